@@ -1,0 +1,197 @@
+package constraint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Label is a constraint on the value of one label. Make one with ParseLabel;
+// the zero value matches nothing.
+type Label struct {
+	text     string
+	key      string
+	operator Operator
+	values   []string
+}
+
+// ParseLabel reads a label constraint. The error is a *SyntaxError.
+//
+//	<key> is | = | == <value>
+//	<key> is not | != <value>
+//	<key> in (<value>, ...)
+//	<key> not in (<value>, ...)
+//
+// Words are set apart by blanks, tabs or line breaks; around symbols these are
+// optional. Keywords are lower case and not reserved: "is is not" compares the
+// label "is" with "not". A list may end in commas, but it is never empty.
+func ParseLabel(text string) (Label, error) {
+	s := &scanner{dialect: &labelDialect, text: text}
+	key, err := s.subject()
+	if err != nil {
+		return Label{}, err
+	}
+	op, err := s.operator(key)
+	if err != nil {
+		return Label{}, explainOrder(s, key, err)
+	}
+
+	operands := make([]token, 0, 8)
+	if op.operator == In || op.operator == NotIn {
+		operands, err = s.list(op, operands)
+	} else {
+		op, operands, err = s.single(op, operands)
+	}
+	if err != nil {
+		return Label{}, err
+	}
+
+	if at, fault := checkKey(key.text, "label key"); fault != "" {
+		return Label{}, s.fail(Key, key.at+at, fault)
+	}
+	values := make([]string, len(operands))
+	for i, t := range operands {
+		if at, fault := checkName(t.text, "label value", maxName); fault != "" {
+			return Label{}, s.fail(Value, t.at+at, fault)
+		}
+		values[i] = t.text
+	}
+	return Label{text: text, key: key.text, operator: op.operator, values: values}, nil
+}
+
+// explainOrder points at the "<" or ">" of a comparison that labels do not
+// have: it reads as a part of a word, so the plain error would miss the point.
+func explainOrder(s *scanner, key token, plain *SyntaxError) *SyntaxError {
+	at := strings.IndexAny(s.text[key.at:s.pos], "<>")
+	if at < 0 {
+		return plain
+	}
+	return s.fail(Grammar, key.at+at, "labels have no order, only metrics have", plain.Expected...)
+}
+
+// single reads the one value after an equality and the end.
+func (s *scanner) single(op spelling, operands []token) (spelling, []token, *SyntaxError) {
+	t := s.next()
+	if t.end() && len(op.tokens) == 2 {
+		// "location is not" compares with the value "not".
+		last := op.tokens[1]
+		at := strings.LastIndex(s.text, last)
+		return labelDialect.spellings[0], append(operands, token{text: last, at: at, word: true}), nil
+	}
+	if !t.word {
+		return op, nil, s.notOperand(op.String(), t)
+	}
+	extra := s.next()
+	switch {
+	case extra.end():
+		return op, append(operands, t), nil
+	case extra.text == "(" && t.text == "in" && op.tokens[0] == "is":
+		right := strings.TrimPrefix(op.String()+" in", "is ")
+		return op, nil, s.fail(Grammar, extra.at, quote("is "+right)+` is not an operator: leave out "is"`, right)
+	case extra.text == ",":
+		return op, nil, s.fail(Grammar, extra.at, `only one value fits after `+quote(op.String())+`: for several write "in (a, b)" or "not in (a, b)"`, "the end")
+	default:
+		return op, nil, s.fail(Grammar, extra.at, quote(extra.text)+" stands after the end of the constraint", "the end")
+	}
+}
+
+// list reads the values in parentheses and the end.
+func (s *scanner) list(op spelling, operands []token) ([]token, *SyntaxError) {
+	open := s.next()
+	if open.text != "(" {
+		return nil, s.listFault("after "+quote(op.String()), open, "(")
+	}
+	for commas := 1; ; { // the parenthesis lets a value follow, as a comma does
+		t := s.next()
+		switch {
+		case t.word && commas == 1:
+			operands = append(operands, t)
+			commas = 0
+		case len(operands) == 0:
+			return nil, s.listFault("in the list", t, "a value")
+		case t.text == ",":
+			commas++
+		case t.text == ")":
+			if extra := s.next(); !extra.end() {
+				return nil, s.fail(Grammar, extra.at, quote(extra.text)+" stands after the end of the constraint", "the end")
+			}
+			return operands, nil
+		case commas == 1:
+			return nil, s.listFault("in the list", t, ")", "a value", ",")
+		default:
+			return nil, s.listFault("in the list", t, ")", ",")
+		}
+	}
+}
+
+// listFault says what is missing in a list; the first of expected is what the
+// user most likely left out.
+func (s *scanner) listFault(where string, t token, expected ...string) *SyntaxError {
+	missing := expected[0]
+	if missing == "(" || missing == ")" {
+		missing = quote(missing)
+	}
+	message := missing + " is missing " + where
+	if !t.end() {
+		message += ", where " + quote(t.text) + " stands"
+	}
+	return s.fail(Grammar, t.at, message, expected...)
+}
+
+// Key returns the key of the label.
+func (l Label) Key() string { return l.key }
+
+// Operator returns how the label is compared.
+func (l Label) Operator() Operator { return l.operator }
+
+// Values returns the values as written, in their order and with repetitions.
+// An equality has one. The caller must not change them.
+func (l Label) Values() []string { return l.values }
+
+// String returns the text as the user wrote it.
+func (l Label) String() string { return l.text }
+
+// Canonical returns the constraint in its normal form: one spelling of the
+// operator, lists sorted and without repetitions. It parses to a constraint
+// that matches the same labels.
+func (l Label) Canonical() string {
+	if l.operator == "" {
+		return ""
+	}
+	head := l.key + " " + string(l.operator) + " "
+	if l.operator == Equal || l.operator == NotEqual {
+		return head + l.values[0]
+	}
+	values := slices.Compact(slices.Sorted(slices.Values(l.values)))
+	return head + "(" + strings.Join(values, ", ") + ")"
+}
+
+// Match reports whether the labels satisfy the constraint. A label that is
+// absent satisfies none, negated ones included.
+func (l Label) Match(labels map[string]string) bool {
+	value, present := labels[l.key]
+	if !present {
+		return false
+	}
+	switch l.operator {
+	case Equal, In:
+		return slices.Contains(l.values, value)
+	case NotEqual, NotIn:
+		return !slices.Contains(l.values, value)
+	default:
+		return false
+	}
+}
+
+// Explain says in a few words why the labels do not match; it is empty when
+// they do.
+func (l Label) Explain(labels map[string]string) string {
+	if l.Match(labels) {
+		return ""
+	}
+	value, present := labels[l.key]
+	if !present {
+		return "label " + strconv.Quote(l.key) + " is absent"
+	}
+	return "label " + strconv.Quote(l.key) + " is " + strconv.Quote(value) + ", wanted " + strconv.Quote(l.text)
+}

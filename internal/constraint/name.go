@@ -1,0 +1,76 @@
+package constraint
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The longest name (also the longest label value) and the longest prefix.
+const (
+	maxName   = 63
+	maxPrefix = 253
+)
+
+// nameRule completes an error about a name, a prefix or a label value.
+const nameRule = `: it starts and ends with a letter, a digit or "_" and has only letters, digits, "-", "_" and "." between`
+
+// checkKey applies the rule of label keys, which is also that of metric names:
+// a name of at most 63 characters, after an optional prefix of at most 253 and
+// a "/". It returns the offset of the fault and the fault, or "".
+func checkKey(key, noun string) (int, string) {
+	prefix, name, prefixed := strings.Cut(key, "/")
+	if !prefixed {
+		return checkName(key, noun, maxName)
+	}
+	switch at := len(prefix) + 1; {
+	case prefix == "":
+		return 0, `nothing stands before the "/" of the ` + noun + " " + quote(key)
+	case name == "":
+		return at, `nothing stands after the "/" of the ` + noun + " " + quote(key)
+	case strings.Contains(name, "/"):
+		return at + strings.IndexByte(name, '/'), "the " + noun + " " + quote(key) + ` has more than one "/"`
+	default:
+		if at, fault := checkName(prefix, "prefix of the "+noun, maxPrefix); fault != "" {
+			return at, fault
+		}
+		off, fault := checkName(name, noun, maxName)
+		return at + off, fault
+	}
+}
+
+// checkName applies the rule that names, prefixes and label values share.
+func checkName(name, noun string, limit int) (int, string) {
+	for i, r := range name {
+		joint := r == '-' || r == '.'
+		switch {
+		case nameEnd(r), joint && 0 < i && i < len(name)-1:
+		case joint && i == 0:
+			return i, "the " + noun + " " + quote(name) + " starts with " + quote(string(r)) + nameRule
+		case joint:
+			return i, "the " + noun + " " + quote(name) + " ends with " + quote(string(r)) + nameRule
+		default:
+			return i, "the " + noun + " " + quote(name) + " contains " + quote(string(r)) + remedy(r)
+		}
+	}
+	if len(name) > limit { // all ASCII here, so bytes are characters
+		return 0, "the " + noun + " " + quote(name) + " has " + strconv.Itoa(len(name)) +
+			" characters, and at most " + strconv.Itoa(limit) + " are allowed"
+	}
+	return 0, ""
+}
+
+func nameEnd(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
+}
+
+// remedy says what to write instead of a character that names cannot have.
+func remedy(r rune) string {
+	switch r {
+	case '"', '\'', '`', '“', '”', '‘', '’':
+		return ": write it without quotes"
+	case '<', '>':
+		return ": labels are compared for equality, only metrics have an order"
+	default:
+		return nameRule
+	}
+}

@@ -1,0 +1,112 @@
+// Package constraint is the language in which users say where something may
+// go: constraints on labels ("location is DE", "tier not in (edge, lab)") and
+// on metrics ("load >= 5", "latency less than 20").
+//
+// A constraint is parsed once and then matched any number of times. It keeps
+// the user's own text, and it has a canonical form, so that two spellings of
+// one constraint can share what is computed from it.
+package constraint
+
+import "strings"
+
+// Operator is the comparison that a constraint makes, in its canonical
+// spelling.
+type Operator string
+
+// The operators. Labels take the first four, metrics the first two and the
+// last four.
+const (
+	Equal          Operator = "=="
+	NotEqual       Operator = "!="
+	In             Operator = "in"
+	NotIn          Operator = "not in"
+	Greater        Operator = ">"
+	GreaterOrEqual Operator = ">="
+	Less           Operator = "<"
+	LessOrEqual    Operator = "<="
+)
+
+// spelling is one way of writing an operator, token by token.
+type spelling struct {
+	tokens   []string
+	operator Operator
+}
+
+func (s spelling) String() string { return strings.Join(s.tokens, " ") }
+
+// dialect is what distinguishes the two constraint languages from each other.
+type dialect struct {
+	// subject and operand name the two sides for the person reading an error.
+	subject, operand string
+	// delimiters are the characters that end a word without a blank.
+	delimiters string
+	// pairs are the symbols of two characters; all others have one.
+	pairs []string
+	// spellings are in the order in which errors list them, at most 32.
+	spellings []spelling
+}
+
+var labelDialect = dialect{
+	subject:    "label key",
+	operand:    "value",
+	delimiters: ",()=!",
+	pairs:      []string{"==", "!="},
+	spellings: []spelling{
+		{[]string{"is"}, Equal},
+		{[]string{"="}, Equal},
+		{[]string{"=="}, Equal},
+		{[]string{"is", "not"}, NotEqual},
+		{[]string{"!="}, NotEqual},
+		{[]string{"in"}, In},
+		{[]string{"not", "in"}, NotIn},
+	},
+}
+
+var metricDialect = dialect{
+	subject:    "metric name",
+	operand:    "number",
+	delimiters: ",()=!<>",
+	pairs:      []string{"==", "!=", ">=", "=>", "<=", "=<"},
+	spellings: []spelling{
+		{[]string{"is"}, Equal},
+		{[]string{"="}, Equal},
+		{[]string{"=="}, Equal},
+		{[]string{"is", "not"}, NotEqual},
+		{[]string{"!="}, NotEqual},
+		{[]string{"greater", "than"}, Greater},
+		{[]string{"gt"}, Greater},
+		{[]string{">"}, Greater},
+		{[]string{"greater", "than", "or", "equal"}, GreaterOrEqual},
+		{[]string{"gte"}, GreaterOrEqual},
+		{[]string{">="}, GreaterOrEqual},
+		{[]string{"=>"}, GreaterOrEqual},
+		{[]string{"less", "than"}, Less},
+		{[]string{"lesser", "than"}, Less},
+		{[]string{"lt"}, Less},
+		{[]string{"<"}, Less},
+		{[]string{"less", "than", "or", "equal"}, LessOrEqual},
+		{[]string{"lesser", "than", "or", "equal"}, LessOrEqual},
+		{[]string{"lte"}, LessOrEqual},
+		{[]string{"<="}, LessOrEqual},
+		{[]string{"=<"}, LessOrEqual},
+	},
+}
+
+// operators lists every spelling, as an error shows them.
+func (d *dialect) operators() []string {
+	all := make([]string, len(d.spellings))
+	for i, s := range d.spellings {
+		all[i] = s.String()
+	}
+	return all
+}
+
+// begins reports whether an operator other than "is" starts with the token.
+func (d *dialect) begins(token string) bool {
+	for _, s := range d.spellings {
+		if s.tokens[0] == token && token != "is" {
+			return true
+		}
+	}
+	return false
+}
