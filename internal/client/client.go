@@ -1,0 +1,271 @@
+// Package client is the Go client of the scheduling server's REST API. The
+// Terraform provider, the command line and the tests use it.
+//
+// A request is repeated when the server asks for it (429, 503) and, where a
+// repetition is harmless, when the connection breaks. Answers other than success
+// are *api.Problem errors.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The defaults of Options.
+const (
+	DefaultEndpoint         = "http://127.0.0.1:8665"
+	DefaultRequestTimeout   = 30 * time.Second
+	DefaultMaxRetries       = 4
+	DefaultMaxResponseBytes = 64 << 20
+)
+
+const (
+	firstRetryDelay = 200 * time.Millisecond
+	maxRetryDelay   = 15 * time.Second
+	// serverWait is how long the server holds a write back by itself until the
+	// decision that follows is made.
+	serverWait = 10 * time.Second
+)
+
+// Options configures a Client. The zero value reaches a server on this machine.
+type Options struct {
+	// Endpoint is the server's address. "" = DefaultEndpoint.
+	Endpoint string
+	// Token is sent as a bearer token. Empty = none.
+	Token api.Secret
+	// CACertFile holds the PEM certificates the server's certificate must chain
+	// to. "" = those of the operating system.
+	CACertFile string
+	// ClientCertFile and ClientKeyFile hold the PEM certificate and key the
+	// client shows. "" = none; one needs the other.
+	ClientCertFile string
+	ClientKeyFile  string
+	// RequestTimeout is how long one attempt of a request may take, on top of the
+	// time the request asks the server to wait. 0 = DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// MaxRetries is how often a request is repeated. 0 = DefaultMaxRetries,
+	// negative = never.
+	MaxRetries int
+	// MaxResponseBytes is the size at which an answer is refused. 0 =
+	// DefaultMaxResponseBytes.
+	MaxResponseBytes int64
+	// UserAgent names the program. "" = Go's own.
+	UserAgent string
+}
+
+// Client talks to one server. It is safe for concurrent use.
+type Client struct {
+	base     *url.URL
+	opts     Options
+	retrying *retryablehttp.Client
+}
+
+// New makes a client. It reads the certificate files and does not connect.
+func New(opts Options) (*Client, error) {
+	if opts.Endpoint == "" {
+		opts.Endpoint = DefaultEndpoint
+	}
+	if opts.RequestTimeout == 0 {
+		opts.RequestTimeout = DefaultRequestTimeout
+	}
+	if opts.MaxRetries == 0 {
+		opts.MaxRetries = DefaultMaxRetries
+	}
+	if opts.MaxResponseBytes == 0 {
+		opts.MaxResponseBytes = DefaultMaxResponseBytes
+	}
+	base, err := url.Parse(opts.Endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", opts.Endpoint)
+	}
+	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
+	}
+	transport, err := newTransport(opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{base: base, opts: opts, retrying: retryablehttp.NewClient()}
+	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport}}
+	c.retrying.Logger = nil
+	c.retrying.RetryMax = max(opts.MaxRetries, 0)
+	c.retrying.RetryWaitMin = firstRetryDelay
+	c.retrying.RetryWaitMax = maxRetryDelay
+	c.retrying.CheckRetry = checkRetry
+	c.retrying.Backoff = backoff
+	c.retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return c, nil
+}
+
+// Endpoint is the server's address.
+func (c *Client) Endpoint() string { return c.opts.Endpoint }
+
+// Close drops the idle connections.
+func (c *Client) Close() { c.retrying.HTTPClient.CloseIdleConnections() }
+
+// call is one request, whatever the number of attempts it takes.
+type call struct {
+	method string
+	path   string
+	query  url.Values
+	header http.Header
+	body   []byte
+	// wait is how long the server was asked to hold the answer back.
+	wait time.Duration
+	// repeatable says that a second delivery does no harm.
+	repeatable bool
+	// stream says that the answer has no end: no time limit applies.
+	stream bool
+
+	attempts *attempts
+}
+
+// send carries out the call and returns the successful answer, whose body the
+// caller closes.
+func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
+	target := c.base.JoinPath(q.path)
+	target.RawQuery = q.query.Encode()
+	var body any
+	if q.body != nil {
+		body = q.body
+	}
+	q.attempts = &attempts{repeatable: q.repeatable}
+	if !q.stream {
+		q.attempts.timeout = c.opts.RequestTimeout + q.wait
+	}
+	req, err := retryablehttp.NewRequestWithContext(withAttempts(ctx, q.attempts), q.method, target.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", q.method, q.path, err)
+	}
+	for name, values := range q.header {
+		req.Header[name] = values
+	}
+	if q.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json")
+	}
+	if c.opts.UserAgent != "" {
+		req.Header.Set("User-Agent", c.opts.UserAgent)
+	}
+	if !c.opts.Token.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+c.opts.Token.Reveal())
+	}
+	resp, err := c.retrying.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, q, err)
+	}
+	if resp.StatusCode >= 300 {
+		defer resp.Body.Close()
+		return nil, readProblem(resp)
+	}
+	return resp, nil
+}
+
+// unreachable words the error of a request that got no answer.
+func (c *Client) unreachable(ctx context.Context, q *call, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%s %s: %w", q.method, q.path, cause)
+	}
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err // its text repeats the method and the address
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &UnreachableError{c.opts.Endpoint, fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)}
+	}
+	return &UnreachableError{c.opts.Endpoint, err}
+}
+
+// UnreachableError says that the server gave no answer.
+type UnreachableError struct {
+	Endpoint string
+	Err      error
+}
+
+// Error names the endpoint and the cause.
+func (e *UnreachableError) Error() string {
+	return "cannot reach the scheduling server at " + e.Endpoint + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// read carries out the call and decodes the answer; into may be nil.
+func (c *Client) read(ctx context.Context, q *call, into any) error {
+	resp, err := c.send(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	data, err := readLimited(resp.Body, c.opts.MaxResponseBytes)
+	if err != nil {
+		return fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("the answer to %s %s is not what a scheduling server sends: %w", q.method, q.path, err)
+	}
+	return nil
+}
+
+func readLimited(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return data, err
+}
+
+// maxProblemBytes bounds what is read of an error answer.
+const maxProblemBytes = 1 << 20
+
+// readProblem turns an error answer into a *api.Problem, also one that a proxy
+// wrote and that is not problem JSON.
+func readProblem(resp *http.Response) error {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
+	problem := &api.Problem{}
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if !strings.HasSuffix(mediaType, "json") || json.Unmarshal(data, problem) != nil {
+		text := bytes.TrimSpace(data)
+		if strings.Contains(mediaType, "html") {
+			text = nil
+		}
+		problem = &api.Problem{Detail: strings.ToValidUTF8(string(text[:min(len(text), 300)]), "")}
+	}
+	problem.Status = resp.StatusCode
+	if problem.Title == "" {
+		problem.Title = http.StatusText(resp.StatusCode)
+	}
+	if problem.Detail == "" && err != nil {
+		problem.Detail = "the answer ended early: " + err.Error()
+	}
+	return problem
+}
+
+// StatusOf is the HTTP status of an error answer, 0 for any other error.
+func StatusOf(err error) int {
+	var problem *api.Problem
+	if errors.As(err, &problem) {
+		return problem.Status
+	}
+	return 0
+}
+
+// IsNotFound reports that the server answered that the object does not exist.
+func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }

@@ -1,0 +1,243 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// PutOptions are the conditions of a Put.
+type PutOptions struct {
+	// Create makes the write fail with 412 when the object exists.
+	Create bool
+	// IfMatch makes the write fail with 412 when the user's part of the object
+	// has changed since that resource_version. "" = any.
+	IfMatch string
+	// Wait is how long the server holds the answer back until the decision that
+	// follows is made. nil = the server's default, 0 = not at all.
+	Wait *time.Duration
+}
+
+// Get reads an object.
+func (c *Client) Get(ctx context.Context, key api.Key) (api.Object, error) {
+	return c.getObject(ctx, key, nil, 0)
+}
+
+// GetNewer waits until the object is newer than a resource_version, at most as
+// long as wait, and returns the object as it is then.
+func (c *Client) GetNewer(ctx context.Context, key api.Key, resourceVersion string, wait time.Duration) (api.Object, error) {
+	object, err := c.getObject(ctx, key, url.Values{"resource_version": {resourceVersion}, "wait": {wait.String()}}, wait)
+	if StatusOf(err) == http.StatusNotModified {
+		return c.Get(ctx, key)
+	}
+	return object, err
+}
+
+func (c *Client) getObject(ctx context.Context, key api.Key, query url.Values, wait time.Duration) (api.Object, error) {
+	object, err := newObject(key.Kind)
+	if err != nil {
+		return nil, err
+	}
+	q := &call{method: http.MethodGet, path: key.URLPath(), query: query, wait: wait, repeatable: true}
+	if err := c.read(ctx, q, object); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// Put creates or replaces an object and returns it as it is after the wait. An
+// object that this call created or wrote before the connection broke counts as
+// written.
+func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (api.Object, error) {
+	key := api.KeyOf(object)
+	body, err := Encode(object)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := newObject(key.Kind)
+	if err != nil {
+		return nil, err
+	}
+	q := &call{method: http.MethodPut, path: key.URLPath(), body: body, header: http.Header{}, wait: serverWait, repeatable: true}
+	if opts.Create {
+		q.header.Set("If-None-Match", "*")
+	}
+	if opts.IfMatch != "" {
+		q.header.Set("If-Match", strconv.Quote(opts.IfMatch))
+	}
+	if opts.Wait != nil {
+		q.wait = *opts.Wait
+		q.query = url.Values{"wait": {opts.Wait.String()}}
+	}
+	err = c.read(ctx, q, stored)
+	if StatusOf(err) == http.StatusPreconditionFailed && q.attempts.uncertain {
+		// An earlier attempt broke off after the server had written: the
+		// condition then fails because of our own write.
+		if present, getErr := c.Get(ctx, key); getErr == nil && sameVisibleIntent(present, object) {
+			return present, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return stored, nil
+}
+
+// sameVisibleIntent compares what the server shows of an object with what was
+// sent; secrets are never shown.
+func sameVisibleIntent(shown, sent api.Object) bool {
+	var objects [2]api.Object
+	for i, o := range []api.Object{shown, sent} {
+		data, err := json.Marshal(o)
+		if err != nil {
+			return false
+		}
+		if objects[i], err = decodeObject(data); err != nil {
+			return false
+		}
+		objects[i].SetDefaults()
+	}
+	return api.SameIntent(objects[0], objects[1])
+}
+
+// Delete removes an object. The error is a 404 *api.Problem where it does not
+// exist, unless this call removed it before the connection broke.
+func (c *Client) Delete(ctx context.Context, key api.Key) error {
+	q := &call{method: http.MethodDelete, path: key.URLPath(), wait: serverWait, repeatable: true}
+	err := c.read(ctx, q, nil)
+	if IsNotFound(err) && q.attempts.uncertain {
+		return nil
+	}
+	return err
+}
+
+// ListOptions select the objects of a list.
+type ListOptions struct {
+	// Namespace limits the list to a namespace. "" = every namespace, and the
+	// global objects.
+	Namespace string
+	// LabelSelector limits the list, in the server's selector syntax. "" = all.
+	LabelSelector string
+	// PageSize is how many objects one request fetches. 0 = 500.
+	PageSize int
+}
+
+// List yields the objects of a kind in the order of their keys, all at one
+// revision, fetching page after page. The error ends the sequence.
+func (c *Client) List(ctx context.Context, kind api.Kind, opts ListOptions) iter.Seq2[api.Object, error] {
+	query := url.Values{"limit": {"500"}}
+	if opts.PageSize > 0 {
+		query.Set("limit", strconv.Itoa(opts.PageSize))
+	}
+	if opts.LabelSelector != "" {
+		query.Set("label_selector", opts.LabelSelector)
+	}
+	if info, ok := api.LookupKind(kind); ok && info.Scope == api.GlobalOrNamespaced && opts.Namespace == "" {
+		query.Set("all", "true")
+	}
+	return func(yield func(api.Object, error) bool) {
+		query := maps.Clone(query)
+		for {
+			var page struct {
+				Items    []json.RawMessage `json:"items"`
+				Continue string            `json:"continue"`
+			}
+			q := &call{method: http.MethodGet, path: api.CollectionPath(kind, opts.Namespace), query: query, repeatable: true}
+			if err := c.read(ctx, q, &page); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Items {
+				object, err := decodeKind(kind, item)
+				if !yield(object, err) || err != nil {
+					return
+				}
+			}
+			if page.Continue == "" {
+				return
+			}
+			query.Set("continue", page.Continue)
+		}
+	}
+}
+
+func newObject(kind api.Kind) (api.Object, error) {
+	info, ok := api.LookupKind(kind)
+	if !ok {
+		return nil, fmt.Errorf("%q is not a kind of object", kind)
+	}
+	return info.New(), nil
+}
+
+func decodeKind(kind api.Kind, data []byte) (api.Object, error) {
+	object, err := newObject(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, object); err != nil {
+		return nil, fmt.Errorf("the server sent a %s that cannot be read: %w", kind, err)
+	}
+	return object, nil
+}
+
+// decodeObject reads an object of any kind. Unlike api.Decode it ignores fields
+// it does not know, so that a newer server can be used.
+func decodeObject(data []byte) (api.Object, error) {
+	var head struct {
+		Kind api.Kind `json:"kind"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("the server sent an object that cannot be read: %w", err)
+	}
+	return decodeKind(head.Kind, data)
+}
+
+// Encode renders an object for a write: as its JSON, and with the secrets, which
+// JSON leaves out everywhere else.
+func Encode(object api.Object) ([]byte, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+	}
+	delete(document, "status")
+	for field, secret := range object.Secrets() {
+		if err := setField(document, api.SplitField(field), secret.Reveal()); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", api.KeyOf(object), field, err)
+		}
+	}
+	return json.Marshal(document)
+}
+
+// setField sets a value deep in a document whose parents exist.
+func setField(document map[string]any, steps []any, value string) error {
+	for i, step := range steps {
+		name, ok := step.(string)
+		if !ok {
+			return errors.New("secrets in lists are not supported")
+		}
+		if i == len(steps)-1 {
+			document[name] = value
+			return nil
+		}
+		inner, ok := document[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			document[name] = inner
+		}
+		document = inner
+	}
+	return nil
+}

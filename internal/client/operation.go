@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Explain says why a placement has the clusters it has.
+func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, error) {
+	explanation := &api.Explanation{}
+	q := &call{method: http.MethodGet, path: key.URLPath() + "/explanation", repeatable: true}
+	if err := c.read(ctx, q, explanation); err != nil {
+		return nil, err
+	}
+	return explanation, nil
+}
+
+// Reschedule asks for a fresh decision of a placement and returns the placement
+// with it.
+func (c *Client) Reschedule(ctx context.Context, key api.Key) (*api.Placement, error) {
+	placement := &api.Placement{}
+	q := &call{method: http.MethodPost, path: key.URLPath() + "/reschedule", wait: serverWait}
+	if err := c.read(ctx, q, placement); err != nil {
+		return nil, err
+	}
+	return placement, nil
+}
+
+// Heartbeat reports that a cluster is alive, and what it has.
+func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.Heartbeat) (*api.Cluster, error) {
+	body, err := json.Marshal(heartbeat)
+	if err != nil {
+		return nil, fmt.Errorf("heartbeat of cluster %q: %w", cluster, err)
+	}
+	answer := &api.Cluster{}
+	key := api.Key{Kind: api.KindCluster, Name: cluster}
+	q := &call{method: http.MethodPost, path: key.URLPath() + "/heartbeat", body: body, wait: serverWait, repeatable: true}
+	if err := c.read(ctx, q, answer); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// Simulate asks what the server would decide. Nothing changes, so it is
+// repeated like a read.
+func (c *Client) Simulate(ctx context.Context, simulation api.Simulation) (*api.SimulationResult, error) {
+	body, err := json.Marshal(simulation)
+	if err != nil {
+		return nil, fmt.Errorf("simulation: %w", err)
+	}
+	var answer struct {
+		Objects      []json.RawMessage `json:"objects"`
+		Explanations []api.Explanation `json:"explanations"`
+		Changes      []api.Change      `json:"changes"`
+	}
+	q := &call{method: http.MethodPost, path: "/v1/simulations", body: body, repeatable: true}
+	if err := c.read(ctx, q, &answer); err != nil {
+		return nil, err
+	}
+	result := &api.SimulationResult{Explanations: answer.Explanations, Changes: answer.Changes}
+	for _, data := range answer.Objects {
+		object, err := decodeObject(data)
+		if err != nil {
+			return nil, err
+		}
+		result.Objects = append(result.Objects, object)
+	}
+	return result, nil
+}
+
+// Server describes the server.
+func (c *Client) Server(ctx context.Context) (*api.ServerInfo, error) {
+	info := &api.ServerInfo{}
+	if err := c.read(ctx, &call{method: http.MethodGet, path: "/v1/server", repeatable: true}, info); err != nil {
+		return nil, err
+	}
+	return info, nil
+}
