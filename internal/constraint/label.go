@@ -40,7 +40,7 @@ func ParseLabel(text string) (Label, error) {
 	if op.operator == In || op.operator == NotIn {
 		operands, err = s.list(op, operands)
 	} else {
-		op, operands, err = s.single(op, operands)
+		op, operands, err = s.single(key, op, operands)
 	}
 	if err != nil {
 		return Label{}, err
@@ -70,7 +70,7 @@ func explainOrder(s *scanner, key token, plain *SyntaxError) *SyntaxError {
 }
 
 // single reads the one value after an equality and the end.
-func (s *scanner) single(op spelling, operands []token) (spelling, []token, *SyntaxError) {
+func (s *scanner) single(key token, op spelling, operands []token) (spelling, []token, *SyntaxError) {
 	t := s.next()
 	if t.end() && len(op.tokens) == 2 {
 		// "location is not" compares with the value "not".
@@ -87,7 +87,9 @@ func (s *scanner) single(op spelling, operands []token) (spelling, []token, *Syn
 		return op, append(operands, t), nil
 	case extra.text == "(" && t.text == "in" && op.tokens[0] == "is":
 		right := strings.TrimPrefix(op.String()+" in", "is ")
-		return op, nil, s.fail(Grammar, extra.at, quote("is "+right)+` is not an operator: leave out "is"`, right)
+		after := key.at + len(key.text)
+		at := after + strings.Index(s.text[after:], "is")
+		return op, nil, s.fail(Grammar, at, quote("is "+right)+` is not an operator: leave out "is"`, right)
 	case extra.text == ",":
 		return op, nil, s.fail(Grammar, extra.at, `only one value fits after `+quote(op.String())+`: for several write "in (a, b)" or "not in (a, b)"`, "the end")
 	default:
@@ -117,21 +119,16 @@ func (s *scanner) list(op spelling, operands []token) ([]token, *SyntaxError) {
 			}
 			return operands, nil
 		case commas == 1:
-			return nil, s.listFault("in the list", t, ")", "a value", ",")
+			return nil, s.listFault("in the list", t, "a value", ",", ")")
 		default:
-			return nil, s.listFault("in the list", t, ")", ",")
+			return nil, s.listFault("in the list", t, ",", ")")
 		}
 	}
 }
 
-// listFault says what is missing in a list; the first of expected is what the
-// user most likely left out.
+// listFault says what is missing in a list.
 func (s *scanner) listFault(where string, t token, expected ...string) *SyntaxError {
-	missing := expected[0]
-	if missing == "(" || missing == ")" {
-		missing = quote(missing)
-	}
-	message := missing + " is missing " + where
+	message := alternatives(expected) + " is missing " + where
 	if !t.end() {
 		message += ", where " + quote(t.text) + " stands"
 	}

@@ -115,18 +115,18 @@ func (s *scanner) noOperator(subject, t token) string {
 		return message
 	}
 	lower := strings.ToLower(t.text)
-	glued := ""
+	longest, apart := 0, ""
 	for _, candidate := range s.dialect.spellings {
-		first := candidate.tokens[0]
-		if lower == first {
+		if lower == candidate.tokens[0] {
 			return message + ": operators are written in lower case"
 		}
-		if first[0] >= 'a' && len(first) > len(glued) && strings.HasPrefix(t.text, first) {
-			glued = first
+		glued := strings.Join(candidate.tokens, "")
+		if len(glued) > longest && strings.HasPrefix(t.text, glued) {
+			longest, apart = len(glued), candidate.String()
 		}
 	}
-	if glued != "" {
-		message += ": a blank is needed after " + quote(glued)
+	if apart != "" {
+		message += ": set " + quote(apart) + " apart by blanks"
 	}
 	return message
 }

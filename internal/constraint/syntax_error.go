@@ -55,28 +55,33 @@ func (e *SyntaxError) Error() string {
 	b.WriteString(strconv.Itoa(e.Column))
 	b.WriteString(": ")
 	b.WriteString(e.Message)
-	if len(e.Expected) > 0 {
+	// Where one thing is missing, the message has named it already.
+	if fits := alternatives(e.Expected); !strings.Contains(e.Message, fits) {
 		b.WriteString("; expected ")
-	}
-	for i, expected := range e.Expected {
-		switch {
-		case i == 0:
-		case i == len(e.Expected)-1:
-			b.WriteString(" or ")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(display(expected))
+		b.WriteString(fits)
 	}
 	return b.String()
 }
 
-// display sets what the user would type apart from a description of it.
-func display(expected string) string {
-	if strings.HasPrefix(expected, "a ") || strings.HasPrefix(expected, "the ") {
-		return expected
+// alternatives joins what would fit into "x, y or z". What the user would type
+// is quoted, a description ("a value", "the end") is not.
+func alternatives(expected []string) string {
+	var b strings.Builder
+	for i, e := range expected {
+		switch {
+		case i == 0:
+		case i == len(expected)-1:
+			b.WriteString(" or ")
+		default:
+			b.WriteString(", ")
+		}
+		if strings.HasPrefix(e, "a ") || strings.HasPrefix(e, "the ") {
+			b.WriteString(e)
+		} else {
+			b.WriteString(strconv.Quote(e))
+		}
 	}
-	return strconv.Quote(expected)
+	return b.String()
 }
 
 // excerptRadius is how many characters around the fault an error shows, so that
