@@ -1,0 +1,301 @@
+package api
+
+import (
+	"maps"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cluster is a target of placements: a Kubernetes cluster or anything else that
+// takes workloads.
+type Cluster struct {
+	Kind     Kind          `json:"kind" enum:"cluster"`
+	Metadata Metadata      `json:"metadata"`
+	Spec     ClusterSpec   `json:"spec"`
+	Status   ClusterStatus `json:"status,omitzero"`
+}
+
+// ClusterSpec is what the owner of a cluster declares.
+type ClusterSpec struct {
+	Namespace       string          `json:"namespace,omitempty" doc:"Owner: only placements of this namespace see the cluster. Absent = all."`
+	CloudProvider   string          `json:"cloud_provider,omitempty" doc:"Who runs the cluster's machines, such as \"aws\"."`
+	Region          string          `json:"region,omitempty"`
+	Zones           []string        `json:"zones,omitempty"`
+	CustomResources []string        `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster has, as <plural>.<group>."`
+	Metrics         []MetricRef     `json:"metrics,omitempty" doc:"Metrics that rate the cluster, each with its weight."`
+	Capacity        Quantities      `json:"capacity,omitempty" doc:"Total amount by resource."`
+	Allocatable     Quantities      `json:"allocatable,omitempty" doc:"Amount that workloads may use, by resource."`
+	Allocated       Quantities      `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
+	Paused          bool            `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
+	Kubernetes      *KubernetesSpec `json:"kubernetes,omitempty"`
+	Health          *HealthSpec     `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, and without heartbeats, the cluster counts as online."`
+}
+
+// KubernetesSpec holds the access to a Kubernetes cluster.
+type KubernetesSpec struct {
+	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Kept sealed and never returned." writeOnly:"true"`
+}
+
+// HealthSpec says how the state of a cluster is found out: by an HTTP(S) probe
+// where URL is set, else by heartbeats that must arrive within Interval.
+type HealthSpec struct {
+	URL              string   `json:"url,omitempty" doc:"Probed with GET; an answer of 200 to 299 is a success. Absent = heartbeats are expected."`
+	Interval         Duration `json:"interval,omitempty" doc:"Time between two probes, or in which a heartbeat is expected. Default \"10s\"."`
+	FailureThreshold int64    `json:"failure_threshold,omitempty" doc:"Failures in a row that take the cluster out. Default 3."`
+	SuccessThreshold int64    `json:"success_threshold,omitempty" doc:"Successes in a row that bring it back. Default 2."`
+}
+
+// MetricRef is a metric that rates a cluster.
+type MetricRef struct {
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace,omitempty" doc:"Namespace of the metric. Absent = a global metric."`
+	Weight    *float64 `json:"weight,omitempty" doc:"At least 0. Default 1."`
+}
+
+// Key is the key of the metric referred to.
+func (r MetricRef) Key() Key {
+	return Key{Kind: KindMetric, Namespace: r.Namespace, Name: r.Name}
+}
+
+// ClusterState says whether a cluster takes new workloads; only "online" does.
+type ClusterState string
+
+// The states of a cluster.
+const (
+	// StateOnline takes workloads.
+	StateOnline ClusterState = "online"
+	// StatePending has not been probed yet, or waits for its first heartbeat.
+	StatePending ClusterState = "pending"
+	// StateConnecting answers again but not often enough yet.
+	StateConnecting ClusterState = "connecting"
+	// StateOffline cannot be reached, or its heartbeats stopped.
+	StateOffline ClusterState = "offline"
+	// StateUnhealthy answers, and says that it is not well.
+	StateUnhealthy ClusterState = "unhealthy"
+	// StateNotReady answers, and says that its nodes are not ready.
+	StateNotReady ClusterState = "notready"
+)
+
+// ClusterStatus is what the server knows about a cluster.
+type ClusterStatus struct {
+	ObservedGeneration int64        `json:"observed_generation,omitempty"`
+	State              ClusterState `json:"state,omitempty" doc:"online, pending, connecting, offline, unhealthy, notready. Only online clusters take new workloads."`
+	Conditions         []Condition  `json:"conditions,omitempty"`
+	// Capacity, Allocatable and Allocated are the amounts last reported with a
+	// heartbeat; they take the place of the declared ones, name by name.
+	Capacity    Quantities            `json:"capacity,omitempty"`
+	Allocatable Quantities            `json:"allocatable,omitempty"`
+	Allocated   Quantities            `json:"allocated,omitempty"`
+	Available   Quantities            `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
+	Metrics     []ClusterMetricStatus `json:"metrics,omitempty"`
+	// LastHeartbeatAt is when an agent of the cluster last reported.
+	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty"`
+	// CapacityReportedAt is when `allocated` was last declared or reported.
+	CapacityReportedAt *time.Time `json:"capacity_reported_at,omitempty"`
+}
+
+// ClusterMetricStatus is the present value of one of the cluster's metrics.
+type ClusterMetricStatus struct {
+	Name       string     `json:"name"`
+	Namespace  string     `json:"namespace,omitempty"`
+	Weight     float64    `json:"weight"`
+	Value      *float64   `json:"value,omitempty" doc:"Raw value."`
+	Normalized *float64   `json:"normalized,omitempty" doc:"0 to 1; 1 is best."`
+	ObservedAt *time.Time `json:"observed_at,omitempty"`
+	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available."`
+}
+
+// Heartbeat is what an agent of a cluster reports. All of it is optional; an
+// empty heartbeat says that the cluster is alive.
+type Heartbeat struct {
+	Capacity    Quantities `json:"capacity,omitempty"`
+	Allocatable Quantities `json:"allocatable,omitempty"`
+	Allocated   Quantities `json:"allocated,omitempty"`
+}
+
+// Validate returns every rule the heartbeat breaks.
+func (h *Heartbeat) Validate() FieldErrors {
+	var errs FieldErrors
+	validateQuantities(&errs, "capacity", h.Capacity)
+	validateQuantities(&errs, "allocatable", h.Allocatable)
+	validateQuantities(&errs, "allocated", h.Allocated)
+	return errs
+}
+
+// ObjectKind implements Object.
+func (c *Cluster) ObjectKind() Kind { return KindCluster }
+
+// Meta implements Object.
+func (c *Cluster) Meta() *Metadata { return &c.Metadata }
+
+// SpecPart implements Object.
+func (c *Cluster) SpecPart() any { return &c.Spec }
+
+// StatusPart implements Object.
+func (c *Cluster) StatusPart() any { return &c.Status }
+
+// Copy implements Object.
+func (c *Cluster) Copy() Object { d := *c; return &d }
+
+// Secrets implements Object.
+func (c *Cluster) Secrets() map[string]Secret {
+	if k := c.Spec.Kubernetes; k != nil && !k.Kubeconfig.IsZero() {
+		return map[string]Secret{"spec.kubernetes.kubeconfig": k.Kubeconfig}
+	}
+	return nil
+}
+
+// SetSecret implements Object.
+func (c *Cluster) SetSecret(field string, secret Secret) {
+	if field == "spec.kubernetes.kubeconfig" {
+		c.Spec.Kubernetes = &KubernetesSpec{Kubeconfig: secret}
+	}
+}
+
+// The defaults of a health check.
+const (
+	DefaultHealthInterval   Duration = "10s"
+	DefaultFailureThreshold          = 3
+	DefaultSuccessThreshold          = 2
+)
+
+// SetDefaults implements Object. A namespace in the metadata is read as the
+// owner: clusters are global, and that is what the writer must have meant.
+func (c *Cluster) SetDefaults() {
+	c.Kind = KindCluster
+	if c.Spec.Namespace == "" {
+		c.Spec.Namespace, c.Metadata.Namespace = c.Metadata.Namespace, ""
+	} else if c.Metadata.Namespace == c.Spec.Namespace {
+		c.Metadata.Namespace = ""
+	}
+	c.Metadata.setDefaults(Global)
+	for i := range c.Spec.Metrics {
+		if c.Spec.Metrics[i].Weight == nil {
+			one := 1.0
+			c.Spec.Metrics[i].Weight = &one
+		}
+	}
+	if h := c.Spec.Health; h != nil {
+		if h.Interval == "" {
+			h.Interval = DefaultHealthInterval
+		}
+		if h.FailureThreshold == 0 {
+			h.FailureThreshold = DefaultFailureThreshold
+		}
+		if h.SuccessThreshold == 0 {
+			h.SuccessThreshold = DefaultSuccessThreshold
+		}
+	}
+	c.Status.State = ClusterState(strings.ToLower(string(c.Status.State)))
+}
+
+var customResourceShape = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`)
+
+// Validate implements Object.
+func (c *Cluster) Validate() FieldErrors {
+	var errs FieldErrors
+	c.Metadata.validate(Global, &errs)
+	s := &c.Spec
+	if s.Namespace != "" {
+		errs.check("spec.namespace", checkName(s.Namespace))
+	}
+	unique(&errs, "spec.zones", s.Zones)
+	for i, zone := range s.Zones {
+		if zone == "" {
+			errs.Add(index("spec.zones", i), "must not be empty")
+		}
+	}
+	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
+	c.validateMetrics(&errs)
+	validateQuantities(&errs, "spec.capacity", s.Capacity)
+	validateQuantities(&errs, "spec.allocatable", s.Allocatable)
+	validateQuantities(&errs, "spec.allocated", s.Allocated)
+	if s.Health != nil {
+		s.Health.validate(&errs, "spec.health")
+	}
+	return errs
+}
+
+func (c *Cluster) validateMetrics(errs *FieldErrors) {
+	seen := make(map[Key]int, len(c.Spec.Metrics))
+	sum, complete := 0.0, true
+	for i, ref := range c.Spec.Metrics {
+		field := index("spec.metrics", i)
+		errs.check(field+".name", checkName(ref.Name))
+		if ref.Namespace != "" {
+			errs.check(field+".namespace", checkName(ref.Namespace))
+		}
+		if first, ok := seen[ref.Key()]; ok && ref.Name != "" {
+			errs.Add(field+".name", "%s is already listed at position %d", ref.Key(), first)
+		} else {
+			seen[ref.Key()] = i
+		}
+		switch {
+		case ref.Weight == nil:
+			complete = false
+		case !(*ref.Weight >= 0) || math.IsInf(*ref.Weight, 0):
+			errs.Add(field+".weight", "%v must be a finite number of at least 0", *ref.Weight)
+			complete = false
+		default:
+			sum += *ref.Weight
+		}
+	}
+	if complete && len(c.Spec.Metrics) > 0 && (sum <= 0 || math.IsInf(sum, 0)) {
+		errs.Add("spec.metrics", "the weights must have a positive, finite sum: at least one must be above 0")
+	}
+}
+
+func (h *HealthSpec) validate(errs *FieldErrors, field string) {
+	if h.URL != "" {
+		errs.check(field+".url", checkURL(h.URL))
+	}
+	errs.check(field+".interval", h.Interval.check(100*time.Millisecond))
+	if h.FailureThreshold < 1 {
+		errs.Add(field+".failure_threshold", "%d must be at least 1", h.FailureThreshold)
+	}
+	if h.SuccessThreshold < 1 {
+		errs.Add(field+".success_threshold", "%d must be at least 1", h.SuccessThreshold)
+	}
+}
+
+func validateCustomResources(errs *FieldErrors, field string, names []string) {
+	unique(errs, field, names)
+	for i, name := range names {
+		if !customResourceShape.MatchString(name) {
+			errs.Add(index(field, i), "%q must have the form <plural>.<group>, such as \"crontabs.stable.example.com\"", name)
+		}
+	}
+}
+
+func validateQuantities(errs *FieldErrors, field string, quantities Quantities) {
+	for _, name := range slices.Sorted(maps.Keys(quantities)) {
+		at := field + "[" + quote(name) + "]"
+		if msg := checkLabelKey(name); msg != "" {
+			errs.Add(at, "%s", msg)
+		}
+		milli, err := quantities[name].Milli()
+		switch {
+		case err != nil:
+			errs.Add(at, "%s", err)
+		case milli < 0:
+			errs.Add(at, "%q must not be negative", string(quantities[name]))
+		}
+	}
+}
+
+// checkURL accepts absolute http and https addresses without a user part, which
+// would end up in logs.
+func checkURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return quote(text) + " is not an address: write http://host[:port]/path or https://host[:port]/path"
+	case u.User != nil:
+		return "must not contain a user or password: use headers or bearer_token"
+	}
+	return ""
+}

@@ -1,0 +1,98 @@
+package api
+
+import "time"
+
+// ConditionStatus is the answer a condition gives.
+type ConditionStatus string
+
+// The answers of a condition.
+const (
+	ConditionTrue    ConditionStatus = "True"
+	ConditionFalse   ConditionStatus = "False"
+	ConditionUnknown ConditionStatus = "Unknown"
+)
+
+// The types of condition.
+const (
+	// ConditionReady of a cluster: it can be reached and takes workloads.
+	ConditionReady = "Ready"
+	// ConditionMetricsAvailable of a cluster: every metric it lists has a usable
+	// value.
+	ConditionMetricsAvailable = "MetricsAvailable"
+	// ConditionAvailable of a metric: its provider gives a valid value.
+	ConditionAvailable = "Available"
+	// ConditionScheduled of a placement: it has at least one cluster, or wants
+	// none.
+	ConditionScheduled = "Scheduled"
+	// ConditionSatisfied of a placement: it has as many clusters as it wants.
+	ConditionSatisfied = "Satisfied"
+	// ConditionMisconfigured of a placement: it refers to something that does
+	// not exist.
+	ConditionMisconfigured = "Misconfigured"
+)
+
+// The reasons of a metric's Available condition.
+const (
+	ReasonAvailable                  = "Available"
+	ReasonPending                    = "Pending"
+	ReasonInvalidMetric              = "InvalidMetric"
+	ReasonUnreachableMetricsProvider = "UnreachableMetricsProvider"
+	ReasonUnknownMetricsProvider     = "UnknownMetricsProvider"
+	ReasonUnknownMetric              = "UnknownMetric"
+)
+
+// The reasons of a placement's conditions.
+const (
+	ReasonScheduled          = "Scheduled"
+	ReasonNoSuitableClusters = "NoSuitableClusters"
+	ReasonTooFewClusters     = "TooFewClusters"
+	ReasonSatisfied          = "Satisfied"
+	ReasonNoClustersWanted   = "NoClustersWanted"
+	ReasonAllFitting         = "AllFittingClusters"
+	ReasonWellConfigured     = "WellConfigured"
+	ReasonUnknownMetrics     = "UnknownMetrics"
+)
+
+// Condition is one observation about an object.
+type Condition struct {
+	Type             string          `json:"type"`
+	Status           ConditionStatus `json:"status" enum:"True,False,Unknown"`
+	Reason           string          `json:"reason,omitempty"`
+	Message          string          `json:"message,omitempty"`
+	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
+}
+
+// FindCondition returns the condition of a type, nil when there is none.
+func FindCondition(conditions []Condition, conditionType string) *Condition {
+	for i := range conditions {
+		if conditions[i].Type == conditionType {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// WithCondition returns a new list in which c replaces the condition of its
+// type. The transition time stays where the status stays, and becomes now where
+// it changes.
+func WithCondition(conditions []Condition, c Condition, now time.Time) []Condition {
+	now = now.UTC()
+	c.LastTransitionAt = &now
+	out := make([]Condition, 0, len(conditions)+1)
+	placed := false
+	for _, old := range conditions {
+		if old.Type != c.Type {
+			out = append(out, old)
+			continue
+		}
+		if old.Status == c.Status && old.LastTransitionAt != nil {
+			c.LastTransitionAt = old.LastTransitionAt
+		}
+		out = append(out, c)
+		placed = true
+	}
+	if !placed {
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Explanation says, for every candidate of a placement, why it was chosen,
+// passed over or rejected.
+type Explanation struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	At        time.Time `json:"at" doc:"The moment the explanation holds for."`
+	// Summary is one sentence: "2 of 120 clusters chosen: ...".
+	Summary  string `json:"summary" doc:"The sentence that sums it up."`
+	Wanted   *int64 `json:"wanted,omitempty" doc:"How many clusters the placement asks for. Absent = all that fit."`
+	Total    int    `json:"total" doc:"How many clusters were looked at."`
+	Feasible int    `json:"feasible" doc:"How many clusters fit."`
+	// Rejections counts the clusters each filter removed, in the order of the
+	// filters; a cluster counts once, at the first filter that removed it.
+	Rejections []Rejection `json:"rejections,omitempty"`
+	Candidates []Candidate `json:"candidates"`
+	// Kept says why the present decision stands although a fresh look might
+	// choose otherwise: "reschedule_after", "migration".
+	Kept string `json:"kept,omitempty" doc:"Why the present decision is kept without comparing scores: reschedule_after or migration."`
+	// NextAt is when time alone may change the decision.
+	NextAt *time.Time `json:"next_at,omitempty" doc:"When time alone may change the decision."`
+	// Margin is how much the best cluster outside the decision lacks to be
+	// chosen: a move happens when it gains more than this.
+	Margin *MoveMargin `json:"margin,omitempty"`
+}
+
+// Rejection counts the clusters a filter removed on one ground.
+type Rejection struct {
+	Filter string `json:"filter"`
+	On     string `json:"on,omitempty" doc:"The constraint, metric or resource the filter looked at."`
+	Count  int    `json:"count"`
+}
+
+// Candidate is one cluster as the placement sees it.
+type Candidate struct {
+	Cluster  string `json:"cluster"`
+	Selected bool   `json:"selected"`
+	Current  bool   `json:"current" doc:"Part of the decision before this look."`
+	Rank     int64  `json:"rank,omitempty" doc:"1 is best; absent for rejected clusters."`
+	// Filter and Reason are set where the cluster was rejected.
+	Filter string      `json:"filter,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+	Score  *float64    `json:"score,omitempty"`
+	Scores []ScorePart `json:"scores,omitempty"`
+}
+
+// ScorePart is what one metric, or the stickiness, adds to a score.
+type ScorePart struct {
+	Name   string   `json:"name"`
+	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed."`
+	Value  float64  `json:"value" doc:"Normalised value, 0 to 1."`
+	Weight float64  `json:"weight"`
+	Share  float64  `json:"share" doc:"What it adds to the score: value x weight / sum of weights."`
+}
+
+// MoveMargin is the distance of the decision from its next change.
+type MoveMargin struct {
+	From   string  `json:"from" doc:"The chosen cluster that would go."`
+	To     string  `json:"to" doc:"The cluster that would take its place."`
+	Margin float64 `json:"margin" doc:"The challenger's score must rise by more than this. Negative: it would move now if it were not held."`
+}
+
+// Simulation asks what the server would decide, without changing anything.
+type Simulation struct {
+	Base    string            `json:"base,omitempty" doc:"live (default): lay the objects over the present state. empty: only the given objects." enum:"live,empty"`
+	Now     *time.Time        `json:"now,omitempty" doc:"Moment of the pass. Default: the server's clock."`
+	Objects []json.RawMessage `json:"objects,omitempty" doc:"Objects as the API shows them, status included."`
+	Delete  []Key             `json:"delete,omitempty" doc:"Objects to leave out of the base."`
+}
+
+// SimulationResult is the answer to a Simulation.
+type SimulationResult struct {
+	Objects      []Object      `json:"objects"`
+	Explanations []Explanation `json:"explanations"`
+	Changes      []Change      `json:"changes"`
+}
+
+// Change is a decision that differs from the one before.
+type Change struct {
+	Key
+	From    []string `json:"from" doc:"Clusters before."`
+	To      []string `json:"to" doc:"Clusters after."`
+	Message string   `json:"message" doc:"The explanation's summary."`
+}

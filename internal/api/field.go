@@ -1,0 +1,164 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// FieldError is one broken rule of one field. Field is the path in the JSON
+// document: `spec.metrics[0].weight`, `metadata.labels["team/name"]`.
+type FieldError struct {
+	Field   string `json:"field" doc:"Path of the field in the document: spec.metrics[0].weight."`
+	Message string `json:"message" doc:"What is wrong and what would be right."`
+}
+
+// Error joins the field and the message.
+func (e FieldError) Error() string { return e.Field + ": " + e.Message }
+
+// FieldErrors are all broken rules of an object. A nil value is a valid object.
+type FieldErrors []FieldError
+
+// Error lists every field error, one after the other.
+func (e FieldErrors) Error() string {
+	lines := make([]string, len(e))
+	for i, fe := range e {
+		lines[i] = fe.Error()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Add appends an error; the arguments are those of fmt.Sprintf.
+func (e *FieldErrors) Add(field, format string, args ...any) {
+	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// Err is the list as an error, nil when it is empty.
+func (e FieldErrors) Err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
+// check adds message unless it is empty.
+func (e *FieldErrors) check(field, message string) {
+	if message != "" {
+		e.Add(field, "%s", message)
+	}
+}
+
+// SplitField takes a field path apart: names and map keys as strings, list
+// positions as ints. Example: `spec.metrics[0].weight` gives
+// ["spec", "metrics", 0, "weight"] and `metadata.labels["a.b"]` gives
+// ["metadata", "labels", "a.b"].
+func SplitField(field string) []any {
+	var steps []any
+	for field != "" {
+		switch field[0] {
+		case '.':
+			field = field[1:]
+		case '[':
+			rest := field[1:]
+			if strings.HasPrefix(rest, `"`) {
+				quoted, err := strconv.QuotedPrefix(rest)
+				if err != nil {
+					return append(steps, field)
+				}
+				key, err := strconv.Unquote(quoted)
+				if err != nil {
+					return append(steps, field)
+				}
+				steps = append(steps, key)
+				field = strings.TrimPrefix(rest[len(quoted):], "]")
+				continue
+			}
+			text, after, _ := strings.Cut(rest, "]")
+			if n, err := strconv.Atoi(text); err == nil {
+				steps = append(steps, n)
+			} else {
+				steps = append(steps, text)
+			}
+			field = after
+		default:
+			end := strings.IndexAny(field, ".[")
+			if end < 0 {
+				end = len(field)
+			}
+			steps = append(steps, field[:end])
+			field = field[end:]
+		}
+	}
+	return steps
+}
+
+func quote(s string) string { return strconv.Quote(s) }
+
+func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
+
+var (
+	nameShape  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	labelShape = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?$`)
+)
+
+// checkName applies the DNS-1123 label rule.
+func checkName(name string) string {
+	switch {
+	case name == "":
+		return "is required"
+	case len(name) > 63:
+		return fmt.Sprintf("must have at most 63 characters, has %d", len(name))
+	case !nameShape.MatchString(name):
+		return fmt.Sprintf("%q must consist of lower case letters, digits and \"-\", and start and end with a letter or digit", name)
+	}
+	return ""
+}
+
+// checkLabelKey applies the rule of label keys: an optional prefix of at most
+// 253 characters and "/", then a name of at most 63.
+func checkLabelKey(key string) string {
+	name := key
+	if prefix, rest, ok := strings.Cut(key, "/"); ok {
+		if len(prefix) > 253 || !labelShape.MatchString(prefix) {
+			return fmt.Sprintf("the prefix %q of the key must have 1 to 253 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter, digit or \"_\"", prefix)
+		}
+		name = rest
+	}
+	if len(name) > 63 || !labelShape.MatchString(name) {
+		return fmt.Sprintf("the key %q must have 1 to 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter, digit or \"_\"", name)
+	}
+	return ""
+}
+
+// checkLabelValue applies the rule of label values, which may also be empty.
+func checkLabelValue(value string) string {
+	if value != "" && (len(value) > 63 || !labelShape.MatchString(value)) {
+		return fmt.Sprintf("the value %q must have at most 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter, digit or \"_\"", value)
+	}
+	return ""
+}
+
+// oneOf checks an enumeration.
+func oneOf[T ~string](value T, allowed ...T) string {
+	words := make([]string, len(allowed))
+	for i, a := range allowed {
+		if value == a {
+			return ""
+		}
+		words[i] = quote(string(a))
+	}
+	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
+}
+
+// unique adds an error for every repeated element of a list.
+func unique(errs *FieldErrors, field string, values []string) {
+	seen := make(map[string]int, len(values))
+	for i, v := range values {
+		if first, ok := seen[v]; ok {
+			errs.Add(index(field, i), "%q is already listed at position %d", v, first)
+			continue
+		}
+		seen[v] = i
+	}
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"math"
+	"time"
+)
+
+// Metric is one live figure: where it is read, and which range of values maps
+// to the scores 0 to 1.
+type Metric struct {
+	Kind     Kind         `json:"kind" enum:"metric"`
+	Metadata Metadata     `json:"metadata"`
+	Spec     MetricSpec   `json:"spec"`
+	Status   MetricStatus `json:"status,omitzero"`
+}
+
+// Direction says which end of a metric's range is good.
+type Direction string
+
+// The directions of a metric.
+const (
+	Ascending  Direction = "ascending"
+	Descending Direction = "descending"
+)
+
+// OnFailure says what becomes of a cluster whose metric has no usable value.
+type OnFailure string
+
+// What becomes of a cluster whose metric failed.
+const (
+	// FailureExclude takes the cluster out of the candidates.
+	FailureExclude OnFailure = "exclude"
+	// FailureIgnore leaves the metric out of the cluster's score.
+	FailureIgnore OnFailure = "ignore"
+	// FailureLastValue goes on with the last good value, whatever its age.
+	FailureLastValue OnFailure = "last_value"
+)
+
+// MetricSpec is what the user declares of a metric.
+type MetricSpec struct {
+	Min             *float64          `json:"min,omitempty" doc:"Value that maps to 0 (to 1 when descending). Required."`
+	Max             *float64          `json:"max,omitempty" doc:"Value that maps to 1 (to 0 when descending). Required, above min."`
+	AllowedValues   []float64         `json:"allowed_values,omitempty" doc:"If not empty, any other value is invalid."`
+	MetricsProvider MetricProviderRef `json:"metrics_provider"`
+	Direction       Direction         `json:"direction,omitempty" enum:"ascending,descending" doc:"ascending (default): bigger is better."`
+	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" doc:"What becomes of a cluster when the metric has no usable value. Default exclude."`
+	MaxAge          Duration          `json:"max_age,omitempty" doc:"How long the last good value stays usable while the provider cannot be reached. Default 4 intervals of the provider."`
+}
+
+// MetricProviderRef names the provider, and the metric's name or query there.
+type MetricProviderRef struct {
+	Name   string `json:"name" doc:"Name of the metrics_provider, in the namespace of the metric."`
+	Metric string `json:"metric" doc:"What the provider is asked for: a metric name or an expression."`
+}
+
+// MetricStatus is the last observation.
+type MetricStatus struct {
+	ObservedGeneration int64       `json:"observed_generation,omitempty"`
+	Value              *float64    `json:"value,omitempty" doc:"Last good raw value."`
+	Normalized         *float64    `json:"normalized,omitempty" doc:"Last good value mapped to 0 to 1; 1 is best."`
+	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen good. While the metric is available it is written when the value changes."`
+	Conditions         []Condition `json:"conditions,omitempty"`
+}
+
+// ObjectKind implements Object.
+func (m *Metric) ObjectKind() Kind { return KindMetric }
+
+// Meta implements Object.
+func (m *Metric) Meta() *Metadata { return &m.Metadata }
+
+// SpecPart implements Object.
+func (m *Metric) SpecPart() any { return &m.Spec }
+
+// StatusPart implements Object.
+func (m *Metric) StatusPart() any { return &m.Status }
+
+// Copy implements Object.
+func (m *Metric) Copy() Object { d := *m; return &d }
+
+// Secrets implements Object.
+func (m *Metric) Secrets() map[string]Secret { return nil }
+
+// SetSecret implements Object.
+func (m *Metric) SetSecret(string, Secret) {}
+
+// ProviderKey is the key of the metrics provider: in the metric's own
+// namespace, global for a global metric.
+func (m *Metric) ProviderKey() Key {
+	return Key{Kind: KindMetricsProvider, Namespace: m.Metadata.Namespace, Name: m.Spec.MetricsProvider.Name}
+}
+
+// SetDefaults implements Object.
+func (m *Metric) SetDefaults() {
+	m.Kind = KindMetric
+	m.Metadata.setDefaults(GlobalOrNamespaced)
+	if m.Spec.Direction == "" {
+		m.Spec.Direction = Ascending
+	}
+	if m.Spec.OnFailure == "" {
+		m.Spec.OnFailure = FailureExclude
+	}
+}
+
+// Validate implements Object.
+func (m *Metric) Validate() FieldErrors {
+	var errs FieldErrors
+	m.Metadata.validate(GlobalOrNamespaced, &errs)
+	s := &m.Spec
+	finite := func(field string, v *float64) bool {
+		switch {
+		case v == nil:
+			errs.Add(field, "is required")
+		case math.IsNaN(*v) || math.IsInf(*v, 0):
+			errs.Add(field, "%v must be a finite number", *v)
+		default:
+			return true
+		}
+		return false
+	}
+	okMin, okMax := finite("spec.min", s.Min), finite("spec.max", s.Max)
+	if okMin && okMax {
+		switch {
+		case *s.Min >= *s.Max:
+			errs.Add("spec.max", "%v must be above spec.min, which is %v", *s.Max, *s.Min)
+		case math.IsInf(*s.Max-*s.Min, 0):
+			errs.Add("spec.max", "the range from %v to %v is too wide to compute with", *s.Min, *s.Max)
+		}
+	}
+	for i, v := range s.AllowedValues {
+		if okMin && okMax && !(v >= *s.Min && v <= *s.Max) {
+			errs.Add(index("spec.allowed_values", i), "%v is outside of spec.min %v to spec.max %v", v, *s.Min, *s.Max)
+		}
+	}
+	errs.check("spec.metrics_provider.name", checkName(s.MetricsProvider.Name))
+	if s.MetricsProvider.Metric == "" {
+		errs.Add("spec.metrics_provider.metric", "is required: the name or expression the provider is asked for")
+	} else if len(s.MetricsProvider.Metric) > 4096 {
+		errs.Add("spec.metrics_provider.metric", "must have at most 4096 characters, has %d", len(s.MetricsProvider.Metric))
+	}
+	errs.check("spec.direction", oneOf(s.Direction, Ascending, Descending))
+	errs.check("spec.on_failure", oneOf(s.OnFailure, FailureExclude, FailureIgnore, FailureLastValue))
+	if s.MaxAge != "" {
+		errs.check("spec.max_age", s.MaxAge.check(0))
+	}
+	return errs
+}

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"crypto/x509"
+	"maps"
+	"math"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MetricsProvider is a server, or a fixed table, that metrics are read from.
+type MetricsProvider struct {
+	Kind     Kind                  `json:"kind" enum:"metrics_provider"`
+	Metadata Metadata              `json:"metadata"`
+	Spec     MetricsProviderSpec   `json:"spec"`
+	Status   MetricsProviderStatus `json:"status,omitzero"`
+}
+
+// ProviderType names the protocol of a metrics provider.
+type ProviderType string
+
+// The types of metrics provider.
+const (
+	ProviderPrometheus ProviderType = "prometheus"
+	ProviderStatic     ProviderType = "static"
+)
+
+// MetricsProviderSpec is a type and exactly the block of that name.
+type MetricsProviderSpec struct {
+	Type               ProviderType      `json:"type" enum:"prometheus,static"`
+	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty"`
+	Static             *StaticSpec       `json:"static,omitempty"`
+	Interval           Duration          `json:"interval,omitempty" doc:"Time between two readings. Default \"15s\"."`
+	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\"."`
+	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned." writeOnly:"true"`
+	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Sent as Authorization: Bearer. Never returned." writeOnly:"true"`
+	CACert             string            `json:"ca_cert,omitempty" doc:"PEM certificates that the server's certificate must chain to."`
+	InsecureSkipVerify bool              `json:"insecure_skip_verify,omitempty" doc:"Do not check the server's certificate."`
+}
+
+// PrometheusSpec addresses a Prometheus server or anything that speaks its
+// query API.
+type PrometheusSpec struct {
+	URL string `json:"url" doc:"Base address, such as http://prometheus:9090."`
+}
+
+// StaticSpec is a fixed table of values.
+type StaticSpec struct {
+	Metrics map[string]float64 `json:"metrics,omitempty" doc:"Value by metric name."`
+}
+
+// MetricsProviderStatus is the result of the last reading.
+type MetricsProviderStatus struct {
+	ObservedGeneration int64       `json:"observed_generation,omitempty"`
+	Conditions         []Condition `json:"conditions,omitempty"`
+}
+
+// ObjectKind implements Object.
+func (p *MetricsProvider) ObjectKind() Kind { return KindMetricsProvider }
+
+// Meta implements Object.
+func (p *MetricsProvider) Meta() *Metadata { return &p.Metadata }
+
+// SpecPart implements Object.
+func (p *MetricsProvider) SpecPart() any { return &p.Spec }
+
+// StatusPart implements Object.
+func (p *MetricsProvider) StatusPart() any { return &p.Status }
+
+// Copy implements Object.
+func (p *MetricsProvider) Copy() Object { d := *p; return &d }
+
+// Secrets implements Object.
+func (p *MetricsProvider) Secrets() map[string]Secret {
+	out := map[string]Secret{}
+	if !p.Spec.BearerToken.IsZero() {
+		out["spec.bearer_token"] = p.Spec.BearerToken
+	}
+	for name, value := range p.Spec.Headers {
+		out[headerField(name)] = value
+	}
+	return out
+}
+
+// SetSecret implements Object.
+func (p *MetricsProvider) SetSecret(field string, secret Secret) {
+	if field == "spec.bearer_token" {
+		p.Spec.BearerToken = secret
+		return
+	}
+	if steps := SplitField(field); len(steps) == 3 && steps[1] == "headers" {
+		if name, ok := steps[2].(string); ok {
+			headers := maps.Clone(p.Spec.Headers)
+			if headers == nil {
+				headers = map[string]Secret{}
+			}
+			headers[name] = secret
+			p.Spec.Headers = headers
+		}
+	}
+}
+
+func headerField(name string) string { return "spec.headers[" + quote(name) + "]" }
+
+// The defaults of a metrics provider.
+const (
+	DefaultProviderInterval Duration = "15s"
+	DefaultProviderTimeout  Duration = "20s"
+)
+
+// SetDefaults implements Object.
+func (p *MetricsProvider) SetDefaults() {
+	p.Kind = KindMetricsProvider
+	p.Metadata.setDefaults(GlobalOrNamespaced)
+	if p.Spec.Interval == "" {
+		p.Spec.Interval = DefaultProviderInterval
+	}
+	if p.Spec.Timeout == "" {
+		p.Spec.Timeout = DefaultProviderTimeout
+	}
+}
+
+// Validate implements Object.
+func (p *MetricsProvider) Validate() FieldErrors {
+	var errs FieldErrors
+	p.Metadata.validate(GlobalOrNamespaced, &errs)
+	s := &p.Spec
+	errs.check("spec.type", oneOf(s.Type, ProviderPrometheus, ProviderStatic))
+	blocks := map[ProviderType]bool{ProviderPrometheus: s.Prometheus != nil, ProviderStatic: s.Static != nil}
+	for _, t := range slices.Sorted(maps.Keys(blocks)) {
+		_, known := blocks[s.Type]
+		switch {
+		case t == s.Type && !blocks[t]:
+			errs.Add("spec."+string(t), "is required because spec.type is %q", string(t))
+		case known && t != s.Type && blocks[t]:
+			errs.Add("spec."+string(t), "must be absent because spec.type is %q", string(s.Type))
+		}
+	}
+	if s.Prometheus != nil {
+		errs.check("spec.prometheus.url", checkURL(s.Prometheus.URL))
+	}
+	if s.Static != nil {
+		for _, name := range slices.Sorted(maps.Keys(s.Static.Metrics)) {
+			if v := s.Static.Metrics[name]; math.IsNaN(v) || math.IsInf(v, 0) {
+				errs.Add("spec.static.metrics["+quote(name)+"]", "%v must be a finite number", v)
+			}
+		}
+	}
+	errs.check("spec.interval", s.Interval.check(100*time.Millisecond))
+	errs.check("spec.timeout", s.Timeout.check(time.Millisecond))
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !isHeaderName(name) {
+			errs.Add(headerField(name), "%q is not an HTTP header name", name)
+		}
+		if s.Headers[name].IsZero() {
+			errs.Add(headerField(name), "must have a value: header values are never returned, so every write has to give them")
+		}
+		if strings.ContainsAny(s.Headers[name].Reveal(), "\r\n\x00") {
+			errs.Add(headerField(name), "the value must not contain line breaks")
+		}
+		if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" && !s.BearerToken.IsZero() {
+			errs.Add(headerField(name), "must be absent because spec.bearer_token is set")
+		}
+	}
+	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
+		errs.Add("spec.ca_cert", "contains no PEM certificate")
+	}
+	return errs
+}
+
+// isHeaderName accepts the token of RFC 9110 section 5.1.
+func isHeaderName(name string) bool {
+	for _, r := range name {
+		if r > 0x7e || r <= ' ' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) {
+			return false
+		}
+	}
+	return name != ""
+}

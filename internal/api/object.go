@@ -1,0 +1,231 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Kind names a type of object, in the singular and in snake case: "cluster".
+type Kind string
+
+// The kinds of object the server knows.
+const (
+	KindCluster         Kind = "cluster"
+	KindMetricsProvider Kind = "metrics_provider"
+	KindMetric          Kind = "metric"
+	KindPlacement       Kind = "placement"
+)
+
+// DefaultNamespace is the namespace of a namespaced object that names none.
+const DefaultNamespace = "default"
+
+// Key identifies an object: its kind, its namespace ("" for a global object)
+// and its name.
+type Key struct {
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String renders the key for messages: `placement "shop/web"`.
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return fmt.Sprintf("%s %q", k.Kind, k.Name)
+	}
+	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
+}
+
+// Path renders namespace and name as Terraform imports them: "shop/web" or, for
+// a global object, "web".
+func (k Key) Path() string {
+	if k.Namespace == "" {
+		return k.Name
+	}
+	return k.Namespace + "/" + k.Name
+}
+
+// Compare orders keys by kind, namespace and name.
+func (k Key) Compare(other Key) int {
+	if c := compareStrings(string(k.Kind), string(other.Kind)); c != 0 {
+		return c
+	}
+	if c := compareStrings(k.Namespace, other.Namespace); c != 0 {
+		return c
+	}
+	return compareStrings(k.Name, other.Name)
+}
+
+func compareStrings(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Metadata identifies an object and counts its versions. Only Name, Namespace
+// and Labels are the user's; the server keeps the rest.
+type Metadata struct {
+	Name      string            `json:"name" doc:"DNS-1123 label, at most 63 characters."`
+	Namespace string            `json:"namespace,omitempty" doc:"Namespace of the object; default \"default\" for namespaced kinds, absent for global objects."`
+	Labels    map[string]string `json:"labels,omitempty" doc:"Labels that constraints and selectors match."`
+	// UID distinguishes an object from an earlier one of the same name.
+	UID string `json:"uid,omitempty" doc:"Set by the server; differs for two objects that had the same name one after the other."`
+	// Generation grows by one with every change of the spec or the labels.
+	Generation int64 `json:"generation,omitempty" doc:"Set by the server; grows with every change of spec or labels."`
+	// ResourceVersion is the compare-and-set token: the store revision of the
+	// last change of the object, status included, as a decimal number.
+	ResourceVersion string     `json:"resource_version,omitempty" doc:"Set by the server; the compare-and-set token (ETag)."`
+	CreatedAt       *time.Time `json:"created_at,omitempty" doc:"Set by the server."`
+	ModifiedAt      *time.Time `json:"modified_at,omitempty" doc:"Set by the server; last change of spec or labels."`
+	// RescheduleRequests counts explicit requests for a fresh decision. The
+	// reconciler answers one when the status repeats the number.
+	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server; counts explicit requests for a fresh decision."`
+}
+
+// Object is what all kinds have in common.
+type Object interface {
+	// ObjectKind is the kind, also where the kind field of the JSON is empty.
+	ObjectKind() Kind
+	// Meta is the object's own metadata, not a copy.
+	Meta() *Metadata
+	// SpecPart points at the spec the user writes.
+	SpecPart() any
+	// StatusPart points at the status that only the server writes.
+	StatusPart() any
+	// SetDefaults fills what the user left out. It is idempotent.
+	SetDefaults()
+	// Validate returns every rule the object breaks, each with its field. It
+	// expects SetDefaults to have run.
+	Validate() FieldErrors
+	// Secrets lists the secret fields that are set, by path.
+	Secrets() map[string]Secret
+	// SetSecret sets the secret field at a path that Secrets gave; it never
+	// changes what the object shares with a copy.
+	SetSecret(field string, secret Secret)
+	// Copy is a shallow copy: metadata, spec and status may be replaced in it
+	// without touching the original, their maps and slices are shared.
+	Copy() Object
+}
+
+// KeyOf is the key of an object.
+func KeyOf(o Object) Key {
+	m := o.Meta()
+	return Key{Kind: o.ObjectKind(), Namespace: m.Namespace, Name: m.Name}
+}
+
+// Scope says whether objects of a kind live in a namespace.
+type Scope int
+
+// The scopes of DESIGN section 3.
+const (
+	// Global objects have no namespace.
+	Global Scope = iota
+	// Namespaced objects always have one; the default is DefaultNamespace.
+	Namespaced
+	// GlobalOrNamespaced objects are global when they name no namespace.
+	GlobalOrNamespaced
+)
+
+// KindInfo describes a kind: how it is addressed and how to make an empty
+// object of it.
+type KindInfo struct {
+	Kind       Kind
+	Scope      Scope
+	Collection string // plural in the URL: "metrics-providers"
+	New        func() Object
+}
+
+// Kinds lists every kind. A new kind is one file and one line here.
+var Kinds = []KindInfo{
+	{KindCluster, Global, "clusters", func() Object { return &Cluster{Kind: KindCluster} }},
+	{KindMetricsProvider, GlobalOrNamespaced, "metrics-providers", func() Object { return &MetricsProvider{Kind: KindMetricsProvider} }},
+	{KindMetric, GlobalOrNamespaced, "metrics", func() Object { return &Metric{Kind: KindMetric} }},
+	{KindPlacement, Namespaced, "placements", func() Object { return &Placement{Kind: KindPlacement} }},
+}
+
+// LookupKind finds the description of a kind.
+func LookupKind(kind Kind) (KindInfo, bool) {
+	for _, info := range Kinds {
+		if info.Kind == kind {
+			return info, true
+		}
+	}
+	return KindInfo{}, false
+}
+
+// URLPath is the path of the object under the server's address:
+// "/v1/namespaces/shop/placements/web".
+func (k Key) URLPath() string {
+	return k.collectionPath() + "/" + k.Name
+}
+
+// CollectionPath is the path of a kind's collection; namespace "" addresses the
+// global collection, or every namespace where the kind is namespaced.
+func CollectionPath(kind Kind, namespace string) string {
+	return Key{Kind: kind, Namespace: namespace}.collectionPath()
+}
+
+func (k Key) collectionPath() string {
+	collection := string(k.Kind)
+	if info, ok := LookupKind(k.Kind); ok {
+		collection = info.Collection
+	}
+	if k.Namespace == "" {
+		return "/v1/" + collection
+	}
+	return "/v1/namespaces/" + k.Namespace + "/" + collection
+}
+
+// SameIntent reports whether two objects of one kind ask for the same: equal
+// labels, spec and secrets. Absent and empty collections are equal, as their
+// JSON is.
+func SameIntent(a, b Object) bool {
+	if a.ObjectKind() != b.ObjectKind() || !maps.Equal(a.Meta().Labels, b.Meta().Labels) {
+		return false
+	}
+	x, errX := json.Marshal(a.SpecPart())
+	y, errY := json.Marshal(b.SpecPart())
+	if errX != nil || errY != nil || !bytes.Equal(x, y) {
+		return false
+	}
+	return maps.Equal(a.Secrets(), b.Secrets())
+}
+
+// setDefaults gives a namespaced object its namespace.
+func (m *Metadata) setDefaults(scope Scope) {
+	if scope == Namespaced && m.Namespace == "" {
+		m.Namespace = DefaultNamespace
+	}
+	if len(m.Labels) == 0 {
+		m.Labels = nil
+	}
+}
+
+func (m *Metadata) validate(scope Scope, errs *FieldErrors) {
+	if msg := checkName(m.Name); msg != "" {
+		errs.Add("metadata.name", "%s", msg)
+	}
+	if m.Namespace != "" {
+		if scope == Global {
+			errs.Add("metadata.namespace", "must be absent: objects of this kind are global")
+		} else if msg := checkName(m.Namespace); msg != "" {
+			errs.Add("metadata.namespace", "%s", msg)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		field := "metadata.labels[" + quote(key) + "]"
+		if msg := checkLabelKey(key); msg != "" {
+			errs.Add(field, "%s", msg)
+		}
+		if msg := checkLabelValue(m.Labels[key]); msg != "" {
+			errs.Add(field, "%s", msg)
+		}
+	}
+}

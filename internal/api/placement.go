@@ -1,0 +1,164 @@
+package api
+
+import (
+	"math"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+)
+
+// Placement asks for clusters, and holds the decision that answers it.
+type Placement struct {
+	Kind     Kind            `json:"kind" enum:"placement"`
+	Metadata Metadata        `json:"metadata"`
+	Spec     PlacementSpec   `json:"spec"`
+	Status   PlacementStatus `json:"status,omitzero"`
+}
+
+// Basis says which figure of a metric a metric constraint compares.
+type Basis string
+
+// The bases of metric constraints.
+const (
+	BasisRaw        Basis = "raw"
+	BasisNormalized Basis = "normalized"
+	BasisWeighted   Basis = "weighted"
+)
+
+// Strategy names the way candidates are scored.
+type Strategy string
+
+// StrategyMetrics scores a cluster by the weighted mean of its metrics.
+const StrategyMetrics Strategy = "metrics"
+
+// PlacementSpec is what the user asks for.
+type PlacementSpec struct {
+	NumberOfClusters      *int64           `json:"number_of_clusters,omitempty" doc:"How many clusters to choose. Absent = all that fit."`
+	LabelConstraints      []string         `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
+	MetricConstraints     []string         `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
+	MetricConstraintBasis Basis            `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
+	CustomResources       []string         `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster must have, as <plural>.<group>."`
+	ResourceRequests      Quantities       `json:"resource_requests,omitempty" doc:"Amounts that must be available on every chosen cluster, and are reserved there."`
+	Strategy              Strategy         `json:"strategy,omitempty" enum:"metrics" doc:"How candidates are scored. Default metrics."`
+	Metrics               *MetricsStrategy `json:"metrics,omitempty" doc:"Settings of the metrics strategy."`
+	Migration             *bool            `json:"migration,omitempty" doc:"false: a decision that still fits is never moved. Default true."`
+	RescheduleAfter       Duration         `json:"reschedule_after,omitempty" doc:"A decision younger than this is kept while it fits. Default \"60s\"."`
+	MinImprovement        float64          `json:"min_improvement,omitempty" doc:"A decision moves only for a score better by more than this. Default 0."`
+}
+
+// MetricsStrategy are the settings of the metrics strategy.
+type MetricsStrategy struct {
+	Stickiness *float64 `json:"stickiness,omitempty" doc:"Weight of staying on the current cluster. Default 0.1."`
+}
+
+// PlacementStatus is the decision and what is known about it.
+type PlacementStatus struct {
+	ObservedGeneration         int64       `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
+	ObservedRescheduleRequests int64       `json:"observed_reschedule_requests,omitempty"`
+	Clusters                   []string    `json:"clusters,omitempty" doc:"Chosen clusters, best first."`
+	Decisions                  []Decision  `json:"decisions,omitempty"`
+	ScheduledAt                *time.Time  `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
+	DecisionRevision           int64       `json:"decision_revision,omitempty" doc:"Counts the changes of the decision."`
+	Conditions                 []Condition `json:"conditions,omitempty"`
+}
+
+// Decision is one chosen cluster. Score is as of the moment of the decision.
+type Decision struct {
+	Cluster string     `json:"cluster"`
+	Score   float64    `json:"score"`
+	Rank    int64      `json:"rank" doc:"1 is best."`
+	Group   string     `json:"group,omitempty"`
+	Since   *time.Time `json:"since,omitempty" doc:"When the cluster was chosen."`
+}
+
+// ObjectKind implements Object.
+func (p *Placement) ObjectKind() Kind { return KindPlacement }
+
+// Meta implements Object.
+func (p *Placement) Meta() *Metadata { return &p.Metadata }
+
+// SpecPart implements Object.
+func (p *Placement) SpecPart() any { return &p.Spec }
+
+// StatusPart implements Object.
+func (p *Placement) StatusPart() any { return &p.Status }
+
+// Copy implements Object.
+func (p *Placement) Copy() Object { d := *p; return &d }
+
+// Secrets implements Object.
+func (p *Placement) Secrets() map[string]Secret { return nil }
+
+// SetSecret implements Object.
+func (p *Placement) SetSecret(string, Secret) {}
+
+// The defaults of a placement.
+const (
+	DefaultStickiness               = 0.1
+	DefaultRescheduleAfter Duration = "60s"
+)
+
+// SetDefaults implements Object.
+func (p *Placement) SetDefaults() {
+	p.Kind = KindPlacement
+	p.Metadata.setDefaults(Namespaced)
+	s := &p.Spec
+	if s.MetricConstraintBasis == "" {
+		s.MetricConstraintBasis = BasisRaw
+	}
+	if s.Strategy == "" {
+		s.Strategy = StrategyMetrics
+	}
+	if s.Strategy == StrategyMetrics {
+		m := MetricsStrategy{}
+		if s.Metrics != nil {
+			m = *s.Metrics
+		}
+		if m.Stickiness == nil {
+			stickiness := DefaultStickiness
+			m.Stickiness = &stickiness
+		}
+		s.Metrics = &m
+	}
+	if s.Migration == nil {
+		yes := true
+		s.Migration = &yes
+	}
+	if s.RescheduleAfter == "" {
+		s.RescheduleAfter = DefaultRescheduleAfter
+	}
+}
+
+// Validate implements Object.
+func (p *Placement) Validate() FieldErrors {
+	var errs FieldErrors
+	p.Metadata.validate(Namespaced, &errs)
+	s := &p.Spec
+	if s.NumberOfClusters != nil && *s.NumberOfClusters < 0 {
+		errs.Add("spec.number_of_clusters", "%d must be at least 0", *s.NumberOfClusters)
+	}
+	for i, text := range s.LabelConstraints {
+		if _, err := constraint.ParseLabel(text); err != nil {
+			errs.Add(index("spec.label_constraints", i), "%s", err)
+		}
+	}
+	for i, text := range s.MetricConstraints {
+		if _, err := constraint.ParseMetric(text); err != nil {
+			errs.Add(index("spec.metric_constraints", i), "%s", err)
+		}
+	}
+	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
+	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
+	validateQuantities(&errs, "spec.resource_requests", s.ResourceRequests)
+	errs.check("spec.strategy", oneOf(s.Strategy, StrategyMetrics))
+	if s.Metrics != nil && s.Metrics.Stickiness != nil {
+		if v := *s.Metrics.Stickiness; !(v >= 0) || math.IsInf(v, 0) {
+			errs.Add("spec.metrics.stickiness", "%v must be a finite number of at least 0", v)
+		}
+	}
+	errs.check("spec.reschedule_after", s.RescheduleAfter.check(0))
+	if v := s.MinImprovement; !(v >= 0) || math.IsInf(v, 0) {
+		errs.Add("spec.min_improvement", "%v must be a finite number of at least 0", v)
+	}
+	return errs
+}

@@ -1,0 +1,66 @@
+package api
+
+import "time"
+
+// List is one page of a collection.
+type List[T Object] struct {
+	Items           []T    `json:"items"`
+	Continue        string `json:"continue,omitempty" doc:"Token of the next page; absent on the last one."`
+	ResourceVersion string `json:"resource_version" doc:"Store revision that all pages show."`
+}
+
+// ServerInfo is what /v1/server says.
+type ServerInfo struct {
+	Version string    `json:"version"`
+	Leader  bool      `json:"leader"`
+	Now     time.Time `json:"now"`
+	Store   StoreInfo `json:"store"`
+}
+
+// StoreInfo is the state of the store.
+type StoreInfo struct {
+	Mode       string `json:"mode" doc:"embedded or external."`
+	ClusterID  string `json:"cluster_id"`
+	Revision   int64  `json:"revision"`
+	SizeBytes  int64  `json:"size_bytes"`
+	InUseBytes int64  `json:"in_use_bytes"`
+	QuotaBytes int64  `json:"quota_bytes"`
+}
+
+// EventType says what happened to an object.
+type EventType string
+
+// The types of event on a watch.
+const (
+	EventPut    EventType = "put"
+	EventDelete EventType = "delete"
+)
+
+// Event is one change on a watch stream. The object of a delete has only its
+// metadata.
+type Event struct {
+	Type            EventType `json:"type"`
+	ResourceVersion string    `json:"resource_version"`
+	Object          Object    `json:"object"`
+}
+
+// Problem is an error answer (RFC 9457).
+type Problem struct {
+	Type   string      `json:"type,omitempty"`
+	Title  string      `json:"title"`
+	Status int         `json:"status"`
+	Detail string      `json:"detail,omitempty"`
+	Errors FieldErrors `json:"errors,omitempty"`
+}
+
+// Error is the problem as one line.
+func (p *Problem) Error() string {
+	text := p.Title
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	if len(p.Errors) > 0 {
+		text += ": " + p.Errors.Error()
+	}
+	return text
+}

@@ -1,0 +1,12 @@
+// Package engine decides placements: pure functions over an immutable, columnar
+// picture of the fleet. It does no I/O, reads no clock, starts no goroutine and
+// draws no random number, so the same inputs give the same decision, bit for
+// bit, on every run and replica. The reconciler, the explanation and the
+// simulation call the same functions.
+//
+// A decision has three steps. Filters remove clusters by bitmap algebra; the
+// scorer rates the survivors; the selection walks the fleet's ranking, best
+// first, until enough survivors are found. A cluster of the present decision is
+// looked at on its own, because staying is judged by other rules than coming:
+// it may be paused, and its own reservation does not count against it.
+package engine

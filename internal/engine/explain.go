@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Explained is an answer together with the verdict on every cluster.
+type Explained struct {
+	Outcome
+	// Admitted are the clusters that fit, the present ones by their own rules.
+	Admitted Bitmap
+
+	pass    *Pass
+	present Present
+	now     time.Time
+	grounds []groundOf
+	counts  []int
+	// rejectedBy is, by row, 1 + the position in grounds of the first ground that
+	// rejected the cluster; 0 where it fits.
+	rejectedBy []uint16
+}
+
+// groundOf is one ground of one filter.
+type groundOf struct {
+	filter Filter
+	ground int
+}
+
+// Explain answers a query as Decide does, from the same filters and the same
+// selection, and keeps the verdict on every cluster.
+func Explain(f *Fleet, q *Query, reserved *Reservations, present Present, now time.Time) *Explained {
+	p := newPass(f, q, reserved)
+	e := &Explained{pass: p, present: present, now: now}
+	for _, filter := range filters {
+		for ground := range filter.Grounds(q) {
+			e.grounds = append(e.grounds, groundOf{filter, ground})
+		}
+	}
+	words := (f.Slots() + 63) / 64
+	bitmaps := make(Bitmap, 2*words)
+	keep, before := bitmaps[:words:words], bitmaps[words:]
+	copy(keep, f.live)
+	e.counts = make([]int, len(e.grounds))
+	e.rejectedBy = make([]uint16, f.Slots())
+	for i, g := range e.grounds {
+		copy(before, keep)
+		g.filter.Apply(p, g.ground, keep)
+		before.andNot(keep)
+		before.each(func(row int) {
+			e.rejectedBy[row] = uint16(i + 1)
+			e.counts[i]++
+		})
+	}
+	e.Outcome = Decide(f, q, keep, reserved, present, now)
+	for _, d := range present.Decisions {
+		if row, ok := f.Row(d.Cluster); ok {
+			e.judgePresent(row, keep)
+		}
+	}
+	e.Admitted = keep
+	return e
+}
+
+// judgePresent replaces the verdict on a cluster of the present decision by
+// that of the milder rules for those.
+func (e *Explained) judgePresent(row int, keep Bitmap) {
+	if was := e.rejectedBy[row]; was > 0 {
+		e.counts[was-1]--
+	}
+	e.rejectedBy[row] = 0
+	keep.set(row)
+	for i, g := range e.grounds {
+		if !g.filter.Admits(e.pass, g.ground, row, true) {
+			e.rejectedBy[row] = uint16(i + 1)
+			e.counts[i]++
+			keep.clear(row)
+			return
+		}
+	}
+}
+
+// Rejections counts the rejected clusters by ground, in the order of the
+// filters.
+func (e *Explained) Rejections() []api.Rejection {
+	var out []api.Rejection
+	for i, g := range e.grounds {
+		if e.counts[i] > 0 {
+			out = append(out, api.Rejection{Filter: g.filter.Name(), On: g.filter.On(e.pass.query, g.ground), Count: e.counts[i]})
+		}
+	}
+	return out
+}
+
+// Summary is the answer in one sentence: "0 of 120 clusters fit: 80 do not
+// match label constraint \"location is DE\", 40 are not online".
+func (e *Explained) Summary() string {
+	f, q := e.pass.fleet, e.pass.query
+	var b strings.Builder
+	fit := e.Admitted.Count()
+	if q.Wanted != 0 && fit > 0 {
+		names := make([]string, 0, 3)
+		for _, c := range e.Choices[:min(len(e.Choices), 3)] {
+			names = append(names, f.name(c.Row))
+		}
+		if more := len(e.Choices) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&b, "%s chosen", strings.Join(names, ", "))
+		if q.Wanted > len(e.Choices) {
+			fmt.Fprintf(&b, ", %d wanted", q.Wanted)
+		}
+		b.WriteString("; ")
+	}
+	if q.Wanted == 0 {
+		b.WriteString("no clusters wanted; ")
+	}
+	fmt.Fprintf(&b, "%d of %d %s", fit, f.Len(), plural(f.Len(), "cluster", "clusters"))
+	b.WriteString(plural(fit, " fits", " fit"))
+	blames := make([]string, 0, len(e.grounds))
+	for i, g := range e.grounds {
+		if n := e.counts[i]; n > 0 {
+			blames = append(blames, fmt.Sprintf("%d %s", n, g.filter.Blame(q, g.ground, n)))
+		}
+	}
+	if len(blames) > 0 {
+		b.WriteString(": " + strings.Join(blames, ", "))
+	}
+	return b.String()
+}
+
+// Render writes the explanation out, cluster by cluster: the chosen ones first,
+// then the others that fit, best first, then the rejected ones by name.
+func (e *Explained) Render() *api.Explanation {
+	f, q := e.pass.fleet, e.pass.query
+	at := e.now.UTC()
+	out := &api.Explanation{
+		Namespace: q.Key.Namespace, Name: q.Key.Name, At: at,
+		Summary: e.Summary(), Total: f.Len(), Feasible: e.Admitted.Count(),
+		Rejections: e.Rejections(), Kept: string(e.Held),
+		Candidates: make([]api.Candidate, 0, f.Len()),
+	}
+	if q.Wanted != All {
+		wanted := int64(q.Wanted)
+		out.Wanted = &wanted
+	}
+	if next := e.NextAt; !next.IsZero() {
+		next = next.UTC()
+		out.NextAt = &next
+	}
+	if e.HasNext && len(e.Choices) > 0 && e.Worst.scored == e.Next.scored {
+		out.Margin = &api.MoveMargin{From: f.name(e.WorstRow), To: f.name(e.NextRow), Margin: e.Worst.score - e.Next.score}
+	}
+	chosen := make(map[int]bool, len(e.Choices))
+	for i, c := range e.Choices {
+		chosen[c.Row] = true
+		candidate := e.admitted(c.Row)
+		candidate.Selected, candidate.Rank = true, int64(i+1)
+		out.Candidates = append(out.Candidates, candidate)
+	}
+	var passed, rejected []int
+	for _, row := range f.index {
+		switch {
+		case chosen[row]:
+		case e.rejectedBy[row] == 0:
+			passed = append(passed, row)
+		default:
+			rejected = append(rejected, row)
+		}
+	}
+	contenders := make([]contender, len(passed))
+	for i, row := range passed {
+		current := e.isPresent(row)
+		contenders[i] = contender{
+			row: row, current: current, merit: MeritOf(f, q, row, current && !e.present.Fresh),
+			tie: tieHash(q.seed, f.rows[row].nameHash),
+		}
+	}
+	slices.SortFunc(contenders, e.pass.before)
+	for i, c := range contenders {
+		candidate := e.admitted(c.row)
+		candidate.Rank = int64(len(e.Choices) + i + 1)
+		out.Candidates = append(out.Candidates, candidate)
+	}
+	slices.SortFunc(rejected, func(a, b int) int { return cmp.Compare(f.name(a), f.name(b)) })
+	for _, row := range rejected {
+		g := e.grounds[e.rejectedBy[row]-1]
+		out.Candidates = append(out.Candidates, api.Candidate{
+			Cluster: f.name(row), Current: e.isPresent(row),
+			Filter: g.filter.Name(), Reason: g.filter.Reason(e.pass, g.ground, row),
+		})
+	}
+	return out
+}
+
+// admitted describes a cluster that fits.
+func (e *Explained) admitted(row int) api.Candidate {
+	f, q := e.pass.fleet, e.pass.query
+	current := e.isPresent(row)
+	sticky := current && !e.present.Fresh
+	score := q.scorer.Score(f, q, row, sticky)
+	return api.Candidate{
+		Cluster: f.name(row), Current: current, Score: &score,
+		Scores: q.scorer.Parts(f, q, row, sticky),
+	}
+}
+
+func (e *Explained) isPresent(row int) bool {
+	name := e.pass.fleet.name(row)
+	return slices.ContainsFunc(e.present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
+}

@@ -1,0 +1,96 @@
+package engine
+
+// Filter rejects clusters on grounds: the parts of a placement's spec that it
+// looks at, one by one, so that the explanation can name the very constraint.
+// Apply and Admits must agree; a property test holds them against each other.
+type Filter interface {
+	// Name is the filter's name in explanations.
+	Name() string
+	// Grounds is how many grounds the filter has for a query; 0 = not used.
+	Grounds(q *Query) int
+	// Apply removes from keep the clusters that the ground rejects, seen as
+	// clusters outside of the present decision.
+	Apply(p *Pass, ground int, keep Bitmap)
+	// Admits is the same question for one row. current says that the cluster is
+	// part of the present decision, which some filters judge more mildly.
+	Admits(p *Pass, ground, row int, current bool) bool
+	// On names what the ground looks at: the constraint as the user wrote it.
+	On(q *Query, ground int) string
+	// Blame completes the sentence about n clusters, "3 ...": "are not online".
+	Blame(q *Query, ground, n int) string
+	// Reason says why the ground rejects the row.
+	Reason(p *Pass, ground, row int) string
+}
+
+// filters are all filters, in the order in which they are applied and a
+// rejection is attributed. A new filter is one file and one line here.
+var filters = []Filter{
+	ownership{},
+	state{},
+	pause{},
+	labelConstraints{},
+	customResources{},
+	metricsAvailable{},
+	metricConstraints{},
+	resources{},
+}
+
+// Pass is one look at the fleet for one query.
+type Pass struct {
+	fleet    *Fleet
+	query    *Query
+	reserved *Reservations
+	scratch  [2]Bitmap
+}
+
+// newPass allocates the scratch space of a pass in one piece.
+func newPass(f *Fleet, q *Query, reserved *Reservations) *Pass {
+	p := &Pass{fleet: f, query: q, reserved: reserved}
+	words := (f.Slots() + 63) / 64
+	scratch := make(Bitmap, 2*words)
+	p.scratch[0], p.scratch[1] = scratch[:words:words], scratch[words:]
+	return p
+}
+
+// Mask is the set of clusters that the filters admit for a query, seen as
+// clusters outside of its present decision. It depends on the query's Class
+// only.
+func Mask(f *Fleet, q *Query, reserved *Reservations) Bitmap {
+	p := newPass(f, q, reserved)
+	keep := newBitmap(f.Slots())
+	copy(keep, f.live)
+	for _, filter := range filters {
+		for ground := range filter.Grounds(q) {
+			filter.Apply(p, ground, keep)
+		}
+	}
+	return keep
+}
+
+// Admits reports whether the filters admit one row. It is Mask for a single
+// cluster, and the only judge of a cluster of the present decision.
+func Admits(f *Fleet, q *Query, reserved *Reservations, row int, current bool) bool {
+	p := Pass{fleet: f, query: q, reserved: reserved}
+	return p.admits(row, current)
+}
+
+func (p *Pass) admits(row int, current bool) bool {
+	if !p.fleet.live.Has(row) {
+		return false
+	}
+	for _, filter := range filters {
+		for ground := range filter.Grounds(p.query) {
+			if !filter.Admits(p, ground, row, current) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Fleet is the immutable picture that decisions are made on, in columns: every
+// cluster has a row, every fact about clusters is a set of rows or a column of
+// numbers. With derives the next picture from it by copying only what changed.
+// The zero Fleet is empty.
+type Fleet struct {
+	now time.Time // moment for which metrics are judged usable
+
+	rows  []*row         // by row; nil where the slot is free
+	index map[string]int // row by cluster name
+	free  []int          // free slots, used last in first out
+
+	live    Bitmap // rows in use
+	online  Bitmap // state is online
+	paused  Bitmap
+	failing Bitmap // a metric with on_failure = exclude has no usable value
+	scored  Bitmap // at least one usable metric with a positive weight
+
+	owners      map[string]*rowSet            // by owner namespace; "" = visible to all
+	labels      map[string]map[string]*rowSet // by key and value
+	labelKeys   map[string]*rowSet            // clusters that have the key at all
+	customs     map[string]*rowSet            // by custom resource
+	uncommitted map[string][]int64            // allocatable - allocated by resource and row, in thousandths; unreported where absent
+
+	metricIDs map[api.Key]int32
+	metrics   []*metricState     // by id
+	named     map[string][]int32 // ids by metric name
+	providers map[api.Key]*api.MetricsProvider
+	aging     []int32 // metrics with a staleAt, by id
+
+	// score is the weighted mean of the usable metrics, without stickiness.
+	score []float64
+	// ranking lists the live rows: scored ones first, by score, best first.
+	ranking []int32
+}
+
+// unreported marks a resource a cluster says nothing about.
+const unreported = math.MinInt64
+
+// row is what one cluster's object says, in the engine's terms. Immutable.
+type row struct {
+	cluster  *api.Cluster
+	nameHash uint64
+	metrics  []rowMetric
+	// sumWeights and sumProducts are Σ w and Σ w·m over the usable metrics.
+	sumWeights, sumProducts float64
+	reportedAt              time.Time // last capacity report, zero if none
+}
+
+type rowMetric struct {
+	id     int32
+	weight float64
+}
+
+// Changes are objects that differ from those of a fleet; a nil value is a
+// deleted object.
+type Changes struct {
+	Clusters  map[string]*api.Cluster
+	Metrics   map[api.Key]*api.Metric
+	Providers map[api.Key]*api.MetricsProvider
+}
+
+// Delta says what With changed, so that only what depends on it is decided
+// again.
+type Delta struct {
+	// Rows are the rows, ascending, whose facts, metrics or score changed.
+	Rows []int
+	// Gone are the names of clusters that were removed.
+	Gone []string
+	// MetricNames says that a metric object appeared or disappeared.
+	MetricNames bool
+}
+
+// Empty reports that nothing changed.
+func (d Delta) Empty() bool { return len(d.Rows) == 0 && len(d.Gone) == 0 && !d.MetricNames }
+
+// Len is the number of clusters.
+func (f *Fleet) Len() int { return len(f.index) }
+
+// Slots is the number of rows, free ones included: the length of bitmaps.
+func (f *Fleet) Slots() int { return len(f.rows) }
+
+// Row finds the row of a cluster.
+func (f *Fleet) Row(name string) (int, bool) {
+	row, ok := f.index[name]
+	return row, ok
+}
+
+// Cluster is the object in a row, nil for a free one.
+func (f *Fleet) Cluster(row int) *api.Cluster {
+	if row >= len(f.rows) || f.rows[row] == nil {
+		return nil
+	}
+	return f.rows[row].cluster
+}
+
+// Now is the moment the fleet holds for.
+func (f *Fleet) Now() time.Time { return f.now }
+
+// NextAt is the next moment at which time alone changes the fleet, because the
+// last good value of a metric becomes too old. Zero if there is none.
+func (f *Fleet) NextAt() time.Time {
+	var next time.Time
+	for _, id := range f.aging {
+		if at := f.metrics[id].staleAt; next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// HasMetric reports whether a metric object of the name exists, global or in
+// any namespace.
+func (f *Fleet) HasMetric(name string) bool {
+	return slices.ContainsFunc(f.named[name], func(id int32) bool { return f.metrics[id].metric != nil })
+}
+
+// name is the cluster's name in a used row.
+func (f *Fleet) name(row int) string { return f.rows[row].cluster.Metadata.Name }
+
+// isOnline: a cluster without a known state is online unless it has a health
+// check that has not spoken yet.
+func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }
+
+// State is the state of a cluster: the one observed, else pending where a
+// health check is declared, else online.
+func State(c *api.Cluster) api.ClusterState {
+	switch {
+	case c.Status.State != "":
+		return c.Status.State
+	case c.Spec.Health != nil:
+		return api.StatePending
+	}
+	return api.StateOnline
+}
+
+// amount is the figure of a resource, the reported one before the declared.
+func amount(name string, reported, declared api.Quantities) (int64, bool) {
+	q, ok := reported[name]
+	if !ok {
+		q, ok = declared[name]
+	}
+	if !ok {
+		return 0, false
+	}
+	milli, err := q.Milli()
+	return milli, err == nil
+}
+
+// uncommittedOf is allocatable - allocated of a resource in thousandths, or
+// unreported where the cluster gives no allocatable amount.
+func uncommittedOf(c *api.Cluster, resource string) int64 {
+	allocatable, ok := amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
+	if !ok {
+		return unreported
+	}
+	allocated, _ := amount(resource, c.Status.Allocated, c.Spec.Allocated)
+	return allocatable - allocated
+}
+
+// resourcesOf calls f for every resource the cluster has an allocatable amount
+// of.
+func resourcesOf(c *api.Cluster, f func(resource string)) {
+	for name := range c.Spec.Allocatable {
+		f(name)
+	}
+	for name := range c.Status.Allocatable {
+		if _, ok := c.Spec.Allocatable[name]; !ok {
+			f(name)
+		}
+	}
+}

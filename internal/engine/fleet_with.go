@@ -1,0 +1,469 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// With returns the fleet after changes, judged at now, and what differs. The
+// receiver stays as it is. Cost: proportional to the changes, plus a copy of
+// the columns they touch.
+func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
+	g := *f
+	g.now = now
+	b := &edit{
+		Fleet: &g, old: f,
+		dirty:   map[int]bool{},
+		stale:   map[int32]bool{},
+		labels:  map[labelPair]*rowSetEdit{},
+		keys:    map[string]*rowSetEdit{},
+		customs: map[string]*rowSetEdit{},
+		owners:  map[string]*rowSetEdit{},
+		listed:  map[int32]*rowSetEdit{},
+	}
+	b.changeProviders(changes.Providers)
+	b.changeMetrics(changes.Metrics)
+	b.changeClusters(changes.Clusters)
+	b.applySets()
+	b.evaluateMetrics()
+	b.scoreRows()
+	delta := Delta{Gone: b.gone, MetricNames: b.metricNames}
+	slices.Sort(delta.Gone)
+	delta.Rows = slices.Sorted(maps.Keys(b.dirty))
+	b.rank(delta)
+	return b.Fleet, delta
+}
+
+type labelPair struct{ key, value string }
+
+// edit is one application of With: the new fleet, and which of its parts have
+// been copied already and may be written.
+type edit struct {
+	*Fleet
+	old *Fleet
+
+	dirty       map[int]bool // rows
+	gone        []string
+	metricNames bool
+	stale       map[int32]bool // metrics to evaluate again
+
+	labels  map[labelPair]*rowSetEdit
+	keys    map[string]*rowSetEdit
+	customs map[string]*rowSetEdit
+	owners  map[string]*rowSetEdit
+	listed  map[int32]*rowSetEdit // clusters that list a metric
+
+	ownRows, ownBits, ownScore, ownMetrics, ownIDs bool
+	ownColumns                                     map[string]bool
+}
+
+func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {
+	e, ok := edits[key]
+	if !ok {
+		e = &rowSetEdit{}
+		edits[key] = e
+	}
+	return e
+}
+
+func (b *edit) changeProviders(changes map[api.Key]*api.MetricsProvider) {
+	if len(changes) == 0 {
+		return
+	}
+	b.providers = maps.Clone(b.providers)
+	if b.providers == nil {
+		b.providers = map[api.Key]*api.MetricsProvider{}
+	}
+	for key, provider := range changes {
+		if provider == nil {
+			delete(b.providers, key)
+		} else {
+			b.providers[key] = provider
+		}
+	}
+	for id, state := range b.metrics {
+		if state.metric == nil {
+			continue
+		}
+		if _, ok := changes[state.metric.ProviderKey()]; ok {
+			b.stale[int32(id)] = true
+		}
+	}
+}
+
+func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
+	for key, metric := range changes {
+		id := b.metricID(key)
+		state := *b.metrics[id]
+		if (state.metric == nil) != (metric == nil) {
+			b.metricNames = true
+		}
+		state.metric = metric
+		b.setMetric(id, &state)
+		b.stale[id] = true
+	}
+}
+
+// metricID is the id of a metric, a new one where it is seen first.
+func (b *edit) metricID(key api.Key) int32 {
+	if id, ok := b.metricIDs[key]; ok {
+		return id
+	}
+	if !b.ownIDs {
+		b.ownIDs = true
+		b.metricIDs = maps.Clone(b.metricIDs)
+		b.named = maps.Clone(b.named)
+		if b.metricIDs == nil {
+			b.metricIDs, b.named = map[api.Key]int32{}, map[string][]int32{}
+		}
+	}
+	id := int32(len(b.metrics))
+	b.metricIDs[key] = id
+	b.named[key.Name] = append(slices.Clip(b.named[key.Name]), id)
+	b.cloneMetrics()
+	b.metrics = append(b.metrics, &metricState{key: key})
+	b.stale[id] = true
+	return id
+}
+
+func (b *edit) cloneMetrics() {
+	if !b.ownMetrics {
+		b.ownMetrics = true
+		b.metrics = slices.Clone(b.metrics)
+	}
+}
+
+func (b *edit) setMetric(id int32, state *metricState) {
+	b.cloneMetrics()
+	b.metrics[id] = state
+}
+
+func (b *edit) changeClusters(changes map[string]*api.Cluster) {
+	if len(changes) == 0 {
+		return
+	}
+	b.ownColumns = map[string]bool{}
+	b.cloneRows(changes)
+	// In name order, so that the same changes give the same rows.
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		cluster := changes[name]
+		at, known := b.index[name]
+		var before *row
+		if known {
+			before = b.rows[at]
+		}
+		switch {
+		case cluster == nil && !known:
+			continue
+		case cluster == nil:
+			b.takeOut(at, before)
+			b.rows[at] = nil
+			delete(b.index, name)
+			b.free = append(slices.Clip(b.free), at)
+			b.gone = append(b.gone, name)
+			b.dirty[at] = true
+			continue
+		case !known:
+			at = b.slot()
+			b.index[name] = at
+		}
+		b.putIn(at, before, cluster)
+	}
+}
+
+// cloneRows makes what a cluster change writes the edit's own, and makes room
+// for new rows.
+func (b *edit) cloneRows(changes map[string]*api.Cluster) {
+	added, removed := 0, 0
+	for name, cluster := range changes {
+		switch _, known := b.index[name]; {
+		case cluster != nil && !known:
+			added++
+		case cluster == nil && known:
+			removed++
+		}
+	}
+	if added+removed > 0 || b.index == nil {
+		b.index = maps.Clone(b.index)
+		if b.index == nil {
+			b.index = make(map[string]int, added)
+		}
+	}
+	slots := max(len(b.rows), len(b.rows)+added-len(b.free))
+	rows := make([]*row, len(b.rows), slots)
+	copy(rows, b.rows)
+	b.rows, b.ownRows = rows, true
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+}
+
+func (b *edit) cloneBits(slots int) {
+	if b.ownBits {
+		return
+	}
+	b.ownBits = true
+	b.live, b.online, b.paused = b.live.grown(slots), b.online.grown(slots), b.paused.grown(slots)
+	b.failing, b.scored = b.failing.grown(slots), b.scored.grown(slots)
+}
+
+func (b *edit) cloneScore(slots int) {
+	if b.ownScore {
+		return
+	}
+	b.ownScore = true
+	score := make([]float64, slots)
+	copy(score, b.score)
+	b.score = score
+}
+
+// slot is a row for a new cluster.
+func (b *edit) slot() int {
+	if n := len(b.free); n > 0 {
+		at := b.free[n-1]
+		b.free = slices.Clip(b.free[:n-1])
+		return at
+	}
+	b.rows = append(b.rows, nil)
+	return len(b.rows) - 1
+}
+
+// takeOut removes what a row says from every set.
+func (b *edit) takeOut(at int, r *row) {
+	n := int32(at)
+	remove := func(e *rowSetEdit) { e.remove = append(e.remove, n) }
+	for key, value := range r.cluster.Metadata.Labels {
+		remove(editOf(b.labels, labelPair{key, value}))
+		remove(editOf(b.keys, key))
+	}
+	for _, custom := range r.cluster.Spec.CustomResources {
+		remove(editOf(b.customs, custom))
+	}
+	remove(editOf(b.owners, r.cluster.Spec.Namespace))
+	for _, m := range r.metrics {
+		remove(editOf(b.listed, m.id))
+	}
+	resourcesOf(r.cluster, func(name string) { b.column(name)[at] = unreported })
+	b.live.clear(at)
+	b.online.clear(at)
+	b.paused.clear(at)
+	b.failing.clear(at)
+	b.scored.clear(at)
+}
+
+// putIn writes a cluster into a row. A change of status alone, such as a
+// heartbeat, touches no set.
+func (b *edit) putIn(at int, before *row, c *api.Cluster) {
+	r := &row{cluster: c, nameHash: hashText(c.Metadata.Name)}
+	if t := c.Status.CapacityReportedAt; t != nil {
+		r.reportedAt = *t
+	}
+	if before != nil {
+		if sameFacts(before.cluster, c) {
+			r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
+			b.rows[at] = r
+			if !before.reportedAt.Equal(r.reportedAt) {
+				b.dirty[at] = true
+			}
+			return
+		}
+		b.takeOut(at, before)
+	}
+	n := int32(at)
+	add := func(e *rowSetEdit) { e.add = append(e.add, n) }
+	for key, value := range c.Metadata.Labels {
+		add(editOf(b.labels, labelPair{key, value}))
+		add(editOf(b.keys, key))
+	}
+	for _, custom := range c.Spec.CustomResources {
+		add(editOf(b.customs, custom))
+	}
+	add(editOf(b.owners, c.Spec.Namespace))
+	r.metrics = make([]rowMetric, 0, len(c.Spec.Metrics))
+	for _, ref := range c.Spec.Metrics {
+		id := b.metricID(ref.Key())
+		weight := 1.0
+		if ref.Weight != nil {
+			weight = *ref.Weight
+		}
+		r.metrics = append(r.metrics, rowMetric{id, weight})
+		add(editOf(b.listed, id))
+	}
+	resourcesOf(c, func(name string) { b.column(name)[at] = uncommittedOf(c, name) })
+	b.rows[at] = r
+	b.live.set(at)
+	b.online.assign(at, isOnline(c))
+	b.paused.assign(at, c.Spec.Paused)
+	b.dirty[at] = true
+}
+
+// sameFacts reports whether two versions of a cluster say the same to the
+// engine.
+func sameFacts(a, b *api.Cluster) bool {
+	return State(a) == State(b) &&
+		a.Metadata.Generation == b.Metadata.Generation && a.Metadata.UID == b.Metadata.UID && a.Metadata.UID != "" &&
+		maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
+		maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+// column is the edit's own copy of a resource's column.
+func (b *edit) column(resource string) []int64 {
+	slots := cap(b.rows)
+	if b.ownColumns[resource] {
+		return b.uncommitted[resource]
+	}
+	if len(b.ownColumns) == 0 {
+		b.uncommitted = maps.Clone(b.uncommitted)
+		if b.uncommitted == nil {
+			b.uncommitted = map[string][]int64{}
+		}
+	}
+	b.ownColumns[resource] = true
+	column := make([]int64, slots)
+	for i := copy(column, b.uncommitted[resource]); i < slots; i++ {
+		column[i] = unreported
+	}
+	b.uncommitted[resource] = column
+	return column
+}
+
+// applySets carries out the collected changes of row sets.
+func (b *edit) applySets() {
+	slots := len(b.rows)
+	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
+	b.Fleet.labelKeys = applyEdits(b.Fleet.labelKeys, b.keys, slots)
+	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
+	if len(b.labels) > 0 {
+		byKey := map[string]map[string]*rowSetEdit{}
+		for pair, e := range b.labels {
+			if byKey[pair.key] == nil {
+				byKey[pair.key] = map[string]*rowSetEdit{}
+			}
+			byKey[pair.key][pair.value] = e
+		}
+		labels := maps.Clone(b.Fleet.labels)
+		if labels == nil {
+			labels = map[string]map[string]*rowSet{}
+		}
+		for key, edits := range byKey {
+			labels[key] = applyEdits(labels[key], edits, slots)
+		}
+		b.Fleet.labels = labels
+	}
+	for id, e := range b.listed {
+		state := *b.metrics[id]
+		state.rows = e.apply(state.rows, slots)
+		b.setMetric(id, &state)
+	}
+}
+
+func applyEdits[K comparable](sets map[K]*rowSet, edits map[K]*rowSetEdit, slots int) map[K]*rowSet {
+	if len(edits) == 0 {
+		return sets
+	}
+	out := maps.Clone(sets)
+	if out == nil {
+		out = make(map[K]*rowSet, len(edits))
+	}
+	for key, e := range edits {
+		if s := e.apply(out[key], slots); s.n > 0 {
+			out[key] = s
+		} else {
+			delete(out, key)
+		}
+	}
+	return out
+}
+
+// evaluateMetrics judges the metrics that changed, and those that time has made
+// too old, and marks the clusters that list one with another outcome.
+func (b *edit) evaluateMetrics() {
+	for _, id := range b.aging {
+		if !b.now.Before(b.metrics[id].staleAt) || b.now.Before(b.old.now) {
+			b.stale[id] = true
+		}
+	}
+	if len(b.stale) == 0 {
+		return
+	}
+	aging := make([]int32, 0, len(b.aging))
+	for _, id := range b.aging {
+		if !b.stale[id] {
+			aging = append(aging, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.stale)) {
+		before := b.metrics[id]
+		next := *before
+		next.hasProvider = false
+		if next.metric != nil {
+			interval := api.DefaultProviderInterval.Or(0)
+			provider, ok := b.providers[next.metric.ProviderKey()]
+			if ok {
+				next.hasProvider = true
+				interval = provider.Spec.Interval.Or(interval)
+			}
+			next.maxAge = next.metric.Spec.MaxAge.Or(maxAgeIntervals * interval)
+		}
+		after := next.evaluate(b.now)
+		b.setMetric(id, after)
+		if !after.staleAt.IsZero() {
+			aging = append(aging, id)
+		}
+		var was *metricState
+		if int(id) < len(b.old.metrics) {
+			was = b.old.metrics[id]
+		}
+		if was == nil || was.usable != after.usable || was.normalized != after.normalized ||
+			was.raw != after.raw || was.onFailure != after.onFailure {
+			after.rows.each(func(row int) { b.dirty[row] = true })
+		}
+	}
+	b.aging = aging
+}
+
+// scoreRows computes the weighted mean again for every dirty row.
+func (b *edit) scoreRows() {
+	if len(b.dirty) == 0 {
+		return
+	}
+	slots := len(b.rows)
+	if !b.ownRows {
+		b.ownRows = true
+		b.rows = slices.Clone(b.rows)
+	}
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+	for at := range b.dirty {
+		before := b.rows[at]
+		if before == nil {
+			b.score[at] = 0
+			continue
+		}
+		r := *before
+		r.sumWeights, r.sumProducts = 0, 0
+		failing := false
+		for _, m := range r.metrics {
+			state := b.metrics[m.id]
+			switch {
+			case state.usable:
+				r.sumWeights += m.weight
+				// The conversion keeps the compiler from fusing multiply and add,
+				// so that every architecture gets the same bits.
+				r.sumProducts += float64(m.weight * state.normalized)
+			case state.onFailure != api.FailureIgnore:
+				failing = true
+			}
+		}
+		scored := r.sumWeights > 0
+		b.rows[at] = &r
+		b.failing.assign(at, failing)
+		b.scored.assign(at, scored)
+		b.score[at] = 0
+		if scored {
+			b.score[at] = r.sumProducts / r.sumWeights
+		}
+	}
+}

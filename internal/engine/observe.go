@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Observe returns a copy of the cluster in a row with its status completed by
+// what the engine works with: the state, the present value of every metric, the
+// available amounts, and the condition that sums up the metrics. The stored
+// status has none of these, so a moving metric rewrites no cluster.
+func Observe(f *Fleet, reserved *Reservations, row int) *api.Cluster {
+	c := *f.rows[row].cluster
+	c.Status.State = State(&c)
+	c.Status.Available = Available(f, reserved, row)
+	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	c.Status.Metrics = nil
+	for _, m := range f.rows[row].metrics {
+		s := f.metrics[m.id]
+		shown := api.ClusterMetricStatus{Name: s.key.Name, Namespace: s.key.Namespace, Weight: m.weight, Reason: s.reason}
+		if s.metric != nil {
+			shown.ObservedAt = s.metric.Status.ObservedAt
+			shown.Value = s.metric.Status.Value
+		}
+		if s.usable {
+			raw, normalized := s.raw, s.normalized
+			shown.Value, shown.Normalized = &raw, &normalized
+		} else if condition.Status == api.ConditionTrue {
+			condition.Status, condition.Reason, condition.Message = api.ConditionFalse, s.reason, s.describe()
+		}
+		c.Status.Metrics = append(c.Status.Metrics, shown)
+	}
+	if len(c.Status.Metrics) > 0 {
+		conditions := make([]api.Condition, 0, len(c.Status.Conditions)+1)
+		for _, old := range c.Status.Conditions {
+			if old.Type != condition.Type {
+				conditions = append(conditions, old)
+			}
+		}
+		c.Status.Conditions = append(conditions, condition)
+	}
+	return &c
+}
+
+// NewStatus is the status of a placement after an outcome: the present one with
+// what changed. changed is false where nothing but the clock differs, so that
+// nothing needs to be written. explain is called for the sentence about a
+// placement that did not get what it wants.
+func NewStatus(f *Fleet, q *Query, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
+	now = now.UTC()
+	was := &p.Status
+	status = *was
+	answered := was.ObservedGeneration == p.Metadata.Generation &&
+		was.ObservedRescheduleRequests == p.Metadata.RescheduleRequests
+	status.ObservedGeneration = p.Metadata.Generation
+	status.ObservedRescheduleRequests = p.Metadata.RescheduleRequests
+	changed = !answered
+
+	if !out.Same || (!answered && !sameOrder(f, was.Clusters, out.Choices)) {
+		since := map[string]*time.Time{}
+		for _, d := range was.Decisions {
+			since[d.Cluster] = d.Since
+		}
+		status.Clusters = make([]string, len(out.Choices))
+		status.Decisions = make([]api.Decision, len(out.Choices))
+		for i, c := range out.Choices {
+			name := f.name(c.Row)
+			d := api.Decision{Cluster: name, Score: c.Score, Rank: int64(i + 1), Since: since[name]}
+			if d.Since == nil {
+				d.Since = &now
+			}
+			status.Clusters[i], status.Decisions[i] = name, d
+		}
+		status.DecisionRevision++
+		changed = true
+	}
+	if !out.Same {
+		status.ScheduledAt = &now
+	}
+	for _, c := range q.conditions(f, out, explain) {
+		if old := api.FindCondition(was.Conditions, c.Type); old == nil ||
+			old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
+			status.Conditions = api.WithCondition(status.Conditions, c, now)
+			changed = true
+		}
+	}
+	return status, changed
+}
+
+func sameOrder(f *Fleet, names []string, choices []Choice) bool {
+	if len(names) != len(choices) {
+		return false
+	}
+	for i, c := range choices {
+		if names[i] != f.name(c.Row) {
+			return false
+		}
+	}
+	return true
+}
+
+// conditions are the three conditions of a placement.
+func (q *Query) conditions(f *Fleet, out Outcome, explain func() string) [3]api.Condition {
+	n := len(out.Choices)
+	scheduled := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
+	satisfied := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
+	switch {
+	case q.Wanted == 0:
+		scheduled.Reason, satisfied.Reason = api.ReasonNoClustersWanted, api.ReasonNoClustersWanted
+	case n == 0:
+		scheduled.Status, scheduled.Reason = api.ConditionFalse, api.ReasonNoSuitableClusters
+		scheduled.Message = explain()
+		satisfied.Status, satisfied.Reason, satisfied.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, scheduled.Message
+	case q.Wanted == All:
+		satisfied.Reason = api.ReasonAllFitting
+	case n < q.Wanted:
+		satisfied.Status, satisfied.Reason, satisfied.Message = api.ConditionFalse, api.ReasonTooFewClusters, explain()
+	}
+	misconfigured := api.Condition{Type: api.ConditionMisconfigured, Status: api.ConditionFalse, Reason: api.ReasonWellConfigured}
+	if unknown := q.UnknownMetrics(f); len(unknown) > 0 {
+		misconfigured.Status, misconfigured.Reason = api.ConditionTrue, api.ReasonUnknownMetrics
+		misconfigured.Message = fmt.Sprintf("metric_constraints name metrics that do not exist: %q", unknown)
+	}
+	return [3]api.Condition{scheduled, satisfied, misconfigured}
+}

@@ -1,0 +1,63 @@
+package engine
+
+import "slices"
+
+// rank brings the ranking up to date. A few moved rows are taken out and merged
+// back in; many are sorted anew.
+func (b *edit) rank(delta Delta) {
+	if len(delta.Rows) == 0 {
+		return
+	}
+	moved := make([]int32, 0, len(delta.Rows))
+	for _, at := range delta.Rows {
+		if b.live.Has(at) {
+			moved = append(moved, int32(at))
+		}
+	}
+	slices.SortFunc(moved, b.compareRank)
+	ranking := make([]int32, 0, len(b.index))
+	next := 0
+	for _, at := range b.ranking {
+		if b.dirty[int(at)] {
+			continue
+		}
+		for next < len(moved) && b.compareRank(moved[next], at) < 0 {
+			ranking = append(ranking, moved[next])
+			next++
+		}
+		ranking = append(ranking, at)
+	}
+	b.ranking = append(ranking, moved[next:]...)
+}
+
+// compareRank orders rows: scored before unscored, then by score, best first.
+// Rows of equal score stand in row order, which means nothing: each placement
+// orders them by its own tie hash.
+func (f *Fleet) compareRank(x, y int32) int {
+	a, c := f.standing(int(x)), f.standing(int(y))
+	switch {
+	case c.less(a):
+		return -1
+	case a.less(c):
+		return 1
+	}
+	return int(x - y)
+}
+
+// standing is the merit of a row without regard to any placement: clusters with
+// metrics stand above those without.
+type standing struct {
+	scored bool
+	score  float64
+}
+
+func (s standing) less(t standing) bool {
+	if s.scored != t.scored {
+		return t.scored
+	}
+	return s.score < t.score
+}
+
+func (f *Fleet) standing(row int) standing {
+	return standing{f.scored.Has(row), f.score[row]}
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Reservations are the amounts that decisions hold on clusters until a capacity
+// report newer than the decision arrives: from then on the report speaks for
+// them. It is the one mutable thing in the engine; whoever decides owns it and
+// must not share it between goroutines without a lock. The nil Reservations
+// hold nothing.
+type Reservations struct {
+	clusters map[string]map[api.Key]*hold
+	// sums are the counted holds by resource and row of the fleet last synced.
+	sums map[string][]int64
+}
+
+// hold is what one placement holds on one cluster.
+type hold struct {
+	requests []request
+	since    time.Time
+	counted  bool // newer than the cluster's last capacity report
+}
+
+func (h *hold) of(resource string) int64 {
+	for _, r := range h.requests {
+		if r.resource == resource {
+			return r.milli
+		}
+	}
+	return 0
+}
+
+// NewReservations returns an empty ledger.
+func NewReservations() *Reservations {
+	return &Reservations{clusters: map[string]map[api.Key]*hold{}, sums: map[string][]int64{}}
+}
+
+// column is the reserved amounts of a resource by row.
+func (r *Reservations) column(resource string) []int64 {
+	if r == nil {
+		return nil
+	}
+	return r.sums[resource]
+}
+
+func (r *Reservations) held(placement api.Key, cluster string) (*hold, bool) {
+	if r == nil {
+		return nil, false
+	}
+	h, ok := r.clusters[cluster][placement]
+	return h, ok
+}
+
+// Hold reserves what the query asks for on a cluster, as of a moment; it
+// replaces what the placement held there.
+func (r *Reservations) Hold(f *Fleet, q *Query, cluster string, since time.Time) {
+	r.Release(f, q.Key, cluster)
+	if len(q.requests) == 0 {
+		return
+	}
+	holds := r.clusters[cluster]
+	if holds == nil {
+		holds = map[api.Key]*hold{}
+		r.clusters[cluster] = holds
+	}
+	h := &hold{requests: q.requests, since: since}
+	holds[q.Key] = h
+	if row, ok := f.Row(cluster); ok && since.After(f.rows[row].reportedAt) {
+		r.count(row, h, f.Slots())
+	}
+}
+
+// Release ends what a placement holds on a cluster.
+func (r *Reservations) Release(f *Fleet, placement api.Key, cluster string) {
+	holds := r.clusters[cluster]
+	h, ok := holds[placement]
+	if !ok {
+		return
+	}
+	delete(holds, placement)
+	if len(holds) == 0 {
+		delete(r.clusters, cluster)
+	}
+	if row, ok := f.Row(cluster); ok && h.counted {
+		for _, q := range h.requests {
+			r.sums[q.resource][row] -= q.milli
+		}
+	}
+}
+
+// Sync follows a fleet to its next version: the holds on every changed row are
+// counted again, because a capacity report may have overtaken them and a row
+// may belong to another cluster now.
+func (r *Reservations) Sync(f *Fleet, delta Delta) {
+	for _, row := range delta.Rows {
+		for resource, column := range r.sums {
+			if len(column) < f.Slots() {
+				column = append(column, make([]int64, f.Slots()-len(column))...)
+				r.sums[resource] = column
+			}
+			column[row] = 0
+		}
+		if f.rows[row] == nil {
+			continue
+		}
+		for _, h := range r.clusters[f.name(row)] {
+			h.counted = false
+			if h.since.After(f.rows[row].reportedAt) {
+				r.count(row, h, f.Slots())
+			}
+		}
+	}
+}
+
+func (r *Reservations) count(row int, h *hold, slots int) {
+	h.counted = true
+	for _, q := range h.requests {
+		column := r.sums[q.resource]
+		if len(column) < slots {
+			column = append(column, make([]int64, slots-len(column))...)
+			r.sums[q.resource] = column
+		}
+		column[row] += q.milli
+	}
+}
+
+// Available is allocatable - allocated - reservations of every resource the
+// cluster reports, never below zero.
+func Available(f *Fleet, reserved *Reservations, row int) api.Quantities {
+	if f.Cluster(row) == nil {
+		return nil
+	}
+	out := api.Quantities{}
+	resourcesOf(f.Cluster(row), func(name string) {
+		if free := f.uncommitted[name][row]; free != unreported {
+			out[name] = api.FormatMilli(name, max(free-at(reserved.column(name), row), 0))
+		}
+	})
+	return out
+}

@@ -1,0 +1,132 @@
+package engine
+
+import "slices"
+
+// rowSet is an immutable set of rows: a sorted list while it has few, a bitmap
+// once that is smaller. A label that every cluster has with its own value (a
+// host name) thus costs a few bytes per cluster instead of a bitmap each.
+// The nil set is empty.
+type rowSet struct {
+	sparse []int32
+	dense  Bitmap
+	n      int
+}
+
+// denseAbove is the share of rows, 1 in 32, at which four bytes per listed row
+// outgrow one bit per row of the fleet.
+func denseAbove(rows int) int { return max(rows/32, 8) }
+
+func (s *rowSet) has(row int) bool {
+	if s == nil {
+		return false
+	}
+	if s.dense != nil {
+		return row>>6 < len(s.dense) && s.dense.Has(row)
+	}
+	_, ok := slices.BinarySearch(s.sparse, int32(row))
+	return ok
+}
+
+func (s *rowSet) len() int {
+	if s == nil {
+		return 0
+	}
+	return s.n
+}
+
+// each calls f for every row, in ascending order.
+func (s *rowSet) each(f func(row int)) {
+	if s == nil {
+		return
+	}
+	if s.dense != nil {
+		s.dense.each(f)
+		return
+	}
+	for _, row := range s.sparse {
+		f(int(row))
+	}
+}
+
+// orInto adds the rows to b.
+func (s *rowSet) orInto(b Bitmap) {
+	if s == nil {
+		return
+	}
+	if s.dense != nil {
+		for i, w := range s.dense {
+			b[i] |= w
+		}
+		return
+	}
+	for _, row := range s.sparse {
+		b.set(int(row))
+	}
+}
+
+// andInto keeps in b only the rows of the set; scratch is overwritten.
+func (s *rowSet) andInto(b, scratch Bitmap) {
+	if s != nil && s.dense != nil && len(s.dense) >= len(b) {
+		b.and(s.dense)
+		return
+	}
+	clear(scratch)
+	s.orInto(scratch)
+	b.and(scratch)
+}
+
+// andNotInto removes the rows of the set from b.
+func (s *rowSet) andNotInto(b Bitmap) {
+	if s == nil {
+		return
+	}
+	if s.dense != nil {
+		for i, w := range s.dense {
+			b[i] &^= w
+		}
+		return
+	}
+	for _, row := range s.sparse {
+		b.clear(int(row))
+	}
+}
+
+// rowSetEdit collects changes to one set and applies them in one copy.
+type rowSetEdit struct {
+	add, remove []int32
+}
+
+// apply returns the changed set for a fleet of the given number of rows.
+func (e *rowSetEdit) apply(s *rowSet, rows int) *rowSet {
+	if s == nil {
+		s = &rowSet{}
+	}
+	changed := s.n + len(e.add)
+	if s.dense != nil || changed > denseAbove(rows) {
+		dense := newBitmap(rows)
+		s.orInto(dense)
+		for _, row := range e.remove {
+			dense.clear(int(row))
+		}
+		for _, row := range e.add {
+			dense.set(int(row))
+		}
+		n := dense.Count()
+		if n > denseAbove(rows)/2 {
+			return &rowSet{dense: dense, n: n}
+		}
+		out := &rowSet{sparse: make([]int32, 0, n), n: n}
+		dense.each(func(row int) { out.sparse = append(out.sparse, int32(row)) })
+		return out
+	}
+	list := make([]int32, 0, changed)
+	for _, row := range s.sparse {
+		if !slices.Contains(e.remove, row) {
+			list = append(list, row)
+		}
+	}
+	list = append(list, e.add...)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return &rowSet{sparse: list, n: len(list)}
+}
