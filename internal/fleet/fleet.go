@@ -1,0 +1,263 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Store is what the fleet follows; *store.Store is one.
+type Store interface {
+	Load(ctx context.Context, fn func(store.Record) error) (revision int64, err error)
+	Watch(ctx context.Context, from int64) <-chan store.Batch
+	RequestProgress(ctx context.Context) error
+}
+
+// Codec reads stored values; *store.Codec is one.
+type Codec interface {
+	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
+	DecodeStatus(object api.Object, value []byte) error
+}
+
+// Options configures a fleet. Store and Codec are required.
+type Options struct {
+	Store Store
+	Codec Codec
+	// Logger receives what goes wrong. Nil discards it.
+	Logger *slog.Logger
+	// Backlog is how many batches a subscriber may fall behind. Zero means
+	// 10,000.
+	Backlog int
+}
+
+// progressInterval is how long a reader waits for a revision before the store is
+// asked whether anything is missing.
+const progressInterval = 20 * time.Millisecond
+
+// Fleet is the live picture of the store. All methods may be called from many
+// goroutines, before Run as well.
+type Fleet struct {
+	options Options
+	ready   chan struct{}
+	metrics *fleetMetrics
+
+	mu      sync.RWMutex
+	last    *node
+	backlog *backlog
+	// waiting holds a channel for each object that somebody waits for; it is
+	// closed when the object changes.
+	waiting map[api.Key]chan struct{}
+}
+
+// New makes an empty fleet; Run fills it.
+func New(options Options) *Fleet {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	options.Backlog = cmp.Or(options.Backlog, 10_000)
+	return &Fleet{
+		options: options,
+		ready:   make(chan struct{}),
+		metrics: newFleetMetrics(),
+		last:    newNode(Batch{Snapshot: emptySnapshot()}),
+		backlog: newBacklog(options.Backlog),
+		waiting: map[api.Key]chan struct{}{},
+	}
+}
+
+// Run follows the store until ctx ends. It returns an error when the first load
+// fails, such as for a wrong key; later it goes on by itself, whatever happens.
+func (f *Fleet) Run(ctx context.Context) error {
+	const leastDelay, mostDelay = 50 * time.Millisecond, 5 * time.Second
+	loaded := false
+	for delay := leastDelay; ; {
+		err := f.load(ctx, !loaded)
+		if err == nil {
+			if !loaded {
+				loaded = true
+				close(f.ready)
+			}
+			delay = leastDelay
+			err = f.follow(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case !loaded:
+			return fmt.Errorf("load the fleet: %w", err)
+		}
+		f.metrics.relists.Inc()
+		f.options.Logger.Warn("the picture of the store is read anew", "revision", f.Snapshot().Revision(), "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(delay):
+		}
+		delay = min(2*delay, mostDelay)
+	}
+}
+
+// Ready is closed when the first picture is complete.
+func (f *Fleet) Ready() <-chan struct{} { return f.ready }
+
+// Collectors are the metrics of the fleet.
+func (f *Fleet) Collectors() []prometheus.Collector { return f.metrics.collectors(f) }
+
+// load reads everything and publishes the difference to the present picture,
+// deletions included. Strict, it fails on the first object that cannot be read;
+// else it keeps what it had of that object.
+func (f *Fleet) load(ctx context.Context, strict bool) error {
+	before := f.Snapshot()
+	b := newBuilder(emptySnapshot(), f.options.Codec)
+	revision, err := f.options.Store.Load(ctx, func(record store.Record) error {
+		err := b.load(before, record)
+		if err != nil && !strict {
+			f.unreadable(err)
+			b.keep(before, record.Key)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after := b.snapshot(revision)
+	f.publish(Batch{Revision: revision, Changes: difference(before, after), Snapshot: after, Reset: true})
+	return nil
+}
+
+// follow applies the watch until it ends.
+func (f *Fleet) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for batch := range f.options.Store.Watch(ctx, f.Snapshot().Revision()+1) {
+		if batch.Err != nil {
+			return batch.Err
+		}
+		f.apply(batch)
+	}
+	return errors.New("the watch ended")
+}
+
+// apply publishes the picture after a batch of the store.
+func (f *Fleet) apply(batch store.Batch) {
+	before := f.Snapshot()
+	b := newBuilder(before, f.options.Codec)
+	for record := range specsFirst(batch.Records) {
+		if err := b.apply(record); err != nil {
+			f.unreadable(err)
+		}
+	}
+	after := b.snapshot(batch.Revision)
+	f.publish(Batch{Revision: batch.Revision, Changes: b.changes(after), Snapshot: after})
+}
+
+func (f *Fleet) unreadable(err error) {
+	f.metrics.unreadable.Inc()
+	f.options.Logger.Error("a stored object cannot be read; the version before is kept", "error", err)
+}
+
+// publish makes a batch the newest one and wakes whoever waits for it.
+func (f *Fleet) publish(batch Batch) {
+	n := newNode(batch)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.backlog.push(f.last)
+	f.last.next.Store(n)
+	close(f.last.ready)
+	f.last = n
+	for _, change := range batch.Changes {
+		if ch, ok := f.waiting[change.Key]; ok {
+			close(ch)
+			delete(f.waiting, change.Key)
+		}
+	}
+}
+
+// Snapshot is the present picture.
+func (f *Fleet) Snapshot() *Snapshot { return f.newest().batch.Snapshot }
+
+func (f *Fleet) newest() *node {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.last
+}
+
+// Subscribe follows the changes after the present picture, which is the
+// subscription's Snapshot.
+func (f *Fleet) Subscribe(options ...SubscribeOptions) *Subscription {
+	n := f.newest()
+	s := &Subscription{fleet: f, at: n, seen: n.batch.Snapshot}
+	for _, o := range options {
+		s.unbounded = s.unbounded || o.Unbounded
+	}
+	return s
+}
+
+// WaitRevision waits until the picture shows a revision, and returns it.
+func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, error) {
+	var timer *time.Timer
+	for {
+		n := f.newest()
+		if n.batch.Snapshot.Revision() >= revision {
+			return n.batch.Snapshot, nil
+		}
+		if timer == nil {
+			timer = time.NewTimer(progressInterval)
+			defer timer.Stop()
+		}
+		select {
+		case <-n.ready:
+		case <-timer.C:
+			// Perhaps the revision changed nothing that the fleet shows.
+			if err := f.options.Store.RequestProgress(ctx); err != nil && ctx.Err() == nil {
+				f.options.Logger.Warn("the store does not tell its progress", "error", err)
+			}
+			timer.Reset(progressInterval)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for revision %d: %w", revision, ctx.Err())
+		}
+	}
+}
+
+// WaitNewer waits until an object has a higher revision than the one given, and
+// returns it. It returns nil without an error when the object does not exist or
+// is deleted meanwhile.
+func (f *Fleet) WaitNewer(ctx context.Context, key api.Key, revision int64) (*Entry, error) {
+	for {
+		entry, changed := f.watchObject(key)
+		if entry == nil || entry.Revision() > revision {
+			return entry, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for a version of %s after %d: %w", key, revision, ctx.Err())
+		}
+	}
+}
+
+// watchObject returns an object and a channel that is closed when it changes.
+func (f *Fleet) watchObject(key api.Key) (*Entry, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entry := f.last.batch.Snapshot.Get(key)
+	if entry == nil {
+		return nil, nil
+	}
+	ch, ok := f.waiting[key]
+	if !ok {
+		ch = make(chan struct{})
+		f.waiting[key] = ch
+	}
+	return entry, ch
+}

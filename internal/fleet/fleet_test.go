@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a store with a codec and a running fleet.
+type bench struct {
+	t     testing.TB
+	ctx   context.Context
+	store *store.Store
+	codec *store.Codec
+	fleet *Fleet
+}
+
+func start(t testing.TB, change ...func(*Options)) *bench {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	codec, err := store.OpenCodec(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	o := Options{Store: s, Codec: codec}
+	for _, f := range change {
+		f(&o)
+	}
+	b := &bench{t: t, ctx: ctx, store: s, codec: codec, fleet: New(o)}
+	b.run()
+	return b
+}
+
+// run runs the fleet until the test ends.
+func (b *bench) run() {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.fleet.Run(ctx) }()
+	b.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("run: %v", err)
+		}
+	})
+	select {
+	case <-b.fleet.Ready():
+	case <-b.ctx.Done():
+		b.t.Fatal("the fleet is not ready")
+	}
+}
+
+func newPlacement(namespace, name string) *api.Placement {
+	p := &api.Placement{Metadata: api.Metadata{Namespace: namespace, Name: name, UID: "uid-" + name, Generation: 1}}
+	p.SetDefaults()
+	return p
+}
+
+// put writes the user-written part of an object and returns its revision.
+func (b *bench) put(object api.Object) int64 {
+	b.t.Helper()
+	value, err := b.codec.EncodeSpec(object)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	revision, err := b.store.Commit(b.ctx, store.Write{Key: api.KeyOf(object), Value: value, Expect: store.Any})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return revision
+}
+
+func (b *bench) derive(object api.Object, specRevision int64) int64 {
+	b.t.Helper()
+	value, err := b.codec.EncodeStatus(object)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	revision, err := b.store.Derive(b.ctx, []store.StatusWrite{{Key: api.KeyOf(object), Value: value, SpecRevision: specRevision}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return revision
+}
+
+func (b *bench) delete(key api.Key) int64 {
+	b.t.Helper()
+	revision, err := b.store.Commit(b.ctx, store.Write{Key: key, Expect: store.Any})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return revision
+}
+
+func (b *bench) wait(revision int64) *Snapshot {
+	b.t.Helper()
+	snapshot, err := b.fleet.WaitRevision(b.ctx, revision)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return snapshot
+}
+
+func TestPictureShowsBothParts(t *testing.T) {
+	b := start(t)
+	p := newPlacement("shop", "web")
+	spec := b.put(p)
+	before := b.wait(spec)
+	p.Status.Clusters = []string{"c1"}
+	status := b.derive(p, spec)
+	entry := b.wait(status).Get(api.KeyOf(p))
+	if entry == nil || entry.SpecRevision != spec || entry.StatusRevision != status || entry.Revision() != status {
+		t.Fatalf("entry %+v, wrote at %d and %d", entry, spec, status)
+	}
+	got := entry.Object.(*api.Placement)
+	if got.Metadata.ResourceVersion != fmt.Sprint(status) || len(got.Status.Clusters) != 1 || got.Metadata.UID != "uid-web" {
+		t.Fatalf("object %+v", got)
+	}
+	if old := before.Get(api.KeyOf(p)).Object.(*api.Placement); old.Status.Clusters != nil {
+		t.Fatalf("an older snapshot changed: %+v", old)
+	}
+}

@@ -1,0 +1,43 @@
+package fleet
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// fleetMetrics are the figures of one fleet.
+type fleetMetrics struct {
+	relists    prometheus.Counter
+	unreadable prometheus.Counter
+}
+
+func newFleetMetrics() *fleetMetrics {
+	return &fleetMetrics{
+		relists: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scheduler_fleet_relists_total",
+			Help: "Times the picture of the store had to be read anew.",
+		}),
+		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scheduler_fleet_unreadable_objects_total",
+			Help: "Stored values that could not be read.",
+		}),
+	}
+}
+
+func (m *fleetMetrics) collectors(f *Fleet) []prometheus.Collector {
+	collectors := []prometheus.Collector{m.relists, m.unreadable,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scheduler_fleet_revision",
+			Help: "Store revision that the picture shows.",
+		}, func() float64 { return float64(f.Snapshot().Revision()) }),
+	}
+	for _, info := range api.Kinds {
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "scheduler_fleet_objects",
+			Help:        "Objects by kind.",
+			ConstLabels: prometheus.Labels{"kind": string(info.Kind)},
+		}, func() float64 { return float64(f.Snapshot().Len(info.Kind)) }))
+	}
+	return collectors
+}

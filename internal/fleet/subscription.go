@@ -1,0 +1,109 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"weak"
+)
+
+// ErrTooOld is returned to a subscriber that has fallen too far behind: it has
+// lost changes and has to start over from a new subscription.
+var ErrTooOld = errors.New("the subscriber is too far behind the changes")
+
+// Batch is what one publication changed: every change of one or more whole
+// revisions, at most one for each object.
+type Batch struct {
+	Revision int64
+	Changes  []Change
+	// Snapshot is the picture after the changes.
+	Snapshot *Snapshot
+	// Reset says that the changes are the difference to the picture the
+	// subscriber last saw, without the steps between.
+	Reset bool
+}
+
+// node is one publication in the list that subscriptions walk. The fleet holds
+// the last node only; a node that no subscription stands on or before is
+// garbage.
+type node struct {
+	batch Batch
+	next  atomic.Pointer[node]
+	ready chan struct{} // closed when next is set
+}
+
+func newNode(batch Batch) *node { return &node{batch: batch, ready: make(chan struct{})} }
+
+// severed ends the list for subscribers that are too far behind, so that they
+// do not hold every batch since.
+var severed = &node{}
+
+// SubscribeOptions configures a subscription.
+type SubscribeOptions struct {
+	// Unbounded subscriptions never get ErrTooOld. One that is too far behind
+	// gets a single batch with Reset set that holds the difference between what
+	// it last saw and the present.
+	Unbounded bool
+}
+
+// Subscription follows the changes from a snapshot on. It belongs to one
+// goroutine and needs no closing.
+type Subscription struct {
+	fleet     *Fleet
+	at        *node
+	seen      *Snapshot
+	unbounded bool
+}
+
+// Snapshot is the picture after the last batch that Next returned; at first the
+// one the subscription started from.
+func (s *Subscription) Snapshot() *Snapshot { return s.seen }
+
+// Next waits for the next batch. Batches come in the order of the revisions and
+// without gaps.
+func (s *Subscription) Next(ctx context.Context) (Batch, error) {
+	select {
+	case <-s.at.ready:
+	default:
+		select {
+		case <-s.at.ready:
+		case <-ctx.Done():
+			return Batch{}, ctx.Err()
+		}
+	}
+	next := s.at.next.Load()
+	if next == severed {
+		return s.resume()
+	}
+	s.at, s.seen = next, next.batch.Snapshot
+	return next.batch, nil
+}
+
+func (s *Subscription) resume() (Batch, error) {
+	if !s.unbounded {
+		return Batch{}, fmt.Errorf("%w: its last revision was %d", ErrTooOld, s.seen.Revision())
+	}
+	now := s.fleet.Subscribe(SubscribeOptions{})
+	batch := Batch{Revision: now.seen.Revision(), Changes: difference(s.seen, now.seen), Snapshot: now.seen, Reset: true}
+	s.at, s.seen = now.at, now.seen
+	return batch, nil
+}
+
+// backlog cuts the list behind the last publications. It refers to them weakly:
+// a list nobody reads is not kept.
+type backlog struct {
+	ring []weak.Pointer[node]
+	next int
+}
+
+func newBacklog(size int) *backlog { return &backlog{ring: make([]weak.Pointer[node], size)} }
+
+// push adds the newest node and severs the one that is now too old.
+func (b *backlog) push(n *node) {
+	if old := b.ring[b.next].Value(); old != nil {
+		old.next.Store(severed)
+	}
+	b.ring[b.next] = weak.Make(n)
+	b.next = (b.next + 1) % len(b.ring)
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+)
+
+// The entries of a backup, in this order.
+const (
+	metaEntry     = "meta.json"
+	snapshotEntry = "snapshot.db"
+	sumsEntry     = "SHA256SUMS"
+)
+
+// backupFormat is the version of the archive's layout.
+const backupFormat = 1
+
+// BackupMeta describes a backup.
+type BackupMeta struct {
+	Format    int       `json:"format"`
+	CreatedAt time.Time `json:"created_at"`
+	ClusterID string    `json:"cluster_id"`
+	// Revision is the last revision the backup contains.
+	Revision     int64  `json:"revision"`
+	Keys         int    `json:"keys"`
+	SizeBytes    int64  `json:"size_bytes"`
+	StoreVersion string `json:"store_version"`
+}
+
+// Backup writes a consistent picture of the store while it goes on working: a
+// tar archive of meta.json, the etcd snapshot and their SHA-256 sums. Secrets
+// are in it as they are in the store, sealed; the key file is not.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	dir := s.options.DataDir // "" = the directory for temporary files
+	if s.lowSpace() {
+		dir = ""
+	}
+	spool, err := os.CreateTemp(dir, "backup-*.db")
+	if err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	meta, sum, err := s.snapshot(ctx, spool)
+	if err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	if err := writeArchive(w, spool, meta, sum); err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	return nil
+}
+
+// snapshot streams the database into a file, which makes its size and revision
+// known before the archive begins.
+func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, string, error) {
+	meta := BackupMeta{Format: backupFormat, CreatedAt: s.options.Now().UTC(), ClusterID: s.Info().ClusterID}
+	resp, err := s.client.SnapshotWithVersion(ctx)
+	if err != nil {
+		return meta, "", classify(err, false)
+	}
+	defer resp.Snapshot.Close()
+	hash := sha256.New()
+	if meta.SizeBytes, err = io.Copy(io.MultiWriter(spool, hash), resp.Snapshot); err != nil {
+		return meta, "", err
+	}
+	meta.StoreVersion = resp.Version
+	status, err := snapshot.NewV3(zap.NewNop()).Status(spool.Name())
+	if err != nil {
+		return meta, "", fmt.Errorf("the snapshot cannot be read back: %w", err)
+	}
+	meta.Revision, meta.Keys = status.Revision, status.TotalKey
+	return meta, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func writeArchive(w io.Writer, spool *os.File, meta BackupMeta, sum string) error {
+	description, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return err
+	}
+	description = append(description, '\n')
+	descriptionSum := sha256.Sum256(description)
+	sums := fmt.Sprintf("%s  %s\n%s  %s\n", hex.EncodeToString(descriptionSum[:]), metaEntry, sum, snapshotEntry)
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	archive := tar.NewWriter(w)
+	add := func(name string, size int64, content io.Reader) error {
+		header := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: meta.CreatedAt, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err := io.Copy(archive, content)
+		return err
+	}
+	if err := add(metaEntry, int64(len(description)), bytes.NewReader(description)); err != nil {
+		return err
+	}
+	if err := add(snapshotEntry, meta.SizeBytes, spool); err != nil {
+		return err
+	}
+	if err := add(sumsEntry, int64(len(sums)), strings.NewReader(sums)); err != nil {
+		return err
+	}
+	return archive.Close()
+}
+
+var errNotEmpty = errors.New("it holds a store already: restore into an empty directory, or move the old data away first")
+
+// existingStore reports whether a data directory holds a member.
+func existingStore(dataDir string) bool {
+	_, err := os.Stat(filepath.Join(memberDir(dataDir), "member"))
+	return err == nil
+}

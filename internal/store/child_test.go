@@ -1,0 +1,4 @@
+package store
+
+// childMain is replaced below.
+func childMain() bool { return false }

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Any is the Expect of a write that does not care what it replaces.
+const Any = -1
+
+// maxTxnOps is what every etcd server accepts in one transaction by default,
+// counted as the largest of comparisons, writes and reads.
+const maxTxnOps = 128
+
+// Write is one change of one part of an object.
+type Write struct {
+	Key   api.Key
+	Part  Part
+	Value []byte // nil deletes the part
+	// Expect is the ModRevision the part must have: 0 = it must not exist,
+	// Any = whatever it is.
+	Expect int64
+}
+
+// partKey identifies a value.
+type partKey struct {
+	key  api.Key
+	part Part
+}
+
+// Commit makes all the writes in one transaction, or none of them, and returns
+// the revision they have. It returns a *ConflictError with every comparison that
+// failed. Deleting a Spec part deletes the Status part with it, so that a later
+// object of the same name starts afresh.
+func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
+	plan, err := planCommit(writes)
+	if err != nil {
+		return 0, err
+	}
+	if plan.grows && s.overQuota.Load() {
+		return 0, fmt.Errorf("%w: the objects use more than %d %% of its quota of %d MiB; delete some", ErrFull, quotaStopPercent, s.options.QuotaBytes/mebibyte)
+	}
+	resp, err := s.commit(ctx, plan.bytes, func(t clientv3.Txn) clientv3.Txn {
+		return t.If(plan.ifs...).Then(plan.thens...).Else(plan.elses...)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("commit %s: %w", writes[0].Key, err)
+	}
+	if resp.Succeeded {
+		return resp.Header.Revision, nil
+	}
+	var conflicts []Conflict
+	for i, guarded := range plan.guarded {
+		if actual := found(resp, i); actual != guarded.Expect {
+			conflicts = append(conflicts, Conflict{guarded.Key, guarded.Part, guarded.Expect, actual})
+		}
+	}
+	return 0, newConflictError(conflicts)
+}
+
+// commitPlan is a commit as etcd operations.
+type commitPlan struct {
+	ifs     []clientv3.Cmp
+	thens   []clientv3.Op
+	elses   []clientv3.Op // reads the revision of each of guarded
+	guarded []Write
+	bytes   int
+	grows   bool
+}
+
+func planCommit(writes []Write) (*commitPlan, error) {
+	if len(writes) == 0 {
+		return nil, fmt.Errorf("%w: there is nothing to write", ErrInvalid)
+	}
+	plan := &commitPlan{}
+	seen := make(map[partKey]bool, len(writes))
+	for _, w := range writes {
+		if err := checkKey(w.Key); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		if w.Value != nil && len(w.Value) == 0 {
+			return nil, fmt.Errorf("%w: the %s part of %s is empty; nil deletes it", ErrInvalid, w.Part, w.Key)
+		}
+		if seen[partKey{w.Key, w.Part}] {
+			return nil, fmt.Errorf("%w: the %s part of %s is written twice", ErrInvalid, w.Part, w.Key)
+		}
+		seen[partKey{w.Key, w.Part}] = true
+	}
+	for _, w := range writes {
+		plan.add(w)
+		status := partKey{w.Key, Status}
+		if w.Part == Spec && w.Value == nil && !seen[status] {
+			seen[status] = true
+			plan.add(Write{Key: w.Key, Part: Status, Expect: Any})
+		}
+	}
+	if n := max(len(plan.ifs), len(plan.thens)); n > maxTxnOps {
+		return nil, fmt.Errorf("%w: %d changes at once, at most %d are possible", ErrInvalid, n, maxTxnOps)
+	}
+	return plan, nil
+}
+
+func (p *commitPlan) add(w Write) {
+	key := etcdKey(w.Key, w.Part)
+	if w.Expect >= 0 {
+		p.ifs = append(p.ifs, clientv3.Compare(clientv3.ModRevision(key), "=", w.Expect))
+		p.elses = append(p.elses, clientv3.OpGet(key, clientv3.WithKeysOnly()))
+		p.guarded = append(p.guarded, w)
+	}
+	if w.Value == nil {
+		p.thens = append(p.thens, clientv3.OpDelete(key))
+		return
+	}
+	p.thens = append(p.thens, clientv3.OpPut(key, string(w.Value)))
+	p.bytes += len(key) + len(w.Value)
+	p.grows = true
+}

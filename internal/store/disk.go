@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// startBytes is what an empty member needs: etcd preallocates two log segments
+// of 64 MiB each beside its database.
+const startBytes = 145 * mebibyte
+
+// freeSpace is the space an unprivileged process can still use in the file
+// system of dir.
+func freeSpace(dir string) (int64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
+}
+
+// checkStartSpace refuses to start a member that would die of a full disk while
+// it starts. What its log has already preallocated is not needed again.
+func checkStartSpace(dir string) error {
+	free, err := freeSpace(dir)
+	if err != nil {
+		return err
+	}
+	need := int64(startBytes)
+	_ = filepath.WalkDir(memberDir(dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return nil
+		}
+		if ext := filepath.Ext(path); ext == ".wal" || ext == ".tmp" && strings.Contains(path, "wal") {
+			if info, err := entry.Info(); err == nil {
+				need -= info.Size()
+			}
+		}
+		return nil
+	})
+	if need = max(need, 2*mebibyte); free < need {
+		return fmt.Errorf("%w: %d MiB are free in %s, the store needs %d MiB to start", ErrFull, free/mebibyte, dir, (need+mebibyte-1)/mebibyte)
+	}
+	return nil
+}
+
+// diskWatch knows whether the file system has room for writes. etcd ends the
+// process when it hits the end of the disk, so writes stop well before.
+type diskWatch struct {
+	dir           string
+	stop, resume  int64
+	interval      time.Duration
+	logger        *slog.Logger
+	low           atomic.Bool
+	free          atomic.Int64
+	sinceLastLook atomic.Int64 // bytes written
+}
+
+func newDiskWatch(o Options) *diskWatch {
+	d := &diskWatch{dir: o.DataDir, stop: o.MinFreeBytes, resume: o.ResumeFreeBytes, interval: o.WatchdogInterval, logger: o.Logger}
+	d.look()
+	return d
+}
+
+func (d *diskWatch) run(ctx context.Context) {
+	ticker := time.NewTicker(d.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			d.look()
+		}
+	}
+}
+
+// full reports whether a write of so many bytes has to be refused. A burst of
+// writes could use up the margin between two ticks, so it looks again after
+// every sixteenth of it.
+func (d *diskWatch) full(bytes int64) bool {
+	if d.sinceLastLook.Add(bytes+512) > d.stop/16 {
+		d.look()
+	}
+	return d.low.Load()
+}
+
+func (d *diskWatch) look() {
+	d.sinceLastLook.Store(0)
+	free, err := freeSpace(d.dir)
+	if err != nil {
+		d.logger.Warn("the free space of the data directory cannot be read", "error", err)
+		return
+	}
+	d.free.Store(free)
+	switch {
+	case free < d.stop && d.low.CompareAndSwap(false, true):
+		d.logger.Error("the disk of the store is almost full: writes are refused until there is room",
+			"directory", d.dir, "free_bytes", free, "resume_at_bytes", d.resume)
+	case free >= d.resume && d.low.CompareAndSwap(true, false):
+		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
+	}
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+var (
+	// ErrCompacted is returned when the revision a reader asked for is no longer
+	// kept, or was never this store's: the reader has to start over.
+	ErrCompacted = errors.New("the revision is no longer kept by the store")
+
+	// ErrFull is returned for writes while the disk has too little free space or
+	// the store has reached its quota. Nothing was written; reads go on.
+	ErrFull = errors.New("the store is full")
+
+	// ErrUnavailable is returned when the store cannot answer now and nothing
+	// was written.
+	ErrUnavailable = errors.New("the store is unavailable")
+
+	// ErrUncertain is returned when a write was sent and no answer came: it may
+	// have happened or may still happen. It must not be repeated blindly; read
+	// the object first.
+	ErrUncertain = errors.New("the outcome of the write is unknown")
+
+	// ErrFenced is returned for derived writes after another process has opened
+	// the store: this one no longer owns the decisions and has to stop.
+	ErrFenced = errors.New("another server has taken over the store")
+
+	// ErrInvalid is returned for a write that the store cannot hold, such as one
+	// that is too large.
+	ErrInvalid = errors.New("the write cannot be stored")
+)
+
+// Conflict is one comparison that failed.
+type Conflict struct {
+	Key  api.Key
+	Part Part
+	// Expected is the revision the writer had seen; 0 = the part was not there.
+	Expected int64
+	// Actual is the revision found; 0 = the part is not there.
+	Actual int64
+}
+
+// ConflictError lists the objects that were changed, created or deleted by
+// somebody else since the writer read them.
+type ConflictError struct {
+	Keys      []api.Key
+	Conflicts []Conflict
+}
+
+func newConflictError(conflicts []Conflict) *ConflictError {
+	e := &ConflictError{Conflicts: conflicts, Keys: make([]api.Key, len(conflicts))}
+	for i, c := range conflicts {
+		e.Keys[i] = c.Key
+	}
+	return e
+}
+
+// Error says for each object what was expected and what was found.
+func (e *ConflictError) Error() string {
+	lines := make([]string, 0, len(e.Conflicts))
+	for i, c := range e.Conflicts {
+		if i == 5 {
+			lines = append(lines, fmt.Sprintf("and %d more", len(e.Conflicts)-i))
+			break
+		}
+		switch {
+		case c.Expected == 0:
+			lines = append(lines, fmt.Sprintf("%s exists already, at revision %d", c.Key, c.Actual))
+		case c.Actual == 0:
+			lines = append(lines, fmt.Sprintf("%s does not exist; expected revision %d", c.Key, c.Expected))
+		default:
+			lines = append(lines, fmt.Sprintf("%s is at revision %d; expected %d", c.Key, c.Actual, c.Expected))
+		}
+	}
+	return "conflict: " + strings.Join(lines, "; ")
+}
+
+// LockedError says that another process holds the data directory.
+type LockedError struct {
+	Path string
+	// Owner is the process id in the lock file, 0 when it could not be read.
+	Owner int
+}
+
+// Error names the directory and the process.
+func (e *LockedError) Error() string {
+	owner := "another process"
+	if e.Owner != 0 {
+		owner = fmt.Sprintf("process %d", e.Owner)
+	}
+	return fmt.Sprintf("the data directory %s is in use by %s: stop it, or use another directory", e.Path, owner)
+}
+
+// classify gives an error of etcd the meaning it has for a caller. For a write,
+// every answer that does not say "refused" leaves the outcome open.
+func classify(err error, write bool) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return fmt.Errorf("%w: its quota is used up", ErrFull)
+	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, rpctypes.ErrFutureRev):
+		return fmt.Errorf("%w: %w", ErrCompacted, err)
+	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.Is(err, rpctypes.ErrTooManyOps), errors.Is(err, rpctypes.ErrDuplicateKey):
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied),
+		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case write:
+		return fmt.Errorf("%w: %w", ErrUncertain, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}

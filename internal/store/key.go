@@ -1,0 +1,79 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The layout of the key space: /v1/spec/<kind>/<namespace or ->/<name>, the same
+// under /v1/status, and the store's own bookkeeping under /v1/sys. Spec sorts
+// before status, so one range and one watch see both, and a reader of the range
+// meets every Spec part before the first Status part.
+const (
+	specPrefix   = "/v1/spec/"
+	statusPrefix = "/v1/status/"
+	systemPrefix = "/v1/sys/"
+
+	// formatKey holds the number of the layout; see formatVersion.
+	formatKey = systemPrefix + "format"
+	// epochKey is rewritten by every process that opens the store; its
+	// ModRevision is the fence of derived writes.
+	epochKey = systemPrefix + "epoch"
+
+	globalNamespace = "-"
+)
+
+// formatVersion is the layout this program writes. A store with a higher one
+// was written by a newer program and is refused.
+const formatVersion = 1
+
+func partPrefix(part Part) string {
+	if part == Status {
+		return statusPrefix
+	}
+	return specPrefix
+}
+
+// etcdKey is the key of a part of an object.
+func etcdKey(key api.Key, part Part) string {
+	namespace := key.Namespace
+	if namespace == "" {
+		namespace = globalNamespace
+	}
+	return partPrefix(part) + string(key.Kind) + "/" + namespace + "/" + key.Name
+}
+
+// checkKey refuses what the layout cannot hold.
+func checkKey(key api.Key) error {
+	switch {
+	case key.Kind == "" || strings.Contains(string(key.Kind), "/"):
+		return fmt.Errorf("store: the kind %q of object %q must be a word without a slash", string(key.Kind), key.Name)
+	case key.Name == "" || strings.Contains(key.Name, "/"):
+		return fmt.Errorf("store: the name of %s must not be empty and have no slash", key)
+	case key.Namespace == globalNamespace || strings.Contains(key.Namespace, "/"):
+		return fmt.Errorf("store: the namespace of %s must not be %q and have no slash", key, globalNamespace)
+	}
+	return nil
+}
+
+// parseKey is the inverse of etcdKey.
+func parseKey(text []byte) (api.Key, Part, error) {
+	key := string(text)
+	part := Spec
+	rest, ok := strings.CutPrefix(key, specPrefix)
+	if !ok {
+		part = Status
+		rest, ok = strings.CutPrefix(key, statusPrefix)
+	}
+	kind, path, okKind := strings.Cut(rest, "/")
+	namespace, name, okPath := strings.Cut(path, "/")
+	if !ok || !okKind || !okPath || kind == "" || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return api.Key{}, 0, fmt.Errorf("store: %q is not the key of an object: expected %s<kind>/<namespace>/<name>", key, specPrefix)
+	}
+	if namespace == globalNamespace {
+		namespace = ""
+	}
+	return api.Key{Kind: api.Kind(kind), Namespace: namespace, Name: name}, part, nil
+}

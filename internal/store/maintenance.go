@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// quotaCompactPercent is the use of the quota at which history is dropped at
+	// once.
+	quotaCompactPercent = 50
+	// quotaStopPercent is the use of the quota at which users may only delete.
+	quotaStopPercent = 80
+	// keepUnderPressure is how many revisions remain when space is short.
+	keepUnderPressure = 100
+)
+
+// moment is a revision and when it was the present one.
+type moment struct {
+	at       time.Time
+	revision int64
+}
+
+// externalSize is the size of an external cluster's database when last asked.
+type externalSize struct{ size, inUse int64 }
+
+// maintain drops old history, so that the database holds the objects and the
+// last minutes of their changes and not everything that ever happened.
+func (s *Store) maintain() {
+	compact := time.NewTicker(s.options.CompactInterval)
+	defer compact.Stop()
+	look := time.NewTicker(s.options.WatchdogInterval)
+	defer look.Stop()
+	history := []moment{{s.options.Now(), s.revision.Load()}}
+	var compacted, pressed int64
+	for {
+		target := int64(0)
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-compact.C:
+			history, target = s.age(history)
+		case <-look.C:
+			if s.underPressure() {
+				if now := s.revision.Load(); now-pressed > keepUnderPressure || s.noSpace.Load() {
+					target, pressed = now-keepUnderPressure, now
+				}
+			}
+		}
+		if target > compacted {
+			if err := s.Compact(s.ctx, target); err != nil {
+				s.warn("the history of the store could not be compacted", err)
+				continue
+			}
+			compacted = target
+		}
+		if s.noSpace.Load() {
+			if err := s.makeRoom(s.ctx); err != nil {
+				s.warn("the quota of the store is used up", err)
+			}
+		}
+	}
+}
+
+func (s *Store) warn(message string, err error) {
+	if s.ctx.Err() == nil {
+		s.options.Logger.Warn(message, "error", err)
+	}
+}
+
+// age returns the revision before which everything is old enough to go: older
+// than KeepHistory, or more than KeepRevisions ago.
+func (s *Store) age(history []moment) ([]moment, int64) {
+	now, revision := s.options.Now(), s.revision.Load()
+	target := revision - s.options.KeepRevisions
+	for len(history) > 0 && now.Sub(history[0].at) >= s.options.KeepHistory {
+		target = max(target, history[0].revision)
+		history = history[1:]
+	}
+	return append(history, moment{now, revision}), target
+}
+
+// underPressure looks at the use of the quota.
+func (s *Store) underPressure() bool {
+	if s.member == nil {
+		s.askSize()
+		return s.noSpace.Load()
+	}
+	_, inUse := s.size()
+	s.overQuota.Store(inUse > s.options.QuotaBytes/100*quotaStopPercent)
+	return s.noSpace.Load() || inUse > s.options.QuotaBytes/100*quotaCompactPercent
+}
+
+func (s *Store) askSize() {
+	ctx, cancel := context.WithTimeout(s.ctx, s.options.RequestTimeout)
+	defer cancel()
+	for _, endpoint := range s.options.Endpoints {
+		if status, err := s.client.Status(ctx, endpoint); err == nil {
+			s.external.Store(&externalSize{status.DbSize, status.DbSizeInUse})
+			return
+		}
+	}
+}
+
+// Compact drops the history before a revision. The objects themselves stay. A
+// revision that is compacted already or lies in the future changes nothing.
+func (s *Store) Compact(ctx context.Context, revision int64) error {
+	ctx, cancel := context.WithTimeout(ctx, max(s.options.RequestTimeout, time.Minute))
+	defer cancel()
+	_, err := s.client.Compact(ctx, revision, clientv3.WithCompactPhysical())
+	switch {
+	case err == nil:
+		s.metrics.compactions.Inc()
+		return nil
+	case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, rpctypes.ErrFutureRev):
+		return nil
+	}
+	return fmt.Errorf("compact the store at revision %d: %w", revision, classify(err, false))
+}
+
+// makeRoom gives the pages that compaction freed back to the quota and clears
+// the alarm. Only the embedded member is ours to stop for that long.
+func (s *Store) makeRoom(ctx context.Context) error {
+	if s.member == nil {
+		return fmt.Errorf("%w: compact and defragment the external etcd, then disarm its alarm", ErrFull)
+	}
+	// Through the server: the in-process client's Defragment panics in etcd 3.7.3.
+	if err := s.member.Server.Defragment(); err != nil {
+		return fmt.Errorf("defragment: %w", err)
+	}
+	size, _ := s.size()
+	if size > s.options.QuotaBytes/100*(quotaStopPercent+10) {
+		return fmt.Errorf("%w: the objects themselves fill the quota of %d MiB; raise it", ErrFull, s.options.QuotaBytes/mebibyte)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	if _, err := s.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
+		return fmt.Errorf("disarm the quota alarm: %w", err)
+	}
+	s.noSpace.Store(false)
+	s.options.Logger.Info("the store has room again", "size_bytes", size, "quota_bytes", s.options.QuotaBytes)
+	return nil
+}

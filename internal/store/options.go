@@ -1,0 +1,102 @@
+package store
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+const mebibyte = 1 << 20
+
+// ExitCode is the exit code of a process whose embedded member died.
+const ExitCode = 70
+
+// Options configures a store. One of DataDir and Endpoints is required.
+type Options struct {
+	// DataDir is the directory of the embedded member. It is created if need be.
+	DataDir string
+	// Endpoints are the client addresses of an external etcd cluster; the
+	// embedded member is then not started.
+	Endpoints []string
+	// TLS, Username and Password authenticate to the external cluster.
+	TLS                *tls.Config
+	Username, Password string
+
+	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
+	QuotaBytes int64
+	// MinFreeBytes is the free space of the file system below which writes are
+	// refused. Zero means 256 MiB.
+	MinFreeBytes int64
+	// ResumeFreeBytes is the free space above which they are accepted again.
+	// Zero means twice MinFreeBytes.
+	ResumeFreeBytes int64
+	// WatchdogInterval is the time between two looks at the free space. Zero
+	// means 2 seconds.
+	WatchdogInterval time.Duration
+
+	// KeepHistory is how long old revisions are kept at least for readers that
+	// page or catch up. Zero means 10 minutes.
+	KeepHistory time.Duration
+	// KeepRevisions is how many old revisions are kept at most. Zero means
+	// 100,000.
+	KeepRevisions int64
+	// CompactInterval is the time between two compactions. Zero means 1 minute.
+	CompactInterval time.Duration
+
+	// RequestTimeout limits every single request to etcd. Zero means 10 seconds.
+	RequestTimeout time.Duration
+
+	// Logger receives what the store and the embedded member have to say. Nil
+	// discards it.
+	Logger *slog.Logger
+	// NoFsync lets the embedded member lose acknowledged writes in a crash; it
+	// is for tests that do not restart.
+	NoFsync bool
+	// Fatal is called once when the embedded member can no longer work. It must
+	// end the process: etcd hangs afterwards. Nil prints a line that starts with
+	// "STORE FAILED:" and exits with ExitCode.
+	Fatal func(error)
+	// Now is the clock for the age of revisions. Nil means time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.QuotaBytes = cmp.Or(o.QuotaBytes, 4096*mebibyte)
+	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, 256*mebibyte)
+	o.ResumeFreeBytes = cmp.Or(o.ResumeFreeBytes, 2*o.MinFreeBytes)
+	o.WatchdogInterval = cmp.Or(o.WatchdogInterval, 2*time.Second)
+	o.KeepHistory = cmp.Or(o.KeepHistory, 10*time.Minute)
+	o.KeepRevisions = cmp.Or(o.KeepRevisions, 100_000)
+	o.CompactInterval = cmp.Or(o.CompactInterval, time.Minute)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Fatal == nil {
+		logger := o.Logger
+		o.Fatal = func(err error) {
+			logger.Error("STORE FAILED", "error", err)
+			fmt.Fprintf(os.Stderr, "STORE FAILED: %v\n", err)
+			os.Exit(ExitCode)
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+func (o Options) check() error {
+	switch {
+	case o.DataDir == "" && len(o.Endpoints) == 0:
+		return fmt.Errorf("store: neither a data directory nor the endpoints of an etcd cluster are given")
+	case o.DataDir != "" && len(o.Endpoints) > 0:
+		return fmt.Errorf("store: a data directory and the endpoints of an etcd cluster are given; only one of them can hold the objects")
+	case o.ResumeFreeBytes < o.MinFreeBytes:
+		return fmt.Errorf("store: writes would resume at %d bytes of free space, below the %d at which they stop", o.ResumeFreeBytes, o.MinFreeBytes)
+	}
+	return nil
+}

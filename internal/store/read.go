@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// loadPage is how many records Load reads at a time.
+const loadPage = 2000
+
+// toRecord turns what etcd returns into a record.
+func toRecord(kv *mvccpb.KeyValue) (Record, error) {
+	key, part, err := parseKey(kv.Key)
+	if err != nil {
+		return Record{}, err
+	}
+	return Record{Key: key, Part: part, Value: kv.Value, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}, nil
+}
+
+// Read returns both parts of an object, linearizably and of one revision. A part
+// that does not exist is nil.
+func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status))).Commit()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", key, classify(err, false))
+	}
+	s.sawRevision(resp.Header.Revision)
+	parts := [2]*Record{}
+	for i, r := range resp.Responses {
+		if kvs := r.GetResponseRange().GetKvs(); len(kvs) == 1 {
+			record, err := toRecord(kvs[0])
+			if err != nil {
+				return nil, nil, err
+			}
+			parts[i] = &record
+		}
+	}
+	return parts[0], parts[1], nil
+}
+
+// Load passes every record at one revision to fn, each Spec part before any
+// Status part, and returns that revision. Watch from the next one to go on.
+func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) {
+	revision := int64(0)
+	for from := specPrefix; ; {
+		resp, err := s.getRange(ctx, from, systemPrefix, loadPage, revision)
+		if err != nil {
+			return 0, fmt.Errorf("load the objects: %w", err)
+		}
+		if revision == 0 {
+			revision = resp.Header.Revision
+		}
+		for _, kv := range resp.Kvs {
+			record, err := toRecord(kv)
+			if err != nil {
+				return 0, err
+			}
+			if err := fn(record); err != nil {
+				return 0, err
+			}
+		}
+		if !resp.More {
+			return revision, nil
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}
+
+func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
+	if err != nil {
+		return nil, classify(err, false)
+	}
+	s.sawRevision(resp.Header.Revision)
+	return resp, nil
+}
+
+// Page returns up to limit objects of a kind, of one namespace or ("") of all,
+// in the order of their keys: the Spec parts, and the Status parts there are.
+// after is "" for the first page, then the next of the page before; an empty
+// next ends the list. at is 0 for the first page, then the revision it returned:
+// all pages show the objects as they were at that revision. ErrCompacted says
+// that this revision is gone and the list has to start over. limit 0 means all.
+func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string, limit int, at int64) (specs []Record, statuses map[api.Key]Record, next string, revision int64, err error) {
+	path := string(kind) + "/"
+	if namespace != "" {
+		path += namespace + "/"
+	}
+	specRoot := specPrefix + path
+	from, to := specRoot, clientv3.GetPrefixRangeEnd(specRoot)
+	if after != "" {
+		from = specPrefix + string(kind) + "/" + after + "\x00"
+		if !strings.HasPrefix(from, specRoot) {
+			return nil, nil, "", 0, fmt.Errorf("%w: %q does not continue a list of this kind and namespace", ErrInvalid, after)
+		}
+	}
+	resp, err := s.getRange(ctx, from, to, limit, at)
+	if err != nil {
+		return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
+	}
+	revision = at
+	if revision == 0 {
+		revision = resp.Header.Revision
+	}
+	specs = make([]Record, len(resp.Kvs))
+	statuses = make(map[api.Key]Record, len(resp.Kvs))
+	if len(specs) == 0 {
+		return specs, statuses, "", revision, nil
+	}
+	for i, kv := range resp.Kvs {
+		if specs[i], err = toRecord(kv); err != nil {
+			return nil, nil, "", 0, err
+		}
+	}
+	first, last := specs[0].Key, specs[len(specs)-1].Key
+	if resp.More {
+		next = strings.TrimPrefix(string(resp.Kvs[len(resp.Kvs)-1].Key), specPrefix+string(kind)+"/")
+	}
+	resp, err = s.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
+	if err != nil {
+		return nil, nil, "", 0, fmt.Errorf("list the statuses of kind %s: %w", kind, err)
+	}
+	for _, kv := range resp.Kvs {
+		record, err := toRecord(kv)
+		if err != nil {
+			return nil, nil, "", 0, err
+		}
+		statuses[record.Key] = record
+	}
+	return specs, statuses, next, revision, nil
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+)
+
+// ErrBadBackup is returned for an archive that is not a whole, unchanged backup.
+var ErrBadBackup = errors.New("not a usable backup")
+
+// revisionBump is added to the revision on restore. Clients hold revisions as
+// compare-and-set tokens and as places in a watch, some of them newer than the
+// backup; after the bump none of those can be mistaken for a new one.
+const revisionBump = 1_000_000_000
+
+// maxSmallEntry bounds the entries of an archive that are read into memory.
+const maxSmallEntry = 1 << 20
+
+// Restore makes a data directory from a backup. The directory must not hold a
+// store. Nothing is left behind when the archive turns out to be damaged.
+func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	lock, err := lockDirectory(dataDir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	if existingStore(dataDir) {
+		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
+	}
+	work, err := os.MkdirTemp(dataDir, "restore-*")
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer os.RemoveAll(work)
+	database := filepath.Join(work, snapshotEntry)
+	if _, err := extract(&contextReader{ctx, r}, database); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	member := filepath.Join(work, "etcd")
+	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
+		SnapshotPath:        database,
+		Name:                memberName,
+		OutputDataDir:       member,
+		PeerURLs:            []string{memberPeerURL},
+		InitialCluster:      initialCluster,
+		InitialClusterToken: "restored-" + rand.Text(),
+		RevisionBump:        revisionBump,
+		MarkCompacted:       true,
+	})
+	if err != nil {
+		return fmt.Errorf("restore: %w: %w", ErrBadBackup, err)
+	}
+	if err := os.RemoveAll(memberDir(dataDir)); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if err := os.Rename(member, memberDir(dataDir)); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	return syncDir(dataDir)
+}
+
+// extract writes the snapshot of an archive to a file, after every sum has been
+// checked and nothing is missing.
+func extract(r io.Reader, database string) (BackupMeta, error) {
+	archive := tar.NewReader(r)
+	description, err := smallEntry(archive, metaEntry)
+	if err != nil {
+		return BackupMeta{}, err
+	}
+	var meta BackupMeta
+	if err := json.Unmarshal(description, &meta); err != nil {
+		return meta, fmt.Errorf("%w: %s: %w", ErrBadBackup, metaEntry, err)
+	}
+	if meta.Format != backupFormat {
+		return meta, fmt.Errorf("%w: it has format %d, this program reads format %d", ErrBadBackup, meta.Format, backupFormat)
+	}
+	if err := nextEntry(archive, snapshotEntry); err != nil {
+		return meta, err
+	}
+	sum, size, err := writeFile(database, archive)
+	if err != nil {
+		return meta, damaged(snapshotEntry, err)
+	}
+	sums, err := smallEntry(archive, sumsEntry)
+	if err != nil {
+		return meta, err
+	}
+	descriptionSum := sha256.Sum256(description)
+	want := fmt.Sprintf("%s  %s\n%s  %s\n", hex.EncodeToString(descriptionSum[:]), metaEntry, sum, snapshotEntry)
+	if !bytes.Equal(sums, []byte(want)) || size != meta.SizeBytes {
+		return meta, fmt.Errorf("%w: the SHA-256 sums do not match the content: it was damaged or changed", ErrBadBackup)
+	}
+	return meta, nil
+}
+
+func nextEntry(archive *tar.Reader, name string) error {
+	header, err := archive.Next()
+	if err != nil {
+		return damaged(name, err)
+	}
+	if header.Name != name || header.Typeflag != tar.TypeReg {
+		return fmt.Errorf("%w: found entry %q where %s is expected", ErrBadBackup, header.Name, name)
+	}
+	return nil
+}
+
+func smallEntry(archive *tar.Reader, name string) ([]byte, error) {
+	if err := nextEntry(archive, name); err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(archive, maxSmallEntry+1))
+	if err != nil {
+		return nil, damaged(name, err)
+	}
+	if len(content) > maxSmallEntry {
+		return nil, fmt.Errorf("%w: %s is too large", ErrBadBackup, name)
+	}
+	return content, nil
+}
+
+func damaged(name string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it ends in or before %s: the file is truncated", ErrBadBackup, name)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrBadBackup, name, err)
+}
+
+func writeFile(path string, content io.Reader) (sum string, size int64, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, err
+	}
+	hash := sha256.New()
+	size, err = io.Copy(io.MultiWriter(file, hash), content)
+	return hex.EncodeToString(hash.Sum(nil)), size, errors.Join(err, file.Close())
+}
+
+// contextReader ends a long read when its context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// ErrWrongKey is returned for a secret that was sealed under another key.
+var ErrWrongKey = errors.New("the secret was sealed under another key")
+
+// ErrTampered is returned for a secret that does not belong where it is found,
+// or was changed.
+var ErrTampered = errors.New("the sealed secret was changed or belongs to another object or field")
+
+// keyBytes is the length of a sealing key: AES-256.
+const keyBytes = 32
+
+// sealFormat marks a sealed text: format, key id and data, joined by dots.
+const sealFormat = "v1"
+
+// sealer encrypts single texts with AES-256-GCM. Each is bound to its place, so
+// that a sealed text moved elsewhere does not open.
+type sealer struct {
+	aead cipher.AEAD
+	id   string
+}
+
+func newSealer(key []byte) (*sealer, error) {
+	if len(key) != keyBytes {
+		return nil, fmt.Errorf("store: the sealing key has %d bytes, it must have %d", len(key), keyBytes)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, err
+	}
+	// The id tells keys apart and says nothing about the key.
+	sum := sha256.Sum256(append([]byte("scheduler sealing key id\x00"), key...))
+	return &sealer{aead, hex.EncodeToString(sum[:4])}, nil
+}
+
+// place is what a sealed text is bound to.
+func place(key api.Key, field string) []byte {
+	return []byte(strings.Join([]string{string(key.Kind), key.Namespace, key.Name, field}, "\x00"))
+}
+
+func (s *sealer) seal(key api.Key, field, text string) string {
+	data := s.aead.Seal(nil, nil, []byte(text), place(key, field))
+	return sealFormat + "." + s.id + "." + base64.RawStdEncoding.EncodeToString(data)
+}
+
+func (s *sealer) open(key api.Key, field, sealed string) (string, error) {
+	parts := strings.SplitN(sealed, ".", 3)
+	if len(parts) != 3 || parts[0] != sealFormat {
+		return "", fmt.Errorf("%s of %s: %w: its format is not known", field, key, ErrTampered)
+	}
+	if parts[1] != s.id {
+		return "", fmt.Errorf("%s of %s: %w: it needs the key with id %s, the key file holds the one with id %s", field, key, ErrWrongKey, parts[1], s.id)
+	}
+	data, err := base64.RawStdEncoding.DecodeString(parts[2])
+	if err != nil {
+		return "", fmt.Errorf("%s of %s: %w", field, key, ErrTampered)
+	}
+	text, err := s.aead.Open(nil, nil, data, place(key, field))
+	if err != nil {
+		return "", fmt.Errorf("%s of %s: %w", field, key, ErrTampered)
+	}
+	return string(text), nil
+}
+
+// ReadKeyFile reads a sealing key: 64 hexadecimal digits. Where there is no such
+// file it makes a new key, for the owner of the file only. Whoever loses the
+// file loses the secrets in the store and in its backups.
+func ReadKeyFile(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createKeyFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key file: %w", err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(key) != keyBytes {
+		return nil, fmt.Errorf("the key file %s must hold %d hexadecimal digits", path, 2*keyBytes)
+	}
+	return key, nil
+}
+
+// createKeyFile writes a new key so that after a crash the file is either whole
+// or not there: a secret sealed under a key that was lost is lost as well.
+func createKeyFile(path string) (key []byte, err error) {
+	key = make([]byte, keyBytes)
+	_, _ = rand.Read(key)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	file, err := os.CreateTemp(dir, ".key-*") // mode 0600
+	if err != nil {
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	// Link, unlike rename, fails when somebody else was faster.
+	if err := os.Link(file.Name(), path); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return ReadKeyFile(path)
+		}
+		return nil, fmt.Errorf("create the key file: %w", err)
+	}
+	return key, syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Store holds the objects. All methods may be called from many goroutines.
+type Store struct {
+	options Options
+	client  *clientv3.Client
+	member  *embed.Etcd    // nil with an external cluster
+	lock    *directoryLock // nil with an external cluster
+	disk    *diskWatch     // nil with an external cluster
+	metrics *storeMetrics
+
+	clusterID uint64
+	epoch     int64 // ModRevision of epochKey as this process wrote it
+	fenced    atomic.Bool
+	revision  atomic.Int64 // highest revision seen in any answer
+	noSpace   atomic.Bool  // the quota alarm is raised
+	overQuota atomic.Bool  // live data is close to the quota
+	external  atomic.Pointer[externalSize]
+
+	ctx      context.Context // ends with Close
+	stop     context.CancelFunc
+	loops    sync.WaitGroup
+	closing  sync.Once
+	closeErr error
+	dying    sync.Once
+}
+
+// Open opens the store: it takes the data directory and starts the embedded
+// member, or connects to the external cluster. It returns a *LockedError at once
+// when another process has the directory. ctx limits the opening only.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	o := options.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	s := &Store{options: o, metrics: newStoreMetrics()}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	var err error
+	if len(s.options.Endpoints) > 0 {
+		if s.client, err = connect(ctx, s.options); err != nil {
+			return err
+		}
+	} else {
+		if err := s.openMember(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.takeEpoch(ctx); err != nil {
+		return err
+	}
+	s.loops.Go(s.maintain)
+	if s.disk != nil {
+		s.loops.Go(func() { s.disk.run(s.ctx) })
+	}
+	return nil
+}
+
+func (s *Store) openMember(ctx context.Context) error {
+	dir := s.options.DataDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create the data directory: %w", err)
+	}
+	var err error
+	if s.lock, err = lockDirectory(dir); err != nil {
+		return err
+	}
+	if err := checkStartSpace(dir); err != nil {
+		return err
+	}
+	s.disk = newDiskWatch(s.options)
+	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
+		return err
+	}
+	s.loops.Go(func() {
+		select {
+		case <-s.ctx.Done():
+		case <-s.member.Server.StopNotify():
+			s.fatal(errors.New("the embedded etcd stopped by itself"))
+		}
+	})
+	return nil
+}
+
+// fatal reports once that the embedded member is dead.
+func (s *Store) fatal(err error) {
+	s.dying.Do(func() { s.options.Fatal(err) })
+}
+
+// takeEpoch makes this process the owner of derived writes: every earlier one
+// is fenced from here on. It also refuses a store of a newer program.
+func (s *Store) takeEpoch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	format, err := s.client.Get(ctx, formatKey)
+	if err != nil {
+		return fmt.Errorf("read the format of the store: %w", classify(err, false))
+	}
+	s.clusterID = format.Header.ClusterId
+	puts := []clientv3.Op{clientv3.OpPut(epochKey, fmt.Sprintf("pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
+	if len(format.Kvs) == 0 {
+		puts = append(puts, clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)))
+	} else if err := checkFormat(string(format.Kvs[0].Value)); err != nil {
+		return err
+	}
+	if s.lowSpace() {
+		// A store that is full must open for reading. The directory lock keeps
+		// any other process out, so the epoch of the last one still holds.
+		epoch, err := s.client.Get(ctx, epochKey)
+		if err != nil {
+			return fmt.Errorf("read the epoch of the store: %w", classify(err, false))
+		}
+		if len(epoch.Kvs) == 1 {
+			s.epoch = epoch.Kvs[0].ModRevision
+			s.sawRevision(epoch.Header.Revision)
+			return nil
+		}
+	}
+	resp, err := s.client.Txn(ctx).Then(puts...).Commit()
+	if err != nil {
+		return fmt.Errorf("take over the store: %w", classify(err, true))
+	}
+	s.epoch = resp.Header.Revision
+	s.sawRevision(resp.Header.Revision)
+	return nil
+}
+
+func checkFormat(text string) error {
+	version, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store: %q is not the number of a store format: the data is damaged or not ours", text)
+	case version > formatVersion:
+		return fmt.Errorf("store: the data has format %d, this program knows formats up to %d: use a newer program", version, formatVersion)
+	}
+	return nil
+}
+
+// Close stops the store. Watches end; the embedded member writes out what it
+// has and the data directory becomes free.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.stop()
+		s.loops.Wait()
+		var errs []error
+		if s.client != nil {
+			// The in-process client has no connection, so it reports the end of
+			// its own context.
+			if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+				errs = append(errs, err)
+			}
+		}
+		if s.member != nil {
+			s.member.Close()
+		}
+		if s.lock != nil {
+			errs = append(errs, s.lock.release())
+		}
+		s.closeErr = errors.Join(errs...)
+	})
+	return s.closeErr
+}
+
+// Client is the etcd client, for commands that need more than this package
+// offers. Its responses are shared with the server: never change them.
+func (s *Store) Client() *clientv3.Client { return s.client }
+
+// Info describes the store.
+func (s *Store) Info() api.StoreInfo {
+	size, inUse := s.size()
+	info := api.StoreInfo{
+		Mode:       "embedded",
+		ClusterID:  strconv.FormatUint(s.clusterID, 16),
+		Revision:   s.revision.Load(),
+		SizeBytes:  size,
+		InUseBytes: inUse,
+		QuotaBytes: s.options.QuotaBytes,
+	}
+	if s.member == nil {
+		info.Mode, info.QuotaBytes = "external", 0
+	}
+	return info
+}
+
+// size is the size of the database file and the part of it that holds data.
+func (s *Store) size() (size, inUse int64) {
+	if s.member != nil {
+		backend := s.member.Server.Backend()
+		return backend.Size(), backend.SizeInUse()
+	}
+	if last := s.external.Load(); last != nil {
+		return last.size, last.inUse
+	}
+	return 0, 0
+}
+
+// Revision is the present revision of the store, read linearizably.
+func (s *Store) Revision(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("read the revision of the store: %w", classify(err, false))
+	}
+	s.sawRevision(resp.Header.Revision)
+	return resp.Header.Revision, nil
+}
+
+func (s *Store) sawRevision(revision int64) {
+	for {
+		old := s.revision.Load()
+		if revision <= old || s.revision.CompareAndSwap(old, revision) {
+			return
+		}
+	}
+}
+
+func (s *Store) lowSpace() bool { return s.disk != nil && s.disk.low.Load() }
+
+// commit runs one write transaction. Where it returns an error other than
+// ErrUncertain, nothing was written.
+func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
+	if s.ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.disk != nil && s.disk.full(int64(bytes)) {
+		return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	defer cancel()
+	began := time.Now()
+	resp, err := txn(s.client.Txn(ctx)).Commit()
+	s.metrics.txnSeconds.Observe(time.Since(began).Seconds())
+	if err != nil {
+		err = classify(err, true)
+		if errors.Is(err, ErrFull) {
+			s.noSpace.Store(true)
+		}
+		s.metrics.failures.Inc()
+		return nil, err
+	}
+	s.sawRevision(resp.Header.Revision)
+	return resp, nil
+}

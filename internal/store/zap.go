@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// newZapLogger gives etcd a logger that passes warnings on to ours. etcd ends
+// the process by logging at level fatal, at some 140 places; onFatal is called
+// there instead, with the reason, so that nothing dies silently.
+func newZapLogger(logger *slog.Logger, onFatal func(error)) *zap.Logger {
+	hook := fatalHook{onFatal}
+	return zap.New(&slogCore{logger: logger}, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+}
+
+type fatalHook struct{ onFatal func(error) }
+
+// OnWrite implements zapcore.CheckWriteHook. etcd relies on not returning from
+// here: it may hold a mutex and its state is unknown.
+func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	h.onFatal(entryError(entry.Message, fields))
+	runtime.Goexit()
+}
+
+// entryError is a log entry as an error: the message and the error it carries.
+func entryError(message string, fields []zapcore.Field) error {
+	for _, field := range fields {
+		if err, ok := field.Interface.(error); ok && field.Type == zapcore.ErrorType {
+			return fmt.Errorf("%s: %w", message, err)
+		}
+	}
+	return errors.New(message)
+}
+
+// slogCore is a zap core that writes entries of level warning and above to a
+// slog logger.
+type slogCore struct {
+	logger *slog.Logger
+	fields []zapcore.Field
+}
+
+// Enabled implements zapcore.Core.
+func (c *slogCore) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
+
+// With implements zapcore.Core.
+func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
+	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+}
+
+// Check implements zapcore.Core.
+func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+// Write implements zapcore.Core.
+func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	level := slog.LevelWarn
+	if entry.Level >= zapcore.ErrorLevel {
+		level = slog.LevelError
+	}
+	encoder := zapcore.NewMapObjectEncoder()
+	for _, field := range c.fields {
+		field.AddTo(encoder)
+	}
+	for _, field := range fields {
+		field.AddTo(encoder)
+	}
+	attributes := make([]slog.Attr, 0, len(encoder.Fields))
+	for name, value := range encoder.Fields {
+		attributes = append(attributes, slog.Any(name, value))
+	}
+	c.logger.LogAttrs(context.Background(), level, "etcd: "+entry.Message, attributes...)
+	return nil
+}
+
+// Sync implements zapcore.Core.
+func (c *slogCore) Sync() error { return nil }
