@@ -14,8 +14,8 @@ func (b Bitmap) Has(row int) bool { return b[row>>6]&(1<<(row&63)) != 0 }
 func (b Bitmap) set(row int)   { b[row>>6] |= 1 << (row & 63) }
 func (b Bitmap) clear(row int) { b[row>>6] &^= 1 << (row & 63) }
 
-// assign sets or clears the row.
-func (b Bitmap) assign(row int, in bool) {
+// Assign sets or clears the row.
+func (b Bitmap) Assign(row int, in bool) {
 	if in {
 		b.set(row)
 	} else {

@@ -120,8 +120,17 @@ func (e *Explained) Summary() string {
 	if q.Wanted == 0 {
 		b.WriteString("no clusters wanted; ")
 	}
-	fmt.Fprintf(&b, "%d of %d %s", fit, f.Len(), plural(f.Len(), "cluster", "clusters"))
-	b.WriteString(plural(fit, " fits", " fit"))
+	b.WriteString(e.Fits())
+	return b.String()
+}
+
+// Fits is the part of the summary that says how many clusters fit, and why the
+// others do not. Without a present decision it is the same for all queries of a
+// class.
+func (e *Explained) Fits() string {
+	f, q := e.pass.fleet, e.pass.query
+	fit := e.Admitted.Count()
+	text := fmt.Sprintf("%d of %d %s %s", fit, f.Len(), plural(f.Len(), "cluster", "clusters"), plural(fit, "fits", "fit"))
 	blames := make([]string, 0, len(e.grounds))
 	for i, g := range e.grounds {
 		if n := e.counts[i]; n > 0 {
@@ -129,9 +138,9 @@ func (e *Explained) Summary() string {
 		}
 	}
 	if len(blames) > 0 {
-		b.WriteString(": " + strings.Join(blames, ", "))
+		text += ": " + strings.Join(blames, ", ")
 	}
-	return b.String()
+	return text
 }
 
 // Render writes the explanation out, cluster by cluster: the chosen ones first,

@@ -294,8 +294,8 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	resourcesOf(c, func(name string) { b.column(name)[at] = uncommittedOf(c, name) })
 	b.rows[at] = r
 	b.live.set(at)
-	b.online.assign(at, isOnline(c))
-	b.paused.assign(at, c.Spec.Paused)
+	b.online.Assign(at, isOnline(c))
+	b.paused.Assign(at, c.Spec.Paused)
 	b.dirty[at] = true
 }
 
@@ -459,8 +459,8 @@ func (b *edit) scoreRows() {
 		}
 		scored := r.sumWeights > 0
 		b.rows[at] = &r
-		b.failing.assign(at, failing)
-		b.scored.assign(at, scored)
+		b.failing.Assign(at, failing)
+		b.scored.Assign(at, scored)
 		b.score[at] = 0
 		if scored {
 			b.score[at] = r.sumProducts / r.sumWeights

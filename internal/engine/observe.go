@@ -7,13 +7,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Observe returns a copy of the cluster in a row with its status completed by
-// what the engine works with: the state, the present value of every metric, the
+// Observe returns a copy of a cluster with its status completed by what the
+// engine works with: the state, the present value of every metric, the
 // available amounts, and the condition that sums up the metrics. The stored
 // status has none of these, so a moving metric rewrites no cluster.
-func Observe(f *Fleet, reserved *Reservations, row int) *api.Cluster {
-	c := *f.rows[row].cluster
+func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluster {
+	c := *cluster
 	c.Status.State = State(&c)
+	row, ok := f.Row(c.Metadata.Name)
+	if !ok {
+		return &c
+	}
 	c.Status.Available = Available(f, reserved, row)
 	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	c.Status.Metrics = nil

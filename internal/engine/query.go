@@ -18,7 +18,7 @@ const All = -1
 // durations as numbers. Immutable.
 type Query struct {
 	Key api.Key
-	// Class is equal for two queries that admit the same clusters, whatever they
+	// Class is equal for two queries that admit and score the same, whatever they
 	// are named and however they spell it: their mask can be shared.
 	Class string
 	// Wanted is how many clusters to choose, or All.
@@ -95,18 +95,19 @@ func NewQuery(p *api.Placement) (*Query, error) {
 		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
 	}
 	q.scorer = scorer
-	q.Class = q.class()
+	q.Class = q.class(string(spec.Strategy))
 	return q, nil
 }
 
 // class renders what the filters look at in a normal form.
-func (q *Query) class() string {
+func (q *Query) class(strategy string) string {
 	var b strings.Builder
 	write := func(tag byte, text string) {
 		b.WriteByte(tag)
 		b.WriteString(text)
 		b.WriteByte(0)
 	}
+	write('s', strategy)
 	write('n', q.namespace)
 	sorted := func(tag byte, texts []string) {
 		slices.Sort(texts)

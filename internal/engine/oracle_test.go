@@ -1,0 +1,329 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+)
+
+// oracle is the naive formulation of the rules: maps, loops and one sort, over
+// plain objects. The engine has to give the same answers.
+type oracle struct {
+	*world
+	holds []oracleHold
+}
+
+type oracleHold struct {
+	placement api.Key
+	cluster   string
+	requests  api.Quantities
+	since     time.Time
+}
+
+// verdict is what the oracle says about one metric.
+type verdict struct {
+	raw, normalized float64
+	usable          bool
+	onFailure       api.OnFailure
+	staleAt         time.Time
+}
+
+func (o oracle) metric(key api.Key) verdict {
+	m := o.metrics[key]
+	if m == nil {
+		return verdict{onFailure: api.FailureExclude}
+	}
+	v := verdict{onFailure: m.Spec.OnFailure}
+	if m.Status.Value == nil {
+		return v
+	}
+	normalized, err := Normalize(m.Spec, *m.Status.Value)
+	if err != nil {
+		return v
+	}
+	v.raw, v.normalized = *m.Status.Value, normalized
+	provider, known := o.providers[m.ProviderKey()]
+	condition := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
+	failed := condition != nil && condition.Status == api.ConditionFalse
+	switch {
+	case v.onFailure == api.FailureLastValue:
+		v.usable = true
+	case !known:
+	case !failed:
+		v.usable = true
+	case condition.Reason == "" || condition.Reason == api.ReasonUnreachableMetricsProvider:
+		if m.Status.ObservedAt == nil {
+			break
+		}
+		age := 4 * provider.Spec.Interval.Or(15*time.Second)
+		if m.Spec.MaxAge != "" {
+			age = m.Spec.MaxAge.Or(0)
+		}
+		if end := m.Status.ObservedAt.Add(age); o.now.Before(end) {
+			v.usable, v.staleAt = true, end
+		}
+	}
+	return v
+}
+
+func (o oracle) nextAt() time.Time {
+	var next time.Time
+	for key := range o.metrics {
+		if at := o.metric(key).staleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// available is the amount of a resource that a placement could use, in
+// thousandths.
+func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bool) (int64, bool) {
+	figure := func(reported, declared api.Quantities) (int64, bool) {
+		q, ok := reported[resource]
+		if !ok {
+			q, ok = declared[resource]
+		}
+		if !ok {
+			return 0, false
+		}
+		milli, err := q.Milli()
+		return milli, err == nil
+	}
+	free, ok := figure(c.Status.Allocatable, c.Spec.Allocatable)
+	if !ok {
+		return 0, false
+	}
+	used, _ := figure(c.Status.Allocated, c.Spec.Allocated)
+	amount := float64(max(free-used, 0))
+	for _, h := range o.holds {
+		milli, _ := h.requests[resource].Milli()
+		if h.cluster != c.Metadata.Name || h.requests[resource] == "" {
+			continue
+		}
+		if c.Status.CapacityReportedAt == nil || h.since.After(*c.Status.CapacityReportedAt) {
+			amount -= float64(milli)
+		}
+		if current && h.placement == p {
+			amount += float64(milli)
+		}
+	}
+	return int64(min(amount, 1<<62)), true
+}
+
+func (o oracle) online(c *api.Cluster) bool {
+	return c.Status.State == api.StateOnline || (c.Status.State == "" && c.Spec.Health == nil)
+}
+
+// rejects names the first filter and ground that rejects a cluster, in the
+// order in which the filters are documented.
+func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter, on string) {
+	s := &p.Spec
+	if c.Spec.Namespace != "" && c.Spec.Namespace != p.Metadata.Namespace {
+		return "namespace", p.Metadata.Namespace
+	}
+	if !o.online(c) {
+		return "state", ""
+	}
+	if c.Spec.Paused && !current {
+		return "paused", ""
+	}
+	for _, text := range s.LabelConstraints {
+		l, err := constraint.ParseLabel(text)
+		if err != nil || !l.Match(c.Metadata.Labels) {
+			return "label_constraints", text
+		}
+	}
+	for _, name := range s.CustomResources {
+		if !slices.Contains(c.Spec.CustomResources, name) {
+			return "custom_resources", name
+		}
+	}
+	for _, ref := range c.Spec.Metrics {
+		if v := o.metric(ref.Key()); !v.usable && v.onFailure != api.FailureIgnore {
+			return "metrics_available", ""
+		}
+	}
+	for _, text := range s.MetricConstraints {
+		m, err := constraint.ParseMetric(text)
+		if err != nil || !m.Match(o.figure(p, c, m.Name())) {
+			return "metric_constraints", text
+		}
+	}
+	for _, resource := range []string{"cpu", "memory", "nvidia.com/gpu"} {
+		request, ok := s.ResourceRequests[resource]
+		if !ok {
+			continue
+		}
+		milli, _ := request.Milli()
+		if available, ok := o.available(c, resource, api.KeyOf(p), current); !ok || available < milli {
+			return "resource_requests", resource
+		}
+	}
+	return "", ""
+}
+
+// figure is what a metric constraint compares on a cluster.
+func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, bool) {
+	refs := map[string]api.MetricRef{}
+	first := ""
+	for _, ref := range c.Spec.Metrics {
+		if ref.Name == name {
+			if len(refs) == 0 {
+				first = ref.Namespace
+			}
+			refs[ref.Namespace] = ref
+		}
+	}
+	for _, namespace := range []string{p.Metadata.Namespace, "", first} {
+		ref, ok := refs[namespace]
+		if !ok {
+			continue
+		}
+		v := o.metric(ref.Key())
+		switch {
+		case p.Spec.MetricConstraintBasis == api.BasisNormalized:
+			return v.normalized, v.usable
+		case p.Spec.MetricConstraintBasis == api.BasisWeighted:
+			return v.normalized * weightOf(ref), v.usable
+		}
+		return v.raw, v.usable
+	}
+	return 0, false
+}
+
+func weightOf(ref api.MetricRef) float64 {
+	if ref.Weight == nil {
+		return 1
+	}
+	return *ref.Weight
+}
+
+// score is the formula of DESIGN 3.2.3 as it stands there.
+func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
+	s := 0.0
+	if sticky {
+		s = *p.Spec.Metrics.Stickiness
+	}
+	products, weights := 0.0, 0.0
+	for _, ref := range c.Spec.Metrics {
+		if v := o.metric(ref.Key()); v.usable {
+			products += float64(weightOf(ref) * v.normalized)
+			weights += weightOf(ref)
+		}
+	}
+	if weights == 0 {
+		return false, s
+	}
+	return true, (products + s) / (weights + s)
+}
+
+type seat struct {
+	cluster string
+	score   float64
+}
+
+type answer struct {
+	seats  []seat // best first
+	same   bool
+	held   Held
+	nextAt time.Time
+}
+
+type candidate struct {
+	name          string
+	current       bool
+	scored        bool
+	score, bonus  float64
+	tie           uint64
+	unconditional bool // keeps its seat whatever the scores
+}
+
+// compare orders candidates by what they are worth, bonus included or not.
+func (x candidate) compare(y candidate, bonus bool) int {
+	a, b := x.score, y.score
+	if bonus {
+		a, b = a+x.bonus, b+y.bonus
+	}
+	rank := func(yes bool) int {
+		if yes {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(rank(x.unconditional), rank(y.unconditional)),
+		cmp.Compare(rank(x.scored), rank(y.scored)),
+		cmp.Compare(b, a),
+		cmp.Compare(rank(x.current), rank(y.current)),
+		cmp.Compare(x.tie, y.tie),
+		cmp.Compare(x.name, y.name))
+}
+
+// decide is DESIGN 3.2.3 to 3.2.5: everybody that fits in one list, sorted.
+func (o oracle) decide(p *api.Placement, present Present) answer {
+	seed := p.Metadata.UID
+	if seed == "" {
+		seed = api.KeyOf(p).Path()
+	}
+	var fit []candidate
+	staying := 0
+	for name, c := range o.clusters {
+		current := slices.ContainsFunc(present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
+		if filter, _ := o.rejects(p, c, current); filter != "" {
+			continue
+		}
+		x := candidate{name: name, current: current, tie: tieHash(hashText(seed), hashText(name))}
+		x.scored, x.score = o.score(p, c, current && !present.Fresh)
+		if current {
+			staying++
+			if !present.Fresh {
+				x.bonus = p.Spec.MinImprovement
+			}
+		}
+		fit = append(fit, x)
+	}
+	wanted := len(fit)
+	if n := p.Spec.NumberOfClusters; n != nil {
+		wanted = min(wanted, int(*n))
+	}
+	choose := func() []candidate {
+		slices.SortFunc(fit, func(x, y candidate) int { return x.compare(y, true) })
+		return slices.Clone(fit[:wanted])
+	}
+	chosen := choose()
+	kept := func() int {
+		n := 0
+		for _, x := range chosen {
+			if x.current {
+				n++
+			}
+		}
+		return n
+	}
+	var out answer
+	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
+	young := present.Answered && !present.Fresh && o.now.Before(end)
+	if (young || !*p.Spec.Migration) && kept() < min(staying, wanted) {
+		for i := range fit {
+			fit[i].unconditional = fit[i].current
+		}
+		chosen = choose()
+		out.held = HeldByMigration
+		if *p.Spec.Migration {
+			out.held, out.nextAt = HeldByAge, end
+		}
+	}
+	out.same = kept() == len(chosen) && len(chosen) == len(present.Decisions)
+	for i := range chosen {
+		chosen[i].unconditional = false
+	}
+	slices.SortFunc(chosen, func(x, y candidate) int { return x.compare(y, false) })
+	for _, x := range chosen {
+		out.seats = append(out.seats, seat{x.name, x.score})
+	}
+	return out
+}

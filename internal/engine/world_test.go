@@ -1,0 +1,316 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// epoch is the moment around which all tests take place.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a fleet as plain objects: what the engine is given, and all that the
+// oracle looks at.
+type world struct {
+	now       time.Time
+	clusters  map[string]*api.Cluster
+	metrics   map[api.Key]*api.Metric
+	providers map[api.Key]*api.MetricsProvider
+}
+
+func newWorld() *world {
+	return &world{
+		now: epoch, clusters: map[string]*api.Cluster{},
+		metrics: map[api.Key]*api.Metric{}, providers: map[api.Key]*api.MetricsProvider{},
+	}
+}
+
+// changes are all objects of the world.
+func (w *world) changes() Changes {
+	return Changes{Clusters: w.clusters, Metrics: w.metrics, Providers: w.providers}
+}
+
+// fleet builds the world from scratch.
+func (w *world) fleet() *Fleet {
+	f, _ := (&Fleet{}).With(w.changes(), w.now)
+	return f
+}
+
+// apply lays changes over the world.
+func (w *world) apply(c Changes, now time.Time) {
+	w.now = now
+	lay(w.clusters, c.Clusters)
+	lay(w.metrics, c.Metrics)
+	lay(w.providers, c.Providers)
+}
+
+func lay[K comparable, V any](base, over map[K]*V) {
+	for k, v := range over {
+		if v == nil {
+			delete(base, k)
+		} else {
+			base[k] = v
+		}
+	}
+}
+
+func (w *world) names() []string { return slices.Sorted(maps.Keys(w.clusters)) }
+
+func ptr[T any](v T) *T { return &v }
+
+// dice draws a number from 0 to n-1.
+type dice func(n int) int
+
+func pick[T any](d dice, from ...T) T { return from[d(len(from))] }
+
+// chance is true once in n.
+func (d dice) chance(n int) bool { return d(n) == 0 }
+
+var (
+	labelValues = []string{"a", "b", "c"}
+	metricKeys  = []api.Key{
+		{Kind: api.KindMetric, Name: "load"},
+		{Kind: api.KindMetric, Name: "cost"},
+		{Kind: api.KindMetric, Name: "power"},
+		{Kind: api.KindMetric, Namespace: "shop", Name: "load"},
+		{Kind: api.KindMetric, Namespace: "bank", Name: "load"},
+		{Kind: api.KindMetric, Namespace: "shop", Name: "rare"},
+	}
+	providerKeys = []api.Key{
+		{Kind: api.KindMetricsProvider, Name: "p"},
+		{Kind: api.KindMetricsProvider, Name: "q"},
+		{Kind: api.KindMetricsProvider, Namespace: "shop", Name: "p"},
+		{Kind: api.KindMetricsProvider, Namespace: "bank", Name: "p"},
+	}
+	placementNamespaces = []string{"shop", "bank", "default"}
+)
+
+// rollQuantities draws amounts of cpu and memory, or none.
+func rollQuantities(d dice) api.Quantities {
+	if d.chance(2) {
+		return nil
+	}
+	q := api.Quantities{}
+	if !d.chance(4) {
+		q["cpu"] = pick[api.Quantity](d, "0", "500m", "1", "2", "4")
+	}
+	if !d.chance(3) {
+		q["memory"] = pick[api.Quantity](d, "1Gi", "8Gi", "100P")
+	}
+	return q
+}
+
+// rollCluster draws a cluster. In a calm fleet nearly all clusters are fit to
+// take workloads, so that large selections are walked.
+func rollCluster(d dice, name string, calm bool) *api.Cluster {
+	c := &api.Cluster{Metadata: api.Metadata{
+		Name: name, UID: "uid-" + name, Generation: int64(d(3)),
+		Labels: map[string]string{"host": name},
+	}}
+	for _, key := range []string{"zone", "tier", "example.com/gpu"} {
+		if !d.chance(4) {
+			c.Metadata.Labels[key] = pick(d, labelValues...)
+		}
+	}
+	rare := 4
+	if calm {
+		rare = 60
+	}
+	if d.chance(rare) {
+		c.Spec.Namespace = pick(d, placementNamespaces...)
+	}
+	if d.chance(rare) {
+		c.Status.State = pick(d, api.StateOffline, api.StatePending, api.StateUnhealthy, "degraded")
+	} else if d.chance(2) {
+		c.Status.State = api.StateOnline
+	}
+	if d.chance(2 * rare) {
+		c.Spec.Health = &api.HealthSpec{URL: "http://" + name}
+	}
+	c.Spec.Paused = d.chance(2 * rare)
+	for _, crd := range []string{"a.example.com", "b.example.com"} {
+		if !d.chance(3) {
+			c.Spec.CustomResources = append(c.Spec.CustomResources, crd)
+		}
+	}
+	for _, key := range metricKeys {
+		if d.chance(4) {
+			ref := api.MetricRef{Name: key.Name, Namespace: key.Namespace}
+			if !d.chance(5) {
+				ref.Weight = ptr(pick(d, 0, 0.1, 1, 1, 2.5, 10))
+			}
+			c.Spec.Metrics = append(c.Spec.Metrics, ref)
+		}
+	}
+	c.Spec.Allocatable, c.Spec.Allocated = rollQuantities(d), rollQuantities(d)
+	if d.chance(3) {
+		c.Status.Allocatable = rollQuantities(d)
+	}
+	if d.chance(3) {
+		c.Status.Allocated = rollQuantities(d)
+	}
+	if d.chance(2) {
+		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+	}
+	return c
+}
+
+// rollHeartbeat draws a change of nothing but the status.
+func rollHeartbeat(d dice, old *api.Cluster) *api.Cluster {
+	c := *old
+	c.Status.LastHeartbeatAt = ptr(epoch.Add(time.Duration(d(100)) * time.Second))
+	switch d(4) {
+	case 0:
+		c.Status.Allocated = rollQuantities(d)
+		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+	case 1:
+		c.Status.State = pick(d, api.StateOnline, api.StateOffline)
+	case 2:
+		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+	}
+	return &c
+}
+
+func rollMetric(d dice, key api.Key, calm bool) *api.Metric {
+	m := &api.Metric{Metadata: api.Metadata{Name: key.Name, Namespace: key.Namespace}}
+	span := pick(d, [2]float64{0, 1}, [2]float64{0, 10}, [2]float64{-5, 5})
+	m.Spec.Min, m.Spec.Max = &span[0], &span[1]
+	m.Spec.Direction = pick(d, api.Ascending, api.Descending)
+	m.Spec.OnFailure = pick(d, api.FailureExclude, api.FailureIgnore, api.FailureLastValue)
+	m.Spec.MaxAge = pick[api.Duration](d, "", "", "0s", "30s", "2m")
+	m.Spec.MetricsProvider = api.MetricProviderRef{Name: pick(d, "p", "p", "q"), Metric: "x"}
+	if d.chance(6) {
+		m.Spec.AllowedValues = []float64{span[0], span[1]}
+	}
+	if !d.chance(8) || calm {
+		m.Status.Value = ptr(span[0] + (span[1]-span[0])*float64(d(5))/4)
+		if d.chance(10) {
+			m.Status.Value = ptr(span[1] + 1)
+		}
+	}
+	if !d.chance(5) {
+		m.Status.ObservedAt = ptr(epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
+	}
+	if d.chance(2) && !calm {
+		m.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: pick(d,
+			api.ReasonUnreachableMetricsProvider, api.ReasonUnreachableMetricsProvider, api.ReasonInvalidMetric,
+			api.ReasonUnknownMetric, "")}}
+	}
+	return m
+}
+
+func rollProvider(d dice, key api.Key) *api.MetricsProvider {
+	return &api.MetricsProvider{
+		Metadata: api.Metadata{Name: key.Name, Namespace: key.Namespace},
+		Spec:     api.MetricsProviderSpec{Interval: pick[api.Duration](d, "", "5s", "15s", "60s")},
+	}
+}
+
+// rollWorld draws a fleet of n clusters.
+func rollWorld(d dice, n int, calm bool) *world {
+	w := newWorld()
+	for _, key := range providerKeys {
+		if calm || !d.chance(4) {
+			w.providers[key] = rollProvider(d, key)
+		}
+	}
+	for _, key := range metricKeys {
+		if calm || !d.chance(5) {
+			w.metrics[key] = rollMetric(d, key, calm)
+		}
+	}
+	for i := range n {
+		name := fmt.Sprintf("c%03d", i)
+		w.clusters[name] = rollCluster(d, name, calm)
+	}
+	return w
+}
+
+// rollChange draws a change of the world: some objects new, changed or gone, and
+// time a step further, or back.
+func rollChange(d dice, w *world, n int) (Changes, time.Time) {
+	c := Changes{Clusters: map[string]*api.Cluster{}, Metrics: map[api.Key]*api.Metric{}, Providers: map[api.Key]*api.MetricsProvider{}}
+	for range d(4) {
+		name := fmt.Sprintf("c%03d", d(n))
+		switch old, known := w.clusters[name]; {
+		case d.chance(3):
+			c.Clusters[name] = nil
+		case known && d.chance(2):
+			c.Clusters[name] = rollHeartbeat(d, old)
+		default:
+			c.Clusters[name] = rollCluster(d, name, false)
+		}
+	}
+	for range d(3) {
+		key := pick(d, metricKeys...)
+		c.Metrics[key] = nil
+		if !d.chance(4) {
+			c.Metrics[key] = rollMetric(d, key, false)
+		}
+	}
+	if d.chance(4) {
+		key := pick(d, providerKeys...)
+		c.Providers[key] = nil
+		if !d.chance(3) {
+			c.Providers[key] = rollProvider(d, key)
+		}
+	}
+	now := w.now.Add(time.Duration(pick(d, 0, 0, 1, 20, 60, -40)) * time.Second)
+	return c, now
+}
+
+// rollPlacement draws a placement, with its present decision.
+func rollPlacement(d dice, w *world) (*api.Placement, Present) {
+	p := &api.Placement{Metadata: api.Metadata{
+		Name: pick(d, "web", "db", "job"), Namespace: pick(d, placementNamespaces...),
+	}}
+	p.Metadata.UID = pick(d, "", "uid-"+p.Metadata.Name)
+	s := &p.Spec
+	if !d.chance(4) {
+		s.NumberOfClusters = ptr(pick[int64](d, 0, 1, 1, 2, 3, 5, 70, 1000))
+	}
+	for range d(3) {
+		s.LabelConstraints = append(s.LabelConstraints, pick(d,
+			"zone is a", "zone is not b", "zone in (a, b)", "zone in (c, a, nowhere)", "zone not in (c)", "tier != a",
+			"tier = c", "host not in (c001, c002)", "host is c003", "ghost != x", "example.com/gpu == b", "zone in (b)"))
+	}
+	if d.chance(3) {
+		for range 1 + d(2) {
+			s.MetricConstraints = append(s.MetricConstraints, pick(d,
+				"load < 5", "load > 0.4", "load >= 0.25", "cost is not 0", "cost != 1", "power <= 0.5", "ghost > 0", "rare > -1"))
+		}
+	}
+	s.MetricConstraintBasis = pick(d, api.BasisRaw, api.BasisNormalized, api.BasisWeighted)
+	if d.chance(4) {
+		s.CustomResources = []string{pick(d, "a.example.com", "b.example.com", "c.example.com")}
+	}
+	if d.chance(3) {
+		s.ResourceRequests = api.Quantities{pick(d, "cpu", "cpu", "memory", "nvidia.com/gpu"): pick[api.Quantity](d, "0", "500m", "1", "1Gi")}
+	}
+	if d.chance(4) {
+		s.Metrics = &api.MetricsStrategy{Stickiness: ptr(pick(d, 0, 0.1, 1, 5))}
+	}
+	s.RescheduleAfter = pick[api.Duration](d, "0s", "30s", "60s")
+	s.MinImprovement = pick(d, 0, 0, 0.05, 0.5)
+	s.Migration = ptr(!d.chance(4))
+	p.SetDefaults()
+	return p, rollPresent(d, w)
+}
+
+func rollPresent(d dice, w *world) Present {
+	var now Present
+	names := append(w.names(), "gone")
+	for range pick(d, 0, 1, 1, 2, 3, 12) {
+		name := pick(d, names...)
+		if !slices.ContainsFunc(now.Decisions, func(x api.Decision) bool { return x.Cluster == name }) {
+			now.Decisions = append(now.Decisions, api.Decision{Cluster: name, Since: ptr(epoch)})
+		}
+	}
+	now.ScheduledAt = w.now.Add(-time.Duration(pick(d, 0, 29, 30, 59, 60, 90)) * time.Second)
+	now.Answered = !d.chance(3)
+	now.Fresh = d.chance(5)
+	return now
+}

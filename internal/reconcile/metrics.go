@@ -1,0 +1,55 @@
+package reconcile
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are what the reconciler says about itself.
+type metrics struct {
+	decisions  *prometheus.CounterVec
+	passing    prometheus.Histogram
+	writing    prometheus.Histogram
+	queue      prometheus.Gauge
+	placements prometheus.Gauge
+	failed     prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	buckets := prometheus.ExponentialBuckets(1e-5, 4, 11)
+	return &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_decisions_total",
+			Help: "Decisions written, by result: moved (another set of clusters), kept, unschedulable.",
+		}, []string{"result"}),
+		passing: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scheduler_decision_pass_seconds", Help: "Time to make the stale decisions of one pass.", Buckets: buckets,
+		}),
+		writing: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scheduler_decision_write_seconds", Help: "Time to make the decisions of one pass durable and visible.", Buckets: buckets,
+		}),
+		queue: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scheduler_decision_queue_depth", Help: "Decisions that are stale and not made and durable yet.",
+		}),
+		placements: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scheduler_placements", Help: "Placements that decisions are kept for.",
+		}),
+		failed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scheduler_decision_write_failures_total", Help: "Batches of decisions that could not be written at first.",
+		}),
+	}
+}
+
+func (m *metrics) decided(w write) {
+	switch {
+	case w.placed.wanting:
+		m.decisions.WithLabelValues("unschedulable").Inc()
+	case w.moved:
+		m.decisions.WithLabelValues("moved").Inc()
+	default:
+		m.decisions.WithLabelValues("kept").Inc()
+	}
+}
+
+// Collectors are the reconciler's metrics.
+func (r *Reconciler) Collectors() []prometheus.Collector {
+	m := r.metrics
+	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.failed}
+}

@@ -1,0 +1,487 @@
+package reconcile
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// planner knows every placement, its decision, and what would make that
+// decision stale. It is not safe for concurrent use; Reconciler guards it.
+type planner struct {
+	logger   *slog.Logger
+	fleet    *engine.Fleet
+	reserved *engine.Reservations
+	pending  engine.Changes // of the fleet, not yet applied
+
+	placements map[api.Key]*tracked
+	classes    map[string]*class
+	members    map[string]map[*tracked]struct{} // placements by chosen cluster
+	// constrained are the placements with metric constraints: they hear of
+	// metrics that appear and disappear.
+	constrained map[*tracked]struct{}
+	stale       []*tracked
+	agenda      agenda
+	passes      int
+	// version counts the changes of the fleet and of the reservations.
+	version int
+}
+
+// tracked is one placement and its decision.
+type tracked struct {
+	object       *api.Placement
+	specRevision int64
+	query        *engine.Query
+	class        *class
+	// status is the decision as last decided, which may be ahead of the store.
+	status api.PlacementStatus
+
+	out     engine.Outcome // of the last decision, without its choices
+	decided bool
+	wanting bool // did not get what it wants
+	stale   bool
+	gone    bool
+	pass    int // the last pass that decided it, and how often it did
+	rounds  int
+	at      time.Time
+}
+
+func newPlanner(logger *slog.Logger) *planner {
+	return &planner{
+		logger:      logger,
+		fleet:       &engine.Fleet{},
+		reserved:    engine.NewReservations(),
+		placements:  map[api.Key]*tracked{},
+		classes:     map[string]*class{},
+		members:     map[string]map[*tracked]struct{}{},
+		constrained: map[*tracked]struct{}{},
+	}
+}
+
+// put tells the planner of an object as it is now. Fleet objects take effect
+// with the next pass.
+func (p *planner) put(object api.Object, specRevision int64) {
+	switch o := object.(type) {
+	case *api.Cluster:
+		p.changeCluster(o.Metadata.Name, o)
+	case *api.Metric:
+		p.changeMetric(api.KeyOf(o), o)
+	case *api.MetricsProvider:
+		p.changeProvider(api.KeyOf(o), o)
+	case *api.Placement:
+		p.putPlacement(o, specRevision)
+	}
+}
+
+// remove tells the planner that an object is gone.
+func (p *planner) remove(key api.Key) {
+	switch key.Kind {
+	case api.KindCluster:
+		p.changeCluster(key.Name, nil)
+	case api.KindMetric:
+		p.changeMetric(key, nil)
+	case api.KindMetricsProvider:
+		p.changeProvider(key, nil)
+	case api.KindPlacement:
+		if placed, ok := p.placements[key]; ok {
+			p.drop(placed)
+		}
+	}
+}
+
+func (p *planner) changeCluster(name string, c *api.Cluster) {
+	if p.pending.Clusters == nil {
+		p.pending.Clusters = map[string]*api.Cluster{}
+	}
+	p.pending.Clusters[name] = c
+}
+
+func (p *planner) changeMetric(key api.Key, m *api.Metric) {
+	if p.pending.Metrics == nil {
+		p.pending.Metrics = map[api.Key]*api.Metric{}
+	}
+	p.pending.Metrics[key] = m
+}
+
+func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
+	if p.pending.Providers == nil {
+		p.pending.Providers = map[api.Key]*api.MetricsProvider{}
+	}
+	p.pending.Providers[key] = m
+}
+
+// putPlacement takes in a new version of a placement. The status in it is used
+// where the planner knows none; otherwise the planner's own is at least as new.
+func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
+	key := api.KeyOf(object)
+	known, ok := p.placements[key]
+	if ok && known.object.Metadata.UID == object.Metadata.UID {
+		if known.specRevision == specRevision {
+			if object.Status.DecisionRevision == known.status.DecisionRevision &&
+				object.Status.ObservedGeneration == known.status.ObservedGeneration {
+				known.object = object
+				known.status = object.Status // share the memory of the fleet's copy
+			}
+			return
+		}
+		query, err := engine.NewQuery(object)
+		if err != nil {
+			p.logger.Error("a stored placement cannot be decided; its decision stands", "placement", key.Path(), "error", err)
+			return
+		}
+		p.leaveClass(known)
+		known.object, known.specRevision, known.query = object, specRevision, query
+		p.joinClass(known)
+		p.reserve(known, known.status.Decisions, known.status.Decisions)
+		p.markStale(known)
+		return
+	}
+	if ok {
+		p.drop(known)
+	}
+	query, err := engine.NewQuery(object)
+	if err != nil {
+		p.logger.Error("a stored placement cannot be decided", "placement", key.Path(), "error", err)
+		return
+	}
+	fresh := &tracked{object: object, specRevision: specRevision, query: query, status: object.Status}
+	p.placements[key] = fresh
+	p.joinClass(fresh)
+	p.index(fresh, nil, fresh.status.Clusters)
+	p.reserve(fresh, nil, fresh.status.Decisions)
+	p.markStale(fresh)
+}
+
+func (p *planner) drop(placed *tracked) {
+	placed.gone = true
+	p.leaveClass(placed)
+	p.index(placed, placed.status.Clusters, nil)
+	p.reserve(placed, placed.status.Decisions, nil)
+	delete(p.placements, placed.query.Key)
+}
+
+func (p *planner) joinClass(placed *tracked) {
+	c, ok := p.classes[placed.query.Class]
+	if !ok {
+		c = &class{
+			query: placed.query, placements: map[*tracked]struct{}{},
+			mask: engine.Mask(p.fleet, placed.query, p.reserved),
+		}
+		p.classes[placed.query.Class] = c
+	}
+	c.placements[placed] = struct{}{}
+	placed.class, placed.wanting, placed.decided = c, false, false
+	if placed.query.HasMetricConstraints() {
+		p.constrained[placed] = struct{}{}
+	}
+}
+
+func (p *planner) leaveClass(placed *tracked) {
+	c := placed.class
+	delete(c.placements, placed)
+	delete(p.constrained, placed)
+	if placed.wanting {
+		c.wanting--
+	}
+	c.floorKnown = false
+	if len(c.placements) == 0 {
+		delete(p.classes, placed.query.Class)
+	}
+}
+
+// index keeps members in step with a decision.
+func (p *planner) index(placed *tracked, before, after []string) {
+	for _, name := range before {
+		if !slices.Contains(after, name) {
+			delete(p.members[name], placed)
+			if len(p.members[name]) == 0 {
+				delete(p.members, name)
+			}
+		}
+	}
+	for _, name := range after {
+		if p.members[name] == nil {
+			p.members[name] = map[*tracked]struct{}{}
+		}
+		p.members[name][placed] = struct{}{}
+	}
+}
+
+// reserve keeps the reservations in step with a decision, and has everything
+// that asks for resources on the touched clusters looked at again.
+func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
+	if !placed.query.HasRequests() && len(before) == 0 {
+		return
+	}
+	for _, d := range before {
+		p.reserved.Release(p.fleet, placed.query.Key, d.Cluster)
+	}
+	for _, d := range after {
+		since := placed.status.ScheduledAt
+		if d.Since != nil {
+			since = d.Since
+		}
+		if since == nil {
+			since = &time.Time{}
+		}
+		p.reserved.Hold(p.fleet, placed.query, d.Cluster, *since)
+	}
+	var rows []int
+	for _, list := range [2][]api.Decision{before, after} {
+		for _, d := range list {
+			if row, ok := p.fleet.Row(d.Cluster); ok && !slices.Contains(rows, row) {
+				rows = append(rows, row)
+			}
+		}
+	}
+	slices.Sort(rows)
+	p.version++
+	p.touch(rows, func(q *engine.Query) bool { return q.HasRequests() })
+}
+
+func (p *planner) markStale(placed *tracked) {
+	if !placed.stale {
+		placed.stale = true
+		p.stale = append(p.stale, placed)
+	}
+}
+
+// touch finds the placements that changed rows concern, among those of which
+// the filter is true, and marks them stale. It errs on the side of marking.
+func (p *planner) touch(rows []int, concerned func(*engine.Query) bool) {
+	if len(rows) == 0 {
+		return
+	}
+	for _, c := range p.classes {
+		if concerned(c.query) {
+			p.touchClass(c, rows)
+		}
+	}
+	for _, row := range rows {
+		cluster := p.fleet.Cluster(row)
+		if cluster == nil {
+			continue
+		}
+		for placed := range p.members[cluster.Metadata.Name] {
+			if !placed.stale && concerned(placed.query) {
+				p.touchMember(placed, row)
+			}
+		}
+	}
+}
+
+// touchClass looks at changed rows as outsiders of the class's decisions.
+func (p *planner) touchClass(c *class, rows []int) {
+	c.update(p.fleet, p.reserved, rows, func(row int, was bool) {
+		merit := engine.MeritOf(p.fleet, c.query, row, false)
+		if was && !c.concerns(merit) {
+			c.noteRaised(merit)
+			return
+		}
+		for placed := range c.placements {
+			switch {
+			case placed.stale || !placed.decided:
+			case !placed.out.Full:
+				// It has every cluster that fits: a score moves nothing, a new
+				// cluster is wanted.
+				if !was && placed.query.Wanted != 0 {
+					p.markStale(placed)
+				}
+			case placed.query.Wanted == 0:
+			case !merit.Less(placed.out.Worst):
+				if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+					p.markStale(placed)
+				}
+			case !placed.out.HasNext || placed.out.Next.Less(merit):
+				placed.out.Next, placed.out.HasNext = merit, true
+			}
+		}
+	})
+	if c.wanting > 0 {
+		before := c.fits
+		if p.fits(c) != before {
+			for placed := range c.placements {
+				if placed.wanting {
+					p.markStale(placed)
+				}
+			}
+		}
+	}
+}
+
+// fits is the sentence about why clusters do not fit the class.
+func (p *planner) fits(c *class) string {
+	if c.fitsVersion != p.version {
+		c.fitsVersion = p.version
+		c.fits = engine.Explain(p.fleet, c.query, p.reserved, engine.Present{}, p.fleet.Now()).Fits()
+	}
+	return c.fits
+}
+
+// touchMember looks at a changed row as a chosen cluster of a placement.
+func (p *planner) touchMember(placed *tracked, row int) {
+	if !placed.decided || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+		p.markStale(placed)
+		return
+	}
+	merit := engine.MeritOf(p.fleet, placed.query, row, true)
+	switch {
+	case placed.out.HasNext && !placed.out.Next.Less(merit),
+		placed.class.hasRaised && !placed.class.raised.Less(merit):
+		p.markStale(placed)
+	case merit.Less(placed.out.Worst):
+		placed.out.Worst = merit
+		placed.class.floorKnown = false
+	}
+}
+
+// write is a status to be made durable.
+type write struct {
+	placed       *tracked
+	specRevision int64
+	moved        bool // the set of clusters changed
+}
+
+// maxRounds is how often a placement is decided in one pass. A second time is
+// due when a reservation taken or freed in the pass concerns it.
+const maxRounds = 4
+
+// pass applies what changed up to now and makes every stale decision again. It
+// returns what differs.
+func (p *planner) pass(now time.Time) []write {
+	p.passes++
+	p.advance(now)
+	for _, placed := range p.agenda.due(now) {
+		p.markStale(placed)
+	}
+	writes := map[*tracked]write{}
+	var order []*tracked
+	for len(p.stale) > 0 {
+		batch := p.stale
+		p.stale = nil
+		// Placements that compete for resources take their turn by name.
+		slices.SortFunc(batch, func(a, b *tracked) int {
+			return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
+		})
+		for _, placed := range batch {
+			placed.stale = false
+			if placed.gone {
+				continue
+			}
+			if placed.pass != p.passes {
+				placed.pass, placed.rounds = p.passes, 0
+			}
+			if placed.rounds++; placed.rounds > maxRounds {
+				p.logger.Warn("a placement did not settle in one pass; it is looked at again in a second", "placement", placed.query.Key.Path())
+				p.agenda.set(placed, now.Add(time.Second))
+				continue
+			}
+			changed, moved := p.decide(placed, now)
+			if changed {
+				w, again := writes[placed]
+				if !again {
+					order = append(order, placed)
+				}
+				writes[placed] = write{placed, placed.specRevision, moved || w.moved}
+			}
+		}
+	}
+	out := make([]write, 0, len(order))
+	for _, placed := range order {
+		out = append(out, writes[placed])
+	}
+	return out
+}
+
+// advance brings the fleet to a moment, with the pending changes.
+func (p *planner) advance(now time.Time) {
+	next, delta := p.fleet.With(p.pending, now)
+	p.fleet, p.pending = next, engine.Changes{}
+	if delta.Empty() {
+		return
+	}
+	p.version++
+	p.reserved.Sync(next, delta)
+	for _, name := range delta.Gone {
+		for placed := range p.members[name] {
+			p.markStale(placed)
+		}
+	}
+	if delta.MetricNames {
+		for placed := range p.constrained {
+			p.markStale(placed)
+		}
+	}
+	p.touch(delta.Rows, func(*engine.Query) bool { return true })
+}
+
+// nextAt is when the planner has to be called again although nothing changed.
+func (p *planner) nextAt() time.Time {
+	next := p.agenda.next()
+	if at := p.fleet.NextAt(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		next = at
+	}
+	return next
+}
+
+// decide makes one decision again, and reports whether the status differs, and
+// whether the clusters do.
+func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
+	present := placed.present()
+	out := engine.Decide(p.fleet, placed.query, placed.class.mask, p.reserved, present, now)
+	object := *placed.object
+	object.Status = placed.status
+	status, changed := engine.NewStatus(p.fleet, placed.query, &object, out, now, func() string {
+		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
+			return p.fits(placed.class) // the same for the whole class
+		}
+		return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Summary()
+	})
+	before := placed.status
+	placed.status = status
+	if !out.Same {
+		p.index(placed, before.Clusters, status.Clusters)
+		p.reserve(placed, before.Decisions, status.Decisions)
+	}
+	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != engine.All || len(out.Choices) == 0)
+	p.setWanting(placed, wanting)
+	out.Choices = nil
+	placed.out, placed.decided = out, true
+	placed.class.floorKnown = false
+	p.agenda.set(placed, out.NextAt)
+	return changed, !out.Same
+}
+
+func (p *planner) setWanting(placed *tracked, wanting bool) {
+	if placed.wanting == wanting {
+		return
+	}
+	placed.wanting = wanting
+	if wanting {
+		placed.class.wanting++
+	} else {
+		placed.class.wanting--
+	}
+}
+
+// present is the placement's decision as the engine takes it.
+func (p *tracked) present() engine.Present {
+	present := engine.Present{
+		Decisions: p.status.Decisions,
+		Answered:  p.status.ObservedGeneration == p.object.Metadata.Generation,
+		Fresh:     p.status.ObservedRescheduleRequests != p.object.Metadata.RescheduleRequests,
+	}
+	if p.status.ScheduledAt != nil {
+		present.ScheduledAt = *p.status.ScheduledAt
+	}
+	return present
+}
+
+// explain looks at one placement without changing anything.
+func (p *planner) explain(placed *tracked, now time.Time) *engine.Explained {
+	return engine.Explain(p.fleet, placed.query, p.reserved, placed.present(), now)
+}

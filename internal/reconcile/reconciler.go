@@ -1,0 +1,317 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Store is where decisions are made durable; *store.Store is one.
+type Store interface {
+	Derive(ctx context.Context, writes []store.StatusWrite) (revision int64, err error)
+}
+
+// Codec writes a status as it is stored; *store.Codec is one.
+type Codec interface {
+	EncodeStatus(object api.Object) ([]byte, error)
+}
+
+// ReadConstant reads a metric of a provider whose values stand in its spec. ok
+// is false for every other provider.
+type ReadConstant func(provider *api.MetricsProvider, metric *api.Metric, now time.Time) (status api.MetricStatus, ok bool)
+
+// Options configures a Reconciler. Store, Codec and Fleet are required.
+type Options struct {
+	Store Store
+	Codec Codec
+	Fleet *fleet.Fleet
+	// ReadConstant lets simulations know the values of static metrics. Nil knows
+	// none.
+	ReadConstant ReadConstant
+	// Logger receives what goes wrong. Nil discards it.
+	Logger *slog.Logger
+	// Now is the clock. Nil is time.Now.
+	Now func() time.Time
+}
+
+// retryAfter is how long a decision that could not be written waits.
+const retryAfter = time.Second
+
+// maxBatches is how many publications of the fleet are taken in before their
+// decisions are written, so that a flood of changes cannot hold back decisions.
+const maxBatches = 1000
+
+// Reconciler keeps the decisions of a live fleet current. Run does the work; the
+// other methods may be called from many goroutines.
+type Reconciler struct {
+	options Options
+	logger  *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+
+	// mu guards the planner. Run alone writes it.
+	mu      sync.RWMutex
+	planner *planner
+
+	// settled is guarded by settleMu, which is never held together with mu.
+	settleMu sync.Mutex
+	settled  int64
+	changed  chan struct{} // closed and replaced when settled grows
+
+	simulations chan struct{} // a token for each simulation that may run at once
+}
+
+// New returns a reconciler that has decided nothing yet.
+func New(options Options) *Reconciler {
+	r := &Reconciler{
+		options: options, logger: options.Logger, now: options.Now,
+		metrics: newMetrics(), changed: make(chan struct{}), simulations: make(chan struct{}, maxSimulations),
+	}
+	if r.logger == nil {
+		r.logger = slog.New(slog.DiscardHandler)
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	r.planner = newPlanner(r.logger)
+	return r
+}
+
+// Run keeps decisions current until ctx ends. It returns early only when
+// another server has taken over the store.
+func (r *Reconciler) Run(ctx context.Context) error {
+	select {
+	case <-r.options.Fleet.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	ctx, cancel := context.WithCancel(ctx)
+	batches := make(chan fleet.Batch)
+	var reading sync.WaitGroup
+	reading.Go(func() { forward(ctx, subscription, batches) })
+	defer reading.Wait()
+	defer cancel()
+
+	r.load(subscription.Snapshot())
+	revision := subscription.Snapshot().Revision()
+	unwritten := map[*tracked]write{}
+	for {
+		writes, next := r.decide()
+		for _, w := range writes {
+			w.moved = w.moved || unwritten[w.placed].moved
+			unwritten[w.placed] = w
+		}
+		if err := r.write(ctx, unwritten); err != nil {
+			return err
+		}
+		r.metrics.queue.Set(float64(len(unwritten)))
+		if len(unwritten) == 0 {
+			r.settle(revision)
+		} else if retry := r.now().Add(retryAfter); next.IsZero() || retry.Before(next) {
+			next = retry
+		}
+		batch, ok := r.wait(ctx, batches, next)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if ok {
+			revision = r.takeIn(batch, batches)
+		}
+	}
+}
+
+// forward hands the fleet's changes to Run.
+func forward(ctx context.Context, subscription *fleet.Subscription, batches chan<- fleet.Batch) {
+	for {
+		batch, err := subscription.Next(ctx)
+		if err != nil {
+			return // ctx has ended: an unbounded subscription has no other error
+		}
+		select {
+		case batches <- batch:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// wait returns the next change, or nothing when the instant has come.
+func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (fleet.Batch, bool) {
+	var alarm <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(max(next.Sub(r.now()), 0))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case batch := <-batches:
+		return batch, true
+	case <-alarm:
+	case <-ctx.Done():
+	}
+	return fleet.Batch{}, false
+}
+
+// load fills the planner with the picture it starts from.
+func (r *Reconciler) load(snapshot *fleet.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, info := range api.Kinds {
+		for entry := range snapshot.All(info.Kind, "") {
+			r.planner.put(entry.Object, entry.SpecRevision)
+		}
+	}
+}
+
+// takeIn gives the planner a batch and those that wait behind it, and returns
+// the revision it is at then.
+func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := 1; ; n++ {
+		for _, change := range batch.Changes {
+			if change.New == nil {
+				r.planner.remove(change.Key)
+			} else {
+				r.planner.put(change.New.Object, change.New.SpecRevision)
+			}
+		}
+		if n == maxBatches {
+			return batch.Revision
+		}
+		select {
+		case batch = <-more:
+		default:
+			return batch.Revision
+		}
+	}
+}
+
+// decide makes one pass and returns what to write and when to come again.
+func (r *Reconciler) decide() ([]write, time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	begin := time.Now()
+	r.metrics.queue.Set(float64(len(r.planner.stale)))
+	writes := r.planner.pass(r.now())
+	r.metrics.passing.Observe(time.Since(begin).Seconds())
+	r.metrics.placements.Set(float64(len(r.planner.placements)))
+	return writes, r.planner.nextAt()
+}
+
+// write makes decisions durable and visible, and takes them out of the map. What
+// could not be written stays in it. The error is that of a store that belongs to
+// somebody else.
+func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) error {
+	if len(unwritten) == 0 {
+		return nil
+	}
+	begin := time.Now()
+	batch := slices.SortedFunc(maps.Values(unwritten), func(a, b write) int {
+		return a.placed.query.Key.Compare(b.placed.query.Key)
+	})
+	derived := make([]store.StatusWrite, 0, len(batch))
+	for _, w := range batch {
+		if w.placed.gone {
+			delete(unwritten, w.placed)
+			continue
+		}
+		object := *w.placed.object
+		object.Status = w.placed.status
+		value, err := r.options.Codec.EncodeStatus(&object)
+		if err != nil {
+			r.logger.Error("a decision cannot be encoded", "placement", w.placed.query.Key.Path(), "error", err)
+			delete(unwritten, w.placed)
+			continue
+		}
+		derived = append(derived, store.StatusWrite{Key: w.placed.query.Key, Value: value, SpecRevision: w.specRevision})
+	}
+	revision, err := r.options.Store.Derive(ctx, derived)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var conflict *store.ConflictError
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		return fmt.Errorf("stop deciding: %w", err)
+	case err != nil && !errors.As(err, &conflict):
+		r.metrics.failed.Inc()
+		r.logger.Error("decisions could not be written; they are tried again", "decisions", len(derived), "error", err)
+		return nil
+	}
+	// A conflict means that the spec has changed or gone: that change is on its
+	// way here, and leads to another decision.
+	if revision > 0 {
+		if _, err := r.options.Fleet.WaitRevision(ctx, revision); err != nil {
+			return nil // ctx has ended
+		}
+	}
+	for _, w := range batch {
+		delete(unwritten, w.placed)
+		r.metrics.decided(w)
+	}
+	r.metrics.writing.Observe(time.Since(begin).Seconds())
+	return nil
+}
+
+// settle says that every decision that follows from a revision is visible.
+func (r *Reconciler) settle(revision int64) {
+	r.settleMu.Lock()
+	defer r.settleMu.Unlock()
+	if revision > r.settled {
+		r.settled = revision
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+}
+
+// Settle waits until every decision that follows from a revision of the store
+// is durable and in the fleet. The error is that of ctx.
+func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
+	for {
+		r.settleMu.Lock()
+		settled, changed := r.settled, r.changed
+		r.settleMu.Unlock()
+		if settled >= revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the decisions of revision %d: %w", revision, ctx.Err())
+		}
+	}
+}
+
+// ErrNotFound says that there is no placement of the name.
+var ErrNotFound = errors.New("no such placement")
+
+// Explain says why a placement's decision is what it is, as of now.
+func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	placed, ok := r.planner.placements[key]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", key, ErrNotFound)
+	}
+	return r.planner.explain(placed, r.now()).Render(), nil
+}
+
+// Observe returns a copy of a cluster with its status completed by what
+// decisions are made on: the present metric values and available amounts.
+func (r *Reconciler) Observe(cluster *api.Cluster) *api.Cluster {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return engine.Observe(r.planner.fleet, r.planner.reserved, cluster)
+}

@@ -1,0 +1,344 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// maxSimulations is how many simulations run at once; each holds a copy of the
+// placements.
+const maxSimulations = 2
+
+// maxExplained is how many explanations of placements that the request does not
+// list itself a simulation returns.
+const maxExplained = 100
+
+// Simulate answers what the server would decide if the world were as the request
+// says, from the same functions that decide for real. Nothing is changed.
+// Objects that break a rule are api.FieldErrors.
+func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
+	select {
+	case r.simulations <- struct{}{}:
+		defer func() { <-r.simulations }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
+	}
+	s := newSimulation(r.options.ReadConstant, r.logger)
+	if request.Base != "empty" {
+		snapshot := r.options.Fleet.Snapshot()
+		for _, info := range api.Kinds {
+			for entry := range snapshot.All(info.Kind, "") {
+				s.base(entry.Object)
+			}
+		}
+	}
+	now := r.now()
+	if request.Now != nil {
+		now = *request.Now
+	}
+	return s.run(ctx, request, now)
+}
+
+// SimulateFile answers a simulation without a server: its base is empty. now is
+// used where the request names no moment.
+func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant, now time.Time) (*api.SimulationResult, error) {
+	if request.Base == "live" {
+		return nil, api.FieldErrors{{Field: "base", Message: "\"live\" needs a server: a simulation from a file starts from \"empty\""}}
+	}
+	if request.Now != nil {
+		now = *request.Now
+	}
+	return newSimulation(read, slog.New(slog.DiscardHandler)).run(ctx, request, now)
+}
+
+// simulation is a world made of a base and the request's objects.
+type simulation struct {
+	read    ReadConstant
+	logger  *slog.Logger
+	objects map[api.Key]api.Object
+	order   []api.Key // of the request's own objects
+}
+
+func newSimulation(read ReadConstant, logger *slog.Logger) *simulation {
+	return &simulation{read: read, logger: logger, objects: map[api.Key]api.Object{}}
+}
+
+func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = object }
+
+func (s *simulation) run(ctx context.Context, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
+	before := map[api.Key][]string{}
+	for key, object := range s.objects {
+		if p, ok := object.(*api.Placement); ok {
+			before[key] = p.Status.Clusters
+		}
+	}
+	if err := s.lay(request); err != nil {
+		return nil, err
+	}
+	s.readConstants(now)
+	for _, key := range s.order {
+		if p, ok := s.objects[key].(*api.Placement); ok {
+			before[key] = p.Status.Clusters
+		}
+	}
+	p := newPlanner(s.logger)
+	// In key order, so that the same request gives the same answer.
+	for _, object := range s.sorted() {
+		p.put(object, 1)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("simulate: %w", err)
+	}
+	// Explanations are those of the pass: they start from the decision before it.
+	p.advance(now)
+	explanations := map[api.Key]*api.Explanation{}
+	for _, key := range s.order {
+		if placed, ok := p.placements[key]; ok {
+			explanations[key] = p.explain(placed, now).Render()
+		}
+	}
+	for _, w := range p.pass(now) {
+		key := w.placed.query.Key
+		object := *w.placed.object
+		object.Status = w.placed.status
+		s.objects[key] = &object
+		if w.placed.query.HasRequests() && explanations[key] != nil {
+			// What others reserved in the pass counts, too.
+			explanations[key] = p.explain(w.placed, now).Render()
+		}
+	}
+	return s.result(p, before, explanations, now), nil
+}
+
+// lay puts the request's objects over the base.
+func (s *simulation) lay(request api.Simulation) error {
+	var errs api.FieldErrors
+	for i, key := range request.Delete {
+		if _, ok := s.objects[key]; !ok {
+			errs.Add(fmt.Sprintf("delete[%d]", i), "%s does not exist", key)
+		}
+		delete(s.objects, key)
+	}
+	seen := map[api.Key]int{}
+	for i, raw := range request.Objects {
+		field := fmt.Sprintf("objects[%d]", i)
+		object, err := decode(raw)
+		if err != nil {
+			errs = append(errs, within(field, err)...)
+			continue
+		}
+		if invalid := object.Validate(); len(invalid) > 0 {
+			errs = append(errs, within(field, invalid)...)
+			continue
+		}
+		key := api.KeyOf(object)
+		if first, ok := seen[key]; ok {
+			errs.Add(field, "%s is already given as objects[%d]", key, first)
+			continue
+		}
+		seen[key] = i
+		s.inherit(object, s.objects[key], raw)
+		s.objects[key] = object
+		s.order = append(s.order, key)
+	}
+	return errs.Err()
+}
+
+func decode(raw json.RawMessage) (api.Object, error) {
+	object, err := api.Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the object: %w", err)
+	}
+	return object, nil
+}
+
+// within puts the errors of one object under its place in the request.
+func within(field string, err error) api.FieldErrors {
+	var errs api.FieldErrors
+	if !errors.As(err, &errs) {
+		return api.FieldErrors{{Field: field, Message: err.Error()}}
+	}
+	out := make(api.FieldErrors, len(errs))
+	for i, e := range errs {
+		out[i] = api.FieldError{Field: field + "." + e.Field, Message: e.Message}
+	}
+	return out
+}
+
+// inherit completes an object as the server would when it is written: over an
+// object of the base it is a new version of it, with that one's status unless
+// the request brings its own.
+func (s *simulation) inherit(object, base api.Object, raw json.RawMessage) {
+	var given struct {
+		Status   *json.RawMessage `json:"status"`
+		Metadata struct {
+			Generation int64 `json:"generation"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(raw, &given) // decoded before
+	meta := object.Meta()
+	if base != nil {
+		was := base.Meta()
+		meta.UID, meta.CreatedAt = was.UID, was.CreatedAt
+		meta.RescheduleRequests = max(meta.RescheduleRequests, was.RescheduleRequests)
+		for field, secret := range base.Secrets() {
+			if _, ok := object.Secrets()[field]; !ok {
+				object.SetSecret(field, secret)
+			}
+		}
+		meta.Generation = was.Generation
+		if !api.SameIntent(object, base) {
+			meta.Generation++
+		}
+		if given.Status == nil {
+			copyStatus(object, base)
+		}
+	} else if meta.Generation == 0 {
+		meta.Generation = 1
+	}
+	if p, ok := object.(*api.Placement); ok && given.Status != nil {
+		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
+	}
+}
+
+func copyStatus(to, from api.Object) {
+	switch to := to.(type) {
+	case *api.Cluster:
+		if from, ok := from.(*api.Cluster); ok {
+			to.Status = from.Status
+		}
+	case *api.Metric:
+		if from, ok := from.(*api.Metric); ok {
+			to.Status = from.Status
+		}
+	case *api.MetricsProvider:
+		if from, ok := from.(*api.MetricsProvider); ok {
+			to.Status = from.Status
+		}
+	case *api.Placement:
+		if from, ok := from.(*api.Placement); ok {
+			to.Status = from.Status
+		}
+	}
+}
+
+// completeDecision fills in what a hand-written previous decision leaves out:
+// the list of clusters is enough to say where a placement is, and one that names
+// no generation answers the spec given with it.
+func completeDecision(p *api.Placement, answered bool) {
+	status := &p.Status
+	if len(status.Decisions) == 0 {
+		for i, name := range status.Clusters {
+			status.Decisions = append(status.Decisions, api.Decision{Cluster: name, Rank: int64(i + 1), Since: status.ScheduledAt})
+		}
+	}
+	if len(status.Clusters) == 0 {
+		for _, d := range status.Decisions {
+			status.Clusters = append(status.Clusters, d.Cluster)
+		}
+	}
+	if answered && status.ObservedGeneration == 0 && len(status.Decisions) > 0 {
+		status.ObservedGeneration = p.Metadata.Generation
+	}
+}
+
+// readConstants gives metrics of static providers the value the live server
+// would read, unless the request brings one.
+func (s *simulation) readConstants(now time.Time) {
+	if s.read == nil {
+		return
+	}
+	given := map[api.Key]bool{}
+	for _, key := range s.order {
+		if m, ok := s.objects[key].(*api.Metric); ok && m.Status.Value != nil {
+			given[key] = true
+		}
+	}
+	for key, object := range s.objects {
+		m, ok := object.(*api.Metric)
+		if !ok || given[key] {
+			continue
+		}
+		provider, ok := s.objects[m.ProviderKey()].(*api.MetricsProvider)
+		if !ok {
+			continue
+		}
+		if status, ok := s.read(provider, m, now); ok {
+			copied := *m
+			copied.Status = status
+			s.objects[key] = &copied
+		}
+	}
+}
+
+func (s *simulation) sorted() []api.Object {
+	out := make([]api.Object, 0, len(s.objects))
+	for _, object := range s.objects {
+		out = append(out, object)
+	}
+	slices.SortFunc(out, func(a, b api.Object) int { return api.KeyOf(a).Compare(api.KeyOf(b)) })
+	return out
+}
+
+// result returns the request's objects and every placement that moves.
+func (s *simulation) result(p *planner, before map[api.Key][]string, explanations map[api.Key]*api.Explanation, now time.Time) *api.SimulationResult {
+	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
+	listed := map[api.Key]bool{}
+	add := func(key api.Key) {
+		listed[key] = true
+		object := s.objects[key]
+		if c, ok := object.(*api.Cluster); ok {
+			object = engine.Observe(p.fleet, p.reserved, c)
+		}
+		out.Objects = append(out.Objects, object)
+		if e := explanations[key]; e != nil {
+			out.Explanations = append(out.Explanations, *e)
+		}
+	}
+	for _, key := range s.order {
+		add(key)
+	}
+	for _, object := range s.sorted() {
+		placement, ok := object.(*api.Placement)
+		if !ok {
+			continue
+		}
+		key := api.KeyOf(placement)
+		if sameSet(before[key], placement.Status.Clusters) {
+			continue
+		}
+		if !listed[key] && len(out.Explanations) < maxExplained {
+			if placed, ok := p.placements[key]; ok {
+				explanations[key] = p.explain(placed, now).Render()
+			}
+		}
+		if !listed[key] {
+			add(key)
+		}
+		change := api.Change{Key: key, From: list(before[key]), To: list(placement.Status.Clusters)}
+		if e := explanations[key]; e != nil {
+			change.Message = e.Summary
+		}
+		out.Changes = append(out.Changes, change)
+	}
+	return out
+}
+
+func list(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+func sameSet(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+}
