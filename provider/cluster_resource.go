@@ -1,0 +1,133 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newClusterResource() resource.Resource {
+	return &objectResource{
+		kind: api.KindCluster,
+		description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
+			"Its state (online or not, amounts reported by agents, values of metrics) is read with the data source `scheduler_cluster`.",
+		attributes: map[string]schema.Attribute{
+			"namespace": schema.StringAttribute{
+				MarkdownDescription: "Owner: only placements of this namespace see the cluster. Without it all do.",
+				Optional:            true,
+				Validators:          notEmpty,
+			},
+			"cloud_provider": schema.StringAttribute{
+				MarkdownDescription: "Who runs the cluster's machines, such as `aws`.",
+				Optional:            true,
+			},
+			"region": schema.StringAttribute{
+				MarkdownDescription: "Region the cluster is in.",
+				Optional:            true,
+			},
+			"zones": schema.ListAttribute{
+				MarkdownDescription: "Availability zones the cluster spans.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"custom_resources": schema.ListAttribute{
+				MarkdownDescription: "Custom resource definitions the cluster has, as `<plural>.<group>`.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"metrics": schema.ListNestedAttribute{
+				MarkdownDescription: "Metrics that rate the cluster.",
+				Optional:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"name": schema.StringAttribute{
+						MarkdownDescription: "Name of the `scheduler_metric`.",
+						Required:            true,
+					},
+					"namespace": schema.StringAttribute{
+						MarkdownDescription: "Namespace of the metric. Without it a global metric.",
+						Optional:            true,
+						Validators:          notEmpty,
+					},
+					"weight": schema.Float64Attribute{
+						MarkdownDescription: "Weight of the metric in the cluster's score, at least 0. Default `1`.",
+						Optional:            true,
+						Computed:            true,
+						Default:             decimalDefault{1},
+					},
+				}},
+			},
+			"capacity": schema.MapAttribute{
+				MarkdownDescription: "Total amount by resource, as Kubernetes quantities: `{ cpu = \"64\", memory = \"256Gi\" }`.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"allocatable": schema.MapAttribute{
+				MarkdownDescription: "Amount that workloads may use, by resource.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"allocated": schema.MapAttribute{
+				MarkdownDescription: "Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"paused": schema.BoolAttribute{
+				MarkdownDescription: "Take no new decision; present ones stay. Default `false`.",
+				Optional:            true,
+				Computed:            true,
+				Default:             booldefault.StaticBool(false),
+			},
+			"kubernetes": schema.SingleNestedAttribute{
+				MarkdownDescription: "Access to the Kubernetes cluster.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"kubeconfig": schema.StringAttribute{
+						MarkdownDescription: "Kubeconfig file. The server keeps it sealed and never returns it; it is in no plan and no state. Change `secrets_version` to send a new one.",
+						Optional:            true,
+						Sensitive:           true,
+						WriteOnly:           true,
+					},
+				},
+			},
+			"health": schema.SingleNestedAttribute{
+				MarkdownDescription: "How the server finds out whether the cluster is online. Without it, and without heartbeats, the cluster counts as online.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"url": schema.StringAttribute{
+						MarkdownDescription: "Probed with GET; an answer of 200 to 299 is a success. Without it heartbeats are expected.",
+						Optional:            true,
+					},
+					"interval": schema.StringAttribute{
+						MarkdownDescription: "Time between two probes, or in which a heartbeat is expected. Default `" + string(api.DefaultHealthInterval) + "`.",
+						Optional:            true,
+						Computed:            true,
+						Default:             stringdefault.StaticString(string(api.DefaultHealthInterval)),
+						Validators:          notEmpty,
+					},
+					"failure_threshold": schema.Int64Attribute{
+						MarkdownDescription: "Failures in a row that take the cluster out. Default `3`.",
+						Optional:            true,
+						Computed:            true,
+						Default:             int64default.StaticInt64(api.DefaultFailureThreshold),
+						Validators:          []validator.Int64{int64validator.AtLeast(1)},
+					},
+					"success_threshold": schema.Int64Attribute{
+						MarkdownDescription: "Successes in a row that bring it back. Default `2`.",
+						Optional:            true,
+						Computed:            true,
+						Default:             int64default.StaticInt64(api.DefaultSuccessThreshold),
+						Validators:          []validator.Int64{int64validator.AtLeast(1)},
+					},
+				},
+			},
+			secretsVersion: secretsVersionAttribute(),
+		},
+		local: map[string]bool{secretsVersion: true},
+	}
+}

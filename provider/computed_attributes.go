@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// computedAttributes describes a struct of the API as computed attributes: same
+// names, and its documentation. What a data source shows is therefore always
+// what the API has. docs adds to the documentation, by attribute name.
+func computedAttributes(t reflect.Type, docs map[string]string) map[string]schema.Attribute {
+	attributes := map[string]schema.Attribute{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous && name == "" {
+			maps.Copy(attributes, computedAttributes(field.Type, docs))
+			continue
+		}
+		if name == "" || name == "-" || field.Tag.Get("writeOnly") == "true" {
+			continue
+		}
+		doc := docs[name]
+		if doc == "" {
+			doc = field.Tag.Get("doc")
+		}
+		attribute := computedAttribute(field.Type, doc, docs)
+		if nested, ok := attribute.(schema.SingleNestedAttribute); ok && len(nested.Attributes) == 0 {
+			continue // all of it is secret
+		}
+		attributes[name] = attribute
+	}
+	return attributes
+}
+
+func computedAttribute(t reflect.Type, doc string, docs map[string]string) schema.Attribute {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return schema.StringAttribute{MarkdownDescription: doc, Computed: true}
+	case t.Kind() == reflect.Struct:
+		return schema.SingleNestedAttribute{MarkdownDescription: doc, Computed: true, Attributes: computedAttributes(t, docs)}
+	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Struct:
+		return schema.ListNestedAttribute{MarkdownDescription: doc, Computed: true,
+			NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(element(t), docs)}}
+	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Float64:
+		return schema.ListAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.Float64Type}
+	case t.Kind() == reflect.Slice:
+		return schema.ListAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.StringType}
+	case t.Kind() == reflect.Map && element(t).Kind() == reflect.Float64:
+		return schema.MapAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.Float64Type}
+	case t.Kind() == reflect.Map:
+		return schema.MapAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.StringType}
+	case t.Kind() == reflect.Bool:
+		return schema.BoolAttribute{MarkdownDescription: doc, Computed: true}
+	case t.Kind() == reflect.Float64:
+		return schema.Float64Attribute{MarkdownDescription: doc, Computed: true}
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		return schema.Int64Attribute{MarkdownDescription: doc, Computed: true}
+	}
+	return schema.StringAttribute{MarkdownDescription: doc, Computed: true}
+}
+
+func element(t reflect.Type) reflect.Type {
+	e := t.Elem()
+	for e.Kind() == reflect.Pointer {
+		e = e.Elem()
+	}
+	return e
+}
+
+// objectAttributes shows an object of a kind in full: what was asked for at the
+// top as in the resource, the server's metadata beside it, and the status.
+func objectAttributes(kind api.Kind, docs map[string]string) map[string]schema.Attribute {
+	info, _ := api.LookupKind(kind)
+	object := info.New()
+	attributes := computedAttributes(reflect.TypeFor[api.Metadata](), docs)
+	if info.Scope == api.Global {
+		delete(attributes, "namespace") // the spec may have one: the owner
+	}
+	maps.Copy(attributes, computedAttributes(reflect.TypeOf(object.SpecPart()).Elem(), docs))
+	attributes["status"] = schema.SingleNestedAttribute{
+		MarkdownDescription: "What the server knows about it.",
+		Computed:            true,
+		Attributes:          computedAttributes(reflect.TypeOf(object.StatusPart()).Elem(), docs),
+	}
+	return attributes
+}
+
+// objectDocument is the document of objectAttributes.
+func objectDocument(object api.Object) (map[string]any, error) {
+	document, err := flatten(object)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := jsonDocument(object.Meta())
+	if err != nil {
+		return nil, err
+	}
+	if object.Meta().Namespace == "" {
+		delete(metadata, "namespace")
+	}
+	maps.Copy(document, metadata)
+	status, err := jsonDocument(object.StatusPart())
+	if err != nil {
+		return nil, err
+	}
+	document["status"] = status
+	return document, nil
+}

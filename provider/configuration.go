@@ -1,0 +1,193 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// configuration is the provider block.
+type configuration struct {
+	Endpoint       types.String `tfsdk:"endpoint"`
+	Token          types.String `tfsdk:"token"`
+	CACertFile     types.String `tfsdk:"ca_cert_file"`
+	ClientCertFile types.String `tfsdk:"client_cert_file"`
+	ClientKeyFile  types.String `tfsdk:"client_key_file"`
+	Namespace      types.String `tfsdk:"namespace"`
+	RequestTimeout types.String `tfsdk:"request_timeout"`
+	MaxRetries     types.Int64  `tfsdk:"max_retries"`
+}
+
+// environmentPrefix and the name of the setting in upper case make the name of
+// the environment variable.
+const environmentPrefix = "SCHEDULER_"
+
+func configurationAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"endpoint": schema.StringAttribute{
+			MarkdownDescription: "Address of the scheduling server. Default `" + client.DefaultEndpoint + "`; also `SCHEDULER_ENDPOINT`.",
+			Optional:            true,
+		},
+		"token": schema.StringAttribute{
+			MarkdownDescription: "Bearer token, made by `scheduler-server token create`. Also `SCHEDULER_TOKEN`.",
+			Optional:            true,
+			Sensitive:           true,
+		},
+		"ca_cert_file": schema.StringAttribute{
+			MarkdownDescription: "File with the PEM certificates that the server's certificate must chain to. Default: those of the operating system. Also `SCHEDULER_CA_CERT_FILE`.",
+			Optional:            true,
+		},
+		"client_cert_file": schema.StringAttribute{
+			MarkdownDescription: "File with the PEM certificate shown to the server; needs `client_key_file`. Also `SCHEDULER_CLIENT_CERT_FILE`.",
+			Optional:            true,
+		},
+		"client_key_file": schema.StringAttribute{
+			MarkdownDescription: "File with the PEM key of `client_cert_file`. Also `SCHEDULER_CLIENT_KEY_FILE`.",
+			Optional:            true,
+		},
+		"namespace": schema.StringAttribute{
+			MarkdownDescription: "Namespace of placements that name none. Default `" + api.DefaultNamespace + "`; also `SCHEDULER_NAMESPACE`.",
+			Optional:            true,
+		},
+		"request_timeout": schema.StringAttribute{
+			MarkdownDescription: "How long one attempt of a request may take, on top of the time the server is asked to wait for a decision. Default `" + client.DefaultRequestTimeout.String() + "`; also `SCHEDULER_REQUEST_TIMEOUT`.",
+			Optional:            true,
+		},
+		"max_retries": schema.Int64Attribute{
+			MarkdownDescription: "How often a request is repeated while the server cannot be reached or asks for patience; 0 = never. Default " + strconv.Itoa(client.DefaultMaxRetries) + "; also `SCHEDULER_MAX_RETRIES`.",
+			Optional:            true,
+			Validators:          []validator.Int64{int64validator.Between(0, 100)},
+		},
+	}
+}
+
+// Configure implements provider.Provider. It connects to nothing.
+func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var config configuration
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	userAgent := "terraform-provider-scheduler/" + p.version + " HashiCorp-Terraform/" + req.TerraformVersion
+	s := config.session(userAgent, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if s.pending != nil && req.ClientCapabilities.DeferralAllowed {
+		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+	}
+	resp.ResourceData, resp.DataSourceData = s, s
+}
+
+// session makes the connection that the configuration and the environment
+// describe.
+func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *session {
+	settings := []struct {
+		name  string
+		value types.String
+		text  string
+	}{
+		{name: "endpoint", value: c.Endpoint},
+		{name: "token", value: c.Token},
+		{name: "ca_cert_file", value: c.CACertFile},
+		{name: "client_cert_file", value: c.ClientCertFile},
+		{name: "client_key_file", value: c.ClientKeyFile},
+		{name: "namespace", value: c.Namespace},
+		{name: "request_timeout", value: c.RequestTimeout},
+		{name: "max_retries", value: numberString(c.MaxRetries)},
+	}
+	text := map[string]string{}
+	for _, s := range settings {
+		if s.value.IsUnknown() {
+			return &session{pending: fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)}
+		}
+		text[s.name] = s.value.ValueString()
+		if s.value.IsNull() {
+			text[s.name] = os.Getenv(environmentName(s.name))
+		}
+	}
+	opts := client.Options{
+		Endpoint:       text["endpoint"],
+		Token:          api.NewSecret(text["token"]),
+		CACertFile:     text["ca_cert_file"],
+		ClientCertFile: text["client_cert_file"],
+		ClientKeyFile:  text["client_key_file"],
+		UserAgent:      userAgent,
+	}
+	if timeout := text["request_timeout"]; timeout != "" {
+		d, err := time.ParseDuration(timeout)
+		if err != nil || d <= 0 {
+			settingError(diags, "request_timeout", fmt.Sprintf("%q is not a duration above 0: write a number with a unit, such as \"30s\" or \"2m\"", timeout))
+		}
+		opts.RequestTimeout = d
+	}
+	if retries := text["max_retries"]; retries != "" {
+		n, err := strconv.Atoi(retries)
+		if err != nil || n < 0 {
+			settingError(diags, "max_retries", fmt.Sprintf("%q is not a whole number of at least 0", retries))
+		}
+		opts.MaxRetries = n
+		if n == 0 {
+			opts.MaxRetries = -1
+		}
+	}
+	if ns := text["namespace"]; ns != "" {
+		for _, e := range (&api.Placement{Metadata: api.Metadata{Name: "x", Namespace: ns}}).Validate() {
+			if e.Field == "metadata.namespace" {
+				settingError(diags, "namespace", e.Message)
+			}
+		}
+	}
+	if diags.HasError() {
+		return nil
+	}
+	connection, err := client.New(opts)
+	if err != nil {
+		diags.AddError("The provider's configuration cannot be used", sentence(err.Error()))
+		return nil
+	}
+	s := &session{client: connection, namespace: text["namespace"]}
+	if s.namespace == "" {
+		s.namespace = api.DefaultNamespace
+	}
+	s.lists = newListSnapshots(connection)
+	return s
+}
+
+func environmentName(setting string) string {
+	upper := []byte(environmentPrefix + setting)
+	for i, b := range upper {
+		if 'a' <= b && b <= 'z' {
+			upper[i] = b - 'a' + 'A'
+		}
+	}
+	return string(upper)
+}
+
+func numberString(n types.Int64) types.String {
+	switch {
+	case n.IsUnknown():
+		return types.StringUnknown()
+	case n.IsNull():
+		return types.StringNull()
+	}
+	return types.StringValue(strconv.FormatInt(n.ValueInt64(), 10))
+}
+
+// settingError blames an attribute of the provider block; the value may also
+// come from the environment, which the text says.
+func settingError(diags *diag.Diagnostics, name, message string) {
+	diags.AddAttributeError(path.Root(name), "Invalid "+name, sentence(message)+" It may also come from the environment variable "+environmentName(name)+".")
+}

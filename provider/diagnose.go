@@ -1,0 +1,100 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// diagnose turns the error of an operation on an object into diagnostics; every
+// error of the server reaches the user through here. what is the operation and
+// its object: `create placement "shop/web"`. t is the type whose attributes the
+// errors of fields name.
+func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
+	summary := "Cannot " + what
+	var fields api.FieldErrors
+	var problem *api.Problem
+	if errors.As(err, &problem) {
+		fields = problem.Errors
+	} else if !errors.As(err, &fields) {
+		diags.AddError(summary, sentence(err.Error()))
+		return
+	}
+	for _, field := range fields {
+		fieldDiagnostic(diags, summary, t, field)
+	}
+	if len(fields) > 0 {
+		return
+	}
+	diags.AddError(summary, sentence(problem.Error())+remedy(problem.Status))
+}
+
+// remedy says what to do about an answer.
+func remedy(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return " Set the provider's token, or SCHEDULER_TOKEN, to one that the server knows."
+	case http.StatusForbidden:
+		return " The provider's token does not allow this: use one of a role and namespace that do."
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return " Somebody else changed the object since this plan was made: plan again."
+	case http.StatusInsufficientStorage:
+		return " The server's store is full: its operator has to raise the quota or free disk space."
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return " The server asked for patience until the retries ran out: try again later, or raise the provider's max_retries."
+	}
+	return ""
+}
+
+// fieldDiagnostic reports a broken rule at the attribute it is about.
+func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
+	at, ok := attributePath(t, field.Field)
+	if !ok {
+		diags.AddError(summary, sentence(field.Error()))
+		return
+	}
+	diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": "+strings.ReplaceAll(field.Message, "spec.", "")))
+}
+
+// alreadyExists words the answer to the creation of something that is there.
+func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
+	diags.AddError(
+		fmt.Sprintf("There already is a %s", key),
+		fmt.Sprintf("Another configuration or client made it. To manage it here, import it: terraform import %s.<name> %s", resourceType, key.Path()),
+	)
+}
+
+// timedOut words a time limit that ran out: which one, and where to raise it.
+func timedOut(ctx context.Context, err error, operation string, limit time.Duration) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	var unreachable *client.UnreachableError
+	if errors.As(err, &unreachable) {
+		return fmt.Errorf("%w; the time limit of %s (timeouts.%s) ran out", err, limit, operation)
+	}
+	return fmt.Errorf("no answer within the time limit of %s (timeouts.%s)", limit, operation)
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	// A quoted or snake_case word at the start is a name and stays as it is.
+	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(word, "_.[:") {
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	return text
+}

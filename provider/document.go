@@ -1,0 +1,229 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// The JSON of the API and the Terraform attributes have the same names and
+// shapes, so a value goes from one to the other by walking it; no kind needs
+// code of its own. Numbers keep their decimal text: with Go's float64 in between
+// 0.1 would differ from the 0.1 of the configuration.
+
+// numberPrecision is the precision Terraform itself reads numbers with.
+const numberPrecision = 512
+
+// configDocument reads Terraform values as a JSON document and remembers what
+// could not be read.
+type configDocument struct {
+	// unknown are the values that are only known after apply. The document has
+	// nothing, or null in a list or map, in their place.
+	unknown []path.Path
+	// nulls are the null elements of lists and maps, which JSON would turn into
+	// empty ones.
+	nulls []path.Path
+}
+
+// read returns the JSON of a value: nil, bool, string, json.Number, []any or
+// map[string]any.
+func (d *configDocument) read(v tftypes.Value, at path.Path) (any, error) {
+	if !v.IsKnown() {
+		d.unknown = append(d.unknown, at)
+		return nil, nil
+	}
+	if v.IsNull() {
+		return nil, nil
+	}
+	switch {
+	case v.Type().Is(tftypes.String):
+		var text string
+		err := v.As(&text)
+		return text, err
+	case v.Type().Is(tftypes.Bool):
+		var yes bool
+		err := v.As(&yes)
+		return yes, err
+	case v.Type().Is(tftypes.Number):
+		var number big.Float
+		err := v.As(&number)
+		return numberText(&number), err
+	case v.Type().Is(tftypes.Object{}):
+		return d.readObject(v, at)
+	case v.Type().Is(tftypes.Map{}):
+		return d.readMap(v, at)
+	case v.Type().Is(tftypes.List{}):
+		return d.readList(v, at)
+	}
+	return nil, fmt.Errorf("%s: values of type %s have no JSON form", at, v.Type())
+}
+
+func (d *configDocument) readObject(v tftypes.Value, at path.Path) (any, error) {
+	var attributes map[string]tftypes.Value
+	if err := v.As(&attributes); err != nil {
+		return nil, err
+	}
+	object := make(map[string]any, len(attributes))
+	for name, attribute := range attributes {
+		value, err := d.read(attribute, at.AtName(name))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			object[name] = value
+		}
+	}
+	return object, nil
+}
+
+func (d *configDocument) readMap(v tftypes.Value, at path.Path) (any, error) {
+	var elements map[string]tftypes.Value
+	if err := v.As(&elements); err != nil {
+		return nil, err
+	}
+	object := make(map[string]any, len(elements))
+	for key, element := range elements {
+		value, err := d.readElement(element, at.AtMapKey(key))
+		if err != nil {
+			return nil, err
+		}
+		object[key] = value
+	}
+	return object, nil
+}
+
+func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
+	var elements []tftypes.Value
+	if err := v.As(&elements); err != nil {
+		return nil, err
+	}
+	list := make([]any, len(elements))
+	for i, element := range elements {
+		value, err := d.readElement(element, at.AtListIndex(i))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
+}
+
+func (d *configDocument) readElement(v tftypes.Value, at path.Path) (any, error) {
+	if v.IsKnown() && v.IsNull() {
+		d.nulls = append(d.nulls, at)
+	}
+	return d.read(v, at)
+}
+
+// numberText writes integers in full, because JSON integers of the API take no
+// exponent, and everything else as the shortest float64.
+func numberText(number *big.Float) json.Number {
+	if number.IsInt() && number.MantExp(nil) <= 64 {
+		return json.Number(number.Text('f', 0))
+	}
+	f, _ := number.Float64()
+	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
+}
+
+// terraformValue turns JSON into a value of a type: what is absent becomes null,
+// and what the type does not have is left out.
+func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
+	if document == nil {
+		return tftypes.NewValue(t, nil), nil
+	}
+	switch {
+	case t.Is(tftypes.Object{}):
+		object, ok := document.(map[string]any)
+		if !ok {
+			break
+		}
+		attributeTypes := t.(tftypes.Object).AttributeTypes //nolint:forcetypeassert // Is says so
+		attributes := make(map[string]tftypes.Value, len(attributeTypes))
+		for name, attributeType := range attributeTypes {
+			value, err := terraformValue(attributeType, object[name])
+			if err != nil {
+				return value, fmt.Errorf("%s: %w", name, err)
+			}
+			attributes[name] = value
+		}
+		return tftypes.NewValue(t, attributes), nil
+	case t.Is(tftypes.Map{}):
+		object, ok := document.(map[string]any)
+		if !ok {
+			break
+		}
+		elements := make(map[string]tftypes.Value, len(object))
+		for key, element := range object {
+			value, err := terraformValue(t.(tftypes.Map).ElementType, element) //nolint:forcetypeassert // Is says so
+			if err != nil {
+				return value, fmt.Errorf("%s: %w", key, err)
+			}
+			elements[key] = value
+		}
+		return tftypes.NewValue(t, elements), nil
+	case t.Is(tftypes.List{}):
+		list, ok := document.([]any)
+		if !ok {
+			break
+		}
+		elements := make([]tftypes.Value, len(list))
+		for i, element := range list {
+			value, err := terraformValue(t.(tftypes.List).ElementType, element) //nolint:forcetypeassert // Is says so
+			if err != nil {
+				return value, fmt.Errorf("%d: %w", i, err)
+			}
+			elements[i] = value
+		}
+		return tftypes.NewValue(t, elements), nil
+	case t.Is(tftypes.Number):
+		text, ok := document.(json.Number)
+		if !ok {
+			break
+		}
+		number, _, err := big.ParseFloat(text.String(), 10, numberPrecision, big.ToNearestEven)
+		if err != nil {
+			return tftypes.Value{}, fmt.Errorf("%q is not a number: %w", text, err)
+		}
+		return tftypes.NewValue(t, number), nil
+	case t.Is(tftypes.String):
+		if text, ok := document.(string); ok {
+			return tftypes.NewValue(t, text), nil
+		}
+	case t.Is(tftypes.Bool):
+		if yes, ok := document.(bool); ok {
+			return tftypes.NewValue(t, yes), nil
+		}
+	}
+	return tftypes.Value{}, fmt.Errorf("%T does not fit %s", document, t)
+}
+
+// attributesOf takes an object value apart; null and unknown have none.
+func attributesOf(v tftypes.Value) map[string]tftypes.Value {
+	var attributes map[string]tftypes.Value
+	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.Object{}) {
+		_ = v.As(&attributes) // cannot fail for an object
+	}
+	return attributes
+}
+
+// elementsOf takes a list value apart; null and unknown have none.
+func elementsOf(v tftypes.Value) []tftypes.Value {
+	var elements []tftypes.Value
+	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.List{}) {
+		_ = v.As(&elements) // cannot fail for a list
+	}
+	return elements
+}
+
+// textOf is the string of an attribute, "" where it is null or unknown.
+func textOf(v tftypes.Value) string {
+	var text string
+	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.String) {
+		_ = v.As(&text) // cannot fail for a string
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// metadataAttributes are the attributes every object has.
+func metadataAttributes(scope api.Scope) map[string]schema.Attribute {
+	attributes := map[string]schema.Attribute{
+		"name": schema.StringAttribute{
+			MarkdownDescription: "Name: lower case letters, digits and `-`, at most 63. Changing it makes a new object.",
+			Required:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		},
+		"labels": schema.MapAttribute{
+			MarkdownDescription: "Labels, which constraints and selectors match.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+	}
+	switch scope {
+	case api.Namespaced:
+		attributes["namespace"] = schema.StringAttribute{
+			MarkdownDescription: "Namespace. Default: that of the provider. Changing it makes a new object.",
+			Optional:            true,
+			Computed:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
+			Validators:          notEmpty,
+		}
+	case api.GlobalOrNamespaced:
+		attributes["namespace"] = schema.StringAttribute{
+			MarkdownDescription: "Namespace. Without one the object is global. Changing it makes a new object.",
+			Optional:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			Validators:          notEmpty,
+		}
+	}
+	return attributes
+}
+
+// IdentitySchema implements resource.ResourceWithIdentity.
+func (r *objectResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	attributes := map[string]identityschema.Attribute{
+		"name": identityschema.StringAttribute{RequiredForImport: true, Description: "Name of the object."},
+	}
+	switch r.scope() {
+	case api.Namespaced:
+		attributes["namespace"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Namespace of the object."}
+	case api.GlobalOrNamespaced:
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object; absent for a global one."}
+	}
+	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
+}
+
+// setIdentity writes the identity of an object. identity is nil on a Terraform
+// that has none.
+func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope api.Scope, key api.Key, diags *diag.Diagnostics) {
+	if identity == nil {
+		return
+	}
+	diags.Append(identity.SetAttribute(ctx, path.Root("name"), key.Name)...)
+	if scope != api.Global {
+		namespace := types.StringNull()
+		if key.Namespace != "" {
+			namespace = types.StringValue(key.Namespace)
+		}
+		diags.Append(identity.SetAttribute(ctx, path.Root("namespace"), namespace)...)
+	}
+}
+
+// ImportState implements resource.ResourceWithImportState: by ID ("name" or
+// "namespace/name"), or by identity.
+func (r *objectResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	key := api.Key{Kind: r.kind}
+	if req.ID != "" {
+		parsed, err := r.parseImportID(req.ID)
+		if err != nil {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), sentence(err.Error()))
+			return
+		}
+		key = parsed
+	} else if req.Identity != nil {
+		var namespace types.String
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &key.Name)...)
+		if r.scope() != api.Global {
+			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("namespace"), &namespace)...)
+		}
+		key.Namespace = namespace.ValueString()
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), key.Name)...)
+	if key.Namespace != "" {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), key.Namespace)...)
+	}
+}
+
+// ImportIDError says that an import ID has the wrong form.
+type ImportIDError struct {
+	ID   string
+	Want string
+}
+
+// Error names the ID and the form.
+func (e *ImportIDError) Error() string {
+	return fmt.Sprintf("the import ID %q does not have the form %s", e.ID, e.Want)
+}
+
+// parseImportID reads "name" or "namespace/name". A namespaced object without a
+// namespace is in the provider's.
+func (r *objectResource) parseImportID(id string) (api.Key, error) {
+	namespace, name, qualified := strings.Cut(id, "/")
+	if !qualified {
+		namespace, name = "", id
+	}
+	key := api.Key{Kind: r.kind, Namespace: namespace, Name: name}
+	wrong := name == "" || strings.Contains(name, "/") || qualified && namespace == ""
+	want := "<namespace>/<name>, or <name>"
+	if r.scope() == api.Global {
+		want = "<name>"
+		wrong = wrong || qualified
+	}
+	if wrong {
+		return api.Key{}, &ImportIDError{ID: id, Want: want}
+	}
+	if r.scope() == api.Namespaced && key.Namespace == "" {
+		key.Namespace = api.DefaultNamespace
+		if r.session != nil && r.session.namespace != "" {
+			key.Namespace = r.session.namespace
+		}
+	}
+	return key, nil
+}

@@ -1,0 +1,33 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newMetricDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:        "metric",
+		subject:     "metric",
+		description: "A metric: what was declared, and in `status` its present value, or why it has none.",
+		arguments: map[string]schema.Attribute{
+			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true},
+		},
+		answer: objectAttributes(api.KindMetric, map[string]string{
+			"metrics_provider":    "Where the value is read.",
+			"observed_generation": "Generation that the status answers.",
+			"conditions":          conditionsDoc,
+		}),
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			metric, err := s.client.Get(ctx, api.Key{Kind: api.KindMetric, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")})
+			if err != nil {
+				return nil, err
+			}
+			return objectDocument(metric)
+		},
+	}
+}

@@ -1,0 +1,99 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Terraform shows an object flat: name, namespace and labels of the metadata
+// stand beside the fields of the spec. A cluster is global; its namespace
+// attribute is the owner, spec.namespace.
+
+// flatten lays an object's metadata and spec out as Terraform shows them.
+func flatten(object api.Object) (map[string]any, error) {
+	spec, err := jsonDocument(object.SpecPart())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+	}
+	flat := maps.Clone(spec)
+	meta := object.Meta()
+	flat["name"] = meta.Name
+	if meta.Namespace != "" {
+		flat["namespace"] = meta.Namespace
+	}
+	if len(meta.Labels) > 0 {
+		labels := make(map[string]any, len(meta.Labels))
+		for key, value := range meta.Labels {
+			labels[key] = value
+		}
+		flat["labels"] = labels
+	}
+	return flat, nil
+}
+
+// unflatten makes the object that a flat document describes, defaults filled
+// in. The error is api.FieldErrors where a field has a wrong type.
+func unflatten(kind api.Kind, flat map[string]any) (api.Object, error) {
+	info, ok := api.LookupKind(kind)
+	if !ok {
+		return nil, fmt.Errorf("%q is not a kind of object", kind)
+	}
+	metadata := map[string]any{}
+	spec := maps.Clone(flat)
+	for name, field := range flat {
+		if inMetadata(info.Scope, name) {
+			metadata[name] = field
+			delete(spec, name)
+		}
+	}
+	data, err := json.Marshal(map[string]any{"kind": kind, "metadata": metadata, "spec": spec})
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w", kind, flat["name"], err)
+	}
+	object := info.New()
+	if err := api.DecodeInto(data, object); err != nil {
+		return nil, err
+	}
+	object.SetDefaults()
+	return object, nil
+}
+
+// inMetadata says where a flat field belongs.
+func inMetadata(scope api.Scope, name string) bool {
+	switch name {
+	case "name", "labels":
+		return true
+	case "namespace":
+		return scope != api.Global
+	}
+	return false
+}
+
+// jsonDocument is the JSON of a struct as a document whose numbers keep their
+// text.
+func jsonDocument(v any) (map[string]any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	document, err := decodeDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := document.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the JSON of %T is not an object", v)
+	}
+	return object, nil
+}
+
+func decodeDocument(data []byte) (document any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	err = decoder.Decode(&document)
+	return document, err
+}

@@ -1,0 +1,248 @@
+package provider
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// defaultTimeout is how long an operation may take when the timeouts attribute
+// does not say.
+const defaultTimeout = 2 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure      = (*objectResource)(nil)
+	_ resource.ResourceWithIdentity       = (*objectResource)(nil)
+	_ resource.ResourceWithImportState    = (*objectResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*objectResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*objectResource)(nil)
+)
+
+// objectResource is the resource of one kind of object: all kinds are created,
+// read, updated and deleted alike.
+type objectResource struct {
+	kind        api.Kind
+	description string
+	// attributes are those of the spec, and what the kind adds.
+	attributes map[string]schema.Attribute
+	// local names the attributes that only Terraform knows.
+	local map[string]bool
+	// decision are the computed attributes that come from the object's status,
+	// as JSON; nil = none.
+	decision func(api.Object) map[string]any
+	// decide waits until the object that was written has its decision, which it
+	// returns; nil = there is none to wait for.
+	decide func(context.Context, *session, decisionWait) (api.Object, diag.Diagnostics)
+	// unawaited reports a plan that wants its decision not to be waited for; nil =
+	// there is none.
+	unawaited func(plan tftypes.Value) bool
+
+	session *session
+}
+
+// decisionWait is a written object whose decision is awaited.
+type decisionWait struct {
+	object  api.Object
+	plan    tftypes.Value
+	created bool
+	limit   time.Duration
+}
+
+// Metadata implements resource.Resource.
+func (r *objectResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = typePrefix + string(r.kind)
+}
+
+// Configure implements resource.ResourceWithConfigure.
+func (r *objectResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = sessionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+// Schema implements resource.Resource.
+func (r *objectResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attributes := maps.Clone(r.attributes)
+	maps.Copy(attributes, metadataAttributes(r.scope()))
+	attributes["timeouts"] = timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, Read: true, Update: true, Delete: true,
+		CreateDescription: timeoutDescription, ReadDescription: timeoutDescription,
+		UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
+	})
+	resp.Schema = schema.Schema{MarkdownDescription: r.description, Attributes: attributes}
+}
+
+const timeoutDescription = "Time limit, such as `30s` or `5m`. Default `2m`."
+
+func (r *objectResource) scope() api.Scope {
+	info, _ := api.LookupKind(r.kind)
+	return info.Scope
+}
+
+// Create implements resource.Resource.
+func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	if !r.session.connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Create, req.Plan.GetAttribute, &resp.Diagnostics)
+	object := r.object(req.Config.Raw, req.Plan.Raw, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := api.KeyOf(object)
+	stored, err := r.session.put(ctx, object, client.PutOptions{Create: true, Wait: r.wait(req.Plan.Raw, limit)})
+	if client.StatusOf(err) == http.StatusPreconditionFailed {
+		alreadyExists(&resp.Diagnostics, typePrefix+string(r.kind), key)
+		return
+	}
+	if err != nil {
+		diagnose(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "create", limit))
+		return
+	}
+	r.finish(ctx, outcome{
+		wait:  decisionWait{object: stored, plan: req.Plan.Raw, created: true, limit: limit},
+		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
+	})
+}
+
+// Update implements resource.Resource.
+func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	if !r.session.connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Update, req.Plan.GetAttribute, &resp.Diagnostics)
+	object := r.object(req.Config.Raw, req.Plan.Raw, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := api.KeyOf(object)
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	seen := readVersion(ctx, req.Private, &resp.Diagnostics)
+	stored, err := r.replace(ctx, object, seen, r.wait(req.Plan.Raw, limit))
+	if err != nil {
+		diagnose(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "update", limit))
+		return
+	}
+	r.finish(ctx, outcome{
+		wait:  decisionWait{object: stored, plan: req.Plan.Raw, limit: limit},
+		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
+	})
+}
+
+// Read implements resource.Resource.
+func (r *objectResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	if !r.session.connected(&resp.Diagnostics) {
+		return
+	}
+	prior := attributesOf(req.State.Raw)
+	key := r.key(prior)
+	// First of all: a state without identity, from an older Terraform, must get
+	// one even when the object turns out to be gone.
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	limit := r.timeout(ctx, timeouts.Value.Read, req.State.GetAttribute, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	object, err := r.session.lists.get(ctx, key)
+	if client.IsNotFound(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "read", limit))
+		return
+	}
+	values, err := r.values(ctx, object, prior)
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), err)
+		return
+	}
+	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
+	keepVersion(ctx, resp.Private, object, &resp.Diagnostics)
+}
+
+// Delete implements resource.Resource.
+func (r *objectResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	if !r.session.connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Delete, req.State.GetAttribute, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := r.key(attributesOf(req.State.Raw))
+	if err := r.session.delete(ctx, key); err != nil {
+		diagnose(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
+	}
+}
+
+// ModifyPlan implements resource.ResourceWithModifyPlan. It fills in the
+// provider's namespace, and depends on nothing that the server says: Terraform
+// plans a second time while it applies, and both plans must agree.
+func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
+		return
+	}
+	config := attributesOf(req.Config.Raw)["namespace"]
+	if !config.IsKnown() || !config.IsNull() {
+		return
+	}
+	at := path.Root("namespace")
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, at, types.StringValue(r.session.namespace))...)
+	if before := attributesOf(req.State.Raw)["namespace"]; !req.State.Raw.IsNull() && textOf(before) != r.session.namespace {
+		resp.RequiresReplace = append(resp.RequiresReplace, at)
+	}
+}
+
+// outcome is where a create or an update leaves its result.
+type outcome struct {
+	wait     decisionWait
+	state    *tfsdk.State
+	identity *tfsdk.ResourceIdentity
+	private  privateData
+	diags    *diag.Diagnostics
+}
+
+// finish writes the state of an object that was just written, and again when
+// its decision is there.
+func (r *objectResource) finish(ctx context.Context, o outcome) {
+	plan := attributesOf(o.wait.plan)
+	save := func(object api.Object) {
+		server, err := r.values(ctx, object, plan)
+		if err != nil {
+			diagnose(o.diags, "read "+api.KeyOf(object).String(), o.wait.plan.Type(), err)
+			return
+		}
+		o.state.Raw = tftypes.NewValue(o.wait.plan.Type(), settle(plan, server))
+		keepVersion(ctx, o.private, object, o.diags)
+	}
+	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.object), o.diags)
+	// What exists is in state before anything is waited for.
+	save(o.wait.object)
+	if r.decide == nil || o.diags.HasError() {
+		return
+	}
+	decided, diags := r.decide(ctx, r.session, o.wait)
+	o.diags.Append(diags...)
+	if decided != nil {
+		save(decided)
+	}
+}

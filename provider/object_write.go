@@ -1,0 +1,169 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// longestWait is how long one request asks the server to wait for a decision.
+const longestWait = 10 * time.Second
+
+// wait is how long the server may hold back the answer to a write. Half of the
+// time limit stays for the answer: without one the object would exist and the
+// state would not know.
+func (r *objectResource) wait(plan tftypes.Value, limit time.Duration) *time.Duration {
+	wait := min(longestWait, limit/2)
+	if r.unawaited != nil && r.unawaited(plan) {
+		wait = 0
+	}
+	return &wait
+}
+
+// timeout is the time limit of an operation.
+func (r *objectResource) timeout(
+	ctx context.Context,
+	operation func(timeouts.Value, context.Context, time.Duration) (time.Duration, diag.Diagnostics),
+	attribute func(context.Context, path.Path, any) diag.Diagnostics,
+	diags *diag.Diagnostics,
+) time.Duration {
+	var value timeouts.Value
+	diags.Append(attribute(ctx, path.Root("timeouts"), &value)...)
+	if diags.HasError() || value.IsNull() || value.IsUnknown() {
+		return defaultTimeout
+	}
+	limit, more := operation(value, ctx, defaultTimeout)
+	diags.Append(more...)
+	return limit
+}
+
+// key is the key of the object that attributes describe.
+func (r *objectResource) key(attributes map[string]tftypes.Value) api.Key {
+	key := api.Key{Kind: r.kind, Name: textOf(attributes["name"])}
+	if r.scope() != api.Global {
+		key.Namespace = textOf(attributes["namespace"])
+	}
+	return key
+}
+
+// values are the attributes of an object as the server has it.
+func (r *objectResource) values(ctx context.Context, object api.Object, prior map[string]tftypes.Value) (map[string]tftypes.Value, error) {
+	document, err := flatten(object)
+	if err != nil {
+		return nil, err
+	}
+	if r.decision != nil {
+		for name, value := range r.decision(object) {
+			document[name] = value
+		}
+	}
+	attributes := map[string]schema.Attribute{}
+	for name, attribute := range r.attributes {
+		attributes[name] = attribute
+	}
+	for name, attribute := range metadataAttributes(r.scope()) {
+		attributes[name] = attribute
+	}
+	values, err := stateValues(ctx, attributes, document, prior, r.local)
+	if err != nil {
+		return nil, err
+	}
+	values["timeouts"] = prior["timeouts"]
+	return values, nil
+}
+
+// object is the object that a plan asks for. The plan has everything but the
+// write-only values, which only the configuration has; the configuration alone
+// would not do, because ignore_changes is applied to plans only.
+func (r *objectResource) object(config, plan tftypes.Value, diags *diag.Diagnostics) api.Object {
+	var planned, configured configDocument
+	document, err := r.document(&planned, plan)
+	if err == nil {
+		var given map[string]any
+		if given, err = r.document(&configured, config); err == nil {
+			addWriteOnly(r.attributes, document, given)
+		}
+	}
+	var object api.Object
+	if err == nil {
+		object, err = unflatten(r.kind, document)
+	}
+	if err != nil {
+		diagnose(diags, "read the plan of a "+string(r.kind), plan.Type(), err)
+	}
+	return object
+}
+
+// document reads what the API knows of a configuration or a plan.
+func (r *objectResource) document(d *configDocument, value tftypes.Value) (map[string]any, error) {
+	document := map[string]any{}
+	for name, attribute := range attributesOf(value) {
+		declared := r.attributes[name]
+		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired()
+		if name == "timeouts" || r.local[name] || readOnly {
+			continue
+		}
+		field, err := d.read(attribute, path.Root(name))
+		if err != nil {
+			return nil, err
+		}
+		if field != nil {
+			document[name] = field
+		}
+	}
+	return document, nil
+}
+
+// addWriteOnly copies the write-only values of a configuration into a document.
+func addWriteOnly(attributes map[string]schema.Attribute, document, config map[string]any) {
+	for name, attribute := range attributes {
+		given, ok := config[name]
+		if !ok {
+			continue
+		}
+		if attribute.IsWriteOnly() {
+			document[name] = given
+			continue
+		}
+		if nested, ok := attribute.(schema.SingleNestedAttribute); ok {
+			inner, isObject := document[name].(map[string]any)
+			from, hasObject := given.(map[string]any)
+			if isObject && hasObject {
+				addWriteOnly(nested.Attributes, inner, from)
+			}
+		}
+	}
+}
+
+// replace writes over an object, unless somebody else changed what the user
+// asked of it since the plan was made. seen is the version the plan was made
+// from; without one (an old state) anything is written over.
+func (r *objectResource) replace(ctx context.Context, object api.Object, seen *version, wait *time.Duration) (api.Object, error) {
+	opts := client.PutOptions{Wait: wait}
+	if seen != nil {
+		opts.IfMatch = seen.ResourceVersion
+	}
+	stored, err := r.session.put(ctx, object, opts)
+	if seen == nil || client.StatusOf(err) != http.StatusPreconditionFailed {
+		return stored, err
+	}
+	present, getErr := r.session.client.Get(ctx, api.KeyOf(object))
+	switch {
+	case client.IsNotFound(getErr):
+		// Deleted since the plan: what the plan asks for is still the same.
+		return r.session.put(ctx, object, client.PutOptions{Wait: wait, Create: true})
+	case getErr == nil && seen.sameIntent(present):
+		// Only the server touched it, to answer a request for a fresh decision.
+		opts.IfMatch = present.Meta().ResourceVersion
+		return r.session.put(ctx, object, opts)
+	}
+	return nil, err
+}

@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+)
+
+type parseLabelConstraintFunction struct{}
+
+func newParseLabelConstraintFunction() function.Function { return parseLabelConstraintFunction{} }
+
+// Metadata implements function.Function.
+func (parseLabelConstraintFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "parse_label_constraint"
+}
+
+// Definition implements function.Function.
+func (parseLabelConstraintFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary:             "Takes a label constraint apart",
+		MarkdownDescription: "Takes a label constraint apart into `key`, `operator` (in its normal spelling: `is`, `is not`, `in`, `not in`) and `values`.",
+		Parameters: []function.Parameter{
+			function.StringParameter{Name: "expression", MarkdownDescription: "Label constraint, such as `location not in (DE, SK)`."},
+		},
+		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
+			"key":      types.StringType,
+			"operator": types.StringType,
+			"values":   types.ListType{ElemType: types.StringType},
+		}},
+	}
+}
+
+// Run implements function.Function.
+func (parseLabelConstraintFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var expression string
+	resp.Error = req.Arguments.Get(ctx, &expression)
+	if resp.Error != nil {
+		return
+	}
+	label, err := constraint.ParseLabel(expression)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, sentence(err.Error()))
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, struct {
+		Key      string   `tfsdk:"key"`
+		Operator string   `tfsdk:"operator"`
+		Values   []string `tfsdk:"values"`
+	}{label.Key(), string(label.Operator()), label.Values()})
+}

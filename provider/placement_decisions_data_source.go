@@ -1,0 +1,66 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newPlacementDecisionsDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:    "placement_decisions",
+		subject: "the decisions of placement",
+		description: "The present decision of a placement, with scores and times. For a placement of the same configuration use " +
+			"`scheduler_placement.<name>.clusters` where the names are enough: it stays known while the placement is edited.",
+		arguments: placementArguments(),
+		answer: computedAttributes(reflect.TypeFor[api.PlacementStatus](), map[string]string{
+			"decisions":                    "The chosen clusters in full, best first.",
+			"cluster":                      "Name of the cluster.",
+			"score":                        "Score as of the decision.",
+			"group":                        "Decision group the cluster is in.",
+			"conditions":                   conditionsDoc,
+			"observed_reschedule_requests": "How many requests for a fresh decision were answered.",
+		}),
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			key := s.placementKey(arguments)
+			placement, err := s.client.Get(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			document, err := jsonDocument(placement.StatusPart())
+			if err != nil {
+				return nil, err
+			}
+			for _, list := range []string{"clusters", "decisions", "conditions"} {
+				if document[list] == nil {
+					document[list] = []any{}
+				}
+			}
+			document["namespace"] = key.Namespace
+			return document, nil
+		},
+	}
+}
+
+// placementArguments name a placement.
+func placementArguments() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the placement.", Required: true},
+		"namespace": schema.StringAttribute{
+			MarkdownDescription: "Namespace of the placement. Default: that of the provider.",
+			Optional:            true,
+			Computed:            true,
+		},
+	}
+}
+
+func (s *session) placementKey(arguments map[string]any) api.Key {
+	key := api.Key{Kind: api.KindPlacement, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
+	if key.Namespace == "" {
+		key.Namespace = s.namespace
+	}
+	return key
+}

@@ -1,0 +1,42 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// explanationDocs says what the API's own documentation leaves to its reader.
+var explanationDocs = map[string]string{
+	"namespace":  "Namespace of the placement.",
+	"name":       "Name of the placement, or of the metric.",
+	"rejections": "How many clusters each filter removed, in the order of the filters; a cluster counts once, at the first filter that removed it.",
+	"candidates": "Every cluster that was looked at.",
+	"cluster":    "Name of the cluster.",
+	"selected":   "The cluster is part of the decision.",
+	"filter":     "The filter that removed the cluster.",
+	"reason":     "Why the filter removed it.",
+	"score":      "Score of the cluster; absent for rejected ones.",
+	"scores":     "What the score is made of.",
+	"weight":     "Weight in the score.",
+	"count":      "How many clusters.",
+}
+
+func newPlacementExplanationDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:        "placement_explanation",
+		subject:     "the explanation of placement",
+		description: "Why a placement has the clusters it has: for every cluster what rejected it or what its score is made of, the sentence that sums it up, and how far the decision is from its next change.",
+		arguments:   placementArguments(),
+		answer:      computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			explanation, err := s.client.Explain(ctx, s.placementKey(arguments))
+			if err != nil {
+				return nil, err
+			}
+			return jsonDocument(explanation)
+		},
+	}
+}

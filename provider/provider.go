@@ -1,0 +1,81 @@
+// Package provider is the Terraform provider of the scheduling server. Resources
+// hold what the user asks for and the decision that answers it; everything that
+// moves by itself (scores, reasons, conditions, times) is read by data sources.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// Address is where registries know the provider.
+const Address = "registry.terraform.io/scheduler/scheduler"
+
+// typePrefix begins the name of every resource and data source.
+const typePrefix = "scheduler_"
+
+var (
+	_ provider.Provider              = (*Provider)(nil)
+	_ provider.ProviderWithFunctions = (*Provider)(nil)
+)
+
+// Provider implements the provider; make one with New.
+type Provider struct{ version string }
+
+// New returns a constructor of the provider, as the plugin server takes it.
+func New(version string) func() provider.Provider {
+	return func() provider.Provider { return &Provider{version: version} }
+}
+
+// Metadata implements provider.Provider.
+func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "scheduler"
+	resp.Version = p.version
+}
+
+// Resources implements provider.Provider.
+func (p *Provider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		newClusterResource,
+		newMetricsProviderResource,
+		newMetricResource,
+		newPlacementResource,
+	}
+}
+
+// DataSources implements provider.Provider.
+func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		newClusterDataSource,
+		newClustersDataSource,
+		newMetricDataSource,
+		newPlacementDecisionsDataSource,
+		newPlacementExplanationDataSource,
+		newSimulationDataSource,
+		newServerDataSource,
+	}
+}
+
+// Functions implements provider.ProviderWithFunctions.
+func (p *Provider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{
+		newMatchesFunction,
+		newParseLabelConstraintFunction,
+		newNormalizeFunction,
+	}
+}
+
+// Schema implements provider.Provider.
+func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Places workloads on a fleet of clusters by labels, live metrics and capacity. " +
+			"A scheduling server keeps every decision current; this provider declares what it works with " +
+			"(clusters, metrics, placements) and brings its decisions into Terraform.",
+		Attributes: configurationAttributes(),
+	}
+}

@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+var _ datasource.DataSourceWithConfigure = (*readDataSource)(nil)
+
+// readDataSource is a data source that makes one request: its arguments are the
+// question, a document of the API is the answer.
+type readDataSource struct {
+	name        string
+	description string
+	// subject names what is read, for error messages.
+	subject string
+	// arguments are what the user gives; answer is what comes back.
+	arguments map[string]schema.Attribute
+	answer    map[string]schema.Attribute
+	// read asks the server. arguments are the user's values; the document has
+	// the answer's attributes.
+	read func(ctx context.Context, s *session, arguments map[string]any) (document map[string]any, err error)
+
+	session *session
+}
+
+// Metadata implements datasource.DataSource.
+func (d *readDataSource) Metadata(_ context.Context, _ datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = typePrefix + d.name
+}
+
+// Configure implements datasource.DataSourceWithConfigure.
+func (d *readDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.session = sessionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+// Schema implements datasource.DataSource.
+func (d *readDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attributes := map[string]schema.Attribute{}
+	for name, attribute := range d.answer {
+		attributes[name] = attribute
+	}
+	for name, attribute := range d.arguments {
+		attributes[name] = attribute
+	}
+	resp.Schema = schema.Schema{MarkdownDescription: d.description, Attributes: attributes}
+}
+
+// Read implements datasource.DataSource.
+func (d *readDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	if !d.session.connected(&resp.Diagnostics) {
+		return
+	}
+	given := attributesOf(req.Config.Raw)
+	arguments := d.readArguments(given, req.Config.Raw.Type(), &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	document, err := d.read(ctx, d.session, arguments)
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read "+d.subject+named(arguments), req.Config.Raw.Type(), err)
+		return
+	}
+	values := make(map[string]tftypes.Value, len(given))
+	for name, attribute := range resp.State.Schema.GetAttributes() {
+		argument, isArgument := d.arguments[name]
+		if isArgument && (!given[name].IsNull() || !argument.IsComputed()) {
+			values[name] = given[name]
+			continue
+		}
+		value, err := terraformValue(attribute.GetType().TerraformType(ctx), document[name])
+		if err != nil {
+			diagnose(&resp.Diagnostics, "read "+d.subject+named(arguments), req.Config.Raw.Type(), err)
+			return
+		}
+		values[name] = value
+	}
+	resp.State.Raw = tftypes.NewValue(req.Config.Raw.Type(), values)
+}
+
+func (d *readDataSource) readArguments(given map[string]tftypes.Value, t tftypes.Type, diags *diag.Diagnostics) map[string]any {
+	var config configDocument
+	arguments := map[string]any{}
+	for name := range d.arguments {
+		value, err := config.read(given[name], path.Root(name))
+		if err != nil {
+			diagnose(diags, "read the arguments of "+typePrefix+d.name, t, err)
+			return nil
+		}
+		if value != nil {
+			arguments[name] = value
+		}
+	}
+	for _, at := range config.nulls {
+		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
+	}
+	return arguments
+}
+
+// named is the name among the arguments, for messages.
+func named(arguments map[string]any) string {
+	if name := argument(arguments, "name"); name != "" {
+		return " " + api.Key{Namespace: argument(arguments, "namespace"), Name: name}.Path()
+	}
+	return ""
+}
+
+// argument is a text among the arguments, "" where it is not given.
+func argument(arguments map[string]any, name string) string {
+	text, _ := arguments[name].(string)
+	return text
+}
+
+// texts is a list of texts among the arguments.
+func texts(arguments map[string]any, name string) []string {
+	list, _ := arguments[name].([]any)
+	out := make([]string, 0, len(list))
+	for _, item := range list {
+		if text, ok := item.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newSimulationDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:    "simulation",
+		subject: "the simulation",
+		description: "What the server would decide if some objects were different, without changing anything: " +
+			"lays `objects` over the present fleet, or over an empty one, leaves out those of `delete`, and makes one full pass.",
+		arguments: map[string]schema.Attribute{
+			"base": schema.StringAttribute{
+				MarkdownDescription: "`live` (default): the present fleet. `empty`: only the given objects.",
+				Optional:            true,
+				Validators:          []validator.String{stringvalidator.OneOf("live", "empty")},
+			},
+			"now": schema.StringAttribute{
+				MarkdownDescription: "Moment of the pass (RFC 3339). Default: the server's clock.",
+				CustomType:          timetypes.RFC3339Type{},
+				Optional:            true,
+			},
+			"objects": schema.ListAttribute{
+				MarkdownDescription: "Objects as JSON, as the API shows them: `jsonencode({ kind = \"cluster\", metadata = { name = \"a\" }, spec = {} })`. A status is taken as the previous decision, or as the observed values.",
+				ElementType:         jsontypes.NormalizedType{},
+				Optional:            true,
+			},
+			"delete": schema.ListNestedAttribute{
+				MarkdownDescription: "Objects to leave out of the base.",
+				Optional:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `metrics_provider`, `metric` or `placement`.", Required: true},
+					"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the object, if it has one.", Optional: true},
+					"name":      schema.StringAttribute{MarkdownDescription: "Name of the object.", Required: true},
+				}},
+			},
+		},
+		answer: map[string]schema.Attribute{
+			"result": schema.SingleNestedAttribute{
+				MarkdownDescription: "What the server would decide.",
+				Computed:            true,
+				Attributes: map[string]schema.Attribute{
+					"objects": schema.ListAttribute{
+						MarkdownDescription: "The given objects with their new status, and the placements that would change, as JSON.",
+						ElementType:         jsontypes.NormalizedType{},
+						Computed:            true,
+					},
+					"changes": schema.ListNestedAttribute{
+						MarkdownDescription: "Decisions that would differ from the present ones.",
+						Computed:            true,
+						NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.Change](), map[string]string{
+							"kind":      "Kind of the object.",
+							"namespace": "Namespace of the object.",
+							"name":      "Name of the object.",
+						})},
+					},
+					"explanations": schema.ListNestedAttribute{
+						MarkdownDescription: "Why each placement would have the clusters it would have.",
+						Computed:            true,
+						NestedObject:        schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)},
+					},
+				},
+			},
+		},
+		read: simulate,
+	}
+}
+
+func simulate(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+	simulation := api.Simulation{Base: argument(arguments, "base")}
+	for _, text := range texts(arguments, "objects") {
+		simulation.Objects = append(simulation.Objects, json.RawMessage(text))
+	}
+	if text := argument(arguments, "now"); text != "" {
+		now, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, api.FieldErrors{{Field: "now", Message: fmt.Sprintf("%q is not a time of RFC 3339, such as \"2026-01-31T12:00:00Z\"", text)}}
+		}
+		simulation.Now = &now
+	}
+	deleted, _ := arguments["delete"].([]any)
+	for _, item := range deleted {
+		key, _ := item.(map[string]any)
+		simulation.Delete = append(simulation.Delete, api.Key{
+			Kind: api.Kind(argument(key, "kind")), Namespace: argument(key, "namespace"), Name: argument(key, "name"),
+		})
+	}
+	result, err := s.client.Simulate(ctx, simulation)
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonDocument(result)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]any, 0, len(result.Objects))
+	for _, object := range result.Objects {
+		data, err := json.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+		}
+		objects = append(objects, string(data))
+	}
+	document["objects"] = objects
+	for _, list := range []string{"changes", "explanations"} {
+		if document[list] == nil {
+			document[list] = []any{}
+		}
+	}
+	return map[string]any{"result": document}, nil
+}

@@ -1,0 +1,51 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// notEmpty refuses "" where the server would read it as absent and put a default
+// in its place.
+var notEmpty = []validator.String{stringvalidator.LengthAtLeast(1)}
+
+// ValidateConfig implements resource.ResourceWithValidateConfig with the rules
+// of the server itself. What depends on values that are not known yet is checked
+// when they are.
+func (r *objectResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	t := req.Config.Raw.Type()
+	var d configDocument
+	document, err := r.document(&d, req.Config.Raw)
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read the configuration of a "+string(r.kind), t, err)
+		return
+	}
+	for _, at := range d.nulls {
+		resp.Diagnostics.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
+	}
+	object, err := unflatten(r.kind, document)
+	var fields api.FieldErrors
+	switch {
+	case errors.As(err, &fields):
+	case err != nil:
+		diagnose(&resp.Diagnostics, "read the configuration of a "+string(r.kind), t, err)
+		return
+	default:
+		fields = object.Validate()
+	}
+	for _, field := range fields {
+		at, ok := attributePath(t, field.Field)
+		unsettled := func(p path.Path) bool { return related(p, at) }
+		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled)) {
+			continue
+		}
+		fieldDiagnostic(&resp.Diagnostics, "Invalid "+string(r.kind), t, field)
+	}
+}
