@@ -27,7 +27,8 @@ type builder struct {
 	objects *iradix.Txn[*Entry]
 	system  *iradix.Txn[store.Record]
 	counts  map[api.Kind]int
-	// order and first say which objects were touched, and what they were before.
+	// order and first say which objects were touched, and what they were before;
+	// first is nil where nobody wants to know.
 	order []api.Key
 	first map[api.Key]*Entry
 }
@@ -56,7 +57,7 @@ func (b *builder) apply(record store.Record) error {
 	if err != nil || entry == old {
 		return err
 	}
-	if _, touched := b.first[record.Key]; !touched {
+	if _, touched := b.first[record.Key]; !touched && b.first != nil {
 		b.first[record.Key] = old
 		b.order = append(b.order, record.Key)
 	}

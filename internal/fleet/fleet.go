@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,8 +51,10 @@ type Fleet struct {
 	ready   chan struct{}
 	metrics *fleetMetrics
 
-	mu      sync.RWMutex
-	last    *node
+	// last is the newest publication; it is stored under mu.
+	last atomic.Pointer[node]
+
+	mu      sync.Mutex
 	backlog *backlog
 	// waiting holds a channel for each object that somebody waits for; it is
 	// closed when the object changes.
@@ -64,14 +67,15 @@ func New(options Options) *Fleet {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	options.Backlog = cmp.Or(options.Backlog, 10_000)
-	return &Fleet{
+	f := &Fleet{
 		options: options,
 		ready:   make(chan struct{}),
 		metrics: newFleetMetrics(),
-		last:    newNode(Batch{Snapshot: emptySnapshot()}),
 		backlog: newBacklog(options.Backlog),
 		waiting: map[api.Key]chan struct{}{},
 	}
+	f.last.Store(newNode(Batch{Snapshot: emptySnapshot()}))
+	return f
 }
 
 // Run follows the store until ctx ends. It returns an error when the first load
@@ -118,6 +122,7 @@ func (f *Fleet) Collectors() []prometheus.Collector { return f.metrics.collector
 func (f *Fleet) load(ctx context.Context, strict bool) error {
 	before := f.Snapshot()
 	b := newBuilder(emptySnapshot(), f.options.Codec)
+	b.first = nil
 	revision, err := f.options.Store.Load(ctx, func(record store.Record) error {
 		err := b.load(before, record)
 		if err != nil && !strict {
@@ -171,10 +176,10 @@ func (f *Fleet) publish(batch Batch) {
 	n := newNode(batch)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.backlog.push(f.last)
-	f.last.next.Store(n)
-	close(f.last.ready)
-	f.last = n
+	before := f.last.Swap(n)
+	f.backlog.push(before)
+	before.next.Store(n)
+	close(before.ready)
 	for _, change := range batch.Changes {
 		if ch, ok := f.waiting[change.Key]; ok {
 			close(ch)
@@ -184,18 +189,12 @@ func (f *Fleet) publish(batch Batch) {
 }
 
 // Snapshot is the present picture.
-func (f *Fleet) Snapshot() *Snapshot { return f.newest().batch.Snapshot }
-
-func (f *Fleet) newest() *node {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.last
-}
+func (f *Fleet) Snapshot() *Snapshot { return f.last.Load().batch.Snapshot }
 
 // Subscribe follows the changes after the present picture, which is the
 // subscription's Snapshot.
 func (f *Fleet) Subscribe(options ...SubscribeOptions) *Subscription {
-	n := f.newest()
+	n := f.last.Load()
 	s := &Subscription{fleet: f, at: n, seen: n.batch.Snapshot}
 	for _, o := range options {
 		s.unbounded = s.unbounded || o.Unbounded
@@ -207,7 +206,7 @@ func (f *Fleet) Subscribe(options ...SubscribeOptions) *Subscription {
 func (f *Fleet) WaitRevision(ctx context.Context, revision int64) (*Snapshot, error) {
 	var timer *time.Timer
 	for {
-		n := f.newest()
+		n := f.last.Load()
 		if n.batch.Snapshot.Revision() >= revision {
 			return n.batch.Snapshot, nil
 		}
@@ -250,7 +249,7 @@ func (f *Fleet) WaitNewer(ctx context.Context, key api.Key, revision int64) (*En
 func (f *Fleet) watchObject(key api.Key) (*Entry, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	entry := f.last.batch.Snapshot.Get(key)
+	entry := f.last.Load().batch.Snapshot.Get(key)
 	if entry == nil {
 		return nil, nil
 	}

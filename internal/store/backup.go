@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // The entries of a backup, in this order.
@@ -79,12 +81,28 @@ func (s *Store) snapshot(ctx context.Context, spool *os.File) (BackupMeta, strin
 		return meta, "", err
 	}
 	meta.StoreVersion = resp.Version
-	status, err := snapshot.NewV3(zap.NewNop()).Status(spool.Name())
+	err = withSnapshots(func(snapshots snapshot.Manager) error {
+		status, err := snapshots.Status(spool.Name())
+		meta.Revision, meta.Keys = status.Revision, status.TotalKey
+		return err
+	})
 	if err != nil {
 		return meta, "", fmt.Errorf("the snapshot cannot be read back: %w", err)
 	}
-	meta.Revision, meta.Keys = status.Revision, status.TotalKey
 	return meta, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// withSnapshots calls fn with etcd's snapshot library. That ends the process at
+// what it cannot handle; here it becomes an error.
+func withSnapshots(fn func(snapshot.Manager) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("etcd's snapshot library gave up: %v", r)
+		}
+	}()
+	logger := zap.New(&slogCore{logger: slog.New(slog.DiscardHandler)},
+		zap.WithFatalHook(zapcore.WriteThenPanic), zap.WithPanicHook(zapcore.WriteThenPanic))
+	return fn(snapshot.NewV3(logger))
 }
 
 func writeArchive(w io.Writer, spool *os.File, meta BackupMeta, sum string) error {

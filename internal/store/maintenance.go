@@ -37,7 +37,7 @@ func (s *Store) maintain() {
 	look := time.NewTicker(s.options.WatchdogInterval)
 	defer look.Stop()
 	history := []moment{{s.options.Now(), s.revision.Load()}}
-	var compacted, pressed int64
+	var compacted, pressed, tried int64
 	for {
 		target := int64(0)
 		select {
@@ -59,7 +59,10 @@ func (s *Store) maintain() {
 			}
 			compacted = target
 		}
-		if s.noSpace.Load() {
+		// Defragmenting stops everything for a while, so it is tried again only
+		// after somebody has deleted something.
+		if now := s.revision.Load(); s.noSpace.Load() && now != tried {
+			tried = now
 			if err := s.makeRoom(s.ctx); err != nil {
 				s.warn("the quota of the store is used up", err)
 			}

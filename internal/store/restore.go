@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
-	"go.uber.org/zap"
 )
 
 // ErrBadBackup is returned for an archive that is not a whole, unchanged backup.
@@ -53,15 +52,17 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 		return fmt.Errorf("restore: %w", err)
 	}
 	member := filepath.Join(work, "etcd")
-	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
-		SnapshotPath:        database,
-		Name:                memberName,
-		OutputDataDir:       member,
-		PeerURLs:            []string{memberPeerURL},
-		InitialCluster:      initialCluster,
-		InitialClusterToken: "restored-" + rand.Text(),
-		RevisionBump:        revisionBump,
-		MarkCompacted:       true,
+	err = withSnapshots(func(snapshots snapshot.Manager) error {
+		return snapshots.Restore(snapshot.RestoreConfig{
+			SnapshotPath:        database,
+			Name:                memberName,
+			OutputDataDir:       member,
+			PeerURLs:            []string{memberPeerURL},
+			InitialCluster:      initialCluster,
+			InitialClusterToken: "restored-" + rand.Text(),
+			RevisionBump:        revisionBump,
+			MarkCompacted:       true,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("restore: %w: %w", ErrBadBackup, err)

@@ -126,24 +126,33 @@ func (s *Store) takeEpoch(ctx context.Context) error {
 		return err
 	}
 	if s.lowSpace() {
-		// A store that is full must open for reading. The directory lock keeps
-		// any other process out, so the epoch of the last one still holds.
-		epoch, err := s.client.Get(ctx, epochKey)
-		if err != nil {
-			return fmt.Errorf("read the epoch of the store: %w", classify(err, false))
-		}
-		if len(epoch.Kvs) == 1 {
-			s.epoch = epoch.Kvs[0].ModRevision
-			s.sawRevision(epoch.Header.Revision)
-			return nil
-		}
+		return s.inheritEpoch(ctx)
 	}
 	resp, err := s.client.Txn(ctx).Then(puts...).Commit()
+	if err = classify(err, true); errors.Is(err, ErrFull) && s.member != nil {
+		s.noSpace.Store(true)
+		return s.inheritEpoch(ctx)
+	}
 	if err != nil {
-		return fmt.Errorf("take over the store: %w", classify(err, true))
+		return fmt.Errorf("take over the store: %w", err)
 	}
 	s.epoch = resp.Header.Revision
 	s.sawRevision(resp.Header.Revision)
+	return nil
+}
+
+// inheritEpoch goes on with the epoch of the process before: a store that is
+// full must open for reading. The directory lock keeps every other process out.
+func (s *Store) inheritEpoch(ctx context.Context) error {
+	epoch, err := s.client.Get(ctx, epochKey)
+	if err != nil {
+		return fmt.Errorf("read the epoch of the store: %w", classify(err, false))
+	}
+	if len(epoch.Kvs) == 0 {
+		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
+	}
+	s.epoch = epoch.Kvs[0].ModRevision
+	s.sawRevision(epoch.Header.Revision)
 	return nil
 }
 

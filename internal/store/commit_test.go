@@ -1,0 +1,156 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func TestCompareAndSet(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 20*time.Second)
+	there, absent := placement(1), placement(2)
+	r := put(t, s, there, "old")
+	cases := []struct {
+		name    string
+		write   Write
+		want    bool
+		actual  int64
+		message string
+	}{
+		{"create what is not there", Write{Key: placement(3), Value: []byte("v"), Expect: 0}, true, 0, ""},
+		{"create what is there", Write{Key: there, Value: []byte("v"), Expect: 0}, false, r, `conflict: placement "shop/p-00001" exists already, at revision ` + strconv.FormatInt(r, 10)},
+		{"replace at another revision", Write{Key: there, Value: []byte("v"), Expect: r - 1}, false, r, `conflict: placement "shop/p-00001" is at revision ` + strconv.FormatInt(r, 10) + "; expected " + strconv.FormatInt(r-1, 10)},
+		{"replace what is not there", Write{Key: absent, Value: []byte("v"), Expect: 7}, false, 0, `conflict: placement "shop/p-00002" does not exist; expected revision 7`},
+		{"delete at another revision", Write{Key: there, Expect: r + 1}, false, r, `conflict: placement "shop/p-00001" is at revision ` + strconv.FormatInt(r, 10) + "; expected " + strconv.FormatInt(r+1, 10)},
+		{"replace at its revision", Write{Key: there, Value: []byte("new"), Expect: r}, true, 0, ""},
+		{"replace whatever it is", Write{Key: there, Value: []byte("newer"), Expect: Any}, true, 0, ""},
+		{"delete whatever it is", Write{Key: there, Expect: Any}, true, 0, ""},
+		{"delete what is gone", Write{Key: there, Expect: Any}, true, 0, ""},
+		{"create after the delete", Write{Key: there, Value: []byte("again"), Expect: 0}, true, 0, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			revision, err := s.Commit(ctx, c.write)
+			if c.want {
+				if err != nil || revision == 0 {
+					t.Fatalf("revision %d, error %v", revision, err)
+				}
+				return
+			}
+			var conflict *ConflictError
+			if !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].Actual != c.actual || conflict.Keys[0] != c.write.Key {
+				t.Fatalf("error %v", err)
+			}
+			if err.Error() != c.message {
+				t.Fatalf("message %q, want %q", err, c.message)
+			}
+		})
+	}
+}
+
+func TestCommitIsAllOrNothing(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 20*time.Second)
+	put(t, s, placement(1), "old")
+	_, err := s.Commit(ctx,
+		Write{Key: placement(2), Value: []byte("v"), Expect: 0},
+		Write{Key: placement(1), Value: []byte("v"), Expect: 0},
+		Write{Key: placement(3), Value: []byte("v"), Expect: 5})
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) || len(conflict.Keys) != 2 || conflict.Keys[0] != placement(1) || conflict.Keys[1] != placement(3) {
+		t.Fatalf("error %v", err)
+	}
+	if spec, _, err := s.Read(ctx, placement(2)); err != nil || spec != nil {
+		t.Fatalf("the part without a conflict was written: %v, %v", spec, err)
+	}
+}
+
+func TestCommitRefusesWhatItCannotHold(t *testing.T) {
+	s := open(t)
+	many := make([]Write, maxTxnOps+1)
+	for i := range many {
+		many[i] = Write{Key: placement(i), Value: []byte("v"), Expect: Any}
+	}
+	cases := map[string][]Write{
+		"nothing":           nil,
+		"no name":           {{Key: api.Key{Kind: api.KindCluster}, Value: []byte("v")}},
+		"no kind":           {{Key: api.Key{Name: "a"}, Value: []byte("v")}},
+		"slash":             {{Key: api.Key{Kind: api.KindCluster, Name: "a/b"}, Value: []byte("v")}},
+		"reserved":          {{Key: api.Key{Kind: api.KindMetric, Namespace: "-", Name: "a"}, Value: []byte("v")}},
+		"empty value":       {{Key: placement(1), Value: []byte{}}},
+		"twice":             {{Key: placement(1), Value: []byte("v")}, {Key: placement(1), Value: []byte("w")}},
+		"too many":          many,
+		"larger than a txn": {{Key: placement(1), Value: bytes.Repeat([]byte("v"), 2<<20), Expect: Any}},
+	}
+	for name, writes := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := s.Commit(timeout(t, 10*time.Second), writes...); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestConcurrentWritersLoseNothing(t *testing.T) {
+	s := open(t)
+	const writers, rounds = 16, 20
+	put(t, s, placement(0), "0")
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			ctx := timeout(t, 60*time.Second)
+			for done := 0; done < rounds; {
+				spec, _, err := s.Read(ctx, placement(0))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, _ := strconv.Atoi(string(spec.Value))
+				_, err = s.Commit(ctx, Write{Key: placement(0), Value: []byte(strconv.Itoa(n + 1)), Expect: spec.ModRevision})
+				var conflict *ConflictError
+				switch {
+				case err == nil:
+					done++
+				case !errors.As(err, &conflict):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	spec, _, err := s.Read(timeout(t, 10*time.Second), placement(0))
+	if err != nil || string(spec.Value) != strconv.Itoa(writers*rounds) {
+		t.Fatalf("counted %s, %v; want %d", spec.Value, err, writers*rounds)
+	}
+}
+
+func TestClosedStoreRefuses(t *testing.T) {
+	s := open(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Commit(t.Context(), Write{Key: placement(1), Value: []byte("v"), Expect: Any})
+	if !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestEndedContextWritesNothing(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.Commit(ctx, Write{Key: placement(1), Value: []byte("v"), Expect: Any}); err == nil || errors.Is(err, ErrUncertain) {
+		t.Fatalf("error %v", err)
+	}
+	if spec, _, err := s.Read(timeout(t, 10*time.Second), placement(1)); err != nil || spec != nil {
+		t.Fatalf("read %v, %v", spec, err)
+	}
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// fill creates placements 0 to n-1 and returns the revision of each.
+func fill(t testing.TB, s *Store, n int) []int64 {
+	t.Helper()
+	revisions := make([]int64, n)
+	for begin := 0; begin < n; begin += maxDeriveWrites {
+		var writes []Write
+		for i := begin; i < min(n, begin+maxDeriveWrites); i++ {
+			writes = append(writes, Write{Key: placement(i), Value: []byte("spec"), Expect: 0})
+		}
+		revision, err := s.Commit(timeout(t, 10*time.Second), writes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range writes {
+			revisions[begin+i] = revision
+		}
+	}
+	return revisions
+}
+
+func statuses(revisions []int64, value string) []StatusWrite {
+	writes := make([]StatusWrite, len(revisions))
+	for i, revision := range revisions {
+		writes[i] = StatusWrite{Key: placement(i), Value: []byte(value), SpecRevision: revision}
+	}
+	return writes
+}
+
+func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 350)
+	changed, deleted, never := 7, 120, len(revisions)
+	put(t, s, placement(changed), "newer")
+	if _, err := s.Commit(ctx, Write{Key: placement(deleted), Expect: Any}); err != nil {
+		t.Fatal(err)
+	}
+	revision, err := s.Derive(ctx, statuses(append(revisions, 99), "status"))
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("error %v", err)
+	}
+	slices.SortFunc(conflict.Keys, api.Key.Compare)
+	if want := []api.Key{placement(changed), placement(deleted), placement(never)}; !slices.Equal(conflict.Keys, want) {
+		t.Fatalf("conflicts %v, want %v", conflict.Keys, want)
+	}
+	highest := int64(0)
+	for i := range len(revisions) + 1 {
+		_, status, err := s.Read(ctx, placement(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if written := i != changed && i != deleted && i != never; (status != nil) != written {
+			t.Fatalf("placement %d: status %v", i, status)
+		}
+		if status != nil {
+			highest = max(highest, status.ModRevision)
+		}
+	}
+	if revision != highest {
+		t.Fatalf("revision %d, the newest status has %d", revision, highest)
+	}
+}
+
+func TestLargeStatusesAreSplit(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 40)
+	value := string(bytes.Repeat([]byte("v"), 100<<10))
+	if _, err := s.Derive(ctx, statuses(revisions, value)); err != nil {
+		t.Fatalf("4 MiB of statuses: %v", err)
+	}
+	written := map[int64]int{}
+	_, err := s.Load(ctx, func(r Record) error {
+		if r.Part == Status {
+			written[r.ModRevision] += len(r.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for revision, size := range written {
+		if size > maxDeriveBytes {
+			t.Errorf("revision %d has %d bytes", revision, size)
+		}
+	}
+}
+
+func TestDeriveRefusesWhatItCannotHold(t *testing.T) {
+	s := open(t)
+	cases := map[string][]StatusWrite{
+		"no spec revision": {{Key: placement(1), Value: []byte("v")}},
+		"twice":            {{Key: placement(1), Value: []byte("v"), SpecRevision: 1}, {Key: placement(1), Value: []byte("w"), SpecRevision: 2}},
+		"no name":          {{Key: api.Key{Kind: api.KindMetric}, Value: []byte("v"), SpecRevision: 1}},
+		"empty":            {{Key: placement(1), Value: []byte{}, SpecRevision: 1}},
+	}
+	for name, writes := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := s.Derive(t.Context(), writes); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("error %v", err)
+			}
+		})
+	}
+	if revision, err := s.Derive(t.Context(), nil); revision != 0 || err != nil {
+		t.Fatalf("nothing to write: %d, %v", revision, err)
+	}
+}
+
+func TestSecondEpochFencesTheFirst(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 3)
+	if _, err := s.Derive(ctx, statuses(revisions, "before")); err != nil {
+		t.Fatal(err)
+	}
+	// What another process that opens the same store does.
+	if _, err := s.client.Put(ctx, epochKey, "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.Derive(ctx, statuses(revisions, "after")); !errors.Is(err, ErrFenced) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	if _, status, err := s.Read(ctx, placement(0)); err != nil || string(status.Value) != "before" {
+		t.Fatalf("a fenced write arrived: %v, %v", status, err)
+	}
+	put(t, s, placement(0), "users still write")
+}
+
+func TestFenceWinsOverConflicts(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 2)
+	put(t, s, placement(0), "newer")
+	if _, err := s.client.Put(ctx, epochKey, "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Derive(ctx, statuses(revisions, "after"))
+	var conflict *ConflictError
+	if !errors.Is(err, ErrFenced) || errors.As(err, &conflict) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestNewerFormatIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	if _, err := s.client.Do(t.Context(), clientv3.OpPut(formatKey, "2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
+	if err == nil || err.Error() != "store: the data has format 2, this program knows formats up to 1: use a newer program" {
+		t.Fatalf("error %v", err)
+	}
+}

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// next takes a batch off a watch.
+func next(t testing.TB, watch <-chan Batch) Batch {
+	t.Helper()
+	select {
+	case batch, ok := <-watch:
+		if !ok {
+			t.Fatal("the watch ended")
+		}
+		return batch
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing arrives on the watch")
+	}
+	return Batch{}
+}
+
+func TestWatchDeliversWholeRevisionsInOrder(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	from, err := s.Revision(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers, rounds, size = 8, 40, 5
+	watches := []<-chan Batch{s.Watch(ctx, from+1)}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	committed := map[int64]int{}
+	last := int64(0)
+	for w := range writers {
+		wg.Go(func() {
+			for range rounds {
+				writes := make([]Write, size)
+				for i := range writes {
+					writes[i] = Write{Key: placement(w*size + i), Value: []byte("v"), Expect: Any}
+				}
+				revision, err := s.Commit(ctx, writes...)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				committed[revision], last = size, max(last, revision)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	// A watch that starts late has to catch up, and sees the same.
+	watches = append(watches, s.Watch(ctx, from+1))
+	for n, watch := range watches {
+		seen := map[int64]int{}
+		at := from
+		for at < last {
+			batch := next(t, watch)
+			if batch.Err != nil {
+				t.Fatal(batch.Err)
+			}
+			for _, r := range batch.Records {
+				if r.ModRevision < at || r.ModRevision > batch.Revision {
+					t.Fatalf("watch %d: revision %d in the batch of %d after %d", n, r.ModRevision, batch.Revision, at)
+				}
+				seen[r.ModRevision]++
+			}
+			if batch.Revision <= at {
+				t.Fatalf("watch %d: batch of %d after %d", n, batch.Revision, at)
+			}
+			at = batch.Revision
+			for revision, count := range seen {
+				if count != committed[revision] {
+					t.Fatalf("watch %d: %d records of revision %d arrived by the end of a batch, it has %d", n, count, revision, committed[revision])
+				}
+			}
+		}
+		if len(seen) != len(committed) {
+			t.Fatalf("watch %d: %d of %d revisions", n, len(seen), len(committed))
+		}
+	}
+}
+
+func TestWatchShowsDeletions(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := put(t, s, placement(1), "v")
+	if _, err := s.Derive(ctx, statuses([]int64{0, r}, "status")[1:]); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := s.Commit(ctx, Write{Key: placement(1), Expect: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := s.Watch(ctx, gone)
+	batch := next(t, watch)
+	if batch.Revision != gone || len(batch.Records) != 2 {
+		t.Fatalf("batch %+v", batch)
+	}
+	for _, record := range batch.Records {
+		if record.Key != placement(1) || record.Value != nil || record.ModRevision != gone {
+			t.Fatalf("record %+v", record)
+		}
+	}
+}
+
+func TestWatchOfACompactedRevisionEnds(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	old := put(t, s, placement(1), "1")
+	put(t, s, placement(1), "2")
+	if err := s.Compact(ctx, put(t, s, placement(1), "3")); err != nil {
+		t.Fatal(err)
+	}
+	watch := s.Watch(ctx, old)
+	if batch := next(t, watch); !errors.Is(batch.Err, ErrCompacted) {
+		t.Fatalf("batch %+v", batch)
+	}
+	if _, ok := <-watch; ok {
+		t.Fatal("the watch goes on after its error")
+	}
+}
+
+func TestProgressOfAnIdleWatch(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	from := put(t, s, placement(1), "v")
+	watch := s.Watch(ctx, from)
+	if batch := next(t, watch); batch.Revision != from {
+		t.Fatalf("batch %+v", batch)
+	}
+	// A revision in which no object changes.
+	resp, err := s.client.Put(ctx, systemPrefix+"other", "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := time.After(10 * time.Second)
+	for {
+		if err := s.RequestProgress(ctx); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case batch := <-watch:
+			if batch.Revision != resp.Header.Revision || len(batch.Records) != 0 {
+				t.Fatalf("batch %+v, want progress to %d", batch, resp.Header.Revision)
+			}
+			return
+		case <-time.After(20 * time.Millisecond):
+		case <-stop:
+			t.Fatal("no progress")
+		}
+	}
+}
+
+func TestWatchEndsWithTheStore(t *testing.T) {
+	s := open(t)
+	watch := s.Watch(context.Background(), 0)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range watch {
+	}
+}
+
+func TestSystemRecordsAreWatchedToo(t *testing.T) {
+	s := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	key := api.Key{Kind: "token", Name: "abc"}
+	revision := put(t, s, key, "hash")
+	if batch := next(t, s.Watch(ctx, revision)); len(batch.Records) != 1 || batch.Records[0].Key != key {
+		t.Fatalf("batch %+v", batch)
+	}
+}
