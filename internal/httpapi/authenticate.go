@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// token returns a token by its id. The fleet follows the tokens in the store, so
+// a revoked one stops working within milliseconds, and looking one up costs the
+// store nothing, however many bad tokens somebody tries.
+func (s *Server) token(id string) (Token, bool) {
+	record, ok := s.fleet.Snapshot().System(tokenKey(id))
+	if !ok {
+		return Token{}, false
+	}
+	token, err := decodeToken(record)
+	if err != nil {
+		s.logger.Error("a token cannot be read and does not work", "error", err)
+		return Token{}, false
+	}
+	expired := token.ExpiresAt != nil && !s.now().Before(*token.ExpiresAt)
+	return token, !expired
+}
+
+// verify checks the text of a bearer token. The comparison takes the same time
+// whether the id is known or not.
+func (s *Server) verify(text string) (identity, bool) {
+	id, secret, _ := strings.Cut(text, ".")
+	token, known := s.token(id)
+	hash := sha256.Sum256([]byte(secret))
+	expected := token.Hash
+	if !known {
+		expected = make([]byte, len(hash))
+	}
+	if subtle.ConstantTimeCompare(hash[:], expected) != 1 || !known {
+		return identity{}, false
+	}
+	return identity{tokenID: token.ID, role: token.Role, namespaces: token.Namespaces}, true
+}
+
+// stillValid is asked after a long wait: a token that was revoked or expired
+// meanwhile must not be shown anything more.
+func (s *Server) stillValid(ctx context.Context) error {
+	who := identityOf(ctx)
+	if who.tokenID == "" {
+		return nil
+	}
+	if _, ok := s.token(who.tokenID); !ok {
+		return unauthorized("the token has been revoked or has expired")
+	}
+	return nil
+}
+
+func unauthorized(detail string) *problem {
+	return newProblem(http.StatusUnauthorized, "%s", detail).withHeader("WWW-Authenticate", `Bearer realm="scheduler"`)
+}
+
+// open are the paths that need no token: what a load balancer asks, and the
+// description of the API.
+var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true}
+
+// authenticate finds out who makes a request. Without authentication everybody
+// is an administrator: the server then listens on loopback only, or was told to
+// be insecure.
+func (s *Server) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.options.Authenticate {
+			next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), identity{role: RoleAdmin})))
+			return
+		}
+		if open[r.URL.Path] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		given := strings.EqualFold(scheme, "Bearer") && text != ""
+		if given {
+			if who, ok := s.verify(strings.TrimSpace(text)); ok {
+				requestOf(r.Context()).tokenID = who.tokenID
+				next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), who)))
+				return
+			}
+		}
+		s.metrics.authFailures.Inc()
+		// A good token never gets here, so whoever shares the address of an
+		// attacker is not locked out.
+		if !s.logins.allow(r.RemoteAddr) {
+			writeProblem(w, newProblem(http.StatusTooManyRequests, "too many failed logins from this address").withHeader("Retry-After", "5"))
+			return
+		}
+		detail := "a token is required: send Authorization: Bearer <token>"
+		if given {
+			detail = "the token is unknown, revoked or expired"
+		}
+		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed",
+			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", clientIP(r.RemoteAddr)))
+		writeProblem(w, unauthorized(detail))
+	})
+}

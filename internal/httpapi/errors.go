@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// statusClientClosed is logged for a request whose client went away; nobody
+// receives it.
+const statusClientClosed = 499
+
+// problem is an error answer on its way to the client.
+type problem struct {
+	api.Problem
+	header http.Header
+}
+
+// GetStatus tells huma the status code.
+func (p *problem) GetStatus() int { return p.Status }
+
+// GetHeaders tells huma the extra headers.
+func (p *problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is the media type of RFC 9457.
+func (p *problem) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+func newProblem(status int, format string, args ...any) *problem {
+	title := http.StatusText(status)
+	if status == statusClientClosed {
+		title = "Client Closed Request"
+	}
+	return &problem{Problem: api.Problem{
+		Type: "about:blank", Title: title, Status: status, Detail: fmt.Sprintf(format, args...),
+	}}
+}
+
+func (p *problem) withHeader(name, value string) *problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set(name, value)
+	return p
+}
+
+func notFound(key api.Key) *problem {
+	return newProblem(http.StatusNotFound, "%s does not exist", key)
+}
+
+func unavailable(format string, args ...any) *problem {
+	return newProblem(http.StatusServiceUnavailable, format, args...).withHeader("Retry-After", "1")
+}
+
+// invalid is a 422 about one field.
+func invalid(field, format string, args ...any) *problem {
+	return invalidFields(api.FieldErrors{{Field: field, Message: fmt.Sprintf(format, args...)}})
+}
+
+func invalidFields(fields api.FieldErrors) *problem {
+	p := newProblem(http.StatusUnprocessableEntity, "the request has an invalid field")
+	if len(fields) != 1 {
+		p.Detail = fmt.Sprintf("the request has %d invalid fields", len(fields))
+	}
+	p.Errors = fields
+	return p
+}
+
+// The errors that huma itself makes take our form, too.
+func init() {
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		var fields api.FieldErrors
+		for _, err := range errs {
+			if p, ok := errors.AsType[*problem](err); ok {
+				return p
+			}
+			if d, ok := err.(huma.ErrorDetailer); ok {
+				detail := d.ErrorDetail()
+				fields.Add(humaField(detail.Location), "%s", detail.Message)
+			}
+		}
+		p := newProblem(status, "%s", message)
+		p.Errors = fields
+		return p
+	}
+}
+
+// humaField drops the part of the request from huma's location of an error; the
+// name of the parameter says enough.
+func humaField(location string) string {
+	for _, part := range []string{"body.", "query.", "path.", "header."} {
+		if rest, ok := strings.CutPrefix(location, part); ok {
+			return rest
+		}
+	}
+	return location
+}
+
+// problemFor is the one place where an error becomes an answer.
+func problemFor(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if fields, ok := errors.AsType[api.FieldErrors](err); ok {
+		return invalidFields(fields)
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return newProblem(http.StatusRequestEntityTooLarge, "the body may have at most %d bytes", tooLarge.Limit).
+			withHeader("Connection", "close")
+	}
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+		return newProblem(http.StatusConflict, "%s: read the object again and repeat the request", conflict)
+	}
+	switch {
+	case errors.Is(err, store.ErrCompacted):
+		return newProblem(http.StatusGone, "the revision is no longer kept: start again without continue or resource_version")
+	case errors.Is(err, store.ErrFull):
+		return newProblem(http.StatusInsufficientStorage, "the store is full: nothing was written; reads go on")
+	case errors.Is(err, store.ErrInvalid):
+		return newProblem(http.StatusRequestEntityTooLarge, "the object is larger than the store can hold")
+	case errors.Is(err, store.ErrUncertain):
+		return unavailable("the store did not confirm the write, and it may have happened: read the object, then repeat the request")
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFenced):
+		return unavailable("the store does not answer at present: repeat the request")
+	case errors.Is(err, context.Canceled):
+		return newProblem(statusClientClosed, "the client went away")
+	case errors.Is(err, context.DeadlineExceeded):
+		return unavailable("the request took too long")
+	}
+	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
+}
+
+// answer turns the error of a handler into its problem, and logs what the
+// client is not told.
+func (s *Server) answer(ctx context.Context, err error) *problem {
+	p := problemFor(err)
+	if p.Status >= http.StatusInternalServerError {
+		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",
+			slog.String("request_id", requestOf(ctx).id), slog.Int("status", p.Status), slog.Any("error", err))
+	}
+	return p
+}
+
+// writeProblem answers outside of huma: before a route is found, or after a
+// panic.
+func writeProblem(w http.ResponseWriter, p *problem) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	body := encodeJSON(p)
+	w.Header().Set("Content-Type", problemType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body) // the client went away: there is nobody to tell
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// eventLog keeps the latest changes, so that a watch can resume after a broken
+// connection. It is a linked list: readers walk it at their own pace, and none
+// of them can hold up another or the writer.
+type eventLog struct {
+	keep int
+
+	mu          sync.Mutex
+	started     bool
+	first, last *event
+	length      int
+}
+
+// event is what one publication of the fleet changed.
+type event struct {
+	revision int64
+	changes  []fleet.Change
+	next     *event
+	ready    chan struct{} // closed when next is set
+}
+
+func newEventLog(keep int) *eventLog {
+	start := &event{ready: make(chan struct{})}
+	return &eventLog{keep: keep, first: start, last: start}
+}
+
+// follow fills the log until ctx ends.
+func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
+	select {
+	case <-pictures.Ready():
+	case <-ctx.Done():
+		return
+	}
+	changes := pictures.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	l.start(changes.Snapshot().Revision())
+	for {
+		batch, err := changes.Next(ctx)
+		if err != nil {
+			return // ctx has ended: an unbounded subscription has no other error
+		}
+		l.append(batch.Revision, batch.Changes)
+	}
+}
+
+// start forgets what came before a revision.
+func (l *eventLog) start(revision int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first, l.length, l.started = l.push(revision, nil), 0, true
+}
+
+func (l *eventLog) append(revision int64, changes []fleet.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.push(revision, changes)
+	if l.length++; l.length > l.keep {
+		l.first = l.first.next
+		l.length--
+	}
+}
+
+func (l *eventLog) push(revision int64, changes []fleet.Change) *event {
+	e := &event{revision: revision, changes: changes, ready: make(chan struct{})}
+	l.last.next = e
+	close(l.last.ready)
+	l.last = e
+	return e
+}
+
+// newest is the position after everything so far.
+func (l *eventLog) newest() *event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// after is the position after everything up to a revision; false when the log no
+// longer knows what came then.
+func (l *eventLog) after(revision int64) (*event, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.started || revision < l.first.revision {
+		return nil, false
+	}
+	at := l.first
+	for at.next != nil && at.next.revision <= revision {
+		at = at.next
+	}
+	return at, true
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Role says what the holder of a token may do.
+type Role string
+
+// The roles.
+const (
+	// RoleAdmin may do everything, tokens included.
+	RoleAdmin Role = "admin"
+	// RoleEditor may read and write objects.
+	RoleEditor Role = "editor"
+	// RoleViewer may read, explain and simulate.
+	RoleViewer Role = "viewer"
+	// RoleAgent may report heartbeats, and nothing else.
+	RoleAgent Role = "agent"
+)
+
+// Roles lists every role, the most powerful first.
+var Roles = []Role{RoleAdmin, RoleEditor, RoleViewer, RoleAgent}
+
+// identity is who makes a request.
+type identity struct {
+	tokenID    string
+	role       Role
+	namespaces []string // empty = all
+}
+
+func (i identity) bound() bool { return len(i.namespaces) > 0 }
+
+// owner is the namespace that an object belongs to, "" for everybody's. A
+// cluster is global but may have an owner.
+func owner(object api.Object) string {
+	if cluster, ok := object.(*api.Cluster); ok {
+		return cluster.Spec.Namespace
+	}
+	return object.Meta().Namespace
+}
+
+func (i identity) forbidden(doing string) *problem {
+	what := "a token with role " + string(i.role)
+	if i.bound() {
+		what += " for the namespaces " + strings.Join(i.namespaces, ", ")
+	}
+	return newProblem(http.StatusForbidden, "%s must not %s", what, doing)
+}
+
+// sees reports whether objects of an owner may be shown.
+func (i identity) sees(owner string) bool {
+	return !i.bound() || owner == "" || slices.Contains(i.namespaces, owner)
+}
+
+func (i identity) mayRead(object api.Object) error {
+	return i.mayReadNamespace(owner(object))
+}
+
+func (i identity) mayReadNamespace(namespace string) error {
+	switch {
+	case i.role != RoleAdmin && i.role != RoleEditor && i.role != RoleViewer:
+		return i.forbidden("read objects")
+	case !i.sees(namespace):
+		return i.forbidden("read what belongs to namespace \"" + namespace + "\"")
+	}
+	return nil
+}
+
+func (i identity) mayWrite(object api.Object) error {
+	namespace := owner(object)
+	switch {
+	case i.role != RoleAdmin && i.role != RoleEditor:
+		return i.forbidden("write " + api.KeyOf(object).String())
+	case i.bound() && namespace == "":
+		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to no namespace")
+	case i.bound() && !slices.Contains(i.namespaces, namespace):
+		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to namespace \"" + namespace + "\"")
+	}
+	return nil
+}
+
+// mayReport is asked for heartbeats.
+func (i identity) mayReport(cluster *api.Cluster) error {
+	switch {
+	case i.role != RoleAdmin && i.role != RoleEditor && i.role != RoleAgent:
+		return i.forbidden("report heartbeats")
+	case i.bound() && !slices.Contains(i.namespaces, cluster.Spec.Namespace):
+		return i.forbidden("report for " + api.KeyOf(cluster).String())
+	}
+	return nil
+}
+
+// mayAdminister is asked for tokens.
+func (i identity) mayAdminister() error {
+	if i.role != RoleAdmin {
+		return i.forbidden("administer tokens")
+	}
+	return nil
+}
+
+type identityKey struct{}
+
+func withIdentity(ctx context.Context, who identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, who)
+}
+
+// identityOf is who makes the request; a context that passed no authentication
+// may do nothing.
+func identityOf(ctx context.Context) identity {
+	who, _ := ctx.Value(identityKey{}).(identity)
+	return who
+}

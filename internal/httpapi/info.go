@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// unready says why the server cannot answer for the fleet at present.
+func (s *Server) unready() error {
+	if s.stopping.Err() != nil {
+		return errors.New("the server is stopping")
+	}
+	select {
+	case <-s.fleet.Ready():
+		return s.options.Ready()
+	default:
+		return errors.New("the server is still loading its objects")
+	}
+}
+
+// whenLoaded answers 503 for everything under /v1 until the fleet has been
+// loaded. A server that is stopping still answers what reaches it.
+func (s *Server) whenLoaded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.fleet.Ready():
+			next.ServeHTTP(w, r)
+		default:
+			writeProblem(w, unavailable("the server is still loading its objects: repeat the request"))
+		}
+	})
+}
+
+func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
+
+func (s *Server) readiness(w http.ResponseWriter, _ *http.Request) {
+	if err := s.unready(); err != nil {
+		w.Header().Set("Retry-After", "1")
+		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
+		return
+	}
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client went away: there is nobody to tell
+}
+
+type serverOutput struct {
+	Body *api.ServerInfo
+}
+
+func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
+	if err := identityOf(ctx).mayReadNamespace(""); err != nil {
+		return nil, err
+	}
+	return &serverOutput{&api.ServerInfo{
+		Version: s.options.Version, Leader: s.options.Leader(), Now: s.now().UTC(), Store: s.store.Info(),
+	}}, nil
+}

@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// maxPage is how many objects one page has at most, and how many it has where
+// the request names no limit.
+const maxPage = 5000
+
+// maxRounds bounds the reads of the store for one page whose selector matches
+// few objects. The page is then shorter than its limit, and the list goes on.
+const maxRounds = 20
+
+type listInput struct {
+	Target        Target
+	Limit         int64  `query:"limit" minimum:"1" doc:"How many objects to return at most: 5000 when absent, and never more. Where there are more, continue in the answer leads to the next page."`
+	Continue      string `query:"continue" doc:"The continue of the page before. All pages show the objects as they were at one revision; 410 says that it is no longer kept."`
+	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes' notation: tier=prod,region in (eu, us),!legacy."`
+	All           bool   `query:"all" doc:"On a global collection of a kind that is also namespaced: show the objects of every namespace, too."`
+}
+
+type listOutput struct {
+	Body *api.List[api.Object]
+}
+
+// pageToken is where a list goes on. It repeats what the list is about, so that
+// it cannot continue another one by mistake.
+type pageToken struct {
+	Revision   int64    `json:"r"`
+	After      string   `json:"a"`
+	Kind       api.Kind `json:"k"`
+	Namespace  string   `json:"n,omitempty"`
+	Selector   string   `json:"s,omitempty"`
+	Everywhere bool     `json:"e,omitempty"`
+}
+
+func (t pageToken) String() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "" // strings and numbers always have a JSON form
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// query is a list request after its checks.
+type query struct {
+	pageToken
+	selector labels.Selector
+	who      identity
+}
+
+// shows reports whether an object belongs to the list.
+func (q query) shows(object api.Object) bool {
+	meta := object.Meta()
+	return (q.Everywhere || meta.Namespace == q.Namespace) && q.who.sees(owner(object)) && q.selector.Matches(labels.Set(meta.Labels))
+}
+
+func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
+	who := identityOf(ctx)
+	if err := who.mayReadNamespace(in.Target.namespace); err != nil {
+		return nil, err
+	}
+	selector, err := labels.Parse(in.LabelSelector)
+	if err != nil {
+		return nil, invalid("label_selector", "%s", err)
+	}
+	limit := int64(maxPage)
+	if in.Limit > 0 {
+		limit = min(in.Limit, maxPage)
+	}
+	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || in.All)
+	q := query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
+	if in.Continue != "" {
+		if err := q.resume(in.Continue); err != nil {
+			return nil, err
+		}
+	} else if list := s.listFleet(q, int(limit)); list != nil {
+		return &listOutput{list}, nil
+	}
+	list, err := s.listStore(ctx, q, int(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput{list}, nil
+}
+
+// resume takes the position from a token, if it is one of this list.
+func (q *query) resume(text string) error {
+	var token pageToken
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &token)
+	}
+	if err != nil || token.Revision <= 0 || token.After == "" {
+		return newProblem(http.StatusBadRequest, "continue: not a token of this server")
+	}
+	want := q.pageToken
+	want.Revision, want.After = token.Revision, token.After
+	if token != want {
+		return newProblem(http.StatusBadRequest, "continue: the token is of another list: keep the path, label_selector and all as they were")
+	}
+	q.pageToken = token
+	return nil
+}
+
+// listFleet answers a list that fits on one page from memory; nil when it does
+// not fit.
+func (s *Server) listFleet(q query, limit int) *api.List[api.Object] {
+	snapshot := s.fleet.Snapshot()
+	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
+	for entry := range snapshot.All(q.Kind, q.Namespace) {
+		if !q.shows(entry.Object) {
+			continue
+		}
+		if len(list.Items) == limit {
+			return nil
+		}
+		list.Items = append(list.Items, s.shown(entry.Object))
+	}
+	return list
+}
+
+// listStore answers one page as it was at the token's revision, or now where
+// that is 0.
+func (s *Server) listStore(ctx context.Context, q query, limit int) (*api.List[api.Object], error) {
+	list := &api.List[api.Object]{Items: []api.Object{}}
+	for range maxRounds {
+		records, statuses, next, revision, err := s.store.Page(ctx, q.Kind, q.Namespace, q.After, limit-len(list.Items), q.Revision)
+		if err != nil {
+			return nil, err
+		}
+		q.Revision, q.After = revision, next
+		for _, record := range records {
+			object, err := s.codec.DecodeSpec(q.Kind, record.Value)
+			if err != nil {
+				return nil, fmt.Errorf("decode %s: %w", record.Key, err)
+			}
+			if !q.shows(object) {
+				continue
+			}
+			newest := record.ModRevision
+			if status, ok := statuses[record.Key]; ok {
+				if err := s.codec.DecodeStatus(object, status.Value); err != nil {
+					return nil, fmt.Errorf("decode the status of %s: %w", record.Key, err)
+				}
+				newest = max(newest, status.ModRevision)
+			}
+			object.Meta().ResourceVersion = strconv.FormatInt(newest, 10)
+			list.Items = append(list.Items, s.shown(object))
+		}
+		if next == "" || len(list.Items) == limit {
+			break
+		}
+	}
+	list.ResourceVersion = strconv.FormatInt(q.Revision, 10)
+	if q.After != "" {
+		list.Continue = q.String()
+	}
+	return list, nil
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// entityTag renders the revision of an object as its ETag.
+func entityTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+// tagList is a parsed If-Match or If-None-Match header (RFC 9110 section 13.1).
+type tagList struct {
+	present bool
+	any     bool
+	tags    []string // opaque texts without quotes; of weak tags only with the mark W/
+}
+
+func parseTags(name, header string) (tagList, error) {
+	header = strings.TrimSpace(header)
+	switch header {
+	case "":
+		return tagList{}, nil
+	case "*":
+		return tagList{present: true, any: true}, nil
+	}
+	list := tagList{present: true}
+	for part := range strings.SplitSeq(header, ",") {
+		part = strings.TrimSpace(part)
+		opaque, weak := strings.CutPrefix(part, "W/")
+		if len(opaque) < 2 || opaque[0] != '"' || opaque[len(opaque)-1] != '"' || strings.Contains(opaque[1:len(opaque)-1], `"`) {
+			return tagList{}, newProblem(http.StatusBadRequest, "%s: %q is not an entity tag: write \"<resource_version>\" in double quotes, or *", name, part)
+		}
+		opaque = opaque[1 : len(opaque)-1]
+		if weak {
+			opaque = "W/" + opaque
+		}
+		list.tags = append(list.tags, opaque)
+	}
+	return list, nil
+}
+
+// shows reports whether the list has the revision, by the weak comparison that
+// If-None-Match asks for.
+func (l tagList) shows(revision int64) bool {
+	if l.any {
+		return true
+	}
+	want := strconv.FormatInt(revision, 10)
+	for _, tag := range l.tags {
+		if strings.TrimPrefix(tag, "W/") == want {
+			return true
+		}
+	}
+	return false
+}
+
+// precondition is what a write asks of the object it replaces.
+type precondition struct {
+	match, noneMatch tagList
+}
+
+func parsePrecondition(ifMatch, ifNoneMatch string) (precondition, error) {
+	match, err := parseTags("If-Match", ifMatch)
+	if err != nil {
+		return precondition{}, err
+	}
+	noneMatch, err := parseTags("If-None-Match", ifNoneMatch)
+	if err != nil {
+		return precondition{}, err
+	}
+	return precondition{match: match, noneMatch: noneMatch}, nil
+}
+
+// check compares with the stored object. A tag holds while the part that the
+// user writes is as it was at that revision: a status that was written since
+// does not break it.
+func (p precondition) check(current *stored) error {
+	exists := current != nil
+	if p.match.present {
+		holds := exists && p.match.any
+		for _, tag := range p.match.tags {
+			revision, err := strconv.ParseInt(tag, 10, 64)
+			if exists && err == nil && current.specRevision <= revision && revision <= current.revision {
+				holds = true
+			}
+		}
+		if !holds && !exists {
+			return newProblem(http.StatusPreconditionFailed, "If-Match: the object does not exist")
+		}
+		if !holds {
+			return newProblem(http.StatusPreconditionFailed, "If-Match: the object has changed since: its resource_version is now %d", current.revision)
+		}
+	}
+	if p.noneMatch.present && exists && p.noneMatch.shows(current.revision) {
+		return newProblem(http.StatusPreconditionFailed, "If-None-Match: the object exists already")
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+type getInput struct {
+	Target          Target
+	Wait            string `query:"wait" doc:"With resource_version: how long to wait for something newer, at most 60s."`
+	ResourceVersion string `query:"resource_version" doc:"With wait: answer as soon as the object is newer than this, and at the latest when the wait is over."`
+	IfNoneMatch     string `header:"If-None-Match" doc:"Answer 304 while the object still has this ETag."`
+}
+
+func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
+	key := in.Target.key(info.Kind)
+	if err := identityOf(ctx).mayReadNamespace(key.Namespace); err != nil {
+		return nil, err
+	}
+	tags, err := parseTags("If-None-Match", in.IfNoneMatch)
+	if err != nil {
+		return nil, err
+	}
+	entry := s.fleet.Snapshot().Get(key)
+	if entry == nil {
+		return nil, notFound(key)
+	}
+	if err := identityOf(ctx).mayRead(entry.Object); err != nil {
+		return nil, err
+	}
+	entry, err = s.newer(ctx, key, entry, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := identityOf(ctx).mayRead(entry.Object); err != nil {
+		return nil, err // it changed hands while we waited
+	}
+	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(entry.Object)}
+	// A cluster's observed status may have moved although its revision has not,
+	// so only an object that is shown as it is stored can be "not modified".
+	if tags.present && tags.shows(entry.Revision()) && out.Body == any(entry.Object) {
+		return &objectOutput{Status: http.StatusNotModified, ETag: out.ETag}, nil
+	}
+	return out, nil
+}
+
+// newer waits, where the request asks for that, until the object is newer than
+// the version the client has. When the wait is over the answer is the object as
+// it is.
+func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
+	wait, err := parseWait(in.Wait, 0)
+	if err != nil {
+		return nil, err
+	}
+	if in.ResourceVersion == "" {
+		return entry, nil
+	}
+	revision, err := parseRevision("resource_version", in.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if wait == 0 || entry.Revision() > revision {
+		return entry, nil
+	}
+	bounded, cancel := s.waiting(ctx, wait)
+	defer cancel()
+	changed, err := s.fleet.WaitNewer(bounded, key, revision)
+	if err := s.stillValid(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case err == nil && changed == nil:
+		return nil, notFound(key)
+	case err == nil:
+		return changed, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case bounded.Err() == nil:
+		return nil, err
+	}
+	if entry = s.fleet.Snapshot().Get(key); entry == nil {
+		return nil, notFound(key)
+	}
+	return entry, nil
+}
+
+func parseRevision(field, text string) (int64, error) {
+	revision, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || revision < 0 {
+		return 0, invalid(field, "%q must be a resource_version as the server gave it: a whole number", text)
+	}
+	return revision, nil
+}

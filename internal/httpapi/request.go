@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// request is what the server notes about a request while it answers it.
+type request struct {
+	id      string
+	route   string
+	tokenID string
+}
+
+type requestKey struct{}
+
+// requestOf returns the notes of the request that a context belongs to.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+var requestIDShape = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// requestID takes the client's id, so that both logs have the same, or makes
+// one.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); requestIDShape.MatchString(id) {
+		return id
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	return hex.EncodeToString(id[:])
+}
+
+// knownMethods bounds the values of the method label: a client may send any
+// word.
+var knownMethods = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodPatch, http.MethodOptions}
+
+// observe logs and counts every request. Neither queries nor headers nor bodies
+// are logged: they may hold secrets.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		note := &request{id: requestID(r), route: "none"}
+		w.Header().Set("X-Request-Id", note.id)
+		answer := &answerWriter{ResponseWriter: w}
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, note)))
+
+		method := r.Method
+		if !slices.Contains(knownMethods, method) {
+			method = "other"
+		}
+		status := answer.code()
+		took := time.Since(started)
+		s.metrics.observe(note.route, method, status, took)
+		level := slog.LevelDebug
+		if status >= http.StatusBadRequest {
+			level = slog.LevelInfo
+		}
+		s.logger.LogAttrs(r.Context(), level, "request",
+			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),
+			slog.Int("status", status), slog.Duration("took", took),
+			slog.String("client", clientIP(r.RemoteAddr)), slog.String("token", note.tokenID))
+	})
+}
+
+// survive answers 500 when a handler panics; the server goes on.
+func (s *Server) survive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler {
+				panic(cause) // net/http's own way to break a connection
+			}
+			s.metrics.panics.Inc()
+			s.logger.LogAttrs(r.Context(), slog.LevelError, "panic in a request",
+				slog.String("request_id", requestOf(r.Context()).id), slog.String("route", requestOf(r.Context()).route),
+				slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+			if answer, ok := w.(*answerWriter); ok && answer.status != 0 {
+				panic(http.ErrAbortHandler) // half an answer must not look whole
+			}
+			clear(w.Header())
+			w.Header().Set("X-Request-Id", requestOf(r.Context()).id)
+			writeProblem(w, newProblem(http.StatusInternalServerError, "the server failed; its log says why"))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+const (
+	// bodyTime is how long a body may take to arrive.
+	bodyTime = 30 * time.Second
+	// answerTime is how long a client may take to read an answer.
+	answerTime = 60 * time.Second
+)
+
+// limitTime bounds what a slow client can hold. The deadline of a request that
+// is not read to its end stays, so that discarding the rest is bounded, too.
+func (s *Server) limitTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.ContentLength != 0 {
+			_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not possible on a test recorder only
+		}
+		// The longest wait comes first; answerWriter sets a nearer deadline when
+		// the answer begins.
+		_ = control.SetWriteDeadline(time.Now().Add(maxWait + simulationTime + answerTime))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerWriter notes the status, and gives the client a bounded time to take
+// the answer.
+type answerWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answerWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK {
+		w.status = status
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime)) // not possible on a test recorder only
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *answerWriter) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *answerWriter) code() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}

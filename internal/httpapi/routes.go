@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+const openAPIPath = "/v1/openapi.json"
+
+// routes is the handler behind authentication.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	s.api = humago.New(mux, s.openAPIConfig())
+	for _, info := range api.Kinds {
+		s.kindRoutes(info)
+	}
+	s.placementRoutes()
+	s.otherRoutes()
+	document := encodeJSON(s.api.OpenAPI())
+	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(document) // the client went away: there is nobody to tell
+	})
+	mux.HandleFunc("GET /healthz", health)
+	mux.HandleFunc("GET /readyz", s.readiness)
+	mux.Handle("GET /metrics", s.metricsHandler())
+	return s.dispatch(mux)
+}
+
+// dispatch passes a request to its route, and answers in our form where there
+// is none.
+func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
+	loaded := s.whenLoaded(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fallback, pattern := mux.Handler(r)
+		if pattern == "" {
+			// The mux knows whether another method would do; what it writes about
+			// that is text.
+			probe := &discardedAnswer{header: http.Header{}}
+			fallback.ServeHTTP(probe, r)
+			writeProblem(w, noRoute(r, probe))
+			return
+		}
+		_, route, _ := strings.Cut(pattern, " ")
+		requestOf(r.Context()).route = cmp.Or(route, pattern)
+		if strings.HasPrefix(r.URL.Path, "/v1/") && r.URL.Path != openAPIPath {
+			loaded.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func noRoute(r *http.Request, probe *discardedAnswer) *problem {
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		return newProblem(http.StatusMethodNotAllowed, "this path takes %s", allow).withHeader("Allow", allow)
+	}
+	if probe.status >= 300 && probe.status < 400 {
+		return newProblem(http.StatusNotFound, "there is nothing at this path: write it without empty parts, \".\" and \"..\"")
+	}
+	return newProblem(http.StatusNotFound, "there is nothing at this path; %s describes the API", openAPIPath)
+}
+
+// discardedAnswer keeps the status and the header of an answer.
+type discardedAnswer struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (d *discardedAnswer) Header() http.Header { return d.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (d *discardedAnswer) WriteHeader(status int) { d.status = cmp.Or(d.status, status) }
+
+// Write implements http.ResponseWriter.
+func (d *discardedAnswer) Write(data []byte) (int, error) { return len(data), nil }
+
+// kindRoutes adds what every kind has: its objects and its collections.
+func (s *Server) kindRoutes(info api.KindInfo) {
+	schema := s.schema(info.New())
+	for _, namespaced := range []bool{false, true} {
+		if namespaced && info.Scope == api.Global {
+			continue
+		}
+		collection := s.collectionPath(info, namespaced)
+		register(s, s.operation(info, http.MethodGet, collection, "list", "List objects of kind "+string(info.Kind), listOf(schema)),
+			func(ctx context.Context, in *listInput) (*listOutput, error) { return s.list(ctx, info, in) })
+		if !namespaced && info.Scope == api.Namespaced {
+			continue // a list of every namespace, but no objects
+		}
+		path := collection + "/{name}"
+		register(s, s.operation(info, http.MethodGet, path, "get", "Read a "+string(info.Kind)+", or wait for its next change", schema),
+			func(ctx context.Context, in *getInput) (*objectOutput, error) { return s.get(ctx, info, in) })
+		put := s.operation(info, http.MethodPut, path, "put", "Create or replace a "+string(info.Kind), schema)
+		put.Responses["201"] = jsonResponse("Created", schema)
+		put.MaxBodyBytes = s.options.MaxBodyBytes
+		register(s, put, func(ctx context.Context, in *putInput) (*objectOutput, error) { return s.put(ctx, info, in) })
+		s.describeBody(put, schema, true)
+		register(s, s.operation(info, http.MethodDelete, path, "delete", "Delete a "+string(info.Kind), nil),
+			func(ctx context.Context, in *deleteInput) (*struct{}, error) { return s.delete(ctx, info, in) })
+	}
+}
+
+func (s *Server) collectionPath(info api.KindInfo, namespaced bool) string {
+	if namespaced {
+		return api.CollectionPath(info.Kind, "{namespace}")
+	}
+	return api.CollectionPath(info.Kind, "")
+}
+
+// placementRoutes adds what only placements and clusters have.
+func (s *Server) placementRoutes() {
+	placements, _ := api.LookupKind(api.KindPlacement)
+	placement := s.collectionPath(placements, true) + "/{name}"
+	register(s, s.operation(placements, http.MethodGet, placement+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", s.schema(api.Explanation{})), s.explain)
+	register(s, s.operation(placements, http.MethodPost, placement+"/reschedule", "reschedule", "Ask for a fresh decision", s.schema(&api.Placement{})), s.reschedule)
+
+	clusters, _ := api.LookupKind(api.KindCluster)
+	heartbeat := s.operation(clusters, http.MethodPost, s.collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", s.schema(&api.Cluster{}))
+	heartbeat.MaxBodyBytes = s.options.MaxBodyBytes
+	register(s, heartbeat, s.heartbeat)
+	s.describeBody(heartbeat, s.schema(api.Heartbeat{}), false)
+}
+
+func (s *Server) otherRoutes() {
+	simulate := huma.Operation{
+		OperationID: "simulate", Method: http.MethodPost, Path: "/v1/simulations", Tags: []string{"simulation"},
+		Summary:      "Decide without changing anything",
+		MaxBodyBytes: s.options.MaxSimulationBytes, Middlewares: huma.Middlewares{s.oneOfFew},
+		Responses: map[string]*huma.Response{"200": jsonResponse("OK", s.schema(api.SimulationResult{}))},
+		Errors:    []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+	}
+	register(s, simulate, s.simulate)
+	s.describeBody(simulate, s.schema(api.Simulation{}), true)
+
+	register(s, huma.Operation{
+		OperationID: "watch", Method: http.MethodGet, Path: "/v1/watch", Tags: []string{"watch"},
+		Summary:     "Stream changes as server-sent events",
+		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events.",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			"text/event-stream": {Schema: s.schema(api.Event{})},
+		}}},
+		Errors: []int{http.StatusGone, http.StatusUnprocessableEntity},
+	}, s.watch)
+	register(s, huma.Operation{
+		OperationID: "describe-server", Method: http.MethodGet, Path: "/v1/server", Tags: []string{"server"},
+		Summary: "Describe the server",
+	}, s.describe)
+
+	create := huma.Operation{
+		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
+		Summary: "Create a token", DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
+		Errors: []int{http.StatusUnprocessableEntity},
+	}
+	register(s, create, s.createToken)
+	s.describeBody(create, s.schema(TokenRequest{}), true)
+	register(s, huma.Operation{
+		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Tags: []string{"token"},
+		Summary: "List the tokens, without their secrets",
+	}, s.listTokens)
+	register(s, huma.Operation{
+		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Tags: []string{"token"},
+		Summary: "Revoke a token", Errors: []int{http.StatusNotFound},
+	}, s.revokeToken)
+}
+
+// schema describes a type in the OpenAPI document.
+func (s *Server) schema(value any) *huma.Schema {
+	return s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(value), true, "")
+}

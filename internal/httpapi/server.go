@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// Store is what the API needs of the store; *store.Store is one.
+type Store interface {
+	TokenStore
+	Info() api.StoreInfo
+}
+
+// Codec turns objects into what is stored and back; *store.Codec is one.
+type Codec interface {
+	EncodeSpec(object api.Object) ([]byte, error)
+	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
+	DecodeStatus(object api.Object, value []byte) error
+}
+
+// Decisions is what the API needs of the reconciler.
+type Decisions interface {
+	// Settle waits until every decision that follows from a revision is durable
+	// and in the fleet.
+	Settle(ctx context.Context, revision int64) error
+	// Explain says why a placement has the clusters it has.
+	Explain(key api.Key) (*api.Explanation, error)
+	// Observe is a copy of a cluster with its status completed.
+	Observe(cluster *api.Cluster) *api.Cluster
+	// Simulate decides without changing anything; api.FieldErrors for objects
+	// that are not valid.
+	Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
+}
+
+// Signals is what the API needs of the collectors.
+type Signals interface {
+	// Settle waits until everything that changed up to a revision has been read
+	// or probed once, and returns the revision of the resulting status writes.
+	Settle(ctx context.Context, revision int64) (int64, error)
+	// Heartbeat records the report of a cluster's agent.
+	Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (revision int64, err error)
+}
+
+// Options configures a server. Store, Fleet, Codec, Decisions and Signals are
+// required.
+type Options struct {
+	Store     Store
+	Fleet     *fleet.Fleet
+	Codec     Codec
+	Decisions Decisions
+	Signals   Signals
+
+	// Address is where Run listens. Empty means 127.0.0.1:8665.
+	Address string
+	// Listener is used instead of Address where it is set. Run closes it.
+	Listener net.Listener
+	// TLS holds the certificate files. Nil means plain HTTP.
+	TLS *TLSOptions
+	// Authenticate demands a token of every request that is not a health check.
+	// Without it everybody is an administrator.
+	Authenticate bool
+
+	// Version is what /v1/server says.
+	Version string
+	// Leader says whether this server makes the decisions. Nil means yes.
+	Leader func() bool
+	// Ready says why the server cannot work at present, beyond what this package
+	// knows itself. Nil means that nothing else can be amiss.
+	Ready func() error
+	// Gatherer is what /metrics shows. It should hold the Collectors of this
+	// server. Nil means prometheus.DefaultGatherer.
+	Gatherer prometheus.Gatherer
+
+	// MaxBodyBytes limits the body of a request. Zero means 1 MiB.
+	MaxBodyBytes int64
+	// MaxSimulationBytes limits the body of a simulation, which may hold a whole
+	// fleet. Zero means 64 MiB.
+	MaxSimulationBytes int64
+	// MaxConnections limits the open connections in all, MaxConnectionsPerIP
+	// those of one client address. Zero means 4096 and 256.
+	MaxConnections, MaxConnectionsPerIP int
+	// LoginFailuresPerSecond and LoginFailureBurst limit failed logins of one
+	// client address. Zero means 1 a second after 20 at once.
+	LoginFailuresPerSecond float64
+	LoginFailureBurst      int
+	// DrainTime is how long requests may go on when Run ends. Zero means 10
+	// seconds.
+	DrainTime time.Duration
+
+	// Logger receives a line for each request, and what goes wrong. Nil discards
+	// it.
+	Logger *slog.Logger
+	// Now is the clock of timestamps and expiries. Nil means time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.Address = cmp.Or(o.Address, "127.0.0.1:8665")
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
+	o.MaxSimulationBytes = cmp.Or(o.MaxSimulationBytes, 64<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
+	o.MaxConnectionsPerIP = cmp.Or(o.MaxConnectionsPerIP, 256)
+	o.LoginFailuresPerSecond = cmp.Or(o.LoginFailuresPerSecond, 1)
+	o.LoginFailureBurst = cmp.Or(o.LoginFailureBurst, 20)
+	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
+	if o.Leader == nil {
+		o.Leader = func() bool { return true }
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
+	}
+	if o.Gatherer == nil {
+		o.Gatherer = prometheus.DefaultGatherer
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Server is the HTTP server of the API.
+type Server struct {
+	options   Options
+	store     Store
+	fleet     *fleet.Fleet
+	codec     Codec
+	decisions Decisions
+	signals   Signals
+	logger    *slog.Logger
+	now       func() time.Time
+
+	api         huma.API
+	handler     http.Handler
+	metrics     *httpMetrics
+	logins      *loginLimit
+	events      *eventLog
+	simulations chan struct{}
+
+	// stopping ends when the server is asked to stop: it wakes everybody who
+	// waits.
+	stopping context.Context
+	stop     context.CancelFunc
+	address  atomic.Pointer[net.Addr]
+	ready    chan struct{} // closed when address is set
+}
+
+// New makes a server; Run serves.
+func New(options Options) (*Server, error) {
+	o := options.withDefaults()
+	if o.Store == nil || o.Fleet == nil || o.Codec == nil || o.Decisions == nil || o.Signals == nil {
+		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
+	}
+	s := &Server{
+		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals,
+		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
+		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
+		events:      newEventLog(watchBacklog),
+		simulations: make(chan struct{}, simulationSlots),
+		ready:       make(chan struct{}),
+	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.handler = s.observe(s.survive(s.limitTime(http.NewCrossOriginProtection().Handler(s.authenticate(compress(s.routes()))))))
+	return s, nil
+}
+
+// Handler answers requests without a listener, for tests. Watches need Run.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Listening is closed when Run listens; Address then says where.
+func (s *Server) Listening() <-chan struct{} { return s.ready }
+
+// Address is where Run listens, nil before it does.
+func (s *Server) Address() net.Addr {
+	if address := s.address.Load(); address != nil {
+		return *address
+	}
+	return nil
+}
+
+// Run serves until ctx ends. Then it reports itself as not ready, lets nobody
+// wait any longer, and gives the requests under way DrainTime to finish. A
+// server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.stop()
+	listener := s.options.Listener
+	if listener == nil {
+		var err error
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.options.Address); err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+	}
+	defer listener.Close() // closed already, unless Run fails early
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler:           s.handler,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: 5 * time.Second, // the TLS handshake, too
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	if s.options.TLS != nil {
+		files, err := loadCertificates(*s.options.TLS, s.logger, s.now)
+		if err != nil {
+			return err
+		}
+		server.TLSConfig = files.server()
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() { s.events.follow(s.stopping, s.fleet) })
+	defer s.stop() // before background.Wait
+
+	address := listener.Addr()
+	s.address.Store(&address)
+	close(s.ready)
+	served := make(chan error, 1)
+	go func() {
+		limited := s.limitConnections(listener)
+		if server.TLSConfig != nil {
+			served <- server.ServeTLS(limited, "", "")
+			return
+		}
+		served <- server.Serve(limited)
+	}()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	s.stop()
+	draining, cancelDrain := context.WithTimeout(context.WithoutCancel(ctx), s.options.DrainTime)
+	defer cancelDrain()
+	err := server.Shutdown(draining)
+	if err != nil {
+		s.logger.Warn("requests were cut off: they did not finish in time", "drain_time", s.options.DrainTime)
+		cancel()
+		err = server.Close()
+	}
+	<-served
+	return err
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// How long requests wait.
+const (
+	defaultWait = 10 * time.Second
+	maxWait     = 60 * time.Second
+	// pictureWait is how long an answer that waits for nothing else gives the
+	// fleet to show the write, so that a client reads its own writes. It takes
+	// about a millisecond; a fleet that has lost its watch must not cost more.
+	pictureWait = 2 * time.Second
+)
+
+func parseWait(text string, absent time.Duration) (time.Duration, error) {
+	if text == "" {
+		return absent, nil
+	}
+	wait, err := api.Duration(text).Parse()
+	if err != nil {
+		return 0, invalid("wait", "%s", err)
+	}
+	if wait < 0 {
+		return 0, invalid("wait", "%q must not be negative", text)
+	}
+	return min(wait, maxWait), nil
+}
+
+// waiting bounds ctx by a wait, and ends it when the server stops: nobody who
+// waits holds up a shutdown.
+func (s *Server) waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	unhook := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { unhook(); cancel() }
+}
+
+// settle waits until what follows from a revision is decided and visible. The
+// write itself is durable, so running out of time is no failure.
+func (s *Server) settle(ctx context.Context, revision int64, wait time.Duration) {
+	if wait > 0 {
+		bounded, cancel := s.waiting(ctx, wait)
+		observed, err := s.signals.Settle(bounded, revision)
+		if err == nil {
+			err = s.decisions.Settle(bounded, max(revision, observed))
+		}
+		cancel()
+		if err != nil && bounded.Err() == nil {
+			s.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the decision failed",
+				slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
+		}
+	}
+	bounded, cancel := s.waiting(ctx, pictureWait)
+	defer cancel()
+	if _, err := s.fleet.WaitRevision(bounded, revision); err != nil && bounded.Err() == nil {
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the fleet failed",
+			slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
+	}
+}
+
+// settled waits and answers the object as it then is: with the decision where
+// there is one by now, else as it was written.
+func (s *Server) settled(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
+	s.settle(ctx, written.revision, wait)
+	object, revision := written.object, written.revision
+	if entry := s.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {
+		object, revision = entry.Object, entry.Revision()
+	}
+	return &objectOutput{Status: status, ETag: entityTag(revision), Body: s.shown(object)}
+}
+
+// shown is an object as a reader sees it. The status of a cluster is completed
+// from its metrics and reservations, which change without a write to the
+// cluster.
+func (s *Server) shown(object api.Object) api.Object {
+	if cluster, ok := object.(*api.Cluster); ok {
+		return s.decisions.Observe(cluster)
+	}
+	return object
+}

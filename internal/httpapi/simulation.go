@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// simulationTime bounds one simulation; a full pass over the largest fleet takes
+// about a second.
+const simulationTime = 60 * time.Second
+
+// simulationSlots is how many simulations may be under way. Their bodies are
+// large and their passes busy every core.
+const simulationSlots = 4
+
+type simulateInput struct {
+	Payload Payload
+}
+
+type simulateOutput struct {
+	Body *api.SimulationResult
+}
+
+// oneOfFew admits a simulation before its body is read.
+func (s *Server) oneOfFew(ctx huma.Context, next func(huma.Context)) {
+	select {
+	case s.simulations <- struct{}{}:
+		defer func() { <-s.simulations }()
+		next(ctx)
+	default:
+		ctx.SetHeader("Retry-After", "1")
+		_ = huma.WriteErr(s.api, ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
+	}
+}
+
+func (s *Server) simulate(ctx context.Context, in *simulateInput) (*simulateOutput, error) {
+	who := identityOf(ctx)
+	if err := who.mayReadNamespace(""); err != nil {
+		return nil, err
+	}
+	var request api.Simulation
+	if err := decodeBody(in.Payload.data, &request); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, simulationTime)
+	defer cancel()
+	result, err := s.decisions.Simulate(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return &simulateOutput{s.visibleResult(who, result)}, nil
+}
+
+// visibleResult leaves out what the reader could not read directly either.
+func (s *Server) visibleResult(who identity, result *api.SimulationResult) *api.SimulationResult {
+	if !who.bound() {
+		return result
+	}
+	shown := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}}
+	for _, object := range result.Objects {
+		if who.sees(owner(object)) {
+			shown.Objects = append(shown.Objects, object)
+		}
+	}
+	for i := range result.Explanations {
+		if who.sees(result.Explanations[i].Namespace) {
+			shown.Explanations = append(shown.Explanations, *s.visible(who, &result.Explanations[i]))
+		}
+	}
+	shown.Changes = slices.DeleteFunc(slices.Clone(result.Changes), func(c api.Change) bool { return !who.sees(c.Namespace) })
+	return shown
+}

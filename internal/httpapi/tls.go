@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// TLSOptions names the files of the server's certificate.
+type TLSOptions struct {
+	// CertFile and KeyFile are PEM files. They are read again when they change.
+	CertFile, KeyFile string
+	// ClientCAFile holds the certificates that clients' certificates must chain
+	// to. Empty = clients need none.
+	ClientCAFile string
+}
+
+// certificates keeps a TLS configuration current with its files.
+type certificates struct {
+	options TLSOptions
+	logger  *slog.Logger
+	now     func() time.Time
+
+	mu       sync.Mutex
+	config   *tls.Config
+	stamp    [3]fileStamp
+	lookedAt time.Time
+}
+
+// fileStamp tells versions of a file apart.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+// certificateCheck is the time between two looks at the files.
+const certificateCheck = time.Second
+
+func loadCertificates(options TLSOptions, logger *slog.Logger, now func() time.Time) (*certificates, error) {
+	c := &certificates{options: options, logger: logger, now: now}
+	stamp, err := c.stamps()
+	if err != nil {
+		return nil, err
+	}
+	if c.config, err = c.read(); err != nil {
+		return nil, err
+	}
+	c.stamp, c.lookedAt = stamp, now()
+	return c, nil
+}
+
+// server is the configuration to listen with: every handshake takes the newest
+// files.
+func (c *certificates) server() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return c.current(), nil
+		},
+		// net/http wants to see where certificates come from.
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return &c.current().Certificates[0], nil
+		},
+	}
+}
+
+// current reads the files again if they changed. Files that do not fit together,
+// as halfway through a renewal, leave the previous ones in use.
+func (c *certificates) current() *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	if age := now.Sub(c.lookedAt); age >= 0 && age < certificateCheck {
+		return c.config
+	}
+	c.lookedAt = now
+	stamp, err := c.stamps()
+	if err == nil && stamp == c.stamp {
+		return c.config
+	}
+	var config *tls.Config
+	if err == nil {
+		config, err = c.read()
+	}
+	if err != nil {
+		c.logger.Error("the TLS certificate was not reloaded; the one before stays in use", "error", err)
+		return c.config
+	}
+	c.config, c.stamp = config, stamp
+	c.logger.Info("the TLS certificate was reloaded", "file", c.options.CertFile)
+	return c.config
+}
+
+func (c *certificates) stamps() (stamp [3]fileStamp, err error) {
+	for i, file := range []string{c.options.CertFile, c.options.KeyFile, c.options.ClientCAFile} {
+		if file == "" {
+			continue
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return stamp, fmt.Errorf("TLS: %w", err)
+		}
+		stamp[i] = fileStamp{info.ModTime(), info.Size()}
+	}
+	return stamp, nil
+}
+
+func (c *certificates) read() (*tls.Config, error) {
+	certificate, err := tls.LoadX509KeyPair(c.options.CertFile, c.options.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", c.options.CertFile, c.options.KeyFile, err)
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate},
+	}
+	if c.options.ClientCAFile != "" {
+		pem, err := os.ReadFile(c.options.ClientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("TLS client CA: %w", err)
+		}
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("TLS client CA %s contains no PEM certificate", c.options.ClientCAFile)
+		}
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return config, nil
+}

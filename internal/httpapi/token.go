@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// KindToken is the kind of the system records that hold tokens.
+const KindToken api.Kind = "token"
+
+// Token is what the server keeps of a bearer token: everything but its secret.
+type Token struct {
+	ID string `json:"id" doc:"Part before the dot of the token's text; may be shown and logged."`
+	// Hash is the SHA-256 of the secret. A secret has 256 random bits, so a slow
+	// password hash would add nothing.
+	Hash        []byte     `json:"hash,omitempty" hidden:"true"`
+	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces the token is bound to; absent = all."`
+	Description string     `json:"description,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent = never."`
+}
+
+// TokenRequest describes a token to create.
+type TokenRequest struct {
+	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to bind the token to; absent = all. An admin cannot be bound."`
+	Description string     `json:"description,omitempty" doc:"What the token is for, at most 256 characters."`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token stops working; absent = never."`
+}
+
+// Validate returns every rule the request breaks.
+func (r *TokenRequest) Validate(now time.Time) api.FieldErrors {
+	var errs api.FieldErrors
+	if !slices.Contains(Roles, r.Role) {
+		errs.Add("role", "%q is not one of admin, editor, viewer, agent", string(r.Role))
+	}
+	if r.Role == RoleAdmin && len(r.Namespaces) > 0 {
+		errs.Add("namespaces", "must be absent for role admin: whoever creates tokens can reach every namespace")
+	}
+	for i, namespace := range r.Namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			errs.Add(fmt.Sprintf("namespaces[%d]", i), "%q is not the name of a namespace: lower case letters, digits and \"-\", at most 63", namespace)
+		}
+	}
+	if len(r.Description) > 256 {
+		errs.Add("description", "must have at most 256 characters, has %d", len(r.Description))
+	}
+	if r.ExpiresAt != nil && !r.ExpiresAt.After(now) {
+		errs.Add("expires_at", "%s must be in the future", r.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	return errs
+}
+
+// TokenStore is what tokens need of the store.
+type TokenStore interface {
+	Commit(ctx context.Context, writes ...store.Write) (int64, error)
+	Read(ctx context.Context, key api.Key) (spec, status *store.Record, err error)
+	Page(ctx context.Context, kind api.Kind, namespace, after string, limit int, at int64) (specs []store.Record, statuses map[api.Key]store.Record, next string, revision int64, err error)
+}
+
+func tokenKey(id string) api.Key { return api.Key{Kind: KindToken, Name: id} }
+
+// CreateToken stores a new token. The text it returns is the only place where
+// the secret ever is.
+func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, err error) {
+	text, token, _, err = createToken(ctx, tokens, request, now)
+	return text, token, err
+}
+
+func createToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
+	if err := request.Validate(now).Err(); err != nil {
+		return "", Token{}, 0, err
+	}
+	var id [8]byte
+	var secret [32]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(secret[:])
+	encoded := base64.RawURLEncoding.EncodeToString(secret[:])
+	hash := sha256.Sum256([]byte(encoded))
+	token = Token{
+		ID: hex.EncodeToString(id[:]), Hash: hash[:], Role: request.Role, Namespaces: request.Namespaces,
+		Description: request.Description, CreatedAt: now.UTC(), ExpiresAt: request.ExpiresAt,
+	}
+	value, err := json.Marshal(token)
+	if err != nil {
+		return "", Token{}, 0, fmt.Errorf("encode token %s: %w", token.ID, err)
+	}
+	revision, err = tokens.Commit(ctx, store.Write{Key: tokenKey(token.ID), Part: store.Spec, Value: value, Expect: 0})
+	if err != nil {
+		return "", Token{}, 0, fmt.Errorf("store token %s: %w", token.ID, err)
+	}
+	return token.ID + "." + encoded, token, revision, nil
+}
+
+// ListTokens returns every token, the oldest first.
+func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
+	var list []Token
+	var after string
+	var at int64
+	for {
+		records, _, next, revision, err := tokens.Page(ctx, KindToken, "", after, 1000, at)
+		if err != nil {
+			return nil, fmt.Errorf("list tokens: %w", err)
+		}
+		for _, record := range records {
+			token, err := decodeToken(record)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, token)
+		}
+		if next == "" {
+			break
+		}
+		after, at = next, revision
+	}
+	slices.SortFunc(list, func(a, b Token) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return list, nil
+}
+
+func decodeToken(record store.Record) (Token, error) {
+	var token Token
+	if err := json.Unmarshal(record.Value, &token); err != nil {
+		return Token{}, fmt.Errorf("decode token %s: %w", record.Key.Name, err)
+	}
+	return token, nil
+}
+
+// RevokeToken deletes a token. Running servers stop taking it at once.
+func RevokeToken(ctx context.Context, tokens TokenStore, id string) error {
+	_, err := revokeToken(ctx, tokens, id)
+	return err
+}
+
+func revokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {
+	if !tokenIDShape(id) {
+		return 0, noToken()
+	}
+	spec, _, err := tokens.Read(ctx, tokenKey(id))
+	if err != nil {
+		return 0, fmt.Errorf("read token %s: %w", id, err)
+	}
+	if spec == nil {
+		return 0, noToken()
+	}
+	revision, err = tokens.Commit(ctx, store.Write{Key: tokenKey(id), Part: store.Spec, Expect: store.Any})
+	if err != nil {
+		return 0, fmt.Errorf("delete token %s: %w", id, err)
+	}
+	return revision, nil
+}
+
+func noToken() error {
+	return newProblem(http.StatusNotFound, "the token does not exist: give its id, the part before the dot")
+}
+
+// tokenIDShape keeps anything but an id away from the store and the logs; the
+// text could be a whole token.
+func tokenIDShape(id string) bool {
+	if len(id) != 16 {
+		return false
+	}
+	_, err := hex.DecodeString(id)
+	return err == nil && strings.ToLower(id) == id
+}

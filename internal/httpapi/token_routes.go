@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+)
+
+type createTokenInput struct {
+	Payload Payload
+}
+
+// createdToken is the one answer that shows a secret.
+type createdToken struct {
+	Token
+	Text string `json:"token" doc:"The token to send as Authorization: Bearer. It is shown only here."`
+}
+
+type createTokenOutput struct {
+	Status int
+	Body   *createdToken
+}
+
+func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
+	if err := identityOf(ctx).mayAdminister(); err != nil {
+		return nil, err
+	}
+	var request TokenRequest
+	if err := decodeBody(in.Payload.data, &request); err != nil {
+		return nil, err
+	}
+	text, token, revision, err := createToken(ctx, s.store, request, s.now())
+	if err != nil {
+		return nil, err
+	}
+	s.settle(ctx, revision, 0)
+	token.Hash = nil
+	return &createTokenOutput{Status: http.StatusCreated, Body: &createdToken{Token: token, Text: text}}, nil
+}
+
+type tokenList struct {
+	Items []Token `json:"items"`
+}
+
+type listTokensOutput struct {
+	Body *tokenList
+}
+
+func (s *Server) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
+	if err := identityOf(ctx).mayAdminister(); err != nil {
+		return nil, err
+	}
+	tokens, err := ListTokens(ctx, s.store)
+	if err != nil {
+		return nil, err
+	}
+	list := &tokenList{Items: []Token{}}
+	for _, token := range tokens {
+		token.Hash = nil
+		list.Items = append(list.Items, token)
+	}
+	return &listTokensOutput{list}, nil
+}
+
+type revokeTokenInput struct {
+	ID string `path:"id" doc:"Part before the dot of the token's text."`
+}
+
+func (s *Server) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
+	if err := identityOf(ctx).mayAdminister(); err != nil {
+		return nil, err
+	}
+	revision, err := revokeToken(ctx, s.store, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	s.settle(ctx, revision, 0)
+	return nil, nil
+}

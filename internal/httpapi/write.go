@@ -1,0 +1,272 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// stored is an object as the store has it at one moment.
+type stored struct {
+	object       api.Object
+	specRevision int64
+	revision     int64 // of the last change, status included
+}
+
+// load reads an object past the fleet, so that a write compares with the truth.
+// It returns nil when there is none.
+func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
+	spec, status, err := s.store.Read(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	if spec == nil {
+		return nil, nil
+	}
+	object, err := s.codec.DecodeSpec(key.Kind, spec.Value)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", key, err)
+	}
+	current := &stored{object: object, specRevision: spec.ModRevision, revision: spec.ModRevision}
+	if status != nil {
+		if err := s.codec.DecodeStatus(object, status.Value); err != nil {
+			return nil, fmt.Errorf("decode the status of %s: %w", key, err)
+		}
+		current.revision = max(current.revision, status.ModRevision)
+	}
+	object.Meta().ResourceVersion = strconv.FormatInt(current.revision, 10)
+	return current, nil
+}
+
+// maxAttempts bounds how often a write starts again because another write came
+// in between.
+const maxAttempts = 100
+
+// change loads an object, lets next make its successor and stores that if
+// nobody wrote in between; otherwise it starts again. A nil successor leaves
+// the object as it is. It returns what the store has afterwards.
+func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (api.Object, error)) (*stored, error) {
+	for range maxAttempts {
+		current, err := s.load(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if err := pre.check(current); err != nil {
+			return nil, err
+		}
+		object, err := next(current)
+		if err != nil || object == nil {
+			return current, err
+		}
+		value, err := s.codec.EncodeSpec(object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", key, err)
+		}
+		var expect int64 // the object must not exist
+		if current != nil {
+			expect = current.specRevision
+		}
+		revision, err := s.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Value: value, Expect: expect})
+		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", key, err)
+		}
+		object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
+		return &stored{object: object, specRevision: revision, revision: revision}, nil
+	}
+	return nil, newProblem(http.StatusConflict, "%s is being changed by too many others: repeat the request", key)
+}
+
+type putInput struct {
+	Target      Target
+	Payload     Payload
+	IfMatch     string `header:"If-Match" doc:"Write only if the object is as it was at this resource_version, given in double quotes. A status written since does not matter."`
+	IfNoneMatch string `header:"If-None-Match" doc:"*: only create."`
+	Wait        string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
+}
+
+type objectOutput struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The resource_version in double quotes."`
+	Body   any
+}
+
+func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*objectOutput, error) {
+	wait, err := parseWait(in.Wait, defaultWait)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := parsePrecondition(in.IfMatch, in.IfNoneMatch)
+	if err != nil {
+		return nil, err
+	}
+	key := in.Target.key(info.Kind)
+	intent, err := decodeIntent(info, key, in.Payload.data)
+	if err != nil {
+		return nil, err
+	}
+	who := identityOf(ctx)
+	if err := who.mayWrite(intent); err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	result, err := s.change(ctx, key, pre, func(current *stored) (api.Object, error) {
+		now := s.now().UTC()
+		object := intent.Copy()
+		if current == nil {
+			status = http.StatusCreated
+			created(object.Meta(), now)
+			return object, nil
+		}
+		status = http.StatusOK
+		if err := who.mayWrite(current.object); err != nil {
+			return nil, err
+		}
+		if api.SameIntent(current.object, object) {
+			return nil, nil
+		}
+		replaced(object.Meta(), *current.object.Meta(), now)
+		return object, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.settled(ctx, result, wait, status), nil
+}
+
+// decodeIntent reads and checks what a user asks for. Status and what the
+// server keeps of the metadata are dropped: nobody writes them.
+func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, error) {
+	object := info.New()
+	if err := api.DecodeInto(data, object); err != nil {
+		return nil, malformed(err)
+	}
+	if err := rejectNUL(data); err != nil {
+		return nil, err
+	}
+	// The document may leave out what the path says, and must not contradict it.
+	var errs api.FieldErrors
+	if kind := statedKind(object); kind != "" && kind != info.Kind {
+		errs.Add("kind", "%q must be %q here", string(kind), string(info.Kind))
+	}
+	meta := object.Meta()
+	if meta.Name == "" {
+		meta.Name = key.Name
+	}
+	if meta.Namespace == "" && info.Scope != api.Global {
+		meta.Namespace = key.Namespace
+	}
+	object.SetDefaults()
+	if meta.Name != key.Name {
+		errs.Add("metadata.name", "%q must be %q, as in the path", meta.Name, key.Name)
+	}
+	if meta.Namespace != key.Namespace && info.Scope != api.Global {
+		errs.Add("metadata.namespace", "%q must be %q, as in the path", meta.Namespace, key.Namespace)
+	}
+	*meta = api.Metadata{Name: meta.Name, Namespace: meta.Namespace, Labels: meta.Labels}
+	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
+	errs = append(errs, object.Validate()...)
+	return object, errs.Err()
+}
+
+// statedKind is the kind that the document gave; objects keep it in a field of
+// that name.
+func statedKind(object api.Object) api.Kind {
+	field := reflect.ValueOf(object).Elem().FieldByName("Kind")
+	if !field.IsValid() {
+		return ""
+	}
+	return api.Kind(field.String())
+}
+
+// created fills in what the server keeps of a new object.
+func created(meta *api.Metadata, now time.Time) {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	meta.UID = hex.EncodeToString(id[:])
+	meta.Generation = 1
+	meta.CreatedAt, meta.ModifiedAt = &now, &now
+}
+
+// replaced carries over what the server keeps of the object before.
+func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
+	meta.UID = before.UID
+	meta.Generation = before.Generation + 1
+	meta.CreatedAt, meta.ModifiedAt = before.CreatedAt, &now
+	meta.RescheduleRequests = before.RescheduleRequests
+}
+
+type deleteInput struct {
+	Target  Target
+	IfMatch string `header:"If-Match" doc:"Delete only if the object is as it was at this resource_version, given in double quotes."`
+	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+}
+
+func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput) (*struct{}, error) {
+	wait, err := parseWait(in.Wait, defaultWait)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := parsePrecondition(in.IfMatch, "")
+	if err != nil {
+		return nil, err
+	}
+	key := in.Target.key(info.Kind)
+	revision, err := s.remove(ctx, key, pre)
+	if err != nil {
+		return nil, err
+	}
+	s.settle(ctx, revision, wait)
+	return nil, nil
+}
+
+func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {
+	if !addressable(key) {
+		return 0, notFound(key)
+	}
+	for range maxAttempts {
+		current, err := s.load(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		if current == nil {
+			return 0, notFound(key)
+		}
+		if err := identityOf(ctx).mayWrite(current.object); err != nil {
+			return 0, err
+		}
+		if err := pre.check(current); err != nil {
+			return 0, err
+		}
+		// The store deletes the status along with it.
+		revision, err := s.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: current.specRevision})
+		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("delete %s: %w", key, err)
+		}
+		return revision, nil
+	}
+	return 0, newProblem(http.StatusConflict, "%s is being changed by too many others: repeat the request", key)
+}
+
+// addressable reports whether an object of this key can exist at all. A path
+// may hold anything, "../x" among it, and the store builds its keys from it.
+func addressable(key api.Key) bool {
+	return len(validation.IsDNS1123Label(key.Name)) == 0 &&
+		(key.Namespace == "" || len(validation.IsDNS1123Label(key.Namespace)) == 0)
+}
