@@ -1,0 +1,299 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// testServer is a server over a real store and fleet, with decisions and
+// signals that the test scripts.
+type testServer struct {
+	*Server
+	t         testing.TB
+	url       string
+	client    *http.Client
+	store     *store.Store
+	codec     *store.Codec
+	fleet     *fleet.Fleet
+	decisions *fakeDecisions
+	signals   *fakeSignals
+	logs      *safeBuffer
+	token     string
+	stopRun   func() error // stops Run and returns its error
+}
+
+// startServer runs a server until the test ends; adjust may change its options.
+func startServer(t testing.TB, adjust ...func(*Options)) *testServer {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	opened, err := store.Open(ctx, store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1 << 20, Fatal: func(err error) { t.Errorf("store failed: %v", err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec, err := store.NewCodec(bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := &safeBuffer{}
+	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	pictures := fleet.New(fleet.Options{Store: opened, Codec: codec})
+	var background sync.WaitGroup
+	background.Go(func() {
+		if err := pictures.Run(ctx); err != nil {
+			t.Errorf("fleet: %v", err)
+		}
+	})
+	s := &testServer{
+		t: t, store: opened, codec: codec, fleet: pictures, logs: logs,
+		decisions: &fakeDecisions{}, signals: &fakeSignals{store: opened, codec: codec},
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	options := Options{
+		Store: opened, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals,
+		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: 5 * time.Second,
+	}
+	for _, f := range adjust {
+		f(&options)
+	}
+	s.Server, err = New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry.MustRegister(s.Collectors()...)
+	s.url = "http://" + listener.Addr().String()
+	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	runCtx, stopServer := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(runCtx) }()
+	s.stopRun = sync.OnceValue(func() error {
+		stopServer()
+		return <-ran
+	})
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		if err := s.stopRun(); err != nil {
+			t.Errorf("run: %v", err)
+		}
+		cancel()
+		background.Wait()
+		if err := opened.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	<-pictures.Ready()
+	return s
+}
+
+// answer is a response with its body read.
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+func (a answer) problem(t testing.TB) api.Problem {
+	t.Helper()
+	var p api.Problem
+	if err := json.Unmarshal(a.body, &p); err != nil || a.Header.Get("Content-Type") != problemType || p.Status != a.StatusCode {
+		t.Errorf("not a problem document: %d %q %s (%v)", a.StatusCode, a.Header.Get("Content-Type"), a.body, err)
+	}
+	return p
+}
+
+func decodeAs[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		t.Fatalf("decode %d %s: %v", a.StatusCode, a.body, err)
+	}
+	return v
+}
+
+// do sends a request; header holds names and values in turn.
+func (s *testServer) do(method, path, body string, header ...string) answer {
+	s.t.Helper()
+	a, err := s.try(context.Background(), method, path, body, header...)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (s *testServer) try(ctx context.Context, method, path, body string, header ...string) (answer, error) {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, reader)
+	if err != nil {
+		return answer{}, err
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if s.token != "" {
+		r.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return answer{resp, data}, err
+}
+
+func (s *testServer) mustPut(path, body string, header ...string) answer {
+	s.t.Helper()
+	a := s.do(http.MethodPut, path, body, header...)
+	if a.StatusCode != http.StatusOK && a.StatusCode != http.StatusCreated {
+		s.t.Fatalf("PUT %s: %d %s", path, a.StatusCode, a.body)
+	}
+	return a
+}
+
+// writeStatus writes a status as its owner would.
+func (s *testServer) writeStatus(object api.Object) int64 {
+	s.t.Helper()
+	entry := s.fleet.Snapshot().Get(api.KeyOf(object))
+	value, err := s.codec.EncodeStatus(object)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	revision, err := s.store.Derive(context.Background(), []store.StatusWrite{{Key: api.KeyOf(object), Value: value, SpecRevision: entry.SpecRevision}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.fleet.WaitRevision(context.Background(), revision); err != nil {
+		s.t.Fatal(err)
+	}
+	return revision
+}
+
+// fakeDecisions notes what it is asked; the functions may be set by a test.
+type fakeDecisions struct {
+	mu       sync.Mutex
+	settled  []int64
+	settle   func(ctx context.Context, revision int64) error
+	explain  func(key api.Key) (*api.Explanation, error)
+	simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
+}
+
+func (f *fakeDecisions) Settle(ctx context.Context, revision int64) error {
+	f.mu.Lock()
+	f.settled = append(f.settled, revision)
+	settle := f.settle
+	f.mu.Unlock()
+	if settle != nil {
+		return settle(ctx, revision)
+	}
+	return nil
+}
+
+func (f *fakeDecisions) Explain(key api.Key) (*api.Explanation, error) {
+	if f.explain != nil {
+		return f.explain(key)
+	}
+	return &api.Explanation{Namespace: key.Namespace, Name: key.Name, Summary: "as told", Candidates: []api.Candidate{}}, nil
+}
+
+func (f *fakeDecisions) Observe(cluster *api.Cluster) *api.Cluster {
+	observed := *cluster
+	if observed.Status.State == "" {
+		observed.Status.State = api.StateOnline
+	}
+	return &observed
+}
+
+func (f *fakeDecisions) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
+	if f.simulate != nil {
+		return f.simulate(ctx, request)
+	}
+	result := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
+	for _, raw := range request.Objects {
+		object, err := api.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		if err := object.Validate().Err(); err != nil {
+			return nil, err
+		}
+		result.Objects = append(result.Objects, object)
+	}
+	return result, nil
+}
+
+// fakeSignals writes heartbeats to the store.
+type fakeSignals struct {
+	store  *store.Store
+	codec  *store.Codec
+	settle func(ctx context.Context, revision int64) (int64, error)
+}
+
+func (f *fakeSignals) Settle(ctx context.Context, revision int64) (int64, error) {
+	if f.settle != nil {
+		return f.settle(ctx, revision)
+	}
+	return revision, nil
+}
+
+func (f *fakeSignals) Heartbeat(ctx context.Context, name string, report api.Heartbeat) (int64, error) {
+	key := api.Key{Kind: api.KindCluster, Name: name}
+	spec, _, err := f.store.Read(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if spec == nil {
+		return 0, errors.New("no such cluster")
+	}
+	now := time.Now().UTC()
+	cluster := &api.Cluster{Metadata: api.Metadata{Name: name}, Status: api.ClusterStatus{
+		State: api.StateOnline, LastHeartbeatAt: &now, Allocated: maps.Clone(report.Allocated),
+	}}
+	value, err := f.codec.EncodeStatus(cluster)
+	if err != nil {
+		return 0, err
+	}
+	return f.store.Derive(ctx, []store.StatusWrite{{Key: key, Value: value, SpecRevision: spec.ModRevision}})
+}
+
+// safeBuffer collects logs from many goroutines.
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(data)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}

@@ -1,0 +1,339 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// samples has a document of each kind; a kind without one fails the tests that
+// range over api.Kinds.
+var samples = map[api.Kind]struct{ path, body, other string }{
+	api.KindCluster: {"/v1/clusters/eu-1",
+		`{"spec":{"region":"eu"}}`, `{"spec":{"region":"us"}}`},
+	api.KindMetricsProvider: {"/v1/metrics-providers/prom",
+		`{"spec":{"type":"static","static":{"metrics":{"load":1}}}}`, `{"spec":{"type":"static","static":{"metrics":{"load":2}}}}`},
+	api.KindMetric: {"/v1/namespaces/shop/metrics/load",
+		`{"spec":{"min":0,"max":1,"metrics_provider":{"name":"prom","metric":"load"}}}`, `{"spec":{"min":0,"max":2,"metrics_provider":{"name":"prom","metric":"load"}}}`},
+	api.KindPlacement: {"/v1/namespaces/shop/placements/web",
+		`{"spec":{"number_of_clusters":1}}`, `{"spec":{"number_of_clusters":2}}`},
+}
+
+type anyObject struct {
+	Kind     api.Kind       `json:"kind"`
+	Metadata api.Metadata   `json:"metadata"`
+	Spec     map[string]any `json:"spec"`
+	Status   map[string]any `json:"status"`
+}
+
+func TestEveryKindLivesItsLife(t *testing.T) {
+	s := startServer(t)
+	for _, info := range api.Kinds {
+		t.Run(string(info.Kind), func(t *testing.T) {
+			sample, ok := samples[info.Kind]
+			if !ok {
+				t.Fatalf("no sample of kind %s", info.Kind)
+			}
+			if a := s.do(http.MethodGet, sample.path, ""); a.StatusCode != http.StatusNotFound {
+				t.Errorf("GET before PUT: %d", a.StatusCode)
+			}
+			a := s.do(http.MethodPut, sample.path, sample.body)
+			if a.StatusCode != http.StatusCreated {
+				t.Fatalf("create: %d %s", a.StatusCode, a.body)
+			}
+			first := decodeAs[anyObject](t, a)
+			if first.Kind != info.Kind || first.Metadata.Generation != 1 || first.Metadata.UID == "" || first.Metadata.CreatedAt == nil {
+				t.Errorf("created object: %+v", first.Metadata)
+			}
+			if want := `"` + first.Metadata.ResourceVersion + `"`; a.Header.Get("ETag") != want {
+				t.Errorf("ETag %q, want %q", a.Header.Get("ETag"), want)
+			}
+
+			a = s.do(http.MethodPut, sample.path, sample.body)
+			if same := decodeAs[anyObject](t, a); a.StatusCode != http.StatusOK || same.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
+				t.Errorf("the same again: %d, resource_version %s, want 200 and %s", a.StatusCode, same.Metadata.ResourceVersion, first.Metadata.ResourceVersion)
+			}
+
+			a = s.do(http.MethodPut, sample.path, sample.other)
+			second := decodeAs[anyObject](t, a)
+			if a.StatusCode != http.StatusOK || second.Metadata.Generation != 2 || second.Metadata.UID != first.Metadata.UID ||
+				!second.Metadata.CreatedAt.Equal(*first.Metadata.CreatedAt) {
+				t.Errorf("replaced: %d %+v", a.StatusCode, second.Metadata)
+			}
+			a = s.do(http.MethodGet, sample.path, "")
+			if got := decodeAs[anyObject](t, a); a.StatusCode != http.StatusOK || got.Metadata.Generation != 2 {
+				t.Errorf("GET: %d %s", a.StatusCode, a.body)
+			}
+			if a := s.do(http.MethodDelete, sample.path, ""); a.StatusCode != http.StatusNoContent || len(a.body) != 0 {
+				t.Errorf("DELETE: %d %s", a.StatusCode, a.body)
+			}
+			if a := s.do(http.MethodDelete, sample.path, ""); a.StatusCode != http.StatusNotFound {
+				t.Errorf("DELETE again: %d", a.StatusCode)
+			}
+			a = s.do(http.MethodPut, sample.path, sample.body)
+			if again := decodeAs[anyObject](t, a); a.StatusCode != http.StatusCreated || again.Metadata.UID == first.Metadata.UID || again.Metadata.Generation != 1 {
+				t.Errorf("created again: %d %+v", a.StatusCode, again.Metadata)
+			}
+		})
+	}
+}
+
+func TestServerKeepsWhatUsersMayNotWrite(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	a := s.mustPut(path, `{"kind":"placement","metadata":{"name":"web","namespace":"shop","uid":"mine","generation":77,"resource_version":"5","reschedule_requests":9,
+		"created_at":"2001-01-01T00:00:00Z"},"spec":{},"status":{"clusters":["forged"],"observed_generation":77}}`)
+	got := decodeAs[api.Placement](t, a)
+	if got.Metadata.UID == "mine" || got.Metadata.Generation != 1 || got.Metadata.RescheduleRequests != 0 || got.Metadata.CreatedAt.Year() == 2001 || len(got.Status.Clusters) > 0 {
+		t.Errorf("taken from the body: %s", a.body)
+	}
+	// What a client has read it can write back.
+	if a := s.do(http.MethodPut, path, string(s.do(http.MethodGet, path, "").body)); a.StatusCode != http.StatusOK || decodeAs[api.Placement](t, a).Metadata.Generation != 1 {
+		t.Errorf("written back: %d %s", a.StatusCode, a.body)
+	}
+	labelled := decodeAs[api.Placement](t, s.mustPut(path, `{"metadata":{"labels":{"tier":"prod"}},"spec":{}}`))
+	if labelled.Metadata.Generation != 2 {
+		t.Errorf("a new label gives generation %d, want 2", labelled.Metadata.Generation)
+	}
+}
+
+func TestPutRejects(t *testing.T) {
+	s := startServer(t)
+	placement, metric := "/v1/namespaces/shop/placements/web", "/v1/metrics/load"
+	deep := strings.Repeat(`{"spec":`, 20000) + "1" + strings.Repeat("}", 20000)
+	tests := []struct {
+		name, path, body string
+		status           int
+		fields           []string
+		header           []string
+	}{
+		{"unknown field", placement, `{"spec":{"number_of_cluster":1}}`, 422, []string{"spec.number_of_cluster"}, nil},
+		{"unknown field in a list", "/v1/clusters/a", `{"spec":{"metrics":[{"name":"load","wait":1}]}}`, 422, []string{"spec.metrics[0].wait"}, nil},
+		{"field names are case sensitive", placement, `{"Spec":{}}`, 422, []string{"Spec"}, nil},
+		{"wrong type", placement, `{"spec":{"number_of_clusters":"one"}}`, 422, []string{"spec.number_of_clusters"}, nil},
+		{"every broken rule", placement, `{"spec":{"number_of_clusters":-1,"label_constraints":["a <> b"],"reschedule_after":"soon"}}`, 422,
+			[]string{"spec.number_of_clusters", "spec.label_constraints[0]", "spec.reschedule_after"}, nil},
+		{"broken rule of a list element", "/v1/clusters/a", `{"spec":{"metrics":[{"name":"load","weight":-1}]}}`, 422, []string{"spec.metrics[0].weight"}, nil},
+		{"other name", placement, `{"metadata":{"name":"other"},"spec":{}}`, 422, []string{"metadata.name"}, nil},
+		{"other namespace", placement, `{"metadata":{"namespace":"other"},"spec":{}}`, 422, []string{"metadata.namespace"}, nil},
+		{"namespace for a global object", metric, `{"metadata":{"namespace":"shop"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"m"}}}`, 422, []string{"metadata.namespace"}, nil},
+		{"other kind", placement, `{"kind":"cluster","spec":{}}`, 422, []string{"kind"}, nil},
+		{"bad name in the path", "/v1/clusters/A_B", `{"spec":{}}`, 422, []string{"metadata.name"}, nil},
+		{"escaped slash in the path", "/v1/clusters/..%2fx", `{"spec":{}}`, 422, []string{"metadata.name"}, nil},
+		{"long name in the path", "/v1/clusters/" + strings.Repeat("a", 5000), `{"spec":{}}`, 422, []string{"metadata.name"}, nil},
+		{"not JSON", placement, `{"spec":`, 400, nil, nil},
+		{"two documents", placement, `{"spec":{}}{}`, 400, nil, nil},
+		{"repeated field", placement, `{"spec":{},"spec":{}}`, 422, []string{"spec"}, nil},
+		{"invalid UTF-8", placement, "{\"metadata\":{\"labels\":{\"a\":\"\xff\"}}}", 400, nil, nil},
+		{"NUL byte", placement, "{\"spec\":\x00{}}", 400, nil, nil},
+		{"escaped NUL", "/v1/clusters/a", `{"spec":{"region":"a\u0000b"}}`, 422, nil, nil},
+		{"too deep", placement, deep, 422, []string{"spec.spec"}, nil},
+		{"an array", placement, `[]`, 422, nil, nil},
+		{"null", placement, `null`, 201, nil, nil},
+		{"empty", placement, ``, 400, nil, nil},
+		{"not a media type for us", placement, `{}`, 415, nil, []string{"Content-Type", "application/x-www-form-urlencoded"}},
+		{"broken media type", placement, `{}`, 415, nil, []string{"Content-Type", ";;"}},
+		{"other charset", placement, `{}`, 415, nil, []string{"Content-Type", "application/json; charset=latin1"}},
+		{"compressed", placement, `{}`, 415, nil, []string{"Content-Encoding", "gzip"}},
+		{"too large", placement, `{"spec":{"strategy":"` + strings.Repeat("x", 1<<20) + `"}}`, 413, nil, nil},
+		{"too large once escaped", "/v1/clusters/a", `{"spec":{"region":"` + strings.Repeat("<", 1000_000) + `"}}`, 413, nil, nil},
+		{"bad wait", placement + "?wait=soon", `{"spec":{}}`, 422, []string{"wait"}, nil},
+		{"negative wait", placement + "?wait=-1s", `{"spec":{}}`, 422, []string{"wait"}, nil},
+		{"unknown parameter", placement + "?wiat=1s", `{"spec":{}}`, 422, []string{"wiat"}, nil},
+		{"bad If-Match", placement, `{"spec":{}}`, 400, nil, []string{"If-Match", "12"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			a := s.do(http.MethodPut, test.path, test.body, test.header...)
+			if a.StatusCode != test.status {
+				t.Fatalf("%d %.300s, want %d", a.StatusCode, a.body, test.status)
+			}
+			if test.status < 300 {
+				return
+			}
+			p := a.problem(t)
+			var fields []string
+			for _, e := range p.Errors {
+				fields = append(fields, e.Field)
+			}
+			for _, want := range test.fields {
+				if !strings.Contains(" "+strings.Join(fields, " ")+" ", " "+want+" ") {
+					t.Errorf("fields %q lack %q: %.300s", fields, want, a.body)
+				}
+			}
+		})
+	}
+}
+
+func TestPreconditions(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	first := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{"number_of_clusters":1}}`))
+	created := first.Metadata.ResourceVersion
+	second := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{"number_of_clusters":2}}`))
+	written := second.Metadata.ResourceVersion
+	second.Status.Clusters = []string{"eu-1"}
+	decided := strconv.FormatInt(s.writeStatus(&second), 10)
+	future := strconv.FormatInt(s.fleet.Snapshot().Revision()+1000, 10)
+	tests := []struct {
+		name, method, path, match, noneMatch string
+		status                               int
+	}{
+		{"spec unchanged, status written since", "PUT", path, `"` + written + `"`, "", 200},
+		{"as read with the status", "PUT", path, `"` + decided + `"`, "", 200},
+		{"spec changed since", "PUT", path, `"` + created + `"`, "", 412},
+		{"not yet reached", "PUT", path, `"` + future + `"`, "", 412},
+		{"not a number", "PUT", path, `"abc"`, "", 412},
+		{"weak tags never match strongly", "PUT", path, `W/"` + decided + `"`, "", 412},
+		{"one of several", "PUT", path, `"1", "` + decided + `"`, "", 200},
+		{"any version", "PUT", path, "*", "", 200},
+		{"any version of nothing", "PUT", path + "x", "*", "", 412},
+		{"version of nothing", "PUT", path + "x", `"1"`, "", 412},
+		{"only create, exists", "PUT", path, "", "*", 412},
+		{"only create", "PUT", path + "-new", "", "*", 201},
+		{"create unless at this version", "PUT", path, "", `"` + decided + `"`, 412},
+		{"delete after a change", "DELETE", path, `"` + created + `"`, "", 412},
+		{"delete nothing", "DELETE", path + "x", `"1"`, "", 404},
+		{"delete with a bad tag", "DELETE", path, `1`, "", 400},
+		{"reschedule after a change", "POST", path + "/reschedule", `"` + created + `"`, "", 412},
+		{"reschedule nothing", "POST", path + "x/reschedule", ``, "", 404},
+		{"delete", "DELETE", path, `"` + decided + `"`, "", 204},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			body := ""
+			if test.method == "PUT" {
+				body = `{"spec":{"number_of_clusters":2}}`
+			}
+			a := s.do(test.method, test.path, body, "If-Match", test.match, "If-None-Match", test.noneMatch)
+			if a.StatusCode != test.status {
+				t.Errorf("%d %s, want %d", a.StatusCode, a.body, test.status)
+			}
+		})
+	}
+}
+
+func TestReschedule(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	before := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{}}`))
+	a := s.do(http.MethodPost, path+"/reschedule", "")
+	after := decodeAs[api.Placement](t, a)
+	if a.StatusCode != http.StatusOK || after.Metadata.RescheduleRequests != 1 || after.Metadata.Generation != before.Metadata.Generation ||
+		!after.Metadata.ModifiedAt.Equal(*before.Metadata.ModifiedAt) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if kept := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{"number_of_clusters":3}}`)); kept.Metadata.RescheduleRequests != 1 {
+		t.Errorf("a later write gives reschedule_requests %d, want 1", kept.Metadata.RescheduleRequests)
+	}
+}
+
+func TestHeartbeat(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
+	a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", `{"allocated":{"cpu":"3"}}`)
+	if got := decodeAs[api.Cluster](t, a); a.StatusCode != http.StatusOK || got.Status.Allocated["cpu"] != "3" || got.Status.LastHeartbeatAt == nil {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", ""); a.StatusCode != http.StatusOK {
+		t.Errorf("empty: %d %s", a.StatusCode, a.body)
+	}
+	if a := s.do(http.MethodPost, "/v1/clusters/eu-1/heartbeat", `{"allocated":{"cpu":"-3"}}`); a.StatusCode != 422 || a.problem(t).Errors[0].Field != `allocated["cpu"]` {
+		t.Errorf("negative: %d %s", a.StatusCode, a.body)
+	}
+	if a := s.do(http.MethodPost, "/v1/clusters/us-1/heartbeat", ""); a.StatusCode != 404 {
+		t.Errorf("unknown cluster: %d", a.StatusCode)
+	}
+}
+
+func TestWriteWaitsForTheDecision(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	s.signals.settle = func(_ context.Context, revision int64) (int64, error) { return revision, nil }
+	s.decisions.settle = func(ctx context.Context, revision int64) error {
+		snapshot, err := s.fleet.WaitRevision(ctx, revision)
+		if err != nil {
+			return err
+		}
+		entry := snapshot.Get(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
+		placement := *entry.Object.(*api.Placement)
+		placement.Status = api.PlacementStatus{Clusters: []string{"eu-1"}, ObservedGeneration: placement.Metadata.Generation}
+		s.writeStatus(&placement)
+		return nil
+	}
+	a := s.mustPut(path, `{"spec":{}}`)
+	got := decodeAs[api.Placement](t, a)
+	if len(got.Status.Clusters) != 1 || got.Status.ObservedGeneration != 1 {
+		t.Errorf("answered before the decision: %s", a.body)
+	}
+	s.decisions.settle = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
+	started := time.Now()
+	if a := s.mustPut(path+"?wait=50ms", `{"spec":{"number_of_clusters":1}}`); time.Since(started) < 50*time.Millisecond || decodeAs[api.Placement](t, a).Metadata.Generation != 2 {
+		t.Errorf("a wait that runs out: %s", a.body)
+	}
+	s.decisions.settle = func(context.Context, int64) error { t.Error("waited in spite of wait=0s"); return nil }
+	if a := s.mustPut(path+"?wait=0s", `{"spec":{"number_of_clusters":2}}`); decodeAs[api.Placement](t, a).Metadata.Generation != 3 {
+		t.Errorf("without a wait: %s", a.body)
+	}
+}
+
+func TestConcurrentWritersLoseNothing(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	s.mustPut(path, `{"spec":{}}`)
+	const writers = 16
+	done := make(chan int, writers)
+	for range writers {
+		go func() {
+			a, err := s.try(context.Background(), http.MethodPost, path+"/reschedule?wait=0s", "")
+			if err != nil {
+				done <- 0
+				return
+			}
+			done <- a.StatusCode
+		}()
+	}
+	for range writers {
+		if status := <-done; status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+	}
+	if got := decodeAs[api.Placement](t, s.do(http.MethodGet, path, "")); got.Metadata.RescheduleRequests != writers {
+		t.Errorf("reschedule_requests %d, want %d", got.Metadata.RescheduleRequests, writers)
+	}
+}
+
+func TestSecretsNeverComeBack(t *testing.T) {
+	s := startServer(t)
+	const secret = "s3cr3t-value"
+	answers := []answer{
+		s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}}}`),
+		s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}, "regionn":1}}`),
+		s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":["`+secret+`"]}}}`),
+		s.mustPut("/v1/metrics-providers/prom", `{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"},"bearer_token":"`+secret+`","headers":{"X-A":"`+secret+`2"}}}`),
+		s.do(http.MethodGet, "/v1/clusters/eu-1", ""), s.do(http.MethodGet, "/v1/clusters", ""),
+		s.do(http.MethodGet, "/v1/metrics-providers/prom", ""), s.do(http.MethodGet, "/v1/metrics-providers?limit=1", ""),
+		s.do(http.MethodGet, "/v1/clusters/eu-1?resource_version="+secret, ""),
+	}
+	for i, a := range answers[:len(answers)-1] {
+		if strings.Contains(string(a.body), secret) {
+			t.Errorf("answer %d shows the secret: %s", i, a.body)
+		}
+	}
+	if strings.Contains(s.logs.String(), secret) {
+		t.Error("the log shows the secret")
+	}
+	again := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}}}`))
+	if again.Metadata.Generation != 1 {
+		t.Errorf("the same secret gives generation %d, want 1", again.Metadata.Generation)
+	}
+	changed := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"other"}}}`))
+	if changed.Metadata.Generation != 2 {
+		t.Errorf("another secret gives generation %d, want 2", changed.Metadata.Generation)
+	}
+}
