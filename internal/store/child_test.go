@@ -1,4 +1,147 @@
 package store
 
-// childMain is replaced below.
-func childMain() bool { return false }
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The tests that need a process to die run the test binary again with this
+// variable set: "<what to do> <data directory>".
+const childVariable = "SCHEDULER_STORE_TEST_CHILD"
+
+// childMain does what the variable says, and reports whether it was set.
+func childMain() bool {
+	task, dir, ok := strings.Cut(os.Getenv(childVariable), " ")
+	if !ok {
+		return false
+	}
+	// The watchdog stays out of the way: it is the death that is tested.
+	s, err := Open(context.Background(), Options{DataDir: dir, MinFreeBytes: -1, ResumeFreeBytes: -1})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if task == "write" {
+		childWrite(s)
+	}
+	_ = s.Close()
+	return true
+}
+
+func childCommand(t *testing.T, task, dir string) *exec.Cmd {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), executable)
+	child.Env = append(os.Environ(), childVariable+"="+task+" "+dir)
+	return child
+}
+
+// childWrite writes from 16 goroutines until the process dies, and prints the
+// number of each object and its value once the write is acknowledged.
+func childWrite(s *Store) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	padding := strings.Repeat("x", 8<<10)
+	base := time.Now().UnixNano()
+	for w := range 16 {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				number, value := w*1000+n%500, fmt.Sprintf("%d", base+int64(n))
+				if _, err := s.Commit(context.Background(), Write{Key: placement(number), Value: []byte(value + " " + padding), Expect: Any}); err != nil {
+					return
+				}
+				mu.Lock()
+				fmt.Printf("%d %s\n", number, value)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// acknowledged is the last acknowledged value of each object.
+func acknowledged(t *testing.T, output io.Reader, acked map[int]int64) int {
+	t.Helper()
+	count := 0
+	for lines := bufio.NewScanner(output); lines.Scan(); count++ {
+		number, value, _ := strings.Cut(lines.Text(), " ")
+		n, errN := strconv.Atoi(number)
+		v, errV := strconv.ParseInt(value, 10, 64)
+		if errN != nil || errV != nil {
+			// The line during which the process died.
+			continue
+		}
+		acked[n] = v
+	}
+	return count
+}
+
+// checkAcknowledged looks for every acknowledged value, or a later one whose
+// answer was lost.
+func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
+	t.Helper()
+	found := map[api.Key]int64{}
+	_, err := s.Load(timeout(t, time.Minute), func(r Record) error {
+		value, _, _ := strings.Cut(string(r.Value), " ")
+		v, err := strconv.ParseInt(value, 10, 64)
+		found[r.Key] = v
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for number, value := range acked {
+		if found[placement(number)] < value {
+			lost++
+			t.Errorf("placement %d holds %d, %d was acknowledged", number, found[placement(number)], value)
+		}
+		if lost > 5 {
+			t.Fatal("and more")
+		}
+	}
+}
+
+func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
+	dir := t.TempDir()
+	acked := map[int]int64{}
+	total := 0
+	const rounds = 4
+	for range rounds {
+		child := childCommand(t, "write", dir)
+		output, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Duration(300+rand.IntN(500))*time.Millisecond, func() { _ = child.Process.Kill() })
+		total += acknowledged(t, output, acked)
+		var exit *exec.ExitError
+		if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
+			t.Fatalf("the child was not killed: %v", err)
+		}
+	}
+	if total < 100 {
+		t.Fatalf("only %d writes in %d rounds", total, rounds)
+	}
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	checkAcknowledged(t, s, acked)
+	t.Logf("%d writes acknowledged in %d rounds", total, rounds)
+}

@@ -57,7 +57,9 @@ func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 	if err != nil || next != "" || revision != at {
 		t.Fatalf("in one piece: %q, %d, %v", next, revision, err)
 	}
-	sameRecord := func(a, b Record) bool { return a.Key == b.Key && a.ModRevision == b.ModRevision && string(a.Value) == string(b.Value) }
+	sameRecord := func(a, b Record) bool {
+		return a.Key == b.Key && a.ModRevision == b.ModRevision && string(a.Value) == string(b.Value)
+	}
 	if !slices.EqualFunc(specs, whole, sameRecord) {
 		t.Fatalf("%d objects in pages, %d in one piece", len(specs), len(whole))
 	}

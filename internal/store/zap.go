@@ -53,9 +53,13 @@ func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
 	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
+// transient is what a new member logs as an error until its database has been
+// committed for the first time; it tries again by itself.
+const transient = "failed to update storage version"
+
 // Check implements zapcore.Core.
 func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(entry.Level) {
+	if c.Enabled(entry.Level) && entry.Message != transient {
 		return checked.AddCore(entry, c)
 	}
 	return checked

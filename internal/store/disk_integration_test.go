@@ -1,0 +1,140 @@
+//go:build integration
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mountTmpfs makes a file system of a size in MiB. It needs root.
+func mountTmpfs(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+"m"); err != nil {
+		t.Fatalf("mount a tmpfs (this test needs root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
+	mount := mountTmpfs(t, "320")
+	dir := filepath.Join(mount, "data")
+	s := open(t, func(o *Options) {
+		o.DataDir, o.NoFsync = dir, false
+		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 112*mebibyte
+		o.WatchdogInterval = 50 * time.Millisecond
+	})
+	ctx := timeout(t, 2*time.Minute)
+	value := bytes.Repeat([]byte("v"), 256<<10)
+	var err error
+	written := 0
+	for ; err == nil && written < 2000; written++ {
+		_, err = s.Commit(ctx, Write{Key: placement(written), Value: value, Expect: 0})
+	}
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "96 MiB are free") {
+		t.Fatalf("after %d writes: %v", written, err)
+	}
+	t.Logf("refused after %d writes of 256 KiB: %v", written, err)
+	if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: value, SpecRevision: 1}}); !errors.Is(err, ErrFull) {
+		t.Fatalf("derived write: %v", err)
+	}
+	spec, _, err := s.Read(ctx, placement(0))
+	if err != nil || !bytes.Equal(spec.Value, value) {
+		t.Fatalf("reads have to go on: %v", err)
+	}
+	var archive bytes.Buffer
+	if err := s.Backup(ctx, &archive); err != nil {
+		t.Fatalf("a backup has to be possible: %v", err)
+	}
+	// A restart on the full disk serves reads too. Stopping has freed the log
+	// segment that was prepared; something else takes its place.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	free, err := freeSpace(mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(mount, "ballast"), make([]byte, free-90*mebibyte), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, func(o *Options) {
+		o.DataDir = dir
+		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 112*mebibyte
+		o.WatchdogInterval = 50 * time.Millisecond
+	})
+	if spec, _, err = s.Read(ctx, placement(1)); err != nil || spec == nil {
+		t.Fatalf("after a restart: %v, %v", spec, err)
+	}
+	if _, err := s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0}); !errors.Is(err, ErrFull) {
+		t.Fatalf("after a restart: %v", err)
+	}
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=600m"); err != nil {
+		t.Fatal(err)
+	}
+	for err = ErrFull; errors.Is(err, ErrFull); time.Sleep(20 * time.Millisecond) {
+		_, err = s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0})
+	}
+	if err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+}
+
+func TestFullDiskEndsTheProcessAndSaysWhy(t *testing.T) {
+	dir := mountTmpfs(t, "200")
+	child := childCommand(t, "write", dir)
+	var stderr bytes.Buffer
+	child.Stderr = &stderr
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	acked := map[int]int64{}
+	total := acknowledged(t, output, acked)
+	var exit *exec.ExitError
+	if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != ExitCode {
+		t.Fatalf("the child ended with %v, want exit code %d", err, ExitCode)
+	}
+	if !strings.Contains(stderr.String(), "STORE FAILED: ") || !strings.Contains(stderr.String(), "no space left on device") {
+		t.Fatalf("the child said %q", stderr.String())
+	}
+	if total == 0 {
+		t.Fatal("nothing was written before")
+	}
+	t.Logf("%d acknowledged; %s", total, strings.TrimSpace(stderr.String()))
+	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 200*mebibyte), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	if _, err := Open(t.Context(), Options{DataDir: dir, MinFreeBytes: 1}); !errors.Is(err, ErrFull) {
+		t.Fatalf("opening on the full disk: %v", err)
+	}
+	_ = os.Remove(filepath.Join(dir, "ballast"))
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=500m"); err != nil {
+		t.Fatal(err)
+	}
+	checkAcknowledged(t, open(t, func(o *Options) { o.DataDir = dir }), acked)
+}
+
+func TestTooSmallADiskIsRefusedAtTheStart(t *testing.T) {
+	dir := mountTmpfs(t, "100")
+	_, err := Open(t.Context(), Options{DataDir: dir})
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "needs 145 MiB to start") {
+		t.Fatalf("error %v", err)
+	}
+}
