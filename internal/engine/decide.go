@@ -196,7 +196,8 @@ func (p *Pass) present(present Present) []contender {
 		})
 	}
 	slices.SortFunc(current, p.before)
-	return current
+	// A simulation may be given a decision that names a cluster twice.
+	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
 }
 
 // scanBelow is the number of admitted clusters up to which sorting them beats

@@ -18,12 +18,13 @@ type Explained struct {
 
 	pass    *Pass
 	present Present
+	current Bitmap // rows of the present decision
 	now     time.Time
 	grounds []groundOf
 	counts  []int
 	// rejectedBy is, by row, 1 + the position in grounds of the first ground that
 	// rejected the cluster; 0 where it fits.
-	rejectedBy []uint16
+	rejectedBy []uint32
 }
 
 // groundOf is one ground of one filter.
@@ -43,23 +44,25 @@ func Explain(f *Fleet, q *Query, reserved *Reservations, present Present, now ti
 		}
 	}
 	words := (f.Slots() + 63) / 64
-	bitmaps := make(Bitmap, 2*words)
-	keep, before := bitmaps[:words:words], bitmaps[words:]
+	bitmaps := make(Bitmap, 3*words)
+	keep, before := bitmaps[:words:words], bitmaps[words:2*words:2*words]
+	e.current = bitmaps[2*words:]
 	copy(keep, f.live)
 	e.counts = make([]int, len(e.grounds))
-	e.rejectedBy = make([]uint16, f.Slots())
+	e.rejectedBy = make([]uint32, f.Slots())
 	for i, g := range e.grounds {
 		copy(before, keep)
 		g.filter.Apply(p, g.ground, keep)
 		before.andNot(keep)
 		before.each(func(row int) {
-			e.rejectedBy[row] = uint16(i + 1)
+			e.rejectedBy[row] = uint32(i + 1)
 			e.counts[i]++
 		})
 	}
 	e.Outcome = Decide(f, q, keep, reserved, present, now)
 	for _, d := range present.Decisions {
 		if row, ok := f.Row(d.Cluster); ok {
+			e.current.set(row)
 			e.judgePresent(row, keep)
 		}
 	}
@@ -77,7 +80,7 @@ func (e *Explained) judgePresent(row int, keep Bitmap) {
 	keep.set(row)
 	for i, g := range e.grounds {
 		if !g.filter.Admits(e.pass, g.ground, row, true) {
-			e.rejectedBy[row] = uint16(i + 1)
+			e.rejectedBy[row] = uint32(i + 1)
 			e.counts[i]++
 			keep.clear(row)
 			return
@@ -184,7 +187,7 @@ func (e *Explained) Render() *api.Explanation {
 	}
 	contenders := make([]contender, len(passed))
 	for i, row := range passed {
-		current := e.isPresent(row)
+		current := e.current.Has(row)
 		contenders[i] = contender{
 			row: row, current: current, merit: MeritOf(f, q, row, current && !e.present.Fresh),
 			tie: tieHash(q.seed, f.rows[row].nameHash),
@@ -200,7 +203,7 @@ func (e *Explained) Render() *api.Explanation {
 	for _, row := range rejected {
 		g := e.grounds[e.rejectedBy[row]-1]
 		out.Candidates = append(out.Candidates, api.Candidate{
-			Cluster: f.name(row), Current: e.isPresent(row),
+			Cluster: f.name(row), Current: e.current.Has(row),
 			Filter: g.filter.Name(), Reason: g.filter.Reason(e.pass, g.ground, row),
 		})
 	}
@@ -210,16 +213,11 @@ func (e *Explained) Render() *api.Explanation {
 // admitted describes a cluster that fits.
 func (e *Explained) admitted(row int) api.Candidate {
 	f, q := e.pass.fleet, e.pass.query
-	current := e.isPresent(row)
+	current := e.current.Has(row)
 	sticky := current && !e.present.Fresh
 	score := q.scorer.Score(f, q, row, sticky)
 	return api.Candidate{
 		Cluster: f.name(row), Current: current, Score: &score,
 		Scores: q.scorer.Parts(f, q, row, sticky),
 	}
-}
-
-func (e *Explained) isPresent(row int) bool {
-	name := e.pass.fleet.name(row)
-	return slices.ContainsFunc(e.present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -58,7 +59,8 @@ func (p *Pass) available(ground, row int, current bool) (int64, bool) {
 		// Its own use is charged either as a reservation or, where the cluster has
 		// reported since, as part of what is allocated.
 		if h, ok := p.reserved.held(p.query.Key, p.fleet.name(row)); ok {
-			available += h.of(r.resource)
+			own := h.of(r.resource)
+			available = min(available, math.MaxInt64-own) + own
 		}
 	}
 	return available, true

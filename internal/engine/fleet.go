@@ -29,7 +29,7 @@ type Fleet struct {
 	labels      map[string]map[string]*rowSet // by key and value
 	labelKeys   map[string]*rowSet            // clusters that have the key at all
 	customs     map[string]*rowSet            // by custom resource
-	uncommitted map[string][]int64            // allocatable - allocated by resource and row, in thousandths; unreported where absent
+	uncommitted map[string][]int64            // what is left of a resource by row, in thousandths (see uncommittedOf)
 
 	metricIDs map[api.Key]int32
 	metrics   []*metricState     // by id
@@ -156,15 +156,16 @@ func amount(name string, reported, declared api.Quantities) (int64, bool) {
 	return milli, err == nil
 }
 
-// uncommittedOf is allocatable - allocated of a resource in thousandths, or
-// unreported where the cluster gives no allocatable amount.
+// uncommittedOf is allocatable - allocated of a resource in thousandths, 0 where
+// more is allocated than there is, or unreported where the cluster gives no
+// allocatable amount.
 func uncommittedOf(c *api.Cluster, resource string) int64 {
 	allocatable, ok := amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if !ok {
 		return unreported
 	}
 	allocated, _ := amount(resource, c.Status.Allocated, c.Spec.Allocated)
-	return allocatable - allocated
+	return max(allocatable-allocated, 0)
 }
 
 // resourcesOf calls f for every resource the cluster has an allocatable amount

@@ -162,7 +162,7 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			b.takeOut(at, before)
 			b.rows[at] = nil
 			delete(b.index, name)
-			b.free = append(slices.Clip(b.free), at)
+			b.free = append(b.free, at)
 			b.gone = append(b.gone, name)
 			b.dirty[at] = true
 			continue
@@ -191,6 +191,7 @@ func (b *edit) cloneRows(changes map[string]*api.Cluster) {
 		if b.index == nil {
 			b.index = make(map[string]int, added)
 		}
+		b.free = slices.Clone(b.free)
 	}
 	slots := max(len(b.rows), len(b.rows)+added-len(b.free))
 	rows := make([]*row, len(b.rows), slots)
@@ -223,7 +224,7 @@ func (b *edit) cloneScore(slots int) {
 func (b *edit) slot() int {
 	if n := len(b.free); n > 0 {
 		at := b.free[n-1]
-		b.free = slices.Clip(b.free[:n-1])
+		b.free = b.free[:n-1]
 		return at
 	}
 	b.rows = append(b.rows, nil)
@@ -232,18 +233,16 @@ func (b *edit) slot() int {
 
 // takeOut removes what a row says from every set.
 func (b *edit) takeOut(at int, r *row) {
-	n := int32(at)
-	remove := func(e *rowSetEdit) { e.remove = append(e.remove, n) }
 	for key, value := range r.cluster.Metadata.Labels {
-		remove(editOf(b.labels, labelPair{key, value}))
-		remove(editOf(b.keys, key))
+		editOf(b.labels, labelPair{key, value}).take(at)
+		editOf(b.keys, key).take(at)
 	}
 	for _, custom := range r.cluster.Spec.CustomResources {
-		remove(editOf(b.customs, custom))
+		editOf(b.customs, custom).take(at)
 	}
-	remove(editOf(b.owners, r.cluster.Spec.Namespace))
+	editOf(b.owners, r.cluster.Spec.Namespace).take(at)
 	for _, m := range r.metrics {
-		remove(editOf(b.listed, m.id))
+		editOf(b.listed, m.id).take(at)
 	}
 	resourcesOf(r.cluster, func(name string) { b.column(name)[at] = unreported })
 	b.live.clear(at)
@@ -253,59 +252,135 @@ func (b *edit) takeOut(at int, r *row) {
 	b.scored.clear(at)
 }
 
-// putIn writes a cluster into a row. A change of status alone, such as a
-// heartbeat, touches no set.
+// putIn writes a cluster into a row. Only what differs from before is touched:
+// a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	r := &row{cluster: c, nameHash: hashText(c.Metadata.Name)}
 	if t := c.Status.CapacityReportedAt; t != nil {
 		r.reportedAt = *t
 	}
+	old := &api.Cluster{}
 	if before != nil {
-		if sameFacts(before.cluster, c) {
-			r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
-			b.rows[at] = r
-			if !before.reportedAt.Equal(r.reportedAt) {
-				b.dirty[at] = true
-			}
-			return
-		}
-		b.takeOut(at, before)
+		old = before.cluster
+		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
 	}
-	n := int32(at)
-	add := func(e *rowSetEdit) { e.add = append(e.add, n) }
-	for key, value := range c.Metadata.Labels {
-		add(editOf(b.labels, labelPair{key, value}))
-		add(editOf(b.keys, key))
-	}
-	for _, custom := range c.Spec.CustomResources {
-		add(editOf(b.customs, custom))
-	}
-	add(editOf(b.owners, c.Spec.Namespace))
-	r.metrics = make([]rowMetric, 0, len(c.Spec.Metrics))
-	for _, ref := range c.Spec.Metrics {
-		id := b.metricID(ref.Key())
-		weight := 1.0
-		if ref.Weight != nil {
-			weight = *ref.Weight
-		}
-		r.metrics = append(r.metrics, rowMetric{id, weight})
-		add(editOf(b.listed, id))
-	}
-	resourcesOf(c, func(name string) { b.column(name)[at] = uncommittedOf(c, name) })
 	b.rows[at] = r
-	b.live.set(at)
-	b.online.Assign(at, isOnline(c))
-	b.paused.Assign(at, c.Spec.Paused)
-	b.dirty[at] = true
+	changed := before == nil || !before.reportedAt.Equal(r.reportedAt)
+	changed = b.putLabels(at, old, c) || changed
+	changed = b.putCustomResources(at, old, c) || changed
+	changed = b.putAmounts(at, old, c) || changed
+	if before == nil || old.Spec.Namespace != c.Spec.Namespace {
+		if before != nil {
+			editOf(b.owners, old.Spec.Namespace).take(at)
+		}
+		editOf(b.owners, c.Spec.Namespace).put(at)
+		changed = true
+	}
+	if before == nil || !slices.EqualFunc(old.Spec.Metrics, c.Spec.Metrics, sameRef) {
+		b.putMetrics(at, r)
+		changed = true
+	}
+	if before == nil || isOnline(old) != isOnline(c) || old.Spec.Paused != c.Spec.Paused {
+		b.live.set(at)
+		b.online.Assign(at, isOnline(c))
+		b.paused.Assign(at, c.Spec.Paused)
+		changed = true
+	}
+	if changed {
+		b.dirty[at] = true
+	}
 }
 
-// sameFacts reports whether two versions of a cluster say the same to the
-// engine.
-func sameFacts(a, b *api.Cluster) bool {
-	return State(a) == State(b) &&
-		a.Metadata.Generation == b.Metadata.Generation && a.Metadata.UID == b.Metadata.UID && a.Metadata.UID != "" &&
-		maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
-		maps.Equal(a.Status.Allocated, b.Status.Allocated)
+func (b *edit) putLabels(at int, old, c *api.Cluster) (changed bool) {
+	was, is := old.Metadata.Labels, c.Metadata.Labels
+	for key, value := range was {
+		now, kept := is[key]
+		if kept && now == value {
+			continue
+		}
+		editOf(b.labels, labelPair{key, value}).take(at)
+		if !kept {
+			editOf(b.keys, key).take(at)
+		}
+		changed = true
+	}
+	for key, value := range is {
+		before, known := was[key]
+		if known && before == value {
+			continue
+		}
+		editOf(b.labels, labelPair{key, value}).put(at)
+		if !known {
+			editOf(b.keys, key).put(at)
+		}
+		changed = true
+	}
+	return changed
+}
+
+func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
+	was, is := old.Spec.CustomResources, c.Spec.CustomResources
+	if slices.Equal(was, is) {
+		return false
+	}
+	for _, name := range was {
+		editOf(b.customs, name).take(at)
+	}
+	for _, name := range is {
+		editOf(b.customs, name).put(at)
+	}
+	return true
+}
+
+func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
+	if sameAmounts(old, c) {
+		return false
+	}
+	resourcesOf(old, func(name string) {
+		if uncommittedOf(c, name) == unreported {
+			b.column(name)[at] = unreported
+			changed = true
+		}
+	})
+	resourcesOf(c, func(name string) {
+		amount := uncommittedOf(c, name)
+		if column := b.uncommitted[name]; at < len(column) && column[at] == amount {
+			return
+		}
+		b.column(name)[at] = amount
+		changed = true
+	})
+	return changed
+}
+
+func sameAmounts(a, b *api.Cluster) bool {
+	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Spec.Allocated, b.Spec.Allocated) &&
+		maps.Equal(a.Status.Allocatable, b.Status.Allocatable) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+func (b *edit) putMetrics(at int, r *row) {
+	for _, m := range r.metrics {
+		editOf(b.listed, m.id).take(at)
+	}
+	refs := r.cluster.Spec.Metrics
+	r.metrics = make([]rowMetric, 0, len(refs))
+	for _, ref := range refs {
+		id := b.metricID(ref.Key())
+		r.metrics = append(r.metrics, rowMetric{id, weightOf(ref)})
+		editOf(b.listed, id).put(at)
+	}
+}
+
+func sameRef(a, b api.MetricRef) bool {
+	return a.Name == b.Name && a.Namespace == b.Namespace && weightOf(a) == weightOf(b)
+}
+
+// weightOf is the weight of a metric, 1 where none is given.
+func weightOf(ref api.MetricRef) float64 {
+	if ref.Weight == nil {
+		return 1
+	}
+	return *ref.Weight
 }
 
 // column is the edit's own copy of a resource's column.
@@ -380,8 +455,14 @@ func applyEdits[K comparable](sets map[K]*rowSet, edits map[K]*rowSetEdit, slots
 // evaluateMetrics judges the metrics that changed, and those that time has made
 // too old, and marks the clusters that list one with another outcome.
 func (b *edit) evaluateMetrics() {
+	if b.now.Before(b.old.now) {
+		// Back in time, as a simulation may look: what was too old may be usable.
+		for id := range b.metrics {
+			b.stale[int32(id)] = true
+		}
+	}
 	for _, id := range b.aging {
-		if !b.now.Before(b.metrics[id].staleAt) || b.now.Before(b.old.now) {
+		if !b.now.Before(b.metrics[id].staleAt) {
 			b.stale[id] = true
 		}
 	}

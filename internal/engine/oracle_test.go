@@ -195,13 +195,6 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 	return 0, false
 }
 
-func weightOf(ref api.MetricRef) float64 {
-	if ref.Weight == nil {
-		return 1
-	}
-	return *ref.Weight
-}
-
 // score is the formula of DESIGN 3.2.3 as it stands there.
 func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
 	s := 0.0

@@ -96,6 +96,9 @@ type rowSetEdit struct {
 	add, remove []int32
 }
 
+func (e *rowSetEdit) put(row int)  { e.add = append(e.add, int32(row)) }
+func (e *rowSetEdit) take(row int) { e.remove = append(e.remove, int32(row)) }
+
 // apply returns the changed set for a fleet of the given number of rows.
 func (e *rowSetEdit) apply(s *rowSet, rows int) *rowSet {
 	if s == nil {
