@@ -1,0 +1,158 @@
+// Package outbound is how the server calls what users point it at: with limits
+// on everything the other side decides, since it may be slow, broken or hostile.
+package outbound
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"time"
+)
+
+// MaxRedirects is how many redirects a request follows.
+const MaxRedirects = 3
+
+var (
+	// ErrTooLarge says that the body of an answer is above its limit.
+	ErrTooLarge = errors.New("the answer is too large")
+	// ErrRedirects says that an answer redirects too often.
+	ErrRedirects = fmt.Errorf("redirected more than %d times", MaxRedirects)
+)
+
+// Options of a client.
+type Options struct {
+	// Origin is the address whose host gets the headers; redirects to another
+	// host do not. Absent = no headers are sent.
+	Origin string
+	// Headers are sent with every request to the origin.
+	Headers map[string]string
+	// MaxBody is the largest body of an answer in bytes, after decompression.
+	// Default 1 MiB.
+	MaxBody int64
+	// CACert holds PEM certificates to trust in place of the system's.
+	CACert string
+	// InsecureSkipVerify trusts any certificate.
+	InsecureSkipVerify bool
+	// MaxConnsPerHost bounds the connections to one host. Default no limit.
+	MaxConnsPerHost int
+	// DisableKeepAlives closes every connection after its answer, for callers
+	// with very many hosts that are each asked rarely.
+	DisableKeepAlives bool
+	// RoundTripper takes the place of the network in tests.
+	RoundTripper http.RoundTripper
+}
+
+// New makes a client. Its requests end with their context; it has no timeout of
+// its own.
+func New(o Options) (*http.Client, error) {
+	base := o.RoundTripper
+	if base == nil {
+		t := &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    10 * time.Second,
+			MaxIdleConnsPerHost:    4,
+			MaxConnsPerHost:        o.MaxConnsPerHost,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+			DisableKeepAlives:      o.DisableKeepAlives,
+			TLSClientConfig: &tls.Config{
+				MinVersion:         tls.VersionTLS12,
+				InsecureSkipVerify: o.InsecureSkipVerify, //nolint:gosec // the user asks for it by name
+			},
+		}
+		if o.CACert != "" {
+			pool := x509.NewCertPool()
+			if !pool.AppendCertsFromPEM([]byte(o.CACert)) {
+				return nil, errors.New("spec.ca_cert contains no PEM certificate")
+			}
+			t.TLSClientConfig.RootCAs = pool
+		}
+		base = t
+	}
+	limited := &limits{base: base, maxBody: o.MaxBody}
+	if limited.maxBody <= 0 {
+		limited.maxBody = 1 << 20
+	}
+	if o.Origin != "" {
+		origin, err := url.Parse(o.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an address", o.Origin)
+		}
+		limited.origin, limited.headers = origin, o.Headers
+	}
+	return &http.Client{
+		Transport: limited,
+		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > MaxRedirects {
+				return ErrRedirects
+			}
+			return nil
+		},
+	}, nil
+}
+
+// limits is a RoundTripper that adds headers and bounds the body.
+type limits struct {
+	base    http.RoundTripper
+	origin  *url.URL
+	headers map[string]string
+	maxBody int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
+	// A redirect must not carry the user's secrets to another host.
+	if l.origin != nil && req.URL.Scheme == l.origin.Scheme && req.URL.Host == l.origin.Host {
+		req = req.Clone(req.Context())
+		for name, value := range l.headers {
+			if textproto.CanonicalMIMEHeaderKey(name) == "Host" {
+				req.Host = value
+			}
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := l.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, left: l.maxBody}
+	return resp, nil
+}
+
+// CloseIdleConnections makes http.Client.CloseIdleConnections work.
+func (l *limits) CloseIdleConnections() {
+	if c, ok := l.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// boundedBody fails where the limit is passed, instead of cutting the body off:
+// half an answer must not be taken for a whole one.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return n - 1, ErrTooLarge
+	}
+	return n, err
+}

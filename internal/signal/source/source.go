@@ -1,0 +1,61 @@
+// Package source is the plug-in interface of metrics providers: one type of
+// provider is one package that has a Type, and one line in the list of package
+// signal.
+package source
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Source reads one metrics provider. A Source belongs to one version of the
+// provider's spec; a changed spec gets a new one.
+type Source interface {
+	// Read asks for the present value of every query, in as few requests as
+	// the protocol allows, and within ctx. Without queries it only finds out
+	// whether the provider answers. A query that the map lacks failed with the
+	// error, or, without one, has no value.
+	Read(ctx context.Context, queries []string) (map[string]Reading, error)
+	// Close gives back connections. It may be called while Read runs.
+	Close()
+}
+
+// Reading is the answer to one query: a value, or what is wrong.
+type Reading struct {
+	Value float64
+	Err   error
+}
+
+// Type is one type of metrics provider.
+type Type struct {
+	// Name is what spec.type says.
+	Name api.ProviderType
+	// Constant says that values change only with the spec, so that there is
+	// nothing to ask for at intervals.
+	Constant bool
+	// New makes the source of a provider.
+	New func(provider *api.MetricsProvider) (Source, error)
+}
+
+// Error is a failed reading: the reason that the metric's condition gives, and
+// what the person reading it should know. The message is the same every time
+// the same thing is wrong, because a changed message is written to the store.
+type Error struct {
+	Reason  string
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Invalid says that the provider answered, but not with a usable value.
+func Invalid(format string, args ...any) *Error {
+	return &Error{Reason: api.ReasonInvalidMetric, Message: fmt.Sprintf(format, args...)}
+}
+
+// Unreachable says that the provider did not answer the question at all.
+func Unreachable(format string, args ...any) *Error {
+	return &Error{Reason: api.ReasonUnreachableMetricsProvider, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,58 @@
+package static
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+)
+
+func read(t *testing.T, values map[string]float64, query string) source.Reading {
+	t.Helper()
+	provider := &api.MetricsProvider{Spec: api.MetricsProviderSpec{Type: api.ProviderStatic}}
+	if values != nil {
+		provider.Spec.Static = &api.StaticSpec{Metrics: values}
+	}
+	src, err := Type.New(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	readings, err := src.Read(t.Context(), []string{query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readings[query]
+}
+
+func TestValue(t *testing.T) {
+	if got := read(t, map[string]float64{"load": 0.25}, "load"); got.Err != nil || got.Value != 0.25 {
+		t.Errorf("got %+v, want 0.25", got)
+	}
+}
+
+func TestMissingNameListsThoseThatAreThere(t *testing.T) {
+	many := map[string]float64{}
+	for i := range 12 {
+		many[fmt.Sprintf("m%02d", i)] = 1
+	}
+	for _, c := range []struct {
+		name   string
+		values map[string]float64
+		want   string
+	}{
+		{"no block", nil, `spec.static.metrics has no "x"; it has no metrics`},
+		{"some", map[string]float64{"load": 1, "heat": 2}, `spec.static.metrics has no "x"; it has "heat", "load"`},
+		{"many", many, "and 2 more"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := read(t, c.values, "x")
+			e, ok := got.Err.(*source.Error)
+			if !ok || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.want) {
+				t.Errorf("got %#v, want InvalidMetric with %q", got.Err, c.want)
+			}
+		})
+	}
+}

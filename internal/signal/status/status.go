@@ -1,0 +1,30 @@
+// Package status is what the signal packages have in common when they write
+// what they observed.
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Write asks for the status of an object to be stored, on the condition that
+// the object's user-written part still has the revision that was observed.
+type Write struct {
+	Object       api.Object
+	SpecRevision int64
+}
+
+// StaleError lists the objects whose user-written part changed or went
+// meanwhile; the other objects of the same call are written.
+type StaleError struct{ Keys []api.Key }
+
+// Error implements error.
+func (e *StaleError) Error() string {
+	names := make([]string, len(e.Keys))
+	for i, key := range e.Keys {
+		names[i] = key.String()
+	}
+	return fmt.Sprintf("changed meanwhile: %s", strings.Join(names, ", "))
+}
