@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -70,9 +71,9 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 	if err := who.mayReadNamespace(in.Target.namespace); err != nil {
 		return nil, err
 	}
-	selector, err := labels.Parse(in.LabelSelector)
+	selector, err := parseSelector(in.LabelSelector)
 	if err != nil {
-		return nil, invalid("label_selector", "%s", err)
+		return nil, err
 	}
 	limit := int64(maxPage)
 	if in.Limit > 0 {
@@ -92,6 +93,18 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 		return nil, err
 	}
 	return &listOutput{list}, nil
+}
+
+func parseSelector(text string) (labels.Selector, error) {
+	// The parser would take U+0000 as the end of the text and ignore the rest.
+	if strings.ContainsRune(text, 0) {
+		return nil, invalid("label_selector", "must not contain the character U+0000")
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, invalid("label_selector", "%s", err)
+	}
+	return selector, nil
 }
 
 // resume takes the position from a token, if it is one of this list.

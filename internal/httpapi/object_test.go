@@ -134,7 +134,7 @@ func TestPutRejects(t *testing.T) {
 		{"escaped NUL", "/v1/clusters/a", `{"spec":{"region":"a\u0000b"}}`, 422, nil, nil},
 		{"too deep", placement, deep, 422, []string{"spec.spec"}, nil},
 		{"an array", placement, `[]`, 422, nil, nil},
-		{"null", placement, `null`, 201, nil, nil},
+		{"null", placement, ` null`, 422, nil, nil},
 		{"empty", placement, ``, 400, nil, nil},
 		{"not a media type for us", placement, `{}`, 415, nil, []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		{"broken media type", placement, `{}`, 415, nil, []string{"Content-Type", ";;"}},
@@ -152,9 +152,6 @@ func TestPutRejects(t *testing.T) {
 			a := s.do(http.MethodPut, test.path, test.body, test.header...)
 			if a.StatusCode != test.status {
 				t.Fatalf("%d %.300s, want %d", a.StatusCode, a.body, test.status)
-			}
-			if test.status < 300 {
-				return
 			}
 			p := a.problem(t)
 			var fields []string
@@ -318,9 +315,8 @@ func TestSecretsNeverComeBack(t *testing.T) {
 		s.mustPut("/v1/metrics-providers/prom", `{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"},"bearer_token":"`+secret+`","headers":{"X-A":"`+secret+`2"}}}`),
 		s.do(http.MethodGet, "/v1/clusters/eu-1", ""), s.do(http.MethodGet, "/v1/clusters", ""),
 		s.do(http.MethodGet, "/v1/metrics-providers/prom", ""), s.do(http.MethodGet, "/v1/metrics-providers?limit=1", ""),
-		s.do(http.MethodGet, "/v1/clusters/eu-1?resource_version="+secret, ""),
 	}
-	for i, a := range answers[:len(answers)-1] {
+	for i, a := range answers {
 		if strings.Contains(string(a.body), secret) {
 			t.Errorf("answer %d shows the secret: %s", i, a.body)
 		}

@@ -107,13 +107,15 @@ func checkMediaType(header http.Header) error {
 	return nil
 }
 
-// decodeBody reads a document that is not an object of a kind.
+// decodeBody reads a document as strictly as api does, and refuses null.
 func decodeBody(data []byte, into any) error {
-	err := api.DecodeInto(data, into)
-	if err == nil {
-		return rejectNUL(data)
+	if err := api.DecodeInto(data, into); err != nil {
+		return malformed(err)
 	}
-	return malformed(err)
+	if data = bytes.TrimSpace(data); data[0] != '{' {
+		return newProblem(http.StatusUnprocessableEntity, "the body must be a JSON object")
+	}
+	return rejectNUL(data)
 }
 
 // malformed tells a document that is not JSON (400) from one with wrong fields

@@ -151,10 +151,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*obj
 // server keeps of the metadata are dropped: nobody writes them.
 func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, error) {
 	object := info.New()
-	if err := api.DecodeInto(data, object); err != nil {
-		return nil, malformed(err)
-	}
-	if err := rejectNUL(data); err != nil {
+	if err := decodeBody(data, object); err != nil {
 		return nil, err
 	}
 	// The document may leave out what the path says, and must not contradict it.

@@ -1,0 +1,222 @@
+package httpapi
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+type objectList struct {
+	Items           []anyObject `json:"items"`
+	Continue        string      `json:"continue"`
+	ResourceVersion string      `json:"resource_version"`
+}
+
+func (l objectList) paths() []string {
+	var paths []string
+	for _, item := range l.Items {
+		paths = append(paths, api.Key{Namespace: item.Metadata.Namespace, Name: item.Metadata.Name}.Path())
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func metricBody(labels string) string {
+	return `{"metadata":{"labels":{` + labels + `}},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"m"}}}`
+}
+
+func TestLists(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/metrics/global", metricBody(`"tier":"prod"`))
+	s.mustPut("/v1/namespaces/a/metrics/one", metricBody(`"tier":"prod","old":""`))
+	s.mustPut("/v1/namespaces/a/metrics/two", metricBody(`"tier":"test"`))
+	s.mustPut("/v1/namespaces/a-b/metrics/one", metricBody(``))
+	s.mustPut("/v1/namespaces/a/placements/web", `{"spec":{}}`)
+	s.mustPut("/v1/namespaces/b/placements/web", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/eu", `{"spec":{"namespace":"a"}}`)
+	tests := []struct {
+		path string
+		want string
+	}{
+		{"/v1/metrics", "global"},
+		{"/v1/metrics?all=true", "a-b/one a/one a/two global"},
+		{"/v1/metrics?all=true&limit=1", "a-b/one a/one a/two global"},
+		{"/v1/metrics?limit=1", "global"},
+		{"/v1/namespaces/a/metrics", "a/one a/two"},
+		{"/v1/namespaces/a/metrics?limit=1", "a/one a/two"},
+		{"/v1/namespaces/nothing/metrics", ""},
+		{"/v1/placements", "a/web b/web"},
+		{"/v1/placements?limit=1", "a/web b/web"},
+		{"/v1/placements?limit=100000", "a/web b/web"},
+		{"/v1/clusters", "eu"},
+		{"/v1/metrics-providers", ""},
+		{"/v1/metrics?all=true&label_selector=tier%3Dprod", "a/one global"},
+		{"/v1/metrics?all=true&label_selector=tier+in+(prod,test),!old", "a/two global"},
+		{"/v1/metrics?all=true&limit=1&label_selector=tier+in+(prod,test),!old", "a/two global"},
+		{"/v1/metrics?all=true&label_selector=!tier", "a-b/one"},
+	}
+	for _, test := range tests {
+		t.Run(test.path, func(t *testing.T) {
+			var all objectList
+			for next := ""; ; {
+				path := test.path
+				if next != "" {
+					path += "&continue=" + url.QueryEscape(next)
+				}
+				a := s.do(http.MethodGet, path, "")
+				if a.StatusCode != http.StatusOK {
+					t.Fatalf("%d %s", a.StatusCode, a.body)
+				}
+				page := decodeAs[objectList](t, a)
+				if page.Items == nil || page.ResourceVersion == "" {
+					t.Errorf("incomplete list: %s", a.body)
+				}
+				all.Items = append(all.Items, page.Items...)
+				if next = page.Continue; next == "" {
+					break
+				}
+			}
+			if got := strings.Join(all.paths(), " "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestListRejects(t *testing.T) {
+	s := startServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		s.mustPut("/v1/clusters/"+name, `{"spec":{}}`)
+	}
+	token := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=1", "")).Continue
+	if token == "" {
+		t.Fatal("no second page")
+	}
+	// A revision the store has never had is as gone as one it has compacted.
+	gone := pageToken{Revision: 1 << 40, After: "-/a", Kind: api.KindCluster, Everywhere: false}.String()
+	tests := []struct {
+		path   string
+		status int
+		field  string
+	}{
+		{"/v1/clusters?limit=0", 422, "limit"},
+		{"/v1/clusters?limit=-1", 422, "limit"},
+		{"/v1/clusters?limit=many", 422, "limit"},
+		{"/v1/clusters?label_selector=a%20b%20c", 422, "label_selector"},
+		{"/v1/clusters?label_selector=%00", 422, "label_selector"},
+		{"/v1/clusters?labels=a", 422, "labels"},
+		{"/v1/clusters?continue=nonsense", 400, ""},
+		{"/v1/clusters?continue=%ff%fe", 400, ""},
+		{"/v1/metrics?continue=" + token, 400, ""},
+		{"/v1/clusters?label_selector=a&continue=" + token, 400, ""},
+		{"/v1/clusters?continue=" + gone, 410, ""},
+	}
+	for _, test := range tests {
+		a := s.do(http.MethodGet, test.path, "")
+		if a.StatusCode != test.status {
+			t.Errorf("%s: %d %s, want %d", test.path, a.StatusCode, a.body, test.status)
+			continue
+		}
+		if p := a.problem(t); test.field != "" && (len(p.Errors) != 1 || p.Errors[0].Field != test.field) {
+			t.Errorf("%s: errors %v, want one of %s", test.path, p.Errors, test.field)
+		}
+	}
+}
+
+func TestPagesShowOneRevision(t *testing.T) {
+	s := startServer(t)
+	const objects = 25
+	for i := range objects {
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", i), `{"spec":{"region":"before"}}`)
+	}
+	first := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
+	all := first
+	for i, page := 0, first; page.Continue != ""; i++ {
+		// Between two pages objects change, go and come.
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*7)%objects), `{"spec":{"region":"after"}}`)
+		s.do(http.MethodDelete, fmt.Sprintf("/v1/clusters/c%02d?wait=0s", (i*11+20)%objects), "")
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%02dx?wait=0s", i), `{"spec":{"region":"new"}}`)
+		page = decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""))
+		if page.ResourceVersion != first.ResourceVersion {
+			t.Errorf("page %d shows revision %s, the first %s", i, page.ResourceVersion, first.ResourceVersion)
+		}
+		all.Items = append(all.Items, page.Items...)
+	}
+	if len(all.Items) != objects {
+		t.Errorf("%d objects, want %d: %v", len(all.Items), objects, all.paths())
+	}
+	for _, item := range all.Items {
+		if item.Spec["region"] != "before" {
+			t.Errorf("%s is of a later revision", item.Metadata.Name)
+		}
+	}
+	// Once the revision is compacted, the list has to start over.
+	page := decodeAs[objectList](t, s.do(http.MethodGet, "/v1/clusters?limit=4", ""))
+	s.mustPut("/v1/clusters/last", `{"spec":{}}`)
+	revision, err := s.store.Revision(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Compact(context.Background(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.do(http.MethodGet, "/v1/clusters?limit=4&continue="+page.Continue, ""); a.StatusCode != http.StatusGone {
+		t.Errorf("after compaction: %d %s", a.StatusCode, a.body)
+	}
+}
+
+func TestStatusIsShownOnEveryPage(t *testing.T) {
+	s := startServer(t)
+	for _, name := range []string{"a", "b"} {
+		placement := decodeAs[api.Placement](t, s.mustPut("/v1/namespaces/shop/placements/"+name, `{"spec":{}}`))
+		placement.Status.Clusters = []string{"eu-" + name}
+		s.writeStatus(&placement)
+	}
+	page := decodeAs[api.List[*api.Placement]](t, s.do(http.MethodGet, "/v1/placements?limit=1", ""))
+	next := decodeAs[api.List[*api.Placement]](t, s.do(http.MethodGet, "/v1/placements?limit=1&continue="+page.Continue, ""))
+	for _, got := range append(page.Items, next.Items...) {
+		if !slices.Equal(got.Status.Clusters, []string{"eu-" + got.Metadata.Name}) {
+			t.Errorf("%s: clusters %v", got.Metadata.Name, got.Status.Clusters)
+		}
+		entry := s.fleet.Snapshot().Get(api.KeyOf(got))
+		if got.Metadata.ResourceVersion != fmt.Sprint(entry.Revision()) {
+			t.Errorf("%s: resource_version %s, want %d", got.Metadata.Name, got.Metadata.ResourceVersion, entry.Revision())
+		}
+	}
+}
+
+func TestGzip(t *testing.T) {
+	s := startServer(t)
+	s.client.Transport.(*http.Transport).DisableCompression = true
+	for i := range 50 {
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d?wait=0s", i), `{"spec":{}}`)
+	}
+	a := s.do(http.MethodGet, "/v1/clusters", "", "Accept-Encoding", "br, gzip;q=0.5")
+	if a.Header.Get("Content-Encoding") != "gzip" {
+		t.Fatalf("not compressed: %v", a.Header)
+	}
+	reader, err := gzip.NewReader(strings.NewReader(string(a.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list objectList
+	if err := json.NewDecoder(reader).Decode(&list); err != nil || len(list.Items) != 50 {
+		t.Errorf("%d objects, %v", len(list.Items), err)
+	}
+	for _, refused := range []string{"", "gzip;q=0", "gzip; q=0.000", "identity"} {
+		if a := s.do(http.MethodGet, "/v1/clusters", "", "Accept-Encoding", refused); a.Header.Get("Content-Encoding") != "" {
+			t.Errorf("compressed for Accept-Encoding %q", refused)
+		}
+	}
+	if a := s.do(http.MethodGet, "/v1/clusters/c01", "", "Accept-Encoding", "gzip"); a.Header.Get("Content-Encoding") != "" {
+		t.Error("a small answer is compressed")
+	}
+}

@@ -1,0 +1,255 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// sse is one server-sent event.
+type sse struct {
+	id, event string
+	data      anyEvent
+}
+
+type anyEvent struct {
+	Type            api.EventType `json:"type"`
+	ResourceVersion string        `json:"resource_version"`
+	Object          anyObject     `json:"object"`
+}
+
+func (e sse) String() string {
+	return fmt.Sprintf("%s %s", e.event, api.Key{Namespace: e.data.Object.Metadata.Namespace, Name: e.data.Object.Metadata.Name}.Path())
+}
+
+// watchReader reads a watch event by event.
+type watchReader struct {
+	t      *testing.T
+	lines  *bufio.Scanner
+	lastID string
+	resp   *http.Response
+	cancel context.CancelFunc
+}
+
+func (s *testServer) watch(path string, header ...string) *watchReader {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.token != "" {
+		r.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w := &watchReader{t: s.t.(*testing.T), lines: bufio.NewScanner(resp.Body), resp: resp, cancel: cancel}
+	s.t.Cleanup(w.close)
+	return w
+}
+
+func (w *watchReader) close() {
+	w.cancel()
+	_ = w.resp.Body.Close()
+}
+
+// next returns the next event with data; false at the end of the stream.
+func (w *watchReader) next() (sse, bool) {
+	var e sse
+	var data string
+	for w.lines.Scan() {
+		line := w.lines.Text()
+		name, value, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" && data != "":
+			if err := json.Unmarshal([]byte(data), &e.data); err != nil {
+				w.t.Fatalf("event %q: %v", data, err)
+			}
+			return e, true
+		case name == "id":
+			w.lastID, e.id = value, value
+		case name == "event":
+			e.event = value
+		case name == "data":
+			data = value
+		}
+	}
+	return sse{}, false
+}
+
+func (w *watchReader) expect(want ...string) []sse {
+	w.t.Helper()
+	var events []sse
+	for _, text := range want {
+		e, ok := w.next()
+		if !ok || e.String() != text || string(e.data.Type) != e.event {
+			w.t.Fatalf("got %q (%t), want %q", e, ok, text)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// started waits for the first sign of life.
+func (w *watchReader) started() *watchReader {
+	w.t.Helper()
+	if w.resp.StatusCode != 200 || w.resp.Header.Get("Content-Type") != "text/event-stream" || !w.lines.Scan() {
+		w.t.Fatalf("watch: %d %s", w.resp.StatusCode, w.resp.Header.Get("Content-Type"))
+	}
+	return w
+}
+
+func TestWatch(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/before", `{"spec":{}}`)
+	all := s.watch("/v1/watch").started()
+	placements := s.watch("/v1/watch?kinds=placement,metric").started()
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"hidden"}}}`)
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+	s.do(http.MethodDelete, "/v1/clusters/eu-1", "")
+	s.do(http.MethodDelete, "/v1/namespaces/shop/placements/web", "")
+
+	events := all.expect("put eu-1", "put shop/web", "delete eu-1", "delete shop/web")
+	if events[0].data.Object.Status["state"] != "online" || strings.Contains(fmt.Sprint(events[0].data.Object.Spec), "hidden") {
+		t.Errorf("cluster: %+v", events[0].data.Object)
+	}
+	if deleted := events[2].data.Object; deleted.Kind != api.KindCluster || deleted.Metadata.UID == "" {
+		t.Errorf("the object of a delete: %+v", deleted)
+	}
+	placements.expect("put shop/web", "delete shop/web")
+
+	// A reader that lost the connection gets what it missed.
+	for _, from := range []int{0, 1, 3} {
+		want := []string{"put shop/web", "delete eu-1", "delete shop/web"}[min(from, 3):]
+		s.watch("/v1/watch", "Last-Event-ID", events[from].id).expect(want...)
+		s.watch("/v1/watch?resource_version=" + events[from].data.ResourceVersion).expect(want...)
+	}
+}
+
+func TestWatchRejects(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
+	for path, want := range map[string]int{
+		"/v1/watch?kinds=nothing":            422,
+		"/v1/watch?kinds=cluster,":           422,
+		"/v1/watch?resource_version=x":       422,
+		"/v1/watch?resource_version=1":       410,
+		"/v1/watch?resource_version=9999999": 410,
+	} {
+		if a := s.do(http.MethodGet, path, ""); a.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", path, a.StatusCode, a.body, want)
+		}
+	}
+	if a := s.do(http.MethodGet, "/v1/watch", "", "Last-Event-ID", "x"); a.StatusCode != 422 {
+		t.Errorf("bad Last-Event-ID: %d", a.StatusCode)
+	}
+}
+
+func TestEventLogForgetsTheOldest(t *testing.T) {
+	log := newEventLog(3)
+	if _, ok := log.after(0); ok {
+		t.Error("a log that has not started knows the past")
+	}
+	log.start(10)
+	for revision := int64(11); revision <= 20; revision++ {
+		log.append(revision, []fleet.Change{{Key: api.Key{Name: fmt.Sprint(revision)}}})
+	}
+	for revision, want := range map[int64]bool{10: false, 16: false, 17: true, 19: true, 20: true, 25: true} {
+		at, ok := log.after(revision)
+		if ok != want {
+			t.Errorf("after(%d): known %t, want %t", revision, ok, want)
+			continue
+		}
+		for next := revision + 1; ok && next <= 20; next++ {
+			at = at.next
+			if at.revision != next || at.changes[0].Key.Name != fmt.Sprint(next) {
+				t.Errorf("after(%d): revision %d, want %d", revision, at.revision, next)
+			}
+		}
+	}
+}
+
+// A piece of the stream that breaks off in the middle must be repeated as a
+// whole, so only its last event moves the position of the reader.
+func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
+	s := startServer(t)
+	w := &watchStream{server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: identity{role: RoleAdmin}}
+	entry := func(name string) *fleet.Entry {
+		return &fleet.Entry{Object: &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: name}}}
+	}
+	w.write(&event{revision: 42, changes: []fleet.Change{
+		{Key: api.Key{Kind: api.KindCluster, Name: "a"}, New: entry("a")},
+		{Key: api.Key{Kind: api.KindPlacement, Name: "p"}, New: entry("p")},
+		{Key: api.Key{Kind: api.KindCluster, Name: "b"}, New: entry("b")},
+		{Key: api.Key{Kind: api.KindPlacement, Name: "q"}, New: entry("q")},
+	}})
+	reader := &watchReader{t: t, lines: bufio.NewScanner(&w.buffer)}
+	events := reader.expect("put a", "put b")
+	if events[0].id != "" || events[0].data.ResourceVersion != "41" || events[1].id != "42" || events[1].data.ResourceVersion != "42" {
+		t.Errorf("ids %q and %q, versions %s and %s", events[0].id, events[1].id, events[0].data.ResourceVersion, events[1].data.ResourceVersion)
+	}
+}
+
+func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
+	s := startServer(t)
+	path := "/v1/namespaces/shop/placements/web"
+	version := decodeAs[api.Placement](t, s.mustPut(path, `{"spec":{}}`)).Metadata.ResourceVersion
+	waiting := make(chan struct{}, 1)
+	s.decisions.mu.Lock()
+	s.decisions.settle = func(ctx context.Context, _ int64) error { waiting <- struct{}{}; <-ctx.Done(); return ctx.Err() }
+	s.decisions.mu.Unlock()
+	watch := s.watch("/v1/watch").started()
+	polled, written := make(chan answer, 1), make(chan answer, 1)
+	for ch, request := range map[chan answer][]string{
+		polled:  {http.MethodGet, path + "?wait=60s&resource_version=" + version, ""},
+		written: {http.MethodPut, "/v1/clusters/eu-1?wait=60s", `{"spec":{}}`},
+	} {
+		go func() {
+			a, err := s.try(context.Background(), request[0], request[1], request[2])
+			if err != nil {
+				t.Error(err)
+			}
+			ch <- a
+		}()
+	}
+	<-waiting
+	time.Sleep(50 * time.Millisecond) // for the poll to arrive
+	started := time.Now()
+	if err := s.stopRun(); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if took := time.Since(started); took > 3*time.Second {
+		t.Errorf("the shutdown took %s", took)
+	}
+	if a := <-polled; a.StatusCode != 200 {
+		t.Errorf("poll: %d", a.StatusCode)
+	}
+	if a := <-written; a.StatusCode != 201 {
+		t.Errorf("write: %d", a.StatusCode)
+	}
+	for {
+		e, more := watch.next()
+		if !more {
+			break
+		}
+		if e.String() != "put eu-1" {
+			t.Errorf("event %q", e)
+		}
+	}
+	if s.unready() == nil {
+		t.Error("still ready")
+	}
+}
