@@ -1,0 +1,221 @@
+package store
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// backup makes a store with some history and returns its backup.
+func backup(t *testing.T) (archive []byte, revision int64) {
+	t.Helper()
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 50)
+	if _, err := s.Derive(ctx, statuses(revisions, "status")); err != nil {
+		t.Fatal(err)
+	}
+	revision, err := s.Commit(ctx, Write{Key: placement(3), Expect: Any})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := s.Backup(ctx, &out); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.options.DataDir, "backup-*")); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+	return out.Bytes(), revision
+}
+
+func TestRestoredStoreGoesOn(t *testing.T) {
+	archive, revision := backup(t)
+	dir := filepath.Join(t.TempDir(), "new")
+	ctx := timeout(t, 60*time.Second)
+	if err := Restore(ctx, bytes.NewReader(archive), dir); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	specs, derived := 0, 0
+	now, err := s.Load(ctx, func(r Record) error {
+		if r.Part == Spec {
+			specs++
+		} else {
+			derived++
+		}
+		return nil
+	})
+	if err != nil || specs != 49 || derived != 49 {
+		t.Fatalf("%d specs, %d statuses, %v", specs, derived, err)
+	}
+	if now < revision+revisionBump {
+		t.Fatalf("the revision is %d, it was %d: a client could take an old one for a new one", now, revision)
+	}
+	if batch := next(t, s.Watch(ctx, revision)); !errors.Is(batch.Err, ErrCompacted) {
+		t.Fatalf("a watch from before the restore: %+v", batch)
+	}
+	spec, _, err := s.Read(ctx, placement(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(ctx, Write{Key: placement(4), Value: []byte("new"), Expect: spec.ModRevision}); err != nil {
+		t.Fatalf("compare-and-set after the restore: %v", err)
+	}
+	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); err != nil {
+		t.Fatalf("a backup restores more than once: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Restore(ctx, bytes.NewReader(archive), dir); !errors.Is(err, errNotEmpty) {
+		t.Fatalf("over an existing store: %v", err)
+	}
+}
+
+func TestBackupDescribesItself(t *testing.T) {
+	archive, revision := backup(t)
+	meta, err := extract(bytes.NewReader(archive), filepath.Join(t.TempDir(), "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if meta.Format != 1 || meta.Revision != revision || meta.SizeBytes == 0 || meta.ClusterID == "" || meta.CreatedAt.IsZero() {
+		t.Fatalf("meta %+v, the last revision is %d", meta, revision)
+	}
+}
+
+func TestDamagedBackupIsRefused(t *testing.T) {
+	archive, _ := backup(t)
+	flip := func(at int) []byte {
+		b := bytes.Clone(archive)
+		b[at] ^= 1
+		return b
+	}
+	database := bytes.Index(archive, []byte("/v1/spec/placement"))
+	cases := map[string][]byte{
+		"empty":                 nil,
+		"not an archive":        []byte(strings.Repeat("what is this", 500)),
+		"cut in the snapshot":   archive[:len(archive)/2],
+		"cut before the sums":   archive[:len(archive)-2048-512],
+		"cut in the header":     archive[:700],
+		"a bit of an object":    flip(database + 5),
+		"a bit of the meta":     flip(bytes.Index(archive, []byte(`"revision"`)) + 12),
+		"a bit of the sums":     flip(bytes.LastIndex(archive, []byte("  snapshot.db")) - 1),
+		"another archive":       otherArchive(t),
+		"a newer format":        bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format": 2`), 1),
+		"an entry with a path":  bytes.Replace(archive, []byte("snapshot.db\x00"), []byte("../../shot\x00\x00"), 1),
+		"a huge meta entry":     hugeArchive(t),
+		"meta that is not JSON": bytes.Replace(archive, []byte(`"format": 1`), []byte(`"format"; 1`), 1),
+	}
+	for name, content := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := Restore(timeout(t, 30*time.Second), bytes.NewReader(content), dir); !errors.Is(err, ErrBadBackup) {
+				t.Fatalf("error %v", err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if entry.Name() != "LOCK" {
+					t.Errorf("left behind: %s", entry.Name())
+				}
+			}
+		})
+	}
+}
+
+func otherArchive(t *testing.T) []byte {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "README", Size: 2, Typeflag: tar.TypeReg}), second(w.Write([]byte("hi"))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func hugeArchive(t *testing.T) []byte {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	size := maxSmallEntry + 1
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: metaEntry, Size: int64(size), Typeflag: tar.TypeReg}), second(w.Write(make([]byte, size))), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func second(_ int, err error) error { return err }
+
+func TestRestoreEndsWithItsContext(t *testing.T) {
+	archive, _ := backup(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := Restore(ctx, bytes.NewReader(archive), t.TempDir()); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// A backup taken while writes go on holds everything acknowledged before it
+// began, and a whole number of transactions.
+func TestBackupUnderWrites(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 60*time.Second)
+	stop, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	acked := map[int]int{}
+	for w := range 4 {
+		wg.Go(func() {
+			for n := 1; stop.Err() == nil; n++ {
+				value := []byte(fmt.Sprint(n))
+				if _, err := s.Commit(ctx, Write{Key: placement(2 * w), Value: value, Expect: Any}, Write{Key: placement(2*w + 1), Value: value, Expect: Any}); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				acked[w] = n
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond)
+	mu.Lock()
+	before := map[int]int{}
+	for w, n := range acked {
+		before[w] = n
+	}
+	mu.Unlock()
+	var archive bytes.Buffer
+	err := s.Backup(ctx, &archive)
+	cancel()
+	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := Restore(ctx, io.Reader(&archive), dir); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, func(o *Options) { o.DataDir = dir })
+	for w := range 4 {
+		a, _, errA := restored.Read(ctx, placement(2*w))
+		b, _, errB := restored.Read(ctx, placement(2*w+1))
+		if errA != nil || errB != nil || a == nil || b == nil {
+			t.Fatalf("writer %d: %v, %v, %v, %v", w, a, b, errA, errB)
+		}
+		var n int
+		if _, err := fmt.Sscan(string(a.Value), &n); err != nil || n < before[w] || string(a.Value) != string(b.Value) {
+			t.Fatalf("writer %d: %s and %s in the backup, %d acknowledged before", w, a.Value, b.Value, before[w])
+		}
+	}
+}

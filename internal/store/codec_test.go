@@ -1,0 +1,310 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func testCodec(t testing.TB, fill byte) *Codec {
+	t.Helper()
+	codec, err := NewCodec(bytes.Repeat([]byte{fill}, keyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return codec
+}
+
+func secretObjects() []api.Object {
+	cluster := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 3, Labels: map[string]string{"sealed": "not a secret"}}}
+	cluster.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret("kubeconfig-in-clear")}
+	provider := &api.MetricsProvider{Metadata: api.Metadata{Name: "prom", Namespace: "shop"}}
+	provider.Spec.Type = api.ProviderPrometheus
+	provider.Spec.Prometheus = &api.PrometheusSpec{URL: "http://prometheus:9090"}
+	provider.Spec.BearerToken = api.NewSecret("token-in-clear")
+	provider.Spec.Headers = map[string]api.Secret{"X-Scope": api.NewSecret("header-in-clear"), "X-Other.Dot": api.NewSecret("other-in-clear")}
+	objects := []api.Object{cluster, provider}
+	for _, object := range objects {
+		object.SetDefaults()
+	}
+	return objects
+}
+
+func TestSpecSurvivesTheStore(t *testing.T) {
+	codec := testCodec(t, 1)
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	weight, stickiness, count := 0.0, 0.5, int64(0)
+	cluster := &api.Cluster{Metadata: api.Metadata{Name: "c", UID: "u", Generation: 2, CreatedAt: &created, Labels: map[string]string{"a/b": "ü\"<>"}, RescheduleRequests: 4}}
+	cluster.Spec.Metrics = []api.MetricRef{{Name: "m", Weight: &weight}}
+	cluster.Spec.Capacity = api.Quantities{"cpu": "1500m"}
+	cluster.Spec.Health = &api.HealthSpec{URL: "http://h"}
+	placement := &api.Placement{Metadata: api.Metadata{Name: "p", Namespace: "n"}}
+	placement.Spec.NumberOfClusters = &count
+	placement.Spec.LabelConstraints = []string{"a is b"}
+	placement.Spec.Metrics = &api.MetricsStrategy{Stickiness: &stickiness}
+	placement.Spec.MinImprovement = 0.25
+	metric := &api.Metric{Metadata: api.Metadata{Name: "m"}}
+	metric.Spec.Min, metric.Spec.Max = &weight, &stickiness
+	metric.Spec.MetricsProvider = api.MetricProviderRef{Name: "p", Metric: "up{a=\"b\"}"}
+	for _, object := range append(secretObjects(), cluster, placement, metric) {
+		object.SetDefaults()
+		t.Run(api.KeyOf(object).String(), func(t *testing.T) {
+			object.Meta().ResourceVersion = "17"
+			value, err := codec.EncodeSpec(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := codec.DecodeSpec(object.ObjectKind(), value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Meta().ResourceVersion != "" {
+				t.Errorf("the resource version was stored: %q", got.Meta().ResourceVersion)
+			}
+			got.Meta().ResourceVersion = "17"
+			if !api.SameIntent(object, got) {
+				t.Errorf("got %s, stored %s", show(got.SpecPart()), show(object.SpecPart()))
+			}
+			if show(got.Meta()) != show(object.Meta()) {
+				t.Errorf("got %s, stored %s", show(got.Meta()), show(object.Meta()))
+			}
+		})
+	}
+}
+
+func show(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+func TestStatusSurvivesTheStore(t *testing.T) {
+	codec := testCodec(t, 1)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	p := &api.Placement{}
+	p.Status.Clusters = []string{"a", "b"}
+	p.Status.Decisions = []api.Decision{{Cluster: "a", Score: 0.1 + 0.2, Rank: 1, Since: &at}}
+	p.Status.Conditions = api.WithCondition(nil, api.Condition{Type: "Scheduled", Status: api.ConditionTrue}, at)
+	value, err := codec.EncodeStatus(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &api.Placement{}
+	got.Status.Clusters = []string{"x", "y", "z"}
+	shared := got.Copy().(*api.Placement)
+	got.Status.ObservedRescheduleRequests = 9
+	if err := codec.DecodeStatus(got, value); err != nil {
+		t.Fatal(err)
+	}
+	if show(got.Status) != show(p.Status) {
+		t.Fatalf("got %s, stored %s", show(got.Status), show(p.Status))
+	}
+	if shared.Status.Clusters[0] != "x" {
+		t.Fatal("decoding changed what a copy shares with the object")
+	}
+}
+
+func TestSecretsAreSealedEverywhere(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	codec := testCodec(t, 1)
+	ctx := timeout(t, 30*time.Second)
+	for _, object := range secretObjects() {
+		value, err := codec.EncodeSpec(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(ctx, Write{Key: api.KeyOf(object), Value: value, Expect: 0}); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(value, []byte("in-clear")) {
+			t.Errorf("%s holds a secret in clear: %s", api.KeyOf(object), value)
+		}
+	}
+	var archive bytes.Buffer
+	if err := s.Backup(ctx, &archive); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(archive.Bytes(), []byte("in-clear")) {
+		t.Error("the backup holds a secret in clear")
+	}
+	if !bytes.Contains(archive.Bytes(), []byte("http://prometheus:9090")) {
+		t.Error("the backup does not hold the object at all")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte("in-clear")) {
+			t.Errorf("%s holds a secret in clear", path)
+		}
+		return err
+	})
+	if err != nil || files < 3 {
+		t.Fatalf("%d files, %v", files, err)
+	}
+}
+
+func TestWrongKeyIsSaid(t *testing.T) {
+	object := secretObjects()[0]
+	value, err := testCodec(t, 1).EncodeSpec(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = testCodec(t, 2).DecodeSpec(object.ObjectKind(), value)
+	if !errors.Is(err, ErrWrongKey) || !strings.Contains(err.Error(), `spec.kubernetes.kubeconfig of cluster "c1"`) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestMovedOrChangedSecretIsRefused(t *testing.T) {
+	codec := testCodec(t, 1)
+	provider := secretObjects()[1].(*api.MetricsProvider)
+	seal := func(p *api.MetricsProvider) specDocument {
+		value, err := codec.EncodeSpec(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document specDocument
+		if err := json.Unmarshal(value, &document); err != nil {
+			t.Fatal(err)
+		}
+		return document
+	}
+	other := provider.Copy().(*api.MetricsProvider)
+	other.Metadata.Name = "other"
+	const bearer, header = "spec.bearer_token", `spec.headers["X-Scope"]`
+	cases := map[string]func(*specDocument){
+		"from another object": func(d *specDocument) { d.Sealed[bearer] = seal(other).Sealed[bearer] },
+		"from another field":  func(d *specDocument) { d.Sealed[bearer], d.Sealed[header] = d.Sealed[header], d.Sealed[bearer] },
+		"whole object moved":  func(d *specDocument) { d.Metadata.Namespace = "elsewhere" },
+		"a changed character": func(d *specDocument) {
+			d.Sealed[bearer] = strings.ToUpper(d.Sealed[bearer][:30]) + d.Sealed[bearer][30:]
+		},
+		"cut short": func(d *specDocument) { d.Sealed[bearer] = d.Sealed[bearer][:20] },
+		"no format": func(d *specDocument) { d.Sealed[bearer] = "token" },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			document := seal(provider)
+			change(&document)
+			if _, err := codec.DecodeSpec(api.KindMetricsProvider, []byte(show(document))); !errors.Is(err, ErrTampered) {
+				t.Fatalf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestDamagedValuesAreRefused(t *testing.T) {
+	codec := testCodec(t, 1)
+	for _, value := range []string{"", "{", "[]", `{"spec":3}`, `{"metadata":{"name":7}}`, `{"sealed":{"a":1}}`} {
+		if _, err := codec.DecodeSpec(api.KindCluster, []byte(value)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+	if _, err := codec.DecodeSpec("nothing", []byte("{}")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("unknown kind: %v", err)
+	}
+	if err := codec.DecodeStatus(&api.Cluster{}, []byte(`{"state":1}`)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("status: %v", err)
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "key")
+	key, err := ReadKeyFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+	again, err := ReadKeyFile(path)
+	if err != nil || !bytes.Equal(key, again) {
+		t.Fatalf("the second reading gives another key, %v", err)
+	}
+	other, err := ReadKeyFile(path + "2")
+	if err != nil || bytes.Equal(key, other) {
+		t.Fatalf("two files hold one key, %v", err)
+	}
+	if err := os.WriteFile(path, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenCodec(path); err == nil || !strings.Contains(err.Error(), "must hold 64 hexadecimal digits") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func FuzzDecodeSpec(f *testing.F) {
+	codec := testCodec(f, 1)
+	for _, object := range secretObjects() {
+		value, err := codec.EncodeSpec(object)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(object.ObjectKind()), value)
+	}
+	f.Add("placement", []byte(`{"metadata":{"name":"p"},"spec":{"metrics":{"stickiness":0.5}},"sealed":{"spec.x":"v1.a.b"}}`))
+	f.Add("metrics_provider", []byte(`{"sealed":{"spec.headers[\"A\"]":"v1.00000000.AAAA"}}`))
+	f.Fuzz(func(t *testing.T, kind string, value []byte) {
+		object, err := codec.DecodeSpec(api.Kind(kind), value)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrWrongKey) && !errors.Is(err, ErrTampered) {
+				t.Fatalf("an error without a kind: %v", err)
+			}
+			return
+		}
+		// What can be read can be written and read again, and means the same.
+		again, err := codec.EncodeSpec(object)
+		if err != nil {
+			t.Fatalf("encode: %v", err)
+		}
+		back, err := codec.DecodeSpec(api.Kind(kind), again)
+		if err != nil {
+			t.Fatalf("decode %s: %v", again, err)
+		}
+		if !api.SameIntent(object, back) {
+			t.Fatalf("%s became %s", show(object.SpecPart()), show(back.SpecPart()))
+		}
+	})
+}
+
+func FuzzDecodeStatus(f *testing.F) {
+	codec := testCodec(f, 1)
+	f.Add("cluster", []byte(`{"state":"online","metrics":[{"name":"m","value":1.5}],"last_heartbeat_at":"2026-01-02T03:04:05Z"}`))
+	f.Add("placement", []byte(`{"clusters":["a"],"decisions":[{"cluster":"a","score":1e-7,"rank":1}]}`))
+	f.Fuzz(func(t *testing.T, kind string, value []byte) {
+		info, ok := api.LookupKind(api.Kind(kind))
+		if !ok {
+			return
+		}
+		object := info.New()
+		if err := codec.DecodeStatus(object, value); err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Fatalf("an error without a kind: %v", err)
+			}
+			return
+		}
+		again, err := codec.EncodeStatus(object)
+		if err != nil {
+			t.Fatalf("encode: %v", err)
+		}
+		back := info.New()
+		if err := codec.DecodeStatus(back, again); err != nil || show(back.StatusPart()) != show(object.StatusPart()) {
+			t.Fatalf("%s came back as %s, %v", again, show(back.StatusPart()), err)
+		}
+	})
+}
