@@ -1,0 +1,220 @@
+package provider_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+var eastKey = api.Key{Kind: api.KindCluster, Name: "east"}
+
+const fullCluster = `
+	resource "scheduler_cluster" "east" {
+	  name             = "east"
+	  namespace        = "shop"
+	  labels           = { location = "DE", "team/tier" = "prod" }
+	  cloud_provider   = "aws"
+	  region           = "eu-central-1"
+	  zones            = ["a", "b"]
+	  custom_resources = ["crontabs.stable.example.com"]
+	  metrics          = [{ name = "load", weight = 0.1 }, { name = "cost", namespace = "shop" }]
+	  capacity         = { cpu = "64", memory = "256Gi" }
+	  allocatable      = { cpu = "60", memory = "250Gi" }
+	  allocated        = { cpu = "1500m" }
+	  paused           = true
+	  health           = { url = "http://127.0.0.1:1/healthz", interval = "1m0s", failure_threshold = 5, success_threshold = 1 }
+	  kubernetes       = { kubeconfig = "the first secret" }
+	  secrets_version  = %d
+	}`
+
+func TestAccClusterLifecycle(t *testing.T) {
+	f := newFleet(t)
+	east := "scheduler_cluster.east"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		CheckDestroy:             func(*terraform.State) error { return f.gone(eastKey) },
+		Steps: []resource.TestStep{
+			{
+				Config:           f.config(`resource "scheduler_cluster" "east" { name = "east" }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{
+				Config: f.config(fmt.Sprintf(fullCluster, 1)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue(east, tfjsonpath.New("metrics").AtSliceIndex(1).AtMapKey("weight"), knownvalue.Float64Exact(1)),
+					statecheck.ExpectKnownValue(east, tfjsonpath.New("health").AtMapKey("interval"), knownvalue.StringExact("1m0s")),
+				},
+			},
+			{
+				ResourceName: east, ImportState: true, ImportStateId: "east",
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"secrets_version"},
+			},
+			{ // everything optional goes
+				Config: f.config(`resource "scheduler_cluster" "east" { name = "east" }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+			{ // another name is another cluster
+				Config: f.config(`resource "scheduler_cluster" "east" { name = "west" }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionReplace)},
+				},
+			},
+		},
+	})
+}
+
+// The server has no empty lists and maps: what the user wrote stays as written.
+func TestAccClusterEmptyCollections(t *testing.T) {
+	f := newFleet(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config: f.config(`
+				resource "scheduler_cluster" "east" {
+				  name             = "east"
+				  labels           = {}
+				  region           = ""
+				  zones            = []
+				  custom_resources = []
+				  metrics          = []
+				  capacity         = {}
+				  kubernetes       = {}
+				  health           = {}
+				}
+				resource "scheduler_metrics_provider" "table" {
+				  name   = "table"
+				  type   = "static"
+				  static = { metrics = {} }
+				}
+				resource "scheduler_placement" "web" {
+				  name               = "web"
+				  number_of_clusters = 0
+				  label_constraints  = []
+				  resource_requests  = {}
+				  metrics            = {}
+				}`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("zones"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("metrics").AtMapKey("stickiness"), knownvalue.Float64Exact(0.1)),
+			},
+		}},
+	})
+}
+
+func TestAccClusterDrift(t *testing.T) {
+	f := newFleet(t)
+	config := f.config(`
+		resource "scheduler_cluster" "east" {
+		  name   = "east"
+		  labels = { location = "DE" }
+		  zones  = ["a"]
+		}`)
+	east := "scheduler_cluster.east"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config},
+			{ // changed behind Terraform's back: the plan puts it right
+				PreConfig: func() {
+					edit(f, eastKey, func(c *api.Cluster) {
+						c.Metadata.Labels = map[string]string{"location": "FR", "extra": "yes"}
+						c.Spec.Zones, c.Spec.Paused = nil, true
+					})
+				},
+				Config: config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+			{ // deleted behind Terraform's back: the plan makes it anew
+				PreConfig: func() { f.delete(eastKey) },
+				Config:    config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionCreate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+			{ // deleted and destroyed: nothing is left to do
+				PreConfig: func() { f.delete(eastKey) },
+				Config:    config,
+				Destroy:   true,
+			},
+		},
+	})
+}
+
+// The secret reaches the server, and no state.
+func TestAccClusterSecret(t *testing.T) {
+	f := newFleet(t)
+	noSecret := func(s *terraform.State) error {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(data), "the first secret") {
+			return fmt.Errorf("the state has the secret: %s", data)
+		}
+		return nil
+	}
+	before := int64(0)
+	generation := func(more int64) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			object, err := f.client.Get(f.ctx(), eastKey)
+			if err != nil {
+				return err
+			}
+			if got := object.Meta().Generation; got != before+more {
+				return fmt.Errorf("generation is %d, expected %d", got, before+more)
+			}
+			before = object.Meta().Generation
+			return nil
+		}
+	}
+	changed := strings.Replace(fullCluster, "the first secret", "another secret", 1)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config: f.config(fmt.Sprintf(fullCluster, 1)),
+				Check:  resource.ComposeTestCheckFunc(noSecret, generation(1)),
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("kubernetes").AtMapKey("kubeconfig"), knownvalue.Null()),
+				},
+			},
+			{ // Terraform cannot see that the secret changed
+				Config:           f.config(fmt.Sprintf(changed, 1)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: emptyPlan()},
+				Check:            generation(0),
+			},
+			{ // the version says so
+				Config: f.config(fmt.Sprintf(changed, 2)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("scheduler_cluster.east", plancheck.ResourceActionUpdate)},
+				},
+				Check: resource.ComposeTestCheckFunc(noSecret, generation(1)),
+			},
+			{ // the same secret once more changes nothing on the server: it had it
+				Config: f.config(fmt.Sprintf(changed, 3)),
+				Check:  generation(0),
+			},
+		},
+	})
+}
