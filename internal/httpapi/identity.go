@@ -72,6 +72,15 @@ func (i identity) mayReadNamespace(namespace string) error {
 	return nil
 }
 
+// mayWriteKey is asked before the object is known, so that nobody learns what
+// exists by trying to write it.
+func (i identity) mayWriteKey(key api.Key) error {
+	if i.role != RoleAdmin && i.role != RoleEditor || !i.sees(key.Namespace) {
+		return i.forbidden("write " + key.String())
+	}
+	return nil
+}
+
 func (i identity) mayWrite(object api.Object) error {
 	namespace := owner(object)
 	switch {

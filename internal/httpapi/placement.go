@@ -67,10 +67,13 @@ func (s *Server) reschedule(ctx context.Context, in *rescheduleInput) (*objectOu
 		return nil, err
 	}
 	key := in.Target.key(api.KindPlacement)
+	who := identityOf(ctx)
+	if err := who.mayWriteKey(key); err != nil {
+		return nil, err
+	}
 	if !addressable(key) {
 		return nil, notFound(key)
 	}
-	who := identityOf(ctx)
 	result, err := s.change(ctx, key, precondition{}, func(current *stored) (api.Object, error) {
 		if current == nil {
 			return nil, notFound(key)

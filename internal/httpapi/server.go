@@ -176,8 +176,18 @@ func New(options Options) (*Server, error) {
 		ready:       make(chan struct{}),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.handler = s.observe(s.survive(s.limitTime(http.NewCrossOriginProtection().Handler(s.authenticate(compress(s.routes()))))))
+	s.handler = s.observe(s.survive(s.limitTime(sameSite(s.authenticate(compress(s.routes()))))))
 	return s, nil
+}
+
+// sameSite refuses what a page of another site makes a browser send: a server
+// on loopback has no other protection against that.
+func sameSite(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, newProblem(http.StatusForbidden, "pages of other sites must not change anything here"))
+	}))
+	return protection.Handler(next)
 }
 
 // Handler answers requests without a listener, for tests. Watches need Run.

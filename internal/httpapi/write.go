@@ -231,6 +231,9 @@ func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput)
 }
 
 func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {
+	if err := identityOf(ctx).mayWriteKey(key); err != nil {
+		return 0, err
+	}
 	if !addressable(key) {
 		return 0, notFound(key)
 	}

@@ -1,0 +1,290 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// addToken creates a token as the command line does, and waits until the server
+// knows it.
+func (s *testServer) addToken(role Role, namespaces ...string) string {
+	s.t.Helper()
+	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: role, Namespaces: namespaces}, time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.fleet.WaitRevision(context.Background(), revision); err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+func authenticated(o *Options) { o.Authenticate = true }
+
+func TestPermissions(t *testing.T) {
+	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
+	tokens := map[string]string{
+		"admin": s.addToken(RoleAdmin), "editor": s.addToken(RoleEditor), "viewer": s.addToken(RoleViewer), "agent": s.addToken(RoleAgent),
+		"shop editor": s.addToken(RoleEditor, "shop", "stock"), "shop viewer": s.addToken(RoleViewer, "shop"), "shop agent": s.addToken(RoleAgent, "shop"),
+		"nobody": "",
+	}
+	s.token = tokens["admin"]
+	s.mustPut("/v1/clusters/shared", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/shops", `{"spec":{"namespace":"shop"}}`)
+	s.mustPut("/v1/clusters/others", `{"spec":{"namespace":"other"}}`)
+	for _, namespace := range []string{"shop", "other"} {
+		s.mustPut("/v1/namespaces/"+namespace+"/placements/web", `{"spec":{}}`)
+	}
+	metric := `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"m"}}}`
+	s.mustPut("/v1/metrics/load", metric)
+
+	const yes, no, unknown = 0, http.StatusForbidden, http.StatusUnauthorized
+	everybody := []string{"admin", "editor", "viewer", "agent", "shop editor", "shop viewer", "shop agent", "nobody"}
+	tests := []struct {
+		method, path, body, again string // again is put back before each try
+		want                      []int  // in the order of everybody
+	}{
+		{"GET", "/v1/clusters/shared", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/clusters/shops", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/clusters/others", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"GET", "/v1/clusters", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/metrics/load", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/shop/placements/web", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/other/placements/web", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"GET", "/v1/namespaces/other/placements/nothing", "", "", []int{404, 404, 404, no, no, no, no, unknown}},
+		{"GET", "/v1/namespaces/other/placements", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"GET", "/v1/placements", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/shop/placements/web/explanation", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/other/placements/web/explanation", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"POST", "/v1/simulations", "{}", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/server", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/metrics", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/healthz", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
+		{"GET", "/readyz", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
+		{"GET", "/v1/openapi.json", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
+		{"GET", "/nothing", "", "", []int{404, 404, 404, 404, 404, 404, 404, unknown}},
+
+		{"PUT", "/v1/clusters/shared", `{"spec":{}}`, `{"spec":{}}`, []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/clusters/shared", `{"spec":{"namespace":"shop"}}`, `{"spec":{}}`, []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/clusters/shared", `{"spec":{}}`, `{"spec":{}}`, []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/clusters/shops", `{"spec":{"namespace":"shop","region":"eu"}}`, "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"PUT", "/v1/clusters/others", `{"spec":{"namespace":"other","region":"us"}}`, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/metrics/load", metric, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/stock/metrics/load", metric, "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"PUT", "/v1/namespaces/other/metrics/load", metric, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/placements/new", `{"spec":{}}`, "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"POST", "/v1/namespaces/shop/placements/web/reschedule", "", "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"POST", "/v1/namespaces/other/placements/web/reschedule", "", "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"POST", "/v1/clusters/shared/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
+		{"POST", "/v1/clusters/shops/heartbeat", "", "", []int{yes, yes, no, yes, yes, no, yes, unknown}},
+		{"POST", "/v1/clusters/others/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
+		{"POST", "/v1/tokens", `{"role":"viewer"}`, "", []int{yes, no, no, no, no, no, no, unknown}},
+		{"GET", "/v1/tokens", "", "", []int{yes, no, no, no, no, no, no, unknown}},
+		{"DELETE", "/v1/tokens/0123456789abcdef", "", "", []int{404, no, no, no, no, no, no, unknown}},
+		{"DELETE", "/v1/clusters/others", "", `{"spec":{"namespace":"other"}}`, []int{yes, yes, no, no, no, no, no, unknown}},
+		{"DELETE", "/v1/namespaces/shop/placements/new", "", `{"spec":{}}`, []int{yes, yes, no, no, yes, no, no, unknown}},
+	}
+	for _, test := range tests {
+		for i, who := range everybody {
+			if test.again != "" { // everybody is to meet the same object
+				s.token = tokens["admin"]
+				s.mustPut(test.path, test.again)
+			}
+			s.token = tokens[who]
+			want := test.want[i]
+			a := s.do(test.method, test.path, test.body)
+			if want == yes && a.StatusCode >= 300 || want != yes && a.StatusCode != want {
+				t.Errorf("%s: %s %s %s gives %d %.200s, want %d", who, test.method, test.path, test.body, a.StatusCode, a.body, want)
+			}
+			if want == unknown && a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s %s: 401 without WWW-Authenticate", test.method, test.path)
+			}
+		}
+	}
+}
+
+func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
+	s := startServer(t, authenticated)
+	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	s.token = viewer
+	watch := s.watch("/v1/watch").started()
+	s.token = admin
+	s.mustPut("/v1/clusters/shared", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/others", `{"spec":{"namespace":"other"}}`)
+	s.mustPut("/v1/namespaces/other/placements/web", `{"spec":{}}`)
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/shared", `{"spec":{"namespace":"other"}}`)
+	s.mustPut("/v1/clusters/shared", `{"spec":{"namespace":"other","region":"eu"}}`)
+	s.mustPut("/v1/clusters/shops", `{"spec":{"namespace":"shop"}}`)
+	// A cluster that passes to another owner is gone for us.
+	watch.expect("put shared", "put shop/web", "delete shared", "put shops")
+
+	s.token = viewer
+	for path, want := range map[string]string{"/v1/clusters": "shops", "/v1/placements": "shop/web", "/v1/placements?limit=1": "shop/web"} {
+		if got := strings.Join(decodeAs[objectList](t, s.do(http.MethodGet, path, "")).paths(), " "); got != want {
+			t.Errorf("%s shows %q, want %q", path, got, want)
+		}
+	}
+	s.decisions.explain = func(key api.Key) (*api.Explanation, error) {
+		return &api.Explanation{Namespace: key.Namespace, Name: key.Name, Total: 2, Candidates: []api.Candidate{{Cluster: "shops"}, {Cluster: "others"}}}, nil
+	}
+	explanation := decodeAs[api.Explanation](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web/explanation", ""))
+	if len(explanation.Candidates) != 1 || explanation.Candidates[0].Cluster != "shops" || explanation.Total != 2 {
+		t.Errorf("explanation: %+v", explanation)
+	}
+	s.decisions.simulate = func(context.Context, api.Simulation) (*api.SimulationResult, error) {
+		return &api.SimulationResult{
+			Objects:      []api.Object{&api.Cluster{Metadata: api.Metadata{Name: "others"}, Spec: api.ClusterSpec{Namespace: "other"}}},
+			Explanations: []api.Explanation{{Namespace: "other", Name: "web"}, {Namespace: "shop", Name: "web"}},
+			Changes:      []api.Change{{Key: api.Key{Namespace: "other", Name: "web"}}},
+		}, nil
+	}
+	a := s.do(http.MethodPost, "/v1/simulations", "{}")
+	if strings.Contains(string(a.body), "other") || !strings.Contains(string(a.body), "shop") {
+		t.Errorf("simulation: %s", a.body)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	s := startServer(t, authenticated)
+	s.token = s.addToken(RoleAdmin)
+	admin := s.token
+	a := s.do(http.MethodPost, "/v1/tokens", `{"role":"editor","namespaces":["shop"],"description":"pipeline"}`)
+	created := decodeAs[createdToken](t, a)
+	if a.StatusCode != http.StatusCreated || created.Text == "" || !strings.HasPrefix(created.Text, created.ID+".") || created.Hash != nil {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if got := decodeAs[tokenList](t, s.do(http.MethodGet, "/v1/tokens", "")); len(got.Items) != 2 || got.Items[1].Description != "pipeline" || got.Items[1].Hash != nil {
+		t.Errorf("list: %+v", got)
+	}
+	for body, field := range map[string]string{
+		`{}`: "role", `{"role":"root"}`: "role", `{"role":"admin","namespaces":["shop"]}`: "namespaces",
+		`{"role":"viewer","namespaces":["A"]}`: "namespaces[0]", `{"role":"viewer","expires_at":"2001-01-01T00:00:00Z"}`: "expires_at",
+		`{"role":"viewer","secret":"x"}`: "secret", `{"role":"viewer","description":"` + strings.Repeat("x", 257) + `"}`: "description",
+	} {
+		a := s.do(http.MethodPost, "/v1/tokens", body)
+		if a.StatusCode != 422 || a.problem(t).Errors[0].Field != field {
+			t.Errorf("%s: %d %s", body, a.StatusCode, a.body)
+		}
+	}
+
+	s.token = created.Text
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+	watch := s.watch("/v1/watch").started()
+	s.token = admin
+	if a := s.do(http.MethodDelete, "/v1/tokens/"+created.ID, ""); a.StatusCode != http.StatusNoContent {
+		t.Fatalf("revoke: %d %s", a.StatusCode, a.body)
+	}
+	if a := s.do(http.MethodDelete, "/v1/tokens/"+created.ID, ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("revoke again: %d", a.StatusCode)
+	}
+	s.token = created.Text
+	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", a.StatusCode)
+	}
+	s.token = admin
+	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{"number_of_clusters":1}}`)
+	if e, more := watch.next(); more {
+		t.Errorf("a watch goes on after its token was revoked: %s", e)
+	}
+	if logs := s.logs.String(); strings.Contains(logs, strings.SplitN(created.Text, ".", 2)[1]) || !strings.Contains(logs, created.ID) {
+		t.Error("the log should name tokens by their id, and never show a secret")
+	}
+
+	// The store holds no secret.
+	spec, _, err := s.store.Read(context.Background(), tokenKey(strings.SplitN(admin, ".", 2)[0]))
+	if err != nil || spec == nil || bytes.Contains(spec.Value, []byte(strings.SplitN(admin, ".", 2)[1])) {
+		t.Errorf("stored token: %v %v", spec, err)
+	}
+}
+
+func TestTokenExpires(t *testing.T) {
+	now := time.Now()
+	s := startServer(t, authenticated, func(o *Options) { o.Now = func() time.Time { return now } })
+	until := now.Add(time.Hour)
+	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: RoleViewer, ExpiresAt: &until}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.fleet.WaitRevision(context.Background(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.verify(text); !ok {
+		t.Error("the token does not work")
+	}
+	now = until
+	if _, ok := s.verify(text); ok {
+		t.Error("the token works after its expiry")
+	}
+}
+
+func TestBadTokens(t *testing.T) {
+	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
+	good := s.addToken(RoleViewer)
+	id, secret, _ := strings.Cut(good, ".")
+	for _, header := range []string{
+		"", "Bearer", "Bearer ", "Basic " + good, "Bearer " + id, "Bearer " + id + ".", "Bearer " + secret, "Bearer ." + secret,
+		"Bearer " + good + "x", "Bearer " + good[:len(good)-1], "Bearer ../../x.y", "Bearer " + strings.ToUpper(id) + "." + secret,
+		"Bearer " + strings.Repeat("a", 10000),
+	} {
+		if a := s.do(http.MethodGet, "/v1/clusters", "", "Authorization", header); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%.50q gives %d", header, a.StatusCode)
+		}
+	}
+	for _, header := range []string{"Bearer " + good, "bearer  " + good} {
+		if a := s.do(http.MethodGet, "/v1/clusters", "", "Authorization", header); a.StatusCode != http.StatusOK {
+			t.Errorf("%.20q gives %d", header, a.StatusCode)
+		}
+	}
+}
+
+func TestFailedLoginsAreLimited(t *testing.T) {
+	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 3; o.LoginFailuresPerSecond = 0.001 })
+	good := s.addToken(RoleViewer)
+	var statuses []int
+	for range 5 {
+		statuses = append(statuses, s.do(http.MethodGet, "/v1/clusters", "", "Authorization", "Bearer bad.bad").StatusCode)
+	}
+	if want := []int{401, 401, 401, 429, 429}; !slices.Equal(statuses, want) {
+		t.Errorf("failures give %v, want %v", statuses, want)
+	}
+	// Whoever has a good token is not locked out by a neighbour.
+	s.token = good
+	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusOK {
+		t.Errorf("a good token gives %d", a.StatusCode)
+	}
+}
+
+func TestClientAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"10.1.2.3:99": "10.1.2.3", "[::ffff:10.1.2.3]:99": "10.1.2.3", "[::1]:9": "::1",
+		"[2001:db8:1:2:3:4:5:6]:9": "2001:db8:1:2::/64", "[2001:db8:1:2:ffff::]:9": "2001:db8:1:2::/64", "pipe": "pipe", "": "",
+	} {
+		if got := clientIP(address); got != want {
+			t.Errorf("clientIP(%q) = %q, want %q", address, got, want)
+		}
+	}
+	limit := newLoginLimit(1, 1)
+	for i := range maxLimiters + 10 {
+		limit.allow(string(rune('a'+i%26)) + strings.Repeat("x", i/26))
+	}
+	if len(limit.byAddress) > maxLimiters {
+		t.Errorf("%d limiters, want at most %d", len(limit.byAddress), maxLimiters)
+	}
+}
+
+func TestCrossSiteWritesAreRefused(t *testing.T) {
+	s := startServer(t)
+	a := s.do(http.MethodPost, "/v1/simulations", "{}", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
+	if a.StatusCode != http.StatusForbidden {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	a.problem(t)
+}
