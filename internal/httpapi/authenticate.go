@@ -63,12 +63,30 @@ func unauthorized(detail string) *problem {
 // description of the API.
 var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true}
 
-// authenticate finds out who makes a request. Without authentication everybody
-// is an administrator: the server then listens on loopback only, or was told to
-// be insecure.
+// demandsToken says whether requests need a token. A server that has none yet
+// may leave everybody an administrator, or nobody could create the first; while
+// it does not know yet, it is careful.
+func (s *Server) demandsToken() bool {
+	if s.options.Authenticate {
+		return true
+	}
+	select {
+	case <-s.fleet.Ready():
+	default:
+		return true
+	}
+	for range s.fleet.Snapshot().AllSystem(KindToken) {
+		return true
+	}
+	return false
+}
+
+// authenticate finds out who makes a request. Where no token is demanded
+// everybody is an administrator: the server then listens on loopback only, or
+// was told to be insecure.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.options.Authenticate {
+		if !s.demandsToken() {
 			next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), identity{role: RoleAdmin})))
 			return
 		}

@@ -24,11 +24,13 @@ func (s *Server) routes() http.Handler {
 	}
 	s.placementRoutes()
 	s.otherRoutes()
+	s.describeBackup()
 	document := encodeJSON(s.api.OpenAPI())
 	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(document) // the client went away: there is nobody to tell
 	})
+	mux.HandleFunc("GET "+backupPath, s.backup)
 	mux.HandleFunc("GET /healthz", health)
 	mux.HandleFunc("GET /readyz", s.readiness)
 	mux.Handle("GET /metrics", s.metricsHandler())

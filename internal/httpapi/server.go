@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +24,8 @@ import (
 type Store interface {
 	TokenStore
 	Info() api.StoreInfo
+	// Backup writes an archive of everything stored.
+	Backup(ctx context.Context, w io.Writer) error
 }
 
 // Codec turns objects into what is stored and back; *store.Codec is one.
@@ -70,8 +73,9 @@ type Options struct {
 	Listener net.Listener
 	// TLS holds the certificate files. Nil means plain HTTP.
 	TLS *TLSOptions
-	// Authenticate demands a token of every request that is not a health check.
-	// Without it everybody is an administrator.
+	// Authenticate demands a token of every request that is not a health check,
+	// even while there are no tokens. Without it everybody is an administrator
+	// until the first token is created; from then on tokens are demanded.
 	Authenticate bool
 
 	// Version is what /v1/server says.

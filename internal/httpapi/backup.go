@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const backupPath = "/v1/backup"
+
+// backupTime is how long a client may take to fetch a backup: the database may
+// have gigabytes.
+const backupTime = time.Hour
+
+// backup streams a backup of the store. What it holds is everybody's, so it is
+// for administrators.
+func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
+	if err := identityOf(r.Context()).mayAdminister(); err != nil {
+		writeProblem(w, s.answer(r.Context(), err))
+		return
+	}
+	stream := &backupWriter{w: w}
+	err := s.store.Backup(r.Context(), stream)
+	switch {
+	case err == nil:
+	case !stream.begun:
+		writeProblem(w, s.answer(r.Context(), err))
+	default:
+		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "a backup was broken off",
+			slog.String("request_id", requestOf(r.Context()).id), slog.Any("error", err))
+		panic(http.ErrAbortHandler) // half a backup must not look whole
+	}
+}
+
+// backupWriter begins the answer with the first byte, so that a backup that
+// fails before can still be a problem document.
+type backupWriter struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+// Write implements io.Writer.
+func (b *backupWriter) Write(data []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		b.w.Header().Set("Content-Type", "application/x-tar")
+		b.w.Header().Set("Cache-Control", "no-store")
+		b.w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(backupTime)) // not possible on a test recorder only
+	}
+	return b.w.Write(data)
+}
+
+// describeBackup puts the route into the OpenAPI document; huma does not stream
+// files.
+func (s *Server) describeBackup() {
+	s.api.OpenAPI().AddOperation(&huma.Operation{
+		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},
+		Summary:     "Stream a backup of the store",
+		Description: "A tar archive that scheduler-server restore makes a data directory from. Secrets are in it sealed; the key file is not. For administrators.",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			"application/x-tar": {Schema: &huma.Schema{Type: "string", Format: "binary"}},
+		}}},
+	})
+}
