@@ -22,7 +22,7 @@ func (parseLabelConstraintFunction) Metadata(_ context.Context, _ function.Metad
 func (parseLabelConstraintFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary:             "Takes a label constraint apart",
-		MarkdownDescription: "Takes a label constraint apart into `key`, `operator` (in its normal spelling: `is`, `is not`, `in`, `not in`) and `values`.",
+		MarkdownDescription: "Takes a label constraint apart into `key`, `operator` (in one spelling each: `==`, `!=`, `in`, `not in`) and `values`.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "expression", MarkdownDescription: "Label constraint, such as `location not in (DE, SK)`."},
 		},

@@ -27,7 +27,7 @@ func newPlacementResource() resource.Resource {
 		PlanModifiers:       []planmodifier.List{keepUnlessChanged{inputs}},
 	}
 	attributes["wait"] = schema.SingleNestedAttribute{
-		MarkdownDescription: "What an apply waits for.",
+		MarkdownDescription: "What an apply waits for. `for` is a word of Terraform's language, so write it in quotes: `wait = { \"for\" = \"none\" }`.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"for": schema.StringAttribute{

@@ -1,6 +1,11 @@
 package provider_test
 
 import (
+	"context"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -75,6 +80,286 @@ func TestAccPlacementLifecycle(t *testing.T) {
 					plancheck.ExpectResourceAction("scheduler_placement.web", plancheck.ResourceActionUpdate),
 					plancheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("paris")})),
 				}, PostApplyPostRefresh: emptyPlan()},
+			},
+		},
+	})
+}
+
+// web is a placement of one cluster, chosen by a label, with more attributes.
+func web(location string, more ...string) string {
+	return fmt.Sprintf(`
+		resource "scheduler_placement" "web" {
+		  name               = "web"
+		  namespace          = "shop"
+		  number_of_clusters = 1
+		  label_constraints  = ["location is %s"]
+		  %s
+		}`, location, strings.Join(more, "\n"))
+}
+
+// A decision that moves by itself is no work for Terraform, and what depends on
+// it follows.
+func TestAccPlacementMoves(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin", "location", "DE")
+	config := f.config(web("DE"), `
+		resource "terraform_data" "release" {
+		  input = scheduler_placement.web.clusters
+		}`)
+	move := func() {
+		f.cluster("munich", "location", "DE")
+		f.delete(api.Key{Kind: api.KindCluster, Name: "berlin"})
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config, ConfigStateChecks: []statecheck.StateCheck{clusters("berlin")}},
+			{
+				PreConfig: move,
+				Config:    config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply: []plancheck.PlanCheck{
+						plancheck.ExpectResourceAction("scheduler_placement.web", plancheck.ResourceActionNoop),
+						plancheck.ExpectResourceAction("terraform_data.release", plancheck.ResourceActionUpdate),
+					},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				ConfigStateChecks: []statecheck.StateCheck{
+					clusters("munich"),
+					statecheck.ExpectKnownValue("terraform_data.release", tfjsonpath.New("output"), knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("munich")})),
+				},
+			},
+		},
+	})
+}
+
+func TestAccPlacementDrift(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin", "location", "DE")
+	f.cluster("paris", "location", "FR")
+	placement := "scheduler_placement.web"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: f.config(web("DE"))},
+			{
+				PreConfig: func() {
+					edit(f, webKey, func(p *api.Placement) { p.Spec.LabelConstraints = []string{"location is FR"} })
+				},
+				Config: f.config(web("DE")),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply: []plancheck.PlanCheck{
+						plancheck.ExpectResourceAction(placement, plancheck.ResourceActionUpdate),
+						plancheck.ExpectUnknownValue(placement, tfjsonpath.New("clusters")),
+					},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				ConfigStateChecks: []statecheck.StateCheck{clusters("berlin")},
+			},
+			{
+				PreConfig: func() { f.delete(webKey) },
+				Config:    f.config(web("DE")),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(placement, plancheck.ResourceActionCreate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+			{ // a fresh decision on request is not a change of what was asked for
+				PreConfig: func() {
+					if _, err := f.client.Reschedule(f.ctx(), webKey); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config:           f.config(web("DE", `labels = { team = "a" }`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+		},
+	})
+}
+
+// Somebody else's change between the plan and the apply is not written over.
+func TestAccPlacementChangedSincePlan(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin", "location", "DE")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: f.config(web("DE"))},
+			{
+				Config: f.config(web("DE", `migration = false`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{meanwhile(func() {
+					edit(f, webKey, func(p *api.Placement) { p.Spec.MinImprovement = 0.5 })
+				})}},
+				ExpectError: regexp.MustCompile(`(?s)Cannot update placement "shop/web".*plan\s+again`),
+			},
+		},
+	})
+}
+
+// meanwhile is something that happens between plan and apply.
+type meanwhile func()
+
+func (m meanwhile) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
+	m()
+}
+
+func TestAccPlacementExists(t *testing.T) {
+	f := newFleet(t)
+	f.put(&api.Placement{Metadata: api.Metadata{Name: "web", Namespace: "shop"}})
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config:      f.config(web("DE")),
+			ExpectError: regexp.MustCompile(`(?s)There already is a placement "shop/web".*terraform import\s+scheduler_placement\.<name>\s+shop/web`),
+		}},
+	})
+}
+
+func TestAccPlacementNoClusterFits(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin", "location", "DE")
+	placement := "scheduler_placement.web"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{ // a create warns, and taints nothing
+				Config:            f.config(web("FR")),
+				ConfigStateChecks: []statecheck.StateCheck{clusters()},
+				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{ // an update fails, with the sentence that explains it
+				Config:      f.config(web("SK")),
+				ExpectError: regexp.MustCompile(`(?s)No cluster for placement "shop/web".*0 of 1`),
+			},
+			{
+				Config: f.config(web("PL", `wait = { on_timeout = "warning" }`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(placement, plancheck.ResourceActionUpdate)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+			{
+				Config:           f.config(web("CZ", `wait = { "for" = "none" }`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{
+				Config:            f.config(web("DE")),
+				ConfigStateChecks: []statecheck.StateCheck{clusters("berlin")},
+			},
+		},
+	})
+}
+
+func TestAccPlacementNamespaceOfProvider(t *testing.T) {
+	f := newFleet(t)
+	config := func(namespace string) string {
+		return fmt.Sprintf(`
+			provider "scheduler" {
+			  endpoint  = %q
+			  namespace = %q
+			}
+			resource "scheduler_placement" "web" { name = "web" }`, f.endpoint, namespace)
+	}
+	namespace := func(name string) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("namespace"), knownvalue.StringExact(name))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config("shop"), ConfigStateChecks: []statecheck.StateCheck{namespace("shop")}},
+			{
+				ResourceName: "scheduler_placement.web", ImportState: true, ImportStateId: "web",
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+			},
+			{
+				Config: config("office"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction("scheduler_placement.web", plancheck.ResourceActionReplace)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				ConfigStateChecks: []statecheck.StateCheck{namespace("office")},
+			},
+		},
+	})
+}
+
+// Values that only the apply knows are checked when they are known.
+func TestAccUnknownValues(t *testing.T) {
+	f := newFleet(t)
+	config := func(location, weight string) string {
+		return f.config(fmt.Sprintf(`
+			resource "terraform_data" "later" {
+			  input = { location = %q, weight = %s, key = "k" }
+			}
+			resource "scheduler_cluster" "east" {
+			  name     = "east"
+			  labels   = { location = terraform_data.later.output.location }
+			  zones    = [terraform_data.later.output.key]
+			  capacity = { cpu = terraform_data.later.output.weight }
+			  metrics  = [{ name = "load", weight = terraform_data.later.output.weight }]
+			}
+			resource "scheduler_placement" "web" {
+			  name               = "web"
+			  namespace          = "shop"
+			  number_of_clusters = terraform_data.later.output.weight
+			  label_constraints  = ["location is ${terraform_data.later.output.location}"]
+			  metrics            = { stickiness = terraform_data.later.output.weight }
+			  depends_on         = [scheduler_cluster.east]
+			}`, location, weight))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config("DE", "1"), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{
+				Config:           config("DE", "1"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{Config: config("no label value!", "1"), ExpectError: regexp.MustCompile(`(?s)Invalid\s+labels\["location"\]`)},
+		},
+	})
+}
+
+func TestAccTimeouts(t *testing.T) {
+	f := newFleet(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config: fmt.Sprintf(`
+					provider "scheduler" { endpoint = "http://%s" }
+					resource "scheduler_cluster" "east" {
+					  name     = "east"
+					  timeouts = { create = "300ms" }
+					}`, silent.Addr()),
+				ExpectError: regexp.MustCompile(`(?s)Cannot create cluster "east".*time\s+limit\s+of\s+300ms\s+\(timeouts.create\)`),
+			},
+			{
+				Config: fmt.Sprintf(`
+					provider "scheduler" {
+					  endpoint        = "http://%s"
+					  request_timeout = "100ms"
+					  max_retries     = 0
+					}
+					data "scheduler_server" "it" {}`, silent.Addr()),
+				ExpectError: regexp.MustCompile(`(?s)Cannot\s+reach\s+the\s+scheduling\s+server\s+at\s+http://127`),
+			},
+			{
+				Config:      f.config("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n timeouts = { update = \"soon\" }\n}"),
+				ExpectError: regexp.MustCompile(`soon`),
+			},
+			{
+				Config: f.config(`
+					resource "scheduler_cluster" "east" {
+					  name     = "east"
+					  timeouts = { create = "20s", read = "20s", update = "20s", delete = "20s" }
+					}`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 		},
 	})

@@ -1,0 +1,76 @@
+package provider_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func TestAccImportBadID(t *testing.T) {
+	f := newFleet(t)
+	for _, test := range []struct{ resource, id, want string }{
+		{"scheduler_cluster", "shop/east", `does not have the form\s+<name>`},
+		{"scheduler_metric", "/heat", `does not have the form\s+<namespace>/<name>,\s+or\s+<name>`},
+		{"scheduler_metrics_provider", "a/b/c", `does not have the form`},
+		{"scheduler_placement", "shop/", `does not have the form`},
+		{"scheduler_placement", "shop/nobody", `(?s)Cannot import non-existent remote object`},
+	} {
+		t.Run(test.resource+" "+test.id, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories,
+				Steps: []resource.TestStep{{
+					Config:       f.config(`resource "` + test.resource + `" "x" {` + "\n" + minimal[test.resource] + "\n}"),
+					ResourceName: test.resource + ".x", ImportState: true, ImportStateId: test.id,
+					ExpectError: regexp.MustCompile(test.want),
+				}},
+			})
+		})
+	}
+}
+
+// minimal is the least that each resource takes.
+var minimal = map[string]string{
+	"scheduler_cluster":          `name = "x"`,
+	"scheduler_metrics_provider": "name = \"x\"\n type = \"static\"\n static = {}",
+	"scheduler_metric":           "name = \"x\"\n min = 0\n max = 1\n metrics_provider = { name = \"p\", metric = \"m\" }",
+	"scheduler_placement":        `name = "x"`,
+}
+
+func TestAccIdentity(t *testing.T) {
+	f := newFleet(t)
+	f.put(&api.Metric{Metadata: api.Metadata{Name: "there"}, Spec: api.MetricSpec{
+		Min: new(0.0), Max: new(1.0), MetricsProvider: api.MetricProviderRef{Name: "p", Metric: "m"},
+	}})
+	name := knownvalue.StringExact("x")
+	resource.Test(t, resource.TestCase{
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config: f.config(
+					`resource "scheduler_cluster" "x" {`+"\n"+minimal["scheduler_cluster"]+"\n}",
+					`resource "scheduler_metric" "x" {`+"\n"+minimal["scheduler_metric"]+"\n}",
+					`resource "scheduler_placement" "x" {`+"\n"+minimal["scheduler_placement"]+"\n}",
+				),
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectIdentity("scheduler_cluster.x", map[string]knownvalue.Check{"name": name}),
+					statecheck.ExpectIdentity("scheduler_metric.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
+					statecheck.ExpectIdentity("scheduler_placement.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
+				},
+			},
+			{
+				ResourceName: "scheduler_placement.x", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+				ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+			{
+				ResourceName: "scheduler_metric.x", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+			},
+		},
+	})
+}

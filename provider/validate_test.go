@@ -1,0 +1,309 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+)
+
+// badFields breaks every rule of every field once: the attribute, a value for
+// its top-level attribute, and the attribute the error names.
+var badFields = []struct {
+	resource  string
+	attribute string
+	value     any
+	at        string
+}{
+	{"scheduler_cluster", "name", "East", "name"},
+	{"scheduler_cluster", "namespace", "No_Name", "namespace"},
+	{"scheduler_cluster", "namespace", "", "namespace"},
+	{"scheduler_cluster", "labels", doc{"a b": "x"}, `labels["a b"]`},
+	{"scheduler_cluster", "labels", doc{"a": "not ok!"}, `labels["a"]`},
+	{"scheduler_cluster", "labels", doc{"a": nil}, `labels["a"]`},
+	{"scheduler_cluster", "zones", list{"a", "a"}, "zones[1]"},
+	{"scheduler_cluster", "zones", list{""}, "zones[0]"},
+	{"scheduler_cluster", "custom_resources", list{"crontabs"}, "custom_resources[0]"},
+	{"scheduler_cluster", "metrics", list{doc{"name": "A"}}, "metrics[0].name"},
+	{"scheduler_cluster", "metrics", list{doc{"name": "a"}, doc{"name": "a"}}, "metrics[1].name"},
+	{"scheduler_cluster", "metrics", list{doc{"name": "a", "namespace": "B"}}, "metrics[0].namespace"},
+	{"scheduler_cluster", "metrics", list{doc{"name": "a", "weight": -1}}, "metrics[0].weight"},
+	{"scheduler_cluster", "metrics", list{doc{"name": "a", "weight": 0}}, "metrics"},
+	{"scheduler_cluster", "capacity", doc{"cpu": "many"}, `capacity["cpu"]`},
+	{"scheduler_cluster", "allocatable", doc{"cpu": "-1"}, `allocatable["cpu"]`},
+	{"scheduler_cluster", "allocated", doc{"c p u": "1"}, `allocated["c p u"]`},
+	{"scheduler_cluster", "health", doc{"url": "localhost"}, "health.url"},
+	{"scheduler_cluster", "health", doc{"interval": "1"}, "health.interval"},
+	{"scheduler_cluster", "health", doc{"interval": ""}, "health.interval"},
+	{"scheduler_cluster", "health", doc{"failure_threshold": 0}, "health.failure_threshold"},
+	{"scheduler_cluster", "health", doc{"success_threshold": -1}, "health.success_threshold"},
+
+	{"scheduler_metrics_provider", "name", "-a", "name"},
+	{"scheduler_metrics_provider", "namespace", "A", "namespace"},
+	{"scheduler_metrics_provider", "type", "oracle", "type"},
+	{"scheduler_metrics_provider", "prometheus", nil, "prometheus"},
+	{"scheduler_metrics_provider", "prometheus", doc{"url": "ftp://x"}, "prometheus.url"},
+	{"scheduler_metrics_provider", "static", doc{}, "static"},
+	{"scheduler_metrics_provider", "static", doc{"metrics": doc{"a": nil}}, `static.metrics["a"]`},
+	{"scheduler_metrics_provider", "interval", "1ms", "interval"},
+	{"scheduler_metrics_provider", "timeout", "soon", "timeout"},
+	{"scheduler_metrics_provider", "timeout", "", "timeout"},
+	{"scheduler_metrics_provider", "headers", doc{"a b": "x"}, `headers["a b"]`},
+	{"scheduler_metrics_provider", "headers", doc{"a": ""}, `headers["a"]`},
+	{"scheduler_metrics_provider", "ca_cert", "no certificate", "ca_cert"},
+
+	{"scheduler_metric", "name", strings.Repeat("a", 64), "name"},
+	{"scheduler_metric", "namespace", "A", "namespace"},
+	{"scheduler_metric", "labels", doc{"/": "x"}, `labels["/"]`},
+	{"scheduler_metric", "max", -1, "max"},
+	{"scheduler_metric", "allowed_values", list{0.5, 7}, "allowed_values[1]"},
+	{"scheduler_metric", "allowed_values", list{nil}, "allowed_values[0]"},
+	{"scheduler_metric", "metrics_provider", doc{"name": "P", "metric": "m"}, "metrics_provider.name"},
+	{"scheduler_metric", "metrics_provider", doc{"name": "p", "metric": ""}, "metrics_provider.metric"},
+	{"scheduler_metric", "direction", "sideways", "direction"},
+	{"scheduler_metric", "on_failure", "panic", "on_failure"},
+	{"scheduler_metric", "max_age", "-1s", "max_age"},
+
+	{"scheduler_placement", "name", "", "name"},
+	{"scheduler_placement", "namespace", "", "namespace"},
+	{"scheduler_placement", "labels", doc{"": "x"}, `labels[""]`},
+	{"scheduler_placement", "number_of_clusters", -1, "number_of_clusters"},
+	{"scheduler_placement", "label_constraints", list{"location is DE", "location >"}, "label_constraints[1]"},
+	{"scheduler_placement", "label_constraints", list{nil}, "label_constraints[0]"},
+	{"scheduler_placement", "metric_constraints", list{"load is a lot"}, "metric_constraints[0]"},
+	{"scheduler_placement", "metric_constraint_basis", "guess", "metric_constraint_basis"},
+	{"scheduler_placement", "custom_resources", list{"a.b", "a.b"}, "custom_resources[1]"},
+	{"scheduler_placement", "resource_requests", doc{"cpu": "one"}, `resource_requests["cpu"]`},
+	{"scheduler_placement", "strategy", "luck", "strategy"},
+	{"scheduler_placement", "metrics", doc{"stickiness": -0.1}, "metrics.stickiness"},
+	{"scheduler_placement", "reschedule_after", "later", "reschedule_after"},
+	{"scheduler_placement", "min_improvement", -1, "min_improvement"},
+	{"scheduler_placement", "wait", doc{"for": "godot"}, "wait.for"},
+	{"scheduler_placement", "wait", doc{"on_timeout": "cry"}, "wait.on_timeout"},
+}
+
+type (
+	doc  = map[string]any
+	list = []any
+)
+
+// valid is a valid configuration of each resource, with every field whose
+// validity depends on another one.
+var valid = map[string]doc{
+	"scheduler_cluster":          {"name": "east"},
+	"scheduler_metrics_provider": {"name": "p", "type": "prometheus", "prometheus": doc{"url": "http://p"}},
+	"scheduler_metric":           {"name": "m", "min": 0, "max": 1, "metrics_provider": doc{"name": "p", "metric": "m"}},
+	"scheduler_placement":        {"name": "web", "namespace": "shop"},
+}
+
+// validation is the provider as Terraform asks it to validate.
+type validation struct {
+	server tfprotov6.ProviderServer
+	types  map[string]tftypes.Type
+}
+
+func newValidation(t *testing.T) *validation {
+	t.Helper()
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &validation{server: server, types: map[string]tftypes.Type{}}
+	for name, s := range schema.ResourceSchemas {
+		v.types[name] = s.ValueType()
+	}
+	return v
+}
+
+// check validates a configuration and returns the attributes that the errors
+// name, each with its text.
+func (v *validation) check(ctx context.Context, resourceType string, config tftypes.Value) (map[string]string, error) {
+	value, err := tfprotov6.NewDynamicValue(v.types[resourceType], config)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := v.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: resourceType, Config: &value,
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	errs := map[string]string{}
+	for _, d := range resp.Diagnostics {
+		at := ""
+		if d.Attribute != nil {
+			at = renderPath(d.Attribute)
+		}
+		errs[at] = d.Summary + ": " + d.Detail
+	}
+	return errs, nil
+}
+
+// renderPath writes a path as the framework writes it in messages.
+func renderPath(p *tftypes.AttributePath) string {
+	var b strings.Builder
+	for _, step := range p.Steps() {
+		switch s := step.(type) {
+		case tftypes.AttributeName:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(string(s))
+		case tftypes.ElementKeyInt:
+			fmt.Fprintf(&b, "[%d]", int64(s))
+		case tftypes.ElementKeyString:
+			fmt.Fprintf(&b, "[%q]", string(s))
+		}
+	}
+	return b.String()
+}
+
+// configValue makes a configuration of a document.
+func configValue(t *testing.T, typ tftypes.Type, document doc) tftypes.Value {
+	t.Helper()
+	data, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := decodeDocument(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := terraformValue(typ, decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestValidateNamesTheAttribute(t *testing.T) {
+	v := newValidation(t)
+	for name, document := range valid {
+		errs, err := v.check(t.Context(), name, configValue(t, v.types[name], document))
+		if err != nil || len(errs) > 0 {
+			t.Fatalf("the valid %s is refused: %v %v", name, errs, err)
+		}
+	}
+	for _, test := range badFields {
+		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
+			document := maps.Clone(valid[test.resource])
+			document[test.attribute] = test.value
+			errs, err := v.check(t.Context(), test.resource, configValue(t, v.types[test.resource], document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errs[test.at] == "" {
+				t.Errorf("no error names %s: %v", test.at, errs)
+			}
+			if errs[""] != "" {
+				t.Errorf("an error names no attribute: %s", errs[""])
+			}
+		})
+	}
+}
+
+// Whatever part of a broken configuration is unknown, the rules that depend on
+// it wait.
+func TestValidateSkipsUnknownValues(t *testing.T) {
+	v := newValidation(t)
+	for _, test := range badFields {
+		if test.value == nil {
+			continue
+		}
+		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
+			document := maps.Clone(valid[test.resource])
+			document[test.attribute] = test.value
+			known := configValue(t, v.types[test.resource], document)
+			if errs := check(t, v, test.resource, withUnknown(known, test.attribute, false)); len(errs) > 0 {
+				t.Errorf("%s is unknown as a whole and refused: %v", test.attribute, errs)
+			}
+			if errs := check(t, v, test.resource, withUnknown(known, test.attribute, true)); len(errs) > 0 && !strings.Contains(test.at, " ") && test.at != `labels[""]` && test.at != `labels["/"]` {
+				t.Errorf("the values in %s are unknown and refused: %v", test.attribute, errs)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, v *validation, resourceType string, config tftypes.Value) map[string]string {
+	t.Helper()
+	errs, err := v.check(t.Context(), resourceType, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return errs
+}
+
+// withUnknown makes an attribute unknown: as a whole, or every text and number
+// in it.
+func withUnknown(config tftypes.Value, attribute string, inside bool) tftypes.Value {
+	attributes := attributesOf(config)
+	value := attributes[attribute]
+	unknown := tftypes.NewValue(value.Type(), tftypes.UnknownValue)
+	if inside {
+		unknown, _ = tftypes.Transform(value, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+			if v.Type().Is(tftypes.String) || v.Type().Is(tftypes.Number) || v.Type().Is(tftypes.Bool) {
+				return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
+			}
+			return v, nil
+		})
+	}
+	attributes[attribute] = unknown
+	return tftypes.NewValue(config.Type(), attributes)
+}
+
+// One plan through Terraform itself, with a broken field of every resource.
+func TestPlanNamesTheAttribute(t *testing.T) {
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){
+			"scheduler": providerserver.NewProtocol6WithError(New("test")()),
+		},
+		ErrorCheck: func(err error) error {
+			for _, want := range []string{
+				`labels\["team"\]: the\s+value`,
+				`metrics_provider.metric: is\s+required`,
+				`static: is\s+required\s+because type is\s+"static"`,
+				`label_constraints\[0\]`,
+			} {
+				if !regexp.MustCompile(want).MatchString(err.Error()) {
+					return fmt.Errorf("%q is not in: %w", want, err)
+				}
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{{
+			PlanOnly: true,
+			Config: `
+				resource "scheduler_cluster" "c" {
+				  name   = "c"
+				  labels = { team = "no label value!" }
+				}
+				resource "scheduler_metrics_provider" "p" {
+				  name = "p"
+				  type = "static"
+				}
+				resource "scheduler_metric" "m" {
+				  name             = "m"
+				  min              = 0
+				  max              = 1
+				  metrics_provider = { name = "p", metric = "" }
+				}
+				resource "scheduler_placement" "w" {
+				  name              = "w"
+				  label_constraints = ["location is"]
+				}`,
+		}},
+	})
+}
