@@ -1,0 +1,225 @@
+// Package collect keeps the status of metrics and metrics providers: it reads
+// every provider at its interval, and at once when the provider or one of its
+// metrics changes, and stores what differs from what is stored already.
+package collect
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+// Writer stores statuses.
+type Writer interface {
+	// WriteAll stores them and returns the revision. A *status.StaleError says
+	// which ones were left out, and that all others are stored; any other error
+	// that some may not be.
+	WriteAll(ctx context.Context, writes []status.Write) (revision int64, err error)
+}
+
+// Options of a Collector.
+type Options struct {
+	// Types are the types of provider.
+	Types []source.Type
+	// Writer stores what was observed.
+	Writer Writer
+	// Tracker learns which changes are answered.
+	Tracker *settle.Tracker
+	// Normalize checks a raw value and maps it to 0 ... 1.
+	Normalize func(spec api.MetricSpec, raw float64) (float64, error)
+	// Logger. Default: discards.
+	Logger *slog.Logger
+	// Now is the clock of what is written. Default time.Now.
+	Now func() time.Time
+}
+
+// Collector reads metrics providers. Put and Remove tell it what there is; Run
+// does the work.
+type Collector struct {
+	Options
+	figures *figures
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil before
+	running sync.WaitGroup
+	loops   map[api.Key]*loop // by provider, also by one that does not exist but is named
+	metrics map[api.Key]*metric
+}
+
+// New makes a Collector that knows no objects.
+func New(options Options) *Collector {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Collector{Options: options, figures: newFigures(), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{}}
+}
+
+// Run reads until ctx ends, and returns when every reading has ended.
+func (c *Collector) Run(ctx context.Context) error {
+	c.mu.Lock()
+	c.ctx = ctx
+	for _, l := range c.loops {
+		c.start(l)
+	}
+	c.mu.Unlock()
+	<-ctx.Done()
+	// Whoever starts a loop holds the lock; from here on nobody does.
+	c.mu.Lock()
+	c.ctx = ctx
+	c.mu.Unlock()
+	c.running.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.loops {
+		l.close()
+	}
+	return nil
+}
+
+func (c *Collector) start(l *loop) {
+	ctx, stop := context.WithCancel(c.ctx)
+	l.stop = stop
+	c.running.Go(func() { l.run(ctx) })
+}
+
+// Collectors are the collector's own figures.
+func (c *Collector) Collectors() []prometheus.Collector {
+	return append(c.figures.collectors(), ages{c})
+}
+
+// Put tells of a metric or a provider as it is since a change that happened in
+// the revisions from since to latest. Objects of other kinds, and changes that
+// leave the user-written part alone, do nothing.
+func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch o := object.(type) {
+	case *api.MetricsProvider:
+		c.putProvider(o, specRevision, since, latest)
+	case *api.Metric:
+		c.putMetric(o, specRevision, since, latest)
+	}
+}
+
+// Remove tells that an object is gone.
+func (c *Collector) Remove(key api.Key, since, latest int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Tracker.Close(key, latest, 0)
+	switch key.Kind {
+	case api.KindMetricsProvider:
+		if l := c.loops[key]; l != nil && l.provider != nil {
+			l.setProvider(nil, 0)
+			l.openMetrics(since, latest)
+			l.tidy()
+		}
+	case api.KindMetric:
+		if m := c.metrics[key]; m != nil {
+			delete(c.metrics, key)
+			m.leave()
+		}
+	}
+}
+
+func (c *Collector) putProvider(p *api.MetricsProvider, revision, since, latest int64) {
+	key := api.KeyOf(p)
+	l := c.loop(key)
+	if l.provider != nil && l.revision == revision {
+		return
+	}
+	same := l.provider != nil && l.provider.Metadata.UID == p.Metadata.UID && l.provider.Metadata.Generation == p.Metadata.Generation
+	known := l.provider != nil && l.provider.Metadata.UID == p.Metadata.UID
+	if same {
+		l.provider, l.revision = p, revision
+		l.readAllAt(c.Now())
+		return
+	}
+	if !known {
+		l.written = p.Status
+	}
+	l.setProvider(p, revision)
+	if !known && answered(p.Metadata, p.Status.ObservedGeneration, p.Status.Conditions) {
+		// Known from before a restart: the stored statuses hold, and the
+		// providers are read again one after the other, not all at once.
+		l.readAllAt(c.Now().Add(l.phase()))
+		return
+	}
+	c.Tracker.Open(key, since, latest)
+	l.openMetrics(since, latest)
+}
+
+func (c *Collector) putMetric(o *api.Metric, revision, since, latest int64) {
+	key := api.KeyOf(o)
+	m := c.metrics[key]
+	if m != nil && m.revision == revision {
+		return
+	}
+	if m == nil || m.object.Metadata.UID != o.Metadata.UID {
+		if m != nil {
+			m.leave()
+		}
+		m = newMetric(o, c.Now())
+		c.metrics[key] = m
+	} else if m.object.Spec.MetricsProvider != o.Spec.MetricsProvider {
+		m.forgetValue()
+	}
+	same := m.loop != nil && m.object.Metadata.Generation == o.Metadata.Generation
+	m.object, m.revision = o, revision
+	if same {
+		// A write under way is refused because of the new revision.
+		m.loop.read(m)
+		return
+	}
+	if l := c.loop(o.ProviderKey()); m.loop != l {
+		if m.loop != nil {
+			m.leave()
+		}
+		m.loop = l
+		l.metrics[key] = m
+	}
+	if answered(o.Metadata, o.Status.ObservedGeneration, o.Status.Conditions) {
+		// As above: the provider's next reading includes it.
+		m.loop.readAllAt(c.Now().Add(m.loop.phase()))
+		return
+	}
+	c.Tracker.Open(key, since, latest)
+	m.loop.read(m)
+}
+
+// answered reports whether a stored status answers the present generation.
+func answered(meta api.Metadata, observed int64, conditions []api.Condition) bool {
+	return observed == meta.Generation && api.FindCondition(conditions, api.ConditionAvailable) != nil
+}
+
+// loop returns the loop of a provider, and makes it when there is none.
+func (c *Collector) loop(key api.Key) *loop {
+	l := c.loops[key]
+	if l == nil {
+		l = newLoop(c, key)
+		c.loops[key] = l
+		if c.ctx != nil && c.ctx.Err() == nil {
+			c.start(l)
+		}
+	}
+	return l
+}
+
+func (c *Collector) typeOf(p *api.MetricsProvider) (source.Type, bool) {
+	for _, t := range c.Types {
+		if t.Name == p.Spec.Type {
+			return t, true
+		}
+	}
+	return source.Type{}, false
+}

@@ -1,0 +1,576 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// backend is what a scripted provider answers, by provider name.
+type backend struct {
+	mu     sync.Mutex
+	values map[string]float64
+	err    error
+	hangs  bool
+	reads  int
+	asked  []string
+}
+
+func (b *backend) set(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+func (b *backend) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
+	b.mu.Lock()
+	b.reads++
+	b.asked = queries
+	hangs, err := b.hangs, b.err
+	out := map[string]source.Reading{}
+	for _, query := range queries {
+		if v, ok := b.values[query]; ok {
+			out[query] = source.Reading{Value: v}
+		}
+	}
+	b.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, source.Unreachable("no answer in time")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (b *backend) Close() {}
+
+// world is a collector with a store that the test can look into, and break.
+type world struct {
+	*Collector
+	t        *testing.T
+	tracker  *settle.Tracker
+	backends map[string]*backend
+
+	mu       sync.Mutex
+	revision int64
+	metrics  map[api.Key]*api.Metric
+	provider map[api.Key]*api.MetricsProvider
+	specs    map[api.Key]int64
+	writes   int
+	broken   error
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		t: t, tracker: settle.New(), backends: map[string]*backend{},
+		metrics: map[api.Key]*api.Metric{}, provider: map[api.Key]*api.MetricsProvider{}, specs: map[api.Key]int64{},
+	}
+	scripted := source.Type{Name: api.ProviderPrometheus, New: func(p *api.MetricsProvider) (source.Source, error) {
+		if b := w.backends[p.Spec.Prometheus.URL]; b != nil {
+			return b, nil
+		}
+		return nil, errors.New("spec.ca_cert contains no PEM certificate")
+	}}
+	w.Collector = New(Options{Types: []source.Type{static.Type, scripted}, Writer: w, Tracker: w.tracker, Normalize: engine.Normalize})
+	return w
+}
+
+// restart is the same store with a new collector, that has loaded everything.
+func (w *world) restart() *world {
+	n := newWorld(w.t)
+	n.backends, n.revision, n.metrics, n.provider, n.specs = w.backends, w.revision, w.metrics, w.provider, w.specs
+	for key, p := range n.provider {
+		n.Put(p, n.specs[key], n.specs[key], n.specs[key])
+	}
+	for key, m := range n.metrics {
+		n.Put(m, n.specs[key], n.specs[key], n.specs[key])
+	}
+	return n
+}
+
+func (w *world) run() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func (w *world) WriteAll(_ context.Context, writes []status.Write) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return 0, w.broken
+	}
+	var stale []api.Key
+	w.revision++
+	for _, write := range writes {
+		key := api.KeyOf(write.Object)
+		if w.specs[key] != write.SpecRevision {
+			stale = append(stale, key)
+			continue
+		}
+		w.writes++
+		switch o := write.Object.(type) {
+		case *api.Metric:
+			w.metrics[key] = o
+		case *api.MetricsProvider:
+			w.provider[key] = o
+		}
+	}
+	if stale != nil {
+		return w.revision, &status.StaleError{Keys: stale}
+	}
+	return w.revision, nil
+}
+
+func (w *world) put(object api.Object) int64 {
+	w.mu.Lock()
+	w.revision++
+	revision := w.revision
+	key := api.KeyOf(object)
+	meta := object.Meta()
+	meta.UID = "uid"
+	object.SetDefaults()
+	switch o := object.(type) {
+	case *api.Metric:
+		if old := w.metrics[key]; old != nil {
+			o.Status, meta.Generation = old.Status, old.Metadata.Generation
+		}
+		meta.Generation++
+		w.metrics[key] = o
+	case *api.MetricsProvider:
+		if old := w.provider[key]; old != nil {
+			o.Status, meta.Generation = old.Status, old.Metadata.Generation
+		}
+		meta.Generation++
+		w.provider[key] = o
+	}
+	w.specs[key] = revision
+	w.mu.Unlock()
+	w.Put(object, revision, revision, revision)
+	w.tracker.Advance(revision)
+	return revision
+}
+
+func (w *world) remove(key api.Key) int64 {
+	w.mu.Lock()
+	w.revision++
+	revision := w.revision
+	delete(w.metrics, key)
+	delete(w.provider, key)
+	delete(w.specs, key)
+	w.mu.Unlock()
+	w.Remove(key, revision, revision)
+	w.tracker.Advance(revision)
+	return revision
+}
+
+func (w *world) settle(revision int64) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := w.tracker.Wait(ctx, revision); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) status(name string) api.MetricStatus {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.metrics[metricKey(name)]
+	if m == nil {
+		w.t.Fatalf("no metric %s", name)
+	}
+	return m.Status
+}
+
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
+// expect checks value (nil = none) and reason ("Available" when it is).
+func (w *world) expect(name string, value any, reason string) {
+	w.t.Helper()
+	s := w.status(name)
+	got := any(nil)
+	if s.Value != nil {
+		got = *s.Value
+	}
+	c := api.FindCondition(s.Conditions, api.ConditionAvailable)
+	if c == nil || got != value || c.Reason != reason || (c.Status == api.ConditionTrue) != (reason == api.ReasonAvailable) {
+		w.t.Errorf("%s: value %v, condition %+v; want %v, %s", name, got, c, value, reason)
+	}
+}
+
+func metricKey(name string) api.Key   { return api.Key{Kind: api.KindMetric, Name: name} }
+func providerKey(name string) api.Key { return api.Key{Kind: api.KindMetricsProvider, Name: name} }
+
+func staticProvider(name string, values map[string]float64) *api.MetricsProvider {
+	return &api.MetricsProvider{Metadata: api.Metadata{Name: name}, Spec: api.MetricsProviderSpec{
+		Type: api.ProviderStatic, Static: &api.StaticSpec{Metrics: values},
+	}}
+}
+
+func liveProvider(name string) *api.MetricsProvider {
+	return &api.MetricsProvider{Metadata: api.Metadata{Name: name}, Spec: api.MetricsProviderSpec{
+		Type: api.ProviderPrometheus, Prometheus: &api.PrometheusSpec{URL: name}, Interval: "10s", Timeout: "5s",
+	}}
+}
+
+func metricOf(name, provider, query string) *api.Metric {
+	low, high := 0.0, 10.0
+	return &api.Metric{Metadata: api.Metadata{Name: name}, Spec: api.MetricSpec{
+		Min: &low, Max: &high, MetricsProvider: api.MetricProviderRef{Name: provider, Metric: query},
+	}}
+}
+
+func TestStaticSettlesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		began := time.Now()
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 4})))
+		w.settle(w.put(metricOf("load", "table", "load")))
+		w.expect("load", 4.0, api.ReasonAvailable)
+		if n := w.status("load").Normalized; n == nil || *n != 0.4 {
+			t.Errorf("normalized is %v, want 0.4", n)
+		}
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 8})))
+		w.expect("load", 8.0, api.ReasonAvailable)
+		w.settle(w.put(staticProvider("table", map[string]float64{"other": 8})))
+		w.expect("load", 8.0, api.ReasonInvalidMetric)
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 80})))
+		w.expect("load", 8.0, api.ReasonInvalidMetric)
+		w.settle(w.remove(providerKey("table")))
+		w.expect("load", 8.0, api.ReasonUnknownMetricsProvider)
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 1})))
+		w.expect("load", 1.0, api.ReasonAvailable)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("took %s, want nothing", took)
+		}
+		before := w.count()
+		time.Sleep(time.Hour)
+		if n := w.count() - before; n != 0 {
+			t.Errorf("%d writes in an hour without change", n)
+		}
+	})
+}
+
+func TestMetricWithoutProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		w.settle(w.put(metricOf("load", "nowhere", "load")))
+		w.expect("load", nil, api.ReasonUnknownMetricsProvider)
+	})
+}
+
+func TestValuesFollowWithinAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		b := &backend{values: map[string]float64{"q": 1, "r": 2}}
+		w.backends["prom"] = b
+		defer w.run()()
+		w.settle(w.put(liveProvider("prom")))
+		w.settle(w.put(metricOf("a", "prom", "q")))
+		w.settle(w.put(metricOf("b", "prom", "r")))
+		w.settle(w.put(metricOf("c", "prom", "r")))
+		w.expect("a", 1.0, api.ReasonAvailable)
+		first := *w.status("a").ObservedAt
+
+		// Unchanged values write nothing, however often they are read.
+		before, reads := w.count(), b.reads
+		time.Sleep(time.Minute)
+		if n := w.count() - before; n != 0 {
+			t.Errorf("%d writes without change", n)
+		}
+		if n := b.reads - reads; n < 6 || n > 7 {
+			t.Errorf("%d readings in 6 intervals", n)
+		}
+		if len(b.asked) != 2 {
+			t.Errorf("asked %q: three metrics with two queries must ask two", b.asked)
+		}
+		// A changed value writes one status.
+		b.set(func() { b.values["q"] = 7 })
+		time.Sleep(10 * time.Second)
+		w.expect("a", 7.0, api.ReasonAvailable)
+		if n := w.count() - before; n != 1 {
+			t.Errorf("%d writes for one changed value", n)
+		}
+		if !w.status("a").ObservedAt.After(first) {
+			t.Error("observed_at did not follow the changed value")
+		}
+	})
+}
+
+func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		b := &backend{values: map[string]float64{"q": 1}}
+		w.backends["prom"] = b
+		defer w.run()()
+		w.settle(w.put(liveProvider("prom")))
+		w.settle(w.put(metricOf("a", "prom", "q")))
+		time.Sleep(time.Hour)
+		down := time.Now()
+		b.set(func() { b.err = source.Unreachable("connection refused") })
+		time.Sleep(time.Hour)
+		w.expect("a", 1.0, api.ReasonUnreachableMetricsProvider)
+		s := w.status("a")
+		if age := down.Sub(*s.ObservedAt); age < 0 || age > 10*time.Second {
+			t.Errorf("observed_at is %s before the failure: it must be the last good reading, not the last change", age)
+		}
+		if c := api.FindCondition(s.Conditions, api.ConditionAvailable); c.Message != "connection refused" || c.LastTransitionAt.Before(down) {
+			t.Errorf("condition %+v", c)
+		}
+		p := w.provider[providerKey("prom")].Status
+		if c := api.FindCondition(p.Conditions, api.ConditionAvailable); c == nil || c.Status != api.ConditionFalse || c.Message != "connection refused" {
+			t.Errorf("provider: %+v", c)
+		}
+		// One write for the metric and one for the provider in all that time.
+		before := w.count()
+		time.Sleep(time.Hour)
+		if n := w.count() - before; n != 0 {
+			t.Errorf("%d writes without change", n)
+		}
+		b.set(func() { b.err = nil })
+		time.Sleep(10 * time.Second)
+		w.expect("a", 1.0, api.ReasonAvailable)
+		if n := w.count() - before; n != 2 {
+			t.Errorf("recovery took %d writes, want 2", n)
+		}
+		// A provider that answers without the metric is well; the metric is not.
+		b.set(func() { b.values = nil })
+		time.Sleep(10 * time.Second)
+		w.expect("a", 1.0, api.ReasonInvalidMetric)
+		if c := api.FindCondition(w.provider[providerKey("prom")].Status.Conditions, api.ConditionAvailable); c.Status != api.ConditionTrue {
+			t.Errorf("provider: %+v", c)
+		}
+	})
+}
+
+func TestHangingProviderDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		bad, good := &backend{hangs: true}, &backend{values: map[string]float64{"q": 1}}
+		w.backends["bad"], w.backends["good"] = bad, good
+		defer w.run()()
+		w.put(liveProvider("bad"))
+		w.put(metricOf("x", "bad", "q"))
+		began := time.Now()
+		w.settle(w.put(liveProvider("good")))
+		w.settle(w.put(metricOf("a", "good", "q")))
+		if took := time.Since(began); took > 1*time.Second {
+			t.Errorf("the good provider took %s", took)
+		}
+		for i := range 10 {
+			good.set(func() { good.values["q"] = float64(i) })
+			time.Sleep(10 * time.Second)
+			w.expect("a", float64(i), api.ReasonAvailable)
+		}
+		w.expect("x", nil, api.ReasonUnreachableMetricsProvider)
+		// Repaired: the reading under way, which hangs, is not waited for.
+		w.backends["bad2"] = &backend{values: map[string]float64{"q": 3}}
+		p := liveProvider("bad")
+		p.Spec.Prometheus = &api.PrometheusSpec{URL: "bad2"}
+		began = time.Now()
+		w.settle(w.put(p))
+		w.expect("x", 3.0, api.ReasonAvailable)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the repaired provider took %s", took)
+		}
+	})
+}
+
+func TestAnotherQueryDropsTheValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.backends["prom"] = &backend{values: map[string]float64{"q": 1}}
+		defer w.run()()
+		w.settle(w.put(liveProvider("prom")))
+		w.settle(w.put(metricOf("a", "prom", "q")))
+		narrow := metricOf("a", "prom", "q")
+		*narrow.Spec.Min = 0.5
+		*narrow.Spec.Max = 1.5
+		w.settle(w.put(narrow))
+		if n := w.status("a").Normalized; n == nil || *n != 0.5 {
+			t.Errorf("normalized is %v after the range changed, want 0.5", n)
+		}
+		w.settle(w.put(metricOf("a", "prom", "absent")))
+		w.expect("a", nil, api.ReasonInvalidMetric)
+		w.settle(w.put(metricOf("a", "elsewhere", "q")))
+		w.expect("a", nil, api.ReasonUnknownMetricsProvider)
+	})
+}
+
+func TestProviderThatCannotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		w.settle(w.put(liveProvider("broken")))
+		w.settle(w.put(metricOf("a", "broken", "q")))
+		w.expect("a", nil, api.ReasonUnreachableMetricsProvider)
+	})
+}
+
+func TestRestartWritesNothingAndAgesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		b := &backend{values: map[string]float64{"q": 1}}
+		w.backends["prom"] = b
+		stop := w.run()
+		w.settle(w.put(liveProvider("prom")))
+		w.settle(w.put(staticProvider("table", map[string]float64{"load": 4})))
+		w.settle(w.put(metricOf("a", "prom", "q")))
+		w.settle(w.put(metricOf("load", "table", "load")))
+		time.Sleep(time.Hour)
+		stop()
+
+		w = w.restart()
+		stop = w.run()
+		w.tracker.Advance(w.revision)
+		w.settle(w.revision)
+		time.Sleep(time.Minute)
+		stop()
+		if w.count() != 0 {
+			t.Errorf("%d writes after a restart without change", w.count())
+		}
+
+		// The provider goes down together with the server: the value counts as
+		// good until the restart.
+		b.set(func() { b.err = source.Unreachable("connection refused") })
+		up := time.Now()
+		w = w.restart()
+		defer w.run()()
+		time.Sleep(time.Minute)
+		w.expect("a", 1.0, api.ReasonUnreachableMetricsProvider)
+		if at := *w.status("a").ObservedAt; at.Before(up) {
+			t.Errorf("observed_at is %s before the restart", up.Sub(at))
+		}
+	})
+}
+
+func TestRestartFinishesWhatWasCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put(staticProvider("table", map[string]float64{"load": 4}))
+		revision := w.put(metricOf("load", "table", "load"))
+		w = w.restart()
+		defer w.run()()
+		w.tracker.Advance(revision)
+		w.settle(revision)
+		w.expect("load", 4.0, api.ReasonAvailable)
+	})
+}
+
+func TestFailedWriteIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.broken = errors.New("store is not available")
+		defer w.run()()
+		w.put(staticProvider("table", map[string]float64{"load": 4}))
+		revision := w.put(metricOf("load", "table", "load"))
+		time.Sleep(10 * time.Second)
+		w.mu.Lock()
+		w.broken = nil
+		w.mu.Unlock()
+		w.settle(revision)
+		w.expect("load", 4.0, api.ReasonAvailable)
+	})
+}
+
+// TestWriteRefusedByANewerRevision: the user-written part changed without a new
+// generation while the status was on its way.
+func TestWriteRefusedByANewerRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.put(staticProvider("table", map[string]float64{"load": 4}))
+		m := metricOf("load", "table", "load")
+		w.put(m)
+		w.mu.Lock()
+		w.specs[metricKey("load")] = 99
+		w.mu.Unlock()
+		defer w.run()()
+		synctest.Wait()
+		if w.status("load").Value != nil {
+			t.Fatal("a status was written on an older revision")
+		}
+		w.Put(m, 99, 99, 99)
+		synctest.Wait()
+		w.expect("load", 4.0, api.ReasonAvailable)
+	})
+}
+
+func TestLoopsEndWithTheirProviders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.run()()
+		for i := range 20 {
+			w.backends[fmt.Sprint("p", i)] = &backend{values: map[string]float64{"q": 1}}
+			w.settle(w.put(liveProvider(fmt.Sprint("p", i))))
+			w.settle(w.put(metricOf(fmt.Sprint("m", i), fmt.Sprint("p", i), "missing")))
+		}
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(w.Collectors()...)
+		if n := series(t, registry); n != 40 {
+			t.Errorf("%d series; want an age and a failure for each provider", n)
+		}
+		for i := range 20 {
+			w.remove(providerKey(fmt.Sprint("p", i)))
+			w.remove(metricKey(fmt.Sprint("m", i)))
+		}
+		synctest.Wait()
+		if len(w.loops) != 0 || len(w.Collector.metrics) != 0 {
+			t.Errorf("%d loops and %d metrics are left", len(w.loops), len(w.Collector.metrics))
+		}
+		if n := series(t, registry); n != 0 {
+			t.Errorf("%d series are left", n)
+		}
+	})
+}
+
+// series counts the series that name a provider.
+func series(t *testing.T, registry prometheus.Gatherer) int {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, family := range families {
+		for _, m := range family.Metric {
+			for _, label := range m.Label {
+				if label.GetName() == "provider" {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,369 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+const (
+	// retryWrite is how long after a failed write the next try comes.
+	retryWrite = time.Second
+	// startWithin is the time over which the first readings after a restart are
+	// spread.
+	startWithin = 2 * time.Second
+	// jitter is the part of an interval by which it is shortened at random, so
+	// that providers with the same interval do not stay in step. It is never
+	// lengthened: a change is seen within one interval.
+	jitter = 0.1
+)
+
+// loop reads one provider, or stands in for one that does not exist but that
+// metrics name. Its goroutine is its own, so that a provider that hangs delays
+// no other. Its fields are guarded by the collector's lock.
+type loop struct {
+	c      *Collector
+	key    api.Key
+	random *rand.Rand
+	wake   chan struct{}      // has room for one
+	stop   context.CancelFunc // nil before it runs
+
+	provider  *api.MetricsProvider // nil = does not exist
+	revision  int64
+	written   api.MetricsProviderStatus
+	source    source.Source
+	sourceErr error // why there is no source
+	constant  bool
+
+	metrics   map[api.Key]*metric
+	pending   map[api.Key]bool   // to be read at once
+	nextAt    time.Time          // when all are read; zero = not by time
+	interrupt context.CancelFunc // ends the reading under way
+	goodAt    time.Time          // when the provider last answered
+}
+
+func newLoop(c *Collector, key api.Key) *loop {
+	return &loop{
+		c: c, key: key, random: rand.New(rand.NewPCG(seed(key), 0)), wake: make(chan struct{}, 1),
+		metrics: map[api.Key]*metric{}, pending: map[api.Key]bool{},
+	}
+}
+
+// setProvider takes over a provider that is new, changed or (nil) gone. A
+// reading under way would answer for the old one, and is ended.
+func (l *loop) setProvider(p *api.MetricsProvider, revision int64) {
+	l.close()
+	l.provider, l.revision, l.sourceErr, l.constant = p, revision, nil, false
+	l.nextAt = time.Time{}
+	if p != nil {
+		t, ok := l.c.typeOf(p)
+		if ok {
+			l.constant = t.Constant
+			l.source, l.sourceErr = t.New(p)
+		} else {
+			l.sourceErr = source.Unreachable("this server has no provider type %q", string(p.Spec.Type))
+		}
+	} else {
+		l.written, l.goodAt = api.MetricsProviderStatus{}, time.Time{}
+	}
+	if l.interrupt != nil {
+		l.interrupt()
+	}
+}
+
+func (l *loop) close() {
+	if l.source != nil {
+		l.source.Close()
+		l.source = nil
+	}
+}
+
+// openMetrics has every metric of the provider answer a change of the provider.
+func (l *loop) openMetrics(since, latest int64) {
+	for key := range l.metrics {
+		l.c.Tracker.Open(key, since, latest)
+	}
+	l.readAllAt(l.c.Now())
+}
+
+// read has one metric read at once.
+func (l *loop) read(m *metric) {
+	l.pending[api.KeyOf(m.object)] = true
+	l.notify()
+}
+
+// readAllAt has everything read at a moment, unless it is to be read earlier.
+func (l *loop) readAllAt(at time.Time) {
+	if l.nextAt.IsZero() || at.Before(l.nextAt) {
+		l.nextAt = at
+		l.notify()
+	}
+}
+
+func (l *loop) notify() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// phase is when, after a restart, this provider is read first.
+func (l *loop) phase() time.Duration {
+	within := startWithin
+	if l.provider != nil {
+		within = min(within, l.interval())
+	}
+	return time.Duration(rand.New(rand.NewPCG(seed(l.key), 1)).Float64() * float64(within))
+}
+
+// seed gives every provider its own times, the same in every run.
+func seed(key api.Key) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(key.Path()))
+	return hash.Sum64()
+}
+
+func (l *loop) interval() time.Duration {
+	return max(l.provider.Spec.Interval.Or(15*time.Second), 10*time.Millisecond)
+}
+
+// tidy ends the loop when nothing names the provider any more.
+func (l *loop) tidy() {
+	if l.provider != nil || len(l.metrics) > 0 || l.c.loops[l.key] != l {
+		return
+	}
+	delete(l.c.loops, l.key)
+	l.c.figures.forget(l.key)
+	l.close()
+	if l.stop != nil {
+		l.stop()
+	}
+}
+
+// run reads whenever something is to be read, until ctx ends.
+func (l *loop) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		job, pause := l.take(ctx)
+		if job != nil {
+			l.perform(ctx, job)
+			continue
+		}
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+		case <-l.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// job is one reading: what to read, as it was when the reading began.
+type job struct {
+	ctx      context.Context
+	cancel   context.CancelFunc
+	provider *api.MetricsProvider
+	revision int64
+	latest   int64
+	source   source.Source
+	err      error
+	full     bool // all metrics, and the provider's own status
+	items    []item
+}
+
+type item struct {
+	key      api.Key
+	metric   *metric
+	query    string
+	revision int64
+	latest   int64 // what the tracker is to be told when it is answered
+}
+
+// take returns what is to be read now, or how long there is nothing to do.
+func (l *loop) take(ctx context.Context) (*job, time.Duration) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	now := l.c.Now()
+	due := !l.nextAt.IsZero() && !now.Before(l.nextAt)
+	if !due && len(l.pending) == 0 {
+		if l.nextAt.IsZero() {
+			return nil, time.Hour
+		}
+		return nil, l.nextAt.Sub(now)
+	}
+	j := &job{provider: l.provider, revision: l.revision, source: l.source, err: l.sourceErr, full: due}
+	for key, m := range l.metrics {
+		if due || l.pending[key] {
+			j.items = append(j.items, item{key, m, m.object.Spec.MetricsProvider.Metric, m.revision, l.c.Tracker.Latest(key)})
+		}
+	}
+	slices.SortFunc(j.items, func(a, b item) int { return a.key.Compare(b.key) })
+	clear(l.pending)
+	timeout := time.Hour
+	if due {
+		l.nextAt = time.Time{}
+		j.latest = l.c.Tracker.Latest(l.key)
+		if l.provider != nil && !l.constant {
+			shortened := time.Duration(float64(l.interval()) * (1 - jitter*l.random.Float64()))
+			l.nextAt = now.Add(shortened)
+		}
+	}
+	if l.provider != nil {
+		timeout = l.provider.Spec.Timeout.Or(20 * time.Second)
+	}
+	j.ctx, j.cancel = context.WithTimeout(ctx, timeout)
+	l.interrupt = j.cancel
+	return j, 0
+}
+
+// perform reads and stores the answers.
+func (l *loop) perform(ctx context.Context, j *job) {
+	defer j.cancel()
+	began := time.Now()
+	readings, err := j.read(l.key)
+	if errors.Is(j.ctx.Err(), context.Canceled) {
+		l.putBack(j) // the provider changed, or the server stops
+		return
+	}
+	if j.source != nil {
+		l.c.figures.seconds.WithLabelValues(string(j.provider.Spec.Type)).Observe(time.Since(began).Seconds())
+	}
+	writes, apply := l.judge(j, readings, err)
+	revision := int64(0)
+	if len(writes) > 0 {
+		revision, err = l.c.Writer.WriteAll(ctx, writes)
+		var stale *status.StaleError
+		if err != nil && !errors.As(err, &stale) {
+			if ctx.Err() == nil {
+				l.c.Logger.Warn("statuses of metrics are not stored; trying again", "provider", l.key.Path(), "error", err)
+			}
+			l.c.mu.Lock()
+			defer l.c.mu.Unlock()
+			l.readAllAt(l.c.Now().Add(retryWrite))
+			return
+		}
+		if stale != nil {
+			for _, key := range stale.Keys {
+				delete(apply, key)
+			}
+		}
+	}
+	l.c.mu.Lock()
+	for _, done := range apply {
+		done()
+	}
+	l.c.mu.Unlock()
+	for _, it := range j.items {
+		l.c.Tracker.Close(it.key, it.latest, revision)
+	}
+	if j.full {
+		l.c.Tracker.Close(l.key, j.latest, revision)
+	}
+}
+
+// putBack has the metrics of an interrupted reading read again.
+func (l *loop) putBack(j *job) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	for _, it := range j.items {
+		if it.metric.loop == l {
+			l.pending[it.key] = true
+		}
+	}
+}
+
+// read asks the provider.
+func (j *job) read(key api.Key) (map[string]source.Reading, error) {
+	switch {
+	case j.provider == nil:
+		return nil, &source.Error{Reason: api.ReasonUnknownMetricsProvider, Message: key.String() + " does not exist"}
+	case j.err != nil:
+		return nil, source.Unreachable("%s", j.err)
+	}
+	queries := make([]string, 0, len(j.items))
+	for _, it := range j.items {
+		queries = append(queries, it.query)
+	}
+	slices.Sort(queries)
+	return j.source.Read(j.ctx, slices.Compact(queries))
+}
+
+// judge turns answers into statuses. It returns those that say something new,
+// and by key what to do once they are stored.
+func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (writes []status.Write, apply map[api.Key]func()) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	now := l.c.Now()
+	apply = map[api.Key]func(){}
+	if err == nil {
+		l.goodAt = now
+	}
+	for _, it := range j.items {
+		m := it.metric
+		if m.loop != l || m.revision != it.revision {
+			continue // changed meanwhile; it is read again
+		}
+		reading, ok := readings[it.query]
+		switch {
+		case ok:
+		case err != nil:
+			reading.Err = err
+		default:
+			reading.Err = source.Invalid("the provider gives no value for %q", it.query)
+		}
+		next, changed := m.observe(reading, l.c.Normalize, now)
+		if c := api.FindCondition(next.Conditions, api.ConditionAvailable); c.Status == api.ConditionFalse {
+			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
+		}
+		if !changed {
+			continue
+		}
+		object := m.object.Copy().(*api.Metric)
+		object.Status = next
+		writes = append(writes, status.Write{Object: object, SpecRevision: it.revision})
+		apply[it.key] = func() {
+			if m.object.Metadata.Generation == next.ObservedGeneration {
+				m.written = next
+			}
+		}
+	}
+	if j.full && l.provider != nil && l.revision == j.revision {
+		if next, changed := l.observe(err, now); changed {
+			object := l.provider.Copy().(*api.MetricsProvider)
+			object.Status = next
+			writes = append(writes, status.Write{Object: object, SpecRevision: j.revision})
+			apply[l.key] = func() {
+				if l.provider != nil && l.provider.Metadata.UID == object.Metadata.UID {
+					l.written = next
+				}
+			}
+		}
+	}
+	return writes, apply
+}
+
+// observe returns the provider's own status after a reading of everything.
+func (l *loop) observe(err error, now time.Time) (next api.MetricsProviderStatus, changed bool) {
+	next = l.written
+	next.ObservedGeneration = l.provider.Metadata.Generation
+	condition := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	if err != nil {
+		condition.Status = api.ConditionFalse
+		condition.Reason, condition.Message = explain(err)
+	}
+	old := api.FindCondition(l.written.Conditions, api.ConditionAvailable)
+	if old == nil || old.Status != condition.Status {
+		l.c.Logger.Info("metrics provider", "provider", l.key.Path(), "available", err == nil, "message", condition.Message)
+	}
+	next.Conditions = api.WithCondition(l.written.Conditions, condition, now)
+	return next, !reflect.DeepEqual(next, l.written)
+}

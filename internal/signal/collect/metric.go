@@ -1,0 +1,108 @@
+package collect
+
+import (
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+)
+
+// metric is a metric and what is stored about it.
+type metric struct {
+	loop     *loop
+	object   *api.Metric
+	revision int64
+	written  api.MetricStatus
+	// goodAt is when the value was last good. It is not stored while the metric
+	// stays available with the same value.
+	goodAt time.Time
+}
+
+// newMetric takes over a metric from the store. One that was available when the
+// server stopped counts as good until now: nobody looked in between, and a
+// restart must not age a value out.
+func newMetric(o *api.Metric, now time.Time) *metric {
+	m := &metric{object: o, written: o.Status}
+	c := api.FindCondition(o.Status.Conditions, api.ConditionAvailable)
+	switch {
+	case c != nil && c.Status == api.ConditionTrue:
+		m.goodAt = now.UTC()
+	case o.Status.ObservedAt != nil:
+		m.goodAt = *o.Status.ObservedAt
+	}
+	return m
+}
+
+// leave takes the metric out of its loop.
+func (m *metric) leave() {
+	key := api.KeyOf(m.object)
+	if l := m.loop; l != nil && l.metrics[key] == m {
+		delete(l.metrics, key)
+		delete(l.pending, key)
+		l.tidy()
+	}
+	m.loop = nil
+}
+
+// forgetValue drops the stored value because it answers another query. The new
+// generation makes sure that the status is written.
+func (m *metric) forgetValue() {
+	m.written.Value, m.written.Normalized, m.written.ObservedAt = nil, nil, nil
+	m.goodAt = time.Time{}
+}
+
+// observe returns the status after a reading, and whether it says anything new.
+// Only what is not a matter of the clock counts: the same value again changes
+// nothing.
+func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, float64) (float64, error), now time.Time) (next api.MetricStatus, changed bool) {
+	next = m.written
+	next.ObservedGeneration = m.object.Metadata.Generation
+	err := reading.Err
+	if err == nil {
+		var normalized float64
+		if normalized, err = normalize(m.object.Spec, reading.Value); err == nil {
+			next.Value, next.Normalized = &reading.Value, &normalized
+			m.goodAt = now.UTC()
+		} else {
+			err = source.Invalid("%s", err)
+		}
+	}
+	if err == nil {
+		next.Conditions = api.WithCondition(m.written.Conditions, api.Condition{
+			Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable,
+		}, now)
+		if reflect.DeepEqual(next, m.written) {
+			return next, false
+		}
+		copied := m.goodAt
+		next.ObservedAt = &copied
+		return next, true
+	}
+	if next.Value != nil {
+		// The range may have changed since.
+		next.Normalized = nil
+		if normalized, err := normalize(m.object.Spec, *next.Value); err == nil {
+			next.Normalized = &normalized
+		}
+		if !m.goodAt.IsZero() {
+			copied := m.goodAt
+			next.ObservedAt = &copied
+		}
+	}
+	reason, message := explain(err)
+	next.Conditions = api.WithCondition(m.written.Conditions, api.Condition{
+		Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: reason, Message: message,
+	}, now)
+	return next, !reflect.DeepEqual(next, m.written)
+}
+
+// explain takes the reason and the message of a condition out of an error.
+func explain(err error) (reason, message string) {
+	var e *source.Error
+	if errors.As(err, &e) {
+		return e.Reason, e.Message
+	}
+	return api.ReasonUnreachableMetricsProvider, err.Error()
+}
