@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (m Merit) Less(other Merit) bool { return m.less(other.standing) }
 func MeritOf(f *Fleet, q *Query, row int, current bool) Merit {
 	score := q.scorer.Score(f, q, row, current)
 	if current {
-		score += q.minImprovement
+		score = min(score+q.minImprovement, math.MaxFloat64)
 	}
 	return Merit{standing{f.scored.Has(row), score}}
 }

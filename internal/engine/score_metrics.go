@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"math"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // weightedMean is the metrics strategy: the mean of a cluster's normalised
 // metrics, weighted as the cluster declares, with stickiness s as one more
@@ -27,7 +31,18 @@ func (weightedMean) Score(f *Fleet, q *Query, row int, current bool) float64 {
 		return f.score[row]
 	}
 	r := f.rows[row]
-	return (r.sumProducts + s) / (r.sumWeights + s)
+	scale := scaleOf(r.sumWeights + s)
+	return (r.sumProducts*scale + s*scale) / (r.sumWeights*scale + s*scale)
+}
+
+// scaleOf is what sums have to be scaled by to stay finite: 1, or a half where
+// both addends are near the largest float. Either scales without rounding, so
+// it does not matter whether a multiplication is fused with an addition.
+func scaleOf(sum float64) float64 {
+	if math.IsInf(sum, 0) {
+		return 0.5
+	}
+	return 1
 }
 
 func (weightedMean) Parts(f *Fleet, q *Query, row int, current bool) []api.ScorePart {
@@ -38,9 +53,10 @@ func (weightedMean) Parts(f *Fleet, q *Query, row int, current bool) []api.Score
 	}
 	parts := make([]api.ScorePart, 0, len(r.metrics)+1)
 	sticky := current && q.stickiness > 0
-	total := sum
+	total, scale := sum, 1.0
 	if sticky {
-		total += q.stickiness
+		scale = scaleOf(sum + q.stickiness)
+		total = sum*scale + q.stickiness*scale
 	}
 	if sum > 0 {
 		for _, m := range r.metrics {
@@ -51,12 +67,12 @@ func (weightedMean) Parts(f *Fleet, q *Query, row int, current bool) []api.Score
 			raw := s.raw
 			parts = append(parts, api.ScorePart{
 				Name: s.key.Path(), Raw: &raw, Value: s.normalized, Weight: m.weight,
-				Share: m.weight * s.normalized / total,
+				Share: m.weight * scale * s.normalized / total,
 			})
 		}
 	}
 	if sticky {
-		share := q.stickiness / total
+		share := q.stickiness * scale / total
 		if sum == 0 {
 			share = q.stickiness // the score of a cluster without metrics is s itself
 		}

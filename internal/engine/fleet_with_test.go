@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func clusters(list ...*api.Cluster) Changes {
+	c := Changes{Clusters: map[string]*api.Cluster{}}
+	for _, x := range list {
+		c.Clusters[x.Metadata.Name] = x
+	}
+	return c
+}
+
+func chosen(t *testing.T, f *Fleet, p *api.Placement, present Present) []string {
+	t.Helper()
+	q := compile(t, p)
+	var names []string
+	for _, c := range Decide(f, q, Mask(f, q, nil), nil, present, f.Now()).Choices {
+		names = append(names, f.name(c.Row))
+	}
+	return names
+}
+
+// A simulation may lay an object over the fleet that has the uid and generation
+// of the live one and says something else.
+func TestSameGenerationOtherContent(t *testing.T) {
+	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 7, Labels: map[string]string{"zone": "a"}}}
+	f, _ := (&Fleet{}).With(clusters(old), epoch)
+	p := newPlacement("web")
+	p.Spec.LabelConstraints = []string{"zone is b"}
+	now := *old
+	now.Metadata.Labels = map[string]string{"zone": "b"}
+	now.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	f, delta := f.With(clusters(&now), epoch)
+	if got := chosen(t, f, p, Present{}); !slices.Equal(got, []string{"c1"}) {
+		t.Errorf("chosen %q, want c1 by its new label", got)
+	}
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+	if got := Available(f, nil, 0)["cpu"]; got != "4" {
+		t.Errorf("%q of cpu are available, want 4", got)
+	}
+}
+
+// A heartbeat that says nothing new concerns nobody, and one that reports new
+// amounts touches no set.
+func TestHeartbeatTouchesNoSet(t *testing.T) {
+	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", Labels: map[string]string{"zone": "a"}}}
+	old.Spec.Allocatable = api.Quantities{"cpu": "4", "memory": "1Gi"}
+	f, _ := (&Fleet{}).With(clusters(old), epoch)
+	alive := *old
+	alive.Status.LastHeartbeatAt = ptr(epoch)
+	g, delta := f.With(clusters(&alive), epoch)
+	if !delta.Empty() {
+		t.Errorf("delta %+v, want an empty one", delta)
+	}
+	if g.Cluster(0) != &alive {
+		t.Error("the fleet shows the old object")
+	}
+	busy := alive
+	busy.Status.Allocated = api.Quantities{"cpu": "1"}
+	h, delta := g.With(clusters(&busy), epoch)
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+	if h.labels["zone"]["a"] != f.labels["zone"]["a"] || &h.uncommitted["memory"][0] != &g.uncommitted["memory"][0] {
+		t.Error("a report of cpu copied a set or another column")
+	}
+	if got := Available(h, nil, 0)["cpu"]; got != "3" {
+		t.Errorf("%q of cpu are available, want 3", got)
+	}
+}
+
+func TestReturnInTime(t *testing.T) {
+	w := newWorld()
+	m := w.gauge("load", 0, 1, 0.5)
+	m.Spec.MaxAge = "30s"
+	m.Status.Conditions[0] = api.Condition{
+		Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider,
+	}
+	w.cluster("c1", map[string]float64{"load": 1})
+	f := w.fleet()
+	if at := f.NextAt(); !at.Equal(epoch.Add(30 * time.Second)) {
+		t.Fatalf("NextAt %v, want the end of max_age", at)
+	}
+	p := newPlacement("web")
+	late, delta := f.With(Changes{}, epoch.Add(30*time.Second))
+	if got := chosen(t, late, p, Present{}); got != nil || !late.NextAt().IsZero() || !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("chosen %q, next %v, delta %+v; want none of each but row 0", got, late.NextAt(), delta)
+	}
+	back, _ := late.With(Changes{}, epoch.Add(29*time.Second))
+	if got := chosen(t, back, p, Present{}); len(got) != 1 || !back.NextAt().Equal(f.NextAt()) {
+		t.Errorf("chosen %q until %v: at an earlier moment the value is usable again", got, back.NextAt())
+	}
+}
+
+// Providers and metrics may come in any order, go, and come again.
+func TestArrivalOrder(t *testing.T) {
+	w := newWorld()
+	m := w.gauge("load", 0, 1, 0.5)
+	c := w.cluster("c1", map[string]float64{"load": 1})
+	provider := w.providers[m.ProviderKey()]
+	p := newPlacement("web")
+	f := &Fleet{}
+	step := func(c Changes, fits, names bool) {
+		t.Helper()
+		var delta Delta
+		f, delta = f.With(c, epoch)
+		if got := chosen(t, f, p, Present{}); (len(got) == 1) != fits {
+			t.Errorf("%+v: chosen %q, want one: %t", c, got, fits)
+		}
+		if delta.MetricNames != names {
+			t.Errorf("%+v: MetricNames %t", c, delta.MetricNames)
+		}
+	}
+	metric := func(m *api.Metric) Changes {
+		return Changes{Metrics: map[api.Key]*api.Metric{metricKey("load"): m}}
+	}
+	from := func(p *api.MetricsProvider) Changes {
+		return Changes{Providers: map[api.Key]*api.MetricsProvider{m.ProviderKey(): p}}
+	}
+	step(metric(nil), false, false)
+	step(clusters(c), false, false)
+	step(metric(m), false, true)
+	step(from(provider), true, false)
+	step(from(nil), false, false)
+	step(from(provider), true, false)
+	step(metric(nil), false, true)
+	step(metric(m), true, true)
+	step(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), true, false)
+	step(Changes{Clusters: map[string]*api.Cluster{"c1": nil, "c9": nil}}, false, false)
+	if f.Len() != 0 || f.Slots() != 1 || f.Cluster(0) != nil || f.Cluster(99) != nil {
+		t.Errorf("%d clusters in %d slots, want an empty slot", f.Len(), f.Slots())
+	}
+}
+
+// Rows that fall free are used again, and sets turn from lists to bitmaps and
+// back as they grow and shrink.
+func TestSlotsAndSets(t *testing.T) {
+	named := func(i int, zone string) *api.Cluster {
+		return &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%04d", i), Labels: map[string]string{"zone": zone}}}
+	}
+	f := &Fleet{}
+	for size, zone := range []string{"a", "a", "b", "a", "b", "b", "a"} {
+		changes := Changes{Clusters: map[string]*api.Cluster{}}
+		n := []int{5, 70, 300, 1000, 40, 2, 600}[size]
+		for i := range 1000 {
+			c := named(i, zone)
+			changes.Clusters[c.Metadata.Name] = c
+			if i >= n {
+				changes.Clusters[c.Metadata.Name] = nil
+			}
+		}
+		f, _ = f.With(changes, epoch)
+		if f.Len() != n || f.labels["zone"][zone].len() != n || f.labelKeys["zone"].len() != n {
+			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.labels["zone"][zone].len(), n)
+		}
+		for _, other := range []string{"a", "b"} {
+			if other != zone && f.labels["zone"][other].len() != 0 {
+				t.Fatalf("%d clusters are still in zone %s", f.labels["zone"][other].len(), other)
+			}
+		}
+		count := 0
+		f.labels["zone"][zone].each(func(row int) {
+			count++
+			if f.Cluster(row) == nil || !f.labels["zone"][zone].has(row) {
+				t.Fatalf("row %d is in the zone and not in use", row)
+			}
+		})
+		if count != n {
+			t.Fatalf("%d rows, want %d", count, n)
+		}
+		if n > 600 && f.labels["zone"][zone].dense == nil || n < 5 && f.labels["zone"][zone].dense != nil {
+			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
+		}
+		p := newPlacement("web")
+		p.Spec.NumberOfClusters, p.Spec.LabelConstraints = nil, []string{"zone is " + zone}
+		if got := chosen(t, f, p, Present{}); len(got) != n {
+			t.Fatalf("%d chosen, want %d", len(got), n)
+		}
+	}
+	if f.Slots() != 1000 {
+		t.Errorf("%d slots, want 1000: free ones are used before new ones", f.Slots())
+	}
+}
+
+// A name that means several metrics is the placement's own, else the global one,
+// else the first listed.
+func TestOneNameSeveralMetrics(t *testing.T) {
+	w := newWorld()
+	global := w.gauge("load", 0, 10, 1)
+	for namespace, value := range map[string]float64{"shop": 5, "bank": 9} {
+		m := *global
+		m.Metadata.Namespace, m.Status.Value = namespace, &value
+		w.metrics[api.KeyOf(&m)] = &m
+		w.providers[m.ProviderKey()] = &api.MetricsProvider{}
+	}
+	c := w.cluster("all", nil)
+	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load"}, {Name: "load", Namespace: "shop"}}
+	c = w.cluster("foreign", nil)
+	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load", Namespace: "shop"}}
+	for _, tt := range []struct{ namespace, constraint, cluster string }{
+		{"shop", "load = 5", "all"}, {"bank", "load = 9", "all"}, {"default", "load = 1", "all"},
+		{"shop", "load = 5", "foreign"}, {"default", "load = 9", "foreign"},
+	} {
+		p := newPlacement("web")
+		p.Metadata.Namespace = tt.namespace
+		p.Spec.NumberOfClusters, p.Spec.MetricConstraints = nil, []string{tt.constraint}
+		if got := chosen(t, w.fleet(), p, Present{}); !slices.Contains(got, tt.cluster) {
+			t.Errorf("%+v: chosen %q", tt, got)
+		}
+	}
+}
+
+func TestAmountsAtTheEdge(t *testing.T) {
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
+	for _, tt := range []struct {
+		allocatable, allocated, request api.Quantity
+		fits, staysOn                   bool
+	}{
+		{"100P", "0", "1", true, true}, // more than an int64 of thousandths
+		{"100P", "100P", "1", false, true},
+		{"1", "100P", "1", false, true},
+		{"1", "2", "0", true, true},
+		{"1", "1", "1m", false, true},
+		{"1.0001", "0", "1", true, true},
+	} {
+		c.Spec.Allocatable = api.Quantities{"memory": tt.allocatable}
+		c.Spec.Allocated = api.Quantities{"memory": tt.allocated}
+		f, _ := (&Fleet{}).With(clusters(c), epoch)
+		p := newPlacement("web")
+		p.Spec.ResourceRequests = api.Quantities{"memory": tt.request}
+		q := compile(t, p)
+		reserved := NewReservations()
+		if got := Admits(f, q, reserved, 0, false); got != tt.fits {
+			t.Errorf("%+v: fits %t", tt, got)
+		}
+		c.Status.CapacityReportedAt = ptr(epoch)
+		f, _ = (&Fleet{}).With(clusters(c), epoch)
+		reserved.Hold(f, q, "c1", epoch.Add(-time.Minute)) // what is allocated has it in
+		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
+			t.Errorf("%+v: stays %t", tt, got)
+		}
+		c.Status.CapacityReportedAt = nil
+	}
+}
+
+// Weights and stickiness may be as large as floats are; scores stay numbers.
+func TestScoreOfHugeWeights(t *testing.T) {
+	w := newWorld()
+	w.gauge("half", 0, 1, 0.5)
+	w.cluster("c1", map[string]float64{"half": math.MaxFloat64})
+	w.cluster("c2", map[string]float64{"half": math.MaxFloat64})
+	w.cluster("c3", nil)
+	p := newPlacement("web")
+	p.Spec.NumberOfClusters = nil
+	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(math.MaxFloat64), math.MaxFloat64
+	f, q := w.fleet(), compile(t, p)
+	e := Explain(f, q, nil, w.on(time.Hour, "c1", "c3"), w.now)
+	for _, c := range e.Render().Candidates {
+		for _, part := range c.Scores {
+			if math.IsNaN(part.Share) || math.IsInf(part.Share, 0) {
+				t.Errorf("%s: part %+v", c.Cluster, part)
+			}
+		}
+		if math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
+			t.Errorf("%s scores %v", c.Cluster, *c.Score)
+		}
+	}
+	if got := e.Choices[0].Score; got != 0.75 {
+		t.Errorf("score %v, want 0.75", got)
+	}
+	p.Spec.NumberOfClusters, p.Spec.LabelConstraints = ptr[int64](1), []string{"plain is yes"}
+	for _, name := range []string{"c3", "c4"} {
+		w.cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
+	}
+	margin := Explain(w.fleet(), compile(t, p), nil, w.on(time.Hour, "c3"), w.now).Render().Margin
+	if margin == nil || math.IsInf(margin.Margin, 0) {
+		t.Errorf("margin %+v, want a number", margin)
+	}
+}
+
+func TestDecisionThatNamesAClusterTwice(t *testing.T) {
+	w := newWorld()
+	w.cluster("c1", nil)
+	w.cluster("c2", nil)
+	p := newPlacement("web")
+	p.Spec.NumberOfClusters = ptr[int64](2)
+	names, out := w.decide(t, p, w.on(time.Second, "c1", "c1"))
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"c1", "c2"}) || out.Same {
+		t.Errorf("chosen %q, same %t", names, out.Same)
+	}
+}
