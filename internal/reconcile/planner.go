@@ -19,7 +19,8 @@ type planner struct {
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
-	classes    map[string]*class
+	classes    map[string]*class // by engine.Query.Class
+	requesting map[string]*class // those whose placements ask for resources
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	// constrained are the placements with metric constraints: they hear of
 	// metrics that appear and disappear.
@@ -43,6 +44,7 @@ type tracked struct {
 	out     engine.Outcome // of the last decision, without its choices
 	decided bool
 	wanting bool // did not get what it wants
+	holding bool // has reservations
 	stale   bool
 	gone    bool
 	pass    int // the last pass that decided it, and how often it did
@@ -57,6 +59,7 @@ func newPlanner(logger *slog.Logger) *planner {
 		reserved:    engine.NewReservations(),
 		placements:  map[api.Key]*tracked{},
 		classes:     map[string]*class{},
+		requesting:  map[string]*class{},
 		members:     map[string]map[*tracked]struct{}{},
 		constrained: map[*tracked]struct{}{},
 	}
@@ -172,6 +175,9 @@ func (p *planner) joinClass(placed *tracked) {
 			mask: engine.Mask(p.fleet, placed.query, p.reserved),
 		}
 		p.classes[placed.query.Class] = c
+		if placed.query.HasRequests() {
+			p.requesting[placed.query.Class] = c
+		}
 	}
 	c.placements[placed] = struct{}{}
 	placed.class, placed.wanting, placed.decided = c, false, false
@@ -190,6 +196,7 @@ func (p *planner) leaveClass(placed *tracked) {
 	c.floorKnown = false
 	if len(c.placements) == 0 {
 		delete(p.classes, placed.query.Class)
+		delete(p.requesting, placed.query.Class)
 	}
 }
 
@@ -214,9 +221,10 @@ func (p *planner) index(placed *tracked, before, after []string) {
 // reserve keeps the reservations in step with a decision, and has everything
 // that asks for resources on the touched clusters looked at again.
 func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
-	if !placed.query.HasRequests() && len(before) == 0 {
+	if !placed.query.HasRequests() && !placed.holding {
 		return
 	}
+	placed.holding = placed.query.HasRequests() && len(after) > 0
 	for _, d := range before {
 		p.reserved.Release(p.fleet, placed.query.Key, d.Cluster)
 	}
@@ -240,7 +248,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 	}
 	slices.Sort(rows)
 	p.version++
-	p.touch(rows, func(q *engine.Query) bool { return q.HasRequests() })
+	p.touch(rows, p.requesting, true)
 }
 
 func (p *planner) markStale(placed *tracked) {
@@ -250,16 +258,15 @@ func (p *planner) markStale(placed *tracked) {
 	}
 }
 
-// touch finds the placements that changed rows concern, among those of which
-// the filter is true, and marks them stale. It errs on the side of marking.
-func (p *planner) touch(rows []int, concerned func(*engine.Query) bool) {
+// touch finds the placements of some classes that changed rows concern and marks
+// them stale. It errs on the side of marking. requesting says that only
+// placements with requests are concerned.
+func (p *planner) touch(rows []int, classes map[string]*class, requesting bool) {
 	if len(rows) == 0 {
 		return
 	}
-	for _, c := range p.classes {
-		if concerned(c.query) {
-			p.touchClass(c, rows)
-		}
+	for _, c := range classes {
+		p.touchClass(c, rows)
 	}
 	for _, row := range rows {
 		cluster := p.fleet.Cluster(row)
@@ -267,7 +274,7 @@ func (p *planner) touch(rows []int, concerned func(*engine.Query) bool) {
 			continue
 		}
 		for placed := range p.members[cluster.Metadata.Name] {
-			if !placed.stale && concerned(placed.query) {
+			if !placed.stale && (!requesting || placed.query.HasRequests()) {
 				p.touchMember(placed, row)
 			}
 		}
@@ -416,7 +423,7 @@ func (p *planner) advance(now time.Time) {
 			p.markStale(placed)
 		}
 	}
-	p.touch(delta.Rows, func(*engine.Query) bool { return true })
+	p.touch(delta.Rows, p.classes, false)
 }
 
 // nextAt is when the planner has to be called again although nothing changed.

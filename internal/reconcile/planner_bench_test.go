@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// benchWorld is 100,000 placements over 10,000 clusters: 2,000 distinct
+// selectors, every cluster with a metric of its own.
+func benchWorld(b *testing.B, clusters, placements, selectors int) (*world, *planner) {
+	b.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	for i := range clusters {
+		name := fmt.Sprintf("c%05d", i)
+		w.write(p, metric("m-"+name, random.Float64()))
+		w.write(p, cluster(name, map[string]string{
+			"region": fmt.Sprintf("r%d", random.IntN(20)),
+			"tier":   fmt.Sprintf("t%d", random.IntN(10)),
+			"rack":   fmt.Sprintf("k%d", random.IntN(100)),
+			"vendor": fmt.Sprintf("v%d", random.IntN(3)),
+		}, api.MetricRef{Name: "m-" + name}))
+	}
+	for i := range placements {
+		n := i % selectors
+		w.write(p, placement(fmt.Sprintf("p%06d", i), 3, func(s *api.PlacementSpec) {
+			s.LabelConstraints = []string{
+				fmt.Sprintf("region in (r%d, r%d, r%d)", n%20, (n+7)%20, (n+13)%20),
+				fmt.Sprintf("rack != k%d", n/20),
+			}
+		}))
+	}
+	return w, p
+}
+
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkFullPass decides every placement again. Target (DESIGN section 6):
+// 100,000 placements x 10,000 clusters in at most 1 s.
+func BenchmarkFullPass(b *testing.B) {
+	_, p := benchWorld(b, 10_000, 100_000, 2_000)
+	p.pass(epoch)
+	b.ReportAllocs()
+	begin := cpu()
+	for b.Loop() {
+		for _, placed := range p.placements {
+			p.markStale(placed)
+		}
+		p.pass(epoch)
+	}
+	b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+}
+
+// BenchmarkFirstPass builds the fleet and makes every first decision.
+func BenchmarkFirstPass(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		_, p := benchWorld(b, 10_000, 100_000, 2_000)
+		b.StartTimer()
+		p.pass(epoch)
+	}
+}
+
+// BenchmarkOneMetric changes the metric of one cluster among 10,000, with
+// 100,000 placements. Target (DESIGN section 6): at most 1 ms to find and make
+// again what it affects.
+func BenchmarkOneMetric(b *testing.B) {
+	for _, selectors := range []int{100, 2_000, 10_000} {
+		b.Run(fmt.Sprintf("selectors=%d", selectors), func(b *testing.B) {
+			w, p := benchWorld(b, 10_000, 100_000, selectors)
+			p.pass(epoch)
+			random := rand.New(rand.NewPCG(3, 4))
+			written := 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			begin := cpu()
+			for b.Loop() {
+				w.write(p, metric(fmt.Sprintf("m-c%05d", random.IntN(10_000)), random.Float64()))
+				written += len(p.pass(epoch))
+			}
+			b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(written)/float64(b.N), "decisions/op")
+		})
+	}
+}

@@ -1,0 +1,371 @@
+package reconcile
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func ptr[T any](v T) *T { return &v }
+
+// world makes objects the way a store would: every write of a spec has a new
+// revision and generation.
+type world struct {
+	revision int64
+	objects  map[api.Key]api.Object
+	specs    map[api.Key]int64
+}
+
+func newWorld() *world {
+	return &world{objects: map[api.Key]api.Object{}, specs: map[api.Key]int64{}}
+}
+
+func (w *world) write(p *planner, object api.Object) {
+	object.SetDefaults()
+	if errs := object.Validate(); errs.Err() != nil {
+		panic(errs)
+	}
+	w.revision++
+	key := api.KeyOf(object)
+	meta := object.Meta()
+	meta.UID = "uid-" + key.Path()
+	meta.Generation = 1
+	if was, ok := w.objects[key]; ok {
+		meta.Generation = was.Meta().Generation + 1
+	}
+	w.objects[key], w.specs[key] = object, w.revision
+	p.put(object, w.revision)
+}
+
+func (w *world) remove(p *planner, key api.Key) {
+	delete(w.objects, key)
+	p.remove(key)
+}
+
+func cluster(name string, labels map[string]string, metrics ...api.MetricRef) *api.Cluster {
+	return &api.Cluster{
+		Metadata: api.Metadata{Name: name, Labels: labels},
+		Spec:     api.ClusterSpec{Metrics: metrics},
+	}
+}
+
+func metric(name string, value float64) *api.Metric {
+	return &api.Metric{
+		Metadata: api.Metadata{Name: name},
+		Spec: api.MetricSpec{
+			Min: ptr(0.0), Max: ptr(1.0), MetricsProvider: api.MetricProviderRef{Name: "p", Metric: name},
+		},
+		Status: api.MetricStatus{Value: &value},
+	}
+}
+
+func provider() *api.MetricsProvider {
+	return &api.MetricsProvider{
+		Metadata: api.Metadata{Name: "p"},
+		Spec:     api.MetricsProviderSpec{Type: api.ProviderStatic, Static: &api.StaticSpec{}},
+	}
+}
+
+func placement(name string, wanted int64, change ...func(*api.PlacementSpec)) *api.Placement {
+	p := &api.Placement{
+		Metadata: api.Metadata{Name: name, Namespace: "shop"},
+		Spec:     api.PlacementSpec{RescheduleAfter: "0s"},
+	}
+	if wanted >= 0 {
+		p.Spec.NumberOfClusters = &wanted
+	}
+	for _, c := range change {
+		c(&p.Spec)
+	}
+	return p
+}
+
+// checkSettled demands that deciding every placement from scratch changes
+// nothing: the planner has missed no decision that a change made stale.
+func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
+	for key, placed := range p.placements {
+		mask := engine.Mask(p.fleet, placed.query, p.reserved)
+		for row := range p.fleet.Slots() {
+			if mask.Has(row) != placed.class.mask.Has(row) {
+				t.Fatalf("%s: the mask of the class is wrong in row %d: %v", key, row, placed.class.mask.Has(row))
+			}
+		}
+		present := placed.present()
+		out := engine.Decide(p.fleet, placed.query, mask, p.reserved, present, now)
+		object := *placed.object
+		object.Status = placed.status
+		status, changed := engine.NewStatus(p.fleet, placed.query, &object, out, now, func() string {
+			if len(out.Choices) == 0 && len(present.Decisions) == 0 {
+				return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Fits()
+			}
+			return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Summary()
+		})
+		// The sentence about a placement that has too few clusters may lag where it
+		// names chosen clusters; the decision may not.
+		if !out.Same {
+			t.Fatalf("%s is stale: has %v, a fresh look gives %v (%+v)", key, placed.status.Clusters, status.Clusters, changed)
+		}
+		for _, c := range status.Conditions {
+			if old := api.FindCondition(placed.status.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason {
+				t.Fatalf("%s: condition %s is %+v, a fresh look gives %+v", key, c.Type, old, c)
+			}
+		}
+		for name := range p.members {
+			if _, in := p.members[name][placed]; in != contains(placed.status.Clusters, name) {
+				t.Fatalf("%s: members of %s are out of step", key, name)
+			}
+		}
+	}
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestPlannerMissesNothing drives a planner with random changes and, after each
+// pass, decides everything from scratch beside it.
+func TestPlannerMissesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		now := epoch
+		w.write(p, provider())
+		clusterName := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("c%d", rapid.IntRange(0, 30).Draw(t, "cluster")) })
+		metricName := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("m%d", rapid.IntRange(0, 5).Draw(t, "metric")) })
+		value := rapid.SampledFrom([]float64{0, 0.1, 0.25, 0.5, 0.5, 0.75, 1, 7})
+		newCluster := func(t *rapid.T) *api.Cluster {
+			c := cluster(clusterName.Draw(t, "name"), map[string]string{
+				"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone"),
+			})
+			for _, m := range rapid.SliceOfNDistinct(metricName, 0, 3, rapid.ID).Draw(t, "metrics") {
+				c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: m, Weight: ptr(rapid.Float64Range(0.1, 3).Draw(t, "weight"))})
+			}
+			c.Spec.Paused = rapid.IntRange(0, 9).Draw(t, "paused") == 0
+			if rapid.Bool().Draw(t, "sized") {
+				c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "cpu")))}
+			}
+			if rapid.IntRange(0, 5).Draw(t, "down") == 0 {
+				c.Status.State = api.StateOffline
+			}
+			return c
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"cluster": func(t *rapid.T) { w.write(p, newCluster(t)) },
+			"several clusters": func(t *rapid.T) {
+				for range rapid.IntRange(1, 25).Draw(t, "n") {
+					w.write(p, newCluster(t))
+				}
+			},
+			"no cluster": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindCluster, Name: clusterName.Draw(t, "name")})
+			},
+			"metric": func(t *rapid.T) {
+				m := metric(metricName.Draw(t, "name"), value.Draw(t, "value"))
+				m.Spec.OnFailure = rapid.SampledFrom([]api.OnFailure{api.FailureExclude, api.FailureIgnore, api.FailureLastValue}).Draw(t, "on failure")
+				if rapid.IntRange(0, 4).Draw(t, "failing") == 0 {
+					at := now.Add(-time.Duration(rapid.IntRange(0, 90).Draw(t, "age")) * time.Second)
+					m.Status.ObservedAt = &at
+					m.Status.Conditions = []api.Condition{{
+						Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider,
+					}}
+				}
+				w.write(p, m)
+			},
+			"no metric": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindMetric, Name: metricName.Draw(t, "name")})
+			},
+			"placement": func(t *rapid.T) {
+				w.write(p, placement(fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement")),
+					rapid.Int64Range(-1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) {
+						s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone is a"}, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
+						s.MetricConstraints = rapid.SampledFrom([][]string{nil, nil, {"m0 > 0.3"}, {"m1 <= 0.5"}}).Draw(t, "metrics")
+						s.RescheduleAfter = rapid.SampledFrom([]api.Duration{"0s", "60s"}).Draw(t, "reschedule_after")
+						s.MinImprovement = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "min_improvement")
+						s.Migration = ptr(rapid.IntRange(0, 4).Draw(t, "migration") > 0)
+						if rapid.Bool().Draw(t, "requests") {
+							s.ResourceRequests = api.Quantities{"cpu": rapid.SampledFrom([]api.Quantity{"1", "2500m"}).Draw(t, "cpu")}
+						}
+					}))
+			},
+			"no placement": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement"))})
+			},
+			"time": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 70).Draw(t, "seconds")) * time.Second)
+			},
+			"": func(t *rapid.T) {
+				p.pass(now)
+				checkSettled(t, p, now)
+			},
+		})
+	})
+}
+
+// TestPlannerLeavesTheRestUntouched counts what a change writes.
+func TestPlannerLeavesTheRestUntouched(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	for i := range 20 {
+		name := fmt.Sprintf("m%d", i)
+		w.write(p, metric(name, 0.5))
+		w.write(p, cluster(fmt.Sprintf("c%d", i), map[string]string{"group": fmt.Sprint(i % 4)}, api.MetricRef{Name: name}))
+	}
+	for g := range 4 {
+		w.write(p, placement(fmt.Sprintf("g%d", g), 1, func(s *api.PlacementSpec) {
+			s.LabelConstraints = []string{fmt.Sprintf("group is %d", g)}
+		}))
+	}
+	if n := len(p.pass(epoch)); n != 4 {
+		t.Fatalf("first pass wrote %d placements, want 4", n)
+	}
+	if n := len(p.pass(epoch.Add(time.Hour))); n != 0 {
+		t.Fatalf("a pass without a change wrote %d placements", n)
+	}
+	w.write(p, metric("m5", 0.9)) // c5 is of group 1
+	writes := p.pass(epoch.Add(time.Hour))
+	if len(writes) != 1 || writes[0].placed.query.Key.Name != "g1" || !writes[0].moved {
+		t.Fatalf("a better cluster in group 1 wrote %v", writes)
+	}
+	if got := writes[0].placed.status.Clusters; len(got) != 1 || got[0] != "c5" {
+		t.Fatalf("g1 went to %v, want c5", got)
+	}
+	w.write(p, metric("m6", 0.1)) // worse, and not chosen or barely: c6 is of group 2
+	for _, placed := range p.placements {
+		if placed.query.Key.Name != "g2" && placed.stale {
+			t.Fatalf("%s was marked by a change of group 2", placed.query.Key)
+		}
+	}
+}
+
+// TestPlannerWakesAtTheInstant: a better cluster appears while the decision is
+// young; the move comes when reschedule_after is over, without another change.
+func TestPlannerWakesAtTheInstant(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("m1", 0.5))
+	w.write(p, metric("m2", 0.2))
+	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
+	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
+	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
+	p.pass(epoch)
+	if at := p.nextAt(); !at.IsZero() {
+		t.Fatalf("nothing better exists, yet the planner wants to wake at %s", at)
+	}
+	w.write(p, metric("m2", 0.9))
+	if n := len(p.pass(epoch.Add(10 * time.Second))); n != 0 {
+		t.Fatalf("the decision is 10 s old and was written %d times", n)
+	}
+	if at, want := p.nextAt(), epoch.Add(60*time.Second); !at.Equal(want) {
+		t.Fatalf("wakes at %s, want %s", at, want)
+	}
+	writes := p.pass(epoch.Add(60 * time.Second))
+	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c2" {
+		t.Fatalf("at the instant: %v", writes)
+	}
+}
+
+// TestPlannerAgesMetrics: a metric whose provider went away stays in use until
+// max_age, and its cluster is left at that instant.
+func TestPlannerAgesMetrics(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("m1", 0.9))
+	w.write(p, metric("m2", 0.2))
+	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
+	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
+	w.write(p, placement("web", 1))
+	p.pass(epoch)
+	failing := metric("m1", 0.9)
+	failing.Spec.MaxAge = "30s"
+	failing.Status.ObservedAt = ptr(epoch)
+	failing.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}}
+	w.write(p, failing)
+	if n := len(p.pass(epoch.Add(29 * time.Second))); n != 0 {
+		t.Fatalf("the last good value is 29 s old and the decision was written %d times", n)
+	}
+	if at, want := p.nextAt(), epoch.Add(30*time.Second); !at.Equal(want) {
+		t.Fatalf("wakes at %s, want %s", at, want)
+	}
+	writes := p.pass(epoch.Add(30 * time.Second))
+	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c2" {
+		t.Fatalf("at max_age: %v", writes)
+	}
+}
+
+// TestPlannerSharesCapacity: placements that compete for the last free amount
+// take their turn by name, and what one frees goes to the next at once.
+func TestPlannerSharesCapacity(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	c := cluster("c1", nil)
+	c.Spec.Allocatable = api.Quantities{"cpu": "3"}
+	w.write(p, c)
+	ask := func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }
+	w.write(p, placement("b", 1, ask))
+	w.write(p, placement("a", 1, ask))
+	p.pass(epoch)
+	checkSettled(t, p, epoch)
+	a := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
+	b := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"}]
+	if len(a.status.Clusters) != 1 || len(b.status.Clusters) != 0 {
+		t.Fatalf("a has %v, b has %v", a.status.Clusters, b.status.Clusters)
+	}
+	scheduled := api.FindCondition(b.status.Conditions, api.ConditionScheduled)
+	if want := "0 of 1 cluster fit: 1 has less than 2 of cpu available"; scheduled.Message != want {
+		t.Errorf("message %q, want %q", scheduled.Message, want)
+	}
+	w.remove(p, a.query.Key)
+	writes := p.pass(epoch.Add(time.Second))
+	if len(writes) != 1 || len(b.status.Clusters) != 1 {
+		t.Fatalf("after a went, b has %v (%d writes)", b.status.Clusters, len(writes))
+	}
+	// A capacity report newer than the decision speaks for it.
+	reported := *c
+	reported.Status.Allocated = api.Quantities{"cpu": "2"}
+	reported.Status.CapacityReportedAt = ptr(epoch.Add(2 * time.Second))
+	w.write(p, &reported)
+	p.pass(epoch.Add(2 * time.Second))
+	row, _ := p.fleet.Row("c1")
+	if got := engine.Available(p.fleet, p.reserved, row)["cpu"]; got != "1" {
+		t.Errorf("available is %s after the report, want 1", got)
+	}
+	if len(b.status.Clusters) != 1 {
+		t.Errorf("the report made b lose its cluster")
+	}
+}
+
+// TestPlannerRemembersRisers: a cluster that rises without reaching the chosen
+// one concerns nobody at that time, but it is the next best when the chosen one
+// falls.
+func TestPlannerRemembersRisers(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	for name, value := range map[string]float64{"1": 0.9, "2": 0.2, "3": 0.1} {
+		w.write(p, metric("m"+name, value))
+		w.write(p, cluster("c"+name, nil, api.MetricRef{Name: "m" + name}))
+	}
+	w.write(p, placement("web", 1))
+	p.pass(epoch)
+	w.write(p, metric("m3", 0.6))
+	if n := len(p.pass(epoch)); n != 0 {
+		t.Fatalf("c3 rose to 0.6 and %d decisions were written", n)
+	}
+	w.write(p, metric("m1", 0.4)) // above c2, below c3
+	writes := p.pass(epoch)
+	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c3" {
+		t.Fatalf("c1 fell below c3: %d writes", len(writes))
+	}
+}
