@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func newBackupCommand() *cobra.Command {
+	var from remote
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write the store to a file",
+		Long: `Write a consistent picture of the store to a file, "-" for standard output.
+
+The server goes on working meanwhile. With --data-dir the store of a stopped server
+is written. Secrets are in the file encrypted; keep a copy of the key file (seal.key
+in the data directory) apart from it: without the key they cannot be read.`,
+		Args: cobra.ExactArgs(1),
+	}
+	from.define(cmd.Flags())
+	nameVariables(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := fill(cmd.Flags(), os.Getenv); err != nil {
+			return err
+		}
+		write := func(w io.Writer) error { return from.backup(cmd.Context(), w, cmd.ErrOrStderr()) }
+		if args[0] == "-" {
+			return write(cmd.OutOrStdout())
+		}
+		return writeWhole(args[0], write)
+	}
+	return cmd
+}
+
+func (r *remote) backup(ctx context.Context, w, stderr io.Writer) (err error) {
+	if r.DataDir == "" {
+		server, err := r.connect()
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		return server.Backup(ctx, w)
+	}
+	opened, err := r.open(ctx, stderr, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return opened.Backup(ctx, w)
+}
+
+// writeWhole makes a file that is there only when it is complete and on disk.
+func writeWhole(path string, write func(io.Writer) error) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("back up to %s: %w", path, err)
+	}
+	return os.Rename(file.Name(), path)
+}

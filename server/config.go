@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// config is what serve can be told.
+type config struct {
+	ConfigFile string
+
+	DataDir          string
+	EtcdEndpoints    []string
+	EtcdCAFile       string
+	EtcdCertFile     string
+	EtcdKeyFile      string
+	EtcdUsername     string
+	EtcdPasswordFile string
+	KeyFile          string
+	Quota            byteSize
+	MinFreeSpace     byteSize
+	KeepHistory      time.Duration
+	StoreTimeout     time.Duration
+
+	Listen       string
+	TLSCertFile  string
+	TLSKeyFile   string
+	ClientCAFile string
+	Insecure     bool
+
+	MaxBody                byteSize
+	MaxSimulation          byteSize
+	MaxConnections         int
+	MaxConnectionsPerIP    int
+	LoginFailuresPerSecond float64
+	LoginFailureBurst      int
+	DrainTime              time.Duration
+
+	LogLevel    string
+	LogFormat   string
+	DebugListen string
+}
+
+// define is the table of settings: one line each, for flag, variable and key.
+func (c *config) define(flags *pflag.FlagSet) {
+	c.Quota, c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 4<<30, 256<<20, 1<<20, 64<<20
+
+	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
+	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; it is created if need be")
+	flags.StringSliceVar(&c.EtcdEndpoints, "etcd-endpoints", nil, "addresses of an external etcd cluster, instead of the embedded store")
+	flags.StringVar(&c.EtcdCAFile, "etcd-ca-file", "", "PEM certificates that those of the external etcd must chain to")
+	flags.StringVar(&c.EtcdCertFile, "etcd-cert-file", "", "PEM certificate to show to the external etcd")
+	flags.StringVar(&c.EtcdKeyFile, "etcd-key-file", "", "PEM key of etcd-cert-file")
+	flags.StringVar(&c.EtcdUsername, "etcd-username", "", "user name at the external etcd")
+	flags.StringVar(&c.EtcdPasswordFile, "etcd-password-file", "", "file with the password at the external etcd")
+	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that secrets are sealed with; made on first use (default seal.key in the data directory)")
+	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database")
+	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
+	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for readers that page or catch up")
+	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "how long one request to the store may take")
+
+	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8665", "address to serve on; port 0 takes a free one")
+	flags.StringVar(&c.TLSCertFile, "tls-cert-file", "", "PEM certificate to serve with; read again when it changes")
+	flags.StringVar(&c.TLSKeyFile, "tls-key-file", "", "PEM key of tls-cert-file")
+	flags.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM certificates that clients' certificates must chain to; empty = clients need none")
+	flags.BoolVar(&c.Insecure, "insecure", false, "serve on an address other than loopback even without TLS or tokens")
+
+	flags.Var(&c.MaxBody, "max-body", "largest body of a request")
+	flags.Var(&c.MaxSimulation, "max-simulation", "largest body of a simulation")
+	flags.IntVar(&c.MaxConnections, "max-connections", 4096, "open connections in all")
+	flags.IntVar(&c.MaxConnectionsPerIP, "max-connections-per-ip", 256, "open connections of one client address")
+	flags.Float64Var(&c.LoginFailuresPerSecond, "login-failures-per-second", 1, "failed logins that one client address may make in the long run")
+	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "failed logins that one client address may make at once")
+	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long requests may go on when the server stops")
+
+	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; SIGHUP reads it again")
+	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+	flags.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve pprof profiles on, for debugging")
+}
+
+// load completes the flags from the environment and the configuration file, and
+// checks what can be checked without touching anything.
+func (c *config) load(flags *pflag.FlagSet, getenv func(string) string) error {
+	if err := fill(flags, getenv); err != nil {
+		return err
+	}
+	return c.check()
+}
+
+func (c *config) check() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case c.DataDir == "" && len(c.EtcdEndpoints) == 0:
+		wrong("data-dir: is required, unless etcd-endpoints names an external etcd")
+	case c.DataDir != "" && len(c.EtcdEndpoints) > 0:
+		wrong("data-dir: must be absent when etcd-endpoints is set: one of them holds the objects")
+	case c.DataDir == "" && c.KeyFile == "":
+		wrong("key-file: is required with etcd-endpoints: there is no data directory to keep the key in")
+	}
+	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
+		wrong("etcd-cert-file and etcd-key-file: one needs the other")
+	}
+	if (c.EtcdUsername == "") != (c.EtcdPasswordFile == "") {
+		wrong("etcd-username and etcd-password-file: one needs the other")
+	}
+	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
+		wrong("tls-cert-file and tls-key-file: one needs the other")
+	}
+	if c.ClientCAFile != "" && c.TLSCertFile == "" {
+		wrong("client-ca-file: needs tls-cert-file: without TLS nobody shows a certificate")
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		wrong("listen: %q is not an address: write host:port, such as 127.0.0.1:8665", c.Listen)
+	} else if !c.loopback() && !c.tls() && !c.Insecure {
+		wrong("listen: %s is not a loopback address, so tls-cert-file and tls-key-file are required (or --insecure, behind something else that encrypts)", c.Listen)
+	}
+	if c.DebugListen != "" && !isLoopback(c.DebugListen) {
+		wrong("debug-listen: %q is not a loopback address: profiles show what is in memory", c.DebugListen)
+	}
+	for _, count := range []struct {
+		name string
+		n    int
+	}{{"max-connections", c.MaxConnections}, {"max-connections-per-ip", c.MaxConnectionsPerIP}, {"login-failure-burst", c.LoginFailureBurst}} {
+		if count.n < 1 {
+			wrong("%s: %d must be at least 1", count.name, count.n)
+		}
+	}
+	if !(c.LoginFailuresPerSecond > 0) {
+		wrong("login-failures-per-second: %v must be above 0", c.LoginFailuresPerSecond)
+	}
+	for _, length := range []struct {
+		name string
+		d    time.Duration
+	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"drain-time", c.DrainTime}} {
+		if length.d <= 0 {
+			wrong("%s: %s must be above 0", length.name, length.d)
+		}
+	}
+	if _, err := parseLevel(c.LogLevel); err != nil {
+		errs = append(errs, err)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		wrong("log-format: %q is not one of text, json", c.LogFormat)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *config) tls() bool { return c.TLSCertFile != "" }
+
+func (c *config) loopback() bool { return isLoopback(c.Listen) }
+
+// sealFile is where the sealing key is.
+func (c *config) sealFile() string {
+	return cmp.Or(c.KeyFile, defaultKeyFile(c.DataDir))
+}
+
+func defaultKeyFile(dataDir string) string { return filepath.Join(dataDir, "seal.key") }
+
+// isLoopback reports whether only this machine reaches an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// parseLevel takes only the four plain levels; slog would also take "info+3".
+func parseLevel(text string) (slog.Level, error) {
+	switch text {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("log-level: %q is not one of debug, info, warn, error", text)
+}
+
+// newLogger makes the logger; the level may be changed while it is used.
+func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
+	parsed, err := parseLevel(c.LogLevel)
+	if err != nil {
+		return nil, nil, err
+	}
+	level := &slog.LevelVar{}
+	level.Set(parsed)
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options)), level, nil
+	}
+	return slog.New(slog.NewTextHandler(w, options)), level, nil
+}

@@ -1,0 +1,53 @@
+// Command scheduler-server is the scheduling server: commands, configuration and
+// wiring. What it does is in the packages that it puts together.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+func main() {
+	// The first signal asks for an orderly end. After it the signals have their
+	// usual effect again, so a second one ends the process at once.
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, release)
+	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute runs a command line and returns the exit code: 0, or 1 when it failed.
+// A store that fails later ends the process with store.ExitCode.
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "scheduler-server:", describe(err))
+		return 1
+	}
+	return 0
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "scheduler-server",
+		Short: "Decide which clusters workloads go to, and keep the decisions current",
+		// A mistake gets its own message, not two screens of flags.
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newTokenCommand(), newSimulateCommand(), newVersionCommand())
+	return root
+}

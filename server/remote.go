@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// remote says where the commands that administer a server find it: it runs, and
+// is reached like the provider reaches it, or it is stopped, and its data
+// directory is opened.
+type remote struct {
+	DataDir        string
+	Endpoint       string
+	Token          string
+	CACertFile     string
+	ClientCertFile string
+	ClientKeyFile  string
+}
+
+func (r *remote) define(flags *pflag.FlagSet) {
+	flags.StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
+	flags.StringVar(&r.Endpoint, "endpoint", client.DefaultEndpoint, "address of a running server")
+	flags.StringVar(&r.Token, "token", "", "token of an administrator; the variable keeps it out of the process list")
+	flags.StringVar(&r.CACertFile, "ca-cert-file", "", "PEM certificates that the server's certificate must chain to")
+	flags.StringVar(&r.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
+	flags.StringVar(&r.ClientKeyFile, "client-key-file", "", "PEM key of client-cert-file")
+}
+
+// connect makes the client of the running server.
+func (r *remote) connect() (*client.Client, error) {
+	return client.New(client.Options{
+		Endpoint: r.Endpoint, Token: api.NewSecret(r.Token), CACertFile: r.CACertFile,
+		ClientCertFile: r.ClientCertFile, ClientKeyFile: r.ClientKeyFile, UserAgent: "scheduler-server/" + version,
+	})
+}
+
+// open opens the store of the stopped server. Unless it may be made, it must
+// exist: a misspelt directory must not become an empty store.
+func (r *remote) open(ctx context.Context, stderr io.Writer, mayMake bool) (*store.Store, error) {
+	if _, err := os.Stat(r.DataDir); err != nil && !mayMake {
+		return nil, fmt.Errorf("data-dir: %w", err)
+	}
+	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	opened, err := store.Open(ctx, store.Options{DataDir: r.DataDir, Logger: logger})
+	if locked, ok := errors.AsType[*store.LockedError](err); ok {
+		return nil, fmt.Errorf("%w; a running server is reached with --endpoint instead of --data-dir", locked)
+	}
+	return opened, err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+)
+
+func newServeCommand() *cobra.Command {
+	var c config
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: `Run the server. When it is ready it prints one line with its address.
+
+Every flag is also an environment variable and a key of the configuration file:
+--data-dir is SCHEDULER_DATA_DIR and data_dir. A flag goes before the variable,
+the variable before the file.
+
+While there are no tokens, a server on a loopback address lets everybody do
+everything. From the first token on every request needs one. On any other address
+the server starts only with TLS and at least one token, or with --insecure.`,
+		Args: cobra.NoArgs,
+	}
+	c.define(cmd.Flags())
+	nameVariables(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.load(cmd.Flags(), os.Getenv); err != nil {
+			return err
+		}
+		logger, level, err := newLogger(c, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		stopReload := reloadOnHangup(cmd.Context(), cmd.Flags(), os.Getenv, level, logger)
+		defer stopReload()
+		return run(cmd.Context(), c, logger, cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// run is the life of a server: open the store, wire, work until ctx ends, close.
+func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (err error) {
+	logger.Info("the server is starting", "version", version, "pid", os.Getpid())
+	s, err := openServer(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	defer s.closeInto(&err)
+	components := append(s.components(), component{"announce", func(ctx context.Context) error {
+		return s.announce(ctx, stdout)
+	}})
+	if err := runInOrder(ctx, components); err != nil {
+		return err
+	}
+	logger.Info("the server has stopped")
+	return nil
+}
+
+// announce prints the one line that says where the server is ready.
+func (s *server) announce(ctx context.Context, stdout io.Writer) error {
+	select {
+	case <-s.api.Listening():
+		scheme := "http"
+		if s.config.tls() {
+			scheme = "https"
+		}
+		if _, err := fmt.Fprintf(stdout, "scheduler-server ready at %s://%s\n", scheme, s.api.Address()); err != nil {
+			return fmt.Errorf("say that the server is ready: %w", err)
+		}
+		s.logger.Info("the server is ready", "address", s.api.Address().String(), "revision", s.fleet.Snapshot().Revision())
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// checkExposure refuses an address that others reach while nobody needs a token
+// there.
+func checkExposure(ctx context.Context, c config, tokens httpapi.TokenStore, logger *slog.Logger) error {
+	if c.loopback() {
+		return nil
+	}
+	list, err := httpapi.ListTokens(ctx, tokens)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(list) > 0 && c.tls():
+	case !c.Insecure:
+		return fmt.Errorf("listen: %s is not a loopback address and there is no token yet: create one with \"scheduler-server token create --data-dir %s --role admin\", or start with --insecure", c.Listen, c.DataDir)
+	default:
+		logger.Warn("the server is insecure: whoever reaches its address may read and write", "listen", c.Listen, "tls", c.tls(), "tokens", len(list))
+	}
+	return nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return listener, nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// A setting has one name and three spellings: the flag --data-dir, the variable
+// SCHEDULER_DATA_DIR and the configuration key data_dir. The flags of a command
+// are the table of its settings; the other spellings follow from it.
+
+// configFlag names the configuration file, so it is no key in it.
+const configFlag = "config"
+
+// noSetting are the flags that have a meaning on the command line only.
+var noSetting = []string{"help"}
+
+func variableName(flag string) string {
+	return "SCHEDULER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func keyName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// nameVariables adds the variable to the help of every flag.
+func nameVariables(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(noSetting, f.Name) {
+			f.Usage += " (" + variableName(f.Name) + ")"
+		}
+	})
+}
+
+// fill gives the flags that were not on the command line the value of their
+// variable or, next, of their key in the configuration file. An empty variable
+// counts as absent.
+func fill(flags *pflag.FlagSet, getenv func(string) string) error {
+	var errs []error
+	fromVariable := func(f *pflag.Flag) bool {
+		text := getenv(variableName(f.Name))
+		if text == "" {
+			return false
+		}
+		if err := f.Value.Set(text); err != nil {
+			errs = append(errs, fmt.Errorf("environment variable %s: %w", variableName(f.Name), err))
+		}
+		return true
+	}
+	var keys map[string]any
+	if file := flags.Lookup(configFlag); file != nil {
+		if !file.Changed {
+			fromVariable(file)
+		}
+		if path := file.Value.String(); path != "" {
+			var err error
+			if keys, err = readConfigFile(path, flags); err != nil {
+				return err
+			}
+		}
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == configFlag || slices.Contains(noSetting, f.Name) || fromVariable(f) {
+			return
+		}
+		if value, ok := keys[keyName(f.Name)]; ok {
+			if err := setFromFile(f, value); err != nil {
+				errs = append(errs, fmt.Errorf("configuration key %s: %w", keyName(f.Name), err))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// readConfigFile reads a YAML or JSON file. A key that is unknown or given twice
+// is an error: a misspelt setting must not be silently without effect.
+func readConfigFile(path string, flags *pflag.FlagSet) (map[string]any, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	var keys map[string]any
+	if err := yaml.UnmarshalStrict(data, &keys, keepNumbers); err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	known := map[string]bool{}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != configFlag && !slices.Contains(noSetting, f.Name) {
+			known[keyName(f.Name)] = true
+		}
+	})
+	var errs []error
+	for _, key := range sortedKeys(keys) {
+		if !known[key] {
+			errs = append(errs, fmt.Errorf("configuration file %s: %q is not a known key; there are %s", path, key, strings.Join(sortedKeys(known), ", ")))
+		}
+	}
+	return keys, errors.Join(errs...)
+}
+
+// keepNumbers leaves numbers as they are written.
+func keepNumbers(d *json.Decoder) *json.Decoder {
+	d.UseNumber()
+	return d
+}
+
+func setFromFile(f *pflag.Flag, value any) error {
+	list, isList := f.Value.(pflag.SliceValue)
+	switch value := value.(type) {
+	case []any:
+		if !isList {
+			return fmt.Errorf("takes one %s, not a list", f.Value.Type())
+		}
+		texts := make([]string, len(value))
+		for i, element := range value {
+			text, ok := element.(string)
+			if !ok {
+				return fmt.Errorf("element %d must be a text", i)
+			}
+			texts[i] = text
+		}
+		return list.Replace(texts)
+	case string, bool, json.Number:
+		return f.Value.Set(fmt.Sprint(value))
+	case nil:
+		return errors.New("has no value: give one or leave the key out")
+	}
+	return fmt.Errorf("takes one %s, not an object", f.Value.Type())
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// storeOptions is the store's part of the configuration.
+func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
+	options := store.Options{
+		DataDir: c.DataDir, Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
+		KeepHistory: c.KeepHistory, RequestTimeout: c.StoreTimeout, Username: c.EtcdUsername, Logger: logger,
+	}
+	if c.EtcdPasswordFile != "" {
+		password, err := os.ReadFile(c.EtcdPasswordFile)
+		if err != nil {
+			return options, fmt.Errorf("etcd-password-file: %w", err)
+		}
+		options.Password = strings.TrimRight(string(password), "\r\n")
+	}
+	var err error
+	options.TLS, err = c.etcdTLS()
+	return options, err
+}
+
+// etcdTLS is nil where nothing about TLS is said: the scheme of the endpoints
+// then decides.
+func (c *config) etcdTLS() (*tls.Config, error) {
+	if c.EtcdCAFile == "" && c.EtcdCertFile == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.EtcdCAFile != "" {
+		pem, err := os.ReadFile(c.EtcdCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd-ca-file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("etcd-ca-file: %s contains no PEM certificate", c.EtcdCAFile)
+		}
+	}
+	if c.EtcdCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(c.EtcdCertFile, c.EtcdKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("etcd-cert-file and etcd-key-file: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// tlsOptions is nil for plain HTTP.
+func (c *config) tlsOptions() *httpapi.TLSOptions {
+	if !c.tls() {
+		return nil
+	}
+	return &httpapi.TLSOptions{CertFile: c.TLSCertFile, KeyFile: c.TLSKeyFile, ClientCAFile: c.ClientCAFile}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+)
+
+const tokensPath = "/v1/tokens"
+
+func newTokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Manage who may use the API",
+		Long: `Manage who may use the API. The commands ask a running server, or open the data
+directory of a stopped one. From the first token on every request needs one.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(newTokenCreateCommand(), newTokenListCommand(), newTokenRevokeCommand())
+	return cmd
+}
+
+// tokens is what the commands do with tokens, wherever the server is.
+type tokens interface {
+	create(ctx context.Context, request httpapi.TokenRequest) (text string, err error)
+	list(ctx context.Context) ([]httpapi.Token, error)
+	revoke(ctx context.Context, id string) error
+}
+
+// tokenCommand completes a command with the flags that say where the server is.
+func tokenCommand(cmd *cobra.Command, mayMake bool, do func(cmd *cobra.Command, at tokens, args []string) error) *cobra.Command {
+	var at remote
+	at.define(cmd.Flags())
+	nameVariables(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if err := fill(cmd.Flags(), os.Getenv); err != nil {
+			return err
+		}
+		if at.DataDir == "" {
+			server, err := at.connect()
+			if err != nil {
+				return err
+			}
+			defer server.Close()
+			return do(cmd, remoteTokens{server}, args)
+		}
+		opened, err := at.open(cmd.Context(), cmd.ErrOrStderr(), mayMake)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, opened.Close()) }()
+		return do(cmd, storedTokens{opened}, args)
+	}
+	return cmd
+}
+
+func newTokenCreateCommand() *cobra.Command {
+	var request httpapi.TokenRequest
+	var role string
+	var expiresIn time.Duration
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a token and print it",
+		Long:  "Create a token and print it. It is shown only here: the server keeps a hash.",
+		Args:  cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats")
+	cmd.Flags().StringSliceVar(&request.Namespaces, "namespaces", nil, "namespaces to bind the token to; default all")
+	cmd.Flags().StringVar(&request.Description, "description", "", "what the token is for")
+	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token works; default for ever")
+	return tokenCommand(cmd, true, func(cmd *cobra.Command, at tokens, _ []string) error {
+		request.Role = httpapi.Role(role)
+		if expiresIn != 0 {
+			at := time.Now().Add(expiresIn).UTC()
+			request.ExpiresAt = &at
+		}
+		text, err := at.create(cmd.Context(), request)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	})
+}
+
+func newTokenListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: cobra.NoArgs}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return tokenCommand(cmd, false, func(cmd *cobra.Command, at tokens, _ []string) error {
+		list, err := at.list(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), list)
+		}
+		return printTokens(cmd.OutOrStdout(), list)
+	})
+}
+
+func newTokenRevokeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a token; it stops working at once", Args: cobra.ExactArgs(1)}
+	return tokenCommand(cmd, false, func(cmd *cobra.Command, at tokens, args []string) error {
+		// The whole text of a token is what people have at hand.
+		id, _, _ := strings.Cut(args[0], ".")
+		return at.revoke(cmd.Context(), id)
+	})
+}
+
+func printTokens(w io.Writer, list []httpapi.Token) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tROLE\tNAMESPACES\tCREATED\tEXPIRES\tDESCRIPTION")
+	for _, token := range list {
+		expires := "never"
+		if token.ExpiresAt != nil {
+			expires = token.ExpiresAt.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", token.ID, token.Role, cmp.Or(strings.Join(token.Namespaces, ","), "all"),
+			token.CreatedAt.UTC().Format(time.RFC3339), expires, token.Description)
+	}
+	return table.Flush()
+}
+
+func printJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// remoteTokens are those of a running server.
+type remoteTokens struct{ server *client.Client }
+
+func (r remoteTokens) create(ctx context.Context, request httpapi.TokenRequest) (string, error) {
+	var created struct {
+		Token string `json:"token"`
+	}
+	err := r.server.Call(ctx, http.MethodPost, tokensPath, request, &created)
+	return created.Token, err
+}
+
+func (r remoteTokens) list(ctx context.Context) ([]httpapi.Token, error) {
+	var list struct {
+		Items []httpapi.Token `json:"items"`
+	}
+	err := r.server.Call(ctx, http.MethodGet, tokensPath, nil, &list)
+	return list.Items, err
+}
+
+func (r remoteTokens) revoke(ctx context.Context, id string) error {
+	return r.server.Call(ctx, http.MethodDelete, tokensPath+"/"+id, nil, nil)
+}
+
+// storedTokens are those in the data directory of a stopped server.
+type storedTokens struct{ store httpapi.TokenStore }
+
+func (s storedTokens) create(ctx context.Context, request httpapi.TokenRequest) (string, error) {
+	text, _, err := httpapi.CreateToken(ctx, s.store, request, time.Now())
+	return text, err
+}
+
+func (s storedTokens) list(ctx context.Context) ([]httpapi.Token, error) {
+	list, err := httpapi.ListTokens(ctx, s.store)
+	for i := range list {
+		list[i].Hash = nil
+	}
+	return list, err
+}
+
+func (s storedTokens) revoke(ctx context.Context, id string) error {
+	return httpapi.RevokeToken(ctx, s.store, id)
+}

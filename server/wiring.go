@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// server holds the parts of a running server, in the direction data flows.
+type server struct {
+	config   config
+	logger   *slog.Logger
+	store    *store.Store
+	fleet    *fleet.Fleet
+	batcher  *store.Batcher
+	signals  *signal.Runner
+	decider  *reconcile.Reconciler
+	api      *httpapi.Server
+	listener net.Listener
+}
+
+// openServer opens the store and puts everything together. Nothing works yet.
+func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, err error) {
+	s := &server{config: c, logger: logger}
+	defer func() {
+		if err != nil {
+			s.closeInto(&err)
+		}
+	}()
+	storeOptions, err := c.storeOptions(logger)
+	if err != nil {
+		return nil, err
+	}
+	if s.store, err = store.Open(ctx, storeOptions); err != nil {
+		return nil, err
+	}
+	codec, err := store.OpenCodec(c.sealFile())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkExposure(ctx, c, s.store, logger); err != nil {
+		return nil, err
+	}
+	if s.listener, err = listen(ctx, c.Listen); err != nil {
+		return nil, err
+	}
+	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: codec, Logger: logger})
+	s.batcher = store.NewBatcher(s.store)
+	s.signals = signal.New(signal.Options{
+		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Logger: logger, Now: time.Now,
+	})
+	s.decider = reconcile.New(reconcile.Options{
+		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, Logger: logger, Now: time.Now,
+	})
+	registry := prometheus.NewRegistry()
+	s.api, err = httpapi.New(httpapi.Options{
+		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals,
+		Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
+		Version: version, Gatherer: registry,
+		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
+		MaxConnections: c.MaxConnections, MaxConnectionsPerIP: c.MaxConnectionsPerIP,
+		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
+		DrainTime: c.DrainTime, Logger: logger, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, s.register(registry)
+}
+
+// components are the working parts in the order in which they start; they stop
+// the other way round: first nobody asks any more, then nothing is decided any
+// more, then nothing is written any more.
+func (s *server) components() []component {
+	list := []component{
+		{"fleet", s.fleet.Run},
+		{"status writes", s.batcher.Run},
+		{"decisions", s.decider.Run},
+		{"signals", s.signals.Run},
+		{"http", s.serve},
+	}
+	if s.config.DebugListen != "" {
+		list = append(list, component{"debug", s.serveProfiles})
+	}
+	return list
+}
+
+// serve answers requests as soon as there is something to answer from.
+func (s *server) serve(ctx context.Context) error {
+	select {
+	case <-s.fleet.Ready():
+		return s.api.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// closeInto closes what runs without a component, and joins what goes wrong
+// into an error.
+func (s *server) closeInto(err *error) {
+	if s.listener != nil {
+		_ = s.listener.Close() // closed already where requests were served
+	}
+	if s.store != nil {
+		if closing := s.store.Close(); closing != nil {
+			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
+		}
+	}
+}
+
+// register puts the figures of every part under /metrics.
+func (s *server) register(registry *prometheus.Registry) error {
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "scheduler_build_info", Help: "1; the version is a label.", ConstLabels: prometheus.Labels{"version": version},
+	}, func() float64 { return 1 })
+	parts := [][]prometheus.Collector{
+		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
+		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
+	}
+	for _, part := range parts {
+		for _, collector := range part {
+			if err := registry.Register(collector); err != nil {
+				return fmt.Errorf("register metrics: %w", err)
+			}
+		}
+	}
+	return nil
+}
