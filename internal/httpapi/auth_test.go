@@ -66,6 +66,7 @@ func TestPermissions(t *testing.T) {
 		{"POST", "/v1/simulations", "{}", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
 		{"GET", "/v1/server", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
 		{"GET", "/metrics", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/backup", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"GET", "/healthz", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
 		{"GET", "/readyz", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
 		{"GET", "/v1/openapi.json", "", "", []int{yes, yes, yes, yes, yes, yes, yes, yes}},
@@ -202,6 +203,18 @@ func TestTokens(t *testing.T) {
 	spec, _, err := s.store.Read(context.Background(), tokenKey(strings.SplitN(admin, ".", 2)[0]))
 	if err != nil || spec == nil || bytes.Contains(spec.Value, []byte(strings.SplitN(admin, ".", 2)[1])) {
 		t.Errorf("stored token: %v %v", spec, err)
+	}
+}
+
+func TestTheFirstTokenEndsTheTimeWithout(t *testing.T) {
+	s := startServer(t)
+	created := decodeAs[createdToken](t, s.do(http.MethodPost, "/v1/tokens", `{"role":"admin"}`))
+	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without the token: %d", a.StatusCode)
+	}
+	s.token = created.Text
+	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusOK {
+		t.Errorf("with the token: %d", a.StatusCode)
 	}
 }
 

@@ -63,16 +63,20 @@ func unauthorized(detail string) *problem {
 // description of the API.
 var open = map[string]bool{"/healthz": true, "/readyz": true, openAPIPath: true}
 
-// demandsToken says whether requests need a token. A server that has none yet
-// may leave everybody an administrator, or nobody could create the first; while
-// it does not know yet, it is careful.
-func (s *Server) demandsToken() bool {
-	if s.options.Authenticate {
-		return true
-	}
+// loaded reports whether the server knows its objects, tokens among them.
+func (s *Server) loaded() bool {
 	select {
 	case <-s.fleet.Ready():
+		return true
 	default:
+		return false
+	}
+}
+
+// demandsToken says whether requests need a token. A server that has none yet
+// may leave everybody an administrator, or nobody could create the first.
+func (s *Server) demandsToken() bool {
+	if s.options.Authenticate {
 		return true
 	}
 	for range s.fleet.Snapshot().AllSystem(KindToken) {
@@ -86,12 +90,17 @@ func (s *Server) demandsToken() bool {
 // was told to be insecure.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.demandsToken() {
-			next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), identity{role: RoleAdmin})))
-			return
-		}
 		if open[r.URL.Path] {
 			next.ServeHTTP(w, r)
+			return
+		}
+		// Until the tokens are known, a good one must not be called unknown.
+		if !s.loaded() {
+			writeProblem(w, unavailable("the server is still loading its objects: repeat the request"))
+			return
+		}
+		if !s.demandsToken() {
+			next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), identity{role: RoleAdmin})))
 			return
 		}
 		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")

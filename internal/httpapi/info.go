@@ -13,25 +13,10 @@ func (s *Server) unready() error {
 	if s.stopping.Err() != nil {
 		return errors.New("the server is stopping")
 	}
-	select {
-	case <-s.fleet.Ready():
-		return s.options.Ready()
-	default:
+	if !s.loaded() {
 		return errors.New("the server is still loading its objects")
 	}
-}
-
-// whenLoaded answers 503 for everything under /v1 until the fleet has been
-// loaded. A server that is stopping still answers what reaches it.
-func (s *Server) whenLoaded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-s.fleet.Ready():
-			next.ServeHTTP(w, r)
-		default:
-			writeProblem(w, unavailable("the server is still loading its objects: repeat the request"))
-		}
-	})
+	return s.options.Ready()
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }

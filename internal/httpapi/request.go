@@ -102,12 +102,8 @@ func (s *Server) survive(next http.Handler) http.Handler {
 	})
 }
 
-const (
-	// bodyTime is how long a body may take to arrive.
-	bodyTime = 30 * time.Second
-	// answerTime is how long a client may take to read an answer.
-	answerTime = 60 * time.Second
-)
+// answerTime is how long a client may take to read an answer.
+const answerTime = 60 * time.Second
 
 // limitTime bounds what a slow client can hold. The deadline of a request that
 // is not read to its end stays, so that discarding the rest is bounded, too.
@@ -115,7 +111,7 @@ func (s *Server) limitTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.ContentLength != 0 {
-			_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not possible on a test recorder only
+			_ = control.SetReadDeadline(time.Now().Add(s.options.BodyTimeout)) // not possible on a test recorder only
 		}
 		// The longest wait comes first; answerWriter sets a nearer deadline when
 		// the answer begins.

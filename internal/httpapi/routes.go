@@ -40,7 +40,6 @@ func (s *Server) routes() http.Handler {
 // dispatch passes a request to its route, and answers in our form where there
 // is none.
 func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
-	loaded := s.whenLoaded(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fallback, pattern := mux.Handler(r)
 		if pattern == "" {
@@ -53,10 +52,6 @@ func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
 		}
 		_, route, _ := strings.Cut(pattern, " ")
 		requestOf(r.Context()).route = cmp.Or(route, pattern)
-		if strings.HasPrefix(r.URL.Path, "/v1/") && r.URL.Path != openAPIPath {
-			loaded.ServeHTTP(w, r)
-			return
-		}
 		mux.ServeHTTP(w, r)
 	})
 }

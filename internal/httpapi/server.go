@@ -101,6 +101,17 @@ type Options struct {
 	// client address. Zero means 1 a second after 20 at once.
 	LoginFailuresPerSecond float64
 	LoginFailureBurst      int
+	// HeaderTimeout limits how long the header of a request may take, and the TLS
+	// handshake before it. Zero means 5 seconds.
+	HeaderTimeout time.Duration
+	// BodyTimeout limits how long a body may take. Zero means 30 seconds.
+	BodyTimeout time.Duration
+	// WatchHeartbeat is the time between two signs of life on a quiet watch. Zero
+	// means 15 seconds.
+	WatchHeartbeat time.Duration
+	// WatchWriteTimeout is how long the reader of a watch may take for one piece
+	// of it. Zero means 10 seconds.
+	WatchWriteTimeout time.Duration
 	// DrainTime is how long requests may go on when Run ends. Zero means 10
 	// seconds.
 	DrainTime time.Duration
@@ -120,6 +131,10 @@ func (o Options) withDefaults() Options {
 	o.MaxConnectionsPerIP = cmp.Or(o.MaxConnectionsPerIP, 256)
 	o.LoginFailuresPerSecond = cmp.Or(o.LoginFailuresPerSecond, 1)
 	o.LoginFailureBurst = cmp.Or(o.LoginFailureBurst, 20)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 5*time.Second)
+	o.BodyTimeout = cmp.Or(o.BodyTimeout, 30*time.Second)
+	o.WatchHeartbeat = cmp.Or(o.WatchHeartbeat, 15*time.Second)
+	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 10*time.Second)
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	if o.Leader == nil {
 		o.Leader = func() bool { return true }
@@ -226,7 +241,7 @@ func (s *Server) Run(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           s.handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: 5 * time.Second, // the TLS handshake, too
+		ReadHeaderTimeout: s.options.HeaderTimeout, // net/http bounds the TLS handshake by it, too
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),

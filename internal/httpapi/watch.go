@@ -15,15 +15,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-const (
-	// watchHeartbeat is the time between two signs of life on a quiet watch.
-	watchHeartbeat = 15 * time.Second
-	// watchWrite is how long a reader may take for one piece of the stream.
-	watchWrite = 10 * time.Second
-	// watchBacklog is how many publications of the fleet a watch can resume
-	// from.
-	watchBacklog = 5000
-)
+// watchBacklog is how many publications of the fleet a watch can resume from.
+const watchBacklog = 5000
 
 type watchInput struct {
 	Kinds           string `query:"kinds" doc:"Kinds to show, separated by commas: cluster,placement. Absent = all."`
@@ -125,7 +118,7 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	if w.flush() != nil {
 		return
 	}
-	heartbeat := time.NewTicker(watchHeartbeat)
+	heartbeat := time.NewTicker(w.server.options.WatchHeartbeat)
 	defer heartbeat.Stop()
 	for {
 		select {
@@ -204,7 +197,7 @@ func (w *watchStream) show(change fleet.Change) (api.Event, bool) {
 // the stream, and resumes where it was.
 func (w *watchStream) flush() error {
 	defer w.buffer.Reset()
-	if err := w.control.SetWriteDeadline(time.Now().Add(watchWrite)); err != nil {
+	if err := w.control.SetWriteDeadline(time.Now().Add(w.server.options.WatchWriteTimeout)); err != nil {
 		return err
 	}
 	if _, err := w.w.Write(w.buffer.Bytes()); err != nil {

@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// dial opens a connection and writes to it; the test ends it.
+func (s *testServer) dial(text string) net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// valueOf is the present value of a gauge or counter.
+func valueOf(t *testing.T, metric prometheus.Metric) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := metric.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+}
+
+// closedWithin reports what the server sends until it closes the connection.
+func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
+	t.Helper()
+	if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(conn)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		t.Errorf("still open after %s", limit)
+	}
+	return string(data)
+}
+
+func TestSlowClientsAreCutOff(t *testing.T) {
+	s := startServer(t, func(o *Options) { o.HeaderTimeout, o.BodyTimeout = 200*time.Millisecond, 200*time.Millisecond })
+	t.Run("no request", func(t *testing.T) { closedWithin(t, s.dial(""), 5*time.Second) })
+	t.Run("half a header", func(t *testing.T) {
+		conn := s.dial("GET /v1/clusters HTTP/1.1\r\nHost: a\r\nX-A: ")
+		go func() {
+			for range 100 { // a byte now and then does not keep it open
+				if _, err := conn.Write([]byte("a")); err != nil {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		}()
+		closedWithin(t, conn, 5*time.Second)
+	})
+	t.Run("half a body", func(t *testing.T) {
+		got := closedWithin(t, s.dial("PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"), 5*time.Second)
+		if !strings.Contains(got, " 408 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("body of a request that is refused", func(t *testing.T) {
+		got := closedWithin(t, s.dial("PUT /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"), 5*time.Second)
+		if !strings.Contains(got, " 404 ") {
+			t.Errorf("answer %q", got)
+		}
+	})
+	t.Run("a wait may outlast the time for the body", func(t *testing.T) {
+		s.signals.settle = nil
+		if a := s.do(http.MethodPut, "/v1/namespaces/shop/placements/web", `{"spec":{}}`); a.StatusCode != 201 {
+			t.Fatalf("%d", a.StatusCode)
+		}
+		version := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "").Header.Get("ETag")
+		a := s.do(http.MethodGet, "/v1/namespaces/shop/placements/web?wait=500ms&resource_version="+strings.Trim(version, `"`), "")
+		if a.StatusCode != 200 {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	})
+}
+
+func TestBrokenRequestsGetAnAnswerBelow500(t *testing.T) {
+	s := startServer(t)
+	for _, text := range []string{
+		"PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"spec\r\n",
+		"PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+		"GARBAGE\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"GET http://%zz/ HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /v1/clusters HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 100<<10) + "\r\n\r\n",
+		"GET /v1/" + strings.Repeat("a/", 20<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		conn := s.dial(text)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		got := closedWithin(t, conn, 5*time.Second)
+		var status int
+		if _, err := fmt.Sscanf(got, "HTTP/1.1 %d", &status); got != "" && (err != nil || status < 400 && !strings.HasPrefix(text, "OPTIONS") || status >= 500 && status != http.StatusHTTPVersionNotSupported) {
+			t.Errorf("%.40q gives %.100q", text, got)
+		}
+	}
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	s := startServer(t, func(o *Options) { o.MaxConnectionsPerIP = 3 })
+	request := "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+	var conns []net.Conn
+	for range 3 {
+		conn := s.dial(request)
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q %v", line, err)
+		}
+		conns = append(conns, conn)
+	}
+	if got := closedWithin(t, s.dial(""), 5*time.Second); !strings.HasPrefix(got, "HTTP/1.1 429 ") {
+		t.Errorf("the fourth connection gets %q", got)
+	}
+	if got := valueOf(t, s.metrics.rejected.WithLabelValues("client")); got != 1 {
+		t.Errorf("%v rejected, want 1", got)
+	}
+	_ = conns[0].Close()
+	for valueOf(t, s.metrics.connections) > 2 {
+		time.Sleep(time.Millisecond)
+	}
+	if line, err := bufio.NewReader(s.dial(request)).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("after one was closed: %q %v", line, err)
+	}
+}
+
+func TestConnectionsAreLimitedInAll(t *testing.T) {
+	l := &limitedListener{total: 2, perIP: 2, metrics: newHTTPMetrics(), open: map[string]int{}}
+	for _, step := range []struct{ ip, want string }{{"a", ""}, {"b", ""}, {"c", "total"}, {"a", "total"}} {
+		if got := l.take(step.ip); got != step.want {
+			t.Errorf("take(%s) = %q, want %q", step.ip, got, step.want)
+		}
+	}
+	l.give("a")
+	if len(l.open) != 1 || l.take("c") != "" {
+		t.Errorf("a place that was given back is not free: %v", l.open)
+	}
+}
+
+func TestSlowWatchersAreDropped(t *testing.T) {
+	s := startServer(t, func(o *Options) { o.WatchWriteTimeout = 200 * time.Millisecond })
+	conn := s.dial("GET /v1/watch HTTP/1.1\r\nHost: a\r\n\r\n")
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	for valueOf(t, s.metrics.watchers) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	region := strings.Repeat("x", 500_000)
+	deadline := time.Now().Add(30 * time.Second)
+	for i := 0; valueOf(t, s.metrics.watchers) > 0; i++ {
+		if time.Now().After(deadline) {
+			t.Fatal("a watcher that reads nothing is still served")
+		}
+		s.mustPut("/v1/clusters/big?wait=0s", fmt.Sprintf(`{"spec":{"region":"%s%d"}}`, region, i))
+	}
+}
+
+func TestQuietWatchShowsSignsOfLife(t *testing.T) {
+	s := startServer(t, func(o *Options) { o.WatchHeartbeat = 20 * time.Millisecond })
+	w := s.watch("/v1/watch?kinds=metric").started()
+	written := s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`).Header.Get("ETag")
+	// The position moves on although the reader is shown nothing.
+	for w.lines.Scan() {
+		if w.lines.Text() == "id: "+strings.Trim(written, `"`) {
+			return
+		}
+	}
+	t.Error("the watch ended")
+}
