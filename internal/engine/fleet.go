@@ -19,6 +19,8 @@ type Fleet struct {
 	index map[string]int // row by cluster name
 	free  []int          // free slots, used last in first out
 
+	nameHash []uint64 // of the cluster's name, for ties
+
 	live    Bitmap // rows in use
 	online  Bitmap // state is online
 	paused  Bitmap
@@ -48,9 +50,8 @@ const unreported = math.MinInt64
 
 // row is what one cluster's object says, in the engine's terms. Immutable.
 type row struct {
-	cluster  *api.Cluster
-	nameHash uint64
-	metrics  []rowMetric
+	cluster *api.Cluster
+	metrics []rowMetric
 	// sumWeights and sumProducts are Σ w and Σ w·m over the usable metrics.
 	sumWeights, sumProducts float64
 	reportedAt              time.Time // last capacity report, zero if none
@@ -74,6 +75,9 @@ type Changes struct {
 type Delta struct {
 	// Rows are the rows, ascending, whose facts, metrics or score changed.
 	Rows []int
+	// Facts are those of Rows where more than the values of usable metrics
+	// changed: only they, and metric constraints, can change who is admitted.
+	Facts map[int]bool
 	// Gone are the names of clusters that were removed.
 	Gone []string
 	// MetricNames says that a metric object appeared or disappeared.

@@ -16,7 +16,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	g.now = now
 	b := &edit{
 		Fleet: &g, old: f,
-		dirty:   map[int]bool{},
+		dirty: map[int]bool{}, facts: map[int]bool{},
 		stale:   map[int32]bool{},
 		labels:  map[labelPair]*rowSetEdit{},
 		keys:    map[string]*rowSetEdit{},
@@ -33,6 +33,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	delta := Delta{Gone: b.gone, MetricNames: b.metricNames}
 	slices.Sort(delta.Gone)
 	delta.Rows = slices.Sorted(maps.Keys(b.dirty))
+	delta.Facts = b.facts
 	b.rank(delta)
 	return b.Fleet, delta
 }
@@ -46,6 +47,7 @@ type edit struct {
 	old *Fleet
 
 	dirty       map[int]bool // rows
+	facts       map[int]bool // those of dirty where more than metric values changed
 	gone        []string
 	metricNames bool
 	stale       map[int32]bool // metrics to evaluate again
@@ -164,7 +166,7 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			delete(b.index, name)
 			b.free = append(b.free, at)
 			b.gone = append(b.gone, name)
-			b.dirty[at] = true
+			b.dirty[at], b.facts[at] = true, true
 			continue
 		case !known:
 			at = b.slot()
@@ -197,6 +199,9 @@ func (b *edit) cloneRows(changes map[string]*api.Cluster) {
 	rows := make([]*row, len(b.rows), slots)
 	copy(rows, b.rows)
 	b.rows, b.ownRows = rows, true
+	hashes := make([]uint64, slots)
+	copy(hashes, b.nameHash)
+	b.nameHash = hashes
 	b.cloneBits(slots)
 	b.cloneScore(slots)
 }
@@ -255,7 +260,7 @@ func (b *edit) takeOut(at int, r *row) {
 // putIn writes a cluster into a row. Only what differs from before is touched:
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
-	r := &row{cluster: c, nameHash: hashText(c.Metadata.Name)}
+	r := &row{cluster: c}
 	if t := c.Status.CapacityReportedAt; t != nil {
 		r.reportedAt = *t
 	}
@@ -265,6 +270,7 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
 	}
 	b.rows[at] = r
+	b.nameHash[at] = hashText(c.Metadata.Name)
 	changed := before == nil || !before.reportedAt.Equal(r.reportedAt)
 	changed = b.putLabels(at, old, c) || changed
 	changed = b.putCustomResources(at, old, c) || changed
@@ -287,7 +293,7 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		changed = true
 	}
 	if changed {
-		b.dirty[at] = true
+		b.dirty[at], b.facts[at] = true, true
 	}
 }
 
@@ -540,7 +546,10 @@ func (b *edit) scoreRows() {
 		}
 		scored := r.sumWeights > 0
 		b.rows[at] = &r
-		b.failing.Assign(at, failing)
+		if b.failing.Has(at) != failing {
+			b.facts[at] = true
+			b.failing.Assign(at, failing)
+		}
 		b.scored.Assign(at, scored)
 		b.score[at] = 0
 		if scored {

@@ -9,7 +9,7 @@ import (
 type class struct {
 	query      *engine.Query // of any member
 	mask       engine.Bitmap
-	placements map[*tracked]struct{}
+	placements []*tracked
 	// wanting counts the placements that did not get what they want. They hear
 	// of every change of why clusters are rejected.
 	wanting int
@@ -37,19 +37,21 @@ func (c *class) noteRaised(merit engine.Merit) {
 	}
 }
 
-// update brings the mask to the fleet's version and returns the rows of delta
-// that it admits now, with whether it admitted them before.
-func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []int, visit func(row int, was bool)) {
-	words := (f.Slots() + 63) / 64
-	for len(c.mask) < words {
+// update brings the mask to the fleet's version and visits the changed rows that
+// it admits now, saying whether it admitted them before. Rows that are not among
+// facts have other metric values only; facts nil stands for all rows.
+func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []int, facts map[int]bool, visit func(row int, was bool)) {
+	for words := (f.Slots() + 63) / 64; len(c.mask) < words; {
 		c.mask = append(c.mask, 0)
 	}
-	if len(rows) > manyRows {
-		next := engine.Mask(f, c.query, reserved)
+	same := func(row int) bool {
+		return facts != nil && !facts[row] && !c.query.HasMetricConstraints()
+	}
+	if len(rows) > manyRows && !(len(facts) == 0 && same(rows[0])) {
 		was := c.mask
-		c.mask = next
+		c.mask = engine.Mask(f, c.query, reserved)
 		for _, row := range rows {
-			if next.Has(row) {
+			if c.mask.Has(row) {
 				visit(row, was.Has(row))
 			}
 		}
@@ -57,8 +59,11 @@ func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []in
 	}
 	for _, row := range rows {
 		was := c.mask.Has(row)
-		is := engine.Admits(f, c.query, reserved, row, false)
-		c.mask.Assign(row, is)
+		is := was
+		if !same(row) {
+			is = engine.Admits(f, c.query, reserved, row, false)
+			c.mask.Assign(row, is)
+		}
 		if is {
 			visit(row, was)
 		}
@@ -74,11 +79,24 @@ const manyRows = 16
 func (c *class) concerns(merit engine.Merit) bool {
 	if !c.floorKnown {
 		c.floorKnown, c.hasFull = true, false
-		for p := range c.placements {
+		for _, p := range c.placements {
 			if p.out.Full && p.query.Wanted > 0 && (!c.hasFull || p.out.Worst.Less(c.floor)) {
 				c.floor, c.hasFull = p.out.Worst, true
 			}
 		}
 	}
 	return c.hasFull && !merit.Less(c.floor)
+}
+
+func (c *class) add(placed *tracked) {
+	placed.seat = len(c.placements)
+	c.placements = append(c.placements, placed)
+}
+
+func (c *class) remove(placed *tracked) {
+	last := len(c.placements) - 1
+	c.placements[placed.seat] = c.placements[last]
+	c.placements[placed.seat].seat = placed.seat
+	c.placements[last] = nil
+	c.placements = c.placements[:last]
 }

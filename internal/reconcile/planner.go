@@ -19,8 +19,8 @@ type planner struct {
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
-	classes    map[string]*class // by engine.Query.Class
-	requesting map[string]*class // those whose placements ask for resources
+	classes    map[string]*class                // by engine.Query.Class
+	requesting map[string]*class                // those whose placements ask for resources
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	// constrained are the placements with metric constraints: they hear of
 	// metrics that appear and disappear.
@@ -38,6 +38,7 @@ type tracked struct {
 	specRevision int64
 	query        *engine.Query
 	class        *class
+	seat         int // position among the class's placements
 	// status is the decision as last decided, which may be ahead of the store.
 	status api.PlacementStatus
 
@@ -171,15 +172,15 @@ func (p *planner) joinClass(placed *tracked) {
 	c, ok := p.classes[placed.query.Class]
 	if !ok {
 		c = &class{
-			query: placed.query, placements: map[*tracked]struct{}{},
-			mask: engine.Mask(p.fleet, placed.query, p.reserved),
+			query: placed.query,
+			mask:  engine.Mask(p.fleet, placed.query, p.reserved),
 		}
 		p.classes[placed.query.Class] = c
 		if placed.query.HasRequests() {
 			p.requesting[placed.query.Class] = c
 		}
 	}
-	c.placements[placed] = struct{}{}
+	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
 	if placed.query.HasMetricConstraints() {
 		p.constrained[placed] = struct{}{}
@@ -188,7 +189,7 @@ func (p *planner) joinClass(placed *tracked) {
 
 func (p *planner) leaveClass(placed *tracked) {
 	c := placed.class
-	delete(c.placements, placed)
+	c.remove(placed)
 	delete(p.constrained, placed)
 	if placed.wanting {
 		c.wanting--
@@ -248,7 +249,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 	}
 	slices.Sort(rows)
 	p.version++
-	p.touch(rows, p.requesting, true)
+	p.touch(rows, nil, p.requesting, true)
 }
 
 func (p *planner) markStale(placed *tracked) {
@@ -260,13 +261,13 @@ func (p *planner) markStale(placed *tracked) {
 
 // touch finds the placements of some classes that changed rows concern and marks
 // them stale. It errs on the side of marking. requesting says that only
-// placements with requests are concerned.
-func (p *planner) touch(rows []int, classes map[string]*class, requesting bool) {
+// placements with requests are concerned; facts is that of class.update.
+func (p *planner) touch(rows []int, facts map[int]bool, classes map[string]*class, requesting bool) {
 	if len(rows) == 0 {
 		return
 	}
 	for _, c := range classes {
-		p.touchClass(c, rows)
+		p.touchClass(c, rows, facts)
 	}
 	for _, row := range rows {
 		cluster := p.fleet.Cluster(row)
@@ -282,14 +283,14 @@ func (p *planner) touch(rows []int, classes map[string]*class, requesting bool) 
 }
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
-func (p *planner) touchClass(c *class, rows []int) {
-	c.update(p.fleet, p.reserved, rows, func(row int, was bool) {
+func (p *planner) touchClass(c *class, rows []int, facts map[int]bool) {
+	c.update(p.fleet, p.reserved, rows, facts, func(row int, was bool) {
 		merit := engine.MeritOf(p.fleet, c.query, row, false)
 		if was && !c.concerns(merit) {
 			c.noteRaised(merit)
 			return
 		}
-		for placed := range c.placements {
+		for _, placed := range c.placements {
 			switch {
 			case placed.stale || !placed.decided:
 			case !placed.out.Full:
@@ -311,7 +312,7 @@ func (p *planner) touchClass(c *class, rows []int) {
 	if c.wanting > 0 {
 		before := c.fits
 		if p.fits(c) != before {
-			for placed := range c.placements {
+			for _, placed := range c.placements {
 				if placed.wanting {
 					p.markStale(placed)
 				}
@@ -423,7 +424,7 @@ func (p *planner) advance(now time.Time) {
 			p.markStale(placed)
 		}
 	}
-	p.touch(delta.Rows, p.classes, false)
+	p.touch(delta.Rows, delta.Facts, p.classes, false)
 }
 
 // nextAt is when the planner has to be called again although nothing changed.
