@@ -127,14 +127,15 @@ type ListOptions struct {
 	Namespace string
 	// LabelSelector limits the list, in the server's selector syntax. "" = all.
 	LabelSelector string
-	// PageSize is how many objects one request fetches. 0 = 500.
+	// PageSize is how many objects one request fetches. 0 = as many as the server
+	// gives.
 	PageSize int
 }
 
 // List yields the objects of a kind in the order of their keys, all at one
 // revision, fetching page after page. The error ends the sequence.
 func (c *Client) List(ctx context.Context, kind api.Kind, opts ListOptions) iter.Seq2[api.Object, error] {
-	query := url.Values{"limit": {"500"}}
+	query := url.Values{}
 	if opts.PageSize > 0 {
 		query.Set("limit", strconv.Itoa(opts.PageSize))
 	}

@@ -58,12 +58,16 @@ func (c *Client) Watch(ctx context.Context, resourceVersion string, kinds ...api
 }
 
 // eventStream reads server-sent events.
-type eventStream struct{ lines *bufio.Scanner }
+type eventStream struct {
+	lines *bufio.Scanner
+	limit int // of an event, in bytes
+}
 
-func newEventStream(r io.Reader, maxLine int64) *eventStream {
+func newEventStream(r io.Reader, maxBytes int64) *eventStream {
+	limit := int(maxBytes)
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), int(maxLine))
-	return &eventStream{lines}
+	lines.Buffer(make([]byte, 0, min(limit, 64<<10)), limit)
+	return &eventStream{lines, limit}
 }
 
 // next returns the next event that carries an object. Comments keep the
@@ -90,6 +94,9 @@ func (s *eventStream) next() (api.Event, error) {
 				data.WriteByte('\n')
 			}
 			data.WriteString(value)
+			if data.Len() > s.limit {
+				return api.Event{}, fmt.Errorf("an event on the watch is too long: it has more than %d bytes", s.limit)
+			}
 		}
 	}
 	switch err := s.lines.Err(); {

@@ -1,0 +1,454 @@
+package client_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var eastKey = api.Key{Kind: api.KindCluster, Name: "east"}
+
+// serve starts a server with one handler, and a client of it.
+func serve(t *testing.T, handler http.HandlerFunc, change ...func(*client.Options)) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	opts := client.Options{Endpoint: server.URL, MaxRetries: 2}
+	for _, f := range change {
+		f(&opts)
+	}
+	c, err := client.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); server.Close() })
+	return c
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client's error says what is wrong
+}
+
+func problem(w http.ResponseWriter, p api.Problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client's error says what is wrong
+}
+
+func east() *api.Cluster {
+	return &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "east"}}
+}
+
+func TestRequest(t *testing.T) {
+	var got *http.Request
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Clone(context.Background())
+		w.Header().Set("Content-Encoding", "gzip")
+		zip := gzip.NewWriter(w)
+		_ = json.NewEncoder(zip).Encode(east())
+		_ = zip.Close()
+	}, func(o *client.Options) { o.Token, o.UserAgent = api.NewSecret("t0ken"), "test/1" })
+	object, err := c.Get(t.Context(), eastKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if api.KeyOf(object) != eastKey {
+		t.Errorf("got %s", api.KeyOf(object))
+	}
+	for header, want := range map[string]string{"Authorization": "Bearer t0ken", "User-Agent": "test/1", "Accept-Encoding": "gzip"} {
+		if got.Header.Get(header) != want {
+			t.Errorf("%s is %q, expected %q", header, got.Header.Get(header), want)
+		}
+	}
+	if got.URL.Path != "/v1/clusters/east" {
+		t.Errorf("path is %s", got.URL.Path)
+	}
+}
+
+func TestPutSendsSecretsAndPreconditions(t *testing.T) {
+	provider := &api.MetricsProvider{
+		Metadata: api.Metadata{Name: "prom", Namespace: "shop"},
+		Spec: api.MetricsProviderSpec{
+			Type: api.ProviderPrometheus, Prometheus: &api.PrometheusSpec{URL: "http://prom"},
+			BearerToken: api.NewSecret("hush"), Headers: map[string]api.Secret{"X.Org": api.NewSecret("one")},
+		},
+	}
+	provider.SetDefaults()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var sent struct {
+			Spec struct {
+				BearerToken string            `json:"bearer_token"`
+				Headers     map[string]string `json:"headers"`
+			} `json:"spec"`
+			Status any `json:"status"`
+		}
+		if err := json.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+		}
+		if sent.Spec.BearerToken != "hush" || sent.Spec.Headers["X.Org"] != "one" || sent.Status != nil {
+			t.Errorf("sent %s", body)
+		}
+		if r.URL.String() != "/v1/namespaces/shop/metrics-providers/prom?wait=3s" || r.Header.Get("If-Match") != `"42"` || r.Header.Get("If-None-Match") != "" {
+			t.Errorf("sent to %s with %v", r.URL, r.Header)
+		}
+		answer(w, http.StatusOK, provider)
+	})
+	wait := 3 * time.Second
+	if _, err := c.Put(t.Context(), provider, client.PutOptions{IfMatch: "42", Wait: &wait}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEncodeClusterSecret(t *testing.T) {
+	cluster := east()
+	cluster.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret("config")}
+	data, err := client.Encode(cluster)
+	if err != nil || !strings.Contains(string(data), `"kubernetes":{"kubeconfig":"config"}`) {
+		t.Errorf("encoded as %s, %v", data, err)
+	}
+}
+
+func TestRetry(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		status   int
+		call     func(*client.Client) error
+		attempts int32
+		want     int // status of the error, 0 = success
+	}{
+		{"a read after 503", 503, get, 2, 0},
+		{"a read after 429", 429, get, 2, 0},
+		{"a read after 502", 502, get, 2, 0},
+		{"a write after 503", 503, reschedule, 2, 0},
+		{"no second write after 504", 504, reschedule, 1, 504},
+		{"no read after 500", 500, get, 1, 500},
+		{"no read after 404", 404, get, 1, 404},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var attempts atomic.Int32
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				if attempts.Add(1) == 1 {
+					w.Header().Set("Retry-After", "0")
+					problem(w, api.Problem{Title: "no", Status: test.status})
+					return
+				}
+				answer(w, http.StatusOK, east())
+			})
+			err := test.call(c)
+			if client.StatusOf(err) != test.want || (err != nil) != (test.want != 0) {
+				t.Errorf("error is %v", err)
+			}
+			if attempts.Load() != test.attempts {
+				t.Errorf("%d attempts, expected %d", attempts.Load(), test.attempts)
+			}
+		})
+	}
+}
+
+func get(c *client.Client) error {
+	_, err := c.Get(context.Background(), eastKey)
+	return err
+}
+
+func reschedule(c *client.Client) error {
+	_, err := c.Reschedule(context.Background(), api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
+	return err
+}
+
+func TestRetriesRunOut(t *testing.T) {
+	var attempts atomic.Int32
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		attempts.Add(1)
+		w.Header().Set("Retry-After", "0")
+		problem(w, api.Problem{Title: "Service Unavailable", Detail: "loading", Status: 503})
+	})
+	if err := get(c); client.StatusOf(err) != 503 || !strings.Contains(err.Error(), "loading") {
+		t.Errorf("error is %v", err)
+	}
+	if attempts.Load() != 3 {
+		t.Errorf("%d attempts, expected 3", attempts.Load())
+	}
+}
+
+func TestContextEndsRetries(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Get(ctx, eastKey); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close() // nobody listens there now
+	c, err := client.New(client.Options{Endpoint: "http://" + address, MaxRetries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unreachable *client.UnreachableError
+	if err := get(c); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), address) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	release := make(chan struct{})
+	c := serve(t, func(http.ResponseWriter, *http.Request) { <-release },
+		func(o *client.Options) { o.RequestTimeout, o.MaxRetries = 30*time.Millisecond, -1 })
+	err := get(c)
+	close(release)
+	var unreachable *client.UnreachableError
+	if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "within 30ms") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for _, test := range []struct {
+		name, contentType, body string
+		want                    string
+	}{
+		{"problem", "application/problem+json", `{"title":"Unprocessable","status":422,"errors":[{"field":"spec.zones[0]","message":"must not be empty"}]}`, "Unprocessable: spec.zones[0]: must not be empty"},
+		{"text", "text/plain", "no such host\n", "Unprocessable Entity: no such host"},
+		{"page of a proxy", "text/html; charset=utf-8", "<html>…", "Unprocessable Entity"},
+		{"broken JSON", "application/json", `{"title":`, `Unprocessable Entity: {"title":`},
+		{"nothing", "", "", "Unprocessable Entity"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", test.contentType)
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				_, _ = io.WriteString(w, test.body)
+			})
+			err := get(c)
+			var p *api.Problem
+			if !errors.As(err, &p) || p.Status != 422 || err.Error() != test.want {
+				t.Errorf("error is %v, expected %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestResponseLimit(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		cluster := east()
+		cluster.Spec.Region = strings.Repeat("x", 5000)
+		answer(w, http.StatusOK, cluster)
+	}, func(o *client.Options) { o.MaxResponseBytes = 4096 })
+	if err := get(c); err == nil || !strings.Contains(err.Error(), "more than 4096 bytes") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestListPages(t *testing.T) {
+	var queries []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		queries = append(queries, r.URL.String())
+		page := map[string]any{"items": []any{&api.Metric{Metadata: api.Metadata{Name: fmt.Sprint("m", len(queries))}}}}
+		if r.URL.Query().Get("continue") == "" {
+			page["continue"] = "next"
+		}
+		answer(w, http.StatusOK, page)
+	})
+	list := c.List(t.Context(), api.KindMetric, client.ListOptions{LabelSelector: "a=b", PageSize: 1})
+	for range 2 { // a sequence starts anew each time
+		var names []string
+		for object, err := range list {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, object.Meta().Name)
+		}
+		if len(names) != 2 {
+			t.Errorf("listed %v", names)
+		}
+	}
+	if want := "/v1/metrics?all=true&continue=next&label_selector=a%3Db&limit=1"; queries[1] != want || queries[3] != want {
+		t.Errorf("queries are %v", queries)
+	}
+}
+
+func TestListError(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		problem(w, api.Problem{Title: "Gone", Status: http.StatusGone})
+	})
+	for object, err := range c.List(t.Context(), api.KindPlacement, client.ListOptions{Namespace: "shop"}) {
+		if object != nil || client.StatusOf(err) != http.StatusGone {
+			t.Errorf("got %v, %v", object, err)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		opts client.Options
+		want string
+	}{
+		{"no scheme", client.Options{Endpoint: "localhost:8665"}, "is not an address"},
+		{"a password", client.Options{Endpoint: "http://me:secret@host"}, "neither user"},
+		{"no CA file", client.Options{CACertFile: missing}, "CA certificate file"},
+		{"no CA", client.Options{CACertFile: empty}, "no PEM certificate"},
+		{"a certificate without key", client.Options{ClientCertFile: empty}, "needs both files"},
+		{"no certificate", client.Options{ClientCertFile: empty, ClientKeyFile: empty}, "client certificate"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := client.New(test.opts)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+func TestTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, east()) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client refuses the certificate
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, trusted := range map[string]bool{ca: true, "": false} {
+		c, err := client.New(client.Options{Endpoint: server.URL, CACertFile: file, MaxRetries: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = get(c) // an untrusted certificate stays untrusted: not repeated 50 times
+		c.Close()
+		var unreachable *client.UnreachableError
+		if trusted && err != nil || !trusted && !errors.As(err, &unreachable) {
+			t.Errorf("trusted %v: error is %v", trusted, err)
+		}
+	}
+}
+
+// cutter is a proxy that passes the first request on and cuts the connection
+// before the answer.
+func cutter(t *testing.T, backend string) *client.Client {
+	t.Helper()
+	target, err := url.Parse(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int32
+	return serve(t, func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Scheme, r.URL.Host, r.RequestURI = target.Scheme, target.Host, ""
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		if requests.Add(1) == 1 {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.Copy(w, resp.Body)
+	})
+}
+
+// A connection that breaks after the server has carried out the request leaves
+// no doubt: the client finds its own write.
+func TestCutAfterCommit(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	var stored map[string]any
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPut && stored != nil && r.Header.Get("If-None-Match") == "*":
+			problem(w, api.Problem{Title: "Precondition Failed", Status: http.StatusPreconditionFailed})
+		case r.Method == http.MethodPut:
+			stored = nil
+			_ = json.NewDecoder(r.Body).Decode(&stored)
+			answer(w, http.StatusCreated, stored)
+		case stored == nil:
+			problem(w, api.Problem{Title: "Not Found", Status: http.StatusNotFound})
+		case r.Method == http.MethodDelete:
+			stored = nil
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			answer(w, http.StatusOK, stored)
+		}
+	}))
+	t.Cleanup(backend.Close)
+	cluster := east()
+	cluster.Spec.Zones = []string{"a"}
+
+	object, err := cutter(t, backend.URL).Put(t.Context(), cluster, client.PutOptions{Create: true})
+	if err != nil || api.KeyOf(object) != eastKey {
+		t.Fatalf("create: %v, %v", object, err)
+	}
+	other := east()
+	other.Spec.Zones = []string{"b"}
+	if _, err := cutter(t, backend.URL).Put(t.Context(), other, client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
+		t.Errorf("another object of the name is taken for ours: %v", err)
+	}
+	if _, err := cutter(t, backend.URL).Get(t.Context(), eastKey); err != nil {
+		t.Errorf("read: %v", err)
+	}
+	if err := cutter(t, backend.URL).Delete(t.Context(), eastKey); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	if err := cutter(t, backend.URL).Delete(t.Context(), api.Key{Kind: api.KindCluster, Name: "nobody"}); err != nil {
+		t.Errorf("delete of what may have been there: %v", err)
+	}
+}
+
+func TestDeleteOfNothing(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { problem(w, api.Problem{Title: "Not Found", Status: 404}) })
+	if err := c.Delete(t.Context(), eastKey); !client.IsNotFound(err) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestGetNewer(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("resource_version") == "7" && r.URL.Query().Get("wait") == "5s" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		answer(w, http.StatusOK, east())
+	})
+	if object, err := c.GetNewer(t.Context(), eastKey, "7", 5*time.Second); err != nil || api.KeyOf(object) != eastKey {
+		t.Errorf("got %v, %v", object, err)
+	}
+}

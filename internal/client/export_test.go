@@ -1,0 +1,21 @@
+package client
+
+import (
+	"io"
+	"iter"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Events reads a stream of events to its end.
+func Events(r io.Reader) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		s := newEventStream(r, 1<<20)
+		for {
+			event, err := s.next()
+			if !yield(event, err) || err != nil {
+				return
+			}
+		}
+	}
+}

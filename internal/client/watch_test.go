@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+const stream = ": hello\n\n" +
+	"event: put\nid: 8\ndata: {\"type\":\"put\",\"resource_version\":\"8\",\ndata: \"object\":{\"kind\":\"cluster\",\"metadata\":{\"name\":\"east\"},\"spec\":{\"newer_than_us\":1}}}\n\n" +
+	": still here\n\n" +
+	"event: delete\nid: 9\ndata: {\"resource_version\":\"9\",\"object\":{\"kind\":\"cluster\",\"metadata\":{\"name\":\"east\"}}}\n\n"
+
+func TestWatch(t *testing.T) {
+	var query string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		query = r.URL.RawQuery
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, stream)
+	})
+	var got []api.Event
+	var last error
+	for event, err := range c.Watch(t.Context(), "7", api.KindCluster, api.KindMetric) {
+		if err != nil {
+			last = err
+			break
+		}
+		got = append(got, event)
+	}
+	if query != "kinds=cluster%2Cmetric&resource_version=7" {
+		t.Errorf("query is %s", query)
+	}
+	if !errors.Is(last, io.EOF) {
+		t.Errorf("the stream ended with %v", last)
+	}
+	if len(got) != 2 || got[0].Type != api.EventPut || got[1].Type != api.EventDelete || got[1].ResourceVersion != "9" || api.KeyOf(got[0].Object) != eastKey {
+		t.Errorf("events are %+v", got)
+	}
+}
+
+func TestWatchEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, stream)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	count := 0
+	for _, err := range c.Watch(ctx, "") {
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error is %v", err)
+			}
+			break
+		}
+		if count++; count == 2 {
+			cancel()
+		}
+	}
+	cancel()
+}
+
+func TestWatchFaults(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"no JSON":       {"event: put\ndata: {\n\n", "cannot be read"},
+		"no event":      {"event: party\ndata: {}\n\n", "not an event"},
+		"a problem":     {"event: error\ndata: {\"title\":\"Gone\",\"status\":410}\n\n", "Gone"},
+		"unknown kind":  {"event: put\ndata: {\"object\":{\"kind\":\"ship\"}}\n\n", "not a kind"},
+		"a line of 8 K": {"data: " + strings.Repeat("x", 8192) + "\n", "too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, test.body) },
+				func(o *client.Options) { o.MaxResponseBytes = 4096 })
+			for _, err := range c.Watch(t.Context(), "", api.KindCluster) {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("error is %v, expected %q", err, test.want)
+				}
+			}
+		})
+	}
+}
+
+func FuzzEventStream(f *testing.F) {
+	f.Add(stream)
+	f.Add("data")
+	f.Add("event: put\ndata: null\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for event, err := range client.Events(strings.NewReader(text)) {
+			if (event.Object == nil) == (err == nil) {
+				t.Fatalf("event %+v comes with the error %v", event, err)
+			}
+		}
+	})
+}
