@@ -92,20 +92,18 @@ type contender struct {
 // by hash, then by name.
 func (p *Pass) before(a, b contender) int {
 	switch {
-	case b.merit.Less(a.merit):
-		return -1
-	case a.merit.Less(b.merit):
-		return 1
+	case a.merit.scored != b.merit.scored:
+		return first(a.merit.scored)
+	case a.merit.score != b.merit.score:
+		return first(a.merit.score > b.merit.score)
 	case a.current != b.current:
 		return first(a.current)
 	case a.tie != b.tie:
 		return first(a.tie < b.tie)
-	case p.fleet.name(a.row) < p.fleet.name(b.row):
-		return -1
 	case a.row == b.row:
 		return 0
 	}
-	return 1
+	return first(p.fleet.name(a.row) < p.fleet.name(b.row))
 }
 
 func first(yes bool) int {
@@ -123,19 +121,25 @@ func first(yes bool) int {
 // only to a cluster whose score is better by more than min_improvement.
 func Decide(f *Fleet, q *Query, mask Bitmap, reserved *Reservations, present Present, now time.Time) Outcome {
 	p := &Pass{fleet: f, query: q, reserved: reserved}
-	current := p.present(present)
+	current := p.present(present, mask)
 	wanted := q.Wanted
 	if wanted == All || wanted > f.Len() {
 		wanted = f.Len()
 	}
-	outsiders := p.outsiders(mask, current, wanted+1)
-
-	seats, left := p.seat(current, outsiders, wanted, false)
+	// Mostly nothing moves: then the outsiders that matter are those for the
+	// vacant seats and one more.
+	few := wanted - min(len(current), wanted) + 1
+	outsiders := p.outsiders(mask, current, few)
+	seats, left, beyond := p.seat(current, outsiders, wanted, false)
+	if beyond && len(outsiders) == few {
+		outsiders = p.outsiders(mask, current, wanted+1)
+		seats, left, _ = p.seat(current, outsiders, wanted, false)
+	}
 	out := Outcome{}
 	end := present.ScheduledAt.Add(q.RescheduleAfter)
 	young := present.Answered && !present.Fresh && now.Before(end)
 	if (young || !q.Migration) && staying(seats) < min(len(current), wanted) {
-		seats, left = p.seat(current, outsiders, wanted, true)
+		seats, left, _ = p.seat(current, outsiders, wanted, true)
 		if q.Migration {
 			out.Held, out.NextAt = HeldByAge, end
 		} else {
@@ -156,11 +160,14 @@ func Decide(f *Fleet, q *Query, mask Bitmap, reserved *Reservations, present Pre
 	out.Same = len(seats) == len(present.Decisions) && staying(seats) == len(seats)
 	// Shown are plain scores, without min_improvement, and the order follows
 	// what is shown.
-	for i := range seats {
-		c := &seats[i]
-		c.merit.score = q.scorer.Score(f, q, c.row, c.current && !present.Fresh)
+	if q.minImprovement > 0 && !present.Fresh {
+		for i := range seats {
+			if c := &seats[i]; c.current {
+				c.merit.score = q.scorer.Score(f, q, c.row, true)
+			}
+		}
 	}
-	slices.SortFunc(seats, p.before)
+	p.sort(seats)
 	out.Choices = make([]Choice, len(seats))
 	for i, c := range seats {
 		out.Choices[i] = Choice{Row: c.row, Score: c.merit.score}
@@ -179,35 +186,38 @@ func staying(seats []contender) int {
 	return n
 }
 
-// present are the clusters of the present decision that still fit.
-func (p *Pass) present(present Present) []contender {
+// present are the clusters of the present decision that still fit. What the
+// mask admits need not be asked again: staying is never harder than coming.
+func (p *Pass) present(present Present, mask Bitmap) []contender {
 	if len(present.Decisions) == 0 {
 		return nil
 	}
 	current := make([]contender, 0, len(present.Decisions))
 	for _, d := range present.Decisions {
 		row, ok := p.fleet.index[d.Cluster]
-		if !ok || !p.admits(row, true) {
+		if !ok || !mask.Has(row) && !p.admits(row, true) {
 			continue
 		}
 		current = append(current, contender{
 			row: row, current: true,
 			merit: MeritOf(p.fleet, p.query, row, !present.Fresh),
-			tie:   tieHash(p.query.seed, p.fleet.rows[row].nameHash),
+			tie:   tieHash(p.query.seed, p.fleet.nameHash[row]),
 		})
 	}
-	slices.SortFunc(current, p.before)
+	p.sort(current)
 	// A simulation may be given a decision that names a cluster twice.
 	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
 }
 
-// scanBelow is the number of admitted clusters up to which sorting them beats
-// walking the ranking in search of them.
-const scanBelow = 128
-
-// insertBelow is the number of seats up to which the best of a group of equals
-// are kept sorted as they are found, instead of sorting the whole group.
-const insertBelow = 64
+// sort orders contenders. Those of a standing decision mostly are in order.
+func (p *Pass) sort(list []contender) {
+	for i := 1; i < len(list); i++ {
+		if p.before(list[i], list[i-1]) < 0 {
+			slices.SortFunc(list, p.before)
+			return
+		}
+	}
+}
 
 // outsiders are the best admitted clusters outside of the present decision, at
 // most n, best first.
@@ -224,56 +234,48 @@ func (p *Pass) outsiders(mask Bitmap, current []contender, n int) []contender {
 		}
 		isCurrent = taken.Has
 	}
-	out := make([]contender, 0, min(n, count)+1)
-	if count <= scanBelow {
+	best := shortlist{pass: p, n: min(n, count), most: count}
+	if best.n == 0 {
+		return nil
+	}
+	// A walk probes about n·len(ranking)/count rows before it has found n; where
+	// few are admitted, looking at all of them costs less.
+	if 8*count*count <= n*len(f.ranking) {
 		mask.each(func(row int) {
 			if !isCurrent(row) {
-				out = append(out, contender{
-					row: row, merit: MeritOf(f, p.query, row, false),
-					tie: tieHash(p.query.seed, f.rows[row].nameHash),
-				})
+				best.add(contender{row: row, merit: MeritOf(f, p.query, row, false), tie: tieHash(p.query.seed, f.nameHash[row])})
 			}
 		})
-		slices.SortFunc(out, p.before)
-		return out[:min(n, len(out))]
+		return best.finish()
 	}
-	for i := 0; i < len(f.ranking) && len(out) < n; {
+	for i := 0; i < len(f.ranking) && len(best.list) < best.n; {
 		// One group of equal standing after the other; within a group the tie
 		// hash decides, so all of it has to be looked at.
-		from := len(out)
-		few := n-from <= insertBelow
 		head := f.standing(int(f.ranking[i]))
+		best.open()
 		for ; i < len(f.ranking); i++ {
 			row := int(f.ranking[i])
 			if f.standing(row) != head {
 				break
 			}
-			if !mask.Has(row) || isCurrent(row) {
+			if !mask.Has(row) {
 				continue
 			}
-			c := contender{row: row, tie: tieHash(p.query.seed, f.rows[row].nameHash)}
-			if few && len(out) == n && c.tie > out[n-1].tie {
+			tie := tieHash(p.query.seed, f.nameHash[row])
+			if (best.full && tie > best.bound.tie) || isCurrent(row) {
 				continue
 			}
-			c.merit = MeritOf(f, p.query, row, false)
-			if !few {
-				out = append(out, c)
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(out[from:], c, p.before)
-			out = slices.Insert(out, from+at, c)
-			out = out[:min(n, len(out))]
+			best.add(contender{row: row, merit: MeritOf(f, p.query, row, false), tie: tie})
 		}
-		if !few {
-			slices.SortFunc(out[from:], p.before)
-		}
+		best.close()
 	}
-	return out[:min(n, len(out))]
+	return best.finish()
 }
 
 // seat gives out the wanted seats, and returns the best of either list that got
 // none. With hold, the present clusters keep theirs whatever the others score.
-func (p *Pass) seat(current, outsiders []contender, wanted int, hold bool) (seats, left []contender) {
+// beyond says that more outsiders than given might have got one.
+func (p *Pass) seat(current, outsiders []contender, wanted int, hold bool) (seats, left []contender, beyond bool) {
 	seats = make([]contender, 0, min(wanted, len(current)+len(outsiders)))
 	i, j := 0, 0
 	for len(seats) < wanted && (i < len(current) || j < len(outsiders)) {
@@ -285,11 +287,12 @@ func (p *Pass) seat(current, outsiders []contender, wanted int, hold bool) (seat
 			j++
 		}
 	}
+	left = make([]contender, 0, 2)
 	if i < len(current) {
 		left = append(left, current[i])
 	}
 	if j < len(outsiders) {
 		left = append(left, outsiders[j])
 	}
-	return seats, left
+	return seats, left, j == len(outsiders)
 }

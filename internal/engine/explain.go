@@ -190,7 +190,7 @@ func (e *Explained) Render() *api.Explanation {
 		current := e.current.Has(row)
 		contenders[i] = contender{
 			row: row, current: current, merit: MeritOf(f, q, row, current && !e.present.Fresh),
-			tie: tieHash(q.seed, f.rows[row].nameHash),
+			tie: tieHash(q.seed, f.nameHash[row]),
 		}
 	}
 	slices.SortFunc(contenders, e.pass.before)
