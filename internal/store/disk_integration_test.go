@@ -85,7 +85,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=600m"); err != nil {
 		t.Fatal(err)
 	}
-	for err = ErrFull; errors.Is(err, ErrFull); time.Sleep(20 * time.Millisecond) {
+	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
 		_, err = s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0})
 	}
 	if err != nil {

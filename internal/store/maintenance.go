@@ -46,10 +46,13 @@ func (s *Store) maintain() {
 		case <-compact.C:
 			history, target = s.age(history)
 		case <-look.C:
-			if s.underPressure() {
-				if now := s.revision.Load(); now-pressed > keepUnderPressure || s.noSpace.Load() {
-					target, pressed = now-keepUnderPressure, now
-				}
+			now := s.revision.Load()
+			switch pressure := s.underPressure(); {
+			case s.noSpace.Load():
+				// Nothing can be written before there is room: all history goes.
+				target = now
+			case pressure && now-pressed > keepUnderPressure:
+				target, pressed = now-keepUnderPressure, now
 			}
 		}
 		if target > compacted {
@@ -60,9 +63,9 @@ func (s *Store) maintain() {
 			compacted = target
 		}
 		// Defragmenting stops everything for a while, so it is tried again only
-		// after somebody has deleted something.
-		if now := s.revision.Load(); s.noSpace.Load() && now != tried {
-			tried = now
+		// after more history has gone, which takes somebody who deletes.
+		if s.noSpace.Load() && compacted != tried {
+			tried = compacted
 			if err := s.makeRoom(s.ctx); err != nil {
 				s.warn("the quota of the store is used up", err)
 			}

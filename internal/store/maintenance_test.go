@@ -1,0 +1,208 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+func TestHistoryIsKeptByAgeAndNumber(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &Store{options: Options{KeepHistory: 10 * time.Minute, KeepRevisions: 1000, Now: func() time.Time { return now }}}
+	history := []moment{{now, 0}}
+	step := func(revision int64) (target int64) {
+		now = now.Add(time.Minute)
+		s.revision.Store(revision)
+		history, target = s.age(history)
+		return target
+	}
+	for minute := int64(1); minute < 10; minute++ {
+		if target := step(minute * 10); target > 0 {
+			t.Fatalf("minute %d: everything before %d goes, nothing is old enough", minute, target)
+		}
+	}
+	if target := step(100); target != 0 {
+		t.Fatalf("minute 10: %d; what was there at minute 0 may go", target)
+	}
+	if target := step(110); target != 10 {
+		t.Fatalf("minute 11: %d; what was there at minute 1 may go", target)
+	}
+	if target := step(5000); target != 4000 {
+		t.Fatalf("after a burst: %d; the last 1000 revisions stay", target)
+	}
+	if len(history) > 11 {
+		t.Fatalf("%d moments are remembered", len(history))
+	}
+}
+
+func TestHistoryGoesByItself(t *testing.T) {
+	s := open(t, func(o *Options) { o.KeepRevisions, o.CompactInterval = 5, 10*time.Millisecond })
+	ctx := timeout(t, 30*time.Second)
+	old := put(t, s, placement(1), "v")
+	for range 20 {
+		put(t, s, placement(1), "v")
+	}
+	for {
+		_, _, _, _, err := s.Page(ctx, "placement", "", "", 1, old)
+		if errors.Is(err, ErrCompacted) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// noise cannot be compressed, nor told apart from data.
+func noise(size int) []byte {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}
+
+func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
+	s := open(t, func(o *Options) {
+		o.QuotaBytes = 24 * mebibyte
+		o.WatchdogInterval = 20 * time.Millisecond
+	})
+	ctx := timeout(t, 60*time.Second)
+	value := noise(256 << 10)
+	n := 0
+	var err error
+	for ; err == nil && n < 1000; n++ {
+		_, err = s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: 0})
+	}
+	if !errors.Is(err, ErrFull) {
+		t.Fatalf("after %d writes: %v", n, err)
+	}
+	if spec, _, err := s.Read(ctx, placement(0)); err != nil || !bytes.Equal(spec.Value, value) {
+		t.Fatalf("reads have to go on: %v", err)
+	}
+	for i := range n {
+		if _, err := s.Commit(ctx, Write{Key: placement(i), Expect: Any}); err != nil {
+			t.Fatalf("deletes have to be possible: %v", err)
+		}
+	}
+	// Deleted and compacted, the space comes back without a restart.
+	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		_, err = s.Commit(ctx, Write{Key: placement(0), Value: value, Expect: Any})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, func(o *Options) {
+		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
+		o.WatchdogInterval = time.Hour // nobody heals
+	})
+	ctx := timeout(t, 60*time.Second)
+	r := put(t, s, placement(0), "spec")
+	value := noise(256 << 10)
+	var err error
+	for n := 0; err == nil && n < 1000; n++ {
+		// The same object again and again: history fills the quota.
+		_, err = s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: value, SpecRevision: r}})
+	}
+	if !errors.Is(err, ErrFull) {
+		t.Fatalf("error %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, func(o *Options) {
+		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
+		o.WatchdogInterval = 20 * time.Millisecond
+	})
+	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		_, err = s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: []byte("v"), SpecRevision: r}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFatalEntriesAreReportedOnce(t *testing.T) {
+	var logged strings.Builder
+	var reasons []error
+	s := &Store{options: Options{Fatal: func(err error) { reasons = append(reasons, err) }}}
+	logger := newZapLogger(slog.New(slog.NewTextHandler(&logged, nil)), s.fatal)
+	for _, log := range []func(string, ...zap.Field){logger.Fatal, logger.Panic} {
+		returned := false
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			log("failed to commit tx", zap.Error(errors.New("no space left on device")), zap.Int("n", 1))
+			returned = true
+		}()
+		<-done
+		if returned {
+			t.Fatal("etcd goes on after a fatal error")
+		}
+	}
+	if len(reasons) != 1 || reasons[0].Error() != "failed to commit tx: no space left on device" {
+		t.Fatalf("reasons %v", reasons)
+	}
+	if text := logged.String(); !strings.Contains(text, "etcd: failed to commit tx") || !strings.Contains(text, "n=1") {
+		t.Fatalf("log %q", text)
+	}
+}
+
+func TestInfoAndMetrics(t *testing.T) {
+	s := open(t)
+	revision := put(t, s, placement(1), "v")
+	info := s.Info()
+	if info.Mode != "embedded" || info.ClusterID == "" || info.Revision != revision || info.SizeBytes == 0 || info.InUseBytes == 0 || info.QuotaBytes != 4<<30 {
+		t.Fatalf("info %+v", info)
+	}
+	registry := prometheus.NewRegistry()
+	for _, c := range s.Collectors() {
+		registry.MustRegister(c)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		values[f.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	}
+	for _, name := range []string{"scheduler_store_transaction_seconds", "scheduler_store_size_bytes", "scheduler_store_disk_free_bytes", "scheduler_store_quota_bytes"} {
+		if values[name] == 0 {
+			t.Errorf("%s is 0", name)
+		}
+	}
+	if values["scheduler_store_revision"] != float64(revision) || values["scheduler_store_refuses_writes"] != 0 {
+		t.Errorf("metrics %v", values)
+	}
+}
+
+func TestDefragmentingGoesThroughTheServer(t *testing.T) {
+	s := open(t)
+	put(t, s, placement(1), "v")
+	s.noSpace.Store(true)
+	if err := s.makeRoom(timeout(t, 30*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if s.noSpace.Load() {
+		t.Fatal("the alarm is still on")
+	}
+	alarms, err := s.client.AlarmList(t.Context())
+	if err != nil || len(alarms.Alarms) != 0 {
+		t.Fatalf("alarms %v, %v", (*clientv3.AlarmResponse)(alarms), err)
+	}
+}
