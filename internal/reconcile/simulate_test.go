@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func raw(texts ...string) []json.RawMessage {
+	out := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		out[i] = json.RawMessage(text)
+	}
+	return out
+}
+
+// readTable reads static metrics the way a collector does, without conditions.
+func readTable(provider *api.MetricsProvider, metric *api.Metric, _ time.Time) (api.MetricStatus, bool) {
+	if provider.Spec.Static == nil {
+		return api.MetricStatus{}, false
+	}
+	value, ok := provider.Spec.Static.Metrics[metric.Spec.MetricsProvider.Metric]
+	if !ok {
+		return api.MetricStatus{}, true
+	}
+	return api.MetricStatus{Value: &value}, true
+}
+
+const staticFleet = `{"kind":"metrics_provider","metadata":{"name":"p"},"spec":{"type":"static","static":{"metrics":{"a":0.9,"b":0.1}}}}`
+
+var staticObjects = raw(staticFleet,
+	`{"kind":"metric","metadata":{"name":"a"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"a"}}}`,
+	`{"kind":"metric","metadata":{"name":"b"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"b"}}}`,
+	`{"kind":"cluster","metadata":{"name":"c1"},"spec":{"metrics":[{"name":"a","weight":10},{"name":"b","weight":1}]}}`,
+	`{"kind":"cluster","metadata":{"name":"c2"},"spec":{"metrics":[{"name":"a","weight":1},{"name":"b","weight":10}]}}`,
+)
+
+func TestSimulateFromNothing(t *testing.T) {
+	for _, test := range []struct {
+		name, placement string
+		want            []string
+		score           float64
+	}{
+		{"first decision", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1}}`, []string{"c1"}, 0.827273},
+		{"a young decision stays", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
+			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:59:30Z"}}`, []string{"c2"}, 0.180180},
+		{"an old one moves", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1},
+			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:59:00Z"}}`, []string{"c1"}, 0.827273},
+		{"a young decision of an older spec moves", `{"kind":"placement","metadata":{"name":"web","generation":2},"spec":{"number_of_clusters":1},
+			"status":{"observed_generation":1,"decisions":[{"cluster":"c2","score":0.2,"rank":1}],"scheduled_at":"2026-03-01T11:59:30Z"}}`, []string{"c1"}, 0.827273},
+		{"migration off", `{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":1,"migration":false},
+			"status":{"clusters":["c2"],"scheduled_at":"2026-03-01T11:00:00Z"}}`, []string{"c2"}, 0.180180},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			request := api.Simulation{Base: "empty", Now: &epoch, Objects: append(slices.Clone(staticObjects), raw(test.placement)...)}
+			result, err := SimulateFile(t.Context(), request, readTable, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := result.Objects[len(result.Objects)-1].(*api.Placement)
+			if !slices.Equal(last.Status.Clusters, test.want) {
+				t.Errorf("clusters %v, want %v", last.Status.Clusters, test.want)
+			}
+			if len(result.Explanations) != 1 {
+				t.Fatalf("%d explanations, want 1", len(result.Explanations))
+			}
+			first := result.Explanations[0].Candidates[0]
+			if first.Cluster != test.want[0] || !first.Selected || *first.Score < test.score-1e-6 || *first.Score > test.score+1e-6 {
+				t.Errorf("best candidate %+v with score %v, want %v", first, *first.Score, test.score)
+			}
+		})
+	}
+}
+
+func TestSimulateReportsEveryBadObject(t *testing.T) {
+	_, err := SimulateFile(t.Context(), api.Simulation{Objects: raw(
+		`{"kind":"placement","metadata":{"name":"Web"},"spec":{"label_constraints":["x"]}}`,
+		`{"kind":"nothing"}`,
+		`{"kind":"cluster","metadata":{"name":"c"},"spec":{"colour":"red"}}`,
+		`{"kind":"cluster","metadata":{"name":"d"},"spec":{}}`,
+		`{"kind":"cluster","metadata":{"name":"d"},"spec":{}}`,
+	), Delete: []api.Key{{Kind: api.KindCluster, Name: "gone"}}}, nil, epoch)
+	var errs api.FieldErrors
+	if !errors.As(err, &errs) {
+		t.Fatalf("error %v", err)
+	}
+	var fields []string
+	for _, e := range errs {
+		fields = append(fields, e.Field)
+	}
+	want := []string{"delete[0]", "objects[0].metadata.name", "objects[0].spec.label_constraints[0]", "objects[1].kind", "objects[2].spec.colour", "objects[4]"}
+	if !slices.Equal(fields, want) {
+		t.Errorf("fields %q, want %q", fields, want)
+	}
+}
+
+func TestSimulateOverTheLiveFleet(t *testing.T) {
+	y, _ := start(t)
+	y.twoClusters()
+	y.put(placement("web", 1))
+	y.put(placement("both", 2))
+	before := y.placement("web").Metadata.ResourceVersion
+	result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Delete: []api.Key{{Kind: api.KindCluster, Name: "c1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved []string
+	for _, c := range result.Changes {
+		moved = append(moved, c.Name)
+	}
+	if !slices.Equal(moved, []string{"both", "web"}) {
+		t.Errorf("without c1 these move: %v", moved)
+	}
+	if c := result.Changes[1]; !slices.Equal(c.From, []string{"c1"}) || !slices.Equal(c.To, []string{"c2"}) || c.Message == "" {
+		t.Errorf("change of web: %+v", c)
+	}
+	if got := y.placement("web"); got.Metadata.ResourceVersion != before || !slices.Equal(got.Status.Clusters, []string{"c1"}) {
+		t.Error("the simulation changed the live placement")
+	}
+}
