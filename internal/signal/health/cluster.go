@@ -1,0 +1,189 @@
+package health
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The heartbeats expected of a cluster that has no health block but has sent
+// one: an agent reports every 30 seconds and may miss two reports.
+const (
+	agentInterval         = 30 * time.Second
+	agentFailureThreshold = 3
+	agentSuccessThreshold = api.DefaultSuccessThreshold
+)
+
+// mode is how the state of a cluster is found out.
+type mode int
+
+const (
+	// unwatched: there is no health block and never was a heartbeat.
+	unwatched mode = iota
+	probed
+	heartbeats
+)
+
+// check is how one cluster is watched.
+type check struct {
+	mode     mode
+	url      string
+	interval time.Duration
+	thresholds
+}
+
+// checkOf reads the check out of a cluster.
+func checkOf(c *api.Cluster, beaten bool) check {
+	h := c.Spec.Health
+	if h == nil {
+		if !beaten {
+			return check{}
+		}
+		return check{heartbeats, "", agentInterval, thresholds{agentFailureThreshold, agentSuccessThreshold}}
+	}
+	k := check{heartbeats, h.URL, max(h.Interval.Or(10*time.Second), 10*time.Millisecond), thresholds{max(h.FailureThreshold, 1), max(h.SuccessThreshold, 1)}}
+	if h.URL != "" {
+		k.mode = probed
+	}
+	return k
+}
+
+// grace is how long heartbeats may stay away.
+func (k check) grace() time.Duration { return k.interval * time.Duration(k.failure) }
+
+// timeout is how long a probe may take.
+func (k check) timeout() time.Duration { return min(k.interval, maxProbe) }
+
+// cluster is one cluster and what is known of it. Its fields are guarded by the
+// monitor's lock, but for writing.
+type cluster struct {
+	name     string
+	object   *api.Cluster
+	revision int64 // of the user-written part
+	latest   int64 // change that the tracker waits for
+	check    check
+	health   health
+	wanted   api.ClusterStatus // what the status should be
+	written  api.ClusterStatus // what is stored
+	storedAt int64             // revision of that
+
+	probeAt  time.Time // next probe; zero = none
+	deadline time.Time // when the heartbeats have stayed away too long; zero = never
+	flushAt  time.Time // when to store what is wanted; zero = nothing to store
+	due      time.Time // the earliest of the three when it was put into the queue
+	index    int       // position in the queue; -1 = not in it
+	// unprobed says that the change is answered only by the next probe.
+	unprobed  bool
+	epoch     int // counts the changes of the check; an older probe says nothing
+	interrupt context.CancelFunc
+
+	changed chan struct{} // closed at the next change of the user-written part
+	gone    bool
+	writing chan struct{} // held by who writes the status
+}
+
+// adopt takes over a cluster from the store that is not known yet.
+func adopt(o *api.Cluster) *cluster {
+	return &cluster{
+		name: o.Metadata.Name, object: o, wanted: o.Status, written: o.Status, health: health{state: o.Status.State}, index: -1,
+		changed: make(chan struct{}), writing: make(chan struct{}, 1),
+	}
+}
+
+// update takes over the user-written part.
+func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
+	first := c.revision == 0
+	reported := len(o.Spec.Allocated) > 0
+	if first {
+		// Written while nobody looked, or new.
+		reported = reported && o.Status.ObservedGeneration < o.Metadata.Generation
+	} else {
+		reported = reported && !maps.Equal(c.object.Spec.Allocated, o.Spec.Allocated)
+	}
+	if reported {
+		at := now.UTC()
+		if o.Metadata.ModifiedAt != nil {
+			at = *o.Metadata.ModifiedAt
+		}
+		if old := c.wanted.CapacityReportedAt; old == nil || old.Before(at) {
+			c.wanted.CapacityReportedAt = &at
+		}
+	}
+	c.object, c.revision = o, revision
+	next := checkOf(o, c.wanted.LastHeartbeatAt != nil)
+	if first || next != c.check {
+		c.watch(next, first, now)
+	}
+	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || c.written.ObservedGeneration != 0 {
+		c.wanted.ObservedGeneration = o.Metadata.Generation
+	}
+}
+
+// watch begins to watch the cluster in another way. What is known of its state
+// holds until the new way proves otherwise.
+func (c *cluster) watch(next check, first bool, now time.Time) {
+	c.check = next
+	c.health = health{state: c.health.state}
+	c.probeAt, c.deadline, c.unprobed = time.Time{}, time.Time{}, false
+	c.epoch++
+	if c.interrupt != nil {
+		c.interrupt()
+	}
+	switch next.mode {
+	case probed:
+		c.probeAt, c.unprobed = now, true
+	case heartbeats:
+		// A full grace period, also after a restart: nobody was there to listen.
+		c.deadline = now.Add(next.grace())
+	case unwatched:
+		c.health = health{}
+		if c.wanted.State != "" {
+			c.wanted.State = ""
+			c.wanted.Conditions = without(c.wanted.Conditions, api.ConditionReady)
+		}
+	}
+}
+
+func without(conditions []api.Condition, conditionType string) []api.Condition {
+	var out []api.Condition
+	for _, c := range conditions {
+		if c.Type != conditionType {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// become puts the health into the wanted status. The condition says what
+// brought the present state about, so it stays while the state does.
+func (c *cluster) become(h health, reason, message string, now time.Time) {
+	c.health = h
+	if c.wanted.State == h.state {
+		return
+	}
+	c.wanted.State = h.state
+	c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	status := api.ConditionFalse
+	switch h.state {
+	case api.StateOnline:
+		status = api.ConditionTrue
+	case api.StatePending:
+		status = api.ConditionUnknown
+	}
+	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
+		Type: api.ConditionReady, Status: status, Reason: reason, Message: message,
+	}, now)
+}
+
+// next is when something is to be done for the cluster; zero = never.
+func (c *cluster) next() time.Time {
+	var at time.Time
+	for _, t := range []time.Time{c.probeAt, c.deadline, c.flushAt} {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	return at
+}

@@ -1,0 +1,50 @@
+package health
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// figures are what /metrics says about the monitor.
+type figures struct {
+	probes     *prometheus.CounterVec
+	seconds    prometheus.Histogram
+	heartbeats prometheus.Counter
+	waiting    prometheus.GaugeFunc
+}
+
+func newFigures(m *Monitor) *figures {
+	return &figures{
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_probes_total",
+			Help: "Health probes of clusters, by result: success, refused (answered with an error) or unreachable.",
+		}, []string{"result"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "scheduler_probe_seconds",
+			Help:    "Duration of health probes.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11),
+		}),
+		heartbeats: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scheduler_heartbeats_total",
+			Help: "Heartbeats that agents of clusters have sent.",
+		}),
+		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scheduler_probes_waiting",
+			Help: "Health probes that are due and wait for a place.",
+		}, func() float64 {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return float64(len(m.fast.waiting) + len(m.slow.waiting))
+		}),
+	}
+}
+
+func (f *figures) probed(o outcome, took time.Duration) {
+	f.probes.WithLabelValues(map[outcome]string{success: "success", refused: "refused", unreachable: "unreachable"}[o]).Inc()
+	f.seconds.Observe(took.Seconds())
+}
+
+func (f *figures) collectors() []prometheus.Collector {
+	return []prometheus.Collector{f.probes, f.seconds, f.heartbeats, f.waiting}
+}

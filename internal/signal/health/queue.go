@@ -1,0 +1,40 @@
+package health
+
+// queue is a heap of clusters, the one that is due first on top.
+type queue []*cluster
+
+// Len implements heap.Interface.
+func (q queue) Len() int { return len(q) }
+
+// Less implements heap.Interface.
+func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+
+// Swap implements heap.Interface.
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (q *queue) Push(x any) {
+	c := x.(*cluster)
+	c.index = len(*q)
+	*q = append(*q, c)
+}
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	old := *q
+	c := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	c.index = -1
+	return c
+}
+
+// lane runs tasks, so many at a time; the others wait in the order they came.
+// It is guarded by the monitor's lock.
+type lane struct {
+	limit, running int
+	waiting        []func()
+}
