@@ -16,10 +16,10 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	g.now = now
 	b := &edit{
 		Fleet: &g, old: f,
-		dirty: map[int]bool{}, facts: map[int]bool{},
+		dirty:   newBitmap(len(f.rows) + len(changes.Clusters)),
+		facts:   newBitmap(len(f.rows) + len(changes.Clusters)),
 		stale:   map[int32]bool{},
-		labels:  map[labelPair]*rowSetEdit{},
-		keys:    map[string]*rowSetEdit{},
+		labels:  map[string]*labelEdit{},
 		customs: map[string]*rowSetEdit{},
 		owners:  map[string]*rowSetEdit{},
 		listed:  map[int32]*rowSetEdit{},
@@ -32,13 +32,18 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.scoreRows()
 	delta := Delta{Gone: b.gone, MetricNames: b.metricNames}
 	slices.Sort(delta.Gone)
-	delta.Rows = slices.Sorted(maps.Keys(b.dirty))
-	delta.Facts = b.facts
+	b.dirty.each(func(row int) { delta.Rows = append(delta.Rows, row) })
+	delta.Facts = make(map[int]bool, b.facts.Count())
+	b.facts.each(func(row int) { delta.Facts[row] = true })
 	b.rank(delta)
 	return b.Fleet, delta
 }
 
-type labelPair struct{ key, value string }
+// labelEdit collects changes to the sets of one label key.
+type labelEdit struct {
+	key    rowSetEdit // of the set of clusters that have the key at all
+	values map[string]*rowSetEdit
+}
 
 // edit is one application of With: the new fleet, and which of its parts have
 // been copied already and may be written.
@@ -46,14 +51,13 @@ type edit struct {
 	*Fleet
 	old *Fleet
 
-	dirty       map[int]bool // rows
-	facts       map[int]bool // those of dirty where more than metric values changed
+	dirty       Bitmap // rows
+	facts       Bitmap // those of dirty where more than metric values changed
 	gone        []string
 	metricNames bool
 	stale       map[int32]bool // metrics to evaluate again
 
-	labels  map[labelPair]*rowSetEdit
-	keys    map[string]*rowSetEdit
+	labels  map[string]*labelEdit
 	customs map[string]*rowSetEdit
 	owners  map[string]*rowSetEdit
 	listed  map[int32]*rowSetEdit // clusters that list a metric
@@ -67,6 +71,15 @@ func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {
 	if !ok {
 		e = &rowSetEdit{}
 		edits[key] = e
+	}
+	return e
+}
+
+func (b *edit) label(key string) *labelEdit {
+	e, ok := b.labels[key]
+	if !ok {
+		e = &labelEdit{values: map[string]*rowSetEdit{}}
+		b.labels[key] = e
 	}
 	return e
 }
@@ -166,7 +179,8 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			delete(b.index, name)
 			b.free = append(b.free, at)
 			b.gone = append(b.gone, name)
-			b.dirty[at], b.facts[at] = true, true
+			b.dirty.set(at)
+			b.facts.set(at)
 			continue
 		case !known:
 			at = b.slot()
@@ -239,8 +253,9 @@ func (b *edit) slot() int {
 // takeOut removes what a row says from every set.
 func (b *edit) takeOut(at int, r *row) {
 	for key, value := range r.cluster.Metadata.Labels {
-		editOf(b.labels, labelPair{key, value}).take(at)
-		editOf(b.keys, key).take(at)
+		e := b.label(key)
+		e.key.take(at)
+		editOf(e.values, value).take(at)
 	}
 	for _, custom := range r.cluster.Spec.CustomResources {
 		editOf(b.customs, custom).take(at)
@@ -293,7 +308,8 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		changed = true
 	}
 	if changed {
-		b.dirty[at], b.facts[at] = true, true
+		b.dirty.set(at)
+		b.facts.set(at)
 	}
 }
 
@@ -304,9 +320,10 @@ func (b *edit) putLabels(at int, old, c *api.Cluster) (changed bool) {
 		if kept && now == value {
 			continue
 		}
-		editOf(b.labels, labelPair{key, value}).take(at)
+		e := b.label(key)
+		editOf(e.values, value).take(at)
 		if !kept {
-			editOf(b.keys, key).take(at)
+			e.key.take(at)
 		}
 		changed = true
 	}
@@ -315,9 +332,10 @@ func (b *edit) putLabels(at int, old, c *api.Cluster) (changed bool) {
 		if known && before == value {
 			continue
 		}
-		editOf(b.labels, labelPair{key, value}).put(at)
+		e := b.label(key)
+		editOf(e.values, value).put(at)
 		if !known {
-			editOf(b.keys, key).put(at)
+			e.key.put(at)
 		}
 		changed = true
 	}
@@ -414,24 +432,22 @@ func (b *edit) column(resource string) []int64 {
 func (b *edit) applySets() {
 	slots := len(b.rows)
 	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
-	b.Fleet.labelKeys = applyEdits(b.Fleet.labelKeys, b.keys, slots)
 	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
 	if len(b.labels) > 0 {
-		byKey := map[string]map[string]*rowSetEdit{}
-		for pair, e := range b.labels {
-			if byKey[pair.key] == nil {
-				byKey[pair.key] = map[string]*rowSetEdit{}
-			}
-			byKey[pair.key][pair.value] = e
-		}
-		labels := maps.Clone(b.Fleet.labels)
+		labels, keys := maps.Clone(b.Fleet.labels), maps.Clone(b.Fleet.labelKeys)
 		if labels == nil {
-			labels = map[string]map[string]*rowSet{}
+			labels, keys = map[string]map[string]*rowSet{}, map[string]*rowSet{}
 		}
-		for key, edits := range byKey {
-			labels[key] = applyEdits(labels[key], edits, slots)
+		for key, e := range b.labels {
+			labels[key] = applyEdits(labels[key], e.values, slots)
+			if len(labels[key]) == 0 {
+				delete(labels, key)
+				delete(keys, key)
+				continue
+			}
+			keys[key] = e.key.apply(keys[key], slots)
 		}
-		b.Fleet.labels = labels
+		b.Fleet.labels, b.Fleet.labelKeys = labels, keys
 	}
 	for id, e := range b.listed {
 		state := *b.metrics[id]
@@ -505,7 +521,7 @@ func (b *edit) evaluateMetrics() {
 		}
 		if was == nil || was.usable != after.usable || was.normalized != after.normalized ||
 			was.raw != after.raw || was.onFailure != after.onFailure {
-			after.rows.each(func(row int) { b.dirty[row] = true })
+			after.rows.orInto(b.dirty)
 		}
 	}
 	b.aging = aging
@@ -513,7 +529,7 @@ func (b *edit) evaluateMetrics() {
 
 // scoreRows computes the weighted mean again for every dirty row.
 func (b *edit) scoreRows() {
-	if len(b.dirty) == 0 {
+	if b.dirty.Count() == 0 {
 		return
 	}
 	slots := len(b.rows)
@@ -523,13 +539,17 @@ func (b *edit) scoreRows() {
 	}
 	b.cloneBits(slots)
 	b.cloneScore(slots)
-	for at := range b.dirty {
-		before := b.rows[at]
-		if before == nil {
+	b.dirty.each(func(at int) {
+		r := b.rows[at]
+		if r == nil {
 			b.score[at] = 0
-			continue
+			return
 		}
-		r := *before
+		if at < len(b.old.rows) && b.old.rows[at] == r {
+			own := *r
+			r = &own
+			b.rows[at] = r
+		}
 		r.sumWeights, r.sumProducts = 0, 0
 		failing := false
 		for _, m := range r.metrics {
@@ -545,9 +565,8 @@ func (b *edit) scoreRows() {
 			}
 		}
 		scored := r.sumWeights > 0
-		b.rows[at] = &r
 		if b.failing.Has(at) != failing {
-			b.facts[at] = true
+			b.facts.set(at)
 			b.failing.Assign(at, failing)
 		}
 		b.scored.Assign(at, scored)
@@ -555,5 +574,5 @@ func (b *edit) scoreRows() {
 		if scored {
 			b.score[at] = r.sumProducts / r.sumWeights
 		}
-	}
+	})
 }

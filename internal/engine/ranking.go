@@ -9,9 +9,7 @@ func (b *edit) rank(delta Delta) {
 		return
 	}
 	moved := make([]int32, 0, len(delta.Rows))
-	dirty := newBitmap(len(b.rows))
 	for _, at := range delta.Rows {
-		dirty.set(at)
 		if b.live.Has(at) {
 			moved = append(moved, int32(at))
 		}
@@ -20,7 +18,7 @@ func (b *edit) rank(delta Delta) {
 	ranking := make([]int32, 0, len(b.index))
 	next := 0
 	for _, at := range b.ranking {
-		if dirty.Has(int(at)) {
+		if b.dirty.Has(int(at)) {
 			continue
 		}
 		for next < len(moved) && b.compareRank(moved[next], at) < 0 {

@@ -104,6 +104,12 @@ func (e *rowSetEdit) apply(s *rowSet, rows int) *rowSet {
 	if s == nil {
 		s = &rowSet{}
 	}
+	if s.n == 0 && len(e.remove) == 0 && len(e.add) <= denseAbove(rows) {
+		// A new set takes the edit's own list.
+		slices.Sort(e.add)
+		list := slices.Compact(e.add)
+		return &rowSet{sparse: list, n: len(list)}
+	}
 	changed := s.n + len(e.add)
 	if s.dense != nil || changed > denseAbove(rows) {
 		dense := newBitmap(rows)
