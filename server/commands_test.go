@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+)
+
+// command runs a command line and returns the exit code and what it printed.
+func command(t testing.TB, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = execute(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func mustCommand(t testing.TB, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := command(t, args...)
+	if code != 0 {
+		t.Fatalf("scheduler-server %s exits with %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+func TestMistakesOnTheCommandLineExitWithOneLine(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"serve"}, "scheduler-server: data-dir: is required, unless etcd-endpoints names an external etcd\n"},
+		{[]string{"serve", "--nonsense"}, "scheduler-server: unknown flag: --nonsense\n"},
+		{[]string{"serve", "x"}, "scheduler-server: unknown command \"x\" for \"scheduler-server serve\"\n"},
+		{[]string{"nonsense"}, "scheduler-server: unknown command \"nonsense\" for \"scheduler-server\"\n"},
+		{[]string{"backup"}, "scheduler-server: accepts 1 arg(s), received 0\n"},
+		{[]string{"restore", "x"}, "scheduler-server: data-dir: is required\n"},
+		{[]string{"token", "list", "--data-dir", filepath.Join(dir, "absent")}, "scheduler-server: data-dir: stat " + filepath.Join(dir, "absent") + ": no such file or directory\n"},
+		{[]string{"token", "list", "--endpoint", "nowhere"}, "scheduler-server: endpoint \"nowhere\" is not an address: write http://host:port or https://host:port\n"},
+		{[]string{"simulate", filepath.Join(dir, "absent")}, "scheduler-server: open " + filepath.Join(dir, "absent") + ": no such file or directory\n"},
+	} {
+		code, stdout, stderr := command(t, c.args...)
+		if code != 1 || stdout != "" || stderr != c.want {
+			t.Errorf("%v: exit code %d, output %q, message %q, want %q", c.args, code, stdout, stderr, c.want)
+		}
+	}
+}
+
+func TestVersionCommand(t *testing.T) {
+	if out := mustCommand(t, "version"); !strings.HasPrefix(out, "scheduler-server dev go1.") {
+		t.Fatalf("version prints %q", out)
+	}
+}
+
+func TestSecondServerOnADirectoryNamesTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	start(t, testConfig(dir))
+	began := time.Now()
+	for _, args := range [][]string{
+		{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0"},
+		{"backup", "--data-dir", dir, filepath.Join(t.TempDir(), "b")},
+		{"token", "list", "--data-dir", dir},
+	} {
+		code, _, stderr := command(t, args...)
+		if want := fmt.Sprintf("the data directory %s is in use by process %d", dir, os.Getpid()); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d: %s", args[0], code, stderr)
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("the answers took %s", took)
+	}
+}
+
+func TestBackupAndRestore(t *testing.T) {
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
+	s := start(t, testConfig(dir))
+	fillFleet(s, 90, 10)
+	sealed := cluster("sealed")
+	sealed.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret("hush-hush")}
+	put(s, sealed)
+	want := toJSON(t, s.objects())
+	mustCommand(t, "backup", "--endpoint", s.url, file)
+	put(s, placement("shop", "later"))
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.ReadFile(file)
+	if err != nil || bytes.Contains(archive, []byte("hush-hush")) {
+		t.Fatalf("the backup holds a secret in clear, or cannot be read: %v", err)
+	}
+
+	// The directory of a stopped server gives the same, and the later placement.
+	stopped := filepath.Join(t.TempDir(), "stopped.tar")
+	mustCommand(t, "backup", "--data-dir", dir, stopped)
+
+	if code, _, stderr := command(t, "restore", "--data-dir", dir, file); code != 1 || !strings.Contains(stderr, "is not empty, it holds etcd") {
+		t.Fatalf("restore over a store: exit code %d: %s", code, stderr)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "seal.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func(file string) *runningServer {
+		t.Helper()
+		target := filepath.Join(t.TempDir(), "restored")
+		mustCommand(t, "restore", "--data-dir", target, file)
+		if err := os.WriteFile(filepath.Join(target, "seal.key"), key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return start(t, testConfig(target))
+	}
+	restored := restore(file)
+	if got := toJSON(t, restored.objects()); got != want {
+		t.Errorf("restored:\n%s\nbefore:\n%s", got, want)
+	}
+	if err := restored.stop(); err != nil {
+		t.Fatal(err)
+	}
+	get[*api.Placement](restore(stopped), placementKey("shop", "later"))
+
+	// A damaged backup leaves nothing behind.
+	if err := os.WriteFile(file, archive[:len(archive)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target := t.TempDir()
+	if code, _, stderr := command(t, "restore", "--data-dir", target, file); code != 1 || !strings.Contains(stderr, "not a usable backup") {
+		t.Fatalf("half a backup: exit code %d: %s", code, stderr)
+	}
+	if err := checkEmpty(target); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackupThatFailsLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	code, _, stderr := command(t, "backup", "--endpoint", "http://127.0.0.1:1", filepath.Join(dir, "b"))
+	if code != 1 || !strings.Contains(stderr, "cannot reach the scheduling server") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Fatalf("left: %v (%v)", left, err)
+	}
+}
+
+func TestTokensAreDemandedFromTheFirstOn(t *testing.T) {
+	s := start(t, testConfig(t.TempDir()))
+	if code := s.status("GET", "/v1/placements", ""); code != 200 {
+		t.Fatalf("without tokens: %d", code)
+	}
+	admin := strings.TrimSpace(mustCommand(t, "token", "create", "--endpoint", s.url, "--role", "admin", "--description", "me"))
+	if code := s.status("GET", "/v1/placements", ""); code != 401 {
+		t.Fatalf("with a token created, without one sent: %d", code)
+	}
+	if code := s.status("GET", "/v1/placements", admin); code != 200 {
+		t.Fatalf("with the token: %d", code)
+	}
+	t.Setenv("SCHEDULER_TOKEN", admin)
+	t.Setenv("SCHEDULER_ENDPOINT", s.url)
+	viewer := strings.TrimSpace(mustCommand(t, "token", "create", "--role", "viewer", "--namespaces", "shop,ops", "--expires-in", "1h"))
+	var list []httpapi.Token
+	if err := json.Unmarshal([]byte(mustCommand(t, "token", "list", "--json")), &list); err != nil || len(list) != 2 {
+		t.Fatalf("list: %v, %v", list, err)
+	}
+	if got := list[1]; got.Role != httpapi.RoleViewer || !slices.Equal(got.Namespaces, []string{"shop", "ops"}) || got.ExpiresAt == nil || got.Hash != nil {
+		t.Fatalf("listed %+v", got)
+	}
+	for _, path := range []string{"/v1/backup", "/v1/tokens"} {
+		if code := s.status("GET", path, viewer); code != 403 {
+			t.Errorf("%s for a viewer: %d", path, code)
+		}
+	}
+	mustCommand(t, "token", "revoke", viewer)
+	if code := s.status("GET", "/v1/server", viewer); code != 401 {
+		t.Fatalf("a revoked token: %d", code)
+	}
+	if code, _, stderr := command(t, "token", "revoke", viewer); code != 1 || !strings.Contains(stderr, "does not exist") {
+		t.Fatalf("revoked twice: exit code %d: %s", code, stderr)
+	}
+	table := mustCommand(t, "token", "list")
+	if !strings.HasPrefix(table, "ID ") || !strings.Contains(table, " admin  all ") {
+		t.Fatalf("table:\n%s", table)
+	}
+	mustCommand(t, "token", "revoke", admin)
+	if code := s.status("GET", "/v1/placements", ""); code != 200 {
+		t.Fatalf("with the last token gone: %d", code)
+	}
+}
+
+func TestOtherAddressesNeedTLSAndAToken(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := selfSigned(t)
+	args := []string{"serve", "--data-dir", dir, "--listen", "0.0.0.0:0"}
+	if code, stdout, stderr := command(t, args...); code != 1 || stdout != "" || !strings.Contains(stderr, "tls-cert-file and tls-key-file are required") {
+		t.Fatalf("without TLS: exit code %d: %s", code, stderr)
+	}
+	args = append(args, "--tls-cert-file", certificate, "--tls-key-file", key)
+	code, stdout, stderr := command(t, args...)
+	if code != 1 || stdout != "" || !strings.Contains(stderr, "there is no token yet: create one with \"scheduler-server token create --data-dir "+dir) {
+		t.Fatalf("without a token: exit code %d: %s", code, stderr)
+	}
+	token := strings.TrimSpace(mustCommand(t, "token", "create", "--data-dir", dir, "--role", "editor"))
+	c := testConfig(dir)
+	c.Listen, c.TLSCertFile, c.TLSKeyFile = "0.0.0.0:0", certificate, key
+	s := start(t, c, func(o *client.Options) {
+		o.Endpoint = strings.Replace(o.Endpoint, "[::]", "127.0.0.1", 1)
+		o.CACertFile, o.Token = certificate, api.NewSecret(token)
+	})
+	if !strings.HasPrefix(s.url, "https://") {
+		t.Fatalf("ready at %s", s.url)
+	}
+	put(s, cluster("berlin"))
+	stranger, err := client.New(client.Options{Endpoint: s.client.Endpoint(), CACertFile: certificate, MaxRetries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if _, err := stranger.Server(t.Context()); client.StatusOf(err) != 401 {
+		t.Fatalf("without the token: %v", err)
+	}
+}
+
+func TestInsecureServesPlainly(t *testing.T) {
+	c := testConfig(t.TempDir())
+	c.Listen, c.Insecure = "0.0.0.0:0", true
+	s := start(t, c)
+	if !strings.HasPrefix(s.url, "http://") || !strings.Contains(s.logs.String(), "the server is insecure") {
+		t.Fatalf("ready at %s; log:\n%s", s.url, s.logs)
+	}
+}

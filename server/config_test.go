@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// loaded parses a command line as serve does.
+func loaded(t *testing.T, args []string, environment map[string]string, file string) (config, error) {
+	t.Helper()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", path)
+	}
+	var c config
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	c.define(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return c, c.load(flags, func(name string) string { return environment[name] })
+}
+
+func TestPrecedenceOfSettings(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		env        map[string]string
+		args       []string
+		want       string
+	}{
+		{name: "default", want: "info"},
+		{name: "file before default", file: "log_level: warn", want: "warn"},
+		{name: "variable before file", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, want: "error"},
+		{name: "flag before variable", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": "error"}, args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "flag before file", file: "log_level: warn", args: []string{"--log-level=debug"}, want: "debug"},
+		{name: "flag with the default value", file: "log_level: warn", args: []string{"--log-level=info"}, want: "info"},
+		{name: "empty variable is absent", file: "log_level: warn", env: map[string]string{"SCHEDULER_LOG_LEVEL": ""}, want: "warn"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := loaded(t, append(c.args, "--data-dir=x"), c.env, c.file)
+			if err != nil || got.LogLevel != c.want {
+				t.Fatalf("log level %q (%v), want %q", got.LogLevel, err, c.want)
+			}
+		})
+	}
+}
+
+// TestEverySettingHasThreeSpellings sets each setting by flag, by variable and
+// by key, and expects the same configuration from all.
+func TestEverySettingHasThreeSpellings(t *testing.T) {
+	values := map[string]string{
+		"data-dir": "d", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
+		"etcd-username": "u", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
+		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
+		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
+		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
+	}
+	var table config
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	table.define(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name == configFlag {
+			return
+		}
+		value, ok := values[f.Name]
+		if !ok {
+			t.Errorf("setting %s has no example here", f.Name)
+			return
+		}
+		set := func(args []string, env map[string]string, file string) string {
+			// Some settings only make sense with others, so the check is left out.
+			var c config
+			own := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+			c.define(own)
+			if file != "" {
+				path := filepath.Join(t.TempDir(), "config.yaml")
+				if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				env = map[string]string{"SCHEDULER_CONFIG": path}
+			}
+			if err := own.Parse(args); err != nil {
+				t.Fatal(err)
+			}
+			if err := fill(own, func(name string) string { return env[name] }); err != nil {
+				t.Fatalf("%s: %v", f.Name, err)
+			}
+			c.ConfigFile = ""
+			return fmt.Sprintf("%+v", c)
+		}
+		byFlag := set([]string{"--" + f.Name + "=" + value}, nil, "")
+		byVariable := set(nil, map[string]string{"SCHEDULER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")): value}, "")
+		inFile := value
+		if f.Name == "etcd-endpoints" {
+			inFile = `["http://a:1", "http://b:2"]`
+		}
+		byKey := set(nil, nil, strings.ReplaceAll(f.Name, "-", "_")+": "+inFile)
+		if byFlag != byVariable || byFlag != byKey {
+			t.Errorf("%s:\nflag     %s\nvariable %s\nkey      %s", f.Name, byFlag, byVariable, byKey)
+		}
+		if byFlag == set(nil, nil, "") {
+			t.Errorf("%s has no effect", f.Name)
+		}
+	})
+}
+
+func TestConfigurationIsStrict(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		args       []string
+		env        map[string]string
+		want       string
+	}{
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; there are client_ca_file, data_dir, debug_listen`},
+		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
+		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
+		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
+		{name: "wrong type", file: "max_connections: many", want: "configuration key max_connections: "},
+		{name: "list for a text", file: "listen: [a]", want: "configuration key listen: takes one string, not a list"},
+		{name: "object", file: "listen: {a: b}", want: "configuration key listen: takes one string, not an object"},
+		{name: "no value", file: "listen:", want: "configuration key listen: has no value"},
+		{name: "list of numbers", file: "etcd_endpoints: [1]", want: "configuration key etcd_endpoints: element 0 must be a text"},
+		{name: "not a map", file: "- a", want: "configuration file "},
+		{name: "variable", env: map[string]string{"SCHEDULER_QUOTA": "big"}, want: `environment variable SCHEDULER_QUOTA: "big" is not a size`},
+		{name: "missing file", args: []string{"--config=/nonexistent"}, want: "configuration file: open /nonexistent"},
+		{name: "level", args: []string{"--log-level=loud"}, want: `log-level: "loud" is not one of debug, info, warn, error`},
+		{name: "format", args: []string{"--log-format=xml"}, want: `log-format: "xml" is not one of text, json`},
+		{name: "address", args: []string{"--listen=8665"}, want: `listen: "8665" is not an address`},
+		{name: "half TLS", args: []string{"--tls-cert-file=x"}, want: "tls-cert-file and tls-key-file: one needs the other"},
+		{name: "client CA alone", args: []string{"--client-ca-file=x"}, want: "client-ca-file: needs tls-cert-file"},
+		{name: "both stores", args: []string{"--etcd-endpoints=a"}, want: "data-dir: must be absent when etcd-endpoints is set"},
+		{name: "exposed", args: []string{"--listen=:8665"}, want: "listen: :8665 is not a loopback address, so tls-cert-file and tls-key-file are required"},
+		{name: "exposed profiles", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
+		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
+		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := loaded(t, append(slices.Clone(c.args), "--data-dir=x"), c.env, c.file)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAllMistakesAreReportedAtOnce(t *testing.T) {
+	_, err := loaded(t, []string{"--log-level=loud", "--log-format=xml"}, nil, "")
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestDefaultsAreComplete(t *testing.T) {
+	c, err := loaded(t, []string{"--data-dir=d"}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:8665" || c.Quota != 4<<30 || c.DrainTime != 10*time.Second || c.sealFile() != filepath.Join("d", "seal.key") {
+		t.Fatalf("%+v", c)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"127.0.0.1:1": true, "127.8.9.1:1": true, "[::1]:1": true, "localhost:1": true,
+		":1": false, "0.0.0.0:1": false, "[::]:1": false, "10.0.0.1:1": false, "example.com:1": false, "127.0.0.1": false,
+	} {
+		if isLoopback(address) != want {
+			t.Errorf("%s: %v", address, !want)
+		}
+	}
+}

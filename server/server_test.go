@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// runningServer is the whole server in this process.
+type runningServer struct {
+	t      testing.TB
+	url    string
+	client *client.Client
+	logs   *safeBuffer
+	stop   func() error
+}
+
+// testConfig is what serve would run with on a data directory.
+func testConfig(dataDir string) config {
+	var c config
+	c.define(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+	c.DataDir, c.Listen, c.LogLevel = dataDir, "127.0.0.1:0", "debug"
+	c.DrainTime = 5 * time.Second
+	return c
+}
+
+// start runs a server until the test ends or stop is called.
+func start(t testing.TB, c config, options ...func(*client.Options)) *runningServer {
+	t.Helper()
+	s := &runningServer{t: t, logs: &safeBuffer{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	stdout, toStdout := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, c, slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), toStdout)
+		toStdout.Close()
+		ended <- err
+	}()
+	s.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the server's log:\n%s", s.logs)
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the server did not become ready: %v", s.stop())
+	}
+	go func() {
+		if rest, _ := io.ReadAll(stdout); len(rest) > 0 {
+			t.Errorf("more than one line on standard output: %q", rest)
+		}
+	}()
+	var found bool
+	if s.url, found = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at "); !found {
+		t.Fatalf("the ready line is %q", line)
+	}
+	clientOptions := client.Options{Endpoint: s.url, MaxRetries: -1}
+	for _, option := range options {
+		option(&clientOptions)
+	}
+	if s.client, err = client.New(clientOptions); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.Close)
+	return s
+}
+
+func put[T api.Object](s *runningServer, object T) T {
+	s.t.Helper()
+	object.SetDefaults()
+	stored, err := s.client.Put(context.Background(), object, client.PutOptions{})
+	if err != nil {
+		s.t.Fatalf("put %s: %v", api.KeyOf(object), err)
+	}
+	return stored.(T)
+}
+
+func get[T api.Object](s *runningServer, key api.Key) T {
+	s.t.Helper()
+	object, err := s.client.Get(context.Background(), key)
+	if err != nil {
+		s.t.Fatalf("get %s: %v", key, err)
+	}
+	return object.(T)
+}
+
+func (s *runningServer) status(method, path, token string) int {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), method, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// versions are the resource versions of all objects.
+func (s *runningServer) versions() map[api.Key]string {
+	s.t.Helper()
+	out := map[api.Key]string{}
+	for _, object := range s.objects() {
+		out[api.KeyOf(object)] = object.Meta().ResourceVersion
+	}
+	return out
+}
+
+func (s *runningServer) objects() []api.Object {
+	s.t.Helper()
+	var out []api.Object
+	for _, info := range api.Kinds {
+		for object, err := range s.client.List(context.Background(), info.Kind, client.ListOptions{}) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// eventually waits for something that a server does by itself.
+func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(within); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("within %s this did not come true: %s", within, what)
+		}
+	}
+}
+
+// safeBuffer is a log that may be read while it is written.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (b *safeBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(data)
+}
+
+// String is what has been written so far.
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
