@@ -1,0 +1,81 @@
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestDescribe: nothing that differs from one request to the next may be in the
+// text, such as local ports and times.
+func TestDescribe(t *testing.T) {
+	from, to := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 40123}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9090}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{context.DeadlineExceeded, "no answer in time"},
+		{&net.OpError{Op: "read", Net: "tcp", Source: from, Addr: to, Err: syscall.ECONNRESET}, "read: connection reset by peer"},
+		{&net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: syscall.ECONNREFUSED}, "dial: connection refused"},
+		{&net.OpError{Op: "dial", Net: "tcp", Addr: to, Err: &timeoutError{}}, "no answer in time"},
+		{&net.DNSError{Name: "prom", Err: "no such host", IsNotFound: true, Server: "10.0.0.1:53"}, `no such host: "prom"`},
+		{&net.DNSError{Name: "prom", Err: "read udp 127.0.0.1:5511->127.0.0.11:53: i/o timeout", IsTimeout: true}, `the host "prom" cannot be looked up`},
+		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time 2026-01-01T00:00:00Z is after 2025"}}, "the certificate has expired or is not yet valid"},
+		{fmt.Errorf("x: %w", ErrTooLarge), "the answer is too large"},
+		{ErrRedirects, "redirected more than 3 times"},
+		{io.ErrUnexpectedEOF, "unexpected EOF"},
+	} {
+		for _, err := range []error{c.err, &url.Error{Op: "Get", URL: "http://user:hush@prom/", Err: c.err}} {
+			if got := Describe(err); got != c.want {
+				t.Errorf("%v: got %q, want %q", err, got, c.want)
+			}
+		}
+	}
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "i/o timeout" }
+func (timeoutError) Timeout() bool { return true }
+
+type body struct{ text string }
+
+func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(b.text)), Request: r}, nil
+}
+
+func TestBodyLimit(t *testing.T) {
+	for _, c := range []struct {
+		length int
+		err    error
+	}{{0, nil}, {9, nil}, {10, nil}, {11, ErrTooLarge}, {10000, ErrTooLarge}} {
+		client, err := New(Options{MaxBody: 10, RoundTripper: body{strings.Repeat("x", c.length)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Get("http://host/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if !errors.Is(err, c.err) || len(got) != min(c.length, 10) {
+			t.Errorf("%d bytes: read %d, %v; want %v", c.length, len(got), err, c.err)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+func TestBadCertificates(t *testing.T) {
+	if _, err := New(Options{CACert: "no certificate"}); err == nil || !strings.Contains(err.Error(), "spec.ca_cert") {
+		t.Errorf("got %v", err)
+	}
+}
