@@ -74,11 +74,16 @@ func (r *objectResource) Configure(_ context.Context, req resource.ConfigureRequ
 func (r *objectResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := maps.Clone(r.attributes)
 	maps.Copy(attributes, metadataAttributes(r.scope()))
-	attributes["timeouts"] = timeouts.Attributes(ctx, timeouts.Opts{
+	limits := timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, Read: true, Update: true, Delete: true,
 		CreateDescription: timeoutDescription, ReadDescription: timeoutDescription,
 		UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
 	})
+	if nested, ok := limits.(schema.SingleNestedAttribute); ok {
+		nested.MarkdownDescription = "How long each operation may take."
+		limits = nested
+	}
+	attributes["timeouts"] = limits
 	resp.Schema = schema.Schema{MarkdownDescription: r.description, Attributes: attributes}
 }
 

@@ -1,0 +1,12 @@
+# The decision of a placement that another configuration made.
+data "scheduler_placement_decisions" "web" {
+  name      = "web"
+  namespace = "shop"
+}
+
+output "web" {
+  value = {
+    scores = { for d in data.scheduler_placement_decisions.web.decisions : d.cluster => d.score }
+    since  = data.scheduler_placement_decisions.web.scheduled_at
+  }
+}

@@ -1,0 +1,12 @@
+data "scheduler_placement_explanation" "web" {
+  name      = "web"
+  namespace = "shop"
+}
+
+output "why" {
+  value = {
+    summary  = data.scheduler_placement_explanation.web.summary
+    rejected = { for c in data.scheduler_placement_explanation.web.candidates : c.cluster => c.reason if c.reason != null }
+    margin   = data.scheduler_placement_explanation.web.margin
+  }
+}

@@ -1,0 +1,4 @@
+# true
+output "matches" {
+  value = provider::scheduler::matches({ location = "DE", tier = "prod" }, ["location in (DE, SK)", "tier != edge"])
+}

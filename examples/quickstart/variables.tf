@@ -1,0 +1,33 @@
+variable "prometheus_url" {
+  description = "Prometheus that has electricity_price and heat_demand with a label site. Empty: the figures below."
+  type        = string
+  default     = ""
+}
+
+variable "sites" {
+  description = "The clusters: where they are, and their figures when there is no Prometheus."
+  type = map(object({
+    location    = string
+    tier        = optional(string, "prod")
+    electricity = optional(number, 0.5) # euro per kWh, 0 to 1
+    heat        = optional(number, 5)   # demand for waste heat, 0 to 10
+  }))
+  default = {
+    berlin = { location = "DE", electricity = 0.4, heat = 8 }
+    paris  = { location = "FR", electricity = 0.3, heat = 4 }
+    warsaw = { location = "PL", electricity = 0.7, heat = 9 }
+    oslo   = { location = "NO", electricity = 0.1, heat = 9 }
+  }
+}
+
+variable "interval" {
+  description = "Time between two readings of the figures."
+  type        = string
+  default     = "1s"
+}
+
+variable "reschedule_after" {
+  description = "How long a decision stays before another cluster may take its place."
+  type        = string
+  default     = "5s"
+}

@@ -1,0 +1,37 @@
+resource "scheduler_cluster" "berlin" {
+  name           = "berlin"
+  labels         = { location = "DE", tier = "prod" }
+  cloud_provider = "metal"
+  region         = "eu-central"
+  zones          = ["a", "b"]
+
+  # What rates the cluster, and how much each metric counts.
+  metrics = [
+    { name = scheduler_metric.electricity.name, namespace = scheduler_metric.electricity.namespace, weight = 3 },
+    { name = "latency", namespace = "berlin" },
+  ]
+
+  allocatable = { cpu = "64", memory = "256Gi" }
+
+  health = {
+    url      = "https://berlin.example.com:6443/readyz"
+    interval = "15s"
+  }
+
+  # Write-only: in no plan and no state. Change the version with the file.
+  kubernetes      = { kubeconfig = file("berlin.kubeconfig") }
+  secrets_version = 1
+
+  timeouts = { create = "1m" }
+}
+
+# The metrics of a site have a namespace of their own. A placement's constraint
+# "electricity < 0.4" then means each cluster's own metric of that name.
+resource "scheduler_metric" "electricity" {
+  name             = "electricity"
+  namespace        = "berlin"
+  min              = 0
+  max              = 0.5
+  direction        = "descending"
+  metrics_provider = { name = "prometheus", metric = "electricity_price" }
+}

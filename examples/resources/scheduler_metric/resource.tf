@@ -1,0 +1,23 @@
+# The price of electricity, read with a query: free is best (1), half a euro and
+# more is worst (0). When Prometheus is silent the last price holds for an hour.
+resource "scheduler_metric" "electricity" {
+  name       = "electricity"
+  namespace  = "berlin"
+  min        = 0
+  max        = 0.5
+  direction  = "descending"
+  on_failure = "last_value"
+  max_age    = "1h"
+
+  metrics_provider = {
+    name   = scheduler_metrics_provider.prometheus.name
+    metric = "avg_over_time(electricity_price[5m])"
+  }
+}
+
+resource "scheduler_metrics_provider" "prometheus" {
+  name       = "prometheus"
+  namespace  = "berlin"
+  type       = "prometheus"
+  prometheus = { url = "http://prometheus:9090" }
+}
