@@ -159,8 +159,8 @@ func (c *Cluster) SetSecret(field string, secret Secret) {
 // The defaults of a health check.
 const (
 	DefaultHealthInterval   Duration = "10s"
-	DefaultFailureThreshold          = 3
-	DefaultSuccessThreshold          = 2
+	DefaultFailureThreshold int64    = 3
+	DefaultSuccessThreshold int64    = 2
 )
 
 // SetDefaults implements Object. A namespace in the metadata is read as the

@@ -18,7 +18,7 @@ type FieldError struct {
 func (e FieldError) Error() string { return e.Field + ": " + e.Message }
 
 // FieldErrors are all broken rules of an object. A nil value is a valid object.
-type FieldErrors []FieldError
+type FieldErrors []FieldError //nolint:recvcheck // Add and check grow the list in place; as an error it is a value
 
 // Error lists every field error, one after the other.
 func (e FieldErrors) Error() string {

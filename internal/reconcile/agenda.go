@@ -7,7 +7,7 @@ import (
 
 // agenda holds the instants at which a placement has to be looked at again. An
 // entry that no longer equals the placement's own instant is void.
-type agenda []appointment
+type agenda []appointment //nolint:recvcheck // as container/heap wants it
 
 type appointment struct {
 	at     time.Time

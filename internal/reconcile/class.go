@@ -47,7 +47,8 @@ func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []in
 	same := func(row int) bool {
 		return facts != nil && !facts[row] && !c.query.HasMetricConstraints()
 	}
-	if len(rows) > manyRows && !(len(facts) == 0 && same(rows[0])) {
+	onlyValues := facts != nil && len(facts) == 0 && !c.query.HasMetricConstraints()
+	if len(rows) > manyRows && !onlyValues {
 		was := c.mask
 		c.mask = engine.Mask(f, c.query, reserved)
 		for _, row := range rows {

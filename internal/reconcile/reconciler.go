@@ -238,11 +238,10 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) er
 		derived = append(derived, store.StatusWrite{Key: w.placed.query.Key, Value: value, SpecRevision: w.specRevision})
 	}
 	revision, err := r.options.Store.Derive(ctx, derived)
-	if ctx.Err() != nil {
-		return nil
-	}
 	var conflict *store.ConflictError
 	switch {
+	case ctx.Err() != nil: // stopping: what was not written is decided again after the start
+		return nil //nolint:nilerr // the end of Run is not an error
 	case errors.Is(err, store.ErrFenced):
 		return fmt.Errorf("stop deciding: %w", err)
 	case err != nil && !errors.As(err, &conflict):
@@ -254,7 +253,7 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) er
 	// way here, and leads to another decision.
 	if revision > 0 {
 		if _, err := r.options.Fleet.WaitRevision(ctx, revision); err != nil {
-			return nil // ctx has ended
+			return nil //nolint:nilerr // ctx has ended
 		}
 	}
 	for _, w := range batch {
