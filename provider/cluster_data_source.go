@@ -10,17 +10,20 @@ import (
 
 // clusterDocs says what the API's own documentation leaves to its reader.
 var clusterDocs = map[string]string{
-	"region":               "Region the cluster is in.",
-	"zones":                "Availability zones the cluster spans.",
-	"state":                "`online`, `pending`, `connecting`, `offline`, `unhealthy` or `notready`. Only online clusters take new workloads.",
-	"last_heartbeat_at":    "When an agent of the cluster last reported.",
-	"capacity_reported_at": "When `allocated` was last declared or reported.",
-	"observed_generation":  "Generation that the status answers.",
-	"observed_at":          "When the value was observed.",
-	"conditions":           conditionsDoc,
+	"region":                      "Region the cluster is in.",
+	"zones":                       "Availability zones the cluster spans.",
+	"metrics.name":                "Name of the metric.",
+	"status.capacity":             "Total amount by resource, as last reported with a heartbeat.",
+	"status.allocatable":          "Amount that workloads may use, as last reported with a heartbeat.",
+	"status.allocated":            "Amount in use, as last reported with a heartbeat.",
+	"status.metrics":              "The present values of the cluster's metrics.",
+	"status.metrics.name":         "Name of the metric.",
+	"status.metrics.namespace":    "Namespace of the metric; absent for a global one.",
+	"status.metrics.weight":       "Weight of the metric in the cluster's score.",
+	"status.metrics.observed_at":  "When the value was observed.",
+	"status.last_heartbeat_at":    "When an agent of the cluster last reported.",
+	"status.capacity_reported_at": "When `allocated` was last declared or reported.",
 }
-
-const conditionsDoc = "Observations, each with `type`, `status` (`True`, `False`, `Unknown`), `reason` and `message`."
 
 func newClusterDataSource() datasource.DataSource {
 	return &readDataSource{

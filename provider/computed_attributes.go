@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"strings"
@@ -13,24 +14,31 @@ import (
 
 // computedAttributes describes a struct of the API as computed attributes: same
 // names, and its documentation. What a data source shows is therefore always
-// what the API has. docs adds to the documentation, by attribute name.
+// what the API has. docs completes the documentation: an entry for a path
+// ("metrics.name") replaces the API's own text, one for a name ("name") fills in
+// where the API has none.
 func computedAttributes(t reflect.Type, docs map[string]string) map[string]schema.Attribute {
+	return nestedAttributes(t, "", docs)
+}
+
+func nestedAttributes(t reflect.Type, at string, docs map[string]string) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Anonymous && name == "" {
-			maps.Copy(attributes, computedAttributes(field.Type, docs))
+			maps.Copy(attributes, nestedAttributes(field.Type, at, docs))
 			continue
 		}
 		if name == "" || name == "-" || field.Tag.Get("writeOnly") == "true" {
 			continue
 		}
-		doc := docs[name]
-		if doc == "" {
-			doc = field.Tag.Get("doc")
+		path := strings.TrimPrefix(at+"."+name, ".")
+		doc := cmp.Or(field.Tag.Get("doc"), docs[name], commonDocs[name])
+		if text := docs[path]; text != "" && at != "" {
+			doc = text
 		}
-		attribute := computedAttribute(field.Type, doc, docs)
+		attribute := computedAttribute(field.Type, path, doc, docs)
 		if nested, ok := attribute.(schema.SingleNestedAttribute); ok && len(nested.Attributes) == 0 {
 			continue // all of it is secret
 		}
@@ -39,7 +47,7 @@ func computedAttributes(t reflect.Type, docs map[string]string) map[string]schem
 	return attributes
 }
 
-func computedAttribute(t reflect.Type, doc string, docs map[string]string) schema.Attribute {
+func computedAttribute(t reflect.Type, at, doc string, docs map[string]string) schema.Attribute {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -47,10 +55,10 @@ func computedAttribute(t reflect.Type, doc string, docs map[string]string) schem
 	case t == reflect.TypeFor[time.Time]():
 		return schema.StringAttribute{MarkdownDescription: doc, Computed: true}
 	case t.Kind() == reflect.Struct:
-		return schema.SingleNestedAttribute{MarkdownDescription: doc, Computed: true, Attributes: computedAttributes(t, docs)}
+		return schema.SingleNestedAttribute{MarkdownDescription: doc, Computed: true, Attributes: nestedAttributes(t, at, docs)}
 	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Struct:
 		return schema.ListNestedAttribute{MarkdownDescription: doc, Computed: true,
-			NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(element(t), docs)}}
+			NestedObject: schema.NestedAttributeObject{Attributes: nestedAttributes(element(t), at, docs)}}
 	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Float64:
 		return schema.ListAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.Float64Type}
 	case t.Kind() == reflect.Slice:
@@ -77,6 +85,16 @@ func element(t reflect.Type) reflect.Type {
 	return e
 }
 
+// commonDocs documents what many kinds have.
+var commonDocs = map[string]string{
+	"conditions":          "Observations by the server.",
+	"type":                "What the condition is about.",
+	"status":              "`True`, `False` or `Unknown`.",
+	"reason":              "One word that says why.",
+	"message":             "A sentence that says why.",
+	"observed_generation": "Generation that the status answers.",
+}
+
 // objectAttributes shows an object of a kind in full: what was asked for at the
 // top as in the resource, the server's metadata beside it, and the status.
 func objectAttributes(kind api.Kind, docs map[string]string) map[string]schema.Attribute {
@@ -90,7 +108,7 @@ func objectAttributes(kind api.Kind, docs map[string]string) map[string]schema.A
 	attributes["status"] = schema.SingleNestedAttribute{
 		MarkdownDescription: "What the server knows about it.",
 		Computed:            true,
-		Attributes:          computedAttributes(reflect.TypeOf(object.StatusPart()).Elem(), docs),
+		Attributes:          nestedAttributes(reflect.TypeOf(object.StatusPart()).Elem(), "status", docs),
 	}
 	return attributes
 }

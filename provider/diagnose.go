@@ -88,6 +88,9 @@ func timedOut(ctx context.Context, err error, operation string, limit time.Durat
 
 // sentence begins with a capital letter and ends with a full stop.
 func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	// A quoted or snake_case word at the start is a name and stays as it is.
 	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(word, "_.[:") {

@@ -18,9 +18,7 @@ func newMetricDataSource() datasource.DataSource {
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true},
 		},
 		answer: objectAttributes(api.KindMetric, map[string]string{
-			"metrics_provider":    "Where the value is read.",
-			"observed_generation": "Generation that the status answers.",
-			"conditions":          conditionsDoc,
+			"metrics_provider": "Where the value is read.",
 		}),
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
 			metric, err := s.client.Get(ctx, api.Key{Kind: api.KindMetric, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")})

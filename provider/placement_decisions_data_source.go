@@ -21,7 +21,6 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 			"cluster":                      "Name of the cluster.",
 			"score":                        "Score as of the decision.",
 			"group":                        "Decision group the cluster is in.",
-			"conditions":                   conditionsDoc,
 			"observed_reschedule_requests": "How many requests for a fresh decision were answered.",
 		}),
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {

@@ -12,6 +12,7 @@ import (
 var explanationDocs = map[string]string{
 	"namespace":  "Namespace of the placement.",
 	"name":       "Name of the placement, or of the metric.",
+	"margin":     "How far the decision is from its next change.",
 	"rejections": "How many clusters each filter removed, in the order of the filters; a cluster counts once, at the first filter that removed it.",
 	"candidates": "Every cluster that was looked at.",
 	"cluster":    "Name of the cluster.",

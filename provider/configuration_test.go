@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+func TestConfiguration(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		config      configuration
+		environment map[string]string
+		endpoint    string // of the session
+		namespace   string
+		want        string // in the error
+	}{
+		{name: "nothing", endpoint: client.DefaultEndpoint, namespace: api.DefaultNamespace},
+		{name: "environment", environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env", "SCHEDULER_NAMESPACE": "shop"}, endpoint: "http://env", namespace: "shop"},
+		{name: "block before environment", config: configuration{Endpoint: types.StringValue("http://block")},
+			environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env"}, endpoint: "http://block", namespace: api.DefaultNamespace},
+		{name: "endpoint", config: configuration{Endpoint: types.StringValue("localhost")}, want: "is not an address"},
+		{name: "request_timeout", config: configuration{RequestTimeout: types.StringValue("soon")}, want: `"soon" is not a duration`},
+		{name: "max_retries", environment: map[string]string{"SCHEDULER_MAX_RETRIES": "many"}, want: `"many" is not a whole number`},
+		{name: "namespace", config: configuration{Namespace: types.StringValue("My Shop")}, want: "lower case letters"},
+		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file"},
+		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for name, value := range test.environment {
+				t.Setenv(name, value)
+			}
+			var diags diag.Diagnostics
+			s := test.config.session("test", &diags)
+			if test.want != "" {
+				if !diags.HasError() || !strings.Contains(diags[0].Detail(), test.want) {
+					t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+				}
+				return
+			}
+			if diags.HasError() {
+				t.Fatal(diags)
+			}
+			if s.client.Endpoint() != test.endpoint || s.namespace != test.namespace {
+				t.Errorf("endpoint is %s, namespace %s", s.client.Endpoint(), s.namespace)
+			}
+		})
+	}
+}
+
+// A provider whose configuration is only known after apply says so when it is
+// used, and not before.
+func TestUnknownConfiguration(t *testing.T) {
+	var diags diag.Diagnostics
+	c := configuration{Token: types.StringUnknown()}
+	s := c.session("test", &diags)
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	if s.connected(&diags) || !strings.Contains(diags[0].Detail(), `"token"`) {
+		t.Errorf("diagnostics are %v", diags)
+	}
+}

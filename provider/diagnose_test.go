@@ -1,0 +1,69 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func TestDiagnose(t *testing.T) {
+	r := objectResources(t)[api.KindPlacement]
+	typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
+	for _, test := range []struct {
+		name string
+		err  error
+		at   []string // attributes that are named, "" = none
+		want string   // in the first detail
+	}{
+		{"fields", &api.Problem{Title: "Unprocessable", Status: 422, Errors: api.FieldErrors{
+			{Field: "spec.label_constraints[1]", Message: "no operator"}, {Field: `metadata.labels["a"]`, Message: "too long"},
+		}}, []string{"label_constraints[1]", `labels["a"]`}, "label_constraints[1]: no operator."},
+		{"a field that is no attribute", api.FieldErrors{{Field: "kind", Message: "is unknown"}}, []string{""}, "kind: is unknown"},
+		{"conflict", &api.Problem{Title: "Conflict", Status: 409}, []string{""}, "plan again"},
+		{"precondition", &api.Problem{Title: "Precondition Failed", Status: 412}, []string{""}, "plan again"},
+		{"no token", &api.Problem{Title: "Unauthorized", Status: 401}, []string{""}, "SCHEDULER_TOKEN"},
+		{"not allowed", &api.Problem{Title: "Forbidden", Status: 403}, []string{""}, "does not allow"},
+		{"full", &api.Problem{Title: "Insufficient Storage", Status: 507}, []string{""}, "quota"},
+		{"not ready", &api.Problem{Title: "Service Unavailable", Status: 503}, []string{""}, "max_retries"},
+		{"anything else", errors.New("the wire broke"), []string{""}, "The wire broke."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var diags diag.Diagnostics
+			diagnose(&diags, `update placement "shop/web"`, typ, test.err)
+			if len(diags) != len(test.at) {
+				t.Fatalf("diagnostics are %v", diags)
+			}
+			for i, want := range test.at {
+				at := ""
+				if d, ok := diags[i].(diag.DiagnosticWithPath); ok {
+					at = d.Path().String()
+				}
+				if at != want {
+					t.Errorf("diagnostic %d is about %q, expected %q", i, at, want)
+				}
+			}
+			if !strings.Contains(diags[0].Detail(), test.want) {
+				t.Errorf("detail is %q, expected %q", diags[0].Detail(), test.want)
+			}
+		})
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"no answer":            "No answer.",
+		"":                     "",
+		"labels[0]: is bad":    "labels[0]: is bad.",
+		"request_timeout is 0": "request_timeout is 0.",
+		"Why?":                 "Why?",
+		"ärger":                "Ärger.",
+		"end.":                 "end.",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("sentence(%q) is %q, expected %q", text, got, want)
+		}
+	}
+}
