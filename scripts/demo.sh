@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Shows the whole path on this machine, and leaves nothing behind: a server, metrics, `terraform apply` of
+# examples/quickstart, a metric that changes, a placement that follows it and a plan that reports it.
+#
+# It needs Go and Terraform. A Prometheus on the PATH is used; without one the metrics are static.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+export PATH=$PATH:${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}/bin
+export CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
+unset "${!SCHEDULER_@}"
+
+work=$(mktemp -d)
+pids=()
+cleanup() {
+	local code=$?
+	trap - EXIT INT TERM
+	if ((code)) && [[ -s $work/terraform.log ]]; then
+		echo "--- what Terraform said last" >&2
+		tail -n 40 "$work/terraform.log" >&2
+	fi
+	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+	for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+	rm -rf "$work"
+	exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+
+# Starts a program and waits for the line of its output that has its address, which goes to REPLY.
+# background NAME PATTERN COMMAND...: PATTERN is a sed expression that leaves nothing but the address.
+background() {
+	local name=$1 pattern=$2
+	shift 2
+	"$@" >"$work/$name.log" 2>&1 &
+	pids+=($!)
+	for _ in {1..300}; do
+		REPLY=$(sed -n "$pattern" "$work/$name.log" | head -n 1)
+		[[ -z $REPLY ]] || return 0
+		kill -0 "${pids[-1]}" 2>/dev/null || break
+		sleep 0.1
+	done
+	echo "$name did not start:" >&2
+	cat "$work/$name.log" >&2
+	exit 1
+}
+
+terraform_quietly() { terraform -chdir="$work/quickstart" "$@" >"$work/terraform.log" 2>&1; }
+output() { terraform -chdir="$work/quickstart" output "$1"; }
+
+# The provider that was built here takes the place of one from a registry.
+address=$(sed -n 's/^const Address = "\(.*\)"$/\1/p' provider/provider.go)
+cat >"$work/terraform.rc" <<RC
+provider_installation {
+  dev_overrides {
+    "$address" = "$root/bin"
+  }
+  direct {}
+}
+RC
+export TF_CLI_CONFIG_FILE=$work/terraform.rc
+cp -R examples/quickstart "$work/quickstart"
+
+say 'Starting the scheduling server'
+make --no-print-directory build
+go build -o "$work/exporter" ./examples/demo/exporter
+background server 's/^scheduler-server ready at //p' bin/scheduler-server serve --data-dir "$work/data" --listen 127.0.0.1:0
+export SCHEDULER_ENDPOINT=$REPLY
+echo "The server is at $SCHEDULER_ENDPOINT, its data in an embedded store."
+
+sites=$(terraform -chdir="$work/quickstart" console <<<'jsonencode(var.sites)' 2>/dev/null | sed 's/^"//; s/"$//; s/\\"/"/g')
+if command -v prometheus >/dev/null; then
+	live=1
+	say 'Starting an exporter with the figures of four sites, and a Prometheus that scrapes it'
+	background exporter 's/^exporter ready at //p' "$work/exporter" -sites "$sites"
+	exporter=$REPLY
+	cat >"$work/prometheus.yml" <<YML
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: sites
+    static_configs: [{targets: ["${exporter#http://}"]}]
+YML
+	background prometheus 's/.*msg="Listening on".* address=\([0-9.:]*\).*/http:\/\/\1/p' \
+		prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=127.0.0.1:0
+	export TF_VAR_prometheus_url=$REPLY
+	echo "Prometheus is at $TF_VAR_prometheus_url."
+	sleep 2 # two scrapes
+else
+	live=
+	say 'There is no Prometheus on the PATH: the metrics are static'
+	echo 'scripts/build-prometheus.sh builds one; then the demo reads live metrics.'
+fi
+
+say 'terraform apply: four clusters, their metrics, two placements'
+terraform_quietly apply -auto-approve
+grep -E '^Apply complete' "$work/terraform.log"
+
+say 'The decisions, with the score of each cluster'
+output decisions
+echo
+echo 'Why:'
+output why
+echo
+echo 'What keeps clusters out:'
+output rejected
+
+say 'terraform plan: nothing to do, although metrics are live'
+terraform_quietly plan -detailed-exitcode
+grep -E '^No changes' "$work/terraform.log"
+
+say 'Electricity in Berlin becomes expensive'
+if [[ $live ]]; then
+	"$work/exporter" -set "$exporter" electricity_price berlin 0.95
+else
+	# Only the table of the provider is written; the placement is not even looked at.
+	sed 's/\("berlin":{[^}]*"electricity":\)[0-9.]*/\10.95/; s/.*/{"sites":&}/' <<<"$sites" >"$work/quickstart/dear.auto.tfvars.json"
+	terraform_quietly apply -auto-approve -target='scheduler_metrics_provider.site["berlin"]'
+fi
+
+say 'The server moves the placement; terraform plan reports it'
+for ((tries = 1; ; tries++)); do
+	code=0
+	terraform_quietly plan -refresh-only -detailed-exitcode || code=$?
+	((code == 2)) && break
+	if ((code != 0 || tries == 30)); then
+		echo 'the placement did not move' >&2
+		exit 1
+	fi
+	sleep 0.5
+done
+sed -n '/^Note: Objects have changed/,/^─/p; /^Terraform detected/,/^─/p' "$work/terraform.log" | grep -v '^─' || true
+
+say 'terraform apply: what depends on the decision follows'
+terraform_quietly apply -auto-approve
+grep -E '^(terraform_data|Apply complete)' "$work/terraform.log"
+output decisions
+echo
+output why
+
+say 'terraform destroy'
+terraform_quietly destroy -auto-approve
+grep -E '^Destroy complete' "$work/terraform.log"
