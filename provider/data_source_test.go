@@ -73,7 +73,7 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("decisions").AtSliceIndex(0).AtMapKey("score"), number(0.8)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("decision_revision"), knownvalue.Int64Exact(1)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", at("scheduled_at"), knownvalue.NotNull()),
-				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("summary"), knownvalue.StringRegexp(regexp.MustCompile(`^1 of 3`))),
+				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("summary"), knownvalue.StringRegexp(regexp.MustCompile(`^munich chosen; 2 of 3 clusters fit`))),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("total"), knownvalue.Int64Exact(3)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("candidates"), knownvalue.ListSizeExact(3)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("rejections").AtSliceIndex(0).AtMapKey("count"), knownvalue.Int64Exact(1)),
@@ -116,6 +116,14 @@ func TestAccSimulation(t *testing.T) {
 					statecheck.ExpectKnownValue(simulation, result.AtMapKey("changes").AtSliceIndex(0).AtMapKey("to"), names("berlin")),
 				},
 			},
+			{
+				Config:      f.config(`data "scheduler_simulation" "s" { now = "yesterday" }`),
+				ExpectError: regexp.MustCompile(`(?s)now.*RFC\s*3339`),
+			},
+			{
+				Config:      f.config(`data "scheduler_simulation" "s" { objects = [jsonencode({ kind = "cluster", metadata = { name = "No" }, spec = {} })] }`),
+				ExpectError: regexp.MustCompile(`(?s)objects\[0\].*lower case`),
+			},
 			{ // a fleet of its own
 				Config: f.config(`
 					data "scheduler_simulation" "s" {
@@ -130,14 +138,6 @@ func TestAccSimulation(t *testing.T) {
 					statecheck.ExpectKnownValue(simulation, result.AtMapKey("explanations").AtSliceIndex(0).AtMapKey("candidates").AtSliceIndex(0).AtMapKey("cluster"), knownvalue.StringExact("oslo")),
 					statecheck.ExpectKnownValue(simulation, result.AtMapKey("objects"), knownvalue.ListPartial(map[int]knownvalue.Check{1: simulated("oslo")})),
 				},
-			},
-			{
-				Config:      f.config(`data "scheduler_simulation" "s" { objects = [jsonencode({ kind = "cluster", metadata = { name = "No" }, spec = {} })] }`),
-				ExpectError: regexp.MustCompile(`(?s)objects\[0\].*lower case`),
-			},
-			{
-				Config:      f.config(`data "scheduler_simulation" "s" { now = "yesterday" }`),
-				ExpectError: regexp.MustCompile(`(?s)now.*RFC\s*3339`),
 			},
 		},
 	})
