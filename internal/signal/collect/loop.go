@@ -297,6 +297,19 @@ func (j *job) read(key api.Key) (map[string]source.Reading, error) {
 	return j.source.Read(j.ctx, slices.Compact(queries))
 }
 
+// answerTo picks the answer to one query out of a reading.
+func answerTo(query string, readings map[string]source.Reading, err error) source.Reading {
+	reading, ok := readings[query]
+	switch {
+	case ok:
+	case err != nil:
+		reading.Err = err
+	default:
+		reading.Err = source.Invalid("the provider gives no value for %q", query)
+	}
+	return reading
+}
+
 // judge turns answers into statuses. It returns those that say something new,
 // and by key what to do once they are stored.
 func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (writes []status.Write, apply map[api.Key]func()) {
@@ -312,15 +325,7 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		if m.loop != l || m.revision != it.revision {
 			continue // changed meanwhile; it is read again
 		}
-		reading, ok := readings[it.query]
-		switch {
-		case ok:
-		case err != nil:
-			reading.Err = err
-		default:
-			reading.Err = source.Invalid("the provider gives no value for %q", it.query)
-		}
-		next, changed := m.observe(reading, l.c.Normalize, now)
+		next, changed := m.observe(answerTo(it.query, readings, err), l.c.Normalize, now)
 		if c := api.FindCondition(next.Conditions, api.ConditionAvailable); c.Status == api.ConditionFalse {
 			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
 		}

@@ -82,7 +82,7 @@ type Monitor struct {
 }
 
 // New makes a Monitor that knows no clusters.
-func New(options Options) (*Monitor, error) {
+func New(options Options) *Monitor {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -92,16 +92,14 @@ func New(options Options) (*Monitor, error) {
 	if options.Concurrency <= 0 {
 		options.Concurrency = 64
 	}
-	client, err := outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper})
-	if err != nil {
-		return nil, err
-	}
 	m := &Monitor{
-		Options: options, client: client, wake: make(chan struct{}, 1), clusters: map[string]*cluster{},
+		Options: options,
+		client:  outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
+		wake:    make(chan struct{}, 1), clusters: map[string]*cluster{},
 		fast: lane{limit: options.Concurrency}, slow: lane{limit: options.Concurrency}, writes: lane{limit: 4 * options.Concurrency},
 	}
 	m.figures = newFigures(m)
-	return m, nil
+	return m
 }
 
 // Collectors are the monitor's own figures.

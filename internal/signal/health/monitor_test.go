@@ -78,11 +78,7 @@ type world struct {
 
 func newWorld(t *testing.T, s *site) *world {
 	w := &world{t: t, site: s, tracker: settle.New(), clusters: map[string]*api.Cluster{}, specs: map[string]int64{}}
-	m, err := New(Options{Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Monitor = m
+	w.Monitor = New(Options{Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
 	return w
 }
 
@@ -611,10 +607,7 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 
 // TestAnswersOfRealServers goes over the network.
 func TestAnswersOfRealServers(t *testing.T) {
-	m, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := New(Options{})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for _, c := range []struct {

@@ -28,15 +28,15 @@ var (
 // Options of a client.
 type Options struct {
 	// Origin is the address whose host gets the headers; redirects to another
-	// host do not. Absent = no headers are sent.
-	Origin string
+	// host do not. Nil = no headers are sent.
+	Origin *url.URL
 	// Headers are sent with every request to the origin.
 	Headers map[string]string
 	// MaxBody is the largest body of an answer in bytes, after decompression.
 	// Default 1 MiB.
 	MaxBody int64
-	// CACert holds PEM certificates to trust in place of the system's.
-	CACert string
+	// RootCAs are trusted in place of the system's certificates. Nil = those.
+	RootCAs *x509.CertPool
 	// InsecureSkipVerify trusts any certificate.
 	InsecureSkipVerify bool
 	// MaxConnsPerHost bounds the connections to one host. Default no limit.
@@ -50,7 +50,7 @@ type Options struct {
 
 // New makes a client. Its requests end with their context; it has no timeout of
 // its own.
-func New(o Options) (*http.Client, error) {
+func New(o Options) *http.Client {
 	base := o.RoundTripper
 	if base == nil {
 		t := &http.Transport{
@@ -65,28 +65,15 @@ func New(o Options) (*http.Client, error) {
 			DisableKeepAlives:      o.DisableKeepAlives,
 			TLSClientConfig: &tls.Config{
 				MinVersion:         tls.VersionTLS12,
+				RootCAs:            o.RootCAs,
 				InsecureSkipVerify: o.InsecureSkipVerify, //nolint:gosec // the user asks for it by name
 			},
 		}
-		if o.CACert != "" {
-			pool := x509.NewCertPool()
-			if !pool.AppendCertsFromPEM([]byte(o.CACert)) {
-				return nil, errors.New("spec.ca_cert contains no PEM certificate")
-			}
-			t.TLSClientConfig.RootCAs = pool
-		}
 		base = t
 	}
-	limited := &limits{base: base, maxBody: o.MaxBody}
+	limited := &limits{base: base, origin: o.Origin, headers: o.Headers, maxBody: o.MaxBody}
 	if limited.maxBody <= 0 {
 		limited.maxBody = 1 << 20
-	}
-	if o.Origin != "" {
-		origin, err := url.Parse(o.Origin)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not an address", o.Origin)
-		}
-		limited.origin, limited.headers = origin, o.Headers
 	}
 	return &http.Client{
 		Transport: limited,
@@ -96,7 +83,7 @@ func New(o Options) (*http.Client, error) {
 			}
 			return nil
 		},
-	}, nil
+	}
 }
 
 // limits is a RoundTripper that adds headers and bounds the body.

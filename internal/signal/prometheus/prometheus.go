@@ -10,9 +10,12 @@
 package prometheus
 
 import (
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -63,7 +66,7 @@ type knowledge struct {
 func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Prometheus == nil {
-		return nil, fmt.Errorf("spec.prometheus is required")
+		return nil, errors.New("spec.prometheus is required")
 	}
 	headers := make(map[string]string, len(spec.Headers)+1)
 	for name, value := range spec.Headers {
@@ -72,17 +75,25 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	if !spec.BearerToken.IsZero() {
 		headers["Authorization"] = "Bearer " + spec.BearerToken.Reveal()
 	}
-	client, err := outbound.New(outbound.Options{
-		Origin:             spec.Prometheus.URL,
+	origin, err := url.Parse(spec.Prometheus.URL)
+	if err != nil {
+		return nil, fmt.Errorf("spec.prometheus.url %q is not an address", spec.Prometheus.URL)
+	}
+	var roots *x509.CertPool
+	if spec.CACert != "" {
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(spec.CACert)) {
+			return nil, errors.New("spec.ca_cert contains no PEM certificate")
+		}
+	}
+	client := outbound.New(outbound.Options{
+		Origin:             origin,
 		Headers:            headers,
 		MaxBody:            maxBody,
-		CACert:             spec.CACert,
+		RootCAs:            roots,
 		InsecureSkipVerify: spec.InsecureSkipVerify,
 		RoundTripper:       roundTripper,
 	})
-	if err != nil {
-		return nil, err
-	}
 	c, err := promapi.NewClient(promapi.Config{Address: spec.Prometheus.URL, Client: client})
 	if err != nil {
 		return nil, fmt.Errorf("spec.prometheus.url: %w", err)

@@ -583,3 +583,20 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestProvidersThatCannotBeOpened(t *testing.T) {
+	for _, c := range []struct {
+		change func(*api.MetricsProviderSpec)
+		want   string
+	}{
+		{func(s *api.MetricsProviderSpec) { s.Prometheus = nil }, "spec.prometheus is required"},
+		{func(s *api.MetricsProviderSpec) { s.CACert = "no certificate" }, "spec.ca_cert contains no PEM"},
+		{func(s *api.MetricsProviderSpec) { s.Prometheus = &api.PrometheusSpec{URL: "http://a b/%"} }, "is not an address"},
+	} {
+		p := provider("http://prometheus.test")
+		c.change(&p.Spec)
+		if _, err := Type.New(p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}

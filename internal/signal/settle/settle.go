@@ -80,6 +80,23 @@ func (t *Tracker) Advance(revision int64) {
 	}
 }
 
+// Reach waits until every change up to a revision has been opened.
+func (t *Tracker) Reach(ctx context.Context, revision int64) error {
+	for {
+		t.mu.Lock()
+		reached, moved := t.seen >= revision, t.moved
+		t.mu.Unlock()
+		if reached {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 func (t *Tracker) wake() {
 	close(t.moved)
 	t.moved = make(chan struct{})

@@ -1,0 +1,29 @@
+package collect
+
+import (
+	"context"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+)
+
+// ReadConstant returns the status that a metric has at a provider of a type
+// whose values are constant. ok is false for every other type: reading those
+// takes time and a network.
+func ReadConstant(t source.Type, normalize func(api.MetricSpec, float64) (float64, error), provider *api.MetricsProvider, o *api.Metric, now time.Time) (status api.MetricStatus, ok bool) {
+	if !t.Constant {
+		return api.MetricStatus{}, false
+	}
+	query := o.Spec.MetricsProvider.Metric
+	var reading source.Reading
+	if src, err := t.New(provider); err != nil {
+		reading.Err = source.Unreachable("%s", err)
+	} else {
+		defer src.Close()
+		readings, err := src.Read(context.Background(), []string{query})
+		reading = answerTo(query, readings, err)
+	}
+	status, _ = newMetric(o, now).observe(reading, normalize, now)
+	return status, true
+}

@@ -1,0 +1,30 @@
+package signal
+
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/prometheus"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
+)
+
+// types are the types of metrics provider. A new one is a package with a
+// source.Type, and a line here.
+var types = []source.Type{
+	static.Type,
+	prometheus.Type,
+}
+
+// ReadConstant returns the status that a metric has at a provider whose values
+// stand in its spec. ok is false for every other provider.
+func ReadConstant(provider *api.MetricsProvider, metric *api.Metric, now time.Time) (status api.MetricStatus, ok bool) {
+	for _, t := range types {
+		if t.Name == provider.Spec.Type {
+			return collect.ReadConstant(t, engine.Normalize, provider, metric, now)
+		}
+	}
+	return api.MetricStatus{}, false
+}

@@ -1,0 +1,168 @@
+// Package signal brings in what happens outside of the server: the values of
+// metrics, and which clusters are online. It writes them as statuses; what
+// follows from them is the reconciler's business.
+package signal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+)
+
+// ErrNotFound says that a heartbeat names a cluster that does not exist.
+var ErrNotFound = health.ErrNotFound
+
+// Options of a Runner. All but Logger and Now are required.
+type Options struct {
+	// Fleet tells what there is.
+	Fleet *fleet.Fleet
+	// Store takes many statuses at a time, Batcher one.
+	Store   Store
+	Batcher Batcher
+	// Codec encodes statuses.
+	Codec Codec
+	// Logger receives changes of state and what goes wrong. Nil discards it.
+	Logger *slog.Logger
+	// Now is the clock. Nil is time.Now.
+	Now func() time.Time
+}
+
+// Runner runs everything that listens to the outside.
+type Runner struct {
+	fleet     *fleet.Fleet
+	tracker   *settle.Tracker
+	collector *collect.Collector
+	monitor   *health.Monitor
+}
+
+// New makes a Runner.
+func New(o Options) *Runner {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Runner{fleet: o.Fleet, tracker: settle.New()}
+	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
+	r.collector = collect.New(collect.Options{
+		Types: types, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now,
+	})
+	r.monitor = health.New(health.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	return r
+}
+
+// Collectors are the runner's own figures.
+func (r *Runner) Collectors() []prom.Collector {
+	return append(r.collector.Collectors(), r.monitor.Collectors()...)
+}
+
+// Run listens until ctx ends. It begins once the fleet is loaded: before, a
+// metric's provider would seem to be missing.
+func (r *Runner) Run(ctx context.Context) error {
+	select {
+	case <-r.fleet.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	// A subscriber that falls behind gets the difference in one batch.
+	subscription := r.fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	r.load(subscription.Snapshot())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.collector.Run(ctx) })
+	group.Go(func() error { return r.monitor.Run(ctx) })
+	group.Go(func() error { return r.follow(ctx, subscription) })
+	return group.Wait()
+}
+
+// order is that in which objects are told: a metric's provider before the metric.
+var order = []api.Kind{api.KindMetricsProvider, api.KindMetric, api.KindCluster}
+
+func (r *Runner) load(snapshot *fleet.Snapshot) {
+	for _, kind := range order {
+		for entry := range snapshot.All(kind, "") {
+			r.put(entry, entry.SpecRevision, snapshot.Revision())
+		}
+	}
+	r.tracker.Advance(snapshot.Revision())
+}
+
+func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) error {
+	for {
+		since := subscription.Snapshot().Revision() + 1
+		batch, err := subscription.Next(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		for _, kind := range order {
+			for _, change := range batch.Changes {
+				switch {
+				case change.Key.Kind != kind:
+				case change.New != nil:
+					r.put(change.New, since, batch.Revision)
+				default:
+					r.remove(change.Key, since, batch.Revision)
+				}
+			}
+		}
+		r.tracker.Advance(batch.Revision)
+	}
+}
+
+func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
+	if c, ok := entry.Object.(*api.Cluster); ok {
+		r.monitor.Put(c, entry.SpecRevision, since, latest)
+		return
+	}
+	r.collector.Put(entry.Object, entry.SpecRevision, since, latest)
+}
+
+func (r *Runner) remove(key api.Key, since, latest int64) {
+	if key.Kind == api.KindCluster {
+		r.monitor.Remove(key.Name, latest)
+		return
+	}
+	r.collector.Remove(key, since, latest)
+}
+
+// Settle waits until every provider, metric and cluster that changed in a
+// revision has been read or probed once, with success or without, or until ctx
+// ends. It returns the revision that shows the outcome. What changed in earlier
+// revisions is waited for only briefly, so that a provider that hangs does not
+// hold up those who have nothing to do with it.
+func (r *Runner) Settle(ctx context.Context, revision int64) (int64, error) {
+	// The fleet asks the store when nothing shows the revision.
+	if _, err := r.fleet.WaitRevision(ctx, revision); err != nil {
+		return revision, err
+	}
+	return r.tracker.Wait(ctx, revision)
+}
+
+// Heartbeat takes the report of a cluster's agent. It is durable when Heartbeat
+// returns, and the revision shows it. ErrNotFound: there is no such cluster.
+func (r *Runner) Heartbeat(ctx context.Context, cluster string, hb api.Heartbeat) (revision int64, err error) {
+	revision, err = r.monitor.Heartbeat(ctx, cluster, hb)
+	snapshot := r.fleet.Snapshot()
+	if !errors.Is(err, ErrNotFound) || snapshot.Get(api.Key{Kind: api.KindCluster, Name: cluster}) == nil {
+		return revision, err
+	}
+	// It was created a moment ago, and the monitor is yet to hear of it.
+	if err := r.tracker.Reach(ctx, snapshot.Revision()); err != nil {
+		return 0, err
+	}
+	return r.monitor.Heartbeat(ctx, cluster, hb)
+}

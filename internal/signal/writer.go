@@ -1,0 +1,96 @@
+package signal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Store writes many statuses at a time.
+type Store interface {
+	Derive(ctx context.Context, writes []store.StatusWrite) (int64, error)
+}
+
+// Batcher joins single writes of statuses into transactions.
+type Batcher interface {
+	Submit(ctx context.Context, write store.StatusWrite) (int64, error)
+}
+
+// Codec encodes the status of an object.
+type Codec interface {
+	EncodeStatus(object api.Object) ([]byte, error)
+}
+
+// writer stores what the collector and the monitor observed.
+type writer struct {
+	store   Store
+	batcher Batcher
+	codec   Codec
+}
+
+// WriteAll implements collect.Writer.
+func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, error) {
+	encoded := make([]store.StatusWrite, len(writes))
+	for i, write := range writes {
+		var err error
+		if encoded[i], err = w.encode(write); err != nil {
+			return 0, err
+		}
+	}
+	revision, err := w.store.Derive(ctx, encoded)
+	return revision, translate(err)
+}
+
+// WriteOne implements health.Writer.
+func (w writer) WriteOne(ctx context.Context, write status.Write) (int64, error) {
+	encoded, err := w.encode(write)
+	if err != nil {
+		return 0, err
+	}
+	revision, err := w.batcher.Submit(ctx, encoded)
+	return revision, translate(err)
+}
+
+func (w writer) encode(write status.Write) (store.StatusWrite, error) {
+	key := api.KeyOf(write.Object)
+	value, err := w.codec.EncodeStatus(write.Object)
+	if err != nil {
+		return store.StatusWrite{}, fmt.Errorf("encode the status of %s: %w", key, err)
+	}
+	return store.StatusWrite{Key: key, Value: value, SpecRevision: write.SpecRevision}, nil
+}
+
+// translate turns the store's refusal into a *status.StaleError, unless
+// something else went wrong as well.
+func translate(err error) error {
+	stale, other := split(err)
+	if other != nil || stale == nil {
+		return other
+	}
+	return &status.StaleError{Keys: stale}
+}
+
+// split takes an error that joins several apart.
+func split(err error) (stale []api.Key, other error) {
+	if err == nil {
+		return nil, nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			keys, o := split(e)
+			stale, other = append(stale, keys...), errors.Join(other, o)
+		}
+		if stale == nil {
+			return nil, err
+		}
+		return stale, other
+	}
+	if conflict, ok := err.(*store.ConflictError); ok { //nolint:errorlint // its siblings in a join count too
+		return conflict.Keys, nil
+	}
+	return nil, err
+}
