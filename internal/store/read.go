@@ -11,8 +11,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// loadPage is how many records Load reads at a time.
-const loadPage = 2000
+// loadPage is how many records Load reads at a time. etcd counts the rest of the
+// range for each page, so small pages make a long reading quadratic.
+const loadPage = 10_000
 
 // toRecord turns what etcd returns into a record.
 func toRecord(kv *mvccpb.KeyValue) (Record, error) {
