@@ -51,6 +51,7 @@ func builtServer(t *testing.T) string {
 		if b.path = os.Getenv("SCHEDULER_TEST_SERVER"); b.path != "" {
 			return
 		}
+		//nolint:usetesting // it outlives the test that is first
 		if b.dir, b.err = os.MkdirTemp("", "scheduler-acctest-"); b.err != nil {
 			return
 		}

@@ -21,7 +21,7 @@ func attributePath(t tftypes.Type, field string) (p path.Path, ok bool) {
 		position, isPosition := step.(int)
 		switch {
 		case t.Is(tftypes.Object{}) && isName:
-			inner, known := t.(tftypes.Object).AttributeTypes[name] //nolint:forcetypeassert // Is says so
+			inner, known := t.(tftypes.Object).AttributeTypes[name]
 			if !known {
 				return p, ok
 			}

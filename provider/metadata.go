@@ -32,6 +32,7 @@ func metadataAttributes(scope api.Scope) map[string]schema.Attribute {
 		},
 	}
 	switch scope {
+	case api.Global:
 	case api.Namespaced:
 		attributes["namespace"] = schema.StringAttribute{
 			MarkdownDescription: "Namespace. Default: that of the provider. Changing it makes a new object.",
@@ -57,6 +58,7 @@ func (r *objectResource) IdentitySchema(_ context.Context, _ resource.IdentitySc
 		"name": identityschema.StringAttribute{RequiredForImport: true, Description: "Name of the object."},
 	}
 	switch r.scope() {
+	case api.Global:
 	case api.Namespaced:
 		attributes["namespace"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Namespace of the object."}
 	case api.GlobalOrNamespaced:

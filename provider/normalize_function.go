@@ -43,5 +43,5 @@ func (normalizeFunction) Run(ctx context.Context, req function.RunRequest, resp 
 		resp.Error = function.NewFuncError(sentence(err.Error()))
 		return
 	}
-	resp.Error = resp.Result.Set(ctx, decimal(normalized))
+	resp.Error = resp.Result.Set(ctx, decimal(ctx, normalized))
 }

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -119,7 +121,7 @@ func placementSpecAttributes() map[string]schema.Attribute {
 			Attributes:          map[string]schema.Attribute{"stickiness": stickiness},
 			Default: objectdefault.StaticValue(types.ObjectValueMust(
 				map[string]attr.Type{"stickiness": types.Float64Type},
-				map[string]attr.Value{"stickiness": decimal(api.DefaultStickiness)},
+				map[string]attr.Value{"stickiness": decimal(context.Background(), api.DefaultStickiness)},
 			)),
 		},
 		"migration": schema.BoolAttribute{

@@ -57,13 +57,13 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 // decimal is a number as Terraform reads its text. A float64 turned into a
 // number directly would differ from the same text in a configuration or a state
 // file (0.1 has no exact float64), and the plan would never be empty.
-func decimal(f float64) types.Float64 {
+func decimal(ctx context.Context, f float64) types.Float64 {
 	text := numberText(big.NewFloat(f))
 	number, _, err := big.ParseFloat(text.String(), 10, numberPrecision, big.ToNearestEven)
 	if err != nil {
 		return types.Float64Value(f)
 	}
-	value, err := types.Float64Type.ValueFromTerraform(context.Background(), tftypes.NewValue(tftypes.Number, number))
+	value, err := types.Float64Type.ValueFromTerraform(ctx, tftypes.NewValue(tftypes.Number, number))
 	if exact, ok := value.(types.Float64); err == nil && ok {
 		return exact
 	}
@@ -84,6 +84,6 @@ func (d decimalDefault) MarkdownDescription(context.Context) string {
 }
 
 // DefaultFloat64 implements defaults.Float64.
-func (d decimalDefault) DefaultFloat64(_ context.Context, _ defaults.Float64Request, resp *defaults.Float64Response) {
-	resp.PlanValue = decimal(d.value)
+func (d decimalDefault) DefaultFloat64(ctx context.Context, _ defaults.Float64Request, resp *defaults.Float64Response) {
+	resp.PlanValue = decimal(ctx, d.value)
 }
