@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
@@ -125,6 +126,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		ClientCertFile: text["client_cert_file"],
 		ClientKeyFile:  text["client_key_file"],
 		UserAgent:      userAgent,
+		Observe:        logAttempt,
 	}
 	if timeout := text["request_timeout"]; timeout != "" {
 		d, err := time.ParseDuration(timeout)
@@ -164,6 +166,16 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 	}
 	s.lists = newListSnapshots(connection)
 	return s
+}
+
+// logAttempt shows requests under TF_LOG=DEBUG; secrets are in bodies and headers,
+// which are not logged.
+func logAttempt(ctx context.Context, a client.Attempt) {
+	fields := map[string]any{"method": a.Method, "path": a.Path, "status": a.Status, "duration": a.Duration.String()}
+	if a.Err != nil {
+		fields["error"] = a.Err.Error()
+	}
+	tflog.Debug(ctx, "request to the scheduling server", fields)
 }
 
 func environmentName(setting string) string {

@@ -192,6 +192,14 @@ func TestAccPlacementChangedSincePlan(t *testing.T) {
 				})}},
 				ExpectError: regexp.MustCompile(`(?s)Cannot update placement "shop/web".*plan\s+again`),
 			},
+			{ // what was deleted meanwhile is made anew
+				Config: f.config(web("DE", `migration = false`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{meanwhile(func() { f.delete(webKey) })},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				ConfigStateChecks: []statecheck.StateCheck{clusters("berlin")},
+			},
 		},
 	})
 }

@@ -63,6 +63,17 @@ type Options struct {
 	MaxResponseBytes int64
 	// UserAgent names the program. "" = Go's own.
 	UserAgent string
+	// Observe is told of every attempt of a request, with the request's context.
+	// nil = nobody is.
+	Observe func(context.Context, Attempt)
+}
+
+// Attempt is one attempt of a request: what was asked, and what came of it.
+type Attempt struct {
+	Method, Path string
+	Status       int // 0 where there was no answer
+	Err          error
+	Duration     time.Duration // until the answer began
 }
 
 // Client talks to one server. It is safe for concurrent use.
@@ -98,7 +109,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, opts: opts, retrying: retryablehttp.NewClient()}
-	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport}}
+	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport, opts.Observe}}
 	c.retrying.Logger = nil
 	c.retrying.RetryMax = max(opts.MaxRetries, 0)
 	c.retrying.RetryWaitMin = firstRetryDelay

@@ -63,13 +63,17 @@ func east() *api.Cluster {
 
 func TestRequest(t *testing.T) {
 	var got *http.Request
+	var observed []client.Attempt
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Clone(context.Background())
 		w.Header().Set("Content-Encoding", "gzip")
 		zip := gzip.NewWriter(w)
 		_ = json.NewEncoder(zip).Encode(east())
 		_ = zip.Close()
-	}, func(o *client.Options) { o.Token, o.UserAgent = api.NewSecret("t0ken"), "test/1" })
+	}, func(o *client.Options) {
+		o.Token, o.UserAgent = api.NewSecret("t0ken"), "test/1"
+		o.Observe = func(_ context.Context, a client.Attempt) { observed = append(observed, a) }
+	})
 	object, err := c.Get(t.Context(), eastKey)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +85,9 @@ func TestRequest(t *testing.T) {
 		if got.Header.Get(header) != want {
 			t.Errorf("%s is %q, expected %q", header, got.Header.Get(header), want)
 		}
+	}
+	if len(observed) != 1 || observed[0].Path != got.URL.Path || observed[0].Status != http.StatusOK || observed[0].Err != nil {
+		t.Errorf("observed %+v", observed)
 	}
 	if got.URL.Path != "/v1/clusters/east" {
 		t.Errorf("path is %s", got.URL.Path)

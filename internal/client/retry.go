@@ -74,22 +74,39 @@ func backoff(least, most time.Duration, attempt int, resp *http.Response) time.D
 
 // attemptTransport gives every attempt its own time limit, the reading of the
 // answer included.
-type attemptTransport struct{ next http.RoundTripper }
+type attemptTransport struct {
+	next    http.RoundTripper
+	observe func(context.Context, Attempt)
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := attemptsOf(req.Context())
 	if a == nil || a.timeout == 0 {
-		return t.next.RoundTrip(req)
+		return t.observed(req)
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.timeout)
-	resp, err := t.next.RoundTrip(req.WithContext(ctx))
+	resp, err := t.observed(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	resp.Body = &cancelingBody{resp.Body, cancel}
 	return resp, nil
+}
+
+func (t attemptTransport) observed(req *http.Request) (*http.Response, error) {
+	if t.observe == nil {
+		return t.next.RoundTrip(req)
+	}
+	started := time.Now()
+	resp, err := t.next.RoundTrip(req)
+	attempt := Attempt{Method: req.Method, Path: req.URL.Path, Err: err, Duration: time.Since(started)}
+	if resp != nil {
+		attempt.Status = resp.StatusCode
+	}
+	t.observe(req.Context(), attempt)
+	return resp, err
 }
 
 // CloseIdleConnections lets http.Client reach the transport below.

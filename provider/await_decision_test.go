@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// undecidedPlacement is what a server shows that has not decided yet.
+func undecidedPlacement() *api.Placement {
+	return &api.Placement{
+		Kind:     api.KindPlacement,
+		Metadata: api.Metadata{Name: "web", Namespace: "shop", Generation: 2, ResourceVersion: "10"},
+		Status: api.PlacementStatus{ObservedGeneration: 1, Conditions: []api.Condition{
+			{Type: api.ConditionScheduled, Status: api.ConditionUnknown, Reason: "Busy", Message: "still thinking"},
+		}},
+	}
+}
+
+func TestAwaitDecision(t *testing.T) {
+	resources := objectResources(t)
+	typ := schemaOf(t.Context(), resources[api.KindPlacement]).Type().TerraformType(t.Context())
+	for _, test := range []struct {
+		name       string
+		wait       doc // the attribute
+		created    bool
+		polls      int // until the decision; 0 = never comes
+		conditions []api.Condition
+		severity   diag.Severity
+		want       string // in the diagnostic; "" = none
+	}{
+		{name: "decided after a while", polls: 3},
+		{name: "no time on create", created: true, severity: diag.SeverityWarning, want: "No decision after 1m0s (timeouts.create). Last condition: Scheduled is Unknown, Busy: Still thinking."},
+		{name: "no time on update", severity: diag.SeverityError, want: "timeouts.update"},
+		{name: "no time, asked to fail", created: true, wait: doc{"on_timeout": "error"}, severity: diag.SeverityError, want: "No decision"},
+		{name: "no time, asked to warn", wait: doc{"on_timeout": "warning"}, severity: diag.SeverityWarning, want: "No decision"},
+		{name: "not waited for", wait: doc{"for": "none"}},
+		{name: "nothing fits", polls: 1, severity: diag.SeverityError, want: "0 of 9 clusters fit.",
+			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}},
+		{name: "too few fit", polls: 1, severity: diag.SeverityWarning, want: "1 of 2 clusters.",
+			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}}},
+		{name: "misconfigured", polls: 1, severity: diag.SeverityWarning, want: "Metric heat does not exist.",
+			conditions: []api.Condition{{Type: api.ConditionMisconfigured, Status: api.ConditionTrue, Message: "metric heat does not exist"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			polls := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if strings.HasSuffix(r.URL.Path, "/explanation") {
+					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 9 clusters fit"})
+					return
+				}
+				placement := undecidedPlacement()
+				if polls++; polls == test.polls {
+					placement.Status = api.PlacementStatus{ObservedGeneration: 2, Conditions: test.conditions, Clusters: []string{"east"}}
+				} else if test.polls == 0 {
+					<-r.Context().Done() // until the client's time is over
+					return
+				}
+				_ = json.NewEncoder(w).Encode(placement)
+			}))
+			defer server.Close()
+			c, err := client.New(client.Options{Endpoint: server.URL, MaxRetries: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			limit := 5 * time.Second
+			if test.polls == 0 {
+				limit = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			document := doc{"name": "web", "namespace": "shop"}
+			if test.wait != nil {
+				document["wait"] = test.wait
+			}
+			object, diags := awaitDecision(ctx, &session{client: c}, decisionWait{
+				object: undecidedPlacement(), plan: configValue(t, typ, document), created: test.created, limit: time.Minute,
+			})
+			if decided := object != nil; decided != (test.polls > 0) {
+				t.Errorf("decided is %v", decided)
+			}
+			if test.want == "" {
+				if len(diags) > 0 {
+					t.Errorf("diagnostics are %v", diags)
+				}
+				return
+			}
+			if len(diags) != 1 || diags[0].Severity() != test.severity || !strings.Contains(diags[0].Detail(), test.want) {
+				t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+			}
+		})
+	}
+}
