@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// hostileDocuments are seeds that have broken servers before.
+var hostileDocuments = []string{
+	``, `null`, `[]`, `0`, `"`, `{`, `{}`, `{"spec":null}`, `{"metadata":null,"spec":{}}`, `{"spec":{},"spec":{}}`, `{"spec":{"metrics":[null]}}`,
+	`{"metadata":{"name":"\u0000"}}`, "{\"metadata\":{\"name\":\"\xff\xfe\"}}", `{"metadata":{"labels":{"":""}}}`, `{"metadata":{"labels":null}}`,
+	`{"spec":{"allocatable":{"cpu":"99999999999999999999999999999E"}}}`,
+	`{"spec":{"min":1e308,"max":-1e308}}`, `{"spec":{"min":1e999}}`, `{"spec":{"number_of_clusters":9223372036854775808}}`,
+	`{"spec":{"label_constraints":["` + strings.Repeat("(", 1000) + `"]}}`, `{"spec":{"interval":"9999999h9999999h"}}`,
+	`{"spec":{"kubernetes":{"kubeconfig":1}}}`, `{"spec":{"headers":{"A":null}}}`, `{"kind":"cluster","status":{"conditions":[{}]}}`,
+	strings.Repeat(`{"spec":`, 12000), strings.Repeat("[", 12000), `{"spec":{"static":{"metrics":{"a":-0}}}}`,
+	`{"objects":[null]}`, `{"objects":[{"kind":"placement"}],"delete":[{"kind":"x","name":""}]}`, `{"now":"0000-00-00T00:00:00Z"}`, `{"base":"x"}`,
+}
+
+func fuzzBody(f *testing.F, method, path string, seeds ...string) {
+	s := startServer(f)
+	for _, seed := range append(seeds, hostileDocuments...) {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(method, path+"?wait=0s", strings.NewReader(string(body)))
+		if method == http.MethodPost {
+			r = httptest.NewRequest(method, path, strings.NewReader(string(body)))
+		}
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if w.Code >= 500 {
+			t.Fatalf("%d %s for %q", w.Code, w.Body, body)
+		}
+		if w.Code >= 400 {
+			answer{&http.Response{StatusCode: w.Code, Header: w.Header()}, w.Body.Bytes()}.problem(t)
+			return
+		}
+		if method == http.MethodPut {
+			// What was accepted can be read back and written again.
+			again := httptest.NewRecorder()
+			s.Handler().ServeHTTP(again, httptest.NewRequest(method, path+"?wait=0s", strings.NewReader(w.Body.String())))
+			if again.Code != http.StatusOK && len(secretsIn(t, body)) == 0 {
+				t.Fatalf("written back: %d %s for %q", again.Code, again.Body, body)
+			}
+		}
+	})
+}
+
+// secretsIn lists the secrets of a document that was accepted; they are not in
+// the answer, so writing the answer back takes them away.
+func secretsIn(t *testing.T, body []byte) map[string]api.Secret {
+	for _, info := range api.Kinds {
+		object := info.New()
+		if api.DecodeInto(body, object) == nil && len(object.Secrets()) > 0 {
+			return object.Secrets()
+		}
+	}
+	return nil
+}
+
+func FuzzPutCluster(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindCluster].path, samples[api.KindCluster].body,
+		`{"kind":"cluster","metadata":{"name":"eu-1","labels":{"a.b/c":"d"}},"spec":{"namespace":"shop","metrics":[{"name":"load","weight":0.5}],"allocatable":{"cpu":"4","memory":"64Gi"},"health":{"url":"https://a/b","interval":"10s"},"kubernetes":{"kubeconfig":"x"}}}`)
+}
+
+func FuzzPutMetricsProvider(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindMetricsProvider].path, samples[api.KindMetricsProvider].body,
+		`{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"},"headers":{"X-A":"b"},"bearer_token":"c","interval":"15s","timeout":"1s"}}`)
+}
+
+func FuzzPutMetric(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindMetric].path, samples[api.KindMetric].body,
+		`{"spec":{"min":-1.5,"max":2e3,"allowed_values":[0,1],"direction":"descending","on_failure":"last_value","max_age":"1m","metrics_provider":{"name":"p","metric":"sum(up)"}}}`)
+}
+
+func FuzzPutPlacement(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindPlacement].path, samples[api.KindPlacement].body,
+		`{"metadata":{"name":"web","namespace":"shop"},"spec":{"number_of_clusters":2,"label_constraints":["location in (DE, SK)","tier is not edge"],"metric_constraints":["load < 5"],"resource_requests":{"cpu":"1500m"},"metrics":{"stickiness":0.2},"migration":false,"reschedule_after":"5m","min_improvement":0.1}}`)
+}
+
+func FuzzHeartbeat(f *testing.F) {
+	fuzzBody(f, http.MethodPost, "/v1/clusters/none/heartbeat", `{"allocated":{"cpu":"1"}}`)
+}
+
+func FuzzSimulation(f *testing.F) {
+	var objects []string
+	for _, info := range api.Kinds {
+		objects = append(objects, `{"kind":"`+string(info.Kind)+`","metadata":{"name":"a"},`+samples[info.Kind].body[1:])
+	}
+	fuzzBody(f, http.MethodPost, "/v1/simulations", `{"base":"empty","now":"2030-01-01T00:00:00Z","objects":[`+strings.Join(objects, ",")+`],"delete":[{"kind":"cluster","name":"b"}]}`)
+}
+
+// FuzzQuery covers what parses parameters and headers.
+func FuzzQuery(f *testing.F) {
+	s := startServer(f)
+	s.mustPut("/v1/clusters/a", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/b", `{"spec":{}}`)
+	next := decodeAs[objectList](f, s.do(http.MethodGet, "/v1/clusters?limit=1", "")).Continue
+	for _, seed := range [][4]string{
+		{"a in (b,c),!d", "1", next, `"12"`}, {"a=b\x00", "-1", "e30", `W/"1", *`}, {"(", "99999999999999999999", "%", `"`}, {"", "", pageToken{Revision: -5, After: "\x00"}.String(), ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Fuzz(func(t *testing.T, selector, number, token, tag string) {
+		for _, path := range []string{"/v1/clusters", "/v1/clusters/a", "/v1/watch"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			query := r.URL.Query()
+			switch path {
+			case "/v1/clusters":
+				query.Set("label_selector", selector)
+				query.Set("limit", number)
+				query.Set("continue", token)
+			case "/v1/clusters/a":
+				query.Set("wait", selector)
+				r.Header.Set("If-None-Match", tag)
+			default:
+				query.Set("kinds", "no such kind"+selector)
+			}
+			r.URL.RawQuery = query.Encode()
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			if w.Code >= 500 {
+				t.Fatalf("%s: %d %s", r.URL, w.Code, w.Body)
+			}
+		}
+	})
+}
