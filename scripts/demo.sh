@@ -35,6 +35,7 @@ say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 background() {
 	local name=$1 pattern=$2
 	shift 2
+	: >"$work/$name.log"
 	"$@" >"$work/$name.log" 2>&1 &
 	pids+=($!)
 	for _ in {1..300}; do
@@ -50,6 +51,7 @@ background() {
 
 terraform_quietly() { terraform -chdir="$work/quickstart" "$@" >"$work/terraform.log" 2>&1; }
 output() { terraform -chdir="$work/quickstart" output "$1"; }
+terraform_console() { terraform -chdir="$work/quickstart" console <<<"$1" 2>/dev/null; }
 
 # The provider that was built here takes the place of one from a registry.
 address=$(sed -n 's/^const Address = "\(.*\)"$/\1/p' provider/provider.go)
@@ -65,13 +67,13 @@ export TF_CLI_CONFIG_FILE=$work/terraform.rc
 cp -R examples/quickstart "$work/quickstart"
 
 say 'Starting the scheduling server'
-make --no-print-directory build
+make --no-print-directory -s build
 go build -o "$work/exporter" ./examples/demo/exporter
 background server 's/^scheduler-server ready at //p' bin/scheduler-server serve --data-dir "$work/data" --listen 127.0.0.1:0
 export SCHEDULER_ENDPOINT=$REPLY
 echo "The server is at $SCHEDULER_ENDPOINT, its data in an embedded store."
 
-sites=$(terraform -chdir="$work/quickstart" console <<<'jsonencode(var.sites)' 2>/dev/null | sed 's/^"//; s/"$//; s/\\"/"/g')
+sites=$(terraform_console 'jsonencode(var.sites)' | sed 's/^"//; s/"$//; s/\\"/"/g')
 if command -v prometheus >/dev/null; then
 	live=1
 	say 'Starting an exporter with the figures of four sites, and a Prometheus that scrapes it'
@@ -86,8 +88,8 @@ YML
 	background prometheus 's/.*msg="Listening on".* address=\([0-9.:]*\).*/http:\/\/\1/p' \
 		prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=127.0.0.1:0
 	export TF_VAR_prometheus_url=$REPLY
+	"$work/exporter" -await "$TF_VAR_prometheus_url"
 	echo "Prometheus is at $TF_VAR_prometheus_url."
-	sleep 2 # two scrapes
 else
 	live=
 	say 'There is no Prometheus on the PATH: the metrics are static'
@@ -105,7 +107,7 @@ echo 'Why:'
 output why
 echo
 echo 'What keeps clusters out:'
-output rejected
+terraform_console '{ for name, p in data.scheduler_placement_explanation.all : name => { for c in p.candidates : c.cluster => c.reason if c.reason != null } }'
 
 say 'terraform plan: nothing to do, although metrics are live'
 terraform_quietly plan -detailed-exitcode
@@ -121,17 +123,15 @@ else
 fi
 
 say 'The server moves the placement; terraform plan reports it'
-for ((tries = 1; ; tries++)); do
+for _ in {1..40}; do
 	code=0
-	terraform_quietly plan -refresh-only -detailed-exitcode || code=$?
-	((code == 2)) && break
-	if ((code != 0 || tries == 30)); then
-		echo 'the placement did not move' >&2
-		exit 1
-	fi
+	terraform_quietly plan -refresh-only -detailed-exitcode || code=$? # 2 = something has changed
+	((code != 1)) || exit 1
+	! grep -qF 'scheduler_placement.web has changed' "$work/terraform.log" || break
 	sleep 0.5
 done
-sed -n '/^Note: Objects have changed/,/^─/p; /^Terraform detected/,/^─/p' "$work/terraform.log" | grep -v '^─' || true
+grep -qF 'scheduler_placement.web has changed' "$work/terraform.log" || { echo 'the placement did not move' >&2; exit 1; }
+sed -n '/^Terraform detected/,/^This is a refresh-only plan/{/^This is/d;/^$/d;p}' "$work/terraform.log"
 
 say 'terraform apply: what depends on the decision follows'
 terraform_quietly apply -auto-approve

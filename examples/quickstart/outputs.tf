@@ -21,11 +21,3 @@ output "why" {
   description = "The sentence that explains each decision."
   value       = { for name, p in data.scheduler_placement_explanation.all : name => p.summary }
 }
-
-output "rejected" {
-  description = "What keeps clusters out."
-  value = {
-    for name, p in data.scheduler_placement_explanation.all :
-    name => { for c in p.candidates : c.cluster => c.reason if c.reason != null }
-  }
-}

@@ -2,6 +2,7 @@
 // Prometheus and lets somebody change them.
 //
 //	exporter -sites '{"berlin":{"electricity":0.4,"heat":8}}'   serves them
+//	exporter -await http://127.0.0.1:9090                       waits until Prometheus has them
 //	exporter -set http://127.0.0.1:9999 electricity_price berlin 0.9
 package main
 
@@ -22,8 +23,11 @@ import (
 	"syscall"
 	"time"
 
+	promapi "github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/model"
 )
 
 func main() {
@@ -39,7 +43,11 @@ func run(ctx context.Context) error {
 	address := flag.String("listen", "127.0.0.1:0", "address to serve on")
 	text := flag.String("sites", "{}", "JSON object: electricity and heat by site")
 	target := flag.String("set", "", "address of a running exporter, to give it the figure that the arguments name: METRIC SITE VALUE")
+	prometheusURL := flag.String("await", "", "address of a Prometheus, to wait until it has figures")
 	flag.Parse()
+	if *prometheusURL != "" {
+		return await(ctx, *prometheusURL)
+	}
 	if *target != "" {
 		return set(ctx, *target, flag.Args())
 	}
@@ -119,6 +127,27 @@ func serve(ctx context.Context, address string, f *figures) error {
 		return err
 	}
 	return nil
+}
+
+// await waits until a Prometheus has scraped figures.
+func await(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	client, err := promapi.NewClient(promapi.Config{Address: url})
+	if err != nil {
+		return err
+	}
+	for {
+		result, _, _, err := promv1.NewAPI(client).Query(ctx, "electricity_price", time.Time{})
+		if vector, ok := result.(model.Vector); ok && len(vector) > 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("there is no electricity_price in the Prometheus at %s yet (%v)", url, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // set gives a running exporter a figure.
