@@ -1,0 +1,77 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func number[T any](n T) *T { return &n }
+
+func staticProvider(name string, values map[string]float64) *api.MetricsProvider {
+	return &api.MetricsProvider{
+		Metadata: api.Metadata{Name: name},
+		Spec:     api.MetricsProviderSpec{Type: api.ProviderStatic, Static: &api.StaticSpec{Metrics: values}},
+	}
+}
+
+func prometheusProvider(name, url string) *api.MetricsProvider {
+	return &api.MetricsProvider{
+		Metadata: api.Metadata{Name: name},
+		Spec: api.MetricsProviderSpec{
+			Type: api.ProviderPrometheus, Prometheus: &api.PrometheusSpec{URL: url}, Interval: "1s", Timeout: "900ms",
+		},
+	}
+}
+
+func metric(name, provider, query string, onFailure api.OnFailure) *api.Metric {
+	return &api.Metric{
+		Metadata: api.Metadata{Name: name},
+		Spec: api.MetricSpec{
+			Min: number(0.0), Max: number(100.0), OnFailure: onFailure,
+			MetricsProvider: api.MetricProviderRef{Name: provider, Metric: query},
+		},
+	}
+}
+
+// cluster is one of a group, which placements select by label.
+func cluster(name, group string, metrics ...string) *api.Cluster {
+	c := &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"group": group}}}
+	for _, m := range metrics {
+		c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: m, Weight: number(1.0)})
+	}
+	return c
+}
+
+// placement takes the best cluster of a group, and follows it at once.
+func placement(name, group string) *api.Placement {
+	return &api.Placement{
+		Metadata: api.Metadata{Namespace: "shop", Name: name},
+		Spec: api.PlacementSpec{
+			NumberOfClusters: number(int64(1)), LabelConstraints: []string{"group is " + group}, RescheduleAfter: "0s",
+			Metrics: &api.MetricsStrategy{Stickiness: number(0.0)},
+		},
+	}
+}
+
+func placementKey(name string) api.Key {
+	return api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}
+}
+
+func metricKey(name string) api.Key { return api.Key{Kind: api.KindMetric, Name: name} }
+
+// staticFleet makes clusters with a static metric each; their values differ.
+func staticFleet(p *process, clusters int) {
+	values := map[string]float64{}
+	for i := range clusters {
+		values[fmt.Sprintf("m%d", i)] = float64(10 + i)
+	}
+	put(p, staticProvider("rates", values))
+	for i := range clusters {
+		name := fmt.Sprintf("m%d", i)
+		put(p, metric(name, "rates", name, api.FailureExclude))
+		put(p, cluster(fmt.Sprintf("c%d", i), "static", name))
+	}
+}

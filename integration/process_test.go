@@ -1,0 +1,184 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// serverBinary is the server as it is released, built once.
+var serverBinary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "scheduler-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	serverBinary = filepath.Join(dir, "scheduler-server")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", serverBinary, "../server").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build ../server: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// process is a server of its own.
+type process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	url    string
+	client *client.Client
+	stderr *log
+	exited chan struct{} // closed when the process has ended
+}
+
+// startServer starts a server on a data directory and waits until it is ready.
+func startServer(t testing.TB, dataDir string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, stderr: &log{}, exited: make(chan struct{})}
+	p.cmd = exec.Command(serverBinary, append([]string{"serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
+	p.cmd.Stderr = p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	go func() {
+		_ = p.cmd.Wait() // its exit code is in ProcessState
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("the end of the server's log:\n%s", p.stderr.tail())
+		}
+	})
+	var found bool
+	if p.url, found = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at "); !found {
+		t.Fatalf("the server did not become ready (%q, %v):\n%s", line, err, p.stderr.tail())
+	}
+	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.client.Close)
+	return p
+}
+
+// kill ends the process as a power cut would.
+func (p *process) kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Error(err)
+	}
+	<-p.exited
+}
+
+// stop ends the process as an operator would.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case <-p.exited:
+	case <-time.After(30 * time.Second):
+		p.t.Fatal("the server did not stop within 30 s")
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
+	}
+}
+
+func put[T api.Object](p *process, object T) T {
+	p.t.Helper()
+	object.SetDefaults()
+	stored, err := p.client.Put(context.Background(), object, client.PutOptions{})
+	if err != nil {
+		p.t.Fatalf("put %s: %v", api.KeyOf(object), err)
+	}
+	return stored.(T)
+}
+
+func get[T api.Object](p *process, key api.Key) T {
+	p.t.Helper()
+	object, err := p.client.Get(context.Background(), key)
+	if err != nil {
+		p.t.Fatalf("get %s: %v", key, err)
+	}
+	return object.(T)
+}
+
+// objects are all objects by key.
+func (p *process) objects() map[api.Key]api.Object {
+	p.t.Helper()
+	out := map[api.Key]api.Object{}
+	for _, info := range api.Kinds {
+		for object, err := range p.client.List(context.Background(), info.Kind, client.ListOptions{}) {
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			out[api.KeyOf(object)] = object
+		}
+	}
+	return out
+}
+
+// eventually waits for something that happens by itself, and returns how long it
+// took.
+func eventually(t testing.TB, within time.Duration, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > within {
+			t.Fatalf("within %s this did not come true: %s", within, what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// log keeps what a process says.
+type log struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (l *log) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, data...)
+	return len(data), nil
+}
+
+func (l *log) contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(string(l.text), text)
+}
+
+func (l *log) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text[max(0, len(l.text)-4000):])
+}
