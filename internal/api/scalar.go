@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -53,18 +54,73 @@ func (d Duration) check(least time.Duration) string {
 // notation: "4", "1500m", "64Gi".
 type Quantity string
 
+// quantityShape is Kubernetes' notation within reason: it needs a digit
+// (Kubernetes reads "Gi" as 0), and an exponent of at most two digits, because
+// Kubernetes' parser takes minutes and gigabytes for "1e999999999".
+var quantityShape = regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
+
 // Milli returns the quantity in thousandths, rounded up, and saturated at the
-// largest int64 (9.2 P of a unit). Example: "1500m" is 1500, "64Gi" is
+// ends of int64 (9.2 P of a unit). Example: "1500m" is 1500, "64Gi" is
 // 68719476736000.
 func (q Quantity) Milli() (int64, error) {
-	v, err := resource.ParseQuantity(string(q))
-	if err != nil {
+	if milli, ok := q.plainMilli(); ok {
+		return milli, nil
+	}
+	v, err := resource.Quantity{}, error(nil)
+	ok := quantityShape.MatchString(string(q))
+	if ok {
+		v, err = resource.ParseQuantity(string(q))
+	}
+	if !ok || err != nil {
 		return 0, fmt.Errorf("%q is not a quantity: write a number with an optional suffix, such as \"4\", \"1500m\" or \"64Gi\"", string(q))
 	}
-	if v.CmpInt64(math.MaxInt64/1000) > 0 {
+	switch {
+	case v.CmpInt64(math.MaxInt64/1000) > 0:
 		return math.MaxInt64, nil
+	case v.CmpInt64(math.MinInt64/1000) < 0:
+		return math.MinInt64, nil
 	}
 	return v.MilliValue(), nil
+}
+
+// plainMilli reads the spellings that nearly all quantities have: digits and
+// perhaps a suffix, far from the limits. Fleets of thousands of clusters report
+// their amounts every few seconds.
+func (q Quantity) plainMilli() (int64, bool) {
+	n, digits := int64(0), 0
+	for digits < len(q) && '0' <= q[digits] && q[digits] <= '9' {
+		n = n*10 + int64(q[digits]-'0')
+		digits++
+		if digits > 15 {
+			return 0, false
+		}
+	}
+	if digits == 0 {
+		return 0, false
+	}
+	unit := int64(1000)
+	switch q[digits:] {
+	case "":
+	case "m":
+		unit = 1
+	case "k":
+		unit *= 1e3
+	case "M":
+		unit *= 1e6
+	case "G":
+		unit *= 1e9
+	case "Ki":
+		unit <<= 10
+	case "Mi":
+		unit <<= 20
+	case "Gi":
+		unit <<= 30
+	case "Ti":
+		unit <<= 40
+	default:
+		return 0, false
+	}
+	return n * unit, n <= math.MaxInt64/unit
 }
 
 // Quantities maps resource names ("cpu", "memory", "nvidia.com/gpu") to
