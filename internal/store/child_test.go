@@ -34,11 +34,24 @@ func childMain() bool {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if task == "write" {
+	switch task {
+	case "write":
 		childWrite(s)
+	case "check":
+		childCheck(s)
 	}
 	_ = s.Close()
 	return true
+}
+
+// childCheck exits with 3 unless placements 0 to 299 are all there.
+func childCheck(s *Store) {
+	n := 0
+	_, err := s.Load(context.Background(), func(Record) error { n++; return nil })
+	if err != nil || n != 300 {
+		fmt.Fprintf(os.Stderr, "%d objects, %v\n", n, err)
+		os.Exit(3)
+	}
 }
 
 func childCommand(t *testing.T, task, dir string) *exec.Cmd {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrDamaged is returned for a stored value that cannot be read back.
-var ErrDamaged = errors.New("the stored value is damaged")
+var ErrDamaged = errors.New("the stored data is damaged")
 
 // Codec turns objects into the values of their parts and back. It is the only
 // place where the real text of a secret is written, sealed. A codec may be used

@@ -59,7 +59,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 	if err != nil {
 		return nil, nil, err
 	}
-	member, err := embed.StartEtcd(cfg)
+	member, err := startEtcd(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the embedded etcd in %s: %w", cfg.Dir, err)
 	}
@@ -73,4 +73,15 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 		return nil, nil, fmt.Errorf("start the embedded etcd in %s: %w", cfg.Dir, ctx.Err())
 	}
 	return member, v3client.New(member.Server), nil
+}
+
+// startEtcd turns the panics with which etcd meets some damaged files into
+// errors.
+func startEtcd(cfg *embed.Config) (member *embed.Etcd, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			member, err = nil, fmt.Errorf("%w: etcd cannot read its files (%v): restore a backup", ErrDamaged, r)
+		}
+	}()
+	return embed.StartEtcd(cfg)
 }

@@ -90,6 +90,9 @@ func (s *Store) openMember(ctx context.Context) error {
 	if err := checkStartSpace(dir); err != nil {
 		return err
 	}
+	if err := checkDatabaseFile(dir); err != nil {
+		return err
+	}
 	s.disk = newDiskWatch(s.options)
 	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
 		return err

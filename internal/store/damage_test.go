@@ -1,0 +1,102 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// written makes a data directory with 300 objects and returns it, closed.
+func written(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s := open(t, func(o *Options) { o.DataDir, o.NoFsync = dir, false })
+	fill(t, s, 300)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// change edits the only file that a pattern below the member directory matches.
+func change(t *testing.T, dir, pattern string, edit func([]byte) []byte) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(memberDir(dir), "member", pattern))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("files %v, %v", paths, err)
+	}
+	content, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(paths[0], edit(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end is where the content of a preallocated file ends.
+func end(b []byte) int { return (len(strings.TrimRight(string(b), "\x00")) + 7) &^ 7 }
+
+func TestTornLogTailIsRecovered(t *testing.T) {
+	dir := written(t)
+	// A record of 1200 bytes was being written; its first sector reached the
+	// disk, the others did not.
+	change(t, dir, "wal/*.wal", func(b []byte) []byte {
+		at := end(b)
+		binary.LittleEndian.PutUint64(b[at:], 1200)
+		for i := at + 8; i%512 != 0; i++ {
+			b[i] = 8
+		}
+		return b
+	})
+	if output, err := childCommand(t, "check", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+}
+
+// A damaged store says so, or has everything that was written; it never serves
+// the rest of it.
+func TestDamagedDataIsRefused(t *testing.T) {
+	flip := func(at func([]byte) int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			for i := range 8 {
+				b[at(b)+i] ^= 0x55
+			}
+			return b
+		}
+	}
+	cases := []struct {
+		name, file string
+		edit       func([]byte) []byte
+		recovers   bool
+	}{
+		{"the middle of the log", "wal/*.wal", flip(func(b []byte) int { return end(b) / 2 }), false},
+		{"the head of the log", "wal/*.wal", flip(func([]byte) int { return 16 }), false},
+		{"both meta pages of the database", "snap/db", func(b []byte) []byte {
+			page := os.Getpagesize()
+			return flip(func([]byte) int { return page + 24 })(flip(func([]byte) int { return 24 })(b))
+		}, false},
+		{"an empty database", "snap/db", func([]byte) []byte { return nil }, true}, // the log has it all
+		{"a truncated database", "snap/db", func(b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := written(t)
+			change(t, dir, c.file, c.edit)
+			output, err := childCommand(t, "check", dir).CombinedOutput()
+			t.Logf("%v: %.600s", err, output)
+			var exit *exec.ExitError
+			switch {
+			case err == nil && c.recovers:
+			case c.recovers || !errors.As(err, &exit):
+				t.Errorf("ended with %v", err)
+			case exit.ExitCode() != 1 && exit.ExitCode() != ExitCode:
+				t.Errorf("exit code %d", exit.ExitCode())
+			}
+		})
+	}
+}
