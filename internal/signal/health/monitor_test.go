@@ -54,6 +54,13 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Status: fmt.Sprint(code, " x"), Header: http.Header{}, Body: io.NopCloser(strings.NewReader("body")), Request: r}, nil
 }
 
+// seen is how often a host was probed, and how many probes there were at a time.
+func (s *site) seen(host string) (probes, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.probes[host], s.most
+}
+
 func (s *site) set(host string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +235,7 @@ func TestProbe(t *testing.T) {
 		if n := w.count() - before; n != 0 {
 			t.Errorf("%d writes without change", n)
 		}
-		if n := s.probes["good"]; n < 360 || n > 410 {
+		if n, _ := s.seen("good"); n < 360 || n > 410 {
 			t.Errorf("%d probes in an hour at an interval of 10s", n)
 		}
 		s.set("down", 200)
@@ -282,8 +289,8 @@ func TestHangingProbesDelayNoOther(t *testing.T) {
 				t.Fatalf("%s took %s", name, took)
 			}
 		}
-		if s.most > 16 {
-			t.Errorf("%d probes at a time, the limit is 2 x 8", s.most)
+		if _, most := s.seen(""); most > 16 {
+			t.Errorf("%d probes at a time, the limit is 2 x 8", most)
 		}
 		stop()
 	})
@@ -596,8 +603,8 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 		w.Remove("a", 2)
 		synctest.Wait()
 		time.Sleep(time.Hour)
-		if s.probes["a"] != 1 || len(w.Monitor.clusters) != 0 || len(w.queue) != 0 {
-			t.Errorf("%d probes, %d clusters, %d in the queue", s.probes["a"], len(w.Monitor.clusters), len(w.queue))
+		if n, _ := s.seen("a"); n != 1 || len(w.Monitor.clusters) != 0 || len(w.queue) != 0 {
+			t.Errorf("%d probes, %d clusters, %d in the queue", n, len(w.Monitor.clusters), len(w.queue))
 		}
 		if _, err := w.Heartbeat(t.Context(), "a", api.Heartbeat{}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)

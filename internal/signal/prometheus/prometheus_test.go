@@ -563,7 +563,7 @@ func FuzzAnswer(f *testing.F) {
 	queries := []string{"up", "sum(x)", "up{"}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if status < 100 || status > 999 {
-			t.Skip()
+			return // not an HTTP status
 		}
 		src, err := open(provider("http://prometheus.test"), answer{status, body})
 		if err != nil {
