@@ -1,0 +1,258 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// exporter shows figures to Prometheus.
+type exporter struct {
+	*httptest.Server
+	mu     sync.Mutex
+	values map[string]float64
+}
+
+func newExporter(t *testing.T, values map[string]float64) *exporter {
+	e := &exporter{values: values}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for site, value := range e.values {
+			fmt.Fprintf(w, "rate{site=%q} %v\n", site, value)
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *exporter) set(site string, value float64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.values[site] = value
+}
+
+// prometheusBinary is an installed Prometheus, or the one that
+// scripts/build-prometheus.sh built. There has to be one.
+func prometheusBinary(t *testing.T) string {
+	t.Helper()
+	if path, err := exec.LookPath("prometheus"); err == nil {
+		return path
+	}
+	testbed := os.Getenv("SCHEDULER_TESTBED")
+	if testbed == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		testbed = filepath.Join(home, ".cache", "scheduler-testbed")
+	}
+	path := filepath.Join(testbed, "bin", "prometheus")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("no Prometheus on PATH, and %v: run scripts/build-prometheus.sh", err)
+	}
+	return path
+}
+
+// prometheusServer is a real one that scrapes an exporter five times a second.
+type prometheusServer struct {
+	t       *testing.T
+	binary  string
+	dir     string
+	address string
+	cmd     *exec.Cmd
+}
+
+var listeningOn = regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
+
+func startPrometheus(t *testing.T, target string) *prometheusServer {
+	t.Helper()
+	p := &prometheusServer{t: t, binary: prometheusBinary(t), dir: t.TempDir(), address: "127.0.0.1:0"}
+	config := fmt.Sprintf("global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: test, static_configs: [{targets: [%q]}]}]\n", strings.TrimPrefix(target, "http://"))
+	if err := os.WriteFile(filepath.Join(p.dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.stop)
+	p.start()
+	return p
+}
+
+// start starts it, again at the same address.
+func (p *prometheusServer) start() {
+	p.t.Helper()
+	p.cmd = exec.Command(p.binary, "--config.file="+filepath.Join(p.dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(p.dir, "data"), "--web.listen-address="+p.address)
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	var said strings.Builder
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if match := listeningOn.FindStringSubmatch(lines.Text()); match != nil {
+			p.address = match[1]
+			go func() {
+				for lines.Scan() { // so that it can go on writing
+				}
+			}()
+			return
+		}
+	}
+	p.t.Fatalf("Prometheus did not start:\n%s", said.String())
+}
+
+func (p *prometheusServer) stop() {
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill() // dead already is as good
+		_ = p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+func rate(site string) string { return fmt.Sprintf("rate{site=%q}", site) }
+
+// limit is what the product promises: one interval and a second.
+const limit = 2 * time.Second
+
+func TestDecisionsFollowPrometheus(t *testing.T) {
+	sites := newExporter(t, map[string]float64{"a": 80, "b": 60, "c": 90, "e": 90})
+	prometheus := startPrometheus(t, sites.URL)
+	p := startServer(t, t.TempDir())
+
+	// A provider that accepts connections and never answers must delay nobody.
+	hanging, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	slow := prometheusProvider("hanging", "http://"+hanging.Addr().String())
+	slow.Spec.Timeout = "5s"
+	put(p, slow)
+	put(p, metric("hangs", "hanging", "up", api.FailureExclude))
+	put(p, cluster("hangs", "hanging", "hangs"))
+
+	put(p, prometheusProvider("prometheus", "http://"+prometheus.address))
+	put(p, staticProvider("table", map[string]float64{"half": 50, "low": 20}))
+	eventually(t, 20*time.Second, "Prometheus has the figures", func() bool {
+		m := put(p, metric("rate-a", "prometheus", rate("a"), api.FailureExclude))
+		return available(m)
+	})
+	put(p, metric("rate-b", "prometheus", rate("b"), api.FailureExclude))
+	put(p, metric("rate-c", "prometheus", rate("c"), api.FailureIgnore))
+	put(p, metric("rate-e", "prometheus", rate("e"), api.FailureLastValue))
+	put(p, metric("half", "table", "half", api.FailureExclude))
+	put(p, metric("low", "table", "low", api.FailureExclude))
+	// Two clusters by live figures.
+	put(p, cluster("a", "live", "rate-a"))
+	put(p, cluster("b", "live", "rate-b"))
+	// One of each pair has a live figure that fails differently.
+	put(p, cluster("excluded", "exclude", "rate-b"))
+	put(p, cluster("exclude-half", "exclude", "half"))
+	put(p, cluster("ignored", "ignore", "rate-c", "low"))
+	put(p, cluster("ignore-half", "ignore", "half"))
+	put(p, cluster("last", "last_value", "rate-e"))
+	put(p, cluster("last-half", "last_value", "half"))
+	put(p, cluster("static", "static", "half"))
+	for _, group := range []string{"live", "exclude", "ignore", "last_value", "static"} {
+		put(p, placement(strings.ReplaceAll(group, "_", "-"), group))
+	}
+	expect := func(within time.Duration, want map[string]string) {
+		t.Helper()
+		for name, cluster := range want {
+			took := eventually(t, within, name+" is at "+cluster, func() bool {
+				return slices.Equal(get[*api.Placement](p, placementKey(name)).Status.Clusters, nonempty(cluster))
+			})
+			t.Logf("%s at %q after %s", name, cluster, took)
+		}
+	}
+	healthy := map[string]string{"live": "a", "exclude": "excluded", "ignore": "ignored", "last-value": "last", "static": "static"}
+	expect(limit, healthy)
+
+	t.Run("a metric changes", func(t *testing.T) {
+		before := p.objects()
+		sites.set("a", 40)
+		took := eventually(t, limit, "the placement has moved", func() bool {
+			return slices.Equal(get[*api.Placement](p, placementKey("live")).Status.Clusters, []string{"b"})
+		})
+		explanation, err := p.client.Explain(context.Background(), placementKey("live"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range explanation.Candidates {
+			if c.Cluster == "a" && (c.Selected || *c.Score != 0.4) || c.Cluster == "b" && (!c.Selected || *c.Score != 0.6) {
+				t.Errorf("candidate %+v", c)
+			}
+		}
+		time.Sleep(1500 * time.Millisecond) // another reading or two
+		for key, object := range p.objects() {
+			changed := object.Meta().ResourceVersion != before[key].Meta().ResourceVersion
+			if should := key == metricKey("rate-a") || key == placementKey("live"); changed != should {
+				t.Errorf("%s rewritten: %v, want %v", key, changed, should)
+			}
+		}
+		t.Logf("decided %s after the exporter changed", took)
+		sites.set("a", 80)
+		expect(limit, healthy)
+	})
+
+	t.Run("Prometheus stops and comes back", func(t *testing.T) {
+		static := get[*api.Placement](p, placementKey("static")).Metadata.ResourceVersion
+		prometheus.stop()
+		for _, name := range []string{"rate-a", "rate-b", "rate-c", "rate-e"} {
+			eventually(t, limit, "metric "+name+" says why", func() bool {
+				c := api.FindCondition(get[*api.Metric](p, metricKey(name)).Status.Conditions, api.ConditionAvailable)
+				return c != nil && c.Status == api.ConditionFalse && c.Reason == api.ReasonUnreachableMetricsProvider && strings.Contains(c.Message, "refused")
+			})
+		}
+		// The last good values stay usable for four intervals.
+		expect(8*time.Second, map[string]string{"live": "", "exclude": "exclude-half", "ignore": "ignore-half", "last-value": "last", "static": "static"})
+		if last := get[*api.Metric](p, metricKey("rate-e")).Status; last.Value == nil || *last.Value != 90 {
+			t.Errorf("the last value is %+v", last)
+		}
+		if now := get[*api.Placement](p, placementKey("static")).Metadata.ResourceVersion; now != static {
+			t.Errorf("a placement by another provider was rewritten: %s, %s", static, now)
+		}
+		prometheus.start()
+		expect(10*time.Second, healthy)
+		for _, name := range []string{"rate-a", "rate-b", "rate-c", "rate-e"} {
+			if m := get[*api.Metric](p, metricKey(name)); !available(m) {
+				t.Errorf("metric %s: %+v", name, m.Status)
+			}
+		}
+	})
+	if available(get[*api.Metric](p, metricKey("hangs"))) {
+		t.Error("the metric of the provider that hangs is available")
+	}
+}
+
+func available(m *api.Metric) bool {
+	c := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
+	return c != nil && c.Status == api.ConditionTrue
+}
+
+func nonempty(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
