@@ -266,7 +266,9 @@ func TestAccPlacementNamespaceOfProvider(t *testing.T) {
 			  endpoint  = %q
 			  namespace = %q
 			}
-			resource "scheduler_placement" "web" { name = "web" }`, f.endpoint, namespace)
+			resource "scheduler_placement" "web" { name = "web" }
+			data "scheduler_placement_decisions" "web" { name = scheduler_placement.web.name }
+			data "scheduler_placement_explanation" "web" { name = scheduler_placement.web.name }`, f.endpoint, namespace)
 	}
 	namespace := func(name string) statecheck.StateCheck {
 		return statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("namespace"), knownvalue.StringExact(name))
@@ -274,7 +276,11 @@ func TestAccPlacementNamespaceOfProvider(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
-			{Config: config("shop"), ConfigStateChecks: []statecheck.StateCheck{namespace("shop")}},
+			{Config: config("shop"), ConfigStateChecks: []statecheck.StateCheck{
+				namespace("shop"),
+				statecheck.ExpectKnownValue("data.scheduler_placement_decisions.web", tfjsonpath.New("namespace"), knownvalue.StringExact("shop")),
+				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", tfjsonpath.New("namespace"), knownvalue.StringExact("shop")),
+			}},
 			{
 				ResourceName: "scheduler_placement.web", ImportState: true, ImportStateId: "web",
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
@@ -370,5 +376,70 @@ func TestAccTimeouts(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 		},
+	})
+}
+
+// What lifecycle.ignore_changes leaves to others is not written over.
+func TestAccIgnoreChanges(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin", "location", "DE")
+	config := func(team string, paused string) string {
+		return f.config(fmt.Sprintf(`
+			resource "scheduler_cluster" "east" {
+			  name            = "east"
+			  labels          = { team = %q }
+			  paused          = %s
+			  kubernetes      = { kubeconfig = "secret" }
+			  secrets_version = 1
+			  lifecycle { ignore_changes = [labels] }
+			}`, team, paused))
+	}
+	labels := func(team string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			object, err := f.client.Get(f.ctx(), eastKey)
+			if err != nil {
+				return err
+			}
+			if got := object.Meta().Labels["team"]; got != team {
+				return fmt.Errorf("the label is %q, expected %q", got, team)
+			}
+			return nil
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config("a", "false"), Check: labels("a")},
+			{
+				PreConfig: func() {
+					edit(f, eastKey, func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"team": "theirs"} })
+				},
+				Config:           config("b", "true"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+				Check:            labels("theirs"),
+			},
+		},
+	})
+}
+
+// A provider that is configured with what another resource makes plans without
+// a server.
+func TestAccProviderConfiguredLater(t *testing.T) {
+	f := newFleet(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config: fmt.Sprintf(`
+				resource "terraform_data" "server" { input = %q }
+				provider "scheduler" { endpoint = terraform_data.server.output }
+				resource "scheduler_placement" "web" { name = "web" }`, f.endpoint),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{plancheck.ExpectUnknownValue("scheduler_placement.web", tfjsonpath.New("namespace"))},
+				PostApplyPostRefresh: emptyPlan(),
+			},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("namespace"), knownvalue.StringExact("default")),
+			},
+		}},
 	})
 }

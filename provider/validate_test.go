@@ -172,7 +172,7 @@ func renderPath(p *tftypes.AttributePath) string {
 }
 
 // configValue makes a configuration of a document.
-func configValue(t *testing.T, typ tftypes.Type, document doc) tftypes.Value {
+func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
 	t.Helper()
 	data, err := json.Marshal(document)
 	if err != nil {

@@ -1,0 +1,56 @@
+package provider
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// BenchmarkPlanPlacement is what Terraform asks of the provider to validate and
+// plan one placement that does not change, reading apart.
+func BenchmarkPlanPlacement(b *testing.B) {
+	b.Setenv("TF_LOG_SDK", "OFF")
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := b.Context()
+	schema, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	typ := schema.ResourceSchemas["scheduler_placement"].ValueType()
+	value := func(document doc) *tfprotov6.DynamicValue {
+		decoded := configValue(b, typ, document)
+		dynamic, err := tfprotov6.NewDynamicValue(typ, decoded)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return &dynamic
+	}
+	config := doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
+	state := doc{
+		"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"},
+		"metric_constraint_basis": "raw", "strategy": "metrics", "metrics": doc{"stickiness": 0.1}, "migration": true,
+		"reschedule_after": "60s", "min_improvement": 0, "clusters": list{"east", "west"},
+	}
+	given, before := value(config), value(state)
+	b.ReportAllocs()
+	for b.Loop() {
+		valid, err := server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "scheduler_placement", Config: given})
+		if err != nil || len(valid.Diagnostics) > 0 {
+			b.Fatal(valid, err)
+		}
+		planned, err := server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+			TypeName: "scheduler_placement", Config: given, PriorState: before, ProposedNewState: before,
+		})
+		if err != nil || len(planned.Diagnostics) > 0 {
+			b.Fatal(planned, err)
+		}
+		after, err := planned.PlannedState.Unmarshal(typ)
+		if err != nil || !after.Equal(configValue(b, typ, state)) {
+			b.Fatalf("the plan is not empty: %s, %v", after, err)
+		}
+	}
+}
