@@ -7,14 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // BenchmarkPutPlacement writes placements from 64 clients at once. Decisions
 // settle at once here, so this is what the path itself costs: HTTP, checks,
-// compare-and-set in the store, and the fleet seeing the write.
+// durable compare-and-set in the store, and the fleet seeing the write.
 func BenchmarkPutPlacement(b *testing.B) {
 	const clients = 64
-	s := startServer(b)
+	s := startServerOn(b, store.Options{DataDir: b.TempDir()})
 	var n, failed atomic.Int64
 	b.ReportAllocs()
 	b.ResetTimer()

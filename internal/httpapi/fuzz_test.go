@@ -13,7 +13,7 @@ import (
 var hostileDocuments = []string{
 	``, `null`, `[]`, `0`, `"`, `{`, `{}`, `{"spec":null}`, `{"metadata":null,"spec":{}}`, `{"spec":{},"spec":{}}`, `{"spec":{"metrics":[null]}}`,
 	`{"metadata":{"name":"\u0000"}}`, "{\"metadata\":{\"name\":\"\xff\xfe\"}}", `{"metadata":{"labels":{"":""}}}`, `{"metadata":{"labels":null}}`,
-	`{"spec":{"allocatable":{"cpu":"99999999999999999999999999999E"}}}`,
+	`{"spec":{"allocatable":{"cpu":"1e1000000000"}}}`, `{"spec":{"allocatable":{"cpu":"99999999999999999999999999999E"}}}`,
 	`{"spec":{"min":1e308,"max":-1e308}}`, `{"spec":{"min":1e999}}`, `{"spec":{"number_of_clusters":9223372036854775808}}`,
 	`{"spec":{"label_constraints":["` + strings.Repeat("(", 1000) + `"]}}`, `{"spec":{"interval":"9999999h9999999h"}}`,
 	`{"spec":{"kubernetes":{"kubeconfig":1}}}`, `{"spec":{"headers":{"A":null}}}`, `{"kind":"cluster","status":{"conditions":[{}]}}`,

@@ -42,8 +42,15 @@ type testServer struct {
 // startServer runs a server until the test ends; adjust may change its options.
 func startServer(t testing.TB, adjust ...func(*Options)) *testServer {
 	t.Helper()
+	return startServerOn(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, adjust...)
+}
+
+func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Options)) *testServer {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	opened, err := store.Open(ctx, store.Options{DataDir: t.TempDir(), NoFsync: true, MinFreeBytes: 1 << 20, Fatal: func(err error) { t.Errorf("store failed: %v", err) }})
+	storeOptions.MinFreeBytes = 1 << 20
+	storeOptions.Fatal = func(err error) { t.Errorf("store failed: %v", err) }
+	opened, err := store.Open(ctx, storeOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
