@@ -83,7 +83,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	group.Go(func() error { return r.collector.Run(ctx) })
 	group.Go(func() error { return r.monitor.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
-	return group.Wait()
+	if err := group.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 // order is that in which objects are told: a metric's provider before the metric.
@@ -103,9 +106,6 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 		since := subscription.Snapshot().Revision() + 1
 		batch, err := subscription.Next(ctx)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
 		for _, kind := range order {

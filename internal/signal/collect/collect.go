@@ -47,9 +47,10 @@ type Collector struct {
 	Options
 	figures *figures
 
+	begin chan struct{} // has room for one; there is a loop to start
+
 	mu      sync.Mutex
-	ctx     context.Context // of Run; nil before
-	running sync.WaitGroup
+	fresh   []*loop           // not started yet
 	loops   map[api.Key]*loop // by provider, also by one that does not exist but is named
 	metrics map[api.Key]*metric
 }
@@ -62,23 +63,20 @@ func New(options Options) *Collector {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Collector{Options: options, figures: newFigures(), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{}}
+	return &Collector{Options: options, figures: newFigures(), begin: make(chan struct{}, 1), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{}}
 }
 
 // Run reads until ctx ends, and returns when every reading has ended.
 func (c *Collector) Run(ctx context.Context) error {
-	c.mu.Lock()
-	c.ctx = ctx
-	for _, l := range c.loops {
-		c.start(l)
+	var running sync.WaitGroup
+	for ctx.Err() == nil {
+		c.start(ctx, &running)
+		select {
+		case <-c.begin:
+		case <-ctx.Done():
+		}
 	}
-	c.mu.Unlock()
-	<-ctx.Done()
-	// Whoever starts a loop holds the lock; from here on nobody does.
-	c.mu.Lock()
-	c.ctx = ctx
-	c.mu.Unlock()
-	c.running.Wait()
+	running.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.loops {
@@ -87,10 +85,22 @@ func (c *Collector) Run(ctx context.Context) error {
 	return nil
 }
 
-func (c *Collector) start(l *loop) {
-	ctx, stop := context.WithCancel(c.ctx)
-	l.stop = stop
-	c.running.Go(func() { l.run(ctx) })
+// start starts the loops that are new.
+func (c *Collector) start(ctx context.Context, running *sync.WaitGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.fresh {
+		if c.loops[l.key] != l {
+			continue // it has ended already
+		}
+		ctx, stop := context.WithCancel(ctx)
+		l.stop = stop
+		running.Go(func() {
+			defer stop()
+			l.run(ctx)
+		})
+	}
+	c.fresh = nil
 }
 
 // Collectors are the collector's own figures.
@@ -117,18 +127,14 @@ func (c *Collector) Remove(key api.Key, since, latest int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Tracker.Close(key, latest, 0)
-	switch key.Kind {
-	case api.KindMetricsProvider:
-		if l := c.loops[key]; l != nil && l.provider != nil {
-			l.setProvider(nil, 0)
-			l.openMetrics(since, latest)
-			l.tidy()
-		}
-	case api.KindMetric:
-		if m := c.metrics[key]; m != nil {
-			delete(c.metrics, key)
-			m.leave()
-		}
+	if l := c.loops[key]; l != nil && l.provider != nil {
+		l.setProvider(nil, 0)
+		l.openMetrics(since, latest)
+		l.tidy()
+	}
+	if m := c.metrics[key]; m != nil {
+		delete(c.metrics, key)
+		m.leave()
 	}
 }
 
@@ -208,8 +214,10 @@ func (c *Collector) loop(key api.Key) *loop {
 	if l == nil {
 		l = newLoop(c, key)
 		c.loops[key] = l
-		if c.ctx != nil && c.ctx.Err() == nil {
-			c.start(l)
+		c.fresh = append(c.fresh, l)
+		select {
+		case c.begin <- struct{}{}:
+		default:
 		}
 	}
 	return l

@@ -332,9 +332,9 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		if !changed {
 			continue
 		}
-		object := m.object.Copy().(*api.Metric)
+		object := *m.object
 		object.Status = next
-		writes = append(writes, status.Write{Object: object, SpecRevision: it.revision})
+		writes = append(writes, status.Write{Object: &object, SpecRevision: it.revision})
 		apply[it.key] = func() {
 			if m.object.Metadata.Generation == next.ObservedGeneration {
 				m.written = next
@@ -343,9 +343,9 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 	}
 	if j.full && l.provider != nil && l.revision == j.revision {
 		if next, changed := l.observe(err, now); changed {
-			object := l.provider.Copy().(*api.MetricsProvider)
+			object := *l.provider
 			object.Status = next
-			writes = append(writes, status.Write{Object: object, SpecRevision: j.revision})
+			writes = append(writes, status.Write{Object: &object, SpecRevision: j.revision})
 			apply[l.key] = func() {
 				if l.provider != nil && l.provider.Metadata.UID == object.Metadata.UID {
 					l.written = next

@@ -114,7 +114,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	c.object, c.revision = o, revision
 	next := checkOf(o, c.wanted.LastHeartbeatAt != nil)
 	if first || next != c.check {
-		c.watch(next, first, now)
+		c.watch(next, now)
 	}
 	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || c.written.ObservedGeneration != 0 {
 		c.wanted.ObservedGeneration = o.Metadata.Generation
@@ -123,7 +123,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 
 // watch begins to watch the cluster in another way. What is known of its state
 // holds until the new way proves otherwise.
-func (c *cluster) watch(next check, first bool, now time.Time) {
+func (c *cluster) watch(next check, now time.Time) {
 	c.check = next
 	c.health = health{state: c.health.state}
 	c.probeAt, c.deadline, c.unprobed = time.Time{}, time.Time{}, false
@@ -165,12 +165,14 @@ func (c *cluster) become(h health, reason, message string, now time.Time) {
 	}
 	c.wanted.State = h.state
 	c.wanted.ObservedGeneration = c.object.Metadata.Generation
-	status := api.ConditionFalse
+	var status api.ConditionStatus
 	switch h.state {
 	case api.StateOnline:
 		status = api.ConditionTrue
 	case api.StatePending:
 		status = api.ConditionUnknown
+	default:
+		status = api.ConditionFalse
 	}
 	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
 		Type: api.ConditionReady, Status: status, Reason: reason, Message: message,

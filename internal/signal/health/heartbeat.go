@@ -36,7 +36,7 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 		c.wanted.CapacityReportedAt = &at
 	}
 	if c.check.mode == unwatched {
-		c.watch(checkOf(c.object, true), false, now)
+		c.watch(checkOf(c.object, true), now)
 	}
 	if c.check.mode == heartbeats {
 		before := c.health.state
@@ -61,9 +61,9 @@ func (c *cluster) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) 
 
 // store writes the status of a cluster for the monitor itself; where that fails
 // it is tried again.
-func (m *Monitor) store(c *cluster) {
-	_, err := m.flush(m.ctx, c)
-	if err == nil || errors.Is(err, ErrNotFound) || m.ctx.Err() != nil {
+func (m *Monitor) store(ctx context.Context, c *cluster) {
+	_, err := m.flush(ctx, c)
+	if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 		return
 	}
 	m.Logger.Warn("the status of a cluster is not stored; trying again", "cluster", c.name, "error", err)
@@ -91,12 +91,12 @@ func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 		}
 		key, wanted, revision, latest, changed := api.KeyOf(c.object), c.wanted, c.revision, c.latest, c.changed
 		answered := !c.unprobed
-		object := c.object.Copy().(*api.Cluster)
+		object := *c.object
 		dirty, storedAt := c.dirty(), c.storedAt
 		m.mu.Unlock()
 		if dirty {
 			object.Status = wanted
-			at, err := m.Writer.WriteOne(ctx, status.Write{Object: object, SpecRevision: revision})
+			at, err := m.Writer.WriteOne(ctx, status.Write{Object: &object, SpecRevision: revision})
 			var stale *status.StaleError
 			switch {
 			case errors.As(err, &stale):

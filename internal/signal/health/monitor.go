@@ -72,7 +72,6 @@ type Monitor struct {
 	wake    chan struct{} // has room for one
 
 	mu       sync.Mutex
-	ctx      context.Context // of Run; nil before
 	running  sync.WaitGroup
 	clusters map[string]*cluster
 	queue    queue
@@ -170,13 +169,10 @@ func (m *Monitor) drop(c *cluster) {
 
 // Run watches the clusters until ctx ends.
 func (m *Monitor) Run(ctx context.Context) error {
-	m.mu.Lock()
-	m.ctx = ctx
-	m.mu.Unlock()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(m.tend())
+		timer.Reset(m.tend(ctx))
 		select {
 		case <-ctx.Done():
 		case <-m.wake:
@@ -213,7 +209,7 @@ func (m *Monitor) schedule(c *cluster) {
 }
 
 // tend starts every task that is due, and returns how long nothing else is.
-func (m *Monitor) tend() time.Duration {
+func (m *Monitor) tend(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.Now()
@@ -223,7 +219,7 @@ func (m *Monitor) tend() time.Duration {
 			return wait
 		}
 		heap.Pop(&m.queue)
-		m.handle(c, now)
+		m.handle(ctx, c, now)
 	}
 	return time.Hour
 }
@@ -231,7 +227,7 @@ func (m *Monitor) tend() time.Duration {
 func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // handle starts what is due for one cluster.
-func (m *Monitor) handle(c *cluster, now time.Time) {
+func (m *Monitor) handle(ctx context.Context, c *cluster, now time.Time) {
 	if isDue(c.deadline, now) {
 		late := now.Sub(c.deadline)
 		c.deadline = time.Time{}
@@ -251,18 +247,18 @@ func (m *Monitor) handle(c *cluster, now time.Time) {
 		if c.health.failures > 0 || c.health.state == api.StateOffline {
 			l = &m.slow
 		}
-		m.dispatch(l, func() { m.probe(c) })
+		m.dispatch(ctx, l, func() { m.probe(ctx, c) })
 	}
 	if isDue(c.flushAt, now) {
 		c.flushAt = time.Time{}
-		m.dispatch(&m.writes, func() { m.store(c) })
+		m.dispatch(ctx, &m.writes, func() { m.store(ctx, c) })
 	}
 	m.schedule(c)
 }
 
 // dispatch runs a task as soon as its lane has a place. Only Run's goroutine
 // calls it.
-func (m *Monitor) dispatch(l *lane, task func()) {
+func (m *Monitor) dispatch(ctx context.Context, l *lane, task func()) {
 	if l.running == l.limit {
 		l.waiting = append(l.waiting, task)
 		return
@@ -271,15 +267,15 @@ func (m *Monitor) dispatch(l *lane, task func()) {
 	m.running.Go(func() {
 		for task != nil {
 			task()
-			task = m.nextTask(l)
+			task = m.nextTask(ctx, l)
 		}
 	})
 }
 
-func (m *Monitor) nextTask(l *lane) func() {
+func (m *Monitor) nextTask(ctx context.Context, l *lane) func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(l.waiting) == 0 || m.ctx.Err() != nil {
+	if len(l.waiting) == 0 || ctx.Err() != nil {
 		l.running--
 		return nil
 	}

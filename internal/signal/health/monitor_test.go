@@ -465,7 +465,7 @@ func TestStoppedProcess(t *testing.T) {
 		w := newWorld(t, newSite())
 		var mu sync.Mutex
 		var slept time.Duration
-		w.Monitor.Now = func() time.Time {
+		w.Now = func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
 			return time.Now().Add(slept)

@@ -19,19 +19,19 @@ const (
 )
 
 // probe asks a cluster how it is, and stores what follows from the answer.
-func (m *Monitor) probe(c *cluster) {
+func (m *Monitor) probe(ctx context.Context, c *cluster) {
 	m.mu.Lock()
 	k, epoch := c.check, c.epoch
-	if c.gone || k.mode != probed || m.ctx.Err() != nil {
+	if c.gone || k.mode != probed || ctx.Err() != nil {
 		m.mu.Unlock()
 		return
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, k.timeout())
+	probing, cancel := context.WithTimeout(ctx, k.timeout())
 	c.interrupt = cancel
 	m.mu.Unlock()
 	began := m.Now()
-	o, message := m.ask(ctx, k.url)
-	ended := errors.Is(ctx.Err(), context.Canceled)
+	o, message := m.ask(probing, k.url)
+	ended := errors.Is(probing.Err(), context.Canceled)
 	cancel()
 
 	m.mu.Lock()
@@ -56,7 +56,7 @@ func (m *Monitor) probe(c *cluster) {
 	c.probeAt = began.Add(time.Duration(float64(k.interval) * (1 - jitter*rand.Float64())))
 	m.schedule(c)
 	m.mu.Unlock()
-	m.store(c)
+	m.store(ctx, c)
 }
 
 // ask sends one probe. Only the status of the answer counts; the body is not

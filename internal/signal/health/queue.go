@@ -4,20 +4,21 @@ package health
 type queue []*cluster
 
 // Len implements heap.Interface.
-func (q queue) Len() int { return len(q) }
+func (q *queue) Len() int { return len(*q) }
 
 // Less implements heap.Interface.
-func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q *queue) Less(i, j int) bool { return (*q)[i].due.Before((*q)[j].due) }
 
 // Swap implements heap.Interface.
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
+func (q *queue) Swap(i, j int) {
+	s := *q
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
 }
 
 // Push implements heap.Interface.
 func (q *queue) Push(x any) {
-	c := x.(*cluster)
+	c := x.(*cluster) //nolint:forcetypeassert // heap.Push passes on what schedule gives it
 	c.index = len(*q)
 	*q = append(*q, c)
 }

@@ -94,8 +94,7 @@ func (h health) succeed(t thresholds) health {
 // silent returns the health once heartbeats have stayed away for too long. A
 // cluster that never sent one stays pending.
 func (h health) silent() health {
-	switch h.state {
-	case api.StateOnline, api.StateConnecting:
+	if h.state == api.StateOnline || h.state == api.StateConnecting {
 		return health{state: api.StateOffline}
 	}
 	return h

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -242,16 +243,15 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("the query beside it got %+v", got)
 				}
 				got := readings[c.query]
-				switch {
-				case c.err == "":
+				if c.err == "" {
 					if got.Err != nil || got.Value != c.want && !(math.IsNaN(got.Value) && math.IsNaN(c.want)) {
 						t.Errorf("got %+v, want %v", got, c.want)
 					}
-				default:
-					e, ok := got.Err.(*source.Error)
-					if !ok || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.err) {
-						t.Errorf("got %#v, want InvalidMetric with %q", got.Err, c.err)
-					}
+					continue
+				}
+				var e *source.Error
+				if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.err) {
+					t.Errorf("got %#v, want InvalidMetric with %q", got.Err, c.err)
 				}
 			}
 		})
@@ -394,8 +394,8 @@ func TestProviderFailures(t *testing.T) {
 
 func check(t *testing.T, err error, want string) {
 	t.Helper()
-	e, ok := err.(*source.Error)
-	if !ok || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Message, want) {
+	var e *source.Error
+	if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Message, want) {
 		t.Errorf("got %#v, want UnreachableMetricsProvider with %q", err, want)
 	}
 }
@@ -445,8 +445,8 @@ func TestAnswersAboveTheLimit(t *testing.T) {
 			if err != nil || readings["good"].Err != nil || readings["good"].Value != 1 {
 				t.Fatalf("good: got %+v, %v", readings["good"], err)
 			}
-			e, ok := readings["huge"].Err.(*source.Error)
-			if !ok || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, "larger than 16 MiB") {
+			var e *source.Error
+			if !errors.As(readings["huge"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, "larger than 16 MiB") {
 				t.Errorf("huge: got %#v", readings["huge"].Err)
 			}
 		})
@@ -576,7 +576,8 @@ func FuzzAnswer(f *testing.F) {
 				if !ok {
 					t.Fatalf("no answer for %q", query)
 				}
-				if e, isError := got.Err.(*source.Error); got.Err != nil && (!isError || e.Message == "" || !slices.Contains([]string{api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider}, e.Reason)) {
+				var e *source.Error
+				if got.Err != nil && (!errors.As(got.Err, &e) || e.Message == "" || !slices.Contains([]string{api.ReasonInvalidMetric, api.ReasonUnreachableMetricsProvider}, e.Reason)) {
 					t.Fatalf("%q got %#v", query, got.Err)
 				}
 			}

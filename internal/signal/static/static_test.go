@@ -1,6 +1,7 @@
 package static
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,8 +50,8 @@ func TestMissingNameListsThoseThatAreThere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := read(t, c.values, "x")
-			e, ok := got.Err.(*source.Error)
-			if !ok || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.want) {
+			var e *source.Error
+			if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.want) {
 				t.Errorf("got %#v, want InvalidMetric with %q", got.Err, c.want)
 			}
 		})
