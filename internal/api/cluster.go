@@ -203,7 +203,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Namespace != "" {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
-	unique(&errs, "spec.zones", s.Zones)
+	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
 		if zone == "" {
 			errs.Add(index("spec.zones", i), "must not be empty")
@@ -263,7 +263,7 @@ func (h *HealthSpec) validate(errs *FieldErrors, field string) {
 }
 
 func validateCustomResources(errs *FieldErrors, field string, names []string) {
-	unique(errs, field, names)
+	checkUnique(errs, field, names)
 	for i, name := range names {
 		if !customResourceShape.MatchString(name) {
 			errs.Add(index(field, i), "%q must have the form <plural>.<group>, such as \"crontabs.stable.example.com\"", name)

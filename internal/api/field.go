@@ -151,8 +151,8 @@ func oneOf[T ~string](value T, allowed ...T) string {
 	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
 }
 
-// unique adds an error for every repeated element of a list.
-func unique(errs *FieldErrors, field string, values []string) {
+// checkUnique adds an error for every repeated element of a list.
+func checkUnique(errs *FieldErrors, field string, values []string) {
 	seen := make(map[string]int, len(values))
 	for i, v := range values {
 		if first, ok := seen[v]; ok {

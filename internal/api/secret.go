@@ -4,25 +4,40 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"unique"
 )
 
 // Secret is a text that is accepted and used but never shown: it marshals to
 // null, prints as "(secret)" and is logged as that. Only Reveal returns it, for
 // the request that needs it and for the store, which seals it.
-type Secret struct{ text string }
+//
+// The text stands behind a handle, because fmt asks no method of a value it
+// reaches with a verb that does not fit (a pointer under %s) but prints its
+// fields. Equal texts have equal handles, so secrets can be compared.
+type Secret struct{ text unique.Handle[string] }
 
 // NewSecret wraps a text.
-func NewSecret(text string) Secret { return Secret{text} }
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{unique.Make(text)}
+}
 
 // Reveal returns the text itself.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.IsZero() {
+		return ""
+	}
+	return s.text.Value()
+}
 
 // IsZero reports that no secret is set; JSON then leaves the field out.
-func (s Secret) IsZero() bool { return s.text == "" }
+func (s Secret) IsZero() bool { return s == Secret{} }
 
 // String hides the text from fmt.
 func (s Secret) String() string {
-	if s.text == "" {
+	if s.IsZero() {
 		return ""
 	}
 	return "(secret)"
@@ -46,9 +61,9 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("expected a string: %w", err)
 	}
-	s.text = ""
+	*s = Secret{}
 	if text != nil {
-		s.text = *text
+		*s = NewSecret(*text)
 	}
 	return nil
 }
