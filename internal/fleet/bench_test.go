@@ -202,33 +202,7 @@ func BenchmarkServerMemory(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	revisions := map[api.Key]int64{}
-	records := benchRecords(b, codec, 10_000, 100_000)
-	for begin := 0; begin < len(records); begin += 100 {
-		batch := records[begin:min(begin+100, len(records))]
-		if batch[0].Part == store.Status {
-			var writes []store.StatusWrite
-			for _, r := range batch {
-				writes = append(writes, store.StatusWrite{Key: r.Key, Value: r.Value, SpecRevision: revisions[r.Key]})
-			}
-			if _, err := s.Derive(ctx, writes); err != nil {
-				b.Fatal(err)
-			}
-			continue
-		}
-		var writes []store.Write
-		for _, r := range batch {
-			writes = append(writes, store.Write{Key: r.Key, Value: r.Value, Expect: 0})
-		}
-		revision, err := s.Commit(ctx, writes...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, w := range writes {
-			revisions[w.Key] = revision
-		}
-	}
-	records, revisions = nil, nil
+	fillStore(b, s, codec)
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -274,4 +248,35 @@ func resident(b *testing.B, name string) float64 {
 	}
 	b.Fatalf("/proc/self/status has no %s", name)
 	return 0
+}
+
+// fillStore writes 10,000 clusters and 100,000 placements.
+func fillStore(b *testing.B, s *store.Store, codec *store.Codec) {
+	ctx := context.Background()
+	revisions := map[api.Key]int64{}
+	records := benchRecords(b, codec, 10_000, 100_000)
+	for begin := 0; begin < len(records); begin += 100 {
+		batch := records[begin:min(begin+100, len(records))]
+		if batch[0].Part == store.Status {
+			var writes []store.StatusWrite
+			for _, r := range batch {
+				writes = append(writes, store.StatusWrite{Key: r.Key, Value: r.Value, SpecRevision: revisions[r.Key]})
+			}
+			if _, err := s.Derive(ctx, writes); err != nil {
+				b.Fatal(err)
+			}
+			continue
+		}
+		var writes []store.Write
+		for _, r := range batch {
+			writes = append(writes, store.Write{Key: r.Key, Value: r.Value, Expect: 0})
+		}
+		revision, err := s.Commit(ctx, writes...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, w := range writes {
+			revisions[w.Key] = revision
+		}
+	}
 }

@@ -95,7 +95,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it was told to end, nothing failed
 		case !loaded:
 			return fmt.Errorf("load the fleet: %w", err)
 		}

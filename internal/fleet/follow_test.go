@@ -38,7 +38,7 @@ type interrupted struct {
 	*store.Store
 	mu    sync.Mutex
 	cut   bool
-	ended chan chan error
+	ended chan chan struct{}
 }
 
 func (i *interrupted) Watch(ctx context.Context, from int64) <-chan store.Batch {
@@ -52,7 +52,7 @@ func (i *interrupted) Watch(ctx context.Context, from int64) <-chan store.Batch 
 				return
 			case done := <-i.ended:
 				out <- store.Batch{Err: store.ErrCompacted}
-				done <- nil
+				close(done)
 				return
 			case batch, ok := <-in:
 				i.mu.Lock()
@@ -83,7 +83,7 @@ func (i *interrupted) setCut(cut bool) {
 func TestLostChangesAreReadAnew(t *testing.T) {
 	var broken *interrupted
 	b := start(t, func(o *Options) {
-		broken = &interrupted{Store: o.Store.(*store.Store), ended: make(chan chan error)}
+		broken = &interrupted{Store: o.Store.(*store.Store), ended: make(chan chan struct{})}
 		o.Store = broken
 	})
 	stays, goes, changes, comes := newPlacement("n", "stays"), newPlacement("n", "goes"), newPlacement("n", "changes"), newPlacement("n", "comes")
@@ -104,7 +104,7 @@ func TestLostChangesAreReadAnew(t *testing.T) {
 		t.Fatal("the changes were not lost")
 	}
 	broken.setCut(false)
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	broken.ended <- done
 	<-done
 	after := b.wait(last)

@@ -52,7 +52,7 @@ func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error)
 			conflicts = append(conflicts, *o.conflict)
 		}
 		// The writes of one transaction share their error.
-		if o.err != nil && (len(errs) == 0 || errs[len(errs)-1] != o.err) {
+		if o.err != nil && (len(errs) == 0 || !errors.Is(errs[len(errs)-1], o.err)) {
 			errs = append(errs, o.err)
 		}
 	}

@@ -3,10 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,7 +22,7 @@ func freeSpace(dir string) (int64, error) {
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil
+	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:unconvert // their types differ by system
 }
 
 // checkStartSpace refuses to start a member that would die of a full disk while
@@ -34,17 +33,15 @@ func checkStartSpace(dir string) error {
 		return err
 	}
 	need := int64(startBytes)
-	_ = filepath.WalkDir(memberDir(dir), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return nil
+	segments, err := filepath.Glob(filepath.Join(memberDir(dir), "member", "wal", "*"))
+	if err != nil {
+		return fmt.Errorf("look at the log of the store: %w", err)
+	}
+	for _, segment := range segments {
+		if info, err := os.Stat(segment); err == nil {
+			need -= info.Size()
 		}
-		if ext := filepath.Ext(path); ext == ".wal" || ext == ".tmp" && strings.Contains(path, "wal") {
-			if info, err := entry.Info(); err == nil {
-				need -= info.Size()
-			}
-		}
-		return nil
-	})
+	}
 	if need = max(need, 2*mebibyte); free < need {
 		return fmt.Errorf("%w: %d MiB are free in %s, the store needs %d MiB to start", ErrFull, free/mebibyte, dir, (need+mebibyte-1)/mebibyte)
 	}

@@ -18,8 +18,8 @@ func cluster(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	any := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{any}, []url.URL{any}
+	anywhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{anywhere}, []url.URL{anywhere}
 	member, err := embed.StartEtcd(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,8 @@ func (s *Store) maintain() {
 			}
 		}
 		if target > compacted {
-			if err := s.Compact(s.ctx, target); err != nil {
-				s.warn("the history of the store could not be compacted", err)
+			if err := s.Compact(s.ctx, target); err != nil && s.ctx.Err() == nil {
+				s.options.Logger.Warn("the history of the store could not be compacted", "error", err)
 				continue
 			}
 			compacted = target
@@ -66,16 +66,10 @@ func (s *Store) maintain() {
 		// after more history has gone, which takes somebody who deletes.
 		if s.noSpace.Load() && compacted != tried {
 			tried = compacted
-			if err := s.makeRoom(s.ctx); err != nil {
-				s.warn("the quota of the store is used up", err)
+			if err := s.makeRoom(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.options.Logger.Warn("the quota of the store is used up", "error", err)
 			}
 		}
-	}
-}
-
-func (s *Store) warn(message string, err error) {
-	if s.ctx.Err() == nil {
-		s.options.Logger.Warn(message, "error", err)
 	}
 }
 

@@ -80,7 +80,7 @@ func (o Options) withDefaults() Options {
 		o.Fatal = func(err error) {
 			logger.Error("STORE FAILED", "error", err)
 			fmt.Fprintf(os.Stderr, "STORE FAILED: %v\n", err)
-			os.Exit(ExitCode)
+			os.Exit(ExitCode) //nolint:forbidigo // etcd hangs when it is not ended here
 		}
 	}
 	if o.Now == nil {

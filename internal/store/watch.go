@@ -22,7 +22,7 @@ func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 		defer close(out)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)()
+		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
 		if err := s.watch(ctx, from, out); err != nil {
 			select {
 			case out <- Batch{Err: err}:
@@ -42,7 +42,7 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 		err := s.watchStream(ctx, &next, out)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the reader has gone, nothing failed
 		case errors.Is(err, ErrCompacted):
 			return err
 		}

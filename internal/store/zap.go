@@ -78,11 +78,12 @@ func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	for _, field := range fields {
 		field.AddTo(encoder)
 	}
-	attributes := make([]slog.Attr, 0, len(encoder.Fields))
+	attributes := make([]slog.Attr, 0, len(encoder.Fields)+1)
+	attributes = append(attributes, slog.String("message", entry.Message))
 	for name, value := range encoder.Fields {
 		attributes = append(attributes, slog.Any(name, value))
 	}
-	c.logger.LogAttrs(context.Background(), level, "etcd: "+entry.Message, attributes...)
+	c.logger.LogAttrs(context.Background(), level, "etcd reports a problem", attributes...)
 	return nil
 }
 
