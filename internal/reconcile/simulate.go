@@ -110,9 +110,8 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 		object := *w.placed.object
 		object.Status = w.placed.status
 		s.objects[key] = &object
-		if w.placed.query.HasRequests() && explanations[key] != nil {
-			// What others reserved in the pass counts, too.
-			explanations[key] = p.explain(w.placed, now).Render()
+		if w.placed.query.HasRequests() {
+			delete(explanations, key) // what others reserved in the pass counts, too
 		}
 	}
 	return s.result(p, before, explanations, now), nil
@@ -295,6 +294,9 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 	add := func(key api.Key) {
 		listed[key] = true
 		object := s.objects[key]
+		if placed, ok := p.placements[key]; ok && explanations[key] == nil && len(out.Explanations) < max(maxExplained, len(s.order)) {
+			explanations[key] = p.explainPass(placed, now)
+		}
 		if c, ok := object.(*api.Cluster); ok {
 			object = engine.Observe(p.fleet, p.reserved, c)
 		}
@@ -315,11 +317,6 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 		if sameSet(before[key], placement.Status.Clusters) {
 			continue
 		}
-		if !listed[key] && len(out.Explanations) < maxExplained {
-			if placed, ok := p.placements[key]; ok {
-				explanations[key] = p.explain(placed, now).Render()
-			}
-		}
 		if !listed[key] {
 			add(key)
 		}
@@ -330,6 +327,17 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 		out.Changes = append(out.Changes, change)
 	}
 	return out
+}
+
+// explainPass explains a decision of the pass just made. It starts from the
+// decision before it, unless the placement has reservations: those are already
+// the new ones.
+func (p *planner) explainPass(placed *tracked, now time.Time) *api.Explanation {
+	was := *placed
+	if !placed.query.HasRequests() {
+		was.status = placed.object.Status
+	}
+	return p.explain(&was, now).Render()
 }
 
 func list(names []string) []string {

@@ -118,6 +118,11 @@ func TestSimulateOverTheLiveFleet(t *testing.T) {
 	if c := result.Changes[1]; !slices.Equal(c.From, []string{"c1"}) || !slices.Equal(c.To, []string{"c2"}) || c.Message == "" {
 		t.Errorf("change of web: %+v", c)
 	}
+	for _, e := range result.Explanations {
+		if e.Name == "web" && (len(e.Candidates) != 1 || e.Candidates[0].Current || !e.Candidates[0].Selected) {
+			t.Errorf("web was not on c2 before, yet the explanation says %+v", e.Candidates)
+		}
+	}
 	if got := y.placement("web"); got.Metadata.ResourceVersion != before || !slices.Equal(got.Status.Clusters, []string{"c1"}) {
 		t.Error("the simulation changed the live placement")
 	}
