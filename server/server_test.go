@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -45,8 +44,12 @@ func start(t testing.TB, c config, options ...func(*client.Options)) *runningSer
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, toStdout := io.Pipe()
 	ended := make(chan error, 1)
+	logger, _, err := newLogger(c, s.logs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		err := run(ctx, c, slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), toStdout)
+		err := run(ctx, c, logger, toStdout)
 		toStdout.Close()
 		ended <- err
 	}()
