@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -610,51 +609,4 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 			t.Errorf("got %v, want ErrNotFound", err)
 		}
 	})
-}
-
-// TestAnswersOfRealServers goes over the network.
-func TestAnswersOfRealServers(t *testing.T) {
-	m := New(Options{})
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
-	for _, c := range []struct {
-		name    string
-		handler http.HandlerFunc
-		want    outcome
-		message string
-	}{
-		{"200", func(http.ResponseWriter, *http.Request) {}, success, "succeeded"},
-		{"299", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) }, success, "succeeded"},
-		{"404", http.NotFound, refused, "404 Not Found"},
-		{"599", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, refused, "599"},
-		{"one redirect", func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/" {
-				http.Redirect(w, r, "/ok", http.StatusFound)
-			}
-		}, success, "succeeded"},
-		{"redirect loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, refused, "more than 3 times"},
-		{"endless body", func(w http.ResponseWriter, r *http.Request) {
-			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
-					return
-				}
-			}
-		}, success, "succeeded"},
-		{"hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, unreachable, "no answer in time"},
-		{"cuts the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable, "EOF"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := httptest.NewServer(c.handler)
-			defer s.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			got, message := m.ask(ctx, s.URL+"/")
-			if got != c.want || !strings.Contains(message, c.message) {
-				t.Errorf("got %v, %q; want %v, %q", got, message, c.want, c.message)
-			}
-		})
-	}
-	if got, message := m.ask(t.Context(), closed.URL); got != unreachable || !strings.Contains(message, "connection refused") {
-		t.Errorf("closed port: %v, %q", got, message)
-	}
 }
