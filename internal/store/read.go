@@ -90,7 +90,7 @@ func (s *Store) getRange(ctx context.Context, from, to string, limit int, revisi
 }
 
 // Page returns up to limit objects of a kind, of one namespace or ("") of all,
-// in the order of their keys: the Spec parts, and the Status parts there are.
+// in the order of etcd's keys: the Spec parts, and the Status parts there are.
 // after is "" for the first page, then the next of the page before; an empty
 // next ends the list. at is 0 for the first page, then the revision it returned:
 // all pages show the objects as they were at that revision. ErrCompacted says
