@@ -15,8 +15,13 @@ import (
 // settle at once here, so this is what the path itself costs: HTTP, checks,
 // durable compare-and-set in the store, and the fleet seeing the write.
 func BenchmarkPutPlacement(b *testing.B) {
-	const clients = 64
 	s := startServerOn(b, store.Options{DataDir: b.TempDir()})
+	putPlacements(b, s, func(answer) bool { return true })
+}
+
+// putPlacements writes b.N placements from 64 clients and checks every answer.
+func putPlacements(b *testing.B, s *testServer, good func(answer) bool) {
+	const clients = 64
 	var n, failed atomic.Int64
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -29,8 +34,8 @@ func BenchmarkPutPlacement(b *testing.B) {
 					return
 				}
 				a, err := s.try(context.Background(), http.MethodPut, fmt.Sprintf("/v1/namespaces/shop/placements/p%d", i%1000),
-					fmt.Sprintf(`{"spec":{"number_of_clusters":%d,"label_constraints":["location is DE"]}}`, i))
-				if err != nil || a.StatusCode >= 300 {
+					fmt.Sprintf(`{"spec":{"number_of_clusters":%d,"label_constraints":["location is DE"]}}`, 1+i/1000%3))
+				if err != nil || a.StatusCode >= 300 || !good(a) {
 					failed.Add(1)
 				}
 			}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// startWhole is startServer with the real reconciler and the real signals.
+func startWhole(t testing.TB, storeOptions store.Options) *testServer {
+	t.Helper()
+	var runs []func(context.Context) error
+	s := startServerOn(t, storeOptions, func(o *Options) {
+		opened := o.Store.(*store.Store)
+		codec := o.Codec.(*store.Codec)
+		batcher := store.NewBatcher(opened)
+		decisions := reconcile.New(reconcile.Options{Store: opened, Fleet: o.Fleet, Codec: codec, ReadConstant: signal.ReadConstant})
+		signals := signal.New(signal.Options{Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
+		o.Decisions, o.Signals = decisions, signals
+		runs = []func(context.Context) error{batcher.Run, decisions.Run, signals.Run}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range runs {
+		running.Go(func() {
+			if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("run: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return s
+}
+
+// A client that writes a placement gets the decision with the answer, and one
+// that changes what decisions depend on finds them changed when it is answered.
+func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
+	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s.mustPut("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"load":0.25}}}}`)
+	s.mustPut("/v1/metrics/load", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"table","metric":"load"}}}`)
+	s.mustPut("/v1/clusters/eu-1", `{"metadata":{"labels":{"location":"DE"}},"spec":{"metrics":[{"name":"load"}]}}`)
+	s.mustPut("/v1/clusters/us-1", `{"metadata":{"labels":{"location":"US"}},"spec":{}}`)
+
+	path := "/v1/namespaces/shop/placements/web"
+	clusters := func(a answer) []string {
+		t.Helper()
+		placement := decodeAs[api.Placement](t, a)
+		if placement.Status.ObservedGeneration != placement.Metadata.Generation {
+			t.Errorf("the status answers generation %d of %d", placement.Status.ObservedGeneration, placement.Metadata.Generation)
+		}
+		return placement.Status.Clusters
+	}
+	if got := clusters(s.mustPut(path, `{"spec":{"label_constraints":["location is DE"]}}`)); !slices.Equal(got, []string{"eu-1"}) {
+		t.Errorf("clusters %v, want eu-1", got)
+	}
+	cluster := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/eu-1", ""))
+	if len(cluster.Status.Metrics) != 1 || cluster.Status.Metrics[0].Value == nil || *cluster.Status.Metrics[0].Value != 0.25 {
+		t.Errorf("metrics of the cluster: %+v", cluster.Status.Metrics)
+	}
+	explanation := decodeAs[api.Explanation](t, s.do(http.MethodGet, path+"/explanation", ""))
+	if explanation.Total != 2 || explanation.Feasible != 1 || len(explanation.Candidates) != 2 {
+		t.Errorf("explanation: %+v", explanation)
+	}
+
+	simulated := s.do(http.MethodPost, "/v1/simulations", `{"delete":[{"kind":"cluster","name":"eu-1"}]}`)
+	result := decodeAs[struct{ Changes []api.Change }](t, simulated)
+	if len(result.Changes) != 1 || len(result.Changes[0].To) != 0 {
+		t.Errorf("simulation: %d %s", simulated.StatusCode, simulated.body)
+	}
+	if got := clusters(s.do(http.MethodGet, path, "")); !slices.Equal(got, []string{"eu-1"}) {
+		t.Errorf("the simulation changed the decision to %v", got)
+	}
+
+	s.do(http.MethodDelete, "/v1/clusters/eu-1", "")
+	if got := clusters(s.do(http.MethodGet, path, "")); len(got) != 0 {
+		t.Errorf("after the cluster was deleted: %v", got)
+	}
+	if a := s.do(http.MethodPost, path+"/reschedule", ""); a.StatusCode != 200 || decodeAs[api.Placement](t, a).Status.ObservedRescheduleRequests != 1 {
+		t.Errorf("reschedule: %d %s", a.StatusCode, a.body)
+	}
+	a := s.do(http.MethodPost, "/v1/clusters/us-1/heartbeat", `{"allocatable":{"cpu":"8"}}`)
+	if got := decodeAs[api.Cluster](t, a); a.StatusCode != 200 || got.Status.Available["cpu"] != "8" {
+		t.Errorf("heartbeat: %d %s", a.StatusCode, a.body)
+	}
+	bad := s.do(http.MethodPost, "/v1/simulations", `{"objects":[{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":-1}}]}`)
+	if bad.StatusCode != 422 || !strings.Contains(string(bad.body), "number_of_clusters") {
+		t.Errorf("a bad object in a simulation: %d %s", bad.StatusCode, bad.body)
+	}
+}
+
+// BenchmarkPutPlacementDecided is BenchmarkPutPlacement with the decision made,
+// durable and in the answer, over 100 clusters.
+func BenchmarkPutPlacementDecided(b *testing.B) {
+	s := startWhole(b, store.Options{DataDir: b.TempDir()})
+	for i := range 100 {
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%d?wait=0s", i), fmt.Sprintf(`{"metadata":{"labels":{"location":"%s"}},"spec":{}}`, []string{"DE", "US"}[i%2]))
+	}
+	putPlacements(b, s, func(a answer) bool { return strings.Contains(string(a.body), `"decisions"`) })
+}
