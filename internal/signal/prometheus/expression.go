@@ -33,8 +33,12 @@ type term struct {
 // `or` drops a series of its right side that has a twin on the left; the number
 // makes twins impossible. The line breaks end a comment that a query may end
 // with. Pairs are joined as a balanced tree, because `or` compares each side
-// with the other: a chain would take quadratic time in Prometheus.
+// with the other: a chain would take quadratic time in Prometheus. A single term
+// is asked as the user wrote it.
 func expression(terms []term) string {
+	if len(terms) == 1 {
+		return terms[0].query
+	}
 	var b strings.Builder
 	join(&b, terms)
 	return b.String()

@@ -87,6 +87,8 @@ func (r *reading) ping(ctx context.Context) {
 func (r *reading) ask(ctx context.Context, batch []term) {
 	value, refused, tooLarge, err := r.query(ctx, expression(batch))
 	switch {
+	case len(batch) == 1 && (err == nil || isTypeError(err)):
+		r.takeOne(ctx, batch[0], value)
 	case err == nil:
 		r.takeBatch(batch, value)
 	case refused == nil && !tooLarge:
@@ -165,6 +167,19 @@ func (r *reading) query(ctx context.Context, expression string) (value model.Val
 		refused = e
 	}
 	return value, refused, errors.Is(err, outbound.ErrTooLarge), err
+}
+
+// takeOne reads the answer to a query that was asked as the user wrote it.
+func (r *reading) takeOne(ctx context.Context, t term, value model.Value) {
+	switch v := value.(type) {
+	case model.Vector:
+		r.set(t.query, first(v))
+	case *model.Scalar:
+		r.server.learn(t.query, knowledge{scalar: true})
+		r.set(t.query, source.Reading{Value: float64(v.Value)})
+	default:
+		r.askAlone(ctx, t) // says what is wrong with it
+	}
 }
 
 // takeBatch hands the series of a batch to their queries.
