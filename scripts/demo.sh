@@ -5,72 +5,20 @@
 # It needs Go and Terraform. A Prometheus on the PATH is used; without one the metrics are static.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD
-export PATH=$PATH:${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}/bin
-export CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1 TF_CLI_ARGS=-no-color
-unset "${!SCHEDULER_@}"
-
-work=$(mktemp -d)
-pids=()
-cleanup() {
-	local code=$?
-	trap - EXIT INT TERM
-	if ((code)) && [[ -s $work/terraform.log ]]; then
-		echo "--- what Terraform said last" >&2
-		tail -n 40 "$work/terraform.log" >&2
-	fi
-	for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-	for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-	rm -rf "$work"
-	exit "$code"
-}
-trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+source scripts/local-server.sh
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
-
-# Starts a program and waits for the line of its output that has its address, which goes to REPLY.
-# background NAME PATTERN COMMAND...: PATTERN is a sed expression that leaves nothing but the address.
-background() {
-	local name=$1 pattern=$2
-	shift 2
-	: >"$work/$name.log"
-	"$@" >"$work/$name.log" 2>&1 &
-	pids+=($!)
-	for _ in {1..300}; do
-		REPLY=$(sed -n "$pattern" "$work/$name.log" | head -n 1)
-		[[ -z $REPLY ]] || return 0
-		kill -0 "${pids[-1]}" 2>/dev/null || break
-		sleep 0.1
-	done
-	echo "$name did not start:" >&2
-	cat "$work/$name.log" >&2
-	exit 1
-}
 
 terraform_quietly() { terraform -chdir="$work/quickstart" "$@" >"$work/terraform.log" 2>&1; }
 output() { terraform -chdir="$work/quickstart" output "$1"; }
 terraform_console() { terraform -chdir="$work/quickstart" console <<<"$1" 2>/dev/null; }
 
-# The provider that was built here takes the place of one from a registry.
-address=$(sed -n 's/^const Address = "\(.*\)"$/\1/p' provider/provider.go)
-cat >"$work/terraform.rc" <<RC
-provider_installation {
-  dev_overrides {
-    "$address" = "$root/bin"
-  }
-  direct {}
-}
-RC
-export TF_CLI_CONFIG_FILE=$work/terraform.rc
 cp -R examples/quickstart "$work/quickstart"
 
 say 'Starting the scheduling server'
 make --no-print-directory -s build
 go build -o "$work/exporter" ./examples/demo/exporter
-background server 's/^scheduler-server ready at //p' bin/scheduler-server serve --data-dir "$work/data" --listen 127.0.0.1:0
-export SCHEDULER_ENDPOINT=$REPLY
+start_server
 echo "The server is at $SCHEDULER_ENDPOINT, its data in an embedded store."
 
 sites=$(terraform_console 'jsonencode(var.sites)' | sed 's/^"//; s/"$//; s/\\"/"/g')
