@@ -82,7 +82,7 @@ func pointerToField(pointer jsontext.Pointer) string {
 		switch _, err := strconv.Atoi(token); {
 		case err == nil:
 			b.WriteString("[" + token + "]")
-		case strings.ContainsAny(token, ".[]\" /"):
+		case token == "" || strings.ContainsAny(token, ".[]\" /"):
 			b.WriteString("[" + quote(token) + "]")
 		default:
 			if b.Len() > 0 {

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestDecodeIsStrict(t *testing.T) {
+	for _, tt := range []struct{ name, text, field, message string }{
+		{"unknown field", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_cluster":1}}`, "spec.number_of_cluster", "not a known field"},
+		{"unknown field in a list", `{"kind":"cluster","metadata":{"name":"c"},"spec":{"metrics":[{"name":"m"},{"wait":1}]}}`, "spec.metrics[1].wait", "not a known field"},
+		{"unknown at the top", `{"kind":"cluster","metadate":{}}`, "metadate", "not a known field"},
+		{"case matters", `{"kind":"cluster","Metadata":{"name":"c"}}`, "Metadata", "not a known field"},
+		{"given twice", `{"kind":"cluster","metadata":{"name":"c","name":"d"}}`, "metadata.name", "twice"},
+		{"given twice in a map", `{"kind":"cluster","metadata":{"labels":{"a.b/c":"1","a.b/c":"2"}}}`, `metadata.labels["a.b/c"]`, "twice"},
+		{"string for a number", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":"3"}}`, "spec.number_of_clusters", "string"},
+		{"fraction for a whole number", `{"kind":"placement","spec":{"number_of_clusters":1.5}}`, "spec.number_of_clusters", ""},
+		{"number too large", `{"kind":"placement","spec":{"number_of_clusters":99999999999999999999}}`, "spec.number_of_clusters", ""},
+		{"number for a string", `{"kind":"cluster","metadata":{"name":5}}`, "metadata.name", "number"},
+		{"object for a list", `{"kind":"cluster","spec":{"metrics":{}}}`, "spec.metrics", ""},
+		{"number for a quantity", `{"kind":"cluster","spec":{"capacity":{"cpu":4}}}`, "spec.capacity.cpu", "number"},
+		{"empty map key", `{"kind":"cluster","metadata":{"labels":{"":4}}}`, `metadata.labels[""]`, "number"},
+		{"bad time", `{"kind":"cluster","metadata":{"created_at":"yesterday"}}`, "metadata.created_at", ""},
+		{"no kind", `{"metadata":{"name":"x"}}`, "kind", `"cluster"`},
+		{"unknown kind", `{"kind":"pod"}`, "kind", `"pod" is not one of`},
+		{"kind of a wrong type", `{"kind":7}`, "kind", "number"},
+		{"null", `null`, "kind", `"cluster"`},
+	} {
+		_, err := Decode([]byte(tt.text))
+		var errs FieldErrors
+		if !errors.As(err, &errs) || len(errs) != 1 {
+			t.Errorf("%s: %v, want a field error", tt.name, err)
+			continue
+		}
+		if errs[0].Field != tt.field || !strings.Contains(errs[0].Message, tt.message) || errs[0].Message == "" {
+			t.Errorf("%s: %q: %q, want %q about %q", tt.name, errs[0].Field, errs[0].Message, tt.field, tt.message)
+		}
+	}
+}
+
+func TestDecodeIsNotJSON(t *testing.T) {
+	for name, text := range map[string]string{
+		"empty": "", "blank": " ", "cut off": `{"kind":"cluster"`, "two documents": `{"kind":"cluster"}{}`, "a word": "cluster",
+		"a list": `[]`, "invalid UTF-8": "{\"kind\":\"cluster\",\"metadata\":{\"name\":\"\xff\"}}",
+		"deep":        `{"kind":"cluster","spec":` + strings.Repeat("[", 1<<20),
+		"deep object": strings.Repeat(`{"a":`, 1<<18), "lone surrogate": `{"kind":"cluster","metadata":{"name":"\ud800"}}`,
+	} {
+		o, err := Decode([]byte(text))
+		if err == nil || len(err.Error()) > 300 {
+			t.Errorf("%s: %v, %.400v", name, o, err)
+		}
+	}
+}
+
+func TestDecodeFillsDefaults(t *testing.T) {
+	o, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web"},"spec":{"number_of_clusters":2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := o.(*Placement)
+	if p.Metadata.Namespace != "default" || p.Spec.RescheduleAfter != "60s" || *p.Spec.NumberOfClusters != 2 || p.Validate() != nil {
+		t.Errorf("%+v", p)
+	}
+	var h Heartbeat
+	if err := DecodeInto([]byte(`{"allocated":{"cpu":"1"}}`), &h); err != nil || h.Allocated["cpu"] != "1" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if err := DecodeInto([]byte(`{"allocatd":{}}`), &h); err == nil {
+		t.Error("an unknown field passed")
+	}
+}
+
+// FuzzDecode: no document makes Decode or Validate panic, and what was decoded
+// is written and read again as the same.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"kind":"cluster","metadata":{"name":"c","labels":{"a":"b"}},"spec":{"metrics":[{"name":"m","weight":0}],"allocatable":{"cpu":"1e3"},"kubernetes":{"kubeconfig":"x"},"health":{}},"status":{"state":"ONLINE"}}`,
+		`{"kind":"metric","metadata":{"name":"m"},"spec":{"min":-1e308,"max":1e308,"allowed_values":[-0.0],"metrics_provider":{"name":"p","metric":"m"}}}`,
+		`{"kind":"metrics_provider","metadata":{"name":"p"},"spec":{"type":"static","static":{"metrics":{"m":1}},"headers":{"A":"b"}}}`,
+		`{"kind":"placement","metadata":{"name":"p","created_at":"2026-03-01T12:00:00+01:00"},"spec":{"label_constraints":["a is b"],"metric_constraints":["m<1"],"metrics":{},"min_improvement":1}}`,
+		`{"kind":"cluster","kind":"metric"}`, `{"kind":"pod"}`, `[`, "\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		o, err := Decode(data)
+		if err != nil {
+			if o != nil || err.Error() == "" {
+				t.Fatalf("%v and %v", o, err)
+			}
+			return
+		}
+		o.Validate()
+		for field := range o.Secrets() {
+			o.SetSecret(field, Secret{}) // never written
+		}
+		first, err := json.Marshal(o)
+		if err != nil {
+			t.Fatalf("%q cannot be written: %v", data, err)
+		}
+		again, err := Decode(first)
+		if err != nil {
+			t.Fatalf("%q is written as %q, which cannot be read: %v", data, first, err)
+		}
+		second, err := json.Marshal(again)
+		if err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("written as %q, then as %q (%v)", first, second, err)
+		}
+		before := fmt.Sprint(o.Validate())
+		o.SetDefaults()
+		if third, _ := json.Marshal(o); !bytes.Equal(first, third) || fmt.Sprint(o.Validate()) != before {
+			t.Fatalf("defaults twice give %q, once %q", third, first)
+		}
+	})
+}
+
+func TestSplitField(t *testing.T) {
+	for field, want := range map[string][]any{
+		"spec.metrics[0].weight":       {"spec", "metrics", 0, "weight"},
+		`metadata.labels["a.b/[c]"]`:   {"metadata", "labels", "a.b/[c]"},
+		`spec.headers["say \"hi\""].x`: {"spec", "headers", `say "hi"`, "x"},
+		"":                             nil,
+		"spec":                         {"spec"},
+		"a[b]":                         {"a", "b"},
+		`a["open`:                      {"a", `["open`},
+		"a[1":                          {"a", 1},
+	} {
+		if got := SplitField(field); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is split into %#v, want %#v", field, got, want)
+		}
+	}
+}
+
+// FuzzSplitField: a path made of any key and position comes apart as it was put
+// together, and no text makes it panic or run on.
+func FuzzSplitField(f *testing.F) {
+	f.Add("team/name", 3, `metadata.labels["a`)
+	f.Add("\x00\xff\"]", -1, "[[.")
+	f.Fuzz(func(t *testing.T, key string, position int, text string) {
+		SplitField(text)
+		field := index("spec.map["+quote(key)+"]", position) + ".end"
+		if got, want := SplitField(field), []any{"spec", "map", key, position, "end"}; !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s is split into %#v, want %#v", field, got, want)
+		}
+	})
+}
