@@ -161,8 +161,8 @@ func (e *Explained) Render() *api.Explanation {
 		wanted := int64(q.Wanted)
 		out.Wanted = &wanted
 	}
-	if next := e.NextAt; !next.IsZero() {
-		next = next.UTC()
+	// A year beyond 9999 has no JSON form; only a simulation gets there.
+	if next := e.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
 		out.NextAt = &next
 	}
 	if e.HasNext && len(e.Choices) > 0 && e.Worst.scored == e.Next.scored {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -522,7 +523,7 @@ func (b *edit) evaluateMetrics() {
 				next.hasProvider = true
 				interval = provider.Spec.Interval.Or(interval)
 			}
-			next.maxAge = next.metric.Spec.MaxAge.Or(maxAgeIntervals * interval)
+			next.maxAge = next.metric.Spec.MaxAge.Or(maxAgeIntervals * min(interval, math.MaxInt64/maxAgeIntervals))
 		}
 		after := next.evaluate(b.now)
 		b.setMetric(id, after)
