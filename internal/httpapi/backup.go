@@ -30,7 +30,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "a backup was broken off",
 			slog.String("request_id", requestOf(r.Context()).id), slog.Any("error", err))
-		panic(http.ErrAbortHandler) // half a backup must not look whole
+		breakOff()
 	}
 }
 

@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,7 @@ func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 		t.Fatal(err)
 	}
 	data, err := io.ReadAll(conn)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("still open after %s", limit)
 	}
 	return string(data)

@@ -58,8 +58,8 @@ func notFound(key api.Key) *problem {
 	return newProblem(http.StatusNotFound, "%s does not exist", key)
 }
 
-func unavailable(format string, args ...any) *problem {
-	return newProblem(http.StatusServiceUnavailable, format, args...).withHeader("Retry-After", "1")
+func unavailable(detail string) *problem {
+	return newProblem(http.StatusServiceUnavailable, "%s", detail).withHeader("Retry-After", "1")
 }
 
 // invalid is a 422 about one field.

@@ -61,7 +61,7 @@ type query struct {
 }
 
 // shows reports whether an object belongs to the list.
-func (q query) shows(object api.Object) bool {
+func (q *query) shows(object api.Object) bool {
 	meta := object.Meta()
 	return (q.Everywhere || meta.Namespace == q.Namespace) && q.who.sees(owner(object)) && q.selector.Matches(labels.Set(meta.Labels))
 }
@@ -80,7 +80,7 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 		limit = min(in.Limit, maxPage)
 	}
 	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || in.All)
-	q := query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
+	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
 	if in.Continue != "" {
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (q *query) resume(text string) error {
 
 // listFleet answers a list that fits on one page from memory; nil when it does
 // not fit.
-func (s *Server) listFleet(q query, limit int) *api.List[api.Object] {
+func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 	snapshot := s.fleet.Snapshot()
 	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
 	for entry := range snapshot.All(q.Kind, q.Namespace) {
@@ -145,7 +145,7 @@ func (s *Server) listFleet(q query, limit int) *api.List[api.Object] {
 
 // listStore answers one page as it was at the token's revision, or now where
 // that is 0.
-func (s *Server) listStore(ctx context.Context, q query, limit int) (*api.List[api.Object], error) {
+func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[api.Object], error) {
 	list := &api.List[api.Object]{Items: []api.Object{}}
 	for range maxRounds {
 		records, statuses, next, revision, err := s.store.Page(ctx, q.Kind, q.Namespace, q.After, limit-len(list.Items), q.Revision)

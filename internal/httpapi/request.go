@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -79,27 +80,37 @@ func (s *Server) observe(next http.Handler) http.Handler {
 // survive answers 500 when a handler panics; the server goes on.
 func (s *Server) survive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			cause := recover()
-			if cause == nil {
-				return
-			}
-			if cause == http.ErrAbortHandler {
-				panic(cause) // net/http's own way to break a connection
-			}
-			s.metrics.panics.Inc()
-			s.logger.LogAttrs(r.Context(), slog.LevelError, "panic in a request",
-				slog.String("request_id", requestOf(r.Context()).id), slog.String("route", requestOf(r.Context()).route),
-				slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
-			if answer, ok := w.(*answerWriter); ok && answer.status != 0 {
-				panic(http.ErrAbortHandler) // half an answer must not look whole
-			}
-			clear(w.Header())
-			w.Header().Set("X-Request-Id", requestOf(r.Context()).id)
-			writeProblem(w, newProblem(http.StatusInternalServerError, "the server failed; its log says why"))
-		}()
+		defer s.recovered(r.Context(), w)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// recovered is deferred, and does nothing unless there was a panic.
+func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		breakOff()
+	}
+	s.metrics.panics.Inc()
+	note := requestOf(ctx)
+	s.logger.LogAttrs(ctx, slog.LevelError, "panic in a request",
+		slog.String("request_id", note.id), slog.String("route", note.route),
+		slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	if answer, ok := w.(*answerWriter); ok && answer.status != 0 {
+		breakOff()
+	}
+	clear(w.Header())
+	w.Header().Set("X-Request-Id", note.id)
+	writeProblem(w, newProblem(http.StatusInternalServerError, "the server failed; its log says why"))
+}
+
+// breakOff ends a request without ending its answer: half an answer must not
+// look whole to the client. net/http has no other way to do that.
+func breakOff() {
+	panic(http.ErrAbortHandler) //nolint:forbidigo // see above; net/http recovers it
 }
 
 // answerTime is how long a client may take to read an answer.

@@ -98,13 +98,17 @@ func checkMediaType(header http.Header) error {
 		return nil
 	}
 	media, parameters, err := mime.ParseMediaType(text)
-	if err != nil || (media != "application/json" && !(strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))) {
+	if err != nil || !isJSON(media) {
 		return newProblem(http.StatusUnsupportedMediaType, "the body must be JSON with Content-Type: application/json")
 	}
 	if charset, ok := parameters["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
 		return newProblem(http.StatusUnsupportedMediaType, "the body must be UTF-8")
 	}
 	return nil
+}
+
+func isJSON(media string) bool {
+	return media == "application/json" || strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json")
 }
 
 // decodeBody reads a document as strictly as api does, and refuses null.

@@ -47,7 +47,7 @@ func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
 			// that is text.
 			probe := &discardedAnswer{header: http.Header{}}
 			fallback.ServeHTTP(probe, r)
-			writeProblem(w, noRoute(r, probe))
+			writeProblem(w, noRoute(probe))
 			return
 		}
 		_, route, _ := strings.Cut(pattern, " ")
@@ -56,7 +56,7 @@ func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
 	})
 }
 
-func noRoute(r *http.Request, probe *discardedAnswer) *problem {
+func noRoute(probe *discardedAnswer) *problem {
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		return newProblem(http.StatusMethodNotAllowed, "this path takes %s", allow).withHeader("Allow", allow)

@@ -284,6 +284,8 @@ func (s *Server) Run(ctx context.Context) error {
 		cancel()
 		err = server.Close()
 	}
-	<-served
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve: %w", ended))
+	}
 	return err
 }

@@ -41,9 +41,9 @@ func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error
 		return nil, err
 	}
 	return &watchOutput{func(hc huma.Context) {
-		r, w := humago.Unwrap(hc)
+		_, w := humago.Unwrap(hc)
 		stream := &watchStream{server: s, kinds: kinds, who: identityOf(ctx), w: w, control: http.NewResponseController(w)}
-		stream.run(r.Context(), at, since)
+		stream.run(ctx, at, since)
 	}}, nil
 }
 
