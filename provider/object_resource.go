@@ -108,6 +108,13 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 	defer cancel()
 	key := api.KeyOf(object)
 	stored, err := r.session.put(ctx, object, client.PutOptions{Create: true, Wait: r.wait(req.Plan.Raw, limit)})
+	if err != nil && client.StatusOf(err) == 0 {
+		// No answer, and perhaps no time left: what was made all the same must not
+		// be forgotten, or the next apply would find it in its way.
+		if present, ok := r.session.written(ctx, object); ok {
+			stored, err = present, nil
+		}
+	}
 	if client.StatusOf(err) == http.StatusPreconditionFailed {
 		alreadyExists(&resp.Diagnostics, typePrefix+string(r.kind), key)
 		return

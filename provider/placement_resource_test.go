@@ -3,7 +3,6 @@ package provider_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -330,51 +329,6 @@ func TestAccUnknownValues(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			},
 			{Config: config("no label value!", "1"), ExpectError: regexp.MustCompile(`(?s)Invalid\s+labels\["location"\]`)},
-		},
-	})
-}
-
-func TestAccTimeouts(t *testing.T) {
-	f := newFleet(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = silent.Close() })
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
-		Steps: []resource.TestStep{
-			{
-				Config: fmt.Sprintf(`
-					provider "scheduler" { endpoint = "http://%s" }
-					resource "scheduler_cluster" "east" {
-					  name     = "east"
-					  timeouts = { create = "300ms" }
-					}`, silent.Addr()),
-				ExpectError: regexp.MustCompile(`(?s)Cannot create cluster "east".*time\s+limit\s+of\s+300ms\s+\(timeouts.create\)`),
-			},
-			{
-				Config: fmt.Sprintf(`
-					provider "scheduler" {
-					  endpoint        = "http://%s"
-					  request_timeout = "100ms"
-					  max_retries     = 0
-					}
-					data "scheduler_server" "it" {}`, silent.Addr()),
-				ExpectError: regexp.MustCompile(`(?s)Cannot\s+reach\s+the\s+scheduling\s+server\s+at\s+http://127`),
-			},
-			{
-				Config:      f.config("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n timeouts = { update = \"soon\" }\n}"),
-				ExpectError: regexp.MustCompile(`soon`),
-			},
-			{
-				Config: f.config(`
-					resource "scheduler_cluster" "east" {
-					  name     = "east"
-					  timeouts = { create = "20s", read = "20s", update = "20s", delete = "20s" }
-					}`),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
-			},
 		},
 	})
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -51,6 +52,16 @@ func (s *session) connected(diags *diag.Diagnostics) bool {
 func (s *session) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
 	defer s.lists.forget()
 	return s.client.Put(ctx, object, opts)
+}
+
+// confirmTime is how long a write without an answer is looked for.
+const confirmTime = 5 * time.Second
+
+// written looks for an object whose write got no answer. ctx may have ended.
+func (s *session) written(ctx context.Context, object api.Object) (api.Object, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
+	defer cancel()
+	return s.client.Written(ctx, object)
 }
 
 // delete removes an object; one that is gone already is removed.

@@ -82,7 +82,7 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 	if StatusOf(err) == http.StatusPreconditionFailed && q.attempts.uncertain {
 		// An earlier attempt broke off after the server had written: the
 		// condition then fails because of our own write.
-		if present, getErr := c.Get(ctx, key); getErr == nil && sameVisibleIntent(present, object) {
+		if present, ok := c.Written(ctx, object); ok {
 			return present, nil
 		}
 	}
@@ -90,6 +90,17 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 		return nil, err
 	}
 	return stored, nil
+}
+
+// Written reads an object and reports whether the server has it as it was sent,
+// as far as the server shows it. It settles the doubt that a Put without an
+// answer leaves.
+func (c *Client) Written(ctx context.Context, object api.Object) (api.Object, bool) {
+	present, err := c.Get(ctx, api.KeyOf(object))
+	if err != nil || !sameVisibleIntent(present, object) {
+		return nil, false
+	}
+	return present, true
 }
 
 // sameVisibleIntent compares what the server shows of an object with what was
