@@ -100,7 +100,7 @@ func (s *server) components() []component {
 // serve answers requests as soon as there is something to answer from.
 func (s *server) serve(ctx context.Context) error {
 	select {
-	case <-s.fleet.Ready():
+	case <-s.decider.Ready(): // after the fleet
 		return s.api.Run(ctx)
 	case <-ctx.Done():
 		return nil

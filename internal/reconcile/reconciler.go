@@ -68,6 +68,8 @@ type Reconciler struct {
 	settled  int64
 	changed  chan struct{} // closed and replaced when settled grows
 
+	ready chan struct{} // closed after the first pass
+
 	simulations chan struct{} // a token for each simulation that may run at once
 }
 
@@ -75,7 +77,7 @@ type Reconciler struct {
 func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now,
-		metrics: newMetrics(), changed: make(chan struct{}), simulations: make(chan struct{}, maxSimulations),
+		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations),
 	}
 	if r.logger == nil {
 		r.logger = slog.New(slog.DiscardHandler)
@@ -106,8 +108,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	r.load(subscription.Snapshot())
 	revision := subscription.Snapshot().Revision()
 	unwritten := map[*tracked]write{}
-	for {
+	for first := true; ; first = false {
 		writes, next := r.decide()
+		if first {
+			close(r.ready)
+		}
 		for _, w := range writes {
 			w.moved = w.moved || unwritten[w.placed].moved
 			unwritten[w.placed] = w
@@ -130,6 +135,10 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// Ready is closed when every object is known, and Explain, Observe and Simulate
+// can answer. The decisions that follow may still have to be written.
+func (r *Reconciler) Ready() <-chan struct{} { return r.ready }
 
 // forward hands the fleet's changes to Run.
 func forward(ctx context.Context, subscription *fleet.Subscription, batches chan<- fleet.Batch) {
