@@ -34,7 +34,7 @@ background() {
 	"$@" >"$work/$name.log" 2>&1 &
 	pids+=($!)
 	for _ in {1..300}; do
-		REPLY=$(sed -n "$pattern" "$work/$name.log" | head -n 1)
+		REPLY=$(sed -n "$pattern" "$work/$name.log" | sed -n 1p)
 		[[ -z $REPLY ]] || return 0
 		kill -0 "${pids[-1]}" 2>/dev/null || break
 		sleep 0.1

@@ -15,7 +15,7 @@ tick=$(getconf CLK_TCK)
 TIMEFORMAT='%R %U %S'
 
 make --no-print-directory -s build
-terraform version | head -n 1
+terraform version | sed -n 1p
 echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg), cores: $(nproc)"
 printf '%-10s %-8s %9s %9s %13s\n' placements step 'wall s' 'CPU s' 'server CPU s'
 for shape; do

@@ -1,0 +1,110 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// TestStopIsOrderly stops a server that has waiters and a write under way.
+func TestStopIsOrderly(t *testing.T) {
+	p := startServer(t, t.TempDir())
+	staticFleet(p, 2)
+	web := put(p, placement("web", "static"))
+	ended := make(chan error, 2)
+	go func() {
+		_, err := p.client.GetNewer(context.Background(), placementKey("web"), web.Metadata.ResourceVersion, time.Minute)
+		ended <- err
+	}()
+	go func() {
+		for _, err := range p.client.Watch(context.Background(), "", api.KindPlacement) {
+			if err != nil {
+				ended <- nil // the stream ended, as it should
+				return
+			}
+		}
+	}()
+	time.Sleep(200 * time.Millisecond)
+	began := time.Now()
+	p.stop()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("stopping took %s", took)
+	}
+	for range 2 {
+		var problem *api.Problem
+		var unreachable *client.UnreachableError
+		if err := <-ended; err != nil && !errors.As(err, &problem) && !errors.As(err, &unreachable) {
+			t.Errorf("a waiter got %v", err)
+		}
+	}
+}
+
+// TestSecondSignalEndsAtOnce stops a server that a slow client holds up.
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	p := startServer(t, t.TempDir(), "--drain-time", "1m")
+	body, slow := io.Pipe()
+	defer slow.Close()
+	go func() {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodPut, p.url+"/v1/clusters/x", body)
+		if err != nil {
+			return
+		}
+		if resp, err := http.DefaultClient.Do(r); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	if _, err := slow.Write([]byte(`{"kind":`)); err != nil { // the request is under way
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	signal := func() {
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal()
+	time.Sleep(500 * time.Millisecond)
+	if !p.alive() {
+		t.Fatal("the server did not wait for the request")
+	}
+	signal()
+	eventually(t, time.Second, "the server has ended", func() bool { return !p.alive() })
+	if p.cmd.ProcessState.ExitCode() == 0 {
+		t.Error("it ended as if all was well")
+	}
+}
+
+func TestHangupReadsTheLogLevelAgain(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("log_level: info\n")
+	p := startServer(t, t.TempDir(), "--config", config)
+	hangup := func(answer string) {
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 5*time.Second, answer, func() bool { return p.stderr.contains(answer) })
+	}
+	write("log_level: loud\n")
+	hangup("the configuration was not reloaded")
+	write("log_level: debug\n")
+	hangup("the configuration was reloaded")
+	put(p, cluster("x", "static"))
+	eventually(t, time.Second, "requests are logged", func() bool { return p.stderr.contains("level=DEBUG msg=request") })
+	p.stop()
+}
