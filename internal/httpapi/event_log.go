@@ -11,13 +11,18 @@ import (
 // connection. It is a linked list: readers walk it at their own pace, and none
 // of them can hold up another or the writer.
 type eventLog struct {
-	keep int
+	keep int // publications
 
 	mu          sync.Mutex
 	started     bool
 	first, last *event
-	length      int
+	length      int // publications after first
+	changes     int // changes in them
 }
+
+// keepChanges bounds the log by what it holds, too: each change keeps the
+// version before it in memory.
+const keepChanges = 20_000
 
 // event is what one publication of the fleet changed.
 type event struct {
@@ -54,16 +59,19 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 func (l *eventLog) start(revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first, l.length, l.started = l.push(revision, nil), 0, true
+	l.first, l.length, l.changes, l.started = l.push(revision, nil), 0, 0, true
 }
 
 func (l *eventLog) append(revision int64, changes []fleet.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.push(revision, changes)
-	if l.length++; l.length > l.keep {
+	l.length++
+	l.changes += len(changes)
+	for l.length > l.keep || l.length > 0 && l.changes > keepChanges {
 		l.first = l.first.next
 		l.length--
+		l.changes -= len(l.first.changes)
 	}
 }
 

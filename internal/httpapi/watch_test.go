@@ -182,6 +182,28 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 	}
 }
 
+func TestEventLogIsBoundedByItsChanges(t *testing.T) {
+	log := newEventLog(1000)
+	log.start(10)
+	log.append(11, make([]fleet.Change, keepChanges/2))
+	log.append(12, make([]fleet.Change, keepChanges/2))
+	if _, ok := log.after(10); !ok {
+		t.Error("forgotten too early")
+	}
+	log.append(13, make([]fleet.Change, 1))
+	if _, ok := log.after(10); ok || log.changes != keepChanges/2+1 {
+		t.Errorf("%d changes are kept", log.changes)
+	}
+	log.append(14, make([]fleet.Change, keepChanges+1))
+	if _, ok := log.after(13); ok || log.length != 0 || log.changes != 0 {
+		t.Errorf("%d publications with %d changes are kept", log.length, log.changes)
+	}
+	log.append(15, make([]fleet.Change, 1))
+	if at, ok := log.after(14); !ok || at.next.revision != 15 {
+		t.Error("the log does not go on")
+	}
+}
+
 // A piece of the stream that breaks off in the middle must be repeated as a
 // whole, so only its last event moves the position of the reader.
 func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
