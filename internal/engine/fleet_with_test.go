@@ -220,6 +220,72 @@ func TestOneNameSeveralMetrics(t *testing.T) {
 	}
 }
 
+// A metric whose range moves along with its value has the same score, but
+// constraints compare the raw value.
+func TestRawValueAlone(t *testing.T) {
+	w := newWorld()
+	m := w.gauge("load", 0, 10, 5)
+	w.cluster("c1", map[string]float64{"load": 1})
+	f := w.fleet()
+	rescaled := *m
+	rescaled.Spec.Max, rescaled.Status.Value = ptr(1.0), ptr(0.5)
+	_, delta := f.With(Changes{Metrics: map[api.Key]*api.Metric{metricKey("load"): &rescaled}}, epoch)
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+}
+
+// A hold ends with the first report newer than it, and comes back only if the
+// cluster does: deleted and made again, it has reported nothing yet.
+func TestReservationFollowsReports(t *testing.T) {
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
+	reported := func(at time.Duration) *api.Cluster {
+		d := *c
+		d.Status.CapacityReportedAt = ptr(epoch.Add(at))
+		return &d
+	}
+	p := newPlacement("web")
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "1"}
+	q := compile(t, p)
+	reserved := NewReservations()
+	f := &Fleet{}
+	step := func(changes Changes, want api.Quantity) {
+		t.Helper()
+		var delta Delta
+		f, delta = f.With(changes, epoch)
+		reserved.Sync(f, delta)
+		row, ok := f.Row("c1")
+		if ok && Available(f, reserved, row)["cpu"] != want || !ok && want != "" {
+			t.Errorf("%s of cpu are available, want %s", Available(f, reserved, row)["cpu"], want)
+		}
+		for _, held := range reserved.sums["cpu"] {
+			if held < 0 {
+				t.Errorf("%d are held", held)
+			}
+		}
+	}
+	reserved.Hold(f, q, "c1", epoch) // before the fleet knows the cluster
+	step(clusters(c), "3")
+	step(clusters(reported(-time.Second)), "3")
+	step(clusters(reported(0)), "4") // the report has it in
+	step(clusters(reported(time.Hour)), "4")
+	step(Changes{Clusters: map[string]*api.Cluster{"c1": nil}}, "")
+	step(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), "") // takes the row
+	step(clusters(c), "3")
+	step(clusters(reported(time.Hour)), "4")
+	reserved.Release(f, q.Key, "c1")
+	step(clusters(c), "4")
+	reserved.Hold(f, q, "c1", epoch)
+	reserved.Hold(f, q, "c1", epoch) // replaces, never adds
+	step(Changes{}, "3")
+	reserved.Release(f, q.Key, "c1")
+	reserved.Release(f, q.Key, "c1")
+	step(Changes{}, "4")
+	if len(reserved.clusters) != 0 {
+		t.Errorf("%d clusters are left in an empty ledger", len(reserved.clusters))
+	}
+}
+
 func TestAmountsAtTheEdge(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	for _, tt := range []struct {

@@ -359,14 +359,14 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 
 // rollLedger draws holds and releases, and keeps the list of what is held.
 func rollLedger(t *rapid.T, d dice, w *world, f *Fleet, reserved *Reservations, holds []oracleHold) []oracleHold {
-	for range d(5) {
-		p := &api.Placement{Metadata: api.Metadata{Name: pick(d, "p1", "p2", "p3"), Namespace: "shop"}}
+	for range d(7) {
+		p := &api.Placement{Metadata: api.Metadata{Name: pick(d, "p1", "p2"), Namespace: "shop"}}
 		if !d.chance(4) {
 			p.Spec.ResourceRequests = rollQuantities(d)
 			delete(p.Spec.ResourceRequests, "memory")
 		}
 		p.SetDefaults()
-		cluster := fmt.Sprintf("c%03d", d(12))
+		cluster := fmt.Sprintf("c%03d", d(4))
 		key := api.KeyOf(p)
 		holds = slices.DeleteFunc(holds, func(h oracleHold) bool { return h.placement == key && h.cluster == cluster })
 		if d.chance(3) {
