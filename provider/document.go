@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 
@@ -126,6 +127,9 @@ func numberText(number *big.Float) json.Number {
 		return json.Number(number.Text('f', 0))
 	}
 	f, _ := number.Float64()
+	if math.IsInf(f, 0) {
+		return json.Number(number.Text('g', 20)) // whoever reads it refuses it as too large
+	}
 	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
@@ -187,6 +191,9 @@ func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
 		number, _, err := big.ParseFloat(text.String(), 10, numberPrecision, big.ToNearestEven)
 		if err != nil {
 			return tftypes.Value{}, fmt.Errorf("%q is not a number: %w", text, err)
+		}
+		if number.IsInf() {
+			return tftypes.Value{}, fmt.Errorf("%q is too large a number", text)
 		}
 		return tftypes.NewValue(t, number), nil
 	case t.Is(tftypes.String):

@@ -64,6 +64,7 @@ var badFields = []struct {
 	{"scheduler_metric", "namespace", "A", "namespace"},
 	{"scheduler_metric", "labels", doc{"/": "x"}, `labels["/"]`},
 	{"scheduler_metric", "max", -1, "max"},
+	{"scheduler_metric", "min", json.Number("-1e400"), "min"},
 	{"scheduler_metric", "allowed_values", list{0.5, 7}, "allowed_values[1]"},
 	{"scheduler_metric", "allowed_values", list{nil}, "allowed_values[0]"},
 	{"scheduler_metric", "metrics_provider", doc{"name": "P", "metric": "m"}, "metrics_provider.name"},
