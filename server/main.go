@@ -27,7 +27,7 @@ func main() {
 // execute runs a command line and returns the exit code: 0, or 1 when it failed.
 // A store that fails later ends the process with store.ExitCode.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRootCommand()
+	root := newRootCommand() //nolint:contextcheck // a command gets the context from cobra
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ file (seal.key) that belongs to the backup.`,
 		if err := checkEmpty(dataDir); err != nil {
 			return err
 		}
-		var from io.Reader = cmd.InOrStdin()
+		from := cmd.InOrStdin()
 		if args[0] != "-" {
 			file, err := os.Open(args[0])
 			if err != nil {

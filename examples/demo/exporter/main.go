@@ -35,7 +35,7 @@ func main() {
 	defer stop()
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "exporter:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 
@@ -144,7 +144,7 @@ func await(ctx context.Context, url string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("there is no electricity_price in the Prometheus at %s yet (%v)", url, err)
+			return errors.Join(fmt.Errorf("there is no electricity_price in the Prometheus at %s yet", url), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
