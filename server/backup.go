@@ -20,7 +20,11 @@ func newBackupCommand() *cobra.Command {
 
 The server goes on working meanwhile. With --data-dir the store of a stopped server
 is written. Secrets are in the file encrypted; keep a copy of the key file (seal.key
-in the data directory) apart from it: without the key they cannot be read.`,
+in the data directory) apart from it: without the key they cannot be read.
+
+The file is a tar archive. To move from the embedded store to an external etcd,
+take snapshot.db out of it, restore that with "etcdutl snapshot restore" on the
+etcd members, and start the server with --etcd-endpoints and the same --key-file.`,
 		Args: cobra.ExactArgs(1),
 	}
 	from.define(cmd.Flags())

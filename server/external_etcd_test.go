@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// externalEtcd starts an etcd that listens, as one outside of the server does.
+func externalEtcd(t *testing.T) (endpoint string) {
+	t.Helper()
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = anywhere, anywhere
+	cfg.ListenPeerUrls = anywhere
+	member, err := embed.StartEtcd(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(member.Close)
+	<-member.Server.ReadyNotify()
+	return member.Clients[0].Addr().String()
+}
+
+func TestExternalEtcdHoldsEverything(t *testing.T) {
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key")
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, c)
+	if web := fillFleet(s, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
+		t.Fatalf("decided %v", web.Status.Clusters)
+	}
+	info, err := s.client.Server(t.Context())
+	if err != nil || info.Store.Mode != "external" {
+		t.Fatalf("server %+v, %v", info, err)
+	}
+	before := toJSON(t, s.objects())
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, c)
+	if after := toJSON(t, s.objects()); after != before {
+		t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+	}
+	put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
+	if web := put(s, placement("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"paris"}) {
+		t.Fatalf("decided %v", web.Status.Clusters)
+	}
+}
+
+// TestServerThatLostTheStoreStops starts a second server on the same etcd: the
+// first must not go on deciding.
+func TestServerThatLostTheStoreStops(t *testing.T) {
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key")
+	ended := make(chan error, 1)
+	logger, _, err := newLogger(c, &safeBuffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	go func() { ended <- run(context.Background(), c, logger, signalWriter{ready}) }()
+	<-ready
+	s := start(t, c)
+	fillFleet(s, 90, 10)
+	select {
+	case err := <-ended:
+		if want := "decisions: stop deciding: another server has taken over the store"; err == nil || err.Error() != want {
+			t.Fatalf("the first server ended with %v, want %s", err, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the first server goes on")
+	}
+	p := placement("shop", "later")
+	p.SetDefaults()
+	if _, err := s.client.Put(t.Context(), p, client.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// signalWriter closes a channel at the first write.
+type signalWriter struct{ written chan struct{} }
+
+// Write implements io.Writer.
+func (w signalWriter) Write(data []byte) (int, error) {
+	close(w.written)
+	return len(data), nil
+}
