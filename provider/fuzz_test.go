@@ -79,11 +79,11 @@ func sameNumbers(a, b tftypes.Value) bool {
 	equal := true
 	_, err := tftypes.Transform(a, func(p *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		other, _, err := tftypes.WalkAttributePath(b, p)
-		w, ok := other.(tftypes.Value)
-		if err != nil || !ok {
-			equal = false
-			return v, nil
+		if err != nil {
+			return v, err
 		}
+		w, ok := other.(tftypes.Value)
+		equal = equal && ok
 		switch {
 		case v.Type().Is(tftypes.Number) && !v.IsNull() && !w.IsNull():
 			equal = equal && keepSpelling(w, v).Equal(v)
