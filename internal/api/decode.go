@@ -11,13 +11,14 @@ import (
 )
 
 // Decode reads an object from its JSON document. Unknown fields, repeated
-// fields and fields of a wrong type are errors that name the field; defaults
-// are filled in. It does not validate.
+// fields and fields of a wrong type are FieldErrors; defaults are filled in. It
+// does not validate. With FieldErrors the object is what the other fields say,
+// nil where the kind is not known, so that it can be validated, too.
 func Decode(data []byte) (Object, error) {
 	var head struct {
 		Kind Kind `json:"kind"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
+	if err := json.Unmarshal(data, &head, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, decodeError(err)
 	}
 	info, ok := LookupKind(head.Kind)
@@ -25,20 +26,93 @@ func Decode(data []byte) (Object, error) {
 		return nil, FieldErrors{{Field: "kind", Message: oneOf(head.Kind, kindNames()...)}}
 	}
 	object := info.New()
-	if err := DecodeInto(data, object); err != nil {
+	err := DecodeInto(data, object)
+	var fields FieldErrors
+	if err != nil && !errors.As(err, &fields) {
 		return nil, err
 	}
 	object.SetDefaults()
-	return object, nil
+	return object, err
 }
 
+// Of a document with wrong fields, as many are named as can be found within
+// these limits; the rest shows when those are mended.
+const (
+	maxWrongFields   = 20
+	maxSearchedBytes = 64 << 10
+)
+
 // DecodeInto reads a JSON document into a struct of this package, as strictly
-// as Decode.
+// as Decode. With FieldErrors the struct is what the other fields say.
 func DecodeInto(data []byte, into any) error {
-	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
-		return decodeError(err)
+	err := json.Unmarshal(data, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
 	}
-	return nil
+	// One wrong field ends the decoding. Leaving it out and decoding again finds
+	// the next.
+	var errs FieldErrors
+	var tree any
+	for {
+		failure := decodeError(err)
+		var found FieldErrors
+		if !errors.As(failure, &found) {
+			return failure // not JSON at all
+		}
+		errs = append(errs, found...)
+		if len(errs) >= maxWrongFields || len(data) > maxSearchedBytes {
+			return errs
+		}
+		// Of a field that is given twice, the last one is looked at further.
+		if tree == nil && json.Unmarshal(data, &tree, jsontext.AllowDuplicateNames(true)) != nil {
+			return errs
+		}
+		var semantic *json.SemanticError
+		if errors.As(err, &semantic) && !leaveOut(tree, semantic.JSONPointer) {
+			return errs
+		}
+		rest, marshalErr := json.Marshal(tree)
+		if marshalErr != nil {
+			return errs
+		}
+		if err = json.Unmarshal(rest, into, json.RejectUnknownMembers(true)); err == nil {
+			return errs
+		}
+	}
+}
+
+// leaveOut removes what a pointer points at from a decoded document; an element
+// of a list becomes null, so that the others keep their places.
+func leaveOut(tree any, pointer jsontext.Pointer) bool {
+	last := pointer.LastToken()
+	for token := range pointer.Parent().Tokens() {
+		switch node := tree.(type) {
+		case map[string]any:
+			tree = node[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(node) {
+				return false
+			}
+			tree = node[i]
+		default:
+			return false
+		}
+	}
+	switch node := tree.(type) {
+	case map[string]any:
+		_, ok := node[last]
+		delete(node, last)
+		return ok
+	case []any:
+		i, err := strconv.Atoi(last)
+		if err != nil || i < 0 || i >= len(node) || node[i] == nil {
+			return false
+		}
+		node[i] = nil
+		return true
+	}
+	return false
 }
 
 func kindNames() []Kind {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -148,4 +149,28 @@ func FuzzSplitField(f *testing.F) {
 			t.Fatalf("%s is split into %#v, want %#v", field, got, want)
 		}
 	})
+}
+
+// TestDecodeNamesEveryWrongField: what cannot be read is reported together, and
+// the rest of the object is there to be validated.
+func TestDecodeNamesEveryWrongField(t *testing.T) {
+	object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web","colour":"red"},
+		"spec":{"number_of_clusters":"two","label_constraints":["a is b",5],"shape":1,"migration":false,"migration":true,"min_improvement":-1}}`))
+	var errs FieldErrors
+	if !errors.As(err, &errs) || object == nil {
+		t.Fatalf("got %v, %v", object, err)
+	}
+	errs = errs.And(object.Validate())
+	var fields []string
+	for _, e := range errs {
+		fields = append(fields, e.Field)
+	}
+	slices.Sort(fields)
+	want := []string{
+		"metadata.colour", "spec.label_constraints[1]", "spec.migration", "spec.min_improvement",
+		"spec.number_of_clusters", "spec.shape",
+	}
+	if !slices.Equal(fields, want) {
+		t.Errorf("fields %q, want %q", fields, want)
+	}
 }

@@ -34,6 +34,23 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// And returns the list followed by those of more that are about other fields: a
+// field that could not be read needs no second complaint that it is missing.
+func (e FieldErrors) And(more FieldErrors) FieldErrors {
+	out := e[:len(e):len(e)]
+	for _, m := range more {
+		said := false
+		for _, have := range e {
+			rest, under := strings.CutPrefix(m.Field, have.Field)
+			said = said || have.Field == "" || under && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}
+		if !said {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // Err is the list as an error, nil when it is empty.
 func (e FieldErrors) Err() error {
 	if len(e) == 0 {

@@ -151,7 +151,9 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*obj
 // server keeps of the metadata are dropped: nobody writes them.
 func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, error) {
 	object := info.New()
-	if err := decodeBody(data, object); err != nil {
+	// Wrong fields are reported together with what is wrong with the others.
+	var unread api.FieldErrors
+	if err := decodeBody(data, object); err != nil && !errors.As(err, &unread) {
 		return nil, err
 	}
 	// The document may leave out what the path says, and must not contradict it.
@@ -176,7 +178,7 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 	*meta = api.Metadata{Name: meta.Name, Namespace: meta.Namespace, Labels: meta.Labels}
 	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
 	errs = append(errs, object.Validate()...)
-	return object, errs.Err()
+	return object, unread.And(errs).Err()
 }
 
 // statedKind is the kind that the document gave; objects keep it in a field of

@@ -134,10 +134,6 @@ func (s *simulation) lay(request api.Simulation) error {
 			errs = append(errs, within(field, err)...)
 			continue
 		}
-		if invalid := object.Validate(); len(invalid) > 0 {
-			errs = append(errs, within(field, invalid)...)
-			continue
-		}
 		key := api.KeyOf(object)
 		if first, ok := seen[key]; ok {
 			errs.Add(field, "%s is already given as objects[%d]", key, first)
@@ -151,12 +147,14 @@ func (s *simulation) lay(request api.Simulation) error {
 	return errs.Err()
 }
 
+// decode reads and checks one object, and reports all that is wrong with it.
 func decode(raw json.RawMessage) (api.Object, error) {
 	object, err := api.Decode(raw)
-	if err != nil {
+	var errs api.FieldErrors
+	if err != nil && (object == nil || !errors.As(err, &errs)) {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
-	return object, nil
+	return object, errs.And(object.Validate()).Err()
 }
 
 // within puts the errors of one object under its place in the request.
