@@ -274,6 +274,7 @@ func TestReservationFollowsReports(t *testing.T) {
 	step(clusters(c), "3")
 	step(clusters(reported(time.Hour)), "4")
 	reserved.Release(f, q.Key, "c1")
+	step(Changes{}, "4")
 	step(clusters(c), "4")
 	reserved.Hold(f, q, "c1", epoch)
 	reserved.Hold(f, q, "c1", epoch) // replaces, never adds
@@ -351,6 +352,31 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	margin := Explain(w.fleet(), compile(t, p), nil, w.on(time.Hour, "c3"), w.now).Render().Margin
 	if margin == nil || math.IsInf(margin.Margin, 0) {
 		t.Errorf("margin %+v, want a number", margin)
+	}
+}
+
+// Several seats may move in one look.
+func TestAllSeatsMove(t *testing.T) {
+	for _, n := range []int{20, 1000} { // looked at one by one, and walked
+		w := newWorld()
+		w.gauge("low", 0, 1, 0.1)
+		w.gauge("high", 0, 1, 0.9)
+		for i := range n {
+			w.cluster(fmt.Sprintf("low%d", i), map[string]float64{"low": 1})
+		}
+		for i := range 3 {
+			w.cluster(fmt.Sprintf("high%d", i), map[string]float64{"high": 1})
+		}
+		p := newPlacement("web")
+		p.Spec.NumberOfClusters = ptr[int64](4)
+		names, out := w.decide(t, p, w.on(time.Hour, "low3", "low5", "low7", "low9"))
+		slices.Sort(names)
+		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
+			t.Errorf("of %d: chosen %q, want the three high ones and one that was there", n, names)
+		}
+		if !out.HasNext || !out.Full {
+			t.Errorf("of %d: %+v", n, out)
+		}
 	}
 }
 

@@ -481,6 +481,49 @@ func TestSelectionRules(t *testing.T) {
 	})
 }
 
+// TestWorstAndNext: the two merits that tell when a decision need not be looked
+// at again are those of a look at every cluster.
+func TestWorstAndNext(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		out := Decide(f, q, Mask(f, q, nil), nil, present, w.now)
+		var worst, next Merit
+		chosen, left := 0, 0
+		f.live.each(func(row int) {
+			current := slices.ContainsFunc(present.Decisions, func(x api.Decision) bool { return x.Cluster == f.name(row) })
+			if !Admits(f, q, nil, row, current) {
+				return
+			}
+			merit := MeritOf(f, q, row, current && !present.Fresh)
+			if slices.ContainsFunc(out.Choices, func(c Choice) bool { return c.Row == row }) {
+				if chosen == 0 || merit.Less(worst) {
+					worst = merit
+				}
+				chosen++
+				return
+			}
+			if left == 0 || next.Less(merit) {
+				next = merit
+			}
+			left++
+		})
+		if out.Worst != worst || out.Next != next || out.HasNext != (left > 0) {
+			t.Fatalf("worst %+v, next %+v (%t); want %+v, %+v (%d left)", out.Worst, out.Next, out.HasNext, worst, next, left)
+		}
+		if out.Full != (q.Wanted != All && chosen >= q.Wanted) {
+			t.Fatalf("full is %t with %d of %d", out.Full, chosen, q.Wanted)
+		}
+		if chosen > 0 && MeritOf(f, q, out.WorstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
+			return x.Cluster == f.name(out.WorstRow)
+		}) && !present.Fresh) != worst {
+			t.Fatal("WorstRow is not the worst")
+		}
+	})
+}
+
 // TestSettled: an answer that is taken as the present decision stands.
 func TestSettled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

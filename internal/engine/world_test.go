@@ -297,7 +297,13 @@ func rollPlacement(d dice, w *world) (*api.Placement, Present) {
 	s.MinImprovement = pick(d, 0, 0, 0.05, 0.5)
 	s.Migration = ptr(!d.chance(4))
 	p.SetDefaults()
-	return p, rollPresent(d, w)
+	present := rollPresent(d, w)
+	if n := len(present.Decisions); n > 0 && d.chance(3) {
+		// Nothing but scores keeps the seats, and there are as many as before.
+		s.NumberOfClusters, s.LabelConstraints, s.MetricConstraints = ptr(int64(n)), nil, nil
+		s.Migration, present.Answered = ptr(true), false
+	}
+	return p, present
 }
 
 func rollPresent(d dice, w *world) Present {
