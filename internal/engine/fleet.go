@@ -77,7 +77,7 @@ type Delta struct {
 	Rows []int
 	// Facts are those of Rows where more than the values of usable metrics
 	// changed: only they, and metric constraints, can change who is admitted.
-	Facts map[int]bool
+	Facts Bitmap
 	// Gone are the names of clusters that were removed.
 	Gone []string
 	// MetricNames says that a metric object appeared or disappeared.

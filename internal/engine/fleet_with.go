@@ -35,8 +35,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	delta := Delta{Gone: b.gone, MetricNames: b.metricNames}
 	slices.Sort(delta.Gone)
 	b.dirty.each(func(row int) { delta.Rows = append(delta.Rows, row) })
-	delta.Facts = make(map[int]bool, b.facts.Count())
-	b.facts.each(func(row int) { delta.Facts[row] = true })
+	delta.Facts = b.facts
 	b.rank(delta)
 	return b.Fleet, delta
 }

@@ -332,7 +332,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 			t.Fatalf("%s moved from row %d to %d", name, row, at)
 		}
 		if slices.Contains(delta.Rows, row) {
-			if !delta.Facts[row] && !q.HasMetricConstraints() &&
+			if !delta.Facts.Has(row) && !q.HasMetricConstraints() &&
 				Admits(before, q, nil, row, false) != Admits(after, q, nil, row, false) {
 				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
 			}

@@ -40,14 +40,14 @@ func (c *class) noteRaised(merit engine.Merit) {
 // update brings the mask to the fleet's version and visits the changed rows that
 // it admits now, saying whether it admitted them before. Rows that are not among
 // facts have other metric values only; facts nil stands for all rows.
-func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []int, facts map[int]bool, visit func(row int, was bool)) {
+func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []int, facts engine.Bitmap, visit func(row int, was bool)) {
 	for words := (f.Slots() + 63) / 64; len(c.mask) < words; {
 		c.mask = append(c.mask, 0)
 	}
 	same := func(row int) bool {
-		return facts != nil && !facts[row] && !c.query.HasMetricConstraints()
+		return facts != nil && !facts.Has(row) && !c.query.HasMetricConstraints()
 	}
-	onlyValues := facts != nil && len(facts) == 0 && !c.query.HasMetricConstraints()
+	onlyValues := facts != nil && facts.Count() == 0 && !c.query.HasMetricConstraints()
 	if len(rows) > manyRows && !onlyValues {
 		was := c.mask
 		c.mask = engine.Mask(f, c.query, reserved)

@@ -262,7 +262,7 @@ func (p *planner) markStale(placed *tracked) {
 // touch finds the placements of some classes that changed rows concern and marks
 // them stale. It errs on the side of marking. requesting says that only
 // placements with requests are concerned; facts is that of class.update.
-func (p *planner) touch(rows []int, facts map[int]bool, classes map[string]*class, requesting bool) {
+func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*class, requesting bool) {
 	if len(rows) == 0 {
 		return
 	}
@@ -283,7 +283,7 @@ func (p *planner) touch(rows []int, facts map[int]bool, classes map[string]*clas
 }
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
-func (p *planner) touchClass(c *class, rows []int, facts map[int]bool) {
+func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
 	c.update(p.fleet, p.reserved, rows, facts, func(row int, was bool) {
 		merit := engine.MeritOf(p.fleet, c.query, row, false)
 		if was && !c.concerns(merit) {
