@@ -1,0 +1,190 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+const (
+	largeClusters   = 10_000
+	largePlacements = 100_000
+)
+
+// BenchmarkLargeFleet reports what the built server needs for 10,000 rated
+// clusters and 100,000 placements: the time until every decision is made and
+// durable, the time of a restart, its memory, and the time from a metric's new
+// value to the decision on a watch.
+//
+//	go test -tags integration -run '^$' -bench LargeFleet -benchtime 200x ./integration
+func BenchmarkLargeFleet(b *testing.B) {
+	dir := b.TempDir()
+	loadFleet(b, dir)
+	began := time.Now()
+	p := startServer(b, dir, "--log-level", "error")
+	began2 := time.Now()
+	eventually(b, 10*time.Minute, "every placement is decided", func() bool {
+		time.Sleep(100 * time.Millisecond)
+		return p.figure(b, "scheduler_decision_queue_depth") == 0 && p.figure(b, `scheduler_decisions_total{result="moved"}`) >= largePlacements
+	})
+	decided := time.Since(began2)
+	b.Logf("first start: ready after %s, %d decisions durable %s later", began2.Sub(began).Round(time.Millisecond), largePlacements, decided.Round(time.Millisecond))
+	p.stop()
+
+	began = time.Now()
+	p = startServer(b, dir, "--log-level", "error")
+	restart := time.Since(began)
+	time.Sleep(5 * time.Second)
+	put(p, staticProvider("watched", map[string]float64{"left": 10, "right": 20}))
+	for _, side := range []string{"left", "right"} {
+		put(p, metric(side, "watched", side, api.FailureExclude))
+		put(p, cluster(side, "watched", side))
+	}
+	put(p, placement("watched", "watched"))
+	b.ResetTimer()
+	took := flips(b, p)
+	b.StopTimer()
+	b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
+	b.ReportMetric(took[len(took)*99/100].Seconds()*1e3, "p99-ms")
+	b.ReportMetric(decided.Seconds(), "all-decided-s")
+	b.ReportMetric(restart.Seconds(), "restart-s")
+	b.ReportMetric(p.figure(b, "process_resident_memory_bytes")/(1<<20), "resident-MiB")
+	b.ReportMetric(p.figure(b, "process_cpu_seconds_total"), "cpu-s")
+}
+
+// loadFleet writes the objects straight into a data directory: it is not the
+// writing that is measured.
+func loadFleet(b *testing.B, dir string) {
+	b.Helper()
+	ctx := context.Background()
+	opened, err := store.Open(ctx, store.Options{DataDir: dir, NoFsync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := opened.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}()
+	codec, err := store.OpenCodec(filepath.Join(dir, "seal.key"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now().UTC()
+	var batch []store.Write
+	flush := func() {
+		if len(batch) == 0 {
+			return
+		}
+		if _, err := opened.Commit(ctx, batch...); err != nil {
+			b.Fatal(err)
+		}
+		batch = batch[:0]
+	}
+	write := func(object api.Object) {
+		object.SetDefaults()
+		meta := object.Meta()
+		meta.UID, meta.Generation, meta.CreatedAt, meta.ModifiedAt = api.KeyOf(object).Path(), 1, &now, &now
+		value, err := codec.EncodeSpec(object)
+		if err != nil {
+			b.Fatal(err)
+		}
+		batch = append(batch, store.Write{Key: api.KeyOf(object), Part: store.Spec, Value: value, Expect: 0})
+		if len(batch) == 100 {
+			flush()
+		}
+	}
+	values := map[string]float64{}
+	for i := range largeClusters {
+		name := fmt.Sprintf("m%d", i)
+		values[name] = float64(i*7919%9973) / 100
+		write(metric(name, "rates", name, api.FailureExclude))
+		c := cluster(fmt.Sprintf("c%d", i), fmt.Sprintf("g%d", i%20), name)
+		c.Spec.Allocatable = api.Quantities{"cpu": "64", "memory": "256Gi"}
+		write(c)
+	}
+	write(staticProvider("rates", values))
+	for i := range largePlacements {
+		p := placement(fmt.Sprintf("p%d", i), fmt.Sprintf("g%d", i%20))
+		p.Metadata.Namespace = fmt.Sprintf("team-%d", i%100)
+		write(p)
+	}
+	flush()
+}
+
+// flips changes a metric b.N times and returns, sorted, how long the decision
+// took to be on a watch.
+func flips(b *testing.B, p *process) []time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	moved := make(chan string, 16)
+	go func() {
+		for event, err := range p.client.Watch(ctx, "", api.KindPlacement) {
+			if err != nil {
+				return
+			}
+			if placed := event.Object.(*api.Placement); placed.Metadata.Name == "watched" && len(placed.Status.Clusters) == 1 {
+				moved <- placed.Status.Clusters[0]
+			}
+		}
+	}()
+	time.Sleep(200 * time.Millisecond) // until the watch is open
+	var took []time.Duration
+	for i := range b.N {
+		want, value := "left", 30.0
+		if i%2 == 1 {
+			want, value = "right", 10
+		}
+		provider := staticProvider("watched", map[string]float64{"left": value, "right": 20})
+		provider.SetDefaults()
+		began := time.Now()
+		if _, err := p.client.Put(ctx, provider, client.PutOptions{Wait: number(time.Duration(0))}); err != nil {
+			b.Fatal(err)
+		}
+		for at := range moved {
+			if at == want {
+				break
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took
+}
+
+// figure reads one series of /metrics.
+func (p *process) figure(t testing.TB, series string) float64 {
+	t.Helper()
+	resp, err := http.Get(p.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, series+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	return 0
+}
