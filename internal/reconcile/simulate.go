@@ -84,6 +84,7 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 		return nil, err
 	}
 	s.readConstants(now)
+	standIns := s.completeMetrics(request, now)
 	for _, key := range s.order {
 		if p, ok := s.objects[key].(*api.Placement); ok {
 			before[key] = p.Status.Clusters
@@ -93,6 +94,9 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 	// In key order, so that the same request gives the same answer.
 	for _, object := range s.sorted() {
 		p.put(object, 1)
+	}
+	for _, provider := range standIns {
+		p.put(provider, 1)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)

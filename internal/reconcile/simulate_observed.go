@@ -1,0 +1,68 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// completeMetrics finishes the status of the request's metrics as a collector
+// would have left it, so that a bare value is an observation like any other: a
+// value that a request brings was seen by somebody. It returns stand-ins for the
+// providers such metrics name and the request leaves out.
+func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*api.MetricsProvider {
+	deleted := map[api.Key]bool{}
+	for _, key := range request.Delete {
+		deleted[key] = true
+	}
+	var standIns []*api.MetricsProvider
+	standsIn := map[api.Key]bool{}
+	for _, key := range s.order {
+		m, ok := s.objects[key].(*api.Metric)
+		if !ok {
+			continue
+		}
+		if available := api.FindCondition(m.Status.Conditions, api.ConditionAvailable); available != nil && available.Status == api.ConditionFalse {
+			continue
+		}
+		provider := m.ProviderKey()
+		_, exists := s.objects[provider]
+		if m.Status.Value == nil || deleted[provider] {
+			if !exists {
+				s.objects[key] = unavailable(m, api.ReasonUnknownMetricsProvider, fmt.Sprintf("%s does not exist", provider), now)
+			}
+			continue
+		}
+		s.objects[key] = observed(m, now)
+		if !exists && !standsIn[provider] {
+			standsIn[provider] = true
+			standIn := &api.MetricsProvider{Metadata: api.Metadata{Name: provider.Name, Namespace: provider.Namespace}}
+			standIn.SetDefaults()
+			standIns = append(standIns, standIn)
+		}
+	}
+	return standIns
+}
+
+// observed is the metric after its value was read and judged.
+func observed(m *api.Metric, now time.Time) *api.Metric {
+	normalized, err := engine.Normalize(m.Spec, *m.Status.Value)
+	if err != nil {
+		return unavailable(m, api.ReasonInvalidMetric, err.Error(), now)
+	}
+	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	copied := *m
+	copied.Status.Normalized = &normalized
+	copied.Status.Conditions = api.WithCondition(m.Status.Conditions, available, now)
+	return &copied
+}
+
+func unavailable(m *api.Metric, reason, message string, now time.Time) *api.Metric {
+	condition := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: reason, Message: message}
+	copied := *m
+	copied.Status.Normalized = nil
+	copied.Status.Conditions = api.WithCondition(m.Status.Conditions, condition, now)
+	return &copied
+}
