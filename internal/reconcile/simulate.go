@@ -65,10 +65,12 @@ type simulation struct {
 	logger  *slog.Logger
 	objects map[api.Key]api.Object
 	order   []api.Key // of the request's own objects
+	// unscored are the present clusters that the request gives without a score.
+	unscored map[api.Key]map[string]bool
 }
 
 func newSimulation(read ReadConstant, logger *slog.Logger) *simulation {
-	return &simulation{read: read, logger: logger, objects: map[api.Key]api.Object{}}
+	return &simulation{read: read, logger: logger, objects: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{}}
 }
 
 func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = object }
@@ -207,6 +209,7 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage) {
 	}
 	if p, ok := object.(*api.Placement); ok && given.Status != nil {
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
+		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
 	}
 }
 
@@ -249,6 +252,50 @@ func completeDecision(p *api.Placement, answered bool) {
 	if answered && status.ObservedGeneration == 0 && len(status.Decisions) > 0 {
 		status.ObservedGeneration = p.Metadata.Generation
 	}
+}
+
+// unscored names the clusters of a placement whose score a status does not tell.
+func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
+	var given struct {
+		Decisions []struct {
+			Cluster string   `json:"cluster"`
+			Score   *float64 `json:"score"`
+		} `json:"decisions"`
+	}
+	_ = json.Unmarshal(status, &given) // decoded before
+	out := map[string]bool{}
+	for _, d := range p.Status.Decisions {
+		out[d.Cluster] = true
+	}
+	for _, d := range given.Decisions {
+		if d.Score != nil {
+			delete(out, d.Cluster)
+		}
+	}
+	return out
+}
+
+// score fills in the scores that the request left out of a decision that stays:
+// those of the pass, as if the decision had been made now.
+func (s *simulation) score(p *api.Placement, explanation *api.Explanation) *api.Placement {
+	missing := s.unscored[api.KeyOf(p)]
+	if len(missing) == 0 || explanation == nil {
+		return p
+	}
+	scores := map[string]float64{}
+	for _, c := range explanation.Candidates {
+		if c.Score != nil && missing[c.Cluster] {
+			scores[c.Cluster] = *c.Score
+		}
+	}
+	copied := *p
+	copied.Status.Decisions = slices.Clone(p.Status.Decisions)
+	for i, d := range copied.Status.Decisions {
+		if score, ok := scores[d.Cluster]; ok && d.Score == 0 {
+			copied.Status.Decisions[i].Score = score
+		}
+	}
+	return &copied
 }
 
 // readConstants gives metrics of static providers the value the live server
@@ -301,6 +348,9 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 		}
 		if c, ok := object.(*api.Cluster); ok {
 			object = engine.Observe(p.fleet, p.reserved, c)
+		}
+		if placement, ok := object.(*api.Placement); ok {
+			object = s.score(placement, explanations[key])
 		}
 		out.Objects = append(out.Objects, object)
 		if e := explanations[key]; e != nil {

@@ -65,6 +65,10 @@ func TestSimulateFromNothing(t *testing.T) {
 			if !slices.Equal(last.Status.Clusters, test.want) {
 				t.Errorf("clusters %v, want %v", last.Status.Clusters, test.want)
 			}
+			// A decision that the request gives without its score has one in the answer.
+			if d := last.Status.Decisions[0]; d.Score < test.score-1e-6 || d.Score > test.score+1e-6 {
+				t.Errorf("decision %+v, want score %v", d, test.score)
+			}
 			if len(result.Explanations) != 1 {
 				t.Fatalf("%d explanations, want 1", len(result.Explanations))
 			}
@@ -73,6 +77,19 @@ func TestSimulateFromNothing(t *testing.T) {
 				t.Errorf("best candidate %+v with score %v, want %v", first, *first.Score, test.score)
 			}
 		})
+	}
+}
+
+func TestSimulateKeepsAScoreItIsGiven(t *testing.T) {
+	request := api.Simulation{Now: &epoch, Objects: append(slices.Clone(staticObjects), raw(`{"kind":"placement","metadata":{"name":"web"},
+		"spec":{"number_of_clusters":2},"status":{"decisions":[{"cluster":"c2","score":0.5},{"cluster":"c1"}],"scheduled_at":"2026-03-01T11:59:30Z"}}`)...)}
+	result, err := SimulateFile(t.Context(), request, readTable, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions := result.Objects[len(result.Objects)-1].(*api.Placement).Status.Decisions
+	if len(decisions) != 2 || decisions[0].Score != 0.5 || decisions[1].Score < 0.8 {
+		t.Errorf("decisions %+v, want c2 with 0.5 as given and c1 with the score it has", decisions)
 	}
 }
 
