@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// What the developer has set for a server of their own.
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") {
+			_ = os.Unsetenv(name) // the name is a valid one
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // runningServer is the whole server in this process.
 type runningServer struct {
