@@ -111,6 +111,7 @@ func newClusterResource() resource.Resource {
 						Validators:          notEmpty,
 					},
 					"failure_threshold": schema.Int64Attribute{
+						CustomType:          wholeNumber{},
 						MarkdownDescription: "Failures in a row that take the cluster out. Default `3`.",
 						Optional:            true,
 						Computed:            true,
@@ -118,6 +119,7 @@ func newClusterResource() resource.Resource {
 						Validators:          []validator.Int64{int64validator.AtLeast(1)},
 					},
 					"success_threshold": schema.Int64Attribute{
+						CustomType:          wholeNumber{},
 						MarkdownDescription: "Successes in a row that bring it back. Default `2`.",
 						Optional:            true,
 						Computed:            true,

@@ -108,9 +108,23 @@ func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if object, ok := value.(map[string]any); ok {
+			tellApart(element, object, i)
+		}
 		list[i] = value
 	}
 	return list, nil
+}
+
+// tellApart gives the unknown texts of a list's element a value that no other
+// element has: what is not known yet must not look like a repetition. A rule that
+// refuses the value itself names its path, which is among the unknown ones.
+func tellApart(element tftypes.Value, object map[string]any, position int) {
+	for name, attribute := range attributesOf(element) {
+		if !attribute.IsKnown() && attribute.Type().Is(tftypes.String) {
+			object[name] = fmt.Sprintf("(known after apply: %d)", position)
+		}
+	}
 }
 
 func (d *configDocument) readElement(v tftypes.Value, at path.Path) (any, error) {

@@ -77,6 +77,7 @@ func placementSpecAttributes() map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"number_of_clusters": schema.Int64Attribute{
+			CustomType:          wholeNumber{},
 			MarkdownDescription: "How many clusters to choose. Without it all that fit.",
 			Optional:            true,
 		},

@@ -8,7 +8,8 @@ const secretsVersion = "secrets_version"
 
 func secretsVersionAttribute() schema.Attribute {
 	return schema.Int64Attribute{
-		MarkdownDescription: "Any number; change it to send the write-only values again, for Terraform cannot see that they changed. They are also sent with every other change.",
+		CustomType:          wholeNumber{},
+		MarkdownDescription: "Any whole number; change it to send the write-only values again, for Terraform cannot see that they changed. They are also sent with every other change.",
 		Optional:            true,
 	}
 }

@@ -3,12 +3,17 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -30,6 +35,7 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 	for _, at := range d.nulls {
 		resp.Diagnostics.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
 	}
+	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
 	object, err := unflatten(r.kind, document)
 	var fields api.FieldErrors
 	switch {
@@ -47,5 +53,18 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 			continue
 		}
 		fieldDiagnostic(&resp.Diagnostics, "Invalid "+string(r.kind), t, field)
+	}
+}
+
+// validateTimeouts refuses time limits that leave no time. Texts that are no
+// duration are refused by the attributes themselves.
+func validateTimeouts(config tftypes.Value, diags *diag.Diagnostics) {
+	limits := attributesOf(attributesOf(config)["timeouts"])
+	for _, operation := range slices.Sorted(maps.Keys(limits)) {
+		text := textOf(limits[operation])
+		if limit, err := time.ParseDuration(text); err == nil && limit <= 0 {
+			at := path.Root("timeouts").AtName(operation)
+			diags.AddAttributeError(at, "Invalid "+at.String(), sentence(fmt.Sprintf("%s: %q must be above 0", at, text)))
+		}
 	}
 }

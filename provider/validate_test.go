@@ -45,6 +45,10 @@ var badFields = []struct {
 	{"scheduler_cluster", "health", doc{"interval": ""}, "health.interval"},
 	{"scheduler_cluster", "health", doc{"failure_threshold": 0}, "health.failure_threshold"},
 	{"scheduler_cluster", "health", doc{"success_threshold": -1}, "health.success_threshold"},
+	{"scheduler_cluster", "health", doc{"success_threshold": 1.5}, "health.success_threshold"},
+	{"scheduler_cluster", "secrets_version", 1.5, "secrets_version"},
+	{"scheduler_cluster", "timeouts", doc{"create": "0s"}, "timeouts.create"},
+	{"scheduler_cluster", "timeouts", doc{"delete": "soon"}, "timeouts.delete"},
 
 	{"scheduler_metrics_provider", "name", "-a", "name"},
 	{"scheduler_metrics_provider", "namespace", "A", "namespace"},
@@ -58,6 +62,7 @@ var badFields = []struct {
 	{"scheduler_metrics_provider", "timeout", "", "timeout"},
 	{"scheduler_metrics_provider", "headers", doc{"a b": "x"}, `headers["a b"]`},
 	{"scheduler_metrics_provider", "headers", doc{"a": ""}, `headers["a"]`},
+	{"scheduler_metrics_provider", "bearer_token", "abc\n", "bearer_token"},
 	{"scheduler_metrics_provider", "ca_cert", "no certificate", "ca_cert"},
 
 	{"scheduler_metric", "name", strings.Repeat("a", 64), "name"},
@@ -77,6 +82,8 @@ var badFields = []struct {
 	{"scheduler_placement", "namespace", "", "namespace"},
 	{"scheduler_placement", "labels", doc{"": "x"}, `labels[""]`},
 	{"scheduler_placement", "number_of_clusters", -1, "number_of_clusters"},
+	{"scheduler_placement", "number_of_clusters", 1.5, "number_of_clusters"},
+	{"scheduler_placement", "number_of_clusters", json.Number("1e30"), "number_of_clusters"},
 	{"scheduler_placement", "label_constraints", list{"location is DE", "location >"}, "label_constraints[1]"},
 	{"scheduler_placement", "label_constraints", list{nil}, "label_constraints[0]"},
 	{"scheduler_placement", "metric_constraints", list{"load is a lot"}, "metric_constraints[0]"},
@@ -235,6 +242,45 @@ func TestValidateSkipsUnknownValues(t *testing.T) {
 				t.Errorf("the values in %s are unknown and refused: %v", test.attribute, errs)
 			}
 		})
+	}
+}
+
+// Elements of a list that differ in a value which is not known yet are not taken
+// for a repetition; what is wrong whatever it becomes is.
+func TestValidateTellsUnknownElementsApart(t *testing.T) {
+	v := newValidation(t)
+	typ := v.types["scheduler_cluster"]
+	for _, test := range []struct {
+		name     string
+		position int // of the metric whose namespace is unknown
+	}{{"the first", 0}, {"the second", 1}} {
+		t.Run(test.name, func(t *testing.T) {
+			config := configValue(t, typ, doc{"name": "east", "metrics": list{doc{"name": "a"}, doc{"name": "a"}, doc{"name": "B"}}})
+			unknown, err := tftypes.Transform(config, func(at *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
+				if renderPath(at) == fmt.Sprintf("metrics[%d].namespace", test.position) {
+					return tftypes.NewValue(value.Type(), tftypes.UnknownValue), nil
+				}
+				return value, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			errs := check(t, v, "scheduler_cluster", unknown)
+			if len(errs) != 1 || errs["metrics[2].name"] == "" {
+				t.Errorf("errors are %v, expected one about metrics[2].name", errs)
+			}
+		})
+	}
+}
+
+// A fraction where a whole number belongs is the user's mistake, and one error.
+func TestValidateWholeNumbers(t *testing.T) {
+	v := newValidation(t)
+	config := configValue(t, v.types["scheduler_placement"], doc{"name": "web", "number_of_clusters": 1.5})
+	errs := check(t, v, "scheduler_placement", config)
+	want := "Invalid number_of_clusters: number_of_clusters: 1.5 is not a whole number of at most 64 bits."
+	if len(errs) != 1 || errs["number_of_clusters"] != want {
+		t.Errorf("errors are %v, expected %q", errs, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -131,6 +132,8 @@ func decodeError(err error) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			message = "is not a known field"
+		case errors.Is(semantic.Err, strconv.ErrRange), errors.Is(semantic.Err, strconv.ErrSyntax):
+			message = wrongNumber(semantic)
 		case semantic.Err != nil && semantic.GoType != nil:
 			message = semantic.Err.Error()
 		case semantic.JSONKind != 0 && semantic.GoType != nil:
@@ -146,6 +149,15 @@ func decodeError(err error) error {
 		return fmt.Errorf("not a JSON document: %w at byte %d", syntactic.Err, syntactic.ByteOffset)
 	}
 	return fmt.Errorf("not a JSON document: %w", err)
+}
+
+// wrongNumber words a number that its field cannot hold.
+func wrongNumber(err *json.SemanticError) string {
+	switch err.GoType.Kind() {
+	case reflect.Int, reflect.Int64:
+		return fmt.Sprintf("%s is not a whole number of at most 64 bits", err.JSONValue)
+	}
+	return fmt.Sprintf("%s is too large a number", err.JSONValue)
 }
 
 // pointerToField renders a JSON pointer as a field path: "/spec/metrics/0/name"

@@ -164,6 +164,9 @@ func (p *MetricsProvider) Validate() FieldErrors {
 			errs.Add(headerField(name), "must be absent because spec.bearer_token is set")
 		}
 	}
+	if strings.ContainsAny(s.BearerToken.Reveal(), "\r\n\x00") {
+		errs.Add("spec.bearer_token", "must not contain line breaks")
+	}
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
 		errs.Add("spec.ca_cert", "contains no PEM certificate")
 	}
