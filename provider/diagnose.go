@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -85,6 +86,15 @@ func timedOut(ctx context.Context, err error, operation string, limit time.Durat
 	}
 	return fmt.Errorf("no answer within the time limit of %s (timeouts.%s)", limit, operation)
 }
+
+// argumentError blames an argument of a function.
+func argumentError(position int64, err error) *function.FuncError {
+	return function.NewArgumentFuncError(position, clause(err))
+}
+
+// clause is an error as Terraform puts it after a colon of its own: it ends the
+// sentence itself.
+func clause(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 
 // sentence begins with a capital letter and ends with a full stop.
 func sentence(text string) string {

@@ -17,6 +17,8 @@ func TestFunctions(t *testing.T) {
 	}{
 		{"matches", `provider::scheduler::matches({ location = "DE" }, ["location in (DE, SK)", "location != FR"])`, knownvalue.Bool(true)},
 		{"one does not match", `provider::scheduler::matches({ location = "DE" }, ["location is DE", "tier is prod"])`, knownvalue.Bool(false)},
+		{"no labels", `provider::scheduler::matches(null, ["location is DE"])`, knownvalue.Bool(false)},
+		{"null constraints", `provider::scheduler::matches({}, null)`, knownvalue.Bool(true)},
 		{"no constraint", `provider::scheduler::matches({}, [])`, knownvalue.Bool(true)},
 		{"parse", `provider::scheduler::parse_label_constraint("location not in (DE, SK)")`, knownvalue.ObjectExact(map[string]knownvalue.Check{
 			"key": knownvalue.StringExact("location"), "operator": knownvalue.StringExact("not in"), "values": names("DE", "SK"),
@@ -41,8 +43,10 @@ func TestFunctionErrors(t *testing.T) {
 	for _, test := range []struct{ name, expression, want string }{
 		{"bad constraint", `provider::scheduler::matches({}, ["location is DE", "location"])`, `(?s)Invalid value for "constraints" parameter.*constraints\[1\]`},
 		{"bad expression", `provider::scheduler::parse_label_constraint("location > 3")`, `(?s)Invalid value for "expression" parameter`},
+		{"null label", `provider::scheduler::matches({ a = null }, ["a is b"])`, `(?s)"labels" parameter.*labels\["a"\]\s+must\s+not\s+be\s+null`},
+		{"null constraint", `provider::scheduler::matches({}, [null])`, `(?s)"constraints" parameter.*constraints\[0\]\s+must\s+not\s+be\s+null`},
 		{"null", `provider::scheduler::parse_label_constraint(null)`, `argument must not be null`},
-		{"outside of the range", `provider::scheduler::normalize(21, 0, 20)`, `outside\s+of\s+the\s+range\s+0\s+to\s+20`},
+		{"outside of the range", `provider::scheduler::normalize(21, 0, 20)`, `outside\s+of\s+the\s+range\s+0\s+to\s+20\.[^.]`},
 		{"no range", `provider::scheduler::normalize(1, 2, 2)`, `min\s+must\s+be\s+below\s+max`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -2,6 +2,9 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -22,8 +25,8 @@ func (matchesFunction) Definition(_ context.Context, _ function.DefinitionReques
 		Summary:             "Whether labels satisfy constraints",
 		MarkdownDescription: "Says whether labels satisfy all of a list of label constraints, as a placement would decide. No constraint: `true`. A label that is absent satisfies none.",
 		Parameters: []function.Parameter{
-			function.MapParameter{Name: "labels", ElementType: types.StringType, MarkdownDescription: "Labels, as of a cluster."},
-			function.ListParameter{Name: "constraints", ElementType: types.StringType, MarkdownDescription: "Label constraints, such as `location is DE`."},
+			function.MapParameter{Name: "labels", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Labels, as of a cluster; `null` = none."},
+			function.ListParameter{Name: "constraints", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Label constraints, such as `location is DE`; `null` = none."},
 		},
 		Return: function.BoolReturn{},
 	}
@@ -31,15 +34,31 @@ func (matchesFunction) Definition(_ context.Context, _ function.DefinitionReques
 
 // Run implements function.Function.
 func (matchesFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var labels map[string]string
-	var expressions []string
-	resp.Error = req.Arguments.Get(ctx, &labels, &expressions)
+	var given map[string]types.String
+	var list []types.String
+	resp.Error = req.Arguments.Get(ctx, &given, &list)
 	if resp.Error != nil {
 		return
 	}
+	labels := make(map[string]string, len(given))
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if given[key].IsNull() {
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("labels[%q] must not be null", key))
+			return
+		}
+		labels[key] = given[key].ValueString()
+	}
+	expressions := make([]string, len(list))
+	for i, expression := range list {
+		if expression.IsNull() {
+			resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("constraints[%d] must not be null", i))
+			return
+		}
+		expressions[i] = expression.ValueString()
+	}
 	constraints, err := parseConstraints(expressions, "constraints")
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(1, sentence(err.Error()))
+		resp.Error = argumentError(1, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, matchesAll(constraints, labels))

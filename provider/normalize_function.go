@@ -40,7 +40,7 @@ func (normalizeFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	}
 	normalized, err := engine.Normalize(api.MetricSpec{Min: &low, Max: &high}, value)
 	if err != nil {
-		resp.Error = function.NewFuncError(sentence(err.Error()))
+		resp.Error = function.NewFuncError(clause(err))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, decimal(ctx, normalized))

@@ -43,7 +43,7 @@ func (parseLabelConstraintFunction) Run(ctx context.Context, req function.RunReq
 	}
 	label, err := constraint.ParseLabel(expression)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, sentence(err.Error()))
+		resp.Error = argumentError(0, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, struct {
