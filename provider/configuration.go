@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -67,6 +68,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"max_retries": schema.Int64Attribute{
+			CustomType:          wholeNumber{},
 			MarkdownDescription: "How often a request is repeated while the server cannot be reached or asks for patience; 0 = never. Default " + strconv.Itoa(client.DefaultMaxRetries) + "; also `SCHEDULER_MAX_RETRIES`.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
@@ -144,6 +146,9 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		if n == 0 {
 			opts.MaxRetries = -1
 		}
+	}
+	if strings.ContainsAny(text["token"], "\r\n\x00") {
+		settingError(diags, "token", "a token has no line breaks; one that is read from a file may end with one: write trimspace(file(…))")
 	}
 	if ns := text["namespace"]; ns != "" {
 		for _, e := range (&api.Placement{Metadata: api.Metadata{Name: "x", Namespace: ns}}).Validate() {
