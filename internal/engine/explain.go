@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,11 +94,52 @@ func (e *Explained) judgePresent(row int, keep Bitmap) {
 func (e *Explained) Rejections() []api.Rejection {
 	var out []api.Rejection
 	for i, g := range e.grounds {
-		if e.counts[i] > 0 {
-			out = append(out, api.Rejection{Filter: g.filter.Name(), On: g.filter.On(e.pass.query, g.ground), Count: e.counts[i]})
+		if e.counts[i] == 0 {
+			continue
 		}
+		if causes := e.causes(i); len(causes) > 0 {
+			for _, c := range causes {
+				out = append(out, api.Rejection{Filter: g.filter.Name(), On: c.On, Count: c.Count})
+			}
+			continue
+		}
+		out = append(out, api.Rejection{Filter: g.filter.Name(), On: g.filter.On(e.pass.query, g.ground), Count: e.counts[i]})
 	}
 	return out
+}
+
+// causes divides what a ground rejected, nil where the ground says it all.
+func (e *Explained) causes(ground int) []Cause {
+	filter, ok := e.grounds[ground].filter.(causer)
+	if !ok {
+		return nil
+	}
+	return filter.Causes(e.pass, func(yield func(int) bool) {
+		for row, by := range e.rejectedBy {
+			if by == uint32(ground+1) && !yield(row) {
+				return
+			}
+		}
+	})
+}
+
+// maxNamedCauses is how many causes the summary names.
+const maxNamedCauses = 2
+
+// named lists causes for a sentence: ` ("load", "cost" and 3 more)`.
+func named(causes []Cause) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	names := make([]string, 0, maxNamedCauses)
+	for _, c := range causes[:min(len(causes), maxNamedCauses)] {
+		names = append(names, strconv.Quote(c.On))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(causes) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return " (" + text + ")"
 }
 
 // Summary is the answer in one sentence: "0 of 120 clusters fit: 80 do not
@@ -137,7 +179,7 @@ func (e *Explained) Fits() string {
 	blames := make([]string, 0, len(e.grounds))
 	for i, g := range e.grounds {
 		if n := e.counts[i]; n > 0 {
-			blames = append(blames, fmt.Sprintf("%d %s", n, g.filter.Blame(q, g.ground, n)))
+			blames = append(blames, fmt.Sprintf("%d %s%s", n, g.filter.Blame(q, g.ground, n), named(e.causes(i))))
 		}
 	}
 	if len(blames) > 0 {

@@ -22,6 +22,19 @@ type Filter interface {
 	Reason(p *Pass, ground, row int) string
 }
 
+// Cause is a part of what one ground rejected.
+type Cause struct {
+	On    string // what the ground looked at
+	Count int
+}
+
+// causer is a filter whose grounds are the same for every query, and which can
+// say only of the fleet what it rejected clusters on.
+type causer interface {
+	// Causes divides the clusters that the filter rejected, most frequent first.
+	Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause
+}
+
 // filters are all filters, in the order in which they are applied and a
 // rejection is attributed. A new filter is one file and one line here.
 var filters = []Filter{

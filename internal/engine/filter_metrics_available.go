@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // metricsAvailable rejects a cluster that lists a metric which has no usable
 // value, unless the metric says to be ignored then.
@@ -18,10 +23,38 @@ func (metricsAvailable) Apply(p *Pass, _ int, keep Bitmap) { keep.andNot(p.fleet
 func (metricsAvailable) Admits(p *Pass, _, row int, _ bool) bool { return !p.fleet.failing.Has(row) }
 
 func (metricsAvailable) Reason(p *Pass, _, row int) string {
-	for _, m := range p.fleet.rows[row].metrics {
-		if s := p.fleet.metrics[m.id]; !s.usable && s.onFailure != api.FailureIgnore {
-			return s.describe()
-		}
+	if id, ok := firstFailing(p.fleet, row); ok {
+		return p.fleet.metrics[id].describe()
 	}
 	return ""
+}
+
+// firstFailing is the first metric of a cluster that keeps it out.
+func firstFailing(f *Fleet, row int) (id int32, ok bool) {
+	for _, m := range f.rows[row].metrics {
+		if s := f.metrics[m.id]; !s.usable && s.onFailure != api.FailureIgnore {
+			return m.id, true
+		}
+	}
+	return 0, false
+}
+
+// Causes counts the rejected clusters by the first of their failing metrics.
+func (metricsAvailable) Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause {
+	counts := make([]int, len(p.fleet.metrics))
+	for row := range rejected {
+		if id, ok := firstFailing(p.fleet, row); ok {
+			counts[id]++
+		}
+	}
+	var out []Cause
+	for id, n := range counts {
+		if n > 0 {
+			out = append(out, Cause{On: p.fleet.metrics[id].key.Path(), Count: n})
+		}
+	}
+	slices.SortFunc(out, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.On, b.On))
+	})
+	return out
 }

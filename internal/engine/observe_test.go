@@ -126,6 +126,23 @@ func TestNewStatus(t *testing.T) {
 	}
 }
 
+// TestFailingMetricsAreNamed: who reads that clusters fell out for a failing
+// metric is told which one, the most frequent first.
+func TestFailingMetricsAreNamed(t *testing.T) {
+	w := krakeWorld()
+	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
+		w.cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
+	}
+	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, Present{}, w.now)
+	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3", "m1" and 1 more)`; got != want {
+		t.Errorf("summary %s, want %s", got, want)
+	}
+	want := []api.Rejection{{Filter: "metrics_available", On: "m3", Count: 2}, {Filter: "metrics_available", On: "m1", Count: 1}, {Filter: "metrics_available", On: "m2", Count: 1}}
+	if got := e.Rejections(); !slices.Equal(got, want) {
+		t.Errorf("rejections %v, want %v", got, want)
+	}
+}
+
 // TestSummary: the sentence names the chosen ones, how many fit, and every
 // ground with its number, in words that fit the number.
 func TestSummary(t *testing.T) {
@@ -157,7 +174,7 @@ func TestSummary(t *testing.T) {
 	fit("silent").Spec.Allocatable = nil
 	e := Explain(w.fleet(), compile(t, p), nil, Present{}, w.now)
 	want := `good chosen, 5 wanted; 1 of 11 clusters fits: 1 belongs to another namespace, 1 is not online, 1 is paused, ` +
-		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric, ` +
+		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop"), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
 	if got := e.Summary(); got != want {
 		t.Errorf("summary\n%s, want\n%s", got, want)
