@@ -66,6 +66,10 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_clusters.selected", at("names"), names("berlin", "munich")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("names"), names("paris")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("name"), text("paris")),
+				// What is absent can be iterated over all the same.
+				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("status").AtMapKey("metrics"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("zones"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("clusters").AtSliceIndex(0).AtMapKey("allocatable"), knownvalue.MapSizeExact(0)),
 				statecheck.ExpectKnownValue("data.scheduler_metric.green", at("metrics_provider").AtMapKey("metric"), text("green_munich")),
 				statecheck.ExpectKnownValue("data.scheduler_metric.green", at("status").AtMapKey("value"), number(8)),
 				statecheck.ExpectKnownValue("data.scheduler_metric.green", at("status").AtMapKey("conditions").AtSliceIndex(0).AtMapKey("reason"), text(api.ReasonAvailable)),

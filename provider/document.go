@@ -150,8 +150,30 @@ func numberText(number *big.Float) json.Number {
 // terraformValue turns JSON into a value of a type: what is absent becomes null,
 // and what the type does not have is left out.
 func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
+	return documentValue(t, document, nullValue)
+}
+
+// answerValue is terraformValue for what the server says and nobody wrote: absent
+// lists and maps are empty, for the language refuses to iterate over null.
+func answerValue(t tftypes.Type, document any) (tftypes.Value, error) {
+	return documentValue(t, document, emptyValue)
+}
+
+func nullValue(t tftypes.Type) tftypes.Value { return tftypes.NewValue(t, nil) }
+
+func emptyValue(t tftypes.Type) tftypes.Value {
+	switch {
+	case t.Is(tftypes.List{}):
+		return tftypes.NewValue(t, []tftypes.Value{})
+	case t.Is(tftypes.Map{}):
+		return tftypes.NewValue(t, map[string]tftypes.Value{})
+	}
+	return nullValue(t)
+}
+
+func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftypes.Value) (tftypes.Value, error) {
 	if document == nil {
-		return tftypes.NewValue(t, nil), nil
+		return absent(t), nil
 	}
 	switch {
 	case t.Is(tftypes.Object{}):
@@ -162,7 +184,7 @@ func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
 		attributeTypes := t.(tftypes.Object).AttributeTypes //nolint:forcetypeassert // Is says so
 		attributes := make(map[string]tftypes.Value, len(attributeTypes))
 		for name, attributeType := range attributeTypes {
-			value, err := terraformValue(attributeType, object[name])
+			value, err := documentValue(attributeType, object[name], absent)
 			if err != nil {
 				return value, fmt.Errorf("%s: %w", name, err)
 			}
@@ -176,7 +198,7 @@ func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
 		}
 		elements := make(map[string]tftypes.Value, len(object))
 		for key, element := range object {
-			value, err := terraformValue(t.(tftypes.Map).ElementType, element) //nolint:forcetypeassert // Is says so
+			value, err := documentValue(t.(tftypes.Map).ElementType, element, absent) //nolint:forcetypeassert // Is says so
 			if err != nil {
 				return value, fmt.Errorf("%s: %w", key, err)
 			}
@@ -190,7 +212,7 @@ func terraformValue(t tftypes.Type, document any) (tftypes.Value, error) {
 		}
 		elements := make([]tftypes.Value, len(list))
 		for i, element := range list {
-			value, err := terraformValue(t.(tftypes.List).ElementType, element) //nolint:forcetypeassert // Is says so
+			value, err := documentValue(t.(tftypes.List).ElementType, element, absent) //nolint:forcetypeassert // Is says so
 			if err != nil {
 				return value, fmt.Errorf("%d: %w", i, err)
 			}

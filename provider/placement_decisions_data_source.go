@@ -33,11 +33,6 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 			if err != nil {
 				return nil, err
 			}
-			for _, list := range []string{"clusters", "decisions", "conditions"} {
-				if document[list] == nil {
-					document[list] = []any{}
-				}
-			}
 			document["namespace"] = key.Namespace
 			return document, nil
 		},

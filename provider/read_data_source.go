@@ -74,7 +74,7 @@ func (d *readDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 			values[name] = given[name]
 			continue
 		}
-		value, err := terraformValue(attribute.GetType().TerraformType(ctx), document[name])
+		value, err := answerValue(attribute.GetType().TerraformType(ctx), document[name])
 		if err != nil {
 			diagnose(&resp.Diagnostics, "read "+d.subject+named(arguments), req.Config.Raw.Type(), err)
 			return

@@ -115,10 +115,5 @@ func simulate(ctx context.Context, s *session, arguments map[string]any) (map[st
 		objects = append(objects, string(data))
 	}
 	document["objects"] = objects
-	for _, list := range []string{"changes", "explanations"} {
-		if document[list] == nil {
-			document[list] = []any{}
-		}
-	}
 	return map[string]any{"result": document}, nil
 }
