@@ -38,7 +38,7 @@ func newPlacementResource() resource.Resource {
 				Validators:          []validator.String{stringvalidator.OneOf(waitDecided, waitNone)},
 			},
 			"on_timeout": schema.StringAttribute{
-				MarkdownDescription: "What it means when no decision comes in time, or no cluster fits: `warning` (default on create) or `error` (default on update).",
+				MarkdownDescription: "What it means when no decision comes in time, or no cluster fits: `warning` (default on create) or `error` (default on update). Terraform replaces what failed to be created, so an `error` on create makes the next apply create the placement anew.",
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.OneOf(onTimeoutWarning, onTimeoutError)},
 			},

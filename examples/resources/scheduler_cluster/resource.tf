@@ -18,8 +18,8 @@ resource "scheduler_cluster" "berlin" {
     interval = "15s"
   }
 
-  # Write-only: in no plan and no state. Change the version with the file.
-  kubernetes      = { kubeconfig = file("berlin.kubeconfig") }
+  # Write-only: in no plan and no state. Change the version with the value.
+  kubernetes      = { kubeconfig = var.kubeconfig }
   secrets_version = 1
 
   timeouts = { create = "1m" }
@@ -34,4 +34,10 @@ resource "scheduler_metric" "electricity" {
   max              = 0.5
   direction        = "descending"
   metrics_provider = { name = "prometheus", metric = "electricity_price" }
+}
+
+variable "kubeconfig" {
+  type      = string
+  ephemeral = true
+  default   = null
 }

@@ -18,4 +18,5 @@ resource "scheduler_metrics_provider" "tariffs" {
 variable "prometheus_token" {
   type      = string
   ephemeral = true
+  default   = null # no token
 }

@@ -14,13 +14,14 @@ resource "scheduler_placement" "web" {
   reschedule_after = "10m"
 
   # "for" is a word of Terraform's language: in an object it stands in quotes.
-  wait = { "for" = "decided", on_timeout = "error" }
+  wait = { "for" = "decided", on_timeout = "warning" }
+}
 
-  lifecycle {
-    postcondition {
-      condition     = length(self.clusters) == 2
-      error_message = "The web shop needs two clusters."
-    }
+# Every plan and apply says when there are too few.
+check "web" {
+  assert {
+    condition     = length(scheduler_placement.web.clusters) == 2
+    error_message = "The web shop needs two clusters."
   }
 }
 

@@ -1,0 +1,69 @@
+package provider_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The examples of the documentation work as they stand, beside a provider block.
+func TestAccResourceExamples(t *testing.T) {
+	for _, file := range exampleFiles(t, "../examples/resources/*/resource.tf") {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			f := newFleet(t)
+			config := f.config(readExample(t, file))
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories,
+				Steps: []resource.TestStep{
+					{
+						Config: config,
+						ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: []plancheck.PlanCheck{
+							plancheck.ExpectEmptyPlan(),
+						}},
+					},
+					// The library cannot clean up after for_each by itself.
+					{Config: config, Destroy: true},
+				},
+			})
+		})
+	}
+}
+
+func TestAccDataSourceExamples(t *testing.T) {
+	f := newFleet(t)
+	f.put(&api.Cluster{Metadata: api.Metadata{Name: "berlin"}})
+	f.put(&api.Metric{Metadata: api.Metadata{Namespace: "berlin", Name: "electricity"}, Spec: api.MetricSpec{
+		Min: new(0.0), Max: new(1.0), MetricsProvider: api.MetricProviderRef{Name: "p", Metric: "m"},
+	}})
+	f.put(&api.Placement{Metadata: webMetadata()})
+	for _, file := range exampleFiles(t, "../examples/data-sources/*/data-source.tf") {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories,
+				Steps:                    []resource.TestStep{{Config: f.config(readExample(t, file))}},
+			})
+		})
+	}
+}
+
+func exampleFiles(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no examples: %v", pattern, err)
+	}
+	return files
+}
+
+func readExample(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
