@@ -48,8 +48,9 @@ func (s *Store) maintain() {
 		case <-look.C:
 			now := s.revision.Load()
 			switch pressure := s.underPressure(); {
-			case s.noSpace.Load():
-				// Nothing can be written before there is room: all history goes.
+			case s.noSpace.Load(), s.overQuota.Load():
+				// Little or nothing can be written before there is room: all history
+				// goes, for what was just deleted is history.
 				target = now
 			case pressure && now-pressed > keepUnderPressure:
 				target, pressed = now-keepUnderPressure, now
