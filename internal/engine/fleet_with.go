@@ -290,10 +290,7 @@ func (b *edit) takeOut(at int, r *row) {
 // putIn writes a cluster into a row. Only what differs from before is touched:
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
-	r := &row{cluster: c}
-	if t := c.Status.CapacityReportedAt; t != nil {
-		r.reportedAt = *t
-	}
+	r := &row{cluster: c, reportedAt: capacityReport(before, c)}
 	old := &api.Cluster{}
 	if before != nil {
 		old = before.cluster

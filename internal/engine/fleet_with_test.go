@@ -287,6 +287,49 @@ func TestReservationFollowsReports(t *testing.T) {
 	}
 }
 
+// A report declared in the spec is known before the status says so. In between,
+// the amounts must not be charged together with the holds they contain: that put
+// running workloads off their cluster.
+func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(epoch)}}
+	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4"}, api.Quantities{"cpu": "1"}
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(epoch)
+	declared := *c
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(epoch.Add(time.Minute))
+	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
+	labelled := declared
+	labelled.Metadata.Generation, labelled.Metadata.ModifiedAt = 3, ptr(epoch.Add(time.Hour))
+	observed := labelled
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 3, ptr(epoch.Add(time.Minute))
+
+	p := newPlacement("web")
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
+	q := compile(t, p)
+	reserved := NewReservations()
+	f, delta := (&Fleet{}).With(clusters(c), epoch)
+	reserved.Sync(f, delta)
+	reserved.Hold(f, q, "c1", epoch.Add(time.Second))
+	small := newPlacement("small")
+	small.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
+	for i, next := range []*api.Cluster{&declared, &labelled, &observed} {
+		f, delta = f.With(clusters(next), epoch)
+		reserved.Sync(f, delta)
+		if !Admits(f, q, reserved, 0, true) {
+			t.Errorf("step %d: the placement does not fit where it is", i)
+		}
+		want := api.Quantity("1")
+		if i > 0 {
+			want = "500m" // held by a decision newer than the report
+		}
+		if got := Available(f, reserved, 0)["cpu"]; got != want {
+			t.Errorf("step %d: %s of cpu are available, want %s", i, got, want)
+		}
+		if i == 0 {
+			reserved.Hold(f, compile(t, small), "c1", epoch.Add(2*time.Minute))
+		}
+	}
+}
+
 func TestAmountsAtTheEdge(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	for _, tt := range []struct {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -22,6 +23,35 @@ type hold struct {
 	requests []request
 	since    time.Time
 	counted  bool // newer than the cluster's last capacity report
+}
+
+// capacityReport is the moment of the cluster's last capacity report. A report
+// that is declared in the spec shows there at once, and in the status only when
+// its writer has seen the spec: until then the new amounts would be charged
+// together with the reservations that they contain.
+func capacityReport(before *row, c *api.Cluster) time.Time {
+	var at time.Time
+	if t := c.Status.CapacityReportedAt; t != nil {
+		at = *t
+	}
+	modified := c.Metadata.ModifiedAt
+	if c.Status.ObservedGeneration >= c.Metadata.Generation || len(c.Spec.Allocated) == 0 || modified == nil {
+		return at
+	}
+	if before != nil {
+		at = later(at, before.reportedAt)
+		if maps.Equal(before.cluster.Spec.Allocated, c.Spec.Allocated) {
+			return at
+		}
+	}
+	return later(at, *modified)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (h *hold) of(resource string) int64 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -82,7 +83,7 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 			before[key] = p.Status.Clusters
 		}
 	}
-	if err := s.lay(request); err != nil {
+	if err := s.lay(request, now); err != nil {
 		return nil, err
 	}
 	s.readConstants(now)
@@ -124,7 +125,7 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 }
 
 // lay puts the request's objects over the base.
-func (s *simulation) lay(request api.Simulation) error {
+func (s *simulation) lay(request api.Simulation, now time.Time) error {
 	var errs api.FieldErrors
 	for i, key := range request.Delete {
 		if _, ok := s.objects[key]; !ok {
@@ -146,7 +147,7 @@ func (s *simulation) lay(request api.Simulation) error {
 			continue
 		}
 		seen[key] = i
-		s.inherit(object, s.objects[key], raw)
+		s.inherit(object, s.objects[key], raw, now)
 		s.objects[key] = object
 		s.order = append(s.order, key)
 	}
@@ -179,7 +180,7 @@ func within(field string, err error) api.FieldErrors {
 // inherit completes an object as the server would when it is written: over an
 // object of the base it is a new version of it, with that one's status unless
 // the request brings its own.
-func (s *simulation) inherit(object, base api.Object, raw json.RawMessage) {
+func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) {
 	var given struct {
 		Status   *json.RawMessage `json:"status"`
 		Metadata struct {
@@ -204,12 +205,28 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage) {
 		if given.Status == nil {
 			copyStatus(object, base)
 		}
+		if c, ok := object.(*api.Cluster); ok {
+			observe(c, base, now)
+		}
 	} else if meta.Generation == 0 {
 		meta.Generation = 1
 	}
 	if p, ok := object.(*api.Placement); ok && given.Status != nil {
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
 		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
+	}
+}
+
+// observe is what the writer of the cluster's status would make of a new spec: a
+// change of the amounts in use is a capacity report.
+func observe(c *api.Cluster, base api.Object, now time.Time) {
+	was, ok := base.(*api.Cluster)
+	if !ok {
+		return
+	}
+	c.Status.ObservedGeneration = c.Metadata.Generation
+	if len(c.Spec.Allocated) > 0 && !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
+		c.Status.CapacityReportedAt = &now
 	}
 }
 

@@ -93,6 +93,30 @@ func TestSimulateKeepsAScoreItIsGiven(t *testing.T) {
 	}
 }
 
+// New amounts in use are a capacity report in a simulation, too: they contain
+// what runs there, and put nothing off its cluster.
+func TestSimulateACapacityReport(t *testing.T) {
+	y, _ := start(t)
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
+	y.put(c)
+	p := placement("web", 1)
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
+	y.put(p)
+	for report, available := range map[string]api.Quantity{`"allocated":{"cpu":"3"}`: "1", `"region":"eu"`: "2"} {
+		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Objects: raw(
+			`{"kind":"cluster","metadata":{"name":"c1"},"spec":{"allocatable":{"cpu":"4"},` + report + `}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Changes) != 0 {
+			t.Errorf("%s moves %+v", report, result.Changes)
+		}
+		if got := result.Objects[0].(*api.Cluster).Status.Available["cpu"]; got != available {
+			t.Errorf("%s leaves %s of cpu, want %s", report, got, available)
+		}
+	}
+}
+
 func TestSimulateReportsEveryBadObject(t *testing.T) {
 	_, err := SimulateFile(t.Context(), api.Simulation{Objects: raw(
 		`{"kind":"placement","metadata":{"name":"Web"},"spec":{"label_constraints":["x"]}}`,
