@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func (b *edit) changeClusters(changes map[string]*api.Cluster) {
+	if len(changes) == 0 {
+		return
+	}
+	b.ownColumns = map[string]bool{}
+	b.cloneRows(changes)
+	// In the order of the names' hashes (which sort faster than the names), so
+	// that the same changes give the same rows.
+	type change struct {
+		hash    uint64
+		name    string
+		cluster *api.Cluster
+	}
+	ordered := make([]change, 0, len(changes))
+	for name, cluster := range changes {
+		ordered = append(ordered, change{hashText(name), name, cluster})
+	}
+	slices.SortFunc(ordered, func(x, y change) int {
+		return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.name, y.name))
+	})
+	for _, change := range ordered {
+		name, cluster := change.name, change.cluster
+		at, known := b.index[name]
+		var before *row
+		if known {
+			before = b.rows[at]
+		}
+		switch {
+		case cluster == nil && !known:
+			continue
+		case cluster == nil:
+			b.takeOut(at, before)
+			b.rows[at] = nil
+			delete(b.index, name)
+			b.free = append(b.free, at)
+			b.gone = append(b.gone, name)
+			b.dirty.set(at)
+			b.facts.set(at)
+			continue
+		case !known:
+			at = b.slot()
+			b.index[name] = at
+		}
+		b.nameHash[at] = change.hash
+		b.putIn(at, before, cluster)
+	}
+}
+
+// cloneRows makes what a cluster change writes the edit's own, and makes room
+// for new rows.
+func (b *edit) cloneRows(changes map[string]*api.Cluster) {
+	added, removed := 0, 0
+	for name, cluster := range changes {
+		switch _, known := b.index[name]; {
+		case cluster != nil && !known:
+			added++
+		case cluster == nil && known:
+			removed++
+		}
+	}
+	if added+removed > 0 || b.index == nil {
+		b.index = maps.Clone(b.index)
+		if b.index == nil {
+			b.index = make(map[string]int, added)
+		}
+		b.free = slices.Clone(b.free)
+	}
+	slots := max(len(b.rows), len(b.rows)+added-len(b.free))
+	rows := make([]*row, len(b.rows), slots)
+	copy(rows, b.rows)
+	b.rows, b.ownRows = rows, true
+	hashes := make([]uint64, slots)
+	copy(hashes, b.nameHash)
+	b.nameHash = hashes
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+}
+
+func (b *edit) cloneBits(slots int) {
+	if b.ownBits {
+		return
+	}
+	b.ownBits = true
+	b.live, b.online, b.paused = b.live.grown(slots), b.online.grown(slots), b.paused.grown(slots)
+	b.failing, b.scored = b.failing.grown(slots), b.scored.grown(slots)
+}
+
+func (b *edit) cloneScore(slots int) {
+	if b.ownScore {
+		return
+	}
+	b.ownScore = true
+	score := make([]float64, slots)
+	copy(score, b.score)
+	b.score = score
+}
+
+// slot is a row for a new cluster.
+func (b *edit) slot() int {
+	if n := len(b.free); n > 0 {
+		at := b.free[n-1]
+		b.free = b.free[:n-1]
+		return at
+	}
+	b.rows = append(b.rows, nil)
+	return len(b.rows) - 1
+}
+
+// takeOut removes what a row says from every set.
+func (b *edit) takeOut(at int, r *row) {
+	for key, value := range r.cluster.Metadata.Labels {
+		e := b.label(key)
+		e.key.take(at)
+		editOf(e.values, value).take(at)
+	}
+	for _, custom := range r.cluster.Spec.CustomResources {
+		editOf(b.customs, custom).take(at)
+	}
+	editOf(b.owners, r.cluster.Spec.Namespace).take(at)
+	for _, m := range r.metrics {
+		editOf(b.listed, m.id).take(at)
+	}
+	resourcesOf(r.cluster, func(name string) { b.column(name)[at] = unreported })
+	b.live.clear(at)
+	b.online.clear(at)
+	b.paused.clear(at)
+	b.failing.clear(at)
+	b.scored.clear(at)
+}
+
+// putIn writes a cluster into a row. Only what differs from before is touched:
+// a heartbeat that reports new amounts costs a column each, and no set.
+func (b *edit) putIn(at int, before *row, c *api.Cluster) {
+	r := &row{cluster: c, reportedAt: capacityReport(before, c)}
+	old := &api.Cluster{}
+	if before != nil {
+		old = before.cluster
+		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
+	}
+	b.rows[at] = r
+	changed := before == nil || !before.reportedAt.Equal(r.reportedAt)
+	changed = b.putLabels(at, old, c) || changed
+	changed = b.putCustomResources(at, old, c) || changed
+	changed = b.putAmounts(at, old, c) || changed
+	if before == nil || old.Spec.Namespace != c.Spec.Namespace {
+		if before != nil {
+			editOf(b.owners, old.Spec.Namespace).take(at)
+		}
+		editOf(b.owners, c.Spec.Namespace).put(at)
+		changed = true
+	}
+	if before == nil || !slices.EqualFunc(old.Spec.Metrics, c.Spec.Metrics, sameRef) {
+		b.putMetrics(at, r)
+		changed = true
+	}
+	if before == nil || isOnline(old) != isOnline(c) || old.Spec.Paused != c.Spec.Paused {
+		b.live.set(at)
+		b.online.Assign(at, isOnline(c))
+		b.paused.Assign(at, c.Spec.Paused)
+		changed = true
+	}
+	if changed {
+		b.dirty.set(at)
+		b.facts.set(at)
+	}
+}
+
+func (b *edit) putLabels(at int, old, c *api.Cluster) (changed bool) {
+	was, is := old.Metadata.Labels, c.Metadata.Labels
+	for key, value := range was {
+		now, kept := is[key]
+		if kept && now == value {
+			continue
+		}
+		e := b.label(key)
+		editOf(e.values, value).take(at)
+		if !kept {
+			e.key.take(at)
+		}
+		changed = true
+	}
+	for key, value := range is {
+		before, known := was[key]
+		if known && before == value {
+			continue
+		}
+		e := b.label(key)
+		editOf(e.values, value).put(at)
+		if !known {
+			e.key.put(at)
+		}
+		changed = true
+	}
+	return changed
+}
+
+func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
+	was, is := old.Spec.CustomResources, c.Spec.CustomResources
+	if slices.Equal(was, is) {
+		return false
+	}
+	for _, name := range was {
+		editOf(b.customs, name).take(at)
+	}
+	for _, name := range is {
+		editOf(b.customs, name).put(at)
+	}
+	return true
+}
+
+func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
+	if sameAmounts(old, c) {
+		return false
+	}
+	resourcesOf(old, func(name string) {
+		if uncommittedOf(c, name) == unreported {
+			b.column(name)[at] = unreported
+			changed = true
+		}
+	})
+	resourcesOf(c, func(name string) {
+		amount := uncommittedOf(c, name)
+		if column := b.uncommitted[name]; at < len(column) && column[at] == amount {
+			return
+		}
+		b.column(name)[at] = amount
+		changed = true
+	})
+	return changed
+}
+
+func sameAmounts(a, b *api.Cluster) bool {
+	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Spec.Allocated, b.Spec.Allocated) &&
+		maps.Equal(a.Status.Allocatable, b.Status.Allocatable) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+func (b *edit) putMetrics(at int, r *row) {
+	for _, m := range r.metrics {
+		editOf(b.listed, m.id).take(at)
+	}
+	refs := r.cluster.Spec.Metrics
+	r.metrics = make([]rowMetric, 0, len(refs))
+	for _, ref := range refs {
+		id := b.metricID(ref.Key())
+		r.metrics = append(r.metrics, rowMetric{id, weightOf(ref)})
+		editOf(b.listed, id).put(at)
+	}
+}
+
+func sameRef(a, b api.MetricRef) bool {
+	return a.Name == b.Name && a.Namespace == b.Namespace && weightOf(a) == weightOf(b)
+}
+
+// weightOf is the weight of a metric, 1 where none is given.
+func weightOf(ref api.MetricRef) float64 {
+	if ref.Weight == nil {
+		return 1
+	}
+	return *ref.Weight
+}
+
+// column is the edit's own copy of a resource's column.
+func (b *edit) column(resource string) []int64 {
+	slots := cap(b.rows)
+	if b.ownColumns[resource] {
+		return b.uncommitted[resource]
+	}
+	if len(b.ownColumns) == 0 {
+		b.uncommitted = maps.Clone(b.uncommitted)
+		if b.uncommitted == nil {
+			b.uncommitted = map[string][]int64{}
+		}
+	}
+	b.ownColumns[resource] = true
+	column := make([]int64, slots)
+	for i := copy(column, b.uncommitted[resource]); i < slots; i++ {
+		column[i] = unreported
+	}
+	b.uncommitted[resource] = column
+	return column
+}

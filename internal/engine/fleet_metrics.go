@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func (b *edit) changeProviders(changes map[api.Key]*api.MetricsProvider) {
+	if len(changes) == 0 {
+		return
+	}
+	b.providers = maps.Clone(b.providers)
+	if b.providers == nil {
+		b.providers = map[api.Key]*api.MetricsProvider{}
+	}
+	for key, provider := range changes {
+		if provider == nil {
+			delete(b.providers, key)
+		} else {
+			b.providers[key] = provider
+		}
+	}
+	for id, state := range b.metrics {
+		if state.metric == nil {
+			continue
+		}
+		if _, ok := changes[state.metric.ProviderKey()]; ok {
+			b.stale[int32(id)] = true
+		}
+	}
+}
+
+func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
+	for key, metric := range changes {
+		id := b.metricID(key)
+		state := *b.metrics[id]
+		if (state.metric == nil) != (metric == nil) {
+			b.metricNames = true
+		}
+		state.metric = metric
+		b.setMetric(id, &state)
+		b.stale[id] = true
+	}
+}
+
+// metricID is the id of a metric, a new one where it is seen first.
+func (b *edit) metricID(key api.Key) int32 {
+	if id, ok := b.metricIDs[key]; ok {
+		return id
+	}
+	if !b.ownIDs {
+		b.ownIDs = true
+		b.metricIDs = maps.Clone(b.metricIDs)
+		b.named = maps.Clone(b.named)
+		if b.metricIDs == nil {
+			b.metricIDs, b.named = map[api.Key]int32{}, map[string][]int32{}
+		}
+	}
+	id := int32(len(b.metrics))
+	b.metricIDs[key] = id
+	b.named[key.Name] = append(slices.Clip(b.named[key.Name]), id)
+	b.cloneMetrics()
+	b.metrics = append(b.metrics, &metricState{key: key})
+	b.stale[id] = true
+	return id
+}
+
+func (b *edit) cloneMetrics() {
+	if !b.ownMetrics {
+		b.ownMetrics = true
+		b.metrics = slices.Clone(b.metrics)
+	}
+}
+
+func (b *edit) setMetric(id int32, state *metricState) {
+	b.cloneMetrics()
+	b.metrics[id] = state
+}
+
+// evaluateMetrics judges the metrics that changed, and those that time has made
+// too old, and marks the clusters that list one with another outcome.
+func (b *edit) evaluateMetrics() {
+	if b.now.Before(b.old.now) {
+		// Back in time, as a simulation may look: what was too old may be usable.
+		for id := range b.metrics {
+			b.stale[int32(id)] = true
+		}
+	}
+	for _, id := range b.aging {
+		if !b.now.Before(b.metrics[id].staleAt) {
+			b.stale[id] = true
+		}
+	}
+	if len(b.stale) == 0 {
+		return
+	}
+	aging := make([]int32, 0, len(b.aging))
+	for _, id := range b.aging {
+		if !b.stale[id] {
+			aging = append(aging, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.stale)) {
+		before := b.metrics[id]
+		next := *before
+		next.hasProvider = false
+		if next.metric != nil {
+			interval := api.DefaultProviderInterval.Or(0)
+			provider, ok := b.providers[next.metric.ProviderKey()]
+			if ok {
+				next.hasProvider = true
+				interval = provider.Spec.Interval.Or(interval)
+			}
+			next.maxAge = next.metric.Spec.MaxAge.Or(maxAgeIntervals * min(interval, math.MaxInt64/maxAgeIntervals))
+		}
+		after := next.evaluate(b.now)
+		b.setMetric(id, after)
+		if !after.staleAt.IsZero() {
+			aging = append(aging, id)
+		}
+		var was *metricState
+		if int(id) < len(b.old.metrics) {
+			was = b.old.metrics[id]
+		}
+		if was == nil || was.usable != after.usable || was.normalized != after.normalized ||
+			was.raw != after.raw || was.onFailure != after.onFailure {
+			after.rows.orInto(b.dirty)
+		}
+	}
+	b.aging = aging
+}
+
+// scoreRows computes the weighted mean again for every dirty row.
+func (b *edit) scoreRows() {
+	if b.dirty.Count() == 0 {
+		return
+	}
+	slots := len(b.rows)
+	if !b.ownRows {
+		b.ownRows = true
+		b.rows = slices.Clone(b.rows)
+	}
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+	b.dirty.each(func(at int) {
+		r := b.rows[at]
+		if r == nil {
+			b.score[at] = 0
+			return
+		}
+		if at < len(b.old.rows) && b.old.rows[at] == r {
+			own := *r
+			r = &own
+			b.rows[at] = r
+		}
+		r.sumWeights, r.sumProducts = 0, 0
+		failing := false
+		for _, m := range r.metrics {
+			state := b.metrics[m.id]
+			switch {
+			case state.usable:
+				r.sumWeights += m.weight
+				// The conversion keeps the compiler from fusing multiply and add,
+				// so that every architecture gets the same bits.
+				r.sumProducts += float64(m.weight * state.normalized)
+			case state.onFailure != api.FailureIgnore:
+				failing = true
+			}
+		}
+		scored := r.sumWeights > 0
+		if b.failing.Has(at) != failing {
+			b.facts.set(at)
+			b.failing.Assign(at, failing)
+		}
+		b.scored.Assign(at, scored)
+		b.score[at] = 0
+		if scored {
+			b.score[at] = r.sumProducts / r.sumWeights
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+func (p *planner) markStale(placed *tracked) {
+	if !placed.stale {
+		placed.stale = true
+		p.stale = append(p.stale, placed)
+	}
+}
+
+// touch finds the placements of some classes that changed rows concern and marks
+// them stale. It errs on the side of marking. requesting says that only
+// placements with requests are concerned; facts is that of class.update.
+func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*class, requesting bool) {
+	if len(rows) == 0 {
+		return
+	}
+	for _, c := range classes {
+		p.touchClass(c, rows, facts)
+	}
+	for _, row := range rows {
+		cluster := p.fleet.Cluster(row)
+		if cluster == nil {
+			continue
+		}
+		for placed := range p.members[cluster.Metadata.Name] {
+			if !placed.stale && (!requesting || placed.query.HasRequests()) {
+				p.touchMember(placed, row)
+			}
+		}
+	}
+}
+
+// touchClass looks at changed rows as outsiders of the class's decisions.
+func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
+	c.update(p.fleet, p.reserved, rows, facts, func(row int, was bool) {
+		merit := engine.MeritOf(p.fleet, c.query, row, false)
+		if was && !c.concerns(merit) {
+			c.noteRaised(merit)
+			return
+		}
+		for _, placed := range c.placements {
+			switch {
+			case placed.stale || !placed.decided:
+			case !placed.out.Full:
+				// It has every cluster that fits: a score moves nothing, a new
+				// cluster is wanted.
+				if !was && placed.query.Wanted != 0 {
+					p.markStale(placed)
+				}
+			case placed.query.Wanted == 0:
+			case !merit.Less(placed.out.Worst):
+				if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+					p.markStale(placed)
+				}
+			case !placed.out.HasNext || placed.out.Next.Less(merit):
+				placed.out.Next, placed.out.HasNext = merit, true
+			}
+		}
+	})
+	if c.wanting > 0 {
+		before := c.fits
+		if p.fits(c) != before {
+			for _, placed := range c.placements {
+				if placed.wanting {
+					p.markStale(placed)
+				}
+			}
+		}
+	}
+}
+
+// fits is the sentence about why clusters do not fit the class.
+func (p *planner) fits(c *class) string {
+	if c.fitsVersion != p.version {
+		c.fitsVersion = p.version
+		c.fits = engine.Explain(p.fleet, c.query, p.reserved, engine.Present{}, p.fleet.Now()).Fits()
+	}
+	return c.fits
+}
+
+// touchMember looks at a changed row as a chosen cluster of a placement.
+func (p *planner) touchMember(placed *tracked, row int) {
+	if !placed.decided || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+		p.markStale(placed)
+		return
+	}
+	merit := engine.MeritOf(p.fleet, placed.query, row, true)
+	switch {
+	case placed.out.HasNext && !placed.out.Next.Less(merit),
+		placed.class.hasRaised && !placed.class.raised.Less(merit):
+		p.markStale(placed)
+	case merit.Less(placed.out.Worst):
+		placed.out.Worst = merit
+		placed.class.floorKnown = false
+	}
+}
