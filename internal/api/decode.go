@@ -137,7 +137,7 @@ func decodeError(err error) error {
 		case semantic.Err != nil && semantic.GoType != nil:
 			message = semantic.Err.Error()
 		case semantic.JSONKind != 0 && semantic.GoType != nil:
-			message = fmt.Sprintf("cannot be a JSON %s", semantic.JSONKind)
+			message = wrongType(semantic)
 		}
 		return FieldErrors{{Field: pointerToField(semantic.JSONPointer), Message: message}}
 	}

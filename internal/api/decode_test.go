@@ -19,12 +19,15 @@ func TestDecodeIsStrict(t *testing.T) {
 		{"case matters", `{"kind":"cluster","Metadata":{"name":"c"}}`, "Metadata", "not a known field"},
 		{"given twice", `{"kind":"cluster","metadata":{"name":"c","name":"d"}}`, "metadata.name", "twice"},
 		{"given twice in a map", `{"kind":"cluster","metadata":{"labels":{"a.b/c":"1","a.b/c":"2"}}}`, `metadata.labels["a.b/c"]`, "twice"},
-		{"string for a number", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":"3"}}`, "spec.number_of_clusters", "string"},
+		{"string for a number", `{"kind":"placement","metadata":{"name":"p"},"spec":{"number_of_clusters":"3"}}`, "spec.number_of_clusters", "must be a whole number, not a string"},
 		{"fraction for a whole number", `{"kind":"placement","spec":{"number_of_clusters":1.5}}`, "spec.number_of_clusters", "1.5 is not a whole number"},
 		{"number too large", `{"kind":"placement","spec":{"number_of_clusters":99999999999999999999}}`, "spec.number_of_clusters", "99999999999999999999 is not a whole number"},
-		{"number for a string", `{"kind":"cluster","metadata":{"name":5}}`, "metadata.name", "number"},
-		{"object for a list", `{"kind":"cluster","spec":{"metrics":{}}}`, "spec.metrics", ""},
-		{"number for a quantity", `{"kind":"cluster","spec":{"capacity":{"cpu":4}}}`, "spec.capacity.cpu", "number"},
+		{"number for a string", `{"kind":"cluster","metadata":{"name":5}}`, "metadata.name", "must be a string, not a number"},
+		{"object for a list", `{"kind":"cluster","spec":{"metrics":{}}}`, "spec.metrics", "must be a list, not an object"},
+		{"list for an object", `{"kind":"cluster","spec":[]}`, "spec", "must be an object, not a list"},
+		{"string for a switch", `{"kind":"cluster","spec":{"paused":"yes"}}`, "spec.paused", "must be true or false, not a string"},
+		{"number for a duration", `{"kind":"placement","spec":{"reschedule_after":60}}`, "spec.reschedule_after", `such as "60s", not a number`},
+		{"number for a quantity", `{"kind":"cluster","spec":{"capacity":{"cpu":4}}}`, "spec.capacity.cpu", `must be a quantity in quotes, such as "4", "1500m" or "64Gi", not a number`},
 		{"empty map key", `{"kind":"cluster","metadata":{"labels":{"":4}}}`, `metadata.labels[""]`, "number"},
 		{"bad time", `{"kind":"cluster","metadata":{"created_at":"yesterday"}}`, "metadata.created_at", ""},
 		{"no kind", `{"metadata":{"name":"x"}}`, "kind", `"cluster"`},
@@ -159,7 +162,7 @@ func FuzzSplitField(f *testing.F) {
 // the rest of the object is there to be validated.
 func TestDecodeNamesEveryWrongField(t *testing.T) {
 	object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web","colour":"red"},
-		"spec":{"number_of_clusters":"two","label_constraints":["a is b",5],"shape":1,"min_improvement":-1}}`))
+		"spec":{"resource_requests":{"cpu":4},"number_of_clusters":"two","label_constraints":["a is b",5],"shape":1,"min_improvement":-1}}`))
 	var errs FieldErrors
 	if !errors.As(err, &errs) || object == nil {
 		t.Fatalf("got %v, %v", object, err)
@@ -172,7 +175,7 @@ func TestDecodeNamesEveryWrongField(t *testing.T) {
 	slices.Sort(fields)
 	want := []string{
 		"metadata.colour", "spec.label_constraints[1]", "spec.min_improvement",
-		"spec.number_of_clusters", "spec.shape",
+		"spec.number_of_clusters", "spec.resource_requests.cpu", "spec.shape",
 	}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields %q, want %q", fields, want)

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,8 +42,8 @@ func (e FieldErrors) And(more FieldErrors) FieldErrors {
 	for _, m := range more {
 		said := false
 		for _, have := range e {
-			rest, under := strings.CutPrefix(m.Field, have.Field)
-			said = said || have.Field == "" || under && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			steps, above := SplitField(m.Field), SplitField(have.Field)
+			said = said || len(above) <= len(steps) && slices.Equal(steps[:len(above)], above)
 		}
 		if !said {
 			out = append(out, m)

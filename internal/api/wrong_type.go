@@ -1,0 +1,63 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// wrongType words a JSON value that its field cannot hold: what belongs there,
+// and what stands there.
+func wrongType(err *json.SemanticError) string {
+	return fmt.Sprintf("must be %s, not %s", wanted(err.GoType), given(err.JSONKind))
+}
+
+// wanted is what a field of a type takes in JSON.
+func wanted(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[Duration]():
+		return `a duration in quotes, such as "60s"`
+	case reflect.TypeFor[Quantity]():
+		return `a quantity in quotes, such as "4", "1500m" or "64Gi"`
+	case reflect.TypeFor[time.Time]():
+		return `a time in quotes, such as "2026-01-31T12:00:00Z"`
+	case reflect.TypeFor[Secret]():
+		return "a string"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	}
+	return "an object"
+}
+
+// given names the kind of a JSON value.
+func given(kind jsontext.Kind) string {
+	switch kind {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "a list"
+	}
+	return "an object"
+}
