@@ -99,11 +99,11 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%v and %v", o, err)
 			}
 			if o != nil {
-				o.Validate() // what could be read is fit to be looked at
+				_ = o.Validate() // what could be read is fit to be looked at
 			}
 			return
 		}
-		o.Validate()
+		_ = o.Validate()
 		for field := range o.Secrets() {
 			o.SetSecret(field, Secret{}) // never written
 		}

@@ -33,7 +33,8 @@ func TestSecretNeverShows(t *testing.T) {
 			shown[verb] = fmt.Sprintf(verb, v)
 		}
 		var log bytes.Buffer
-		slog.New(slog.NewTextHandler(&log, nil)).Info("text", "v", v, slog.Any("g", v))
+		slog.New(slog.NewTextHandler(&log, nil)).Info("text", "v", v)
+		slog.New(slog.NewTextHandler(&log, nil)).LogAttrs(t.Context(), slog.LevelInfo, "attribute", slog.Any("g", v))
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("json", "v", v)
 		shown["slog"] = log.String()
 		a, _ := stdjson.Marshal(v)

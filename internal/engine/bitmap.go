@@ -44,12 +44,6 @@ func (b Bitmap) andNot(other Bitmap) {
 	}
 }
 
-func (b Bitmap) or(other Bitmap) {
-	for i, w := range other[:len(b)] {
-		b[i] |= w
-	}
-}
-
 // each calls f for every row of the set, in ascending order.
 func (b Bitmap) each(f func(row int)) {
 	for i, w := range b {

@@ -501,16 +501,16 @@ func conformTimestamps(t *testing.T, c conformanceCase) {
 	p.Metadata.Generation = 2
 	p.Status = api.PlacementStatus{ObservedGeneration: 2, Clusters: []string{"c1"}}
 	age := time.Hour
-	switch {
-	case c.In.Event == "":
+	switch c.In.Event {
+	case "":
 		age = time.Second
 		if c.In.Kct < c.In.Modified {
 			p.Status.ObservedGeneration = 1
 		}
-	case c.In.Event == "re-scheduled, other cluster":
-	case c.In.Event == "periodic, same cluster, no update":
+	case "re-scheduled, other cluster":
+	case "periodic, same cluster, no update":
 		w.metrics[metricKey("there")].Status.Value = ptr(0.05)
-	case c.In.Event == "user update, migration disabled":
+	case "user update, migration disabled":
 		p.Spec.Migration = ptr(false)
 		p.Status.ObservedGeneration = 1
 	default:

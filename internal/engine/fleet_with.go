@@ -87,7 +87,7 @@ func (b *edit) applySets() {
 	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
 	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
 	if len(b.labels) > 0 {
-		labels, keys := maps.Clone(b.Fleet.labels), maps.Clone(b.Fleet.labelKeys)
+		labels, keys := maps.Clone(b.Fleet.labels), maps.Clone(b.labelKeys)
 		if labels == nil {
 			labels, keys = map[string]map[string]*rowSet{}, map[string]*rowSet{}
 		}
@@ -100,7 +100,7 @@ func (b *edit) applySets() {
 			}
 			keys[key] = e.key.apply(keys[key], slots)
 		}
-		b.Fleet.labels, b.Fleet.labelKeys = labels, keys
+		b.Fleet.labels, b.labelKeys = labels, keys
 	}
 	for id, e := range b.listed {
 		state := *b.metrics[id]

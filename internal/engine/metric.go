@@ -37,12 +37,18 @@ const maxAgeIntervals = 4
 // it is older than max_age; a value the provider gave but that is not valid, or
 // a metric that is not defined, counts as failed at once. on_failure =
 // last_value goes on with the last good value in either case.
-func (s metricState) evaluate(now time.Time) *metricState {
+func (s *metricState) evaluate(now time.Time) *metricState {
+	next := *s
+	return next.judge(now)
+}
+
+// judge fills in what evaluate returns.
+func (s *metricState) judge(now time.Time) *metricState {
 	s.usable, s.staleAt, s.reason, s.message = false, time.Time{}, "", ""
 	s.onFailure = api.FailureExclude
 	if s.metric == nil {
 		s.reason, s.message = api.ReasonUnknownMetric, fmt.Sprintf("%s does not exist", s.key)
-		return &s
+		return s
 	}
 	spec, status := s.metric.Spec, s.metric.Status
 	s.onFailure = spec.OnFailure
@@ -70,7 +76,7 @@ func (s metricState) evaluate(now time.Time) *metricState {
 	}
 	switch {
 	case !haveValue:
-		return &s
+		return s
 	case s.reason == "" || s.onFailure == api.FailureLastValue:
 		s.usable = true
 	case s.reason == api.ReasonUnreachableMetricsProvider && status.ObservedAt != nil:
@@ -78,7 +84,7 @@ func (s metricState) evaluate(now time.Time) *metricState {
 			s.usable, s.staleAt = true, end
 		}
 	}
-	return &s
+	return s
 }
 
 // describe is the sentence about an unusable metric.

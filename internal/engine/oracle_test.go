@@ -184,13 +184,14 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 			continue
 		}
 		v := o.metric(ref.Key())
-		switch {
-		case p.Spec.MetricConstraintBasis == api.BasisNormalized:
+		switch p.Spec.MetricConstraintBasis {
+		case api.BasisNormalized:
 			return v.normalized, v.usable
-		case p.Spec.MetricConstraintBasis == api.BasisWeighted:
+		case api.BasisWeighted:
 			return v.normalized * weightOf(ref), v.usable
+		default:
+			return v.raw, v.usable
 		}
-		return v.raw, v.usable
 	}
 	return 0, false
 }

@@ -35,7 +35,7 @@ func TestEveryErrorOfEtcdHasAMeaning(t *testing.T) {
 		for write, want := range map[bool]error{true: c.write, false: c.read} {
 			got := classify(fmt.Errorf("wrapped: %w", c.err), write)
 			for _, kind := range kinds {
-				if errors.Is(got, kind) != (kind == want) {
+				if errors.Is(got, kind) != errors.Is(want, kind) {
 					t.Errorf("%v, write %v: %v, want %v", c.err, write, got, want)
 				}
 			}

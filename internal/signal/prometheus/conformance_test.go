@@ -3,7 +3,6 @@ package prometheus
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -48,7 +47,7 @@ func TestKrakeCases(t *testing.T) {
 				url = serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(max(c.In.Status, http.StatusOK))
-					_, _ = io.WriteString(w, string(c.In.Body))
+					_, _ = w.Write(c.In.Body)
 				})).URL
 			}
 			query := c.In.Metric
