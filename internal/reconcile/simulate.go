@@ -221,11 +221,11 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 // change of the amounts in use is a capacity report.
 func observe(c *api.Cluster, base api.Object, now time.Time) {
 	was, ok := base.(*api.Cluster)
-	if !ok {
+	if !ok || len(c.Spec.Allocated) == 0 {
 		return
 	}
 	c.Status.ObservedGeneration = c.Metadata.Generation
-	if len(c.Spec.Allocated) > 0 && !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
+	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
 		c.Status.CapacityReportedAt = &now
 	}
 }

@@ -114,6 +114,9 @@ func TestSimulateACapacityReport(t *testing.T) {
 		if got := result.Objects[0].(*api.Cluster).Status.Available["cpu"]; got != available {
 			t.Errorf("%s leaves %s of cpu, want %s", report, got, available)
 		}
+		if got := result.Objects[0].(*api.Cluster).Status; available == "2" && got.ObservedGeneration != 0 {
+			t.Errorf("%s: the status names a generation that nobody observed: %+v", report, got)
+		}
 	}
 }
 
