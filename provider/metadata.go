@@ -87,20 +87,23 @@ func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope ap
 // "namespace/name"), or by identity.
 func (r *objectResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	key := api.Key{Kind: r.kind}
-	if req.ID != "" {
+	if req.ID != "" || req.Identity == nil || req.Identity.Raw.IsFullyNull() {
 		parsed, err := r.parseImportID(req.ID)
 		if err != nil {
 			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), sentence(err.Error()))
 			return
 		}
 		key = parsed
-	} else if req.Identity != nil {
+	} else {
 		var namespace types.String
 		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &key.Name)...)
 		if r.scope() != api.Global {
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("namespace"), &namespace)...)
 		}
 		key.Namespace = namespace.ValueString()
+		if key.Name == "" {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), "The identity's name must not be empty.")
+		}
 	}
 	if resp.Diagnostics.HasError() {
 		return
