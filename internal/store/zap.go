@@ -53,13 +53,20 @@ func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
 	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
-// transient is what a new member logs as an error until its database has been
-// committed for the first time; it tries again by itself.
-const transient = "failed to update storage version"
+// groundless are warnings of etcd that are not about anything here.
+var groundless = map[string]bool{
+	// A new member retries by itself until its database has been committed for
+	// the first time.
+	"failed to update storage version": true,
+	"Failed to detect schema version":  true,
+	// The embedded member has no listener, and no users of its own.
+	"Running http and grpc server on single port. This is not recommended for production.": true,
+	"simple token is not cryptographically signed":                                         true,
+}
 
 // Check implements zapcore.Core.
 func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(entry.Level) && entry.Message != transient {
+	if c.Enabled(entry.Level) && !groundless[entry.Message] {
 		return checked.AddCore(entry, c)
 	}
 	return checked
