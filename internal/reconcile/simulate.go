@@ -127,6 +127,9 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 // lay puts the request's objects over the base.
 func (s *simulation) lay(request api.Simulation, now time.Time) error {
 	var errs api.FieldErrors
+	if request.Base != "" && request.Base != "live" && request.Base != "empty" {
+		errs.Add("base", "%q is not one of \"live\", \"empty\"", request.Base)
+	}
 	for i, key := range request.Delete {
 		if _, ok := s.objects[key]; !ok {
 			errs.Add(fmt.Sprintf("delete[%d]", i), "%s does not exist", key)
@@ -161,7 +164,24 @@ func decode(raw json.RawMessage) (api.Object, error) {
 	if err != nil && (object == nil || !errors.As(err, &errs)) {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
+	withhold(object)
 	return object, errs.And(object.Validate()).Err()
+}
+
+// withheld stands in for a secret that an object as the API shows it does not
+// tell. A simulation uses no secrets.
+var withheld = api.NewSecret("(withheld)")
+
+// withhold lets the headers of a provider be without their values, which a write
+// has to give.
+func withhold(object api.Object) {
+	if p, ok := object.(*api.MetricsProvider); ok {
+		for name, value := range p.Spec.Headers {
+			if value.IsZero() {
+				p.Spec.Headers[name] = withheld
+			}
+		}
+	}
 }
 
 // within puts the errors of one object under its place in the request.
@@ -194,7 +214,7 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		meta.UID, meta.CreatedAt = was.UID, was.CreatedAt
 		meta.RescheduleRequests = max(meta.RescheduleRequests, was.RescheduleRequests)
 		for field, secret := range base.Secrets() {
-			if _, ok := object.Secrets()[field]; !ok {
+			if given, ok := object.Secrets()[field]; !ok || given == withheld {
 				object.SetSecret(field, secret)
 			}
 		}

@@ -93,6 +93,28 @@ func TestSimulateKeepsAScoreItIsGiven(t *testing.T) {
 	}
 }
 
+// An object goes into a simulation as the API shows it: without its secrets.
+func TestSimulateObjectsAsTheyAreShown(t *testing.T) {
+	y, _ := start(t)
+	p := provider()
+	p.Spec.Headers = map[string]api.Secret{"X-Key": api.NewSecret("key")}
+	y.put(p)
+	shown, err := json.Marshal(y.fleet.Snapshot().Get(api.KeyOf(p)).Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []string{"live", "empty"} {
+		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Base: base, Objects: []json.RawMessage{shown}})
+		if err != nil {
+			t.Errorf("over %s: %s", base, err)
+			continue
+		}
+		if again, _ := json.Marshal(result.Objects[0]); !slices.Equal(again, shown) && base == "live" {
+			t.Errorf("over live: %s, given was %s", again, shown)
+		}
+	}
+}
+
 // New amounts in use are a capacity report in a simulation, too: they contain
 // what runs there, and put nothing off its cluster.
 func TestSimulateACapacityReport(t *testing.T) {
@@ -121,7 +143,7 @@ func TestSimulateACapacityReport(t *testing.T) {
 }
 
 func TestSimulateReportsEveryBadObject(t *testing.T) {
-	_, err := SimulateFile(t.Context(), api.Simulation{Objects: raw(
+	_, err := SimulateFile(t.Context(), api.Simulation{Base: "lve", Objects: raw(
 		`{"kind":"placement","metadata":{"name":"Web"},"spec":{"label_constraints":["x"]}}`,
 		`{"kind":"nothing"}`,
 		`{"kind":"cluster","metadata":{"name":"c"},"spec":{"colour":"red"}}`,
@@ -136,7 +158,7 @@ func TestSimulateReportsEveryBadObject(t *testing.T) {
 	for _, e := range errs {
 		fields = append(fields, e.Field)
 	}
-	want := []string{"delete[0]", "objects[0].metadata.name", "objects[0].spec.label_constraints[0]", "objects[1].kind", "objects[2].spec.colour", "objects[4]"}
+	want := []string{"base", "delete[0]", "objects[0].metadata.name", "objects[0].spec.label_constraints[0]", "objects[1].kind", "objects[2].spec.colour", "objects[4]"}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields %q, want %q", fields, want)
 	}
