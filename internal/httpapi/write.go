@@ -135,6 +135,9 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*obj
 		if err := who.mayWrite(current.object); err != nil {
 			return nil, err
 		}
+		if err := checkWithheld(current.object, object, in.Payload.data); err != nil {
+			return nil, err
+		}
 		if api.SameIntent(current.object, object) {
 			return nil, nil
 		}
