@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -31,7 +32,7 @@ func newClusterDataSource() datasource.DataSource {
 		subject:     "cluster",
 		description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, present values of its metrics).",
 		arguments: map[string]schema.Attribute{
-			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true},
+			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{objectName{}}},
 		},
 		answer: objectAttributes(api.KindCluster, clusterDocs),
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {

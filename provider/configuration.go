@@ -151,10 +151,8 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		settingError(diags, "token", "a token has no line breaks; one that is read from a file may end with one: write trimspace(file(…))")
 	}
 	if ns := text["namespace"]; ns != "" {
-		for _, e := range (&api.Placement{Metadata: api.Metadata{Name: "x", Namespace: ns}}).Validate() {
-			if e.Field == "metadata.namespace" {
-				settingError(diags, "namespace", e.Message)
-			}
+		if message := wrongName(ns); message != "" {
+			settingError(diags, "namespace", message)
 		}
 	}
 	if diags.HasError() {

@@ -169,6 +169,15 @@ func TestAccDataSourceErrors(t *testing.T) {
 		{"absent placement", `data "scheduler_placement_decisions" "x" { name = "web" }`, `(?s)Cannot read the decisions of placement web.*default/web`},
 		{"absent explanation", `data "scheduler_placement_explanation" "x" { name = "web" }`, `(?s)Cannot read the explanation of placement web.*default/web`},
 		{"constraint", `data "scheduler_clusters" "x" { label_constraints = ["location is"] }`, `(?s)Invalid label_constraints\[0\]`},
+		{"no name", `data "scheduler_cluster" "x" { name = "" }`, `name:\s+is\s+required`},
+		{"another path", `data "scheduler_cluster" "x" { name = "../metrics" }`, `(?s)Invalid name.*"../metrics"\s+must\s+consist`},
+		{"namespace", `data "scheduler_placement_explanation" "x" {
+			name      = "web"
+			namespace = "My Shop"
+		}`, `(?s)Invalid namespace`},
+		{"no JSON", `data "scheduler_simulation" "x" { objects = ["{"] }`, `(?s)Invalid objects\[0\].*is\s+not\s+JSON`},
+		{"object", `data "scheduler_simulation" "x" { objects = [jsonencode({ kind = "placement", metadata = { name = "x" }, spec = { number_of_clusters = -1 } })] }`,
+			`(?s)Invalid objects\[0\].*objects\[0\].spec.number_of_clusters:\s+-1`},
 		{"selector", `data "scheduler_clusters" "x" { label_selector = "=(" }`, `(?s)Invalid label_selector`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -64,7 +64,12 @@ func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, fi
 		diags.AddError(summary, sentence(field.Error()))
 		return
 	}
-	diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": "+strings.ReplaceAll(field.Message, "spec.", "")))
+	name, message := at.String(), strings.ReplaceAll(field.Message, "spec.", "")
+	if strings.HasPrefix(field.Field, name+".") {
+		// The field lies inside of a text of the configuration, such as JSON.
+		name, message = field.Field, field.Message
+	}
+	diags.AddAttributeError(at, "Invalid "+at.String(), sentence(name+": "+message))
 }
 
 // alreadyExists words the answer to the creation of something that is there.

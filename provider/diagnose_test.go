@@ -21,6 +21,8 @@ func TestDiagnose(t *testing.T) {
 		{"fields", &api.Problem{Title: "Unprocessable", Status: 422, Errors: api.FieldErrors{
 			{Field: "spec.label_constraints[1]", Message: "no operator"}, {Field: `metadata.labels["a"]`, Message: "too long"},
 		}}, []string{"label_constraints[1]", `labels["a"]`}, "label_constraints[1]: no operator."},
+		{"a field inside of a text", api.FieldErrors{{Field: `clusters[1].spec.number_of_clusters`, Message: "-1 must be at least 0"}},
+			[]string{"clusters[1]"}, "clusters[1].spec.number_of_clusters: -1 must"},
 		{"a field that is no attribute", api.FieldErrors{{Field: "kind", Message: "is unknown"}}, []string{""}, "kind: is unknown"},
 		{"conflict", &api.Problem{Title: "Conflict", Status: 409}, []string{""}, "plan again"},
 		{"precondition", &api.Problem{Title: "Precondition Failed", Status: 412}, []string{""}, "plan again"},

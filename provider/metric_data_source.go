@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -14,8 +15,8 @@ func newMetricDataSource() datasource.DataSource {
 		subject:     "metric",
 		description: "A metric: what was declared, and in `status` its present value, or why it has none.",
 		arguments: map[string]schema.Attribute{
-			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true},
+			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true, Validators: []validator.String{objectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true, Validators: []validator.String{objectName{}}},
 		},
 		answer: objectAttributes(api.KindMetric, map[string]string{
 			"metrics_provider": "Where the value is read.",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -42,11 +43,12 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 // placementArguments name a placement.
 func placementArguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{MarkdownDescription: "Name of the placement.", Required: true},
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the placement.", Required: true, Validators: []validator.String{objectName{}}},
 		"namespace": schema.StringAttribute{
 			MarkdownDescription: "Namespace of the placement. Default: that of the provider.",
 			Optional:            true,
 			Computed:            true,
+			Validators:          []validator.String{objectName{}},
 		},
 	}
 }

@@ -81,7 +81,10 @@ func newSimulationDataSource() datasource.DataSource {
 
 func simulate(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
 	simulation := api.Simulation{Base: argument(arguments, "base")}
-	for _, text := range texts(arguments, "objects") {
+	for i, text := range texts(arguments, "objects") {
+		if !json.Valid([]byte(text)) {
+			return nil, api.FieldErrors{{Field: fmt.Sprintf("objects[%d]", i), Message: "is not JSON: write jsonencode({ kind = …, metadata = …, spec = … })"}}
+		}
 		simulation.Objects = append(simulation.Objects, json.RawMessage(text))
 	}
 	if text := argument(arguments, "now"); text != "" {

@@ -147,6 +147,11 @@ type call struct {
 // caller closes.
 func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	target := c.base.JoinPath(q.path)
+	// A name such as ".." or "" would lead to something else, which would be taken
+	// for the object.
+	if strings.HasSuffix(q.path, "/") || !strings.HasSuffix("/"+target.EscapedPath(), q.path) {
+		return nil, fmt.Errorf("%s is no path of the API: a name in it is empty, or has characters that no name has", q.path)
+	}
 	target.RawQuery = q.query.Encode()
 	var body any
 	if q.body != nil {

@@ -459,3 +459,17 @@ func TestGetNewer(t *testing.T) {
 		t.Errorf("got %v, %v", object, err)
 	}
 }
+
+// A name that would lead to another path is refused before it is asked for.
+func TestNamesStayInTheirPlace(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s was asked for", r.URL)
+		w.WriteHeader(http.StatusTeapot)
+	})
+	for _, name := range []string{"", "..", "../metrics", "a?b", "a#b"} {
+		_, err := c.Get(t.Context(), api.Key{Kind: api.KindCluster, Name: name})
+		if err == nil || !strings.Contains(err.Error(), "a name in it") {
+			t.Errorf("%q: the error is %v", name, err)
+		}
+	}
+}
