@@ -153,8 +153,7 @@ func decodeError(err error) error {
 
 // wrongNumber words a number that its field cannot hold.
 func wrongNumber(err *json.SemanticError) string {
-	switch err.GoType.Kind() {
-	case reflect.Int, reflect.Int64:
+	if kind := err.GoType.Kind(); kind == reflect.Int || kind == reflect.Int64 {
 		return fmt.Sprintf("%s is not a whole number of at most 64 bits", err.JSONValue)
 	}
 	return fmt.Sprintf("%s is too large a number", err.JSONValue)

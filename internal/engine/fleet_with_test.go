@@ -330,6 +330,35 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 	}
 }
 
+// Where a heartbeat gave the amounts in use, they count until the status says
+// that the declared ones are newer, and so do the reservations they lack.
+func TestDeclaredReportWaitsForTheHeartbeatsStatus(t *testing.T) {
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(epoch)}}
+	c.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(epoch)
+	c.Status.Allocated = api.Quantities{"cpu": "1"}
+	p := newPlacement("web")
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
+	reserved := NewReservations()
+	f, delta := (&Fleet{}).With(clusters(c), epoch)
+	reserved.Sync(f, delta)
+	reserved.Hold(f, compile(t, p), "c1", epoch.Add(time.Second))
+
+	declared := *c
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(epoch.Add(time.Minute))
+	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
+	observed := declared
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 2, ptr(epoch.Add(time.Minute))
+	observed.Status.Allocated = nil
+	for _, next := range []*api.Cluster{&declared, &observed} {
+		f, delta = f.With(clusters(next), epoch)
+		reserved.Sync(f, delta)
+		if got := Available(f, reserved, 0)["cpu"]; got != "1" {
+			t.Errorf("%s of cpu are available, want 1: 4 less 1 and a hold of 2, then 4 less 3", got)
+		}
+	}
+}
+
 func TestAmountsAtTheEdge(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	for _, tt := range []struct {

@@ -28,14 +28,15 @@ type hold struct {
 // capacityReport is the moment of the cluster's last capacity report. A report
 // that is declared in the spec shows there at once, and in the status only when
 // its writer has seen the spec: until then the new amounts would be charged
-// together with the reservations that they contain.
+// together with the reservations that they contain. Where a heartbeat has given
+// amounts, those count until the status is written, and so do the reservations.
 func capacityReport(before *row, c *api.Cluster) time.Time {
 	var at time.Time
 	if t := c.Status.CapacityReportedAt; t != nil {
 		at = *t
 	}
 	modified := c.Metadata.ModifiedAt
-	if c.Status.ObservedGeneration >= c.Metadata.Generation || len(c.Spec.Allocated) == 0 || modified == nil {
+	if c.Status.ObservedGeneration >= c.Metadata.Generation || len(c.Spec.Allocated) == 0 || len(c.Status.Allocated) > 0 || modified == nil {
 		return at
 	}
 	if before != nil {

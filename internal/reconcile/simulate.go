@@ -247,6 +247,7 @@ func observe(c *api.Cluster, base api.Object, now time.Time) {
 	c.Status.ObservedGeneration = c.Metadata.Generation
 	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
 		c.Status.CapacityReportedAt = &now
+		c.Status.Allocated = nil // what a heartbeat gave is older
 	}
 }
 

@@ -109,6 +109,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 		}
 		if old := c.wanted.CapacityReportedAt; old == nil || old.Before(at) {
 			c.wanted.CapacityReportedAt = &at
+			c.wanted.Allocated = nil // what a heartbeat gave is older
 		}
 	}
 	c.object, c.revision = o, revision

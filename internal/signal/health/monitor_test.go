@@ -533,6 +533,29 @@ func TestCapacityReportBySpec(t *testing.T) {
 	})
 }
 
+// Of an amount in use that is declared after a heartbeat gave another, the
+// newer one counts, and only one of them.
+func TestDeclaredReportReplacesTheHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.settle(w.put(named("edge")))
+		w.beat("edge", api.Heartbeat{Allocated: api.Quantities{"cpu": "1"}})
+		time.Sleep(time.Minute)
+		declared := named("edge")
+		declared.Spec.Allocated = api.Quantities{"cpu": "3"}
+		w.settle(w.put(declared))
+		if s := w.status("edge"); s.Allocated != nil || !s.CapacityReportedAt.Equal(*declared.Metadata.ModifiedAt) {
+			t.Errorf("allocated %v, reported at %s", s.Allocated, s.CapacityReportedAt)
+		}
+		time.Sleep(time.Minute)
+		w.beat("edge", api.Heartbeat{Allocated: api.Quantities{"cpu": "2"}})
+		if s := w.status("edge"); s.Allocated["cpu"] != "2" {
+			t.Errorf("allocated %v after another heartbeat", s.Allocated)
+		}
+	})
+}
+
 func TestFailedWriteIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
