@@ -41,8 +41,9 @@ func wanted(t reflect.Type) string {
 		return "a string"
 	case reflect.Slice, reflect.Array:
 		return "a list"
+	default:
+		return "an object"
 	}
-	return "an object"
 }
 
 // given names the kind of a JSON value.
@@ -58,6 +59,7 @@ func given(kind jsontext.Kind) string {
 		return "a number"
 	case '[':
 		return "a list"
+	default:
+		return "an object"
 	}
-	return "an object"
 }
