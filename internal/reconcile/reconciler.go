@@ -246,7 +246,7 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) er
 		}
 		derived = append(derived, store.StatusWrite{Key: w.placed.query.Key, Value: value, SpecRevision: w.specRevision})
 	}
-	revision, err := r.options.Store.Derive(ctx, derived)
+	revision, err := r.derive(ctx, derived)
 	var conflict *store.ConflictError
 	switch {
 	case ctx.Err() != nil: // stopping: what was not written is decided again after the start
@@ -271,6 +271,24 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) er
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
 	return nil
+}
+
+// derive writes statuses. One that the store cannot hold is left out, so that it
+// does not hold up the others.
+func (r *Reconciler) derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
+	revision, err := r.options.Store.Derive(ctx, writes)
+	if !errors.Is(err, store.ErrInvalid) {
+		return revision, err
+	}
+	if len(writes) == 1 {
+		r.metrics.failed.Inc()
+		r.logger.Error("a decision cannot be stored; the one before it stays", "placement", writes[0].Key.Path(), "error", err)
+		return revision, nil
+	}
+	half := len(writes) / 2
+	first, errFirst := r.derive(ctx, writes[:half])
+	second, errSecond := r.derive(ctx, writes[half:])
+	return max(revision, first, second), errors.Join(errFirst, errSecond)
 }
 
 // settle says that every decision that follows from a revision is visible.

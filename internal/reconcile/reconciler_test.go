@@ -365,3 +365,73 @@ func TestObserveAndExplainAgree(t *testing.T) {
 		t.Error("Observe changed the fleet's object")
 	}
 }
+
+// A placement may want every cluster of a large fleet; its decision then is far
+// larger than what etcd takes in one request.
+func TestADecisionForTenThousandClustersIsStored(t *testing.T) {
+	y, _ := start(t)
+	var writes []store.Write
+	for i := range 10_000 {
+		c := cluster(fmt.Sprintf("a-cluster-with-a-name-of-usual-length-%05d", i), nil)
+		c.SetDefaults()
+		c.Metadata.UID, c.Metadata.Generation = fmt.Sprint(i), 1
+		value, err := y.codec.EncodeSpec(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writes = append(writes, store.Write{Key: api.KeyOf(c), Part: store.Spec, Value: value})
+	}
+	for batch := range slices.Chunk(writes, 50) {
+		if _, err := y.store.Commit(t.Context(), batch...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := y.put(placement("everywhere", -1))
+	if n := len(entry.Object.(*api.Placement).Status.Decisions); n != 10_000 {
+		t.Fatalf("%d decisions, want 10,000", n)
+	}
+	_, status, err := y.store.Read(t.Context(), api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "everywhere"})
+	if err != nil || len(status.Value) > 512<<10 {
+		t.Errorf("the stored status has %d bytes (%v)", len(status.Value), err)
+	}
+}
+
+// refusingStore cannot hold the status of one placement.
+type refusingStore struct {
+	Store
+	name string
+}
+
+func (s refusingStore) Derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
+	for _, w := range writes {
+		if w.Key.Name == s.name {
+			return 0, fmt.Errorf("%w: too large", store.ErrInvalid)
+		}
+	}
+	return s.Store.Derive(ctx, writes)
+}
+
+func TestAStatusThatCannotBeStoredHoldsUpNoOther(t *testing.T) {
+	y, faulty := start(t)
+	y.twoClusters()
+	y.stop()
+	y.reconciler = New(Options{Store: refusingStore{faulty, "poison"}, Codec: y.codec, Fleet: y.fleet})
+	var last int64
+	for _, name := range []string{"a", "b", "poison", "x", "y"} {
+		last = y.write(placement(name, 1))
+	}
+	f := fleet.New(fleet.Options{Store: y.store, Codec: y.codec})
+	y.fleet, y.reconciler.options.Fleet = f, f
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = f.Run(ctx) })
+	wg.Go(func() { _ = y.reconciler.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	y.settle(last)
+	for _, name := range []string{"a", "b", "x", "y"} {
+		if got := y.placement(name).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
+			t.Errorf("%s has %v, want c1", name, got)
+		}
+	}
+}

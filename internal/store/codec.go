@@ -2,9 +2,11 @@ package store
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -101,21 +103,65 @@ func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	return object, nil
 }
 
-// EncodeStatus is the value of the derived part of an object.
+// compressAbove is the size from which a status is compressed. A decision for
+// every one of 10,000 clusters takes more than a megabyte of JSON, and etcd
+// refuses requests of 1.5 MiB; compressed it takes a tenth.
+const compressAbove = 64 << 10
+
+// EncodeStatus is the value of the derived part of an object: JSON, compressed
+// with gzip where it is large.
 func (c *Codec) EncodeStatus(object api.Object) ([]byte, error) {
 	value, err := json.Marshal(object.StatusPart())
 	if err != nil {
 		return nil, fmt.Errorf("encode the status of %s: %w", api.KeyOf(object), err)
 	}
+	if len(value) < compressAbove {
+		return value, nil
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(value); err != nil {
+		return nil, fmt.Errorf("compress the status of %s: %w", api.KeyOf(object), err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress the status of %s: %w", api.KeyOf(object), err)
+	}
+	return packed.Bytes(), nil
+}
+
+// unpack undoes the compression of a status. JSON never begins with the magic
+// number of gzip.
+func unpack(value []byte) ([]byte, error) {
+	if !bytes.HasPrefix(value, []byte{0x1f, 0x8b}) {
+		return value, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	value, err = io.ReadAll(io.LimitReader(r, maxStatus+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("decompress: %w", err)
+	case len(value) > maxStatus:
+		return nil, fmt.Errorf("decompress: more than %d MiB", maxStatus/mebibyte)
+	}
 	return value, nil
 }
+
+// maxStatus limits a decompressed status.
+const maxStatus = 256 * mebibyte
 
 // DecodeStatus replaces the status of an object by a stored one. What the old
 // status shares with other objects is left alone.
 func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	status := object.StatusPart()
 	reflect.ValueOf(status).Elem().SetZero()
-	if err := jsonv2.Unmarshal(value, status); err != nil {
+	value, err := unpack(value)
+	if err == nil {
+		err = jsonv2.Unmarshal(value, status)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: status of %s: %w", ErrDamaged, api.KeyOf(object), err)
 	}
 	return nil
