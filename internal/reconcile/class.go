@@ -47,8 +47,13 @@ func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []in
 	same := func(row int) bool {
 		return facts != nil && !facts.Has(row) && !c.query.HasMetricConstraints()
 	}
-	onlyValues := facts != nil && facts.Count() == 0 && !c.query.HasMetricConstraints()
-	if len(rows) > manyRows && !onlyValues {
+	ask := 0
+	for _, row := range rows {
+		if !same(row) {
+			ask++
+		}
+	}
+	if ask > manyRows {
 		was := c.mask
 		c.mask = engine.Mask(f, c.query, reserved)
 		for _, row := range rows {
@@ -71,7 +76,7 @@ func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []in
 	}
 }
 
-// manyRows is the number of changed rows above which computing a mask anew by
+// manyRows is the number of rows to ask for above which computing a mask anew by
 // bitmap algebra beats asking the filters row by row.
 const manyRows = 16
 
