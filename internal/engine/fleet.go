@@ -131,17 +131,17 @@ func (f *Fleet) HasMetric(name string) bool {
 // name is the cluster's name in a used row.
 func (f *Fleet) name(row int) string { return f.rows[row].cluster.Metadata.Name }
 
-// isOnline: a cluster without a known state is online unless it has a health
-// check that has not spoken yet.
+// isOnline reports whether the cluster takes workloads.
 func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }
 
-// State is the state of a cluster: the one observed, else pending where a
-// health check is declared, else online.
+// State is the state of a cluster: the one observed, else pending where it was
+// created with a health check, else online. A check that is added later moves
+// nothing before it has spoken.
 func State(c *api.Cluster) api.ClusterState {
 	switch {
 	case c.Status.State != "":
 		return c.Status.State
-	case c.Spec.Health != nil:
+	case c.Spec.Health != nil && c.Metadata.Generation <= 1:
 		return api.StatePending
 	}
 	return api.StateOnline

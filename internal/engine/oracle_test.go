@@ -115,7 +115,7 @@ func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bo
 }
 
 func (o oracle) online(c *api.Cluster) bool {
-	return c.Status.State == api.StateOnline || (c.Status.State == "" && c.Spec.Health == nil)
+	return c.Status.State == api.StateOnline || (c.Status.State == "" && (c.Spec.Health == nil || c.Metadata.Generation > 1))
 }
 
 // rejects names the first filter and ground that rejects a cluster, in the

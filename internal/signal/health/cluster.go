@@ -116,6 +116,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	next := checkOf(o, c.wanted.LastHeartbeatAt != nil)
 	if first || next != c.check {
 		c.watch(next, now)
+		c.begin(now)
 	}
 	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || c.written.ObservedGeneration != 0 {
 		c.wanted.ObservedGeneration = o.Metadata.Generation
@@ -146,6 +147,23 @@ func (c *cluster) watch(next check, now time.Time) {
 		}
 	}
 }
+
+// begin gives a cluster whose state is not known yet the one it starts from. A
+// new cluster is pending until it has shown that it is well; one that was there
+// without a health check was online, and stays so until it has failed: what runs
+// on it is not moved because somebody begins to look.
+func (c *cluster) begin(now time.Time) {
+	switch {
+	case c.check.mode == unwatched || c.health.state != "":
+	case c.object.Metadata.Generation <= 1:
+		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has not spoken yet", now)
+	default:
+		c.become(health{state: api.StateOnline}, reasonNotChecked, "the health check has not spoken yet", now)
+	}
+}
+
+// reasonNotChecked is that of a state nothing has confirmed yet.
+const reasonNotChecked = "NotChecked"
 
 func without(conditions []api.Condition, conditionType string) []api.Condition {
 	var out []api.Condition

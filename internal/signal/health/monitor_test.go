@@ -257,9 +257,12 @@ func TestUnwatchedClusterHasNoStatus(t *testing.T) {
 		if w.count() != 0 {
 			t.Errorf("%d writes", w.count())
 		}
-		// With a health block, and without one again.
+		// With a health block, and without one again. What runs there is not moved
+		// before the check has failed as often as it must.
 		w.settle(w.put(probedCluster("plain")))
-		w.expect("plain", api.StatePending)
+		w.expect("plain", api.StateOnline)
+		time.Sleep(time.Minute)
+		w.expect("plain", api.StateOffline)
 		w.settle(w.put(named("plain")))
 		w.expect("plain", "")
 	})
@@ -303,7 +306,7 @@ func TestHeartbeats(t *testing.T) {
 		c.Spec.Health = &api.HealthSpec{Interval: "10s"}
 		w.settle(w.put(c))
 		time.Sleep(time.Hour)
-		w.expect("edge", "") // pending for the engine: nothing is known
+		w.expect("edge", api.StatePending)
 		w.beat("edge", api.Heartbeat{})
 		w.expect("edge", api.StateOnline)
 		for range 10 {
@@ -631,5 +634,23 @@ func TestRemovedClusterIsForgotten(t *testing.T) {
 		if _, err := w.Heartbeat(t.Context(), "a", api.Heartbeat{}); !errors.Is(err, ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
 		}
+	})
+}
+
+// A cluster that was there without a check gets a full grace period when
+// heartbeats are asked for.
+func TestHeartbeatsAskedForLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.settle(w.put(named("edge")))
+		watched := named("edge")
+		watched.Spec.Health = &api.HealthSpec{Interval: "10s"}
+		w.settle(w.put(watched))
+		w.expect("edge", api.StateOnline)
+		time.Sleep(29 * time.Second)
+		w.expect("edge", api.StateOnline)
+		time.Sleep(2 * time.Second)
+		w.expect("edge", api.StateOffline)
 	})
 }
