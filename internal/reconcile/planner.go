@@ -125,8 +125,8 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 	known, ok := p.placements[key]
 	if ok && known.object.Metadata.UID == object.Metadata.UID {
 		if known.specRevision == specRevision {
-			if object.Status.DecisionRevision == known.status.DecisionRevision &&
-				object.Status.ObservedGeneration == known.status.ObservedGeneration {
+			// An older status may arrive after a newer one was decided.
+			if sameStatus(&object.Status, &known.status) {
 				known.object = object
 				known.status = object.Status // share the memory of the fleet's copy
 			}
@@ -158,6 +158,15 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 	p.index(fresh, nil, fresh.status.Clusters)
 	p.reserve(fresh, nil, fresh.status.Decisions)
 	p.markStale(fresh)
+}
+
+// sameStatus reports whether two statuses of one placement say the same.
+func sameStatus(a, b *api.PlacementStatus) bool {
+	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests &&
+		slices.EqualFunc(a.Conditions, b.Conditions, func(x, y api.Condition) bool {
+			return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message
+		})
 }
 
 func (p *planner) drop(placed *tracked) {

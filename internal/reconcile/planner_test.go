@@ -369,3 +369,23 @@ func TestPlannerRemembersRisers(t *testing.T) {
 		t.Fatalf("c1 fell below c3: %d writes", len(writes))
 	}
 }
+
+// TestPlannerIsNotSetBackByAnOlderStatus: the store's answer to one decision
+// arrives after the next was made. Only the conditions differ.
+func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, placement("web", 1))
+	first := p.pass(epoch)[0]
+	older := *first.placed.object
+	older.Status = first.placed.status
+	w.write(p, &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Paused: true}})
+	second := p.pass(epoch)
+	want := second[0].placed.status.Conditions[0].Message
+	if want == older.Status.Conditions[0].Message {
+		t.Fatalf("the second decision says the same as the first: %q", want)
+	}
+	p.put(&older, first.specRevision)
+	if got := first.placed.status.Conditions[0].Message; got != want {
+		t.Errorf("the planner believes in %q, it has decided %q", got, want)
+	}
+}
