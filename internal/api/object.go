@@ -2,10 +2,12 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -50,23 +52,11 @@ func (k Key) Path() string {
 
 // Compare orders keys by kind, namespace and name.
 func (k Key) Compare(other Key) int {
-	if c := compareStrings(string(k.Kind), string(other.Kind)); c != 0 {
-		return c
-	}
-	if c := compareStrings(k.Namespace, other.Namespace); c != 0 {
-		return c
-	}
-	return compareStrings(k.Name, other.Name)
-}
-
-func compareStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(
+		strings.Compare(string(k.Kind), string(other.Kind)),
+		strings.Compare(k.Namespace, other.Namespace),
+		strings.Compare(k.Name, other.Name),
+	)
 }
 
 // Metadata identifies an object and counts its versions. Only Name, Namespace

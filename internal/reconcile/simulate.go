@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -223,7 +224,7 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 			meta.Generation++
 		}
 		if given.Status == nil {
-			copyStatus(object, base)
+			reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(base.StatusPart()).Elem())
 		}
 		if c, ok := object.(*api.Cluster); ok {
 			observe(c, base, now)
@@ -248,27 +249,6 @@ func observe(c *api.Cluster, base api.Object, now time.Time) {
 	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
 		c.Status.CapacityReportedAt = &now
 		c.Status.Allocated = nil // what a heartbeat gave is older
-	}
-}
-
-func copyStatus(to, from api.Object) {
-	switch to := to.(type) {
-	case *api.Cluster:
-		if from, ok := from.(*api.Cluster); ok {
-			to.Status = from.Status
-		}
-	case *api.Metric:
-		if from, ok := from.(*api.Metric); ok {
-			to.Status = from.Status
-		}
-	case *api.MetricsProvider:
-		if from, ok := from.(*api.MetricsProvider); ok {
-			to.Status = from.Status
-		}
-	case *api.Placement:
-		if from, ok := from.(*api.Placement); ok {
-			to.Status = from.Status
-		}
 	}
 }
 
