@@ -53,16 +53,12 @@ type Pass struct {
 	fleet    *Fleet
 	query    *Query
 	reserved *Reservations
-	scratch  [2]Bitmap
+	scratch  Bitmap // overwritten by every Apply that needs it
 }
 
-// newPass allocates the scratch space of a pass in one piece.
+// newPass returns a pass with scratch space for Apply.
 func newPass(f *Fleet, q *Query, reserved *Reservations) *Pass {
-	p := &Pass{fleet: f, query: q, reserved: reserved}
-	words := (f.Slots() + 63) / 64
-	scratch := make(Bitmap, 2*words)
-	p.scratch[0], p.scratch[1] = scratch[:words:words], scratch[words:]
-	return p
+	return &Pass{fleet: f, query: q, reserved: reserved, scratch: newBitmap(f.Slots())}
 }
 
 // Mask is the set of clusters that the filters admit for a query, seen as

@@ -18,7 +18,7 @@ func (customResources) Blame(q *Query, ground, n int) string {
 }
 
 func (customResources) Apply(p *Pass, ground int, keep Bitmap) {
-	p.fleet.customs[p.query.customResources[ground]].andInto(keep, p.scratch[0])
+	p.fleet.customs[p.query.customResources[ground]].andInto(keep, p.scratch)
 }
 
 func (customResources) Admits(p *Pass, ground, row int, _ bool) bool {

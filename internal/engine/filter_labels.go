@@ -25,17 +25,17 @@ func (labelConstraints) Apply(p *Pass, ground int, keep Bitmap) {
 	case constraint.Equal, constraint.In:
 		wanted := c.Values()
 		if len(wanted) == 1 {
-			values[wanted[0]].andInto(keep, p.scratch[0])
+			values[wanted[0]].andInto(keep, p.scratch)
 			return
 		}
-		union := p.scratch[0]
+		union := p.scratch
 		clear(union)
 		for _, value := range wanted {
 			values[value].orInto(union)
 		}
 		keep.and(union)
 	default:
-		p.fleet.labelKeys[c.Key()].andInto(keep, p.scratch[0])
+		p.fleet.labelKeys[c.Key()].andInto(keep, p.scratch)
 		for _, value := range c.Values() {
 			values[value].andNotInto(keep)
 		}

@@ -31,13 +31,13 @@ func (m metricConstraints) Apply(p *Pass, ground int, keep Bitmap) {
 		// that list it: one comparison decides for all.
 		s := p.fleet.metrics[ids[0]]
 		if value, ok := figure(s, 1, p.query.basis); c.Match(value, ok) {
-			s.rows.andInto(keep, p.scratch[0])
+			s.rows.andInto(keep, p.scratch)
 		} else {
 			clear(keep)
 		}
 		return
 	}
-	listed := p.scratch[0]
+	listed := p.scratch
 	clear(listed)
 	for _, id := range ids {
 		p.fleet.metrics[id].rows.orInto(listed)

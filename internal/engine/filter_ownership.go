@@ -14,7 +14,7 @@ func (ownership) Blame(_ *Query, _, n int) string {
 }
 
 func (ownership) Apply(p *Pass, _ int, keep Bitmap) {
-	visible := p.scratch[0]
+	visible := p.scratch
 	clear(visible)
 	p.fleet.owners[""].orInto(visible)
 	p.fleet.owners[p.query.namespace].orInto(visible)
