@@ -56,6 +56,7 @@ type tracked struct {
 func newPlanner(logger *slog.Logger) *planner {
 	return &planner{
 		logger:      logger,
+		version:     1, // a class without a sentence has version 0
 		fleet:       &engine.Fleet{},
 		reserved:    engine.NewReservations(),
 		placements:  map[api.Key]*tracked{},

@@ -378,6 +378,9 @@ func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 	first := p.pass(epoch)[0]
 	older := *first.placed.object
 	older.Status = first.placed.status
+	if got, want := older.Status.Conditions[0].Message, "0 of 0 clusters fit"; got != want {
+		t.Errorf("without clusters the message is %q, want %q", got, want)
+	}
 	w.write(p, &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Paused: true}})
 	second := p.pass(epoch)
 	want := second[0].placed.status.Conditions[0].Message
