@@ -21,18 +21,20 @@ type Cluster struct {
 
 // ClusterSpec is what the owner of a cluster declares.
 type ClusterSpec struct {
-	Namespace       string          `json:"namespace,omitempty" doc:"Owner: only placements of this namespace see the cluster. Absent = all."`
-	CloudProvider   string          `json:"cloud_provider,omitempty" doc:"Who runs the cluster's machines, such as \"aws\"."`
-	Region          string          `json:"region,omitempty"`
-	Zones           []string        `json:"zones,omitempty"`
-	CustomResources []string        `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster has, as <plural>.<group>."`
-	Metrics         []MetricRef     `json:"metrics,omitempty" doc:"Metrics that rate the cluster, each with its weight."`
-	Capacity        Quantities      `json:"capacity,omitempty" doc:"Total amount by resource."`
-	Allocatable     Quantities      `json:"allocatable,omitempty" doc:"Amount that workloads may use, by resource."`
-	Allocated       Quantities      `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
-	Paused          bool            `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
-	Kubernetes      *KubernetesSpec `json:"kubernetes,omitempty"`
-	Health          *HealthSpec     `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, and without heartbeats, the cluster counts as online."`
+	Namespace       string            `json:"namespace,omitempty" doc:"Owner: only placements of this namespace see the cluster. Absent = all."`
+	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Who runs the cluster's machines, such as \"aws\"."`
+	Region          string            `json:"region,omitempty"`
+	Zones           []string          `json:"zones,omitempty"`
+	Claims          map[string]string `json:"claims,omitempty" doc:"Facts about the cluster by name, such as its version or its platform."`
+	Taints          []Taint           `json:"taints,omitempty" doc:"Keep placements that do not tolerate them off the cluster."`
+	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster has, as <plural>.<group>."`
+	Metrics         []MetricRef       `json:"metrics,omitempty" doc:"Metrics that rate the cluster, each with its weight."`
+	Capacity        Quantities        `json:"capacity,omitempty" doc:"Total amount by resource."`
+	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount that workloads may use, by resource."`
+	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
+	Paused          bool              `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
+	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty"`
+	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, and without heartbeats, the cluster counts as online."`
 }
 
 // KubernetesSpec holds the access to a Kubernetes cluster.
@@ -92,6 +94,7 @@ type ClusterStatus struct {
 	Allocated   Quantities            `json:"allocated,omitempty"`
 	Available   Quantities            `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
 	Metrics     []ClusterMetricStatus `json:"metrics,omitempty"`
+	Taints      []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
 	// LastHeartbeatAt is when an agent of the cluster last reported.
 	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty"`
 	// CapacityReportedAt is when `allocated` was last declared or reported.
@@ -209,6 +212,14 @@ func (c *Cluster) Validate() FieldErrors {
 			errs.Add(index("spec.zones", i), "must not be empty")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Claims)) {
+		at := "spec.claims[" + quote(name) + "]"
+		errs.check(at, checkLabelKey(name))
+		if len(s.Claims[name]) > 1024 {
+			errs.Add(at, "must have at most 1024 characters, has %d", len(s.Claims[name]))
+		}
+	}
+	validateTaints(&errs, "spec.taints", s.Taints)
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
 	c.validateMetrics(&errs)
 	validateQuantities(&errs, "spec.capacity", s.Capacity)

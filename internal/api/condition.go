@@ -26,6 +26,11 @@ const (
 	ConditionScheduled = "Scheduled"
 	// ConditionSatisfied of a placement: it has as many clusters as it wants.
 	ConditionSatisfied = "Satisfied"
+	// ConditionScoresValid of a placement that ranks by placement scores: none of
+	// those of the clusters that fit has expired.
+	ConditionScoresValid = "ScoresValid"
+	// ConditionValid of a placement score: it has not expired.
+	ConditionValid = "Valid"
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
@@ -51,6 +56,24 @@ const (
 	ReasonAllFitting         = "AllFittingClusters"
 	ReasonWellConfigured     = "WellConfigured"
 	ReasonUnknownMetrics     = "UnknownMetrics"
+)
+
+// The reasons of Satisfied and Misconfigured where placements are decided by
+// prioritizers: those of Open Cluster Management.
+const (
+	ReasonAllDecisionsScheduled    = "AllDecisionsScheduled"
+	ReasonNotAllDecisionsScheduled = "NotAllDecisionsScheduled"
+	ReasonNoManagedClusterMatched  = "NoManagedClusterMatched"
+	ReasonNoIntersection           = "NoIntersection"
+	ReasonAllClusterSetsEmpty      = "AllManagedClusterSetsEmpty"
+	ReasonSucceedConfigured        = "Succeedconfigured"
+	ReasonMisconfigured            = "Misconfigured"
+)
+
+// The reasons of ScoresValid and Valid.
+const (
+	ReasonValid   = "Valid"
+	ReasonExpired = "Expired"
 )
 
 // Condition is one observation about an object.

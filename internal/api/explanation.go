@@ -23,6 +23,8 @@ type Explanation struct {
 	// Kept says why the present decision stands although a fresh look might
 	// choose otherwise: "reschedule_after", "migration".
 	Kept string `json:"kept,omitempty" doc:"Why the present decision is kept without comparing scores: reschedule_after or migration."`
+	// NearestMiss is the constraint that alone keeps most clusters out.
+	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The single constraint that, if dropped, would admit most clusters."`
 	// NextAt is when time alone may change the decision.
 	NextAt *time.Time `json:"next_at,omitempty" doc:"When time alone may change the decision."`
 	// Margin is how much the best cluster outside the decision lacks to be
@@ -35,6 +37,13 @@ type Rejection struct {
 	Filter string `json:"filter"`
 	On     string `json:"on,omitempty" doc:"The constraint, metric or resource the filter looked at."`
 	Count  int    `json:"count"`
+}
+
+// NearestMiss is a constraint that is the only one some clusters fail.
+type NearestMiss struct {
+	Filter string `json:"filter"`
+	On     string `json:"on,omitempty" doc:"The constraint, taint, metric or resource the filter looked at."`
+	Count  int    `json:"count" doc:"How many more clusters would fit without it."`
 }
 
 // Candidate is one cluster as the placement sees it.
@@ -50,13 +59,14 @@ type Candidate struct {
 	Scores []ScorePart `json:"scores,omitempty"`
 }
 
-// ScorePart is what one metric, or the stickiness, adds to a score.
+// ScorePart is what one metric, the stickiness or one prioritizer adds to a
+// score.
 type ScorePart struct {
 	Name   string   `json:"name"`
 	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed."`
-	Value  float64  `json:"value" doc:"Normalised value, 0 to 1."`
+	Value  float64  `json:"value" doc:"Under metrics the normalised value, 0 to 1; under prioritizers the score, -100 to 100."`
 	Weight float64  `json:"weight"`
-	Share  float64  `json:"share" doc:"What it adds to the score: value x weight / sum of weights."`
+	Share  float64  `json:"share" doc:"What it adds to the score: under metrics value x weight / sum of weights, under prioritizers value x weight."`
 }
 
 // MoveMargin is the distance of the decision from its next change.

@@ -16,17 +16,19 @@ type Kind string
 
 // The kinds of object the server knows.
 const (
+	KindClusterSet      Kind = "cluster_set"
 	KindCluster         Kind = "cluster"
 	KindMetricsProvider Kind = "metrics_provider"
 	KindMetric          Kind = "metric"
+	KindPlacementScore  Kind = "placement_score"
 	KindPlacement       Kind = "placement"
 )
 
 // DefaultNamespace is the namespace of a namespaced object that names none.
 const DefaultNamespace = "default"
 
-// Key identifies an object: its kind, its namespace ("" for a global object)
-// and its name.
+// Key identifies an object: its kind, its namespace ("" for a global object, the
+// cluster for one that belongs to a cluster) and its name.
 type Key struct {
 	Kind      Kind   `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -63,6 +65,7 @@ func (k Key) Compare(other Key) int {
 // and Labels are the user's; the server keeps the rest.
 type Metadata struct {
 	Name      string            `json:"name" doc:"DNS-1123 label, at most 63 characters."`
+	Cluster   string            `json:"cluster,omitempty" doc:"Cluster the object belongs to; absent for kinds that belong to none."`
 	Namespace string            `json:"namespace,omitempty" doc:"Namespace of the object; default \"default\" for namespaced kinds, absent for global objects."`
 	Labels    map[string]string `json:"labels,omitempty" doc:"Labels that constraints and selectors match."`
 	// UID distinguishes an object from an earlier one of the same name.
@@ -107,7 +110,7 @@ type Object interface {
 // KeyOf is the key of an object.
 func KeyOf(o Object) Key {
 	m := o.Meta()
-	return Key{Kind: o.ObjectKind(), Namespace: m.Namespace, Name: m.Name}
+	return Key{Kind: o.ObjectKind(), Namespace: cmp.Or(m.Cluster, m.Namespace), Name: m.Name}
 }
 
 // Scope says whether objects of a kind live in a namespace.
@@ -121,6 +124,9 @@ const (
 	Namespaced
 	// GlobalOrNamespaced objects are global when they name no namespace.
 	GlobalOrNamespaced
+	// OfCluster objects belong to one cluster, which their key holds as the
+	// namespace.
+	OfCluster
 )
 
 // KindInfo describes a kind: how it is addressed and how to make an empty
@@ -134,9 +140,11 @@ type KindInfo struct {
 
 // Kinds lists every kind. A new kind is one file and one line here.
 var Kinds = []KindInfo{
+	{KindClusterSet, Global, "cluster-sets", func() Object { return &ClusterSet{Kind: KindClusterSet} }},
 	{KindCluster, Global, "clusters", func() Object { return &Cluster{Kind: KindCluster} }},
 	{KindMetricsProvider, GlobalOrNamespaced, "metrics-providers", func() Object { return &MetricsProvider{Kind: KindMetricsProvider} }},
 	{KindMetric, GlobalOrNamespaced, "metrics", func() Object { return &Metric{Kind: KindMetric} }},
+	{KindPlacementScore, OfCluster, "placement-scores", func() Object { return &PlacementScore{Kind: KindPlacementScore} }},
 	{KindPlacement, Namespaced, "placements", func() Object { return &Placement{Kind: KindPlacement} }},
 }
 
@@ -164,11 +172,15 @@ func CollectionPath(kind Kind, namespace string) string {
 
 func (k Key) collectionPath() string {
 	collection := string(k.Kind)
-	if info, ok := LookupKind(k.Kind); ok {
+	info, ok := LookupKind(k.Kind)
+	if ok {
 		collection = info.Collection
 	}
-	if k.Namespace == "" {
+	switch {
+	case k.Namespace == "":
 		return "/v1/" + collection
+	case ok && info.Scope == OfCluster:
+		return "/v1/clusters/" + k.Namespace + "/" + collection
 	}
 	return "/v1/namespaces/" + k.Namespace + "/" + collection
 }
@@ -193,6 +205,9 @@ func (m *Metadata) setDefaults(scope Scope) {
 	if scope == Namespaced && m.Namespace == "" {
 		m.Namespace = DefaultNamespace
 	}
+	if scope == OfCluster && (m.Cluster == "" || m.Cluster == m.Namespace) {
+		m.Cluster, m.Namespace = cmp.Or(m.Cluster, m.Namespace), ""
+	}
 	if len(m.Labels) == 0 {
 		m.Labels = nil
 	}
@@ -202,9 +217,17 @@ func (m *Metadata) validate(scope Scope, errs *FieldErrors) {
 	if msg := checkName(m.Name); msg != "" {
 		errs.Add("metadata.name", "%s", msg)
 	}
+	switch {
+	case scope == OfCluster:
+		if msg := checkName(m.Cluster); msg != "" {
+			errs.Add("metadata.cluster", "%s", msg)
+		}
+	case m.Cluster != "":
+		errs.Add("metadata.cluster", "must be absent: objects of this kind do not belong to a cluster")
+	}
 	if m.Namespace != "" {
-		if scope == Global {
-			errs.Add("metadata.namespace", "must be absent: objects of this kind are global")
+		if scope == Global || scope == OfCluster {
+			errs.Add("metadata.namespace", "must be absent: objects of this kind have no namespace")
 		} else if msg := checkName(m.Namespace); msg != "" {
 			errs.Add("metadata.namespace", "%s", msg)
 		}

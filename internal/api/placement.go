@@ -33,17 +33,23 @@ const StrategyMetrics Strategy = "metrics"
 
 // PlacementSpec is what the user asks for.
 type PlacementSpec struct {
-	NumberOfClusters      *int64           `json:"number_of_clusters,omitempty" doc:"How many clusters to choose. Absent = all that fit."`
-	LabelConstraints      []string         `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
-	MetricConstraints     []string         `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
-	MetricConstraintBasis Basis            `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
-	CustomResources       []string         `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster must have, as <plural>.<group>."`
-	ResourceRequests      Quantities       `json:"resource_requests,omitempty" doc:"Amounts that must be available on every chosen cluster, and are reserved there."`
-	Strategy              Strategy         `json:"strategy,omitempty" enum:"metrics" doc:"How candidates are scored. Default metrics."`
-	Metrics               *MetricsStrategy `json:"metrics,omitempty" doc:"Settings of the metrics strategy."`
-	Migration             *bool            `json:"migration,omitempty" doc:"false: a decision that still fits is never moved. Default true."`
-	RescheduleAfter       Duration         `json:"reschedule_after,omitempty" doc:"A decision younger than this is kept while it fits. Default \"60s\"."`
-	MinImprovement        float64          `json:"min_improvement,omitempty" doc:"A decision moves only for a score better by more than this. Default 0."`
+	NumberOfClusters      *int64             `json:"number_of_clusters,omitempty" doc:"How many clusters to choose. Absent = all that fit."`
+	ClusterSets           []string           `json:"cluster_sets,omitempty" doc:"Sets to choose from. Absent = every cluster that the namespace sees."`
+	LabelConstraints      []string           `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
+	MetricConstraints     []string           `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
+	MetricConstraintBasis Basis              `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
+	CustomResources       []string           `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster must have, as <plural>.<group>."`
+	Predicates            []Predicate        `json:"predicates,omitempty" doc:"A cluster must match one of them, if there are any."`
+	Tolerations           []Toleration       `json:"tolerations,omitempty" doc:"Taints that do not keep the placement off a cluster."`
+	ResourceRequests      Quantities         `json:"resource_requests,omitempty" doc:"Amounts that must be available on every chosen cluster, and are reserved there."`
+	SpreadConstraints     []SpreadConstraint `json:"spread_constraints,omitempty" doc:"How the chosen clusters are to be divided over labels, claims, regions, zones or providers."`
+	Strategy              Strategy           `json:"strategy,omitempty" enum:"metrics,prioritizers" doc:"How candidates are scored. Default metrics."`
+	Metrics               *MetricsStrategy   `json:"metrics,omitempty" doc:"Settings of the metrics strategy."`
+	PrioritizerPolicy     *PrioritizerPolicy `json:"prioritizer_policy,omitempty" doc:"Settings of the prioritizers strategy."`
+	Migration             *bool              `json:"migration,omitempty" doc:"false: a decision that still fits is never moved. Default true."`
+	RescheduleAfter       Duration           `json:"reschedule_after,omitempty" doc:"A decision younger than this is kept while it fits. Default \"60s\" under metrics, \"0s\" under prioritizers."`
+	MinImprovement        float64            `json:"min_improvement,omitempty" doc:"A decision moves only for a score better by more than this. Default 0."`
+	DecisionStrategy      *DecisionStrategy  `json:"decision_strategy,omitempty" doc:"How the chosen clusters are divided into groups."`
 }
 
 // MetricsStrategy are the settings of the metrics strategy.
@@ -53,22 +59,25 @@ type MetricsStrategy struct {
 
 // PlacementStatus is the decision and what is known about it.
 type PlacementStatus struct {
-	ObservedGeneration         int64       `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
-	ObservedRescheduleRequests int64       `json:"observed_reschedule_requests,omitempty"`
-	Clusters                   []string    `json:"clusters,omitempty" doc:"Chosen clusters, best first."`
-	Decisions                  []Decision  `json:"decisions,omitempty"`
-	ScheduledAt                *time.Time  `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
-	DecisionRevision           int64       `json:"decision_revision,omitempty" doc:"Counts the changes of the decision."`
-	Conditions                 []Condition `json:"conditions,omitempty"`
+	ObservedGeneration         int64         `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
+	ObservedRescheduleRequests int64         `json:"observed_reschedule_requests,omitempty"`
+	Clusters                   []string      `json:"clusters,omitempty" doc:"Chosen clusters, best first."`
+	Decisions                  []Decision    `json:"decisions,omitempty"`
+	DecisionGroups             []ChosenGroup `json:"decision_groups,omitempty" doc:"The chosen clusters by group."`
+	ScheduledAt                *time.Time    `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
+	DecisionRevision           int64         `json:"decision_revision,omitempty" doc:"Counts the changes of the decision."`
+	Conditions                 []Condition   `json:"conditions,omitempty"`
 }
 
 // Decision is one chosen cluster. Score is as of the moment of the decision.
 type Decision struct {
-	Cluster string     `json:"cluster"`
-	Score   float64    `json:"score"`
-	Rank    int64      `json:"rank" doc:"1 is best."`
-	Group   string     `json:"group,omitempty"`
-	Since   *time.Time `json:"since,omitempty" doc:"When the cluster was chosen."`
+	Cluster string  `json:"cluster"`
+	Score   float64 `json:"score"`
+	Rank    int64   `json:"rank" doc:"1 is best."`
+	Group   string  `json:"group,omitempty" doc:"Name of the cluster's decision group."`
+	// GroupIndex is set where the placement divides its clusters into groups.
+	GroupIndex *int64     `json:"group_index,omitempty" doc:"Position of the cluster's group among decision_groups."`
+	Since      *time.Time `json:"since,omitempty" doc:"When the cluster was chosen."`
 }
 
 // ObjectKind implements Object.
@@ -95,7 +104,8 @@ func (p *Placement) SetSecret(string, Secret) {}
 // The defaults of a placement.
 const (
 	DefaultStickiness               = 0.1
-	DefaultRescheduleAfter Duration = "60s"
+	DefaultRescheduleAfter Duration = "60s" // under metrics
+	PromptRescheduleAfter  Duration = "0s"  // under prioritizers
 )
 
 // SetDefaults implements Object.
@@ -126,6 +136,14 @@ func (p *Placement) SetDefaults() {
 	}
 	if s.RescheduleAfter == "" {
 		s.RescheduleAfter = DefaultRescheduleAfter
+		if s.Strategy == StrategyPrioritizers {
+			s.RescheduleAfter = PromptRescheduleAfter
+		}
+	}
+	setTolerationDefaults(s.Tolerations)
+	s.setPrioritizerDefaults()
+	if d := s.DecisionStrategy; d != nil && d.ClustersPerDecisionGroup == "" {
+		d.ClustersPerDecisionGroup = DefaultGroupSize
 	}
 }
 
@@ -136,6 +154,10 @@ func (p *Placement) Validate() FieldErrors {
 	s := &p.Spec
 	if s.NumberOfClusters != nil && *s.NumberOfClusters < 0 {
 		errs.Add("spec.number_of_clusters", "%d must be at least 0", *s.NumberOfClusters)
+	}
+	checkUnique(&errs, "spec.cluster_sets", s.ClusterSets)
+	for i, name := range s.ClusterSets {
+		errs.check(index("spec.cluster_sets", i), checkName(name))
 	}
 	for i, text := range s.LabelConstraints {
 		if _, err := constraint.ParseLabel(text); err != nil {
@@ -149,8 +171,13 @@ func (p *Placement) Validate() FieldErrors {
 	}
 	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
+	validatePredicates(&errs, "spec.predicates", s.Predicates)
+	validateTolerations(&errs, "spec.tolerations", s.Tolerations)
 	validateQuantities(&errs, "spec.resource_requests", s.ResourceRequests)
-	errs.check("spec.strategy", oneOf(s.Strategy, StrategyMetrics))
+	validateSpread(&errs, "spec.spread_constraints", s.SpreadConstraints)
+	errs.check("spec.strategy", oneOf(s.Strategy, StrategyMetrics, StrategyPrioritizers))
+	s.validatePrioritizers(&errs)
+	s.DecisionStrategy.validate(&errs, "spec.decision_strategy")
 	if s.Metrics != nil && s.Metrics.Stickiness != nil {
 		if v := *s.Metrics.Stickiness; !(v >= 0) || math.IsInf(v, 0) {
 			errs.Add("spec.metrics.stickiness", "%v must be a finite number of at least 0", v)

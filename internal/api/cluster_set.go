@@ -1,0 +1,91 @@
+package api
+
+import "slices"
+
+// ClusterSet is a named set of clusters that placements may be confined to.
+type ClusterSet struct {
+	Kind     Kind             `json:"kind" enum:"cluster_set"`
+	Metadata Metadata         `json:"metadata"`
+	Spec     ClusterSetSpec   `json:"spec"`
+	Status   ClusterSetStatus `json:"status,omitzero"`
+}
+
+// ClusterSetSpec says who belongs to the set, and who may use it.
+type ClusterSetSpec struct {
+	Selector   *LabelSelector `json:"selector,omitempty" doc:"Clusters whose labels match; an empty selector matches all. Either this or clusters."`
+	Clusters   []string       `json:"clusters,omitempty" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
+	Namespaces []string       `json:"namespaces,omitempty" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
+}
+
+// ClusterSetStatus is empty: who belongs to a set is seen in the clusters.
+type ClusterSetStatus struct{}
+
+// AllNamespaces stands for every namespace in a cluster set.
+const AllNamespaces = "*"
+
+// ObjectKind implements Object.
+func (s *ClusterSet) ObjectKind() Kind { return KindClusterSet }
+
+// Meta implements Object.
+func (s *ClusterSet) Meta() *Metadata { return &s.Metadata }
+
+// SpecPart implements Object.
+func (s *ClusterSet) SpecPart() any { return &s.Spec }
+
+// StatusPart implements Object.
+func (s *ClusterSet) StatusPart() any { return &s.Status }
+
+// Copy implements Object.
+func (s *ClusterSet) Copy() Object { d := *s; return &d }
+
+// Secrets implements Object.
+func (s *ClusterSet) Secrets() map[string]Secret { return nil }
+
+// SetSecret implements Object.
+func (s *ClusterSet) SetSecret(string, Secret) {}
+
+// SetDefaults implements Object.
+func (s *ClusterSet) SetDefaults() {
+	s.Kind = KindClusterSet
+	s.Metadata.setDefaults(Global)
+	if s.Spec.Namespaces == nil {
+		s.Spec.Namespaces = []string{AllNamespaces}
+	}
+}
+
+// Admits reports whether placements of a namespace may use the set.
+func (s *ClusterSet) Admits(namespace string) bool {
+	return slices.Contains(s.Spec.Namespaces, AllNamespaces) || slices.Contains(s.Spec.Namespaces, namespace)
+}
+
+// Has reports whether a cluster belongs to the set.
+func (s *ClusterSet) Has(cluster *Cluster) bool {
+	if s.Spec.Selector != nil {
+		return s.Spec.Selector.Matches(cluster.Metadata.Labels)
+	}
+	return slices.Contains(s.Spec.Clusters, cluster.Metadata.Name)
+}
+
+// Validate implements Object.
+func (s *ClusterSet) Validate() FieldErrors {
+	var errs FieldErrors
+	s.Metadata.validate(Global, &errs)
+	switch {
+	case s.Spec.Selector == nil && s.Spec.Clusters == nil:
+		errs.Add("spec.selector", "either selector or clusters is required; an empty selector matches every cluster")
+	case s.Spec.Selector != nil && s.Spec.Clusters != nil:
+		errs.Add("spec.clusters", "must be absent where selector is given: a set has one or the other")
+	}
+	s.Spec.Selector.validate(&errs, "spec.selector")
+	checkUnique(&errs, "spec.clusters", s.Spec.Clusters)
+	for i, name := range s.Spec.Clusters {
+		errs.check(index("spec.clusters", i), checkName(name))
+	}
+	checkUnique(&errs, "spec.namespaces", s.Spec.Namespaces)
+	for i, name := range s.Spec.Namespaces {
+		if name != AllNamespaces {
+			errs.check(index("spec.namespaces", i), checkName(name))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,17 @@
+package api
+
+// Predicate is one set of conditions on a cluster; all of them must hold. A
+// cluster needs to match one of a placement's predicates.
+type Predicate struct {
+	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
+	ClaimSelector *LabelSelector `json:"claim_selector,omitempty" doc:"Conditions on the cluster's claims."`
+	CEL           []string       `json:"cel,omitempty" doc:"CEL expressions that must all be true: managedCluster.metadata.labels[\"tier\"] == \"gold\". One that fails (an absent label) is not true."`
+}
+
+func validatePredicates(errs *FieldErrors, field string, predicates []Predicate) {
+	for i, p := range predicates {
+		at := index(field, i)
+		p.LabelSelector.validate(errs, at+".label_selector")
+		p.ClaimSelector.validate(errs, at+".claim_selector")
+	}
+}

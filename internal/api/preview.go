@@ -1,0 +1,25 @@
+package api
+
+import "time"
+
+// Preview is the decision that a placement would get, kept for a day so that a
+// plan can show it and the apply can insist on it.
+type Preview struct {
+	ID        string    `json:"id"`
+	Token     string    `json:"token" doc:"To be sent as Preview-Token with the PUT that is to commit exactly this decision."`
+	Kind      Kind      `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// Current is where the placement is now, and Clusters where it would be.
+	Current   []string      `json:"current" doc:"Clusters of the present decision, best first."`
+	Clusters  []string      `json:"clusters" doc:"Clusters that would be chosen, best first."`
+	Decisions []Decision    `json:"decisions"`
+	Groups    []ChosenGroup `json:"decision_groups,omitempty"`
+	Summary   string        `json:"summary" doc:"The sentence that sums the decision up."`
+	Satisfied bool          `json:"satisfied" doc:"The placement would get as many clusters as it asks for."`
+}
+
+// PreviewLifetime is for how long a preview is kept.
+const PreviewLifetime = 24 * time.Hour

@@ -1,0 +1,217 @@
+package api
+
+import "slices"
+
+// StrategyPrioritizers scores a cluster by the weighted sum of prioritizers, as
+// Open Cluster Management does.
+const StrategyPrioritizers Strategy = "prioritizers"
+
+// PrioritizerMode says what a policy starts from.
+type PrioritizerMode string
+
+// The modes of a prioritizer policy.
+const (
+	// ModeAdditive starts from balance 1 and steady 1; configurations override
+	// those or come on top.
+	ModeAdditive PrioritizerMode = "additive"
+	// ModeExact has only what the configurations list.
+	ModeExact PrioritizerMode = "exact"
+)
+
+// PrioritizerType says where a prioritizer's score comes from.
+type PrioritizerType string
+
+// The types of prioritizer.
+const (
+	PrioritizerBuiltin PrioritizerType = "builtin" // computed by the server
+	PrioritizerAddon   PrioritizerType = "addon"   // read from placement scores
+	PrioritizerMetric  PrioritizerType = "metric"  // a live metric of the cluster
+)
+
+// The names of the built-in prioritizers.
+const (
+	PrioritizerBalance           = "balance"
+	PrioritizerSteady            = "steady"
+	PrioritizerAllocatableCPU    = "resource_allocatable_cpu"
+	PrioritizerAllocatableMemory = "resource_allocatable_memory"
+	PrioritizerAvailableCPU      = "resource_available_cpu"
+	PrioritizerAvailableMemory   = "resource_available_memory"
+	PrioritizerSpread            = "spread"
+)
+
+// BuiltinPrioritizers are the names of all built-in prioritizers.
+var BuiltinPrioritizers = []string{
+	PrioritizerBalance, PrioritizerSteady, PrioritizerAllocatableCPU, PrioritizerAllocatableMemory,
+	PrioritizerAvailableCPU, PrioritizerAvailableMemory, PrioritizerSpread,
+}
+
+// MaxPrioritizerWeight is the largest weight, and its negative the smallest.
+const MaxPrioritizerWeight = 10
+
+// PrioritizerPolicy says what the score of a cluster is the sum of.
+type PrioritizerPolicy struct {
+	Mode           PrioritizerMode     `json:"mode,omitempty" enum:"additive,exact" doc:"additive (default): balance 1 and steady 1, which configurations override or extend. exact: only what is listed."`
+	Configurations []PrioritizerConfig `json:"configurations,omitempty"`
+}
+
+// PrioritizerConfig is one prioritizer and its weight.
+type PrioritizerConfig struct {
+	Type         PrioritizerType `json:"type,omitempty" enum:"builtin,addon,metric" doc:"builtin (default), addon (a score of the clusters' placement scores) or metric (a metric the clusters list)."`
+	Name         string          `json:"name,omitempty" doc:"Of a builtin: balance, steady, resource_allocatable_cpu, resource_allocatable_memory, resource_available_cpu, resource_available_memory or spread. Of a metric: its name."`
+	ResourceName string          `json:"resource_name,omitempty" doc:"Of an addon: name of the placement score."`
+	ScoreName    string          `json:"score_name,omitempty" doc:"Of an addon: name of the score in it."`
+	Weight       *int64          `json:"weight,omitempty" doc:"-10 to 10; 0 disables, a negative weight prefers low scores. Default 1."`
+}
+
+// SpreadType says what a spread constraint divides clusters by.
+type SpreadType string
+
+// The types of spread constraint.
+const (
+	SpreadLabel SpreadType = "Label"
+	SpreadClaim SpreadType = "Claim"
+	SpreadField SpreadType = "Field"
+)
+
+// The fields of a cluster that a spread constraint of type Field may name.
+const (
+	SpreadRegion   = "region"
+	SpreadZone     = "zone"
+	SpreadProvider = "cloud_provider"
+)
+
+// Unsatisfiable says what happens to a cluster that would break a spread
+// constraint.
+type Unsatisfiable string
+
+// The ways to treat clusters that would break a spread constraint.
+const (
+	DoNotSchedule  Unsatisfiable = "DoNotSchedule"
+	ScheduleAnyway Unsatisfiable = "ScheduleAnyway"
+)
+
+// SpreadConstraint asks for the chosen clusters to be divided evenly.
+type SpreadConstraint struct {
+	TopologyKey       string        `json:"topology_key" doc:"Label or claim whose values divide the clusters, or with type Field: region, zone or cloud_provider."`
+	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" doc:"Default Label."`
+	MaxSkew           *int64        `json:"max_skew,omitempty" doc:"By how many clusters the fullest part may exceed the emptiest that has clusters which fit. At least 1, default 1."`
+	WhenUnsatisfiable Unsatisfiable `json:"when_unsatisfiable,omitempty" enum:"DoNotSchedule,ScheduleAnyway" doc:"ScheduleAnyway (default): clusters that would break it come last. DoNotSchedule: they are not chosen."`
+}
+
+// maxSpreadConstraints bounds a placement's spread constraints.
+const maxSpreadConstraints = 8
+
+func (s *PlacementSpec) setPrioritizerDefaults() {
+	if s.Strategy == StrategyPrioritizers {
+		p := PrioritizerPolicy{}
+		if s.PrioritizerPolicy != nil {
+			p = *s.PrioritizerPolicy
+		}
+		if p.Mode == "" {
+			p.Mode = ModeAdditive
+		}
+		p.Configurations = slices.Clone(p.Configurations)
+		for i := range p.Configurations {
+			c := &p.Configurations[i]
+			if c.Type == "" {
+				c.Type = PrioritizerBuiltin
+			}
+			if c.Weight == nil {
+				one := int64(1)
+				c.Weight = &one
+			}
+		}
+		s.PrioritizerPolicy = &p
+	}
+	for i := range s.SpreadConstraints {
+		c := &s.SpreadConstraints[i]
+		if c.Type == "" {
+			c.Type = SpreadLabel
+		}
+		if c.MaxSkew == nil {
+			one := int64(1)
+			c.MaxSkew = &one
+		}
+		if c.WhenUnsatisfiable == "" {
+			c.WhenUnsatisfiable = ScheduleAnyway
+		}
+	}
+}
+
+func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {
+	switch {
+	case s.Strategy == StrategyPrioritizers && s.Metrics != nil:
+		errs.Add("spec.metrics", "belongs to strategy %q; the strategy is %q", string(StrategyMetrics), string(s.Strategy))
+	case s.Strategy == StrategyMetrics && s.PrioritizerPolicy != nil:
+		errs.Add("spec.prioritizer_policy", "belongs to strategy %q; the strategy is %q", string(StrategyPrioritizers), string(s.Strategy))
+	}
+	if p := s.PrioritizerPolicy; p != nil {
+		if s.Strategy == StrategyPrioritizers {
+			errs.check("spec.prioritizer_policy.mode", oneOf(p.Mode, ModeAdditive, ModeExact))
+		}
+		for i := range p.Configurations {
+			p.Configurations[i].validate(errs, index("spec.prioritizer_policy.configurations", i))
+		}
+	}
+}
+
+func (c *PrioritizerConfig) validate(errs *FieldErrors, field string) {
+	unused := func(name, value string) {
+		if value != "" {
+			errs.Add(field+"."+name, "must be absent for type %q", string(c.Type))
+		}
+	}
+	switch c.Type {
+	case PrioritizerBuiltin, "":
+		if !slices.Contains(BuiltinPrioritizers, c.Name) {
+			errs.check(field+".name", oneOf(c.Name, BuiltinPrioritizers...))
+		}
+		unused("resource_name", c.ResourceName)
+		unused("score_name", c.ScoreName)
+	case PrioritizerAddon:
+		unused("name", c.Name)
+		errs.check(field+".resource_name", checkName(c.ResourceName))
+		errs.check(field+".score_name", checkScoreName(c.ScoreName))
+	case PrioritizerMetric:
+		errs.check(field+".name", checkName(c.Name))
+		unused("resource_name", c.ResourceName)
+		unused("score_name", c.ScoreName)
+	default:
+		errs.check(field+".type", oneOf(c.Type, PrioritizerBuiltin, PrioritizerAddon, PrioritizerMetric))
+	}
+	if w := c.Weight; w != nil && (*w < -MaxPrioritizerWeight || *w > MaxPrioritizerWeight) {
+		errs.Add(field+".weight", "%d must be from %d to %d", *w, -MaxPrioritizerWeight, MaxPrioritizerWeight)
+	}
+}
+
+func validateSpread(errs *FieldErrors, field string, constraints []SpreadConstraint) {
+	if len(constraints) > maxSpreadConstraints {
+		errs.Add(field, "must have at most %d entries, has %d", maxSpreadConstraints, len(constraints))
+	}
+	type topology struct {
+		kind SpreadType
+		key  string
+	}
+	seen := map[topology]int{}
+	for i, c := range constraints {
+		at := index(field, i)
+		errs.check(at+".type", oneOf(c.Type, SpreadLabel, SpreadClaim, SpreadField))
+		switch {
+		case c.TopologyKey == "":
+			errs.Add(at+".topology_key", "is required")
+		case c.Type == SpreadField:
+			errs.check(at+".topology_key", oneOf(c.TopologyKey, SpreadRegion, SpreadZone, SpreadProvider))
+		default:
+			errs.check(at+".topology_key", checkLabelKey(c.TopologyKey))
+		}
+		if first, ok := seen[topology{c.Type, c.TopologyKey}]; ok {
+			errs.Add(at+".topology_key", "%q is already listed at position %d", c.TopologyKey, first)
+		} else {
+			seen[topology{c.Type, c.TopologyKey}] = i
+		}
+		if c.MaxSkew != nil && *c.MaxSkew < 1 {
+			errs.Add(at+".max_skew", "%d must be at least 1", *c.MaxSkew)
+		}
+		errs.check(at+".when_unsatisfiable", oneOf(c.WhenUnsatisfiable, DoNotSchedule, ScheduleAnyway))
+	}
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"maps"
+	"slices"
+)
+
+// LabelSelector matches labels, or claims, as Kubernetes' label selectors do:
+// everything in it must hold, and an empty one matches everything.
+type LabelSelector struct {
+	MatchLabels      map[string]string     `json:"match_labels,omitempty" doc:"Labels that must have exactly these values."`
+	MatchExpressions []SelectorRequirement `json:"match_expressions,omitempty"`
+}
+
+// SelectorOperator compares the value of a label with values.
+type SelectorOperator string
+
+// The operators of selectors. NotIn and DoesNotExist also match where the label
+// is absent, unlike the operators of the constraint language.
+const (
+	SelectorIn           SelectorOperator = "In"
+	SelectorNotIn        SelectorOperator = "NotIn"
+	SelectorExists       SelectorOperator = "Exists"
+	SelectorDoesNotExist SelectorOperator = "DoesNotExist"
+)
+
+// SelectorRequirement is one condition on one label.
+type SelectorRequirement struct {
+	Key      string           `json:"key"`
+	Operator SelectorOperator `json:"operator" enum:"In,NotIn,Exists,DoesNotExist"`
+	Values   []string         `json:"values,omitempty" doc:"Needed by In and NotIn."`
+}
+
+// Matches reports whether one value, or its absence, meets the requirement.
+func (r *SelectorRequirement) Matches(value string, present bool) bool {
+	switch r.Operator {
+	case SelectorIn:
+		return present && slices.Contains(r.Values, value)
+	case SelectorNotIn:
+		return !present || !slices.Contains(r.Values, value)
+	case SelectorExists:
+		return present
+	case SelectorDoesNotExist:
+		return !present
+	}
+	return false
+}
+
+// Requirements are the conditions of the selector, its labels in the order of
+// their keys first. The nil selector has none.
+func (s *LabelSelector) Requirements() []SelectorRequirement {
+	if s == nil {
+		return nil
+	}
+	out := make([]SelectorRequirement, 0, len(s.MatchLabels)+len(s.MatchExpressions))
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		out = append(out, SelectorRequirement{Key: key, Operator: SelectorIn, Values: []string{s.MatchLabels[key]}})
+	}
+	return append(out, s.MatchExpressions...)
+}
+
+// Matches reports whether labels meet every condition.
+func (s *LabelSelector) Matches(labels map[string]string) bool {
+	for _, r := range s.Requirements() {
+		value, present := labels[r.Key]
+		if !r.Matches(value, present) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *LabelSelector) validate(errs *FieldErrors, field string) {
+	if s == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		errs.check(field+".match_labels["+quote(key)+"]", checkLabelKey(key))
+	}
+	for i, r := range s.MatchExpressions {
+		at := index(field+".match_expressions", i)
+		if r.Key == "" {
+			errs.Add(at+".key", "is required")
+		} else {
+			errs.check(at+".key", checkLabelKey(r.Key))
+		}
+		errs.check(at+".operator", oneOf(r.Operator, SelectorIn, SelectorNotIn, SelectorExists, SelectorDoesNotExist))
+		switch r.Operator {
+		case SelectorIn, SelectorNotIn:
+			if len(r.Values) == 0 {
+				errs.Add(at+".values", "must name at least one value for operator %s", r.Operator)
+			}
+		case SelectorExists, SelectorDoesNotExist:
+			if len(r.Values) > 0 {
+				errs.Add(at+".values", "must be absent for operator %s", r.Operator)
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// TaintEffect is what a taint does to placements that do not tolerate it.
+type TaintEffect string
+
+// The effects, in the two spellings of DESIGN 3.2.6: those of Open Cluster
+// Management and those of Kubernetes.
+const (
+	// EffectNoSelect keeps new decisions off and ends present ones.
+	EffectNoSelect  TaintEffect = "NoSelect"
+	EffectNoExecute TaintEffect = "NoExecute"
+	// EffectNoSelectIfNew keeps new decisions off; present ones stay.
+	EffectNoSelectIfNew TaintEffect = "NoSelectIfNew"
+	EffectNoSchedule    TaintEffect = "NoSchedule"
+	// EffectPreferNoSelect ranks the cluster last among equals.
+	EffectPreferNoSelect   TaintEffect = "PreferNoSelect"
+	EffectPreferNoSchedule TaintEffect = "PreferNoSchedule"
+)
+
+// TaintEffects are all spellings of the effects.
+var TaintEffects = []TaintEffect{
+	EffectNoSelect, EffectNoSelectIfNew, EffectPreferNoSelect,
+	EffectNoExecute, EffectNoSchedule, EffectPreferNoSchedule,
+}
+
+// Canonical is the effect in the first spelling: NoExecute is NoSelect.
+func (e TaintEffect) Canonical() TaintEffect {
+	switch e {
+	case EffectNoExecute:
+		return EffectNoSelect
+	case EffectNoSchedule:
+		return EffectNoSelectIfNew
+	case EffectPreferNoSchedule:
+		return EffectPreferNoSelect
+	}
+	return e
+}
+
+// The keys of the taints that the server puts on clusters itself.
+const (
+	// TaintUnreachable: heartbeats or probes go unanswered.
+	TaintUnreachable = "scheduler/unreachable"
+	// TaintUnhealthy: the cluster answers, and says that it is not well.
+	TaintUnhealthy = "scheduler/unhealthy"
+)
+
+// AutomaticTaint reports whether the server itself keeps the taints of a key.
+func AutomaticTaint(key string) bool { return key == TaintUnreachable || key == TaintUnhealthy }
+
+// Taint keeps placements that do not tolerate it off a cluster.
+type Taint struct {
+	Key    string      `json:"key"`
+	Value  string      `json:"value,omitempty"`
+	Effect TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"NoSelect (= NoExecute): no new decision, present ones end. NoSelectIfNew (= NoSchedule): no new decision. PreferNoSelect (= PreferNoSchedule): ranked last among equals."`
+}
+
+// ClusterTaint is a taint in force, with the moment since when.
+type ClusterTaint struct {
+	Key       string      `json:"key"`
+	Value     string      `json:"value,omitempty"`
+	Effect    TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule"`
+	TimeAdded *time.Time  `json:"time_added,omitempty" doc:"Since when the taint is there; toleration_seconds count from it."`
+}
+
+// Is reports whether the taint in force is the declared one, whichever spelling
+// its effect has.
+func (t ClusterTaint) Is(declared Taint) bool {
+	return t.Key == declared.Key && t.Value == declared.Value && t.Effect.Canonical() == declared.Effect.Canonical()
+}
+
+// Taints are the taints in force: the declared ones, each with the moment since
+// when as the status tells it, and those of the status that the server put
+// there itself. A declared taint that the status does not show yet counts from
+// the last change of the cluster; a taint that the status still shows although
+// the cluster no longer declares it is gone.
+func (c *Cluster) Taints() []ClusterTaint {
+	if len(c.Spec.Taints) == 0 && len(c.Status.Taints) == 0 {
+		return nil
+	}
+	out := make([]ClusterTaint, 0, len(c.Spec.Taints)+len(c.Status.Taints))
+	for _, t := range c.Spec.Taints {
+		in := ClusterTaint{Key: t.Key, Value: t.Value, Effect: t.Effect, TimeAdded: c.Metadata.ModifiedAt}
+		if i := slices.IndexFunc(c.Status.Taints, func(s ClusterTaint) bool { return s.Is(t) }); i >= 0 {
+			in.TimeAdded = c.Status.Taints[i].TimeAdded
+		}
+		out = append(out, in)
+	}
+	outdated := c.Status.ObservedGeneration > 0 && c.Status.ObservedGeneration < c.Metadata.Generation
+	for _, s := range c.Status.Taints {
+		declared := slices.ContainsFunc(c.Spec.Taints, s.Is)
+		if !declared && (AutomaticTaint(s.Key) || !outdated) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func validateTaints(errs *FieldErrors, field string, taints []Taint) {
+	seen := map[Taint]int{}
+	for i, t := range taints {
+		at := index(field, i)
+		if t.Key == "" {
+			errs.Add(at+".key", "is required")
+		} else {
+			errs.check(at+".key", checkLabelKey(t.Key))
+		}
+		if AutomaticTaint(t.Key) {
+			errs.Add(at+".key", "%q is kept by the server itself: choose another key", t.Key)
+		}
+		if len(t.Value) > 1024 {
+			errs.Add(at+".value", "must have at most 1024 characters, has %d", len(t.Value))
+		}
+		errs.check(at+".effect", oneOf(t.Effect, TaintEffects...))
+		t.Effect = t.Effect.Canonical()
+		if first, ok := seen[t]; ok {
+			errs.Add(at, "the taint is already listed at position %d", first)
+		} else {
+			seen[t] = i
+		}
+	}
+}
+
+// TolerationOperator compares a toleration with a taint.
+type TolerationOperator string
+
+// The operators of tolerations.
+const (
+	TolerationEqual  TolerationOperator = "Equal"
+	TolerationExists TolerationOperator = "Exists"
+)
+
+// Toleration lets a placement use clusters with taints it matches.
+type Toleration struct {
+	Key               string             `json:"key,omitempty" doc:"Key of the taint. Absent with operator Exists = every taint."`
+	Operator          TolerationOperator `json:"operator,omitempty" enum:"Equal,Exists" doc:"Equal (default) compares the value, Exists does not."`
+	Value             string             `json:"value,omitempty"`
+	Effect            TaintEffect        `json:"effect,omitempty" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"Effect of the taint. Absent = every effect."`
+	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"For how long after time_added the taint is tolerated. Absent = for ever; 0 or less = not at all."`
+}
+
+// Matches reports whether the toleration is about a taint, whatever the time.
+func (t *Toleration) Matches(key, value string, effect TaintEffect) bool {
+	if t.Effect != "" && t.Effect.Canonical() != effect.Canonical() {
+		return false
+	}
+	if t.Key != "" && t.Key != key {
+		return false
+	}
+	return t.Operator == TolerationExists || t.Value == value
+}
+
+// String renders the toleration for messages: `key=value:NoSelect for 300s`.
+func (t *Toleration) String() string {
+	text := t.Key
+	if t.Key == "" {
+		text = "*"
+	}
+	if t.Operator != TolerationExists {
+		text += "=" + t.Value
+	}
+	if t.Effect != "" {
+		text += ":" + string(t.Effect)
+	}
+	if t.TolerationSeconds != nil {
+		text += " for " + strconv.FormatInt(*t.TolerationSeconds, 10) + "s"
+	}
+	return text
+}
+
+func setTolerationDefaults(tolerations []Toleration) {
+	for i := range tolerations {
+		if tolerations[i].Operator == "" {
+			tolerations[i].Operator = TolerationEqual
+		}
+	}
+}
+
+func validateTolerations(errs *FieldErrors, field string, tolerations []Toleration) {
+	for i, t := range tolerations {
+		at := index(field, i)
+		errs.check(at+".operator", oneOf(t.Operator, TolerationEqual, TolerationExists))
+		switch {
+		case t.Key == "" && t.Operator == TolerationEqual:
+			errs.Add(at+".operator", "If the key is empty, operator must be Exists.")
+		case t.Key != "":
+			errs.check(at+".key", checkLabelKey(t.Key))
+		}
+		if t.Operator == TolerationExists && t.Value != "" {
+			errs.Add(at+".value", "If the operator is Exists, the value should be empty.")
+		}
+		if t.Effect != "" {
+			errs.check(at+".effect", oneOf(t.Effect, TaintEffects...))
+		}
+	}
+}
