@@ -10,11 +10,12 @@ type ClusterSet struct {
 	Status   ClusterSetStatus `json:"status,omitzero"`
 }
 
-// ClusterSetSpec says who belongs to the set, and who may use it.
+// ClusterSetSpec says who belongs to the set, and who may use it. An empty list
+// is not an absent one: no cluster, or no namespace.
 type ClusterSetSpec struct {
 	Selector   *LabelSelector `json:"selector,omitempty" doc:"Clusters whose labels match; an empty selector matches all. Either this or clusters."`
-	Clusters   []string       `json:"clusters,omitempty" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
-	Namespaces []string       `json:"namespaces,omitempty" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
+	Clusters   []string       `json:"clusters,omitzero" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
+	Namespaces []string       `json:"namespaces,omitzero" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
 }
 
 // ClusterSetStatus is empty: who belongs to a set is seen in the clusters.
