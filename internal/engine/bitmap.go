@@ -44,6 +44,19 @@ func (b Bitmap) andNot(other Bitmap) {
 	}
 }
 
+func (b Bitmap) or(other Bitmap) {
+	for i, w := range other {
+		b[i] |= w
+	}
+}
+
+// rows lists the set, in ascending order.
+func (b Bitmap) rows() []int {
+	var list []int
+	b.each(func(row int) { list = append(list, row) })
+	return list
+}
+
 // each calls f for every row of the set, in ascending order.
 func (b Bitmap) each(f func(row int)) {
 	for i, w := range b {

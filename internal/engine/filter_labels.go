@@ -20,7 +20,7 @@ func (labelConstraints) Blame(q *Query, ground, n int) string {
 
 func (labelConstraints) Apply(p *Pass, ground int, keep Bitmap) {
 	c := p.query.labels[ground]
-	values := p.fleet.labels[c.Key()]
+	values := p.fleet.labels.values[c.Key()]
 	switch c.Operator() {
 	case constraint.Equal, constraint.In:
 		wanted := c.Values()
@@ -35,7 +35,7 @@ func (labelConstraints) Apply(p *Pass, ground int, keep Bitmap) {
 		}
 		keep.and(union)
 	default:
-		p.fleet.labelKeys[c.Key()].andInto(keep, p.scratch)
+		p.fleet.labels.keys[c.Key()].andInto(keep, p.scratch)
 		for _, value := range c.Values() {
 			values[value].andNotInto(keep)
 		}

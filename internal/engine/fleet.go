@@ -27,11 +27,19 @@ type Fleet struct {
 	failing Bitmap // a metric with on_failure = exclude has no usable value
 	scored  Bitmap // at least one usable metric with a positive weight
 
-	owners      map[string]*rowSet            // by owner namespace; "" = visible to all
-	labels      map[string]map[string]*rowSet // by key and value
-	labelKeys   map[string]*rowSet            // clusters that have the key at all
-	customs     map[string]*rowSet            // by custom resource
-	uncommitted map[string][]int64            // what is left of a resource by row, in thousandths (see uncommittedOf)
+	owners      map[string]*rowSet // by owner namespace; "" = visible to all
+	labels      valueIndex
+	claims      valueIndex
+	customs     map[string]*rowSet // by custom resource
+	taints      map[taint]*rowSet  // those in force
+	uncommitted map[string][]int64 // what is left of a resource by row, in thousandths (see uncommittedOf)
+	usable      map[string][]int64 // allocatable cpu and memory by row, in thousandths (see allocatableOf)
+
+	sets map[string]*setState
+	// scores are the placement scores by their name, waiting those of clusters
+	// that do not exist, by cluster and name.
+	scores  map[string]*scoreBundle
+	waiting map[string]map[string]*api.PlacementScore
 
 	metricIDs map[api.Key]int32
 	metrics   []*metricState     // by id
@@ -52,6 +60,7 @@ const unreported = math.MinInt64
 type row struct {
 	cluster *api.Cluster
 	metrics []rowMetric
+	taints  []rowTaint
 	// sumWeights and sumProducts are Σ w and Σ w·m over the usable metrics.
 	sumWeights, sumProducts float64
 	reportedAt              time.Time // last capacity report, zero if none
@@ -68,24 +77,34 @@ type Changes struct {
 	Clusters  map[string]*api.Cluster
 	Metrics   map[api.Key]*api.Metric
 	Providers map[api.Key]*api.MetricsProvider
+	Sets      map[string]*api.ClusterSet
+	// Scores of clusters that do not exist take effect when they do.
+	Scores map[api.Key]*api.PlacementScore
 }
 
 // Delta says what With changed, so that only what depends on it is decided
 // again.
 type Delta struct {
-	// Rows are the rows, ascending, whose facts, metrics or score changed.
+	// Rows are the rows, ascending, whose facts, metrics or scores changed.
 	Rows []int
-	// Facts are those of Rows where more than the values of usable metrics
-	// changed: only they, and metric constraints, can change who is admitted.
+	// Facts are those of Rows where more than the values of usable metrics and of
+	// placement scores changed: only they can change who is admitted, except for
+	// queries that read values (see Query.ReadsValues).
 	Facts Bitmap
 	// Gone are the names of clusters that were removed.
 	Gone []string
 	// MetricNames says that a metric object appeared or disappeared.
 	MetricNames bool
+	// Sets says that a cluster set appeared, disappeared, changed its namespaces
+	// or its selection of clusters, or has become empty or no longer is. The rows
+	// that joined or left are among Facts.
+	Sets bool
 }
 
 // Empty reports that nothing changed.
-func (d Delta) Empty() bool { return len(d.Rows) == 0 && len(d.Gone) == 0 && !d.MetricNames }
+func (d Delta) Empty() bool {
+	return len(d.Rows) == 0 && len(d.Gone) == 0 && !d.MetricNames && !d.Sets
+}
 
 // Len is the number of clusters.
 func (f *Fleet) Len() int { return len(f.index) }
@@ -111,9 +130,10 @@ func (f *Fleet) Cluster(row int) *api.Cluster {
 func (f *Fleet) Now() time.Time { return f.now }
 
 // NextAt is the next moment at which time alone changes the fleet, because the
-// last good value of a metric becomes too old. Zero if there is none.
+// last good value of a metric becomes too old or a placement score expires. Zero
+// if there is none.
 func (f *Fleet) NextAt() time.Time {
-	var next time.Time
+	next := f.nextExpiry()
 	for _, id := range f.aging {
 		if at := f.metrics[id].staleAt; next.IsZero() || at.Before(next) {
 			next = at
@@ -170,6 +190,32 @@ func uncommittedOf(c *api.Cluster, resource string) int64 {
 	}
 	allocated, _ := amount(resource, c.Status.Allocated, c.Spec.Allocated)
 	return max(allocatable-allocated, 0)
+}
+
+// allocatableOf is the allocatable amount of a resource in thousandths, or
+// unreported where the cluster gives none, or no capacity.
+func allocatableOf(c *api.Cluster, resource string) int64 {
+	allocatable, ok := amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
+	if _, whole := amount(resource, c.Status.Capacity, c.Spec.Capacity); !ok || !whole {
+		return unreported
+	}
+	return allocatable
+}
+
+// allocatable is the allocatable amount of cpu or memory by row, in thousandths;
+// unreported where a cluster gives no such amount, or no capacity. It may be
+// shorter than Slots.
+func (f *Fleet) allocatable(resource string) []int64 { return f.usable[resource] }
+
+// usableMetric is the normalised value of the first metric of a name that a
+// cluster lists, if it is usable.
+func (f *Fleet) usableMetric(row int, name string) (normalized float64, ok bool) {
+	for _, m := range f.rows[row].metrics {
+		if s := f.metrics[m.id]; s.key.Name == name {
+			return s.normalized, s.usable
+		}
+	}
+	return 0, false
 }
 
 // resourcesOf calls f for every resource the cluster has an allocatable amount

@@ -12,7 +12,6 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 	if len(changes) == 0 {
 		return
 	}
-	b.ownColumns = map[string]bool{}
 	b.cloneRows(changes)
 	// In the order of the names' hashes (which sort faster than the names), so
 	// that the same changes give the same rows.
@@ -40,6 +39,8 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			continue
 		case cluster == nil:
 			b.takeOut(at, before)
+			b.leaveScores(name, at)
+			b.replaced = append(b.replaced, at)
 			b.rows[at] = nil
 			delete(b.index, name)
 			b.free = append(b.free, at)
@@ -50,6 +51,7 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		case !known:
 			at = b.slot()
 			b.index[name] = at
+			b.meetScores(name, at)
 		}
 		b.nameHash[at] = change.hash
 		b.putIn(at, before, cluster)
@@ -118,11 +120,9 @@ func (b *edit) slot() int {
 
 // takeOut removes what a row says from every set.
 func (b *edit) takeOut(at int, r *row) {
-	for key, value := range r.cluster.Metadata.Labels {
-		e := b.label(key)
-		e.key.take(at)
-		editOf(e.values, value).take(at)
-	}
+	b.labels.replace(at, r.cluster.Metadata.Labels, nil)
+	b.claims.replace(at, r.cluster.Spec.Claims, nil)
+	b.putTaints(at, r.taints, nil)
 	for _, custom := range r.cluster.Spec.CustomResources {
 		editOf(b.customs, custom).take(at)
 	}
@@ -130,7 +130,12 @@ func (b *edit) takeOut(at int, r *row) {
 	for _, m := range r.metrics {
 		editOf(b.listed, m.id).take(at)
 	}
-	resourcesOf(r.cluster, func(name string) { b.column(name)[at] = unreported })
+	resourcesOf(r.cluster, func(name string) { b.uncommittedColumn(name)[at] = unreported })
+	for _, resource := range ratedResources {
+		if at < len(b.usable[resource]) {
+			b.usableColumn(resource)[at] = unreported
+		}
+	}
 	b.live.clear(at)
 	b.online.clear(at)
 	b.paused.clear(at)
@@ -141,15 +146,22 @@ func (b *edit) takeOut(at int, r *row) {
 // putIn writes a cluster into a row. Only what differs from before is touched:
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
-	r := &row{cluster: c, reportedAt: capacityReport(before, c)}
+	r := &row{cluster: c, reportedAt: capacityReport(before, c), taints: taintsOf(c)}
 	old := &api.Cluster{}
+	var taints []rowTaint
 	if before != nil {
-		old = before.cluster
+		old, taints = before.cluster, before.taints
 		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
 	}
 	b.rows[at] = r
 	changed := before == nil || !before.reportedAt.Equal(r.reportedAt)
-	changed = b.putLabels(at, old, c) || changed
+	if b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels) || before == nil {
+		b.replaced = append(b.replaced, at)
+		changed = true
+	}
+	changed = b.claims.replace(at, old.Spec.Claims, c.Spec.Claims) || changed
+	changed = b.putTaints(at, taints, r.taints) || changed
+	changed = changed || !samePlace(&old.Spec, &c.Spec)
 	changed = b.putCustomResources(at, old, c) || changed
 	changed = b.putAmounts(at, old, c) || changed
 	if before == nil || old.Spec.Namespace != c.Spec.Namespace {
@@ -175,35 +187,6 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	}
 }
 
-func (b *edit) putLabels(at int, old, c *api.Cluster) (changed bool) {
-	was, is := old.Metadata.Labels, c.Metadata.Labels
-	for key, value := range was {
-		now, kept := is[key]
-		if kept && now == value {
-			continue
-		}
-		e := b.label(key)
-		editOf(e.values, value).take(at)
-		if !kept {
-			e.key.take(at)
-		}
-		changed = true
-	}
-	for key, value := range is {
-		before, known := was[key]
-		if known && before == value {
-			continue
-		}
-		e := b.label(key)
-		editOf(e.values, value).put(at)
-		if !known {
-			e.key.put(at)
-		}
-		changed = true
-	}
-	return changed
-}
-
 func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
 	was, is := old.Spec.CustomResources, c.Spec.CustomResources
 	if slices.Equal(was, is) {
@@ -224,7 +207,7 @@ func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
 	}
 	resourcesOf(old, func(name string) {
 		if uncommittedOf(c, name) == unreported {
-			b.column(name)[at] = unreported
+			b.uncommittedColumn(name)[at] = unreported
 			changed = true
 		}
 	})
@@ -233,15 +216,39 @@ func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
 		if column := b.uncommitted[name]; at < len(column) && column[at] == amount {
 			return
 		}
-		b.column(name)[at] = amount
+		b.uncommittedColumn(name)[at] = amount
 		changed = true
 	})
-	return changed
+	if sameSize(old, c) {
+		return changed
+	}
+	for _, name := range ratedResources {
+		amount, column := allocatableOf(c, name), b.usable[name]
+		if at < len(column) && column[at] == amount || at >= len(column) && amount == unreported {
+			continue
+		}
+		b.usableColumn(name)[at] = amount
+	}
+	return true
 }
 
+// ratedResources are those that prioritizers compare the allocatable amounts of.
+var ratedResources = [...]string{"cpu", "memory"}
+
 func sameAmounts(a, b *api.Cluster) bool {
-	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Spec.Allocated, b.Spec.Allocated) &&
-		maps.Equal(a.Status.Allocatable, b.Status.Allocatable) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+	return sameSize(a, b) &&
+		maps.Equal(a.Spec.Allocated, b.Spec.Allocated) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+// sameSize compares what clusters have, whether it is in use or not.
+func sameSize(a, b *api.Cluster) bool {
+	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
+		maps.Equal(a.Spec.Capacity, b.Spec.Capacity) && maps.Equal(a.Status.Capacity, b.Status.Capacity)
+}
+
+// samePlace compares where clusters are.
+func samePlace(a, b *api.ClusterSpec) bool {
+	return a.Region == b.Region && a.CloudProvider == b.CloudProvider && slices.Equal(a.Zones, b.Zones)
 }
 
 func (b *edit) putMetrics(at int, r *row) {
@@ -267,25 +274,4 @@ func weightOf(ref api.MetricRef) float64 {
 		return 1
 	}
 	return *ref.Weight
-}
-
-// column is the edit's own copy of a resource's column.
-func (b *edit) column(resource string) []int64 {
-	slots := cap(b.rows)
-	if b.ownColumns[resource] {
-		return b.uncommitted[resource]
-	}
-	if len(b.ownColumns) == 0 {
-		b.uncommitted = maps.Clone(b.uncommitted)
-		if b.uncommitted == nil {
-			b.uncommitted = map[string][]int64{}
-		}
-	}
-	b.ownColumns[resource] = true
-	column := make([]int64, slots)
-	for i := copy(column, b.uncommitted[resource]); i < slots; i++ {
-		column[i] = unreported
-	}
-	b.uncommitted[resource] = column
-	return column
 }

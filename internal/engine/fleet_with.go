@@ -12,34 +12,35 @@ import (
 func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	g := *f
 	g.now = now
+	slots := len(f.rows) + len(changes.Clusters)
 	b := &edit{
 		Fleet: &g, old: f,
-		dirty:   newBitmap(len(f.rows) + len(changes.Clusters)),
-		facts:   newBitmap(len(f.rows) + len(changes.Clusters)),
+		dirty:   newBitmap(slots),
+		facts:   newBitmap(slots),
+		rated:   newBitmap(slots),
 		stale:   map[int32]bool{},
-		labels:  map[string]*labelEdit{},
+		labels:  valueEdit{},
+		claims:  valueEdit{},
 		customs: map[string]*rowSetEdit{},
 		owners:  map[string]*rowSetEdit{},
+		taints:  map[taint]*rowSetEdit{},
 		listed:  map[int32]*rowSetEdit{},
 	}
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
 	b.changeClusters(changes.Clusters)
-	b.applySets()
+	b.applyRowSets()
+	b.changeSets(changes.Sets)
+	b.changeScores(changes.Scores)
+	b.judgeScores()
 	b.evaluateMetrics()
 	b.scoreRows()
-	delta := Delta{Gone: b.gone, MetricNames: b.metricNames}
+	b.rank(Delta{Rows: b.dirty.rows()})
+	delta := Delta{Gone: b.gone, MetricNames: b.metricNames, Sets: b.setsChanged, Facts: b.facts}
 	slices.Sort(delta.Gone)
-	b.dirty.each(func(row int) { delta.Rows = append(delta.Rows, row) })
-	delta.Facts = b.facts
-	b.rank(delta)
+	b.dirty.or(b.rated)
+	delta.Rows = b.dirty.rows()
 	return b.Fleet, delta
-}
-
-// labelEdit collects changes to the sets of one label key.
-type labelEdit struct {
-	key    rowSetEdit // of the set of clusters that have the key at all
-	values map[string]*rowSetEdit
 }
 
 // edit is one application of With: the new fleet, and which of its parts have
@@ -50,17 +51,24 @@ type edit struct {
 
 	dirty       Bitmap // rows
 	facts       Bitmap // those of dirty where more than metric values changed
+	rated       Bitmap // rows with other placement scores
+	replaced    []int  // rows with another cluster, or other labels
 	gone        []string
 	metricNames bool
+	setsChanged bool
 	stale       map[int32]bool // metrics to evaluate again
 
-	labels  map[string]*labelEdit
+	labels  valueEdit
+	claims  valueEdit
 	customs map[string]*rowSetEdit
 	owners  map[string]*rowSetEdit
+	taints  map[taint]*rowSetEdit
 	listed  map[int32]*rowSetEdit // clusters that list a metric
 
-	ownRows, ownBits, ownScore, ownMetrics, ownIDs bool
-	ownColumns                                     map[string]bool
+	bundles map[string]*bundleEdit
+
+	ownRows, ownBits, ownScore, ownMetrics, ownIDs, ownWaiting bool
+	ownUncommitted, ownUsable                                  columnEdit
 }
 
 func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {
@@ -72,36 +80,14 @@ func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {
 	return e
 }
 
-func (b *edit) label(key string) *labelEdit {
-	e, ok := b.labels[key]
-	if !ok {
-		e = &labelEdit{values: map[string]*rowSetEdit{}}
-		b.labels[key] = e
-	}
-	return e
-}
-
-// applySets carries out the collected changes of row sets.
-func (b *edit) applySets() {
+// applyRowSets carries out the collected changes of row sets.
+func (b *edit) applyRowSets() {
 	slots := len(b.rows)
 	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
 	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
-	if len(b.labels) > 0 {
-		labels, keys := maps.Clone(b.Fleet.labels), maps.Clone(b.labelKeys)
-		if labels == nil {
-			labels, keys = map[string]map[string]*rowSet{}, map[string]*rowSet{}
-		}
-		for key, e := range b.labels {
-			labels[key] = applyEdits(labels[key], e.values, slots)
-			if len(labels[key]) == 0 {
-				delete(labels, key)
-				delete(keys, key)
-				continue
-			}
-			keys[key] = e.key.apply(keys[key], slots)
-		}
-		b.Fleet.labels, b.labelKeys = labels, keys
-	}
+	b.Fleet.taints = applyEdits(b.Fleet.taints, b.taints, slots)
+	b.Fleet.labels = b.Fleet.labels.with(b.labels, slots)
+	b.Fleet.claims = b.Fleet.claims.with(b.claims, slots)
 	for id, e := range b.listed {
 		state := *b.metrics[id]
 		state.rows = e.apply(state.rows, slots)

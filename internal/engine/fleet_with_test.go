@@ -71,7 +71,7 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
-	if h.labels["zone"]["a"] != f.labels["zone"]["a"] || &h.uncommitted["memory"][0] != &g.uncommitted["memory"][0] {
+	if h.labels.values["zone"]["a"] != f.labels.values["zone"]["a"] || &h.uncommitted["memory"][0] != &g.uncommitted["memory"][0] {
 		t.Error("a report of cpu copied a set or another column")
 	}
 	if got := Available(h, nil, 0)["cpu"]; got != "3" {
@@ -160,25 +160,25 @@ func TestSlotsAndSets(t *testing.T) {
 			}
 		}
 		f, _ = f.With(changes, epoch)
-		if f.Len() != n || f.labels["zone"][zone].len() != n || f.labelKeys["zone"].len() != n {
-			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.labels["zone"][zone].len(), n)
+		if f.Len() != n || f.labels.values["zone"][zone].len() != n || f.labels.keys["zone"].len() != n {
+			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.labels.values["zone"][zone].len(), n)
 		}
 		for _, other := range []string{"a", "b"} {
-			if other != zone && f.labels["zone"][other].len() != 0 {
-				t.Fatalf("%d clusters are still in zone %s", f.labels["zone"][other].len(), other)
+			if other != zone && f.labels.values["zone"][other].len() != 0 {
+				t.Fatalf("%d clusters are still in zone %s", f.labels.values["zone"][other].len(), other)
 			}
 		}
 		count := 0
-		f.labels["zone"][zone].each(func(row int) {
+		f.labels.values["zone"][zone].each(func(row int) {
 			count++
-			if f.Cluster(row) == nil || !f.labels["zone"][zone].has(row) {
+			if f.Cluster(row) == nil || !f.labels.values["zone"][zone].has(row) {
 				t.Fatalf("row %d is in the zone and not in use", row)
 			}
 		})
 		if count != n {
 			t.Fatalf("%d rows, want %d", count, n)
 		}
-		if n > 600 && f.labels["zone"][zone].dense == nil || n < 5 && f.labels["zone"][zone].dense != nil {
+		if n > 600 && f.labels.values["zone"][zone].dense == nil || n < 5 && f.labels.values["zone"][zone].dense != nil {
 			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
 		}
 		p := newPlacement("web")

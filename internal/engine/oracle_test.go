@@ -76,6 +76,14 @@ func (o oracle) nextAt() time.Time {
 			next = at
 		}
 	}
+	for _, s := range o.scores {
+		if s.Spec.ValidUntil == nil || o.clusters[s.Metadata.Cluster] == nil || o.now.After(*s.Spec.ValidUntil) {
+			continue
+		}
+		if at := s.Spec.ValidUntil.Add(1); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
 	return next
 }
 

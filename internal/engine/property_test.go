@@ -226,7 +226,9 @@ func TestRowOrderMeansNothing(t *testing.T) {
 			f, _ = f.With(changes, w.now)
 		}
 		gone := map[string]*api.Cluster{"ghost0": nil, "ghost1": nil, "ghost2": nil}
-		f, _ = f.With(Changes{Clusters: gone, Metrics: w.metrics, Providers: w.providers}, w.now)
+		rest := w.changes()
+		rest.Clusters = gone
+		f, _ = f.With(rest, w.now)
 		sameFleet(t, f, w.fleet(), q, present, w.now)
 	})
 }
@@ -247,10 +249,84 @@ func sameFleet(t *rapid.T, f, g *Fleet, q *Query, present Present, now time.Time
 			t.Fatalf("observed %+v, want %+v", x, y)
 		}
 	}
+	sameFacts(t, f, g)
 	if q.UnknownMetrics(f) != nil || q.UnknownMetrics(g) != nil {
 		if x, y := q.UnknownMetrics(f), q.UnknownMetrics(g); !slices.Equal(x, y) {
 			t.Fatalf("unknown metrics %q, want %q", x, y)
 		}
+	}
+}
+
+// sameFacts compares the sets and columns that filters and scorers look at.
+func sameFacts(t *rapid.T, f, g *Fleet) {
+	t.Helper()
+	facts := func(f *Fleet) map[string][]string {
+		out := map[string][]string{}
+		note := func(rows *rowSet, format string, args ...any) {
+			rows.each(func(row int) {
+				out[f.name(row)] = append(out[f.name(row)], fmt.Sprintf(format, args...))
+			})
+		}
+		for kind, index := range map[string]valueIndex{"label": f.labels, "claim": f.claims} {
+			for key, rows := range index.keys {
+				note(rows, "%s %s", kind, key)
+			}
+			for key, values := range index.values {
+				for value, rows := range values {
+					note(rows, "%s %s=%s", kind, key, value)
+				}
+			}
+		}
+		for taint, rows := range f.taints {
+			note(rows, "taint %s", taint)
+		}
+		for name, set := range f.sets {
+			note(set.rows, "set %s %q", name, set.set.Spec.Namespaces)
+		}
+		for name, s := range f.scores {
+			note(s.rows, "scores %s", name)
+			note(s.expired, "expired %s", name)
+			f.live.each(func(row int) {
+				for _, score := range scoreNames {
+					value, has, expired := f.scoreState(name, score, row)
+					effective := int8(0)
+					if column := f.scoreColumn(name, score); row < len(column) {
+						effective = column[row]
+					}
+					if wanted := value; expired && effective != 0 || !expired && effective != wanted {
+						t.Fatalf("%s of %s counts %d, is %d, expired %t", score, f.name(row), effective, wanted, expired)
+					}
+					out[f.name(row)] = append(out[f.name(row)], fmt.Sprint("score ", name, score, value, has, expired))
+				}
+			})
+		}
+		f.live.each(func(row int) {
+			for _, resource := range ratedResources {
+				amount := int64(unreported)
+				if column := f.allocatable(resource); row < len(column) {
+					amount = column[row]
+				}
+				out[f.name(row)] = append(out[f.name(row)], fmt.Sprint("usable ", resource, amount))
+			}
+			for _, x := range f.rows[row].taints {
+				out[f.name(row)] = append(out[f.name(row)], fmt.Sprint("taint ", x.taint, x.since))
+			}
+		})
+		for name := range out {
+			slices.Sort(out[name])
+		}
+		return out
+	}
+	x, y := facts(f), facts(g)
+	for name := range y {
+		if !slices.Equal(x[name], y[name]) {
+			t.Fatalf("%s: facts %q, want %q", name, x[name], y[name])
+		}
+	}
+	if len(x) != len(y) || !slices.Equal(slices.Sorted(maps.Keys(f.sets)), slices.Sorted(maps.Keys(g.sets))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.scores)), slices.Sorted(maps.Keys(g.scores))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.waiting)), slices.Sorted(maps.Keys(g.waiting))) {
+		t.Fatal("the fleets know of different clusters, sets or scores")
 	}
 }
 
@@ -337,6 +413,15 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
 			}
 			continue
+		}
+		for _, resource := range scoreResources {
+			for _, score := range scoreNames {
+				v, has, gone := before.scoreState(resource, score, row)
+				w, had, went := after.scoreState(resource, score, row)
+				if gone != went || !gone && (has != had || v != w) {
+					t.Fatalf("score %s of %s changed unnoticed: %+v", score, name, delta)
+				}
+			}
 		}
 		for _, current := range []bool{false, true} {
 			if Admits(before, q, nil, row, current) != Admits(after, q, nil, row, current) ||

@@ -28,6 +28,7 @@ type Query struct {
 
 	seed            uint64 // of the tie hash
 	namespace       string
+	sets            []string // sorted
 	labels          []constraint.Label
 	metrics         []constraint.Metric
 	basis           api.Basis
@@ -69,6 +70,7 @@ func NewQuery(p *api.Placement) (*Query, error) {
 	if spec.Metrics != nil && spec.Metrics.Stickiness != nil {
 		q.stickiness = *spec.Metrics.Stickiness
 	}
+	q.sets = slices.Compact(slices.Sorted(slices.Values(spec.ClusterSets)))
 	for i, text := range spec.LabelConstraints {
 		c, err := constraint.ParseLabel(text)
 		if err != nil {
@@ -109,6 +111,9 @@ func (q *Query) class(strategy string) string {
 	}
 	write('s', strategy)
 	write('n', q.namespace)
+	for _, name := range q.sets {
+		write('S', name)
+	}
 	sorted := func(tag byte, texts []string) {
 		slices.Sort(texts)
 		for _, text := range slices.Compact(texts) {
@@ -134,6 +139,10 @@ func (q *Query) class(strategy string) string {
 	}
 	return b.String()
 }
+
+// Sets are the cluster sets that the query is confined to, in the order of their
+// names; none stands for every cluster.
+func (q *Query) Sets() []string { return q.sets }
 
 // HasRequests reports that the decision reserves resources.
 func (q *Query) HasRequests() bool { return len(q.requests) > 0 }

@@ -16,6 +16,17 @@ type rowSet struct {
 // outgrow one bit per row of the fleet.
 func denseAbove(rows int) int { return max(rows/32, 8) }
 
+// rowSetOf is the set of a bitmap's rows; it may keep the bitmap.
+func rowSetOf(rows Bitmap) *rowSet {
+	n := rows.Count()
+	if n > denseAbove(64*len(rows))/2 {
+		return &rowSet{dense: rows, n: n}
+	}
+	out := &rowSet{sparse: make([]int32, 0, n), n: n}
+	rows.each(func(row int) { out.sparse = append(out.sparse, int32(row)) })
+	return out
+}
+
 func (s *rowSet) has(row int) bool {
 	if s == nil {
 		return false
@@ -120,13 +131,7 @@ func (e *rowSetEdit) apply(s *rowSet, rows int) *rowSet {
 		for _, row := range e.add {
 			dense.set(int(row))
 		}
-		n := dense.Count()
-		if n > denseAbove(rows)/2 {
-			return &rowSet{dense: dense, n: n}
-		}
-		out := &rowSet{sparse: make([]int32, 0, n), n: n}
-		dense.each(func(row int) { out.sparse = append(out.sparse, int32(row)) })
-		return out
+		return rowSetOf(dense)
 	}
 	list := make([]int32, 0, changed)
 	for _, row := range s.sparse {

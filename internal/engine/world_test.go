@@ -19,18 +19,21 @@ type world struct {
 	clusters  map[string]*api.Cluster
 	metrics   map[api.Key]*api.Metric
 	providers map[api.Key]*api.MetricsProvider
+	sets      map[string]*api.ClusterSet
+	scores    map[api.Key]*api.PlacementScore
 }
 
 func newWorld() *world {
 	return &world{
 		now: epoch, clusters: map[string]*api.Cluster{},
 		metrics: map[api.Key]*api.Metric{}, providers: map[api.Key]*api.MetricsProvider{},
+		sets: map[string]*api.ClusterSet{}, scores: map[api.Key]*api.PlacementScore{},
 	}
 }
 
 // changes are all objects of the world.
 func (w *world) changes() Changes {
-	return Changes{Clusters: w.clusters, Metrics: w.metrics, Providers: w.providers}
+	return Changes{Clusters: w.clusters, Metrics: w.metrics, Providers: w.providers, Sets: w.sets, Scores: w.scores}
 }
 
 // fleet builds the world from scratch.
@@ -45,6 +48,8 @@ func (w *world) apply(c Changes, now time.Time) {
 	lay(w.clusters, c.Clusters)
 	lay(w.metrics, c.Metrics)
 	lay(w.providers, c.Providers)
+	lay(w.sets, c.Sets)
+	lay(w.scores, c.Scores)
 }
 
 func lay[K comparable, V any](base, over map[K]*V) {
@@ -131,6 +136,11 @@ func rollCluster(d dice, name string, calm bool) *api.Cluster {
 		c.Spec.Health = &api.HealthSpec{URL: "http://" + name}
 	}
 	c.Spec.Paused = d.chance(2 * rare)
+	c.Spec.Region = pick(d, "", "eu", "us")
+	if d.chance(2) {
+		c.Spec.Claims = map[string]string{"version": pick(d, "1.30", "1.31"), "id": name}
+	}
+	rollTaints(d, c, rare)
 	for _, crd := range []string{"a.example.com", "b.example.com"} {
 		if !d.chance(3) {
 			c.Spec.CustomResources = append(c.Spec.CustomResources, crd)
@@ -148,6 +158,9 @@ func rollCluster(d dice, name string, calm bool) *api.Cluster {
 	c.Spec.Allocatable, c.Spec.Allocated = rollQuantities(d), rollQuantities(d)
 	if d.chance(3) {
 		c.Status.Allocatable = rollQuantities(d)
+	}
+	if d.chance(2) {
+		c.Spec.Capacity, c.Status.Capacity = rollQuantities(d), rollQuantities(d)
 	}
 	if d.chance(3) {
 		c.Status.Allocated = rollQuantities(d)
@@ -168,6 +181,7 @@ func rollHeartbeat(d dice, old *api.Cluster) *api.Cluster {
 		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
 	case 1:
 		c.Status.State = pick(d, api.StateOnline, api.StateOffline)
+		rollTaints(d, &c, 2)
 	case 2:
 		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
 	}
@@ -209,6 +223,107 @@ func rollProvider(d dice, key api.Key) *api.MetricsProvider {
 	}
 }
 
+// rollTaints draws taints, and as the server would the one of a cluster that is
+// offline.
+func rollTaints(d dice, c *api.Cluster, rare int) {
+	c.Spec.Taints, c.Status.Taints = nil, nil
+	for range 2 {
+		if !d.chance(rare) {
+			continue
+		}
+		declared := api.Taint{Key: pick(d, "disk", "gpu"), Value: pick(d, "", "full"), Effect: pick(d, api.TaintEffects...)}
+		if slices.ContainsFunc(c.Spec.Taints, func(t api.Taint) bool {
+			return t.Key == declared.Key && t.Value == declared.Value && t.Effect.Canonical() == declared.Effect.Canonical()
+		}) {
+			continue
+		}
+		c.Spec.Taints = append(c.Spec.Taints, declared)
+		if !d.chance(4) {
+			c.Status.Taints = append(c.Status.Taints, api.ClusterTaint{
+				Key: declared.Key, Value: declared.Value, Effect: declared.Effect, TimeAdded: rollPast(d),
+			})
+		}
+	}
+	if c.Status.State != "" && c.Status.State != api.StateOnline && !d.chance(4) {
+		c.Status.Taints = append(c.Status.Taints, api.ClusterTaint{
+			Key: pick(d, api.TaintUnreachable, api.TaintUnhealthy), Effect: api.EffectNoSelect, TimeAdded: rollPast(d),
+		})
+	}
+}
+
+// rollPast draws a moment, mostly of the last minutes.
+func rollPast(d dice) *time.Time {
+	if d.chance(8) {
+		return nil
+	}
+	return ptr(epoch.Add(-time.Duration(d(5)) * 30 * time.Second))
+}
+
+var setNames = []string{"blue", "green", "red"}
+
+func rollSet(d dice, name string, n int) *api.ClusterSet {
+	s := &api.ClusterSet{Metadata: api.Metadata{Name: name}}
+	switch d(4) {
+	case 0:
+		s.Spec.Clusters = []string{}
+		for range d(6) {
+			s.Spec.Clusters = append(s.Spec.Clusters, fmt.Sprintf("c%03d", d(n)))
+		}
+	case 1:
+		s.Spec.Selector = &api.LabelSelector{}
+	default:
+		s.Spec.Selector = rollSelector(d, "zone", "tier")
+	}
+	if d.chance(3) {
+		s.Spec.Namespaces = []string{pick(d, placementNamespaces...)}
+	}
+	s.SetDefaults()
+	return s
+}
+
+// rollSelector draws conditions on some keys, with the values of labels and
+// claims.
+func rollSelector(d dice, keys ...string) *api.LabelSelector {
+	s := &api.LabelSelector{}
+	if d.chance(3) {
+		s.MatchLabels = map[string]string{pick(d, keys...): pick(d, "a", "b", "1.30")}
+	}
+	for range d(3) {
+		r := api.SelectorRequirement{Key: pick(d, append(keys, "ghost")...), Operator: pick(d,
+			api.SelectorIn, api.SelectorNotIn, api.SelectorExists, api.SelectorDoesNotExist)}
+		if r.Operator == api.SelectorIn || r.Operator == api.SelectorNotIn {
+			for range 1 + d(3) {
+				r.Values = append(r.Values, pick(d, "a", "b", "c", "1.30", "1.31"))
+			}
+		}
+		s.MatchExpressions = append(s.MatchExpressions, r)
+	}
+	return s
+}
+
+var (
+	scoreResources = []string{"balance", "speed"}
+	scoreNames     = []string{"cpu", "net"}
+)
+
+func scoreKey(cluster, name string) api.Key {
+	return api.Key{Kind: api.KindPlacementScore, Namespace: cluster, Name: name}
+}
+
+func rollScore(d dice, key api.Key) *api.PlacementScore {
+	s := &api.PlacementScore{Metadata: api.Metadata{Name: key.Name, Cluster: key.Namespace}}
+	s.Spec.Scores = map[string]int64{}
+	for _, name := range scoreNames {
+		if !d.chance(4) {
+			s.Spec.Scores[name] = int64(pick(d, -100, -1, 0, 7, 100))
+		}
+	}
+	if !d.chance(4) {
+		s.Spec.ValidUntil = ptr(epoch.Add(time.Duration(d(7)-2) * 20 * time.Second))
+	}
+	return s
+}
+
 // rollWorld draws a fleet of n clusters.
 func rollWorld(d dice, n int, calm bool) *world {
 	w := newWorld()
@@ -225,6 +340,17 @@ func rollWorld(d dice, n int, calm bool) *world {
 	for i := range n {
 		name := fmt.Sprintf("c%03d", i)
 		w.clusters[name] = rollCluster(d, name, calm)
+		if d.chance(3) {
+			continue
+		}
+		for _, resource := range scoreResources {
+			w.scores[scoreKey(name, resource)] = rollScore(d, scoreKey(name, resource))
+		}
+	}
+	for _, name := range setNames {
+		if !d.chance(4) {
+			w.sets[name] = rollSet(d, name, max(n, 1))
+		}
 	}
 	return w
 }
@@ -232,7 +358,10 @@ func rollWorld(d dice, n int, calm bool) *world {
 // rollChange draws a change of the world: some objects new, changed or gone, and
 // time a step further, or back.
 func rollChange(d dice, w *world, n int) (Changes, time.Time) {
-	c := Changes{Clusters: map[string]*api.Cluster{}, Metrics: map[api.Key]*api.Metric{}, Providers: map[api.Key]*api.MetricsProvider{}}
+	c := Changes{
+		Clusters: map[string]*api.Cluster{}, Metrics: map[api.Key]*api.Metric{}, Providers: map[api.Key]*api.MetricsProvider{},
+		Sets: map[string]*api.ClusterSet{}, Scores: map[api.Key]*api.PlacementScore{},
+	}
 	for range d(4) {
 		name := fmt.Sprintf("c%03d", d(n))
 		switch old, known := w.clusters[name]; {
@@ -256,6 +385,20 @@ func rollChange(d dice, w *world, n int) (Changes, time.Time) {
 		c.Providers[key] = nil
 		if !d.chance(3) {
 			c.Providers[key] = rollProvider(d, key)
+		}
+	}
+	if d.chance(3) {
+		name := pick(d, setNames...)
+		c.Sets[name] = nil
+		if !d.chance(4) {
+			c.Sets[name] = rollSet(d, name, n)
+		}
+	}
+	for range d(5) {
+		key := scoreKey(fmt.Sprintf("c%03d", d(n)), pick(d, scoreResources...))
+		c.Scores[key] = nil
+		if !d.chance(4) {
+			c.Scores[key] = rollScore(d, key)
 		}
 	}
 	now := w.now.Add(time.Duration(pick(d, 0, 0, 1, 20, 60, -40)) * time.Second)

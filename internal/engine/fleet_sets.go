@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// setState is a cluster set with its members. Immutable.
+type setState struct {
+	set          *api.ClusterSet
+	requirements []api.SelectorRequirement
+	names        map[string]struct{} // the clusters listed; nil for a selector
+	rows         *rowSet
+}
+
+func newSetState(set *api.ClusterSet) *setState {
+	s := &setState{set: set}
+	if set.Spec.Selector != nil {
+		s.requirements = set.Spec.Selector.Requirements()
+		return s
+	}
+	s.names = make(map[string]struct{}, len(set.Spec.Clusters))
+	for _, name := range set.Spec.Clusters {
+		s.names[name] = struct{}{}
+	}
+	return s
+}
+
+// has reports whether a cluster belongs to the set.
+func (s *setState) has(c *api.Cluster) bool {
+	if s.names != nil {
+		_, ok := s.names[c.Metadata.Name]
+		return ok
+	}
+	for i := range s.requirements {
+		value, present := c.Metadata.Labels[s.requirements[i].Key]
+		if !s.requirements[i].Matches(value, present) {
+			return false
+		}
+	}
+	return true
+}
+
+// members finds the clusters of the set in a fleet, which has its labels and
+// names up to date.
+func (s *setState) members(f *Fleet) Bitmap {
+	rows := newBitmap(len(f.rows))
+	if s.names == nil {
+		copy(rows, f.live)
+		f.labels.selectInto(s.requirements, rows, newBitmap(len(f.rows)))
+		return rows
+	}
+	for name := range s.names {
+		if row, ok := f.index[name]; ok {
+			rows.set(row)
+		}
+	}
+	return rows
+}
+
+// manyMembers is the number of changed clusters above which the members of a
+// set are computed anew rather than asked one by one.
+const manyMembers = 64
+
+// changeSets brings the cluster sets up to date: the changed ones, and the
+// changed clusters in the others. Clusters and labels have been changed before.
+func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
+	if len(changes) == 0 && (len(b.sets) == 0 || len(b.replaced) == 0) {
+		return
+	}
+	sets := maps.Clone(b.sets)
+	if sets == nil {
+		sets = make(map[string]*setState, len(changes))
+	}
+	for name, set := range changes {
+		before := sets[name]
+		switch {
+		case set != nil:
+			sets[name] = b.replaceSet(before, set)
+		case before != nil:
+			delete(sets, name)
+			b.regroup(before.rows)
+		}
+	}
+	for name, before := range b.Fleet.sets {
+		if _, done := changes[name]; done {
+			continue
+		}
+		after := b.followClusters(before)
+		sets[name] = after
+		if (before.rows.len() == 0) != (after.rows.len() == 0) {
+			b.setsChanged = true
+		}
+	}
+	b.Fleet.sets = sets
+}
+
+// regroup notes that rows join or leave a set because the set changed.
+func (b *edit) regroup(rows *rowSet) {
+	rows.orInto(b.dirty)
+	rows.orInto(b.facts)
+	b.setsChanged = true
+}
+
+// replaceSet makes the state of a set that was written.
+func (b *edit) replaceSet(before *setState, set *api.ClusterSet) *setState {
+	after := newSetState(set)
+	members := after.members(b.Fleet)
+	after.rows = rowSetOf(members)
+	if before == nil {
+		b.regroup(after.rows)
+		return after
+	}
+	moved := newBitmap(len(b.rows))
+	before.rows.orInto(moved)
+	other := !sameNamespaces(before.set, set)
+	for i := range moved {
+		if other {
+			moved[i] |= members[i]
+		} else {
+			moved[i] ^= members[i]
+		}
+	}
+	if other || moved.Count() > 0 {
+		b.regroup(rowSetOf(moved))
+	}
+	return after
+}
+
+func sameNamespaces(a, b *api.ClusterSet) bool {
+	x, y := slices.Sorted(slices.Values(a.Spec.Namespaces)), slices.Sorted(slices.Values(b.Spec.Namespaces))
+	return slices.Equal(slices.Compact(x), slices.Compact(y))
+}
+
+// followClusters is the set after a change of clusters.
+func (b *edit) followClusters(before *setState) *setState {
+	after := *before
+	if len(b.replaced) > manyMembers {
+		after.rows = rowSetOf(after.members(b.Fleet))
+		return &after
+	}
+	var edit rowSetEdit
+	for _, at := range b.replaced {
+		is := b.rows[at] != nil && after.has(b.rows[at].cluster)
+		switch was := before.rows.has(at); {
+		case is && !was:
+			edit.put(at)
+		case was && !is:
+			edit.take(at)
+		}
+	}
+	if len(edit.add)+len(edit.remove) == 0 {
+		return before
+	}
+	after.rows = edit.apply(before.rows, len(b.rows))
+	return &after
+}
+
+// usableSets are the sets that a query names, that exist, and that admit its
+// namespace, in the order of their names, and how many clusters they have
+// together at most: none is what matters.
+func (f *Fleet) usableSets(q *Query) (names []string, members int) {
+	for _, name := range q.sets {
+		if s := f.sets[name]; s != nil && s.set.Admits(q.namespace) {
+			names = append(names, name)
+			members += s.rows.len()
+		}
+	}
+	return names, members
+}
