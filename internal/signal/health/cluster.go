@@ -113,12 +113,14 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 		}
 	}
 	c.object, c.revision = o, revision
+	c.declare(now)
 	next := checkOf(o, c.wanted.LastHeartbeatAt != nil)
 	if first || next != c.check {
 		c.watch(next, now)
 		c.begin(now)
 	}
-	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || c.written.ObservedGeneration != 0 {
+	c.mark(now)
+	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || len(c.wanted.Taints) > 0 || c.written.ObservedGeneration != 0 {
 		c.wanted.ObservedGeneration = o.Metadata.Generation
 	}
 }
@@ -196,6 +198,7 @@ func (c *cluster) become(h health, reason, message string, now time.Time) {
 	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
 		Type: api.ConditionReady, Status: status, Reason: reason, Message: message,
 	}, now)
+	c.mark(now)
 }
 
 // next is when something is to be done for the cluster; zero = never.

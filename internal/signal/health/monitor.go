@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -135,7 +136,8 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 		c.probeAt = now.Add(time.Duration(rand.Float64() * float64(min(startWithin, c.check.interval))))
 	}
 	dirty := c.dirty()
-	if dirty && !c.unprobed {
+	// What the probe has no say in does not wait for it: it may hang.
+	if dirty && (!c.unprobed || !reflect.DeepEqual(c.wanted.Taints, c.written.Taints)) {
 		c.flushAt = now
 	}
 	if dirty || c.unprobed {

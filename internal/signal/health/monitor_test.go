@@ -238,14 +238,28 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%d probes in an hour at an interval of 10s", n)
 		}
 		s.set("down", 200)
-		time.Sleep(10 * time.Second)
+		w.nextProbe("down")
 		w.expect("down", api.StateConnecting)
-		time.Sleep(10 * time.Second)
+		w.nextProbe("down")
 		w.expect("down", api.StateOnline)
 		if n := w.count() - before; n != 2 {
 			t.Errorf("%d writes for two changes", n)
 		}
 	})
+}
+
+// nextProbe waits until a host has been probed once more; the moment is random.
+func (w *world) nextProbe(host string) {
+	w.t.Helper()
+	before, _ := w.site.seen(host)
+	for range 200 {
+		time.Sleep(100 * time.Millisecond)
+		if n, _ := w.site.seen(host); n > before {
+			synctest.Wait()
+			return
+		}
+	}
+	w.t.Fatalf("no probe of %s", host)
 }
 
 func TestUnwatchedClusterHasNoStatus(t *testing.T) {
