@@ -36,6 +36,29 @@ func newClusterResource() resource.Resource {
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
+			"claims": schema.MapAttribute{
+				MarkdownDescription: "Facts about the cluster by name, such as its version or its platform; the claim selectors of placements match them.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"taints": schema.ListNestedAttribute{
+				MarkdownDescription: "Keep placements that do not tolerate them off the cluster. The server adds taints of its own (`" + api.TaintUnreachable + "`, `" + api.TaintUnhealthy + "`) to clusters that are offline; the data source `scheduler_cluster` shows all of them, each with the time since when.",
+				Optional:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"key": schema.StringAttribute{
+						MarkdownDescription: "Name of the taint, in the form of a label's name.",
+						Required:            true,
+					},
+					"value": schema.StringAttribute{
+						MarkdownDescription: "Value that tolerations may compare with.",
+						Optional:            true,
+					},
+					"effect": schema.StringAttribute{
+						MarkdownDescription: "`NoSelect` (or `NoExecute`): no new decision, present ones end. `NoSelectIfNew` (or `NoSchedule`): no new decision, present ones stay. `PreferNoSelect` (or `PreferNoSchedule`): ranked last among equals.",
+						Required:            true,
+					},
+				}},
+			},
 			"custom_resources": schema.ListAttribute{
 				MarkdownDescription: "Custom resource definitions the cluster has, as `<plural>.<group>`.",
 				ElementType:         types.StringType,

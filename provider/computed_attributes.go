@@ -104,6 +104,9 @@ func objectAttributes(kind api.Kind, docs map[string]string) map[string]schema.A
 	if info.Scope == api.Global {
 		delete(attributes, "namespace") // the spec may have one: the owner
 	}
+	if info.Scope != api.OfCluster {
+		delete(attributes, "cluster")
+	}
 	maps.Copy(attributes, computedAttributes(reflect.TypeOf(object.SpecPart()).Elem(), docs))
 	attributes["status"] = schema.SingleNestedAttribute{
 		MarkdownDescription: "What the server knows about it.",

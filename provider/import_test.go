@@ -18,6 +18,9 @@ func TestAccImportBadID(t *testing.T) {
 		{"scheduler_cluster", "shop/east", `does not have the form\s+<name>`},
 		{"scheduler_metric", "/heat", `does not have the form\s+<namespace>/<name>,\s+or\s+<name>`},
 		{"scheduler_metrics_provider", "a/b/c", `does not have the form`},
+		{"scheduler_cluster_set", "shop/eu", `does not have the form\s+<name>`},
+		{"scheduler_placement_score", "load", `does not have the form\s+<cluster>/<name>`},
+		{"scheduler_placement_score", "/load", `does not have the form`},
 		{"scheduler_placement", "shop/", `does not have the form`},
 		{"scheduler_placement", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 	} {
@@ -39,6 +42,8 @@ var minimal = map[string]string{
 	"scheduler_cluster":          `name = "x"`,
 	"scheduler_metrics_provider": "name = \"x\"\n type = \"static\"\n static = {}",
 	"scheduler_metric":           "name = \"x\"\n min = 0\n max = 1\n metrics_provider = { name = \"p\", metric = \"m\" }",
+	"scheduler_cluster_set":      "name = \"x\"\n selector = {}",
+	"scheduler_placement_score":  "name = \"x\"\n cluster = \"x\"\n scores = {}",
 	"scheduler_placement":        `name = "x"`,
 }
 

@@ -17,6 +17,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
+// parentAttribute is the attribute that names what an object of a scope lives in,
+// "" for a global one.
+func parentAttribute(scope api.Scope) string {
+	switch scope {
+	case api.Namespaced, api.GlobalOrNamespaced:
+		return "namespace"
+	case api.OfCluster:
+		return "cluster"
+	case api.Global:
+	}
+	return ""
+}
+
 // metadataAttributes are the attributes every object has.
 func metadataAttributes(scope api.Scope) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
@@ -48,6 +61,12 @@ func metadataAttributes(scope api.Scope) map[string]schema.Attribute {
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			Validators:          notEmpty,
 		}
+	case api.OfCluster:
+		attributes["cluster"] = schema.StringAttribute{
+			MarkdownDescription: "Name of the cluster it belongs to. Changing it makes a new object.",
+			Required:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		}
 	}
 	return attributes
 }
@@ -63,6 +82,8 @@ func (r *objectResource) IdentitySchema(_ context.Context, _ resource.IdentitySc
 		attributes["namespace"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Namespace of the object."}
 	case api.GlobalOrNamespaced:
 		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object; absent for a global one."}
+	case api.OfCluster:
+		attributes["cluster"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Cluster the object belongs to."}
 	}
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
 }
@@ -74,19 +95,20 @@ func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope ap
 		return
 	}
 	diags.Append(identity.SetAttribute(ctx, path.Root("name"), key.Name)...)
-	if scope != api.Global {
-		namespace := types.StringNull()
+	if attribute := parentAttribute(scope); attribute != "" {
+		parent := types.StringNull()
 		if key.Namespace != "" {
-			namespace = types.StringValue(key.Namespace)
+			parent = types.StringValue(key.Namespace)
 		}
-		diags.Append(identity.SetAttribute(ctx, path.Root("namespace"), namespace)...)
+		diags.Append(identity.SetAttribute(ctx, path.Root(attribute), parent)...)
 	}
 }
 
-// ImportState implements resource.ResourceWithImportState: by ID ("name" or
-// "namespace/name"), or by identity.
+// ImportState implements resource.ResourceWithImportState: by ID ("name",
+// "namespace/name" or "cluster/name"), or by identity.
 func (r *objectResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	key := api.Key{Kind: r.kind}
+	attribute := parentAttribute(r.scope())
 	if req.ID != "" || req.Identity == nil || req.Identity.Raw.IsFullyNull() {
 		parsed, err := r.parseImportID(req.ID)
 		if err != nil {
@@ -95,14 +117,17 @@ func (r *objectResource) ImportState(ctx context.Context, req resource.ImportSta
 		}
 		key = parsed
 	} else {
-		var namespace types.String
+		var parent types.String
 		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &key.Name)...)
-		if r.scope() != api.Global {
-			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("namespace"), &namespace)...)
+		if attribute != "" {
+			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(attribute), &parent)...)
 		}
-		key.Namespace = namespace.ValueString()
+		key.Namespace = parent.ValueString()
 		if key.Name == "" {
 			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), "The identity's name must not be empty.")
+		}
+		if r.scope() == api.OfCluster && key.Namespace == "" {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), "The identity's cluster must not be empty.")
 		}
 	}
 	if resp.Diagnostics.HasError() {
@@ -111,7 +136,7 @@ func (r *objectResource) ImportState(ctx context.Context, req resource.ImportSta
 	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), key.Name)...)
 	if key.Namespace != "" {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("namespace"), key.Namespace)...)
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(attribute), key.Namespace)...)
 	}
 }
 
@@ -126,8 +151,8 @@ func (e *ImportIDError) Error() string {
 	return fmt.Sprintf("the import ID %q does not have the form %s", e.ID, e.Want)
 }
 
-// parseImportID reads "name" or "namespace/name". A namespaced object without a
-// namespace is in the provider's.
+// parseImportID reads "name", "namespace/name" or "cluster/name". A namespaced
+// object without a namespace is in the provider's.
 func (r *objectResource) parseImportID(id string) (api.Key, error) {
 	namespace, name, qualified := strings.Cut(id, "/")
 	if !qualified {
@@ -136,9 +161,14 @@ func (r *objectResource) parseImportID(id string) (api.Key, error) {
 	key := api.Key{Kind: r.kind, Namespace: namespace, Name: name}
 	wrong := name == "" || strings.Contains(name, "/") || qualified && namespace == ""
 	want := "<namespace>/<name>, or <name>"
-	if r.scope() == api.Global {
+	switch r.scope() {
+	case api.Global:
 		want = "<name>"
 		wrong = wrong || qualified
+	case api.OfCluster:
+		want = "<cluster>/<name>"
+		wrong = wrong || !qualified
+	case api.Namespaced, api.GlobalOrNamespaced:
 	}
 	if wrong {
 		return api.Key{}, &ImportIDError{ID: id, Want: want}

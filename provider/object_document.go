@@ -11,7 +11,8 @@ import (
 
 // Terraform shows an object flat: name, namespace and labels of the metadata
 // stand beside the fields of the spec. A cluster is global; its namespace
-// attribute is the owner, spec.namespace.
+// attribute is the owner, spec.namespace. What belongs to a cluster has that as
+// an attribute.
 
 // flatten lays an object's metadata and spec out as Terraform shows them.
 func flatten(object api.Object) (map[string]any, error) {
@@ -24,6 +25,9 @@ func flatten(object api.Object) (map[string]any, error) {
 	flat["name"] = meta.Name
 	if meta.Namespace != "" {
 		flat["namespace"] = meta.Namespace
+	}
+	if meta.Cluster != "" {
+		flat["cluster"] = meta.Cluster
 	}
 	if len(meta.Labels) > 0 {
 		labels := make(map[string]any, len(meta.Labels))
@@ -68,7 +72,9 @@ func inMetadata(scope api.Scope, name string) bool {
 	case "name", "labels":
 		return true
 	case "namespace":
-		return scope != api.Global
+		return scope == api.Namespaced || scope == api.GlobalOrNamespaced
+	case "cluster":
+		return scope == api.OfCluster
 	}
 	return false
 }

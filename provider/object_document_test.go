@@ -2,10 +2,12 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -45,8 +47,8 @@ func TestAttributesAreTheFieldsOfTheAPI(t *testing.T) {
 		info, _ := api.LookupKind(kind)
 		want := jsonFields(reflect.TypeOf(info.New().SpecPart()).Elem())
 		want["name"], want["labels"] = nil, nil
-		if info.Scope != api.Global {
-			want["namespace"] = nil
+		if parent := parentAttribute(info.Scope); parent != "" {
+			want[parent] = nil
 		}
 		for name := range r.local {
 			want[name] = nil
@@ -101,14 +103,23 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 // What the schema puts in for an absent attribute is what the server puts in
 // for an absent field.
 func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
-	empty := map[api.Kind]doc{
-		api.KindCluster:         {"name": "x", "health": doc{}, "metrics": list{doc{"name": "m"}}},
-		api.KindMetricsProvider: valid["scheduler_metrics_provider"],
-		api.KindMetric:          valid["scheduler_metric"],
-		api.KindPlacement:       valid["scheduler_placement"],
-	}
-	for kind, r := range objectResources(t) {
-		object, err := unflatten(kind, empty[kind])
+	resources := objectResources(t)
+	for _, test := range []struct {
+		kind  api.Kind
+		given doc
+	}{
+		{api.KindCluster, doc{"name": "x", "health": doc{}, "metrics": list{doc{"name": "m"}}}},
+		{api.KindClusterSet, doc{"name": "x", "selector": doc{}}},
+		{api.KindMetricsProvider, valid["scheduler_metrics_provider"]},
+		{api.KindMetric, valid["scheduler_metric"]},
+		{api.KindPlacementScore, valid["scheduler_placement_score"]},
+		{api.KindPlacement, doc{
+			"name": "x", "metrics": doc{}, "decision_strategy": doc{},
+			"tolerations": list{doc{"key": "a"}}, "spread_constraints": list{doc{"topology_key": "a"}},
+		}},
+		{api.KindPlacement, doc{"name": "x", "strategy": "prioritizers", "prioritizer_policy": doc{"configurations": list{doc{"name": "steady"}}}}},
+	} {
+		object, err := unflatten(test.kind, test.given)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +127,11 @@ func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareDefaults(t, string(kind), schemaOf(t.Context(), r).Attributes, document)
+		attributes := maps.Clone(schemaOf(t.Context(), resources[test.kind]).Attributes)
+		if test.given["strategy"] != nil {
+			delete(attributes, "strategy") // it is given, not a default
+		}
+		compareDefaults(t, string(test.kind), attributes, document)
 	}
 }
 
@@ -215,11 +230,24 @@ func drawObject(t *rapid.T, kind api.Kind) api.Object {
 	object := info.New()
 	meta := object.Meta()
 	meta.Name = drawName(t, "name")
-	if info.Scope != api.Global && rapid.Bool().Draw(t, "namespaced") {
-		meta.Namespace = drawName(t, "namespace")
+	switch info.Scope {
+	case api.Global:
+	case api.OfCluster:
+		meta.Cluster = drawName(t, "cluster")
+	case api.Namespaced, api.GlobalOrNamespaced:
+		if rapid.Bool().Draw(t, "namespaced") {
+			meta.Namespace = drawName(t, "namespace")
+		}
 	}
 	meta.Labels = rapid.MapOf(rapid.StringN(1, 5, 9), rapid.String()).Draw(t, "labels")
 	drawFields(t, "spec", reflect.ValueOf(object.SpecPart()).Elem())
+	if p, ok := object.(*api.Placement); ok { // each strategy has its own settings only
+		if p.Spec.Strategy == api.StrategyMetrics {
+			p.Spec.PrioritizerPolicy = nil
+		} else {
+			p.Spec.Metrics = nil
+		}
+	}
 	return object
 }
 
@@ -233,6 +261,9 @@ var secretType = reflect.TypeFor[api.Secret]()
 func drawFields(t *rapid.T, at string, v reflect.Value) {
 	switch {
 	case v.Type() == secretType:
+	case v.Type() == reflect.TypeFor[time.Time]():
+		moment := time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, at), rapid.Int64Range(0, 999_999_999).Draw(t, at+" nanoseconds"))
+		v.Set(reflect.ValueOf(moment.In(time.FixedZone("", 3600*rapid.IntRange(-12, 12).Draw(t, at+" zone")))))
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Type().Field(i)

@@ -8,11 +8,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -39,9 +37,13 @@ type objectResource struct {
 	attributes map[string]schema.Attribute
 	// local names the attributes that only Terraform knows.
 	local map[string]bool
+	// dependent are the attributes whose default follows from another one.
+	dependent dependentDefaults
 	// decision are the computed attributes that come from the object's status,
 	// as JSON; nil = none.
 	decision func(api.Object) map[string]any
+	// inputs names the attributes that the decision follows from.
+	inputs []string
 	// decide waits until the object that was written has its decision, which it
 	// returns; nil = there is none to wait for.
 	decide func(context.Context, *session, decisionWait) (api.Object, diag.Diagnostics)
@@ -203,24 +205,6 @@ func (r *objectResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	key := r.key(attributesOf(req.State.Raw))
 	if err := r.session.delete(ctx, key); err != nil {
 		diagnose(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
-	}
-}
-
-// ModifyPlan implements resource.ResourceWithModifyPlan. It fills in the
-// provider's namespace, and depends on nothing that the server says: Terraform
-// plans a second time while it applies, and both plans must agree.
-func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
-		return
-	}
-	config := attributesOf(req.Config.Raw)["namespace"]
-	if !config.IsKnown() || !config.IsNull() {
-		return
-	}
-	at := path.Root("namespace")
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, at, types.StringValue(r.session.namespace))...)
-	if before := attributesOf(req.State.Raw)["namespace"]; !req.State.Raw.IsNull() && textOf(before) != r.session.namespace {
-		resp.RequiresReplace = append(resp.RequiresReplace, at)
 	}
 }
 

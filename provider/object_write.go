@@ -48,8 +48,8 @@ func (r *objectResource) timeout(
 // key is the key of the object that attributes describe.
 func (r *objectResource) key(attributes map[string]tftypes.Value) api.Key {
 	key := api.Key{Kind: r.kind, Name: textOf(attributes["name"])}
-	if r.scope() != api.Global {
-		key.Namespace = textOf(attributes["namespace"])
+	if parent := parentAttribute(r.scope()); parent != "" {
+		key.Namespace = textOf(attributes[parent])
 	}
 	return key
 }

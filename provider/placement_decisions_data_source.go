@@ -14,14 +14,15 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 	return &readDataSource{
 		name:    "placement_decisions",
 		subject: "the decisions of placement",
-		description: "The present decision of a placement, with scores and times. For a placement of the same configuration use " +
+		description: "The present decision of a placement, with scores, ranks, groups and times. For a placement of the same configuration use " +
 			"`scheduler_placement.<name>.clusters` where the names are enough: it stays known while the placement is edited.",
 		arguments: placementArguments(),
 		answer: computedAttributes(reflect.TypeFor[api.PlacementStatus](), map[string]string{
 			"decisions":                    "The chosen clusters in full, best first.",
 			"cluster":                      "Name of the cluster.",
 			"score":                        "Score as of the decision.",
-			"group":                        "Decision group the cluster is in.",
+			"decision_groups":              "The chosen clusters by group.",
+			"cluster_count":                "How many clusters the group has.",
 			"observed_reschedule_requests": "How many requests for a fresh decision were answered.",
 		}),
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {

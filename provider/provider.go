@@ -41,9 +41,11 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
+		newClusterSetResource,
 		newClusterResource,
 		newMetricsProviderResource,
 		newMetricResource,
+		newPlacementScoreResource,
 		newPlacementResource,
 	}
 }

@@ -40,6 +40,12 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 			a.Default.DefaultFloat64(ctx, defaults.Float64Request{}, &resp)
 			planned = resp.PlanValue
 		}
+	case schema.ListAttribute:
+		if a.Default != nil {
+			var resp defaults.ListResponse
+			a.Default.DefaultList(ctx, defaults.ListRequest{}, &resp)
+			planned = resp.PlanValue
+		}
 	case schema.SingleNestedAttribute:
 		if a.Default != nil {
 			var resp defaults.ObjectResponse

@@ -12,8 +12,9 @@ import (
 // stateValues is the state of attributes as the server's document has them.
 // prior is what the state, or the plan, had: where both mean the same, the prior
 // spelling stays (an empty list where the server has none, the digits of a
-// number), so that the next plan is empty. Attributes the API does not know
-// (local) keep their prior value; write-only ones are never in state.
+// number, the time zone of a moment), so that the next plan is empty. Attributes
+// the API does not know (local) keep their prior value; write-only ones are never
+// in state.
 func stateValues(ctx context.Context, attributes map[string]schema.Attribute, document map[string]any, prior map[string]tftypes.Value, local map[string]bool) (map[string]tftypes.Value, error) {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
@@ -75,6 +76,9 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 	value, err := terraformValue(t, document)
 	if err != nil {
 		return value, err
+	}
+	if isInstant(attribute) && sameMoment(textOf(value), textOf(prior)) {
+		return prior, nil
 	}
 	return keepSpelling(value, prior), nil
 }

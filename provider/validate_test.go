@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // badFields breaks every rule of every field once: the attribute, a value for
@@ -49,6 +50,36 @@ var badFields = []struct {
 	{"scheduler_cluster", "secrets_version", 1.5, "secrets_version"},
 	{"scheduler_cluster", "timeouts", doc{"create": "0s"}, "timeouts.create"},
 	{"scheduler_cluster", "timeouts", doc{"delete": "soon"}, "timeouts.delete"},
+
+	{"scheduler_cluster", "claims", doc{"a b": "x"}, `claims["a b"]`},
+	{"scheduler_cluster", "claims", doc{"a": strings.Repeat("x", 1025)}, `claims["a"]`},
+	{"scheduler_cluster", "taints", list{doc{"key": "", "effect": "NoSelect"}}, "taints[0].key"},
+	{"scheduler_cluster", "taints", list{doc{"key": api.TaintUnreachable, "effect": "NoSelect"}}, "taints[0].key"},
+	{"scheduler_cluster", "taints", list{doc{"key": "a", "effect": "Sometimes"}}, "taints[0].effect"},
+	{"scheduler_cluster", "taints", list{doc{"key": "a", "effect": "NoSelect"}, doc{"key": "a", "effect": "NoExecute"}}, "taints[1]"},
+	{"scheduler_cluster", "taints", list{doc{"key": "a", "value": strings.Repeat("x", 1025), "effect": "NoSelect"}}, "taints[0].value"},
+
+	{"scheduler_cluster_set", "name", "EU", "name"},
+	{"scheduler_cluster_set", "selector", nil, "selector"},
+	{"scheduler_cluster_set", "selector", doc{"match_labels": doc{"a b": "x"}}, `selector.match_labels["a b"]`},
+	{"scheduler_cluster_set", "selector", doc{"match_expressions": list{doc{"key": "", "operator": "Exists"}}}, "selector.match_expressions[0].key"},
+	{"scheduler_cluster_set", "selector", doc{"match_expressions": list{doc{"key": "a", "operator": "Is"}}}, "selector.match_expressions[0].operator"},
+	{"scheduler_cluster_set", "selector", doc{"match_expressions": list{doc{"key": "a", "operator": "In"}}}, "selector.match_expressions[0].values"},
+	{"scheduler_cluster_set", "selector", doc{"match_expressions": list{doc{"key": "a", "operator": "Exists", "values": list{"x"}}}}, "selector.match_expressions[0].values"},
+	{"scheduler_cluster_set", "clusters", list{"berlin"}, "clusters"},
+	{"scheduler_cluster_set", "clusters", list{"Berlin"}, "clusters[0]"},
+	{"scheduler_cluster_set", "namespaces", list{"shop", "shop"}, "namespaces[1]"},
+	{"scheduler_cluster_set", "namespaces", list{"My Shop"}, "namespaces[0]"},
+
+	{"scheduler_placement_score", "name", "A", "name"},
+	{"scheduler_placement_score", "cluster", "", "cluster"},
+	{"scheduler_placement_score", "cluster", "East", "cluster"},
+	{"scheduler_placement_score", "scores", doc{"load": 101}, `scores["load"]`},
+	{"scheduler_placement_score", "scores", doc{"load": -101}, `scores["load"]`},
+	{"scheduler_placement_score", "scores", doc{"load": 1.5}, `scores["load"]`},
+	{"scheduler_placement_score", "scores", doc{"-": 1}, `scores["-"]`},
+	{"scheduler_placement_score", "scores", doc{"load": nil}, `scores["load"]`},
+	{"scheduler_placement_score", "valid_until", "tomorrow", "valid_until"},
 
 	{"scheduler_metrics_provider", "name", "-a", "name"},
 	{"scheduler_metrics_provider", "namespace", "A", "namespace"},
@@ -94,6 +125,37 @@ var badFields = []struct {
 	{"scheduler_placement", "metrics", doc{"stickiness": -0.1}, "metrics.stickiness"},
 	{"scheduler_placement", "reschedule_after", "later", "reschedule_after"},
 	{"scheduler_placement", "min_improvement", -1, "min_improvement"},
+	{"scheduler_placement", "cluster_sets", list{"eu", "eu"}, "cluster_sets[1]"},
+	{"scheduler_placement", "cluster_sets", list{"EU"}, "cluster_sets[0]"},
+	{"scheduler_placement", "predicates", list{doc{"label_selector": doc{"match_labels": doc{"a b": "x"}}}}, `predicates[0].label_selector.match_labels["a b"]`},
+	{"scheduler_placement", "predicates", list{doc{}, doc{"claim_selector": doc{"match_expressions": list{doc{"key": "a", "operator": "NotIn"}}}}}, "predicates[1].claim_selector.match_expressions[0].values"},
+	{"scheduler_placement", "predicates", list{doc{"cel": list{nil}}}, "predicates[0].cel[0]"},
+	{"scheduler_placement", "tolerations", list{doc{"operator": "Equal"}}, "tolerations[0].operator"},
+	{"scheduler_placement", "tolerations", list{doc{"key": "a", "operator": "Like"}}, "tolerations[0].operator"},
+	{"scheduler_placement", "tolerations", list{doc{"key": "a", "operator": "Exists", "value": "x"}}, "tolerations[0].value"},
+	{"scheduler_placement", "tolerations", list{doc{"key": "a", "effect": "Never"}}, "tolerations[0].effect"},
+	{"scheduler_placement", "tolerations", list{doc{"key": "a", "toleration_seconds": 0.5}}, "tolerations[0].toleration_seconds"},
+	{"scheduler_placement", "spread_constraints", list{doc{"topology_key": "moon", "type": "Field"}}, "spread_constraints[0].topology_key"},
+	{"scheduler_placement", "spread_constraints", list{doc{"topology_key": "a", "type": "Colour"}}, "spread_constraints[0].type"},
+	{"scheduler_placement", "spread_constraints", list{doc{"topology_key": "a", "max_skew": 0}}, "spread_constraints[0].max_skew"},
+	{"scheduler_placement", "spread_constraints", list{doc{"topology_key": "a", "when_unsatisfiable": "Cry"}}, "spread_constraints[0].when_unsatisfiable"},
+	{"scheduler_placement", "spread_constraints", list{doc{"topology_key": "a"}, doc{"topology_key": "a"}}, "spread_constraints[1].topology_key"},
+	{"scheduler_placement", "prioritizer_policy", doc{}, "prioritizer_policy"},
+	{"scheduler_placement", "decision_strategy", doc{"clusters_per_decision_group": "0"}, "decision_strategy.clusters_per_decision_group"},
+	{"scheduler_placement", "decision_strategy", doc{"decision_groups": list{doc{"name": "x"}}}, "decision_strategy.decision_groups[0].name"},
+	{"scheduler_placement", "decision_strategy", doc{"decision_groups": list{doc{"name": "aa"}, doc{"name": "aa"}}}, "decision_strategy.decision_groups[1].name"},
+
+	{rated, "metrics", doc{}, "metrics"},
+	{rated, "prioritizer_policy", doc{"mode": "both"}, "prioritizer_policy.mode"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"name": "luck"}}}, "prioritizer_policy.configurations[0].name"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"type": "oracle", "name": "steady"}}}, "prioritizer_policy.configurations[0].type"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"name": "steady", "score_name": "x"}}}, "prioritizer_policy.configurations[0].score_name"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"type": "addon", "score_name": "x"}}}, "prioritizer_policy.configurations[0].resource_name"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"type": "addon", "resource_name": "x"}}}, "prioritizer_policy.configurations[0].score_name"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"type": "metric", "name": "A"}}}, "prioritizer_policy.configurations[0].name"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"name": "steady", "weight": 11}}}, "prioritizer_policy.configurations[0].weight"},
+	{rated, "prioritizer_policy", doc{"configurations": list{doc{"name": "steady", "weight": -0.5}}}, "prioritizer_policy.configurations[0].weight"},
+
 	{"scheduler_placement", "wait", doc{"for": "godot"}, "wait.for"},
 	{"scheduler_placement", "wait", doc{"on_timeout": "cry"}, "wait.on_timeout"},
 }
@@ -109,7 +171,19 @@ var valid = map[string]doc{
 	"scheduler_cluster":          {"name": "east"},
 	"scheduler_metrics_provider": {"name": "p", "type": "prometheus", "prometheus": doc{"url": "http://p"}},
 	"scheduler_metric":           {"name": "m", "min": 0, "max": 1, "metrics_provider": doc{"name": "p", "metric": "m"}},
+	"scheduler_cluster_set":      {"name": "eu", "selector": doc{}},
+	"scheduler_placement_score":  {"name": "agent", "cluster": "east", "scores": doc{"load": -7}, "valid_until": "2031-01-01T00:00:00+02:00"},
 	"scheduler_placement":        {"name": "web", "namespace": "shop"},
+	rated:                        {"name": "web", "namespace": "shop", "strategy": "prioritizers"},
+}
+
+// rated is a placement that is decided by prioritizers.
+const rated = "scheduler_placement by prioritizers"
+
+// typeName is the resource that an entry of valid is about.
+func typeName(resource string) string {
+	name, _, _ := strings.Cut(resource, " ")
+	return name
 }
 
 // validation is the provider as Terraform asks it to validate.
@@ -200,7 +274,7 @@ func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
 func TestValidateNamesTheAttribute(t *testing.T) {
 	v := newValidation(t)
 	for name, document := range valid {
-		errs, err := v.check(t.Context(), name, configValue(t, v.types[name], document))
+		errs, err := v.check(t.Context(), typeName(name), configValue(t, v.types[typeName(name)], document))
 		if err != nil || len(errs) > 0 {
 			t.Fatalf("the valid %s is refused: %v %v", name, errs, err)
 		}
@@ -209,7 +283,7 @@ func TestValidateNamesTheAttribute(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
 			document := maps.Clone(valid[test.resource])
 			document[test.attribute] = test.value
-			errs, err := v.check(t.Context(), test.resource, configValue(t, v.types[test.resource], document))
+			errs, err := v.check(t.Context(), typeName(test.resource), configValue(t, v.types[typeName(test.resource)], document))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,11 +308,11 @@ func TestValidateSkipsUnknownValues(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
 			document := maps.Clone(valid[test.resource])
 			document[test.attribute] = test.value
-			known := configValue(t, v.types[test.resource], document)
-			if errs := check(t, v, test.resource, withUnknown(known, test.attribute, false)); len(errs) > 0 {
+			known := configValue(t, v.types[typeName(test.resource)], document)
+			if errs := check(t, v, typeName(test.resource), withUnknown(known, test.attribute, false)); len(errs) > 0 {
 				t.Errorf("%s is unknown as a whole and refused: %v", test.attribute, errs)
 			}
-			if errs := check(t, v, test.resource, withUnknown(known, test.attribute, true)); len(errs) > 0 && !strings.Contains(test.at, " ") && test.at != `labels[""]` && test.at != `labels["/"]` {
+			if errs := check(t, v, typeName(test.resource), withUnknown(known, test.attribute, true)); len(errs) > 0 && !strings.Contains(test.at, " ") && test.at != `labels[""]` && test.at != `labels["/"]` {
 				t.Errorf("the values in %s are unknown and refused: %v", test.attribute, errs)
 			}
 		})

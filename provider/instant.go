@@ -1,0 +1,46 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// One moment has many spellings: 12:00:00Z is 14:00:00+02:00. The server answers
+// in UTC; the spelling of the user stays.
+
+// isInstant reports an attribute that is a moment.
+func isInstant(attribute schema.Attribute) bool {
+	return attribute.GetType().Equal(attr.Type(timetypes.RFC3339Type{}))
+}
+
+// sameMoment reports two spellings of one moment.
+func sameMoment(a, b string) bool {
+	x, errX := time.Parse(time.RFC3339, a)
+	y, errY := time.Parse(time.RFC3339, b)
+	return errX == nil && errY == nil && x.Equal(y)
+}
+
+// sameInstant keeps the spelling of the state where the configuration names the
+// same moment: there is nothing to change.
+type sameInstant struct{}
+
+// Description implements planmodifier.String.
+func (sameInstant) Description(context.Context) string {
+	return "another spelling of the same moment is no change"
+}
+
+// MarkdownDescription implements planmodifier.String.
+func (m sameInstant) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+// PlanModifyString implements planmodifier.String.
+func (sameInstant) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if sameMoment(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
+	}
+}

@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// ModifyPlan implements resource.ResourceWithModifyPlan. What it fills in follows
+// from the configuration, the state and, where there is one, a preview, which
+// never changes: Terraform plans a second time while it applies, and both plans
+// must agree.
+func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	plan, config, before := attributesOf(resp.Plan.Raw), attributesOf(req.Config.Raw), attributesOf(req.State.Raw)
+	r.planNamespace(plan, config, before, resp)
+	if err := r.planDependentDefaults(ctx, plan, config); err != nil {
+		diagnose(&resp.Diagnostics, "plan a "+string(r.kind), resp.Plan.Raw.Type(), err)
+		return
+	}
+	r.planDecision(plan, before)
+	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), plan)
+}
+
+// planNamespace fills in the provider's namespace.
+func (r *objectResource) planNamespace(plan, config, before map[string]tftypes.Value, resp *resource.ModifyPlanResponse) {
+	if r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
+		return
+	}
+	given := config["namespace"]
+	if !given.IsKnown() || !given.IsNull() {
+		return
+	}
+	plan["namespace"] = tftypes.NewValue(tftypes.String, r.session.namespace)
+	if before != nil && textOf(before["namespace"]) != r.session.namespace {
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("namespace"))
+	}
+}
+
+// dependentDefaults are attributes whose default follows from another attribute.
+type dependentDefaults struct {
+	on    string
+	names []string
+}
+
+// planDependentDefaults fills in the API's own defaults for the value of the
+// attribute they follow from; while that is unknown, so are they.
+func (r *objectResource) planDependentDefaults(ctx context.Context, plan, config map[string]tftypes.Value) error {
+	if len(r.dependent.names) == 0 {
+		return nil
+	}
+	var document map[string]any
+	if on := plan[r.dependent.on]; on.IsKnown() {
+		object, err := unflatten(r.kind, map[string]any{r.dependent.on: textOf(on)})
+		if err != nil {
+			return err
+		}
+		if document, err = flatten(object); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.dependent.names {
+		if given := config[name]; !given.IsKnown() || !given.IsNull() {
+			continue
+		}
+		t := plan[name].Type()
+		if document == nil {
+			plan[name] = tftypes.NewValue(t, tftypes.UnknownValue)
+			continue
+		}
+		value, err := stateValue(ctx, r.attributes[name], t, document[name], tftypes.NewValue(t, nil))
+		if err != nil {
+			return err
+		}
+		plan[name] = value
+	}
+	return nil
+}
+
+// planDecision keeps the decision of the state in the plan unless one of the
+// attributes it follows from changes. A label or a time limit may then be edited
+// without everything that uses the decision becoming unknown.
+func (r *objectResource) planDecision(plan, before map[string]tftypes.Value) {
+	if r.decision == nil || before == nil {
+		return
+	}
+	changed := false
+	for _, name := range r.inputs {
+		changed = changed || !plan[name].Equal(before[name])
+	}
+	info, _ := api.LookupKind(r.kind)
+	for name := range r.decision(info.New()) {
+		switch {
+		case changed:
+			plan[name] = tftypes.NewValue(plan[name].Type(), tftypes.UnknownValue)
+		case !before[name].IsNull():
+			plan[name] = before[name]
+		}
+	}
+}

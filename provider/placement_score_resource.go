@@ -1,0 +1,30 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newPlacementScoreResource() resource.Resource {
+	return &objectResource{
+		kind: api.KindPlacementScore,
+		description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +
+			"Agents write the same objects over the API (`PUT /v1/clusters/{cluster}/placement-scores/{name}`): leave a bundle to one of the two, for Terraform puts back what differs from its configuration.",
+		attributes: map[string]schema.Attribute{
+			"scores": schema.MapAttribute{
+				MarkdownDescription: "Score by name, each a whole number from -100 to 100.",
+				ElementType:         wholeNumber{},
+				Required:            true,
+			},
+			"valid_until": schema.StringAttribute{
+				CustomType:          timetypes.RFC3339Type{},
+				MarkdownDescription: "After this moment (RFC 3339) the scores count as 0. Without it they never expire.",
+				Optional:            true,
+				PlanModifiers:       []planmodifier.String{sameInstant{}},
+			},
+		},
+	}
+}
