@@ -112,9 +112,9 @@ func BenchmarkDecideWarm(b *testing.B) {
 			for _, k := range []int64{3, 100} {
 				q := compile(b, benchPlacement(spec.labels, k))
 				mask := Mask(f, q, nil)
-				present := benchPresent(f, Decide(f, q, mask, nil, Present{}, f.Now()))
+				present := benchPresent(f, Decide(f, q, &View{Mask: mask}, Others{}, Present{}, f.Now()))
 				b.Run(fmt.Sprintf("n=%d/%s/k=%d", n, spec.name, k), func(b *testing.B) {
-					measure(b, func() { Decide(f, q, mask, nil, present, f.Now()) })
+					measure(b, func() { Decide(f, q, &View{Mask: mask}, Others{}, present, f.Now()) })
 					b.ReportMetric(100*float64(mask.Count())/float64(n), "%fit")
 				})
 			}
@@ -134,7 +134,7 @@ func BenchmarkDecideMask(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					Decide(f, q, Mask(f, q, nil), nil, Present{}, f.Now())
+					Decide(f, q, NewView(f, q, Others{}, nil), Others{}, Present{}, f.Now())
 				})
 			})
 		}
@@ -154,7 +154,7 @@ func BenchmarkDecideCold(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				Decide(f, q, Mask(f, q, nil), nil, Present{}, f.Now())
+				Decide(f, q, NewView(f, q, Others{}, nil), Others{}, Present{}, f.Now())
 			})
 		})
 	}
@@ -190,7 +190,7 @@ func BenchmarkMain(b *testing.B) {
 			present.Decisions = append(present.Decisions, api.Decision{Cluster: fmt.Sprintf("cluster%05d", i)})
 		}
 		b.Run(fmt.Sprintf("n=%d/warm", n), func(b *testing.B) {
-			measure(b, func() { Decide(f, q, mask, nil, present, f.Now()) })
+			measure(b, func() { Decide(f, q, &View{Mask: mask}, Others{}, present, f.Now()) })
 		})
 		b.Run(fmt.Sprintf("n=%d/cold", n), func(b *testing.B) {
 			measure(b, func() {
@@ -199,7 +199,7 @@ func BenchmarkMain(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				Decide(f, q, Mask(f, q, nil), nil, present, f.Now())
+				Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, f.Now())
 			})
 		})
 	}
@@ -257,7 +257,7 @@ func BenchmarkDecideTies(b *testing.B) {
 			q := compile(b, benchPlacement(nil, k))
 			mask := Mask(f, q, nil)
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, mask, nil, Present{}, f.Now()) })
+				measure(b, func() { Decide(f, q, &View{Mask: mask}, Others{}, Present{}, f.Now()) })
 			})
 		}
 	}
@@ -271,10 +271,10 @@ func BenchmarkDecideAll(b *testing.B) {
 		p.Spec.NumberOfClusters = nil
 		q := compile(b, p)
 		mask := Mask(f, q, nil)
-		present := benchPresent(f, Decide(f, q, mask, nil, Present{}, f.Now()))
+		present := benchPresent(f, Decide(f, q, &View{Mask: mask}, Others{}, Present{}, f.Now()))
 		for name, present := range map[string]Present{"new": {}, "standing": present} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, mask, nil, present, f.Now()) })
+				measure(b, func() { Decide(f, q, &View{Mask: mask}, Others{}, present, f.Now()) })
 			})
 		}
 	}
@@ -287,9 +287,9 @@ func BenchmarkExplain(b *testing.B) {
 		f := benchWorld(n, false).fleet()
 		for _, spec := range benchSpecs {
 			q := compile(b, benchPlacement(spec.labels, 3))
-			present := benchPresent(f, Decide(f, q, Mask(f, q, nil), nil, Present{}, f.Now()))
+			present := benchPresent(f, Decide(f, q, NewView(f, q, Others{}, nil), Others{}, Present{}, f.Now()))
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
-				measure(b, func() { Explain(f, q, nil, present, f.Now()) })
+				measure(b, func() { Explain(f, q, nil, Others{}, present, f.Now()) })
 			})
 		}
 	}
@@ -300,7 +300,7 @@ func BenchmarkRender(b *testing.B) {
 	for _, n := range benchSizes[:2] {
 		f := benchWorld(n, false).fleet()
 		for _, spec := range benchSpecs {
-			e := Explain(f, compile(b, benchPlacement(spec.labels, 3)), nil, Present{}, f.Now())
+			e := Explain(f, compile(b, benchPlacement(spec.labels, 3)), nil, Others{}, Present{}, f.Now())
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
 				measure(b, func() { e.Render() })
 			})

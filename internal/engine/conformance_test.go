@@ -206,7 +206,7 @@ func (w *world) decide(t *testing.T, p *api.Placement, present Present) ([]strin
 		t.Fatal(errs)
 	}
 	f, q := w.fleet(), compile(t, p)
-	out := Decide(f, q, Mask(f, q, nil), nil, present, w.now)
+	out := Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, w.now)
 	var names []string
 	for _, c := range out.Choices {
 		names = append(names, f.name(c.Row))
@@ -399,7 +399,7 @@ func conformSelect(t *testing.T, c conformanceCase) {
 		t.Errorf("chosen %q, want one of %q", names, c.Out.ChooseFrom)
 	}
 	f := w.fleet()
-	for _, candidate := range Explain(f, compile(t, p), nil, present, w.now).Render().Candidates {
+	for _, candidate := range Explain(f, compile(t, p), nil, Others{}, present, w.now).Render().Candidates {
 		want, ok := c.Out.Scores[candidate.Cluster]
 		if ok && (candidate.Score == nil || !near(*candidate.Score, want)) {
 			t.Errorf("%s scores %v, want %v", candidate.Cluster, candidate.Score, want)
@@ -480,7 +480,7 @@ func conformStickiness(t *testing.T, c conformanceCase) {
 	if c.Out.Current == 0 && c.Out.Other == 0 {
 		return
 	}
-	for _, candidate := range Explain(w.fleet(), compile(t, p), nil, w.on(time.Hour, "current"), w.now).Render().Candidates {
+	for _, candidate := range Explain(w.fleet(), compile(t, p), nil, Others{}, w.on(time.Hour, "current"), w.now).Render().Candidates {
 		want := map[string]float64{"current": c.Out.Current, "other": c.Out.Other}[candidate.Cluster]
 		if !near(*candidate.Score, want) {
 			t.Errorf("%s scores %v, want %v", candidate.Cluster, *candidate.Score, want)
@@ -521,7 +521,7 @@ func conformTimestamps(t *testing.T, c conformanceCase) {
 	p.Status.Decisions, p.Status.ScheduledAt = present.Decisions, &present.ScheduledAt
 	names, out := w.decide(t, p, present)
 	f, q := w.fleet(), compile(t, p)
-	status, _ := NewStatus(f, q, p, out, w.now, func() string { return "" })
+	status, _ := NewStatus(f, q, NewView(f, q, Others{}, nil), p, out, w.now, func() string { return "" })
 	moved, stays := []string{"c2"}, []string{"c1"}
 	want, scheduled := moved, w.now
 	switch {

@@ -37,6 +37,9 @@ const (
 	HeldByAge Held = "reschedule_after"
 	// HeldByMigration is a decision that may never move while it fits.
 	HeldByMigration Held = "migration"
+	// HeldByMisconfiguration is a decision whose scores cannot be told, because
+	// the policy names a metric that does not exist.
+	HeldByMisconfiguration Held = "misconfigured"
 )
 
 // Outcome is the answer to a query.
@@ -62,8 +65,9 @@ type Outcome struct {
 	WorstRow, NextRow int
 }
 
-// Merit is what the selection compares: standing, then score, where a cluster
-// of the present decision has stickiness and min_improvement added.
+// Merit is what decides whether a decision moves: standing, then the score
+// without regard to the decisions of other placements, where a cluster of the
+// present decision has stickiness and min_improvement added.
 type Merit struct {
 	standing
 }
@@ -71,25 +75,45 @@ type Merit struct {
 // Less reports that m stands below other.
 func (m Merit) Less(other Merit) bool { return m.less(other.standing) }
 
-// MeritOf is the merit of a row for a query.
-func MeritOf(f *Fleet, q *Query, row int, current bool) Merit {
-	score := q.scorer.Score(f, q, row, current)
-	if current {
-		score = min(score+q.minImprovement, math.MaxFloat64)
+// MeritOf is the merit of a row for a query of a view.
+func MeritOf(f *Fleet, q *Query, v *View, others Others, row int, current bool) Merit {
+	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
+	if v.Ranking != nil {
+		p.spans = v.Ranking.spans
+		if q.policy.relative() {
+			p.candidates = v.Mask
+		}
 	}
-	return Merit{standing{f.scored.Has(row), score}}
+	return p.own(row, current)
+}
+
+// own is the merit of a row.
+func (p *Pass) own(row int, current bool) Merit {
+	return p.merit(row, current, p.query.scorer.Own(p, row, current))
+}
+
+// total is the merit of a row with what the other placements' decisions say.
+func (p *Pass) total(row int, current bool) Merit {
+	return p.merit(row, current, p.query.scorer.Score(p, row, current))
+}
+
+func (p *Pass) merit(row int, current bool, score float64) Merit {
+	if current {
+		score = min(score+p.query.minImprovement, math.MaxFloat64)
+	}
+	return Merit{standing{p.query.policy != nil || p.fleet.scored.Has(row), score}}
 }
 
 // contender is a cluster in the race for a seat.
 type contender struct {
 	row     int
 	current bool
-	merit   Merit
+	merit   Merit // total
 	tie     uint64
 }
 
 // before orders contenders, best first. Ties go to the present decision, then
-// by hash, then by name.
+// to clusters that nothing speaks against, then by hash or name.
 func (p *Pass) before(a, b contender) int {
 	switch {
 	case a.merit.scored != b.merit.scored:
@@ -103,7 +127,7 @@ func (p *Pass) before(a, b contender) int {
 	case a.row == b.row:
 		return 0
 	}
-	return first(p.fleet.name(a.row) < p.fleet.name(b.row))
+	return first(p.fleet.nameRank[a.row] < p.fleet.nameRank[b.row])
 }
 
 func first(yes bool) int {
@@ -113,66 +137,88 @@ func first(yes bool) int {
 	return 1
 }
 
-// Decide answers a query at a moment. mask is Mask(f, q, reserved).
+// Decide answers a query at a moment.
 //
 // The rules (DESIGN 3.2.3 to 3.2.5): a cluster of the present decision that no
 // longer fits goes at once. The others keep their seat while the decision is
 // younger than reschedule_after or migration is off; otherwise a seat moves
-// only to a cluster whose score is better by more than min_improvement.
-func Decide(f *Fleet, q *Query, mask Bitmap, reserved *Reservations, present Present, now time.Time) Outcome {
-	p := &Pass{fleet: f, query: q, reserved: reserved}
-	current := p.present(present, mask)
+// only to a cluster whose score is better by more than min_improvement. What
+// other placements decide says where new seats go and never moves a decision
+// that answers the spec: otherwise the placements would chase each other.
+func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now time.Time) Outcome {
+	pass := v.decision(f, q, others, presentRows(f, q, present))
+	p := &pass
+	current := p.present(present, v)
 	wanted := q.Wanted
 	if wanted == All || wanted > f.Len() {
 		wanted = f.Len()
 	}
-	// Mostly nothing moves: then the outsiders that matter are those for the
-	// vacant seats and one more.
-	few := wanted - min(len(current), wanted) + 1
-	outsiders := p.outsiders(mask, current, few)
-	seats, left, beyond := p.seat(current, outsiders, wanted, false)
-	if beyond && len(outsiders) == few {
-		outsiders = p.outsiders(mask, current, wanted+1)
-		seats, left, _ = p.seat(current, outsiders, wanted, false)
-	}
+	hold := func(seats []contender) bool { return staying(seats) < min(len(current), wanted) }
+	s := p.seat(v, current, wanted, present, false)
 	out := Outcome{}
 	end := present.ScheduledAt.Add(q.RescheduleAfter)
 	young := present.Answered && !present.Fresh && now.Before(end)
-	if (young || !q.Migration) && staying(seats) < min(len(current), wanted) {
-		seats, left, _ = p.seat(current, outsiders, wanted, true)
-		if q.Migration {
+	misconfigured := len(current) > 0 && len(q.unknownPolicyMetrics(f)) > 0
+	if (young || !q.Migration || misconfigured) && hold(s.seats) {
+		s = p.seat(v, current, wanted, present, true)
+		switch {
+		case misconfigured:
+			out.Held = HeldByMisconfiguration
+		case q.Migration:
 			out.Held, out.NextAt = HeldByAge, end
-		} else {
+		default:
 			out.Held = HeldByMigration
 		}
 	}
-	for i, c := range seats {
-		if i == 0 || c.merit.Less(out.Worst) {
-			out.Worst, out.WorstRow = c.merit, c.row
+	for i, c := range s.seats {
+		if own := p.ownOf(c, present.Fresh); i == 0 || own.Less(out.Worst) {
+			out.Worst, out.WorstRow = own, c.row
+		}
+		if at := p.tolerated(c.row); !at.IsZero() && (out.NextAt.IsZero() || at.Before(out.NextAt)) {
+			out.NextAt = at
 		}
 	}
-	for i, c := range left {
-		if i == 0 || out.Next.Less(c.merit) {
-			out.Next, out.NextRow, out.HasNext = c.merit, c.row, true
+	for i, c := range s.left {
+		if own := p.ownOf(c, present.Fresh); i == 0 || out.Next.Less(own) {
+			out.Next, out.NextRow, out.HasNext = own, c.row, true
 		}
 	}
-	out.Full = q.Wanted != All && len(seats) >= q.Wanted
-	out.Same = len(seats) == len(present.Decisions) && staying(seats) == len(seats)
-	// Shown are plain scores, without min_improvement, and the order follows
-	// what is shown.
-	if q.minImprovement > 0 && !present.Fresh {
+	out.Full = q.Wanted != All && len(s.seats) >= q.Wanted
+	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
+	out.Choices = p.shown(s.seats, present)
+	return out
+}
+
+// ownOf is the merit of a contender without regard to other placements.
+func (p *Pass) ownOf(c contender, fresh bool) Merit {
+	if !p.query.minds() {
+		return c.merit
+	}
+	return p.own(c.row, c.current && !fresh)
+}
+
+// shown are the choices as they are shown: with plain scores, without
+// min_improvement, and in the order that follows from those.
+func (p *Pass) shown(seats []contender, present Present) []Choice {
+	if p.query.minImprovement > 0 && !present.Fresh {
 		for i := range seats {
 			if c := &seats[i]; c.current {
-				c.merit.score = q.scorer.Score(f, q, c.row, true)
+				c.merit.score = p.query.scorer.Score(p, c.row, true)
 			}
 		}
 	}
-	p.sort(seats)
-	out.Choices = make([]Choice, len(seats))
-	for i, c := range seats {
-		out.Choices[i] = Choice{Row: c.row, Score: c.merit.score}
+	if p.query.policy != nil {
+		// Who is in is settled; among equals the name orders what is shown.
+		for i := range seats {
+			seats[i].current = false
+		}
 	}
-	return out
+	p.sort(seats)
+	choices := make([]Choice, len(seats))
+	for i, c := range seats {
+		choices[i] = Choice{Row: c.row, Score: c.merit.score}
+	}
+	return choices
 }
 
 // staying counts the present clusters among the seats.
@@ -186,27 +232,82 @@ func staying(seats []contender) int {
 	return n
 }
 
-// present are the clusters of the present decision that still fit. What the
-// mask admits need not be asked again: staying is never harder than coming.
-func (p *Pass) present(present Present, mask Bitmap) []contender {
-	if len(present.Decisions) == 0 {
+// presentRows are the rows of the present decision. Only prioritizers that look
+// at what others decide need them: its own view of that leaves them out.
+func presentRows(f *Fleet, q *Query, present Present) []int {
+	if !q.minds() || len(present.Decisions) == 0 {
 		return nil
 	}
-	current := make([]contender, 0, len(present.Decisions))
+	rows := make([]int, 0, len(present.Decisions))
+	for _, d := range present.Decisions {
+		if row, ok := f.index[d.Cluster]; ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// present are the clusters of the present decision that still fit. What the
+// mask admits need not be asked again: staying is never harder than coming.
+func (p *Pass) present(present Present, v *View) []contender {
+	rows := make([]int, 0, len(present.Decisions))
+	beyond := false // a present cluster is no candidate for others
 	for _, d := range present.Decisions {
 		row, ok := p.fleet.index[d.Cluster]
-		if !ok || !mask.Has(row) && !p.admits(row, true) {
+		if !ok {
 			continue
 		}
-		current = append(current, contender{
-			row: row, current: true,
-			merit: MeritOf(p.fleet, p.query, row, !present.Fresh),
-			tie:   tieHash(p.query.seed, p.fleet.nameHash[row]),
-		})
+		masked := v.Mask.Has(row)
+		if masked || p.admits(row, true) {
+			rows = append(rows, row)
+			beyond = beyond || !masked
+		}
+	}
+	if beyond && p.query.Relative() {
+		p.widen(rows)
+	}
+	if p.query.policy != nil && p.query.policy.available() {
+		p.left = p.measureLeft(v.Mask, rows)
+	}
+	current := make([]contender, 0, len(rows))
+	for _, row := range rows {
+		current = append(current, contender{row: row, current: true, merit: p.total(row, !present.Fresh), tie: p.tie(row, v)})
 	}
 	p.sort(current)
 	// A simulation may be given a decision that names a cluster twice.
 	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
+}
+
+// widen measures the relative terms with present clusters that are no candidates
+// for others. Where that changes the scale, the view's ranking does not hold for
+// this decision.
+func (p *Pass) widen(rows []int) {
+	p.resolve()
+	spans := slices.Clone(p.spans)
+	for i := range p.query.policy.terms {
+		if p.query.policy.terms[i].relative() {
+			for _, row := range rows {
+				spans[i].cover(p.amountOf(i, row))
+			}
+		}
+	}
+	if !slices.Equal(spans, p.spans) {
+		p.spans, p.ranking = spans, nil
+	}
+}
+
+// tie orders a row among equals: the smaller comes first.
+func (p *Pass) tie(row int, v *View) uint64 {
+	tie := uint64(0)
+	if p.query.policy != nil {
+		tie = uint64(p.fleet.nameRank[row])
+	} else {
+		tie = tieHash(p.query.seed, p.fleet.nameHash[row]) >> 1
+	}
+	if v.isDemoted(row) {
+		tie |= 1 << 63
+	}
+	return tie
 }
 
 // sort orders contenders. Those of a standing decision mostly are in order.
@@ -217,82 +318,4 @@ func (p *Pass) sort(list []contender) {
 			return
 		}
 	}
-}
-
-// outsiders are the best admitted clusters outside of the present decision, at
-// most n, best first.
-func (p *Pass) outsiders(mask Bitmap, current []contender, n int) []contender {
-	f := p.fleet
-	count := mask.Count()
-	isCurrent := func(row int) bool {
-		return slices.ContainsFunc(current, func(c contender) bool { return c.row == row })
-	}
-	if len(current) > 8 {
-		taken := newBitmap(f.Slots())
-		for _, c := range current {
-			taken.set(c.row)
-		}
-		isCurrent = taken.Has
-	}
-	best := shortlist{pass: p, n: min(n, count), most: count}
-	if best.n == 0 {
-		return nil
-	}
-	// A walk probes about n·len(ranking)/count rows before it has found n; where
-	// few are admitted, looking at all of them costs less.
-	if 8*count*count <= n*len(f.ranking) {
-		mask.each(func(row int) {
-			if !isCurrent(row) {
-				best.add(contender{row: row, merit: MeritOf(f, p.query, row, false), tie: tieHash(p.query.seed, f.nameHash[row])})
-			}
-		})
-		return best.finish()
-	}
-	for i := 0; i < len(f.ranking) && len(best.list) < best.n; {
-		// One group of equal standing after the other; within a group the tie
-		// hash decides, so all of it has to be looked at.
-		head := f.standing(int(f.ranking[i]))
-		best.open()
-		for ; i < len(f.ranking); i++ {
-			row := int(f.ranking[i])
-			if f.standing(row) != head {
-				break
-			}
-			if !mask.Has(row) {
-				continue
-			}
-			tie := tieHash(p.query.seed, f.nameHash[row])
-			if (best.full && tie > best.bound.tie) || isCurrent(row) {
-				continue
-			}
-			best.add(contender{row: row, merit: MeritOf(f, p.query, row, false), tie: tie})
-		}
-		best.close()
-	}
-	return best.finish()
-}
-
-// seat gives out the wanted seats, and returns the best of either list that got
-// none. With hold, the present clusters keep theirs whatever the others score.
-// beyond says that more outsiders than given might have got one.
-func (p *Pass) seat(current, outsiders []contender, wanted int, hold bool) (seats, left []contender, beyond bool) {
-	seats = make([]contender, 0, min(wanted, len(current)+len(outsiders)))
-	i, j := 0, 0
-	for len(seats) < wanted && (i < len(current) || j < len(outsiders)) {
-		if i < len(current) && (hold || j == len(outsiders) || p.before(current[i], outsiders[j]) < 0) {
-			seats = append(seats, current[i])
-			i++
-		} else {
-			seats = append(seats, outsiders[j])
-			j++
-		}
-	}
-	left = make([]contender, 0, 2)
-	if i < len(current) {
-		left = append(left, current[i])
-	}
-	if j < len(outsiders) {
-		left = append(left, outsiders[j])
-	}
-	return seats, left, j == len(outsiders)
 }

@@ -17,7 +17,8 @@ type Explained struct {
 	// Admitted are the clusters that fit, the present ones by their own rules.
 	Admitted Bitmap
 
-	pass    *Pass
+	pass    *Pass // judges and rates clusters as the decision did
+	view    *View
 	present Present
 	current Bitmap // rows of the present decision
 	now     time.Time
@@ -35,9 +36,10 @@ type groundOf struct {
 }
 
 // Explain answers a query as Decide does, from the same filters and the same
-// selection, and keeps the verdict on every cluster.
-func Explain(f *Fleet, q *Query, reserved *Reservations, present Present, now time.Time) *Explained {
-	p := newPass(f, q, reserved)
+// selection, and keeps the verdict on every cluster. A ranking that is at hand
+// is used; nil is made anew.
+func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Present, now time.Time) *Explained {
+	p := newPass(f, q, others.Reserved)
 	e := &Explained{pass: p, present: present, now: now}
 	for _, filter := range filters {
 		for ground := range filter.Grounds(q) {
@@ -45,9 +47,9 @@ func Explain(f *Fleet, q *Query, reserved *Reservations, present Present, now ti
 		}
 	}
 	words := (f.Slots() + 63) / 64
-	bitmaps := make(Bitmap, 3*words)
+	bitmaps := make(Bitmap, 4*words)
 	keep, before := bitmaps[:words:words], bitmaps[words:2*words:2*words]
-	e.current = bitmaps[2*words:]
+	e.current, e.Admitted = bitmaps[2*words:3*words:3*words], bitmaps[3*words:]
 	copy(keep, f.live)
 	e.counts = make([]int, len(e.grounds))
 	e.rejectedBy = make([]uint32, f.Slots())
@@ -60,30 +62,37 @@ func Explain(f *Fleet, q *Query, reserved *Reservations, present Present, now ti
 			e.counts[i]++
 		})
 	}
-	e.Outcome = Decide(f, q, keep, reserved, present, now)
+	e.view = &View{Mask: keep, Demoted: p.demotedRows(), Until: time.Time{}, Ranking: ranking}
+	if ranking == nil && q.Ranked() {
+		e.view.Ranking = NewRanking(f, q, keep)
+	}
+	e.Outcome = Decide(f, q, e.view, others, present, now)
+	copy(e.Admitted, keep)
 	for _, d := range present.Decisions {
 		if row, ok := f.Row(d.Cluster); ok {
 			e.current.set(row)
-			e.judgePresent(row, keep)
+			e.judgePresent(row)
 		}
 	}
-	e.Admitted = keep
+	rating := e.view.decision(f, q, others, presentRows(f, q, present))
+	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
+	p.present(present, e.view) // widens the spans as the decision did
 	return e
 }
 
 // judgePresent replaces the verdict on a cluster of the present decision by
 // that of the milder rules for those.
-func (e *Explained) judgePresent(row int, keep Bitmap) {
+func (e *Explained) judgePresent(row int) {
 	if was := e.rejectedBy[row]; was > 0 {
 		e.counts[was-1]--
 	}
 	e.rejectedBy[row] = 0
-	keep.set(row)
+	e.Admitted.set(row)
 	for i, g := range e.grounds {
 		if !g.filter.Admits(e.pass, g.ground, row, true) {
 			e.rejectedBy[row] = uint32(i + 1)
 			e.counts[i]++
-			keep.clear(row)
+			e.Admitted.clear(row)
 			return
 		}
 	}
@@ -196,7 +205,7 @@ func (e *Explained) Render() *api.Explanation {
 	out := &api.Explanation{
 		Namespace: q.Key.Namespace, Name: q.Key.Name, At: at,
 		Summary: e.Summary(), Total: f.Len(), Feasible: e.Admitted.Count(),
-		Rejections: e.Rejections(), Kept: string(e.Held),
+		Rejections: e.Rejections(), Kept: string(e.Held), NearestMiss: e.NearestMiss(),
 		Candidates: make([]api.Candidate, 0, f.Len()),
 	}
 	if q.Wanted != All {
@@ -231,8 +240,7 @@ func (e *Explained) Render() *api.Explanation {
 	for i, row := range passed {
 		current := e.current.Has(row)
 		contenders[i] = contender{
-			row: row, current: current, merit: MeritOf(f, q, row, current && !e.present.Fresh),
-			tie: tieHash(q.seed, f.nameHash[row]),
+			row: row, current: current, merit: e.pass.total(row, current && !e.present.Fresh), tie: e.pass.tie(row, e.view),
 		}
 	}
 	slices.SortFunc(contenders, e.pass.before)
@@ -254,12 +262,12 @@ func (e *Explained) Render() *api.Explanation {
 
 // admitted describes a cluster that fits.
 func (e *Explained) admitted(row int) api.Candidate {
-	f, q := e.pass.fleet, e.pass.query
+	q := e.pass.query
 	current := e.current.Has(row)
 	sticky := current && !e.present.Fresh
-	score := q.scorer.Score(f, q, row, sticky)
+	score := q.scorer.Score(e.pass, row, sticky)
 	return api.Candidate{
-		Cluster: f.name(row), Current: current, Score: &score,
-		Scores: q.scorer.Parts(f, q, row, sticky),
+		Cluster: e.pass.fleet.name(row), Current: current, Score: &score,
+		Scores: q.scorer.Parts(e.pass, row, sticky),
 	}
 }

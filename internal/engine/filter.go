@@ -54,6 +54,16 @@ type Pass struct {
 	query    *Query
 	reserved *Reservations
 	scratch  Bitmap // overwritten by every Apply that needs it
+
+	// What scoring by prioritizers needs; see score_prioritizers.go.
+	ranking *Ranking
+	seen    seen
+	mine    Bitmap // rows of the present decision, where its own use matters
+	spans   []span // of the relative terms
+	left    []span // of what reservations leave; nil where nothing asks
+	// candidates are the rows a relative ranking has; nil where it has all.
+	candidates Bitmap
+	columns    []column // by term, once resolved
 }
 
 // newPass returns a pass with scratch space for Apply.
@@ -65,11 +75,14 @@ func newPass(f *Fleet, q *Query, reserved *Reservations) *Pass {
 // clusters outside of its present decision. It depends on the query's Class
 // only.
 func Mask(f *Fleet, q *Query, reserved *Reservations) Bitmap {
-	p := newPass(f, q, reserved)
-	keep := newBitmap(f.Slots())
-	copy(keep, f.live)
+	return newPass(f, q, reserved).mask()
+}
+
+func (p *Pass) mask() Bitmap {
+	keep := newBitmap(p.fleet.Slots())
+	copy(keep, p.fleet.live)
 	for _, filter := range filters {
-		for ground := range filter.Grounds(q) {
+		for ground := range filter.Grounds(p.query) {
 			filter.Apply(p, ground, keep)
 		}
 	}

@@ -20,6 +20,8 @@ type Fleet struct {
 	free  []int          // free slots, used last in first out
 
 	nameHash []uint64 // of the cluster's name, for ties
+	byName   []int32  // live rows in the order of their names
+	nameRank []int32  // position in byName, by row
 
 	live    Bitmap // rows in use
 	online  Bitmap // state is online

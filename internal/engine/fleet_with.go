@@ -29,6 +29,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
 	b.changeClusters(changes.Clusters)
+	b.orderNames()
 	b.applyRowSets()
 	b.changeSets(changes.Sets)
 	b.changeScores(changes.Scores)

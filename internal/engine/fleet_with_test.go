@@ -22,7 +22,7 @@ func chosen(t *testing.T, f *Fleet, p *api.Placement, present Present) []string 
 	t.Helper()
 	q := compile(t, p)
 	var names []string
-	for _, c := range Decide(f, q, Mask(f, q, nil), nil, present, f.Now()).Choices {
+	for _, c := range Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, f.Now()).Choices {
 		names = append(names, f.name(c.Row))
 	}
 	return names
@@ -403,7 +403,7 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	p.Spec.NumberOfClusters = nil
 	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(math.MaxFloat64), math.MaxFloat64
 	f, q := w.fleet(), compile(t, p)
-	e := Explain(f, q, nil, w.on(time.Hour, "c1", "c3"), w.now)
+	e := Explain(f, q, nil, Others{}, w.on(time.Hour, "c1", "c3"), w.now)
 	for _, c := range e.Render().Candidates {
 		for _, part := range c.Scores {
 			if math.IsNaN(part.Share) || math.IsInf(part.Share, 0) {
@@ -421,7 +421,7 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	for _, name := range []string{"c3", "c4"} {
 		w.cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
 	}
-	margin := Explain(w.fleet(), compile(t, p), nil, w.on(time.Hour, "c3"), w.now).Render().Margin
+	margin := Explain(w.fleet(), compile(t, p), nil, Others{}, w.on(time.Hour, "c3"), w.now).Render().Margin
 	if margin == nil || math.IsInf(margin.Margin, 0) {
 		t.Errorf("margin %+v, want a number", margin)
 	}

@@ -146,7 +146,7 @@ func TestKrakeSelection(t *testing.T) {
 				t.Errorf("chosen %q, want %q", names, tt.want)
 			}
 			f := w.fleet()
-			for _, c := range Explain(f, compile(t, p), nil, present, w.now).Render().Candidates {
+			for _, c := range Explain(f, compile(t, p), nil, Others{}, present, w.now).Render().Candidates {
 				if want, ok := tt.scores[c.Cluster]; ok && (c.Score == nil || !near(*c.Score, want)) {
 					t.Errorf("%s scores %v, want %v", c.Cluster, c.Score, want)
 				}

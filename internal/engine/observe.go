@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -52,7 +52,7 @@ func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluste
 // what changed. changed is false where nothing but the clock differs, so that
 // nothing needs to be written. explain is called for the sentence about a
 // placement that did not get what it wants.
-func NewStatus(f *Fleet, q *Query, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
+func NewStatus(f *Fleet, q *Query, v *View, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
 	now = now.UTC()
 	was := &p.Status
 	status = *was
@@ -83,7 +83,17 @@ func NewStatus(f *Fleet, q *Query, p *api.Placement, out Outcome, now time.Time,
 	if !out.Same {
 		status.ScheduledAt = &now
 	}
-	for _, c := range q.conditions(f, out, explain) {
+	if groups := divide(f, p.Spec.DecisionStrategy, status.Clusters); !slices.EqualFunc(groups, was.DecisionGroups, sameGroup) {
+		status.DecisionGroups = groups
+		status.Decisions = withGroups(status.Decisions, groups)
+		changed = true
+	} else {
+		status.DecisionGroups = was.DecisionGroups
+		if changed {
+			status.Decisions = withGroups(status.Decisions, groups)
+		}
+	}
+	for _, c := range conditions(f, q, v, out, explain) {
 		if old := api.FindCondition(was.Conditions, c.Type); old == nil ||
 			old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
 			status.Conditions = api.WithCondition(status.Conditions, c, now)
@@ -105,27 +115,6 @@ func sameOrder(f *Fleet, names []string, choices []Choice) bool {
 	return true
 }
 
-// conditions are the three conditions of a placement.
-func (q *Query) conditions(f *Fleet, out Outcome, explain func() string) [3]api.Condition {
-	n := len(out.Choices)
-	scheduled := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
-	satisfied := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
-	switch {
-	case q.Wanted == 0:
-		scheduled.Reason, satisfied.Reason = api.ReasonNoClustersWanted, api.ReasonNoClustersWanted
-	case n == 0:
-		scheduled.Status, scheduled.Reason = api.ConditionFalse, api.ReasonNoSuitableClusters
-		scheduled.Message = explain()
-		satisfied.Status, satisfied.Reason, satisfied.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, scheduled.Message
-	case q.Wanted == All:
-		satisfied.Reason = api.ReasonAllFitting
-	case n < q.Wanted:
-		satisfied.Status, satisfied.Reason, satisfied.Message = api.ConditionFalse, api.ReasonTooFewClusters, explain()
-	}
-	misconfigured := api.Condition{Type: api.ConditionMisconfigured, Status: api.ConditionFalse, Reason: api.ReasonWellConfigured}
-	if unknown := q.UnknownMetrics(f); len(unknown) > 0 {
-		misconfigured.Status, misconfigured.Reason = api.ConditionTrue, api.ReasonUnknownMetrics
-		misconfigured.Message = fmt.Sprintf("metric_constraints name metrics that do not exist: %q", unknown)
-	}
-	return [3]api.Condition{scheduled, satisfied, misconfigured}
+func sameGroup(a, b api.ChosenGroup) bool {
+	return a.Index == b.Index && a.Name == b.Name && slices.Equal(a.Clusters, b.Clusters)
 }

@@ -58,8 +58,8 @@ func TestNewStatus(t *testing.T) {
 		if p.Status.ScheduledAt != nil {
 			present.ScheduledAt = *p.Status.ScheduledAt
 		}
-		e := Explain(f, q, nil, present, now)
-		status, changed := NewStatus(f, q, p, e.Outcome, now, e.Summary)
+		e := Explain(f, q, nil, Others{}, present, now)
+		status, changed := NewStatus(f, q, NewView(f, q, Others{}, nil), p, e.Outcome, now, e.Summary)
 		return changed, status
 	}
 	expect := func(after time.Duration, changed bool, revision int64, reasons []string, clusters ...string) {
@@ -133,7 +133,7 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
 		w.cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
 	}
-	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, Present{}, w.now)
+	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, Others{}, Present{}, w.now)
 	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3", "m1" and 1 more)`; got != want {
 		t.Errorf("summary %s, want %s", got, want)
 	}
@@ -172,7 +172,7 @@ func TestSummary(t *testing.T) {
 	fit("idle").Spec.Metrics = nil
 	fit("full").Spec.Allocated = api.Quantities{"cpu": "1"}
 	fit("silent").Spec.Allocatable = nil
-	e := Explain(w.fleet(), compile(t, p), nil, Present{}, w.now)
+	e := Explain(w.fleet(), compile(t, p), nil, Others{}, Present{}, w.now)
 	want := `good chosen, 5 wanted; 1 of 11 clusters fits: 1 belongs to another namespace, 1 is not online, 1 is paused, ` +
 		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop"), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
@@ -193,11 +193,11 @@ func TestSummary(t *testing.T) {
 	}
 	p.Spec = api.PlacementSpec{}
 	p.SetDefaults()
-	if got := Explain(w.fleet(), compile(t, p), nil, Present{}, w.now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
+	if got := Explain(w.fleet(), compile(t, p), nil, Others{}, Present{}, w.now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
 		t.Errorf("summary %q", got)
 	}
 	p.Spec.NumberOfClusters = ptr[int64](0)
-	if got := Explain((&Fleet{}), compile(t, p), nil, Present{}, w.now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
+	if got := Explain((&Fleet{}), compile(t, p), nil, Others{}, Present{}, w.now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
 		t.Errorf("summary %q", got)
 	}
 }
@@ -212,7 +212,7 @@ func TestMargin(t *testing.T) {
 	p := newPlacement("web")
 	p.Spec.MinImprovement = 0.1
 	present := w.on(time.Hour, "c1")
-	margin := Explain(w.fleet(), compile(t, p), nil, present, w.now).Render().Margin
+	margin := Explain(w.fleet(), compile(t, p), nil, Others{}, present, w.now).Render().Margin
 	if margin == nil || margin.From != "c1" || margin.To != "c2" || !near(margin.Margin, 0.6/1.1+0.1-0.5) {
 		t.Fatalf("margin %+v", margin)
 	}
@@ -224,12 +224,12 @@ func TestMargin(t *testing.T) {
 	}
 	young := w.on(time.Second, "c1")
 	there.Status.Value = ptr(1.0)
-	e := Explain(w.fleet(), compile(t, p), nil, young, w.now).Render()
+	e := Explain(w.fleet(), compile(t, p), nil, Others{}, young, w.now).Render()
 	if e.Kept != string(HeldByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
 		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
 	}
 	far := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
-	if e := Explain(w.fleet(), compile(t, p), nil, far, w.now); e.Held != HeldByAge || e.Render().NextAt != nil {
+	if e := Explain(w.fleet(), compile(t, p), nil, Others{}, far, w.now); e.Held != HeldByAge || e.Render().NextAt != nil {
 		t.Errorf("held %q: a moment that JSON has no form for is left out", e.Held)
 	}
 }

@@ -105,7 +105,7 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 
 		want := o.decide(p, present)
 		mask := Mask(f, q, reserved)
-		out := Decide(f, q, mask, reserved, present, w.now)
+		out := Decide(f, q, &View{Mask: mask}, Others{Reserved: reserved}, present, w.now)
 		if got := answerOf(f, out); !sameAnswer(got, want) {
 			t.Fatalf("decided %+v, want %+v", got, want)
 		}
@@ -113,7 +113,7 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 			t.Fatalf("NextAt %v, want %v", got, want)
 		}
 
-		explained := Explain(f, q, reserved, present, w.now)
+		explained := Explain(f, q, nil, Others{Reserved: reserved}, present, w.now)
 		if !reflect.DeepEqual(explained.Outcome, out) {
 			t.Fatalf("explained %+v, decided %+v", explained.Outcome, out)
 		}
@@ -239,7 +239,7 @@ func sameFleet(t *rapid.T, f, g *Fleet, q *Query, present Present, now time.Time
 	if f.Len() != g.Len() || !f.NextAt().Equal(g.NextAt()) {
 		t.Fatalf("%d clusters until %v, want %d until %v", f.Len(), f.NextAt(), g.Len(), g.NextAt())
 	}
-	a, b := Explain(f, q, nil, present, now), Explain(g, q, nil, present, now)
+	a, b := Explain(f, q, nil, Others{}, present, now), Explain(g, q, nil, Others{}, present, now)
 	if x, y := rendered(t, a), rendered(t, b); x != y {
 		t.Fatalf("explained %s", firstDifference(x, y))
 	}
@@ -381,10 +381,10 @@ func TestIncremental(t *testing.T) {
 			holds = rollLedger(t, d, w, f, reserved, holds)
 			checkLedger(t, w, f, reserved, holds)
 
-			past = append(past, moment{f, q, present, now, rendered(t, Explain(f, q, nil, present, now)), delta})
+			past = append(past, moment{f, q, present, now, rendered(t, Explain(f, q, nil, Others{}, present, now)), delta})
 		}
 		for _, m := range past {
-			if said := rendered(t, Explain(m.fleet, m.query, nil, m.present, m.now)); said != m.said {
+			if said := rendered(t, Explain(m.fleet, m.query, nil, Others{}, m.present, m.now)); said != m.said {
 				t.Fatalf("an earlier fleet was changed: it says %s", firstDifference(said, m.said))
 			}
 		}
@@ -425,7 +425,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 		}
 		for _, current := range []bool{false, true} {
 			if Admits(before, q, nil, row, current) != Admits(after, q, nil, row, current) ||
-				MeritOf(before, q, row, current) != MeritOf(after, q, row, current) {
+				MeritOf(before, q, &View{}, Others{}, row, current) != MeritOf(after, q, &View{}, Others{}, row, current) {
 				t.Fatalf("%s changed unnoticed: %+v", name, delta)
 			}
 		}
@@ -516,7 +516,7 @@ func TestSelectionRules(t *testing.T) {
 		f := w.fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		out := Decide(f, q, Mask(f, q, nil), nil, present, w.now)
+		out := Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, w.now)
 		chosen := map[string]float64{}
 		for i, c := range out.Choices {
 			chosen[f.name(c.Row)] = c.Score
@@ -556,7 +556,7 @@ func TestSelectionRules(t *testing.T) {
 				case held:
 					t.Fatalf("%s fits and was moved to %s although it is held", name, other)
 				case f.scored.Has(at) == f.scored.Has(row) && !present.Fresh &&
-					!(chosen[other] > q.scorer.Score(f, q, row, true)+p.Spec.MinImprovement):
+					!(chosen[other] > q.scorer.Score(&Pass{fleet: f, query: q}, row, true)+p.Spec.MinImprovement):
 					t.Fatalf("%s went for %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
 				case !f.scored.Has(at) && f.scored.Has(row):
 					t.Fatalf("%s has metrics and went for %s, which has none", name, other)
@@ -574,7 +574,7 @@ func TestWorstAndNext(t *testing.T) {
 		f := w.fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		out := Decide(f, q, Mask(f, q, nil), nil, present, w.now)
+		out := Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, w.now)
 		var worst, next Merit
 		chosen, left := 0, 0
 		f.live.each(func(row int) {
@@ -582,7 +582,7 @@ func TestWorstAndNext(t *testing.T) {
 			if !Admits(f, q, nil, row, current) {
 				return
 			}
-			merit := MeritOf(f, q, row, current && !present.Fresh)
+			merit := MeritOf(f, q, &View{}, Others{}, row, current && !present.Fresh)
 			if slices.ContainsFunc(out.Choices, func(c Choice) bool { return c.Row == row }) {
 				if chosen == 0 || merit.Less(worst) {
 					worst = merit
@@ -601,7 +601,7 @@ func TestWorstAndNext(t *testing.T) {
 		if out.Full != (q.Wanted != All && chosen >= q.Wanted) {
 			t.Fatalf("full is %t with %d of %d", out.Full, chosen, q.Wanted)
 		}
-		if chosen > 0 && MeritOf(f, q, out.WorstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
+		if chosen > 0 && MeritOf(f, q, &View{}, Others{}, out.WorstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
 			return x.Cluster == f.name(out.WorstRow)
 		}) && !present.Fresh) != worst {
 			t.Fatal("WorstRow is not the worst")
@@ -617,13 +617,13 @@ func TestSettled(t *testing.T) {
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
 		mask := Mask(f, q, nil)
-		out := Decide(f, q, mask, nil, present, w.now)
+		out := Decide(f, q, &View{Mask: mask}, Others{}, present, w.now)
 		next := Present{ScheduledAt: w.now, Answered: true, Fresh: d.chance(2)}
 		for _, c := range out.Choices {
 			next.Decisions = append(next.Decisions, api.Decision{Cluster: f.name(c.Row)})
 		}
 		later := w.now.Add(time.Hour)
-		if again := Decide(f, q, mask, nil, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
+		if again := Decide(f, q, &View{Mask: mask}, Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
 			t.Fatalf("decided %v, then %v", answerOf(f, out), answerOf(f, again))
 		}
 	})

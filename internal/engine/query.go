@@ -37,6 +37,8 @@ type Query struct {
 	stickiness      float64
 	minImprovement  float64
 	scorer          Scorer
+	policy          *policy // of strategy prioritizers, else nil
+	spread          []api.SpreadConstraint
 }
 
 // request is an amount of a resource in thousandths.
@@ -97,6 +99,10 @@ func NewQuery(p *api.Placement) (*Query, error) {
 		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
 	}
 	q.scorer = scorer
+	q.spread = spec.SpreadConstraints
+	if spec.Strategy == api.StrategyPrioritizers {
+		q.policy = newPolicy(spec.PrioritizerPolicy)
+	}
 	q.Class = q.class(string(spec.Strategy))
 	return q, nil
 }
@@ -110,6 +116,7 @@ func (q *Query) class(strategy string) string {
 		b.WriteByte(0)
 	}
 	write('s', strategy)
+	write('p', q.policy.normal())
 	write('n', q.namespace)
 	for _, name := range q.sets {
 		write('S', name)

@@ -19,7 +19,9 @@ import (
 // (spec/krake-scheduling.rst, Scheduling of Applications.)
 type weightedMean struct{}
 
-func (weightedMean) Score(f *Fleet, q *Query, row int, current bool) float64 {
+// Own implements Scorer. It is also the score: other placements do not matter.
+func (weightedMean) Own(p *Pass, row int, current bool) float64 {
+	f, q := p.fleet, p.query
 	s := 0.0
 	if current {
 		s = q.stickiness
@@ -45,7 +47,10 @@ func scaleOf(sum float64) float64 {
 	return 1
 }
 
-func (weightedMean) Parts(f *Fleet, q *Query, row int, current bool) []api.ScorePart {
+func (w weightedMean) Score(p *Pass, row int, current bool) float64 { return w.Own(p, row, current) }
+
+func (weightedMean) Parts(p *Pass, row int, current bool) []api.ScorePart {
+	f, q := p.fleet, p.query
 	r := f.rows[row]
 	sum := 0.0
 	if f.scored.Has(row) {

@@ -1,14 +1,17 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
-// class is a group of placements that admit the same clusters: they share one
-// mask, which is kept up to date row by row.
+// class is a group of placements that admit and rate clusters alike: they share
+// one view of the fleet, which is kept up to date row by row.
 type class struct {
 	query      *engine.Query // of any member
-	mask       engine.Bitmap
+	view       *engine.View
+	ranking    *ranking // that of the view; nil where there is none
 	placements []*tracked
 	// wanting counts the placements that did not get what they want. They hear
 	// of every change of why clusters are rejected.
@@ -17,6 +20,8 @@ type class struct {
 	// planner's fleet and reservations.
 	fits        string
 	fitsVersion int
+	// expired names a placement score that has expired on a cluster that fits.
+	expired string
 
 	// floor is at most the lowest Worst of the full placements; an outsider below
 	// it concerns none of them. floorKnown is false after a decision.
@@ -37,15 +42,15 @@ func (c *class) noteRaised(merit engine.Merit) {
 	}
 }
 
-// update brings the mask to the fleet's version and visits the changed rows that
-// it admits now, saying whether it admitted them before. Rows that are not among
-// facts have other metric values only; facts nil stands for all rows.
-func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []int, facts engine.Bitmap, visit func(row int, was bool)) {
-	for words := (f.Slots() + 63) / 64; len(c.mask) < words; {
-		c.mask = append(c.mask, 0)
+// refresh brings the view to the fleet's version and returns the mask before.
+// Rows that are not among facts have other values only; facts nil stands for all
+// rows.
+func (c *class) refresh(f *engine.Fleet, others engine.Others, rows []int, facts engine.Bitmap) (was engine.Bitmap) {
+	for words := (f.Slots() + 63) / 64; len(c.view.Mask) < words; {
+		c.view.Mask = append(c.view.Mask, 0)
 	}
 	same := func(row int) bool {
-		return facts != nil && !facts.Has(row) && !c.query.HasMetricConstraints()
+		return facts != nil && !facts.Has(row) && !c.query.ReadsValues()
 	}
 	ask := 0
 	for _, row := range rows {
@@ -53,27 +58,19 @@ func (c *class) update(f *engine.Fleet, reserved *engine.Reservations, rows []in
 			ask++
 		}
 	}
-	if ask > manyRows {
-		was := c.mask
-		c.mask = engine.Mask(f, c.query, reserved)
+	was = c.view.Mask
+	switch {
+	case ask > manyRows:
+		c.view.Refresh(f, c.query, others)
+	case ask > 0:
+		was = slices.Clone(was)
 		for _, row := range rows {
-			if c.mask.Has(row) {
-				visit(row, was.Has(row))
+			if !same(row) {
+				c.view.Judge(f, c.query, others, row)
 			}
 		}
-		return
 	}
-	for _, row := range rows {
-		was := c.mask.Has(row)
-		is := was
-		if !same(row) {
-			is = engine.Admits(f, c.query, reserved, row, false)
-			c.mask.Assign(row, is)
-		}
-		if is {
-			visit(row, was)
-		}
-	}
+	return was
 }
 
 // manyRows is the number of rows to ask for above which computing a mask anew by

@@ -16,14 +16,16 @@ type planner struct {
 	logger   *slog.Logger
 	fleet    *engine.Fleet
 	reserved *engine.Reservations
+	load     *engine.Load
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
 	classes    map[string]*class                // by engine.Query.Class
 	requesting map[string]*class                // those whose placements ask for resources
+	rankings   map[string]*ranking              // by engine.Query.RankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
-	// constrained are the placements with metric constraints: they hear of
-	// metrics that appear and disappear.
+	// constrained are the placements that name metrics: they hear of those that
+	// appear and disappear.
 	constrained map[*tracked]struct{}
 	stale       []*tracked
 	agenda      agenda
@@ -59,6 +61,8 @@ func newPlanner(logger *slog.Logger) *planner {
 		version:     1, // a class without a sentence has version 0
 		fleet:       &engine.Fleet{},
 		reserved:    engine.NewReservations(),
+		load:        engine.NewLoad(),
+		rankings:    map[string]*ranking{},
 		placements:  map[api.Key]*tracked{},
 		classes:     map[string]*class{},
 		requesting:  map[string]*class{},
@@ -77,6 +81,10 @@ func (p *planner) put(object api.Object, specRevision int64) {
 		p.changeMetric(api.KeyOf(o), o)
 	case *api.MetricsProvider:
 		p.changeProvider(api.KeyOf(o), o)
+	case *api.ClusterSet:
+		p.changeSet(o.Metadata.Name, o)
+	case *api.PlacementScore:
+		p.changeScore(api.KeyOf(o), o)
 	case *api.Placement:
 		p.putPlacement(o, specRevision)
 	}
@@ -91,6 +99,10 @@ func (p *planner) remove(key api.Key) {
 		p.changeMetric(key, nil)
 	case api.KindMetricsProvider:
 		p.changeProvider(key, nil)
+	case api.KindClusterSet:
+		p.changeSet(key.Name, nil)
+	case api.KindPlacementScore:
+		p.changeScore(key, nil)
 	case api.KindPlacement:
 		if placed, ok := p.placements[key]; ok {
 			p.drop(placed)
@@ -119,6 +131,25 @@ func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
 	p.pending.Providers[key] = m
 }
 
+func (p *planner) changeSet(name string, s *api.ClusterSet) {
+	if p.pending.Sets == nil {
+		p.pending.Sets = map[string]*api.ClusterSet{}
+	}
+	p.pending.Sets[name] = s
+}
+
+func (p *planner) changeScore(key api.Key, s *api.PlacementScore) {
+	if p.pending.Scores == nil {
+		p.pending.Scores = map[api.Key]*api.PlacementScore{}
+	}
+	p.pending.Scores[key] = s
+}
+
+// others is what the decisions amount to.
+func (p *planner) others() engine.Others {
+	return engine.Others{Reserved: p.reserved, Load: p.load}
+}
+
 // putPlacement takes in a new version of a placement. The status in it is used
 // where the planner knows none; otherwise the planner's own is at least as new.
 func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
@@ -141,7 +172,13 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 		p.leaveClass(known)
 		known.object, known.specRevision, known.query = object, specRevision, query
 		p.joinClass(known)
-		p.reserve(known, known.status.Decisions, known.status.Decisions)
+		before := known.status
+		if object.Status.ObservedGeneration == object.Metadata.Generation && object.Status.DecisionRevision > before.DecisionRevision {
+			// The decision was committed together with the spec: it had been previewed.
+			known.status = object.Status
+			p.index(known, before.Clusters, known.status.Clusters)
+		}
+		p.reserve(known, before.Decisions, known.status.Decisions)
 		p.markStale(known)
 		return
 	}
@@ -181,10 +218,8 @@ func (p *planner) drop(placed *tracked) {
 func (p *planner) joinClass(placed *tracked) {
 	c, ok := p.classes[placed.query.Class]
 	if !ok {
-		c = &class{
-			query: placed.query,
-			mask:  engine.Mask(p.fleet, placed.query, p.reserved),
-		}
+		c = &class{query: placed.query}
+		p.rank(c)
 		p.classes[placed.query.Class] = c
 		if placed.query.HasRequests() {
 			p.requesting[placed.query.Class] = c
@@ -192,7 +227,7 @@ func (p *planner) joinClass(placed *tracked) {
 	}
 	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
-	if placed.query.HasMetricConstraints() {
+	if placed.query.NamesMetrics() {
 		p.constrained[placed] = struct{}{}
 	}
 }
@@ -208,13 +243,15 @@ func (p *planner) leaveClass(placed *tracked) {
 	if len(c.placements) == 0 {
 		delete(p.classes, placed.query.Class)
 		delete(p.requesting, placed.query.Class)
+		p.unrank(c)
 	}
 }
 
-// index keeps members in step with a decision.
+// index keeps members, and the count of decisions, in step with a decision.
 func (p *planner) index(placed *tracked, before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
+			p.load.Drop(p.fleet, name)
 			delete(p.members[name], placed)
 			if len(p.members[name]) == 0 {
 				delete(p.members, name)
@@ -225,7 +262,10 @@ func (p *planner) index(placed *tracked, before, after []string) {
 		if p.members[name] == nil {
 			p.members[name] = map[*tracked]struct{}{}
 		}
-		p.members[name][placed] = struct{}{}
+		if _, known := p.members[name][placed]; !known {
+			p.members[name][placed] = struct{}{}
+			p.load.Add(p.fleet, name)
+		}
 	}
 }
 
@@ -324,11 +364,14 @@ func (p *planner) pass(now time.Time) []write {
 func (p *planner) advance(now time.Time) {
 	next, delta := p.fleet.With(p.pending, now)
 	p.fleet, p.pending = next, engine.Changes{}
+	defer p.expire(now)
 	if delta.Empty() {
 		return
 	}
 	p.version++
 	p.reserved.Sync(next, delta)
+	p.load.Sync(next, delta)
+	p.updateRankings(delta.Rows)
 	for _, name := range delta.Gone {
 		for placed := range p.members[name] {
 			p.markStale(placed)
@@ -339,14 +382,44 @@ func (p *planner) advance(now time.Time) {
 			p.markStale(placed)
 		}
 	}
+	if delta.Sets {
+		// Whether a set exists and has members stands in the conditions.
+		for _, c := range p.classes {
+			if len(c.query.Sets()) > 0 {
+				c.markWanting(p)
+			}
+		}
+	}
 	p.touch(delta.Rows, delta.Facts, p.classes, false)
+}
+
+// expire refreshes the views out of which time alone takes a cluster, because a
+// toleration has run out. Who has the cluster is on the agenda.
+func (p *planner) expire(now time.Time) {
+	for _, c := range p.classes {
+		if until := c.view.Until; until.IsZero() || now.Before(until) {
+			continue
+		}
+		p.version++
+		gone := c.view.Refresh(p.fleet, c.query, p.others())
+		if c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone) {
+			c.markAll(p)
+		}
+		c.markWanting(p)
+	}
 }
 
 // nextAt is when the planner has to be called again although nothing changed.
 func (p *planner) nextAt() time.Time {
 	next := p.agenda.next()
-	if at := p.fleet.NextAt(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-		next = at
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	sooner(p.fleet.NextAt())
+	for _, c := range p.classes {
+		sooner(c.view.Until)
 	}
 	return next
 }
@@ -355,14 +428,14 @@ func (p *planner) nextAt() time.Time {
 // whether the clusters do.
 func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	present := placed.present()
-	out := engine.Decide(p.fleet, placed.query, placed.class.mask, p.reserved, present, now)
+	out := engine.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	object := *placed.object
 	object.Status = placed.status
-	status, changed := engine.NewStatus(p.fleet, placed.query, &object, out, now, func() string {
+	status, changed := engine.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
 		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
 			return p.fits(placed.class) // the same for the whole class
 		}
-		return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Summary()
+		return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
 	})
 	before := placed.status
 	placed.status = status
@@ -406,5 +479,5 @@ func (p *tracked) present() engine.Present {
 
 // explain looks at one placement without changing anything.
 func (p *planner) explain(placed *tracked, now time.Time) *engine.Explained {
-	return engine.Explain(p.fleet, placed.query, p.reserved, placed.present(), now)
+	return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), placed.present(), now)
 }

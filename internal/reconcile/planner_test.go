@@ -94,21 +94,21 @@ func placement(name string, wanted int64, change ...func(*api.PlacementSpec)) *a
 // nothing: the planner has missed no decision that a change made stale.
 func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 	for key, placed := range p.placements {
-		mask := engine.Mask(p.fleet, placed.query, p.reserved)
+		view := engine.NewView(p.fleet, placed.query, p.others(), nil)
 		for row := range p.fleet.Slots() {
-			if mask.Has(row) != placed.class.mask.Has(row) {
-				t.Fatalf("%s: the mask of the class is wrong in row %d: %v", key, row, placed.class.mask.Has(row))
+			if view.Mask.Has(row) != placed.class.view.Mask.Has(row) {
+				t.Fatalf("%s: the mask of the class is wrong in row %d: %v", key, row, placed.class.view.Mask.Has(row))
 			}
 		}
 		present := placed.present()
-		out := engine.Decide(p.fleet, placed.query, mask, p.reserved, present, now)
+		out := engine.Decide(p.fleet, placed.query, view, p.others(), present, now)
 		object := *placed.object
 		object.Status = placed.status
-		status, changed := engine.NewStatus(p.fleet, placed.query, &object, out, now, func() string {
+		status, changed := engine.NewStatus(p.fleet, placed.query, view, &object, out, now, func() string {
 			if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-				return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Fits()
+				return engine.Explain(p.fleet, placed.query, nil, p.others(), present, now).Fits()
 			}
-			return engine.Explain(p.fleet, placed.query, p.reserved, present, now).Summary()
+			return engine.Explain(p.fleet, placed.query, nil, p.others(), present, now).Summary()
 		})
 		// The sentence about a placement that has too few clusters may lag where it
 		// names chosen clusters; the decision may not.

@@ -38,39 +38,69 @@ func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*cla
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
 func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
-	c.update(p.fleet, p.reserved, rows, facts, func(row int, was bool) {
-		merit := engine.MeritOf(p.fleet, c.query, row, false)
-		if was && !c.concerns(merit) {
-			c.noteRaised(merit)
-			return
+	was := c.refresh(p.fleet, p.others(), rows, facts)
+	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, rows)
+	for _, row := range rows {
+		was, is := was.Has(row), c.view.Mask.Has(row)
+		all = all || c.query.Spreads() && (was || is)
+		if is && !all {
+			p.touchOutsider(c, row, was)
 		}
-		for _, placed := range c.placements {
-			switch {
-			case placed.stale || !placed.decided:
-			case !placed.out.Full:
-				// It has every cluster that fits: a score moves nothing, a new
-				// cluster is wanted.
-				if !was && placed.query.Wanted != 0 {
-					p.markStale(placed)
-				}
-			case placed.query.Wanted == 0:
-			case !merit.Less(placed.out.Worst):
-				if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
-					p.markStale(placed)
-				}
-			case !placed.out.HasNext || placed.out.Next.Less(merit):
-				placed.out.Next, placed.out.HasNext = merit, true
-			}
-		}
-	})
+	}
+	if expired := c.view.Expired(p.fleet, c.query); expired != c.expired {
+		c.expired, all = expired, true
+	}
+	if all {
+		c.markAll(p)
+	}
 	if c.wanting > 0 {
 		before := c.fits
 		if p.fits(c) != before {
-			for _, placed := range c.placements {
-				if placed.wanting {
-					p.markStale(placed)
-				}
+			c.markWanting(p)
+		}
+	}
+}
+
+// touchOutsider looks at one changed row that the class admits.
+func (p *planner) touchOutsider(c *class, row int, was bool) {
+	merit := engine.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)
+	if was && !c.concerns(merit) {
+		c.noteRaised(merit)
+		return
+	}
+	for _, placed := range c.placements {
+		switch {
+		case placed.stale || !placed.decided:
+		case !placed.out.Full:
+			// It has every cluster that fits: a score moves nothing, a new
+			// cluster is wanted.
+			if !was && placed.query.Wanted != 0 {
+				p.markStale(placed)
 			}
+		case placed.query.Wanted == 0:
+		case !merit.Less(placed.out.Worst):
+			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+				p.markStale(placed)
+			}
+		case !placed.out.HasNext || placed.out.Next.Less(merit):
+			placed.out.Next, placed.out.HasNext = merit, true
+		}
+	}
+}
+
+// markAll has every placement of the class decided again.
+func (c *class) markAll(p *planner) {
+	for _, placed := range c.placements {
+		p.markStale(placed)
+	}
+}
+
+// markWanting has the placements of the class that did not get what they want
+// decided again.
+func (c *class) markWanting(p *planner) {
+	for _, placed := range c.placements {
+		if placed.wanting {
+			p.markStale(placed)
 		}
 	}
 }
@@ -79,7 +109,7 @@ func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
 func (p *planner) fits(c *class) string {
 	if c.fitsVersion != p.version {
 		c.fitsVersion = p.version
-		c.fits = engine.Explain(p.fleet, c.query, p.reserved, engine.Present{}, p.fleet.Now()).Fits()
+		c.fits = engine.Explain(p.fleet, c.query, c.view.Ranking, p.others(), engine.Present{}, p.fleet.Now()).Fits()
 	}
 	return c.fits
 }
@@ -90,7 +120,7 @@ func (p *planner) touchMember(placed *tracked, row int) {
 		p.markStale(placed)
 		return
 	}
-	merit := engine.MeritOf(p.fleet, placed.query, row, true)
+	merit := engine.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
 	switch {
 	case placed.out.HasNext && !placed.out.Next.Less(merit),
 		placed.class.hasRaised && !placed.class.raised.Less(merit):

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// conditions are those of a placement after an outcome. explain is called for
+// the sentence about one that did not get what it wants.
+func conditions(f *Fleet, q *Query, v *View, out Outcome, explain func() string) []api.Condition {
+	list := make([]api.Condition, 0, 4)
+	scheduled := scheduledCondition(q, out, explain)
+	if q.policy == nil {
+		return append(list, scheduled, satisfiedCondition(q, out, scheduled, explain), misconfiguredCondition(f, q))
+	}
+	list = append(list, scheduled, satisfiedAsOCM(f, q, out), misconfiguredCondition(f, q))
+	if resources := q.policy.scoreResources(); len(resources) > 0 {
+		list = append(list, scoresValidCondition(f, v, out, resources))
+	}
+	return list
+}
+
+func scheduledCondition(q *Query, out Outcome, explain func() string) api.Condition {
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
+	switch {
+	case q.Wanted == 0:
+		c.Reason = api.ReasonNoClustersWanted
+	case len(out.Choices) == 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, explain()
+	case q.policy != nil && q.Wanted != All && len(out.Choices) < q.Wanted:
+		// Satisfied has another's wording; the sentence that explains stands here.
+		c.Message = explain()
+	}
+	return c
+}
+
+func satisfiedCondition(q *Query, out Outcome, scheduled api.Condition, explain func() string) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
+	switch n := len(out.Choices); {
+	case q.Wanted == 0:
+		c.Reason = api.ReasonNoClustersWanted
+	case n == 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, scheduled.Message
+	case q.Wanted == All:
+		c.Reason = api.ReasonAllFitting
+	case n < q.Wanted:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonTooFewClusters, explain()
+	}
+	return c
+}
+
+// satisfiedAsOCM is the condition with the reasons and messages of Open Cluster
+// Management; the first that holds wins.
+func satisfiedAsOCM(f *Fleet, q *Query, out Outcome) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionFalse}
+	unscheduled := 0
+	if q.Wanted != All {
+		unscheduled = q.Wanted - len(out.Choices)
+	}
+	usable, members := f.usableSets(q)
+	switch {
+	case len(q.Sets()) > 0 && len(usable) == 0:
+		c.Reason = api.ReasonNoIntersection
+		c.Message = fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(q.Sets(), ","))
+	case len(q.Sets()) > 0 && members == 0:
+		c.Reason = api.ReasonAllClusterSetsEmpty
+		c.Message = fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(usable, ","))
+	case len(out.Choices) == 0:
+		c.Reason = api.ReasonNoManagedClusterMatched
+		c.Message = "No ManagedCluster matches any of the cluster predicate"
+	case unscheduled > 0:
+		c.Reason = api.ReasonNotAllDecisionsScheduled
+		c.Message = fmt.Sprintf("%d cluster decisions unscheduled", unscheduled)
+	default:
+		c.Status, c.Reason, c.Message = api.ConditionTrue, api.ReasonAllDecisionsScheduled, "All cluster decisions scheduled"
+	}
+	return c
+}
+
+func misconfiguredCondition(f *Fleet, q *Query) api.Condition {
+	c := api.Condition{Type: api.ConditionMisconfigured, Status: api.ConditionFalse, Reason: api.ReasonWellConfigured}
+	if q.policy != nil {
+		c.Reason, c.Message = api.ReasonSucceedConfigured, "Placement configurations check pass"
+	}
+	if unknown := q.UnknownMetrics(f); len(unknown) > 0 {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonUnknownMetrics
+		c.Message = fmt.Sprintf("metric_constraints name metrics that do not exist: %q", unknown)
+		return c
+	}
+	if unknown := q.unknownPolicyMetrics(f); len(unknown) > 0 {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonMisconfigured
+		c.Message = fmt.Sprintf("prioritizer_policy names metrics that do not exist: %q; what is decided stays", unknown)
+	}
+	return c
+}
+
+// scoresValidCondition says whether a score that counts has expired. It names no
+// clusters: with thousands of agents it would hardly stay the same for a second.
+func scoresValidCondition(f *Fleet, v *View, out Outcome, resources []string) api.Condition {
+	c := api.Condition{Type: api.ConditionScoresValid, Status: api.ConditionTrue, Reason: api.ReasonValid}
+	for _, resource := range resources {
+		expired := f.expired(resource)
+		found := expired.meets(v.Mask)
+		for _, choice := range out.Choices {
+			found = found || expired.has(choice.Row)
+		}
+		if found {
+			c.Status, c.Reason = api.ConditionFalse, api.ReasonExpired
+			c.Message = fmt.Sprintf("placement scores %q of some clusters that fit have expired and count as 0: the explanation says which", resource)
+			return c
+		}
+	}
+	return c
+}
+
+// scoreResources are the placement scores that the policy uses, by name.
+func (p *policy) scoreResources() []string {
+	var out []string
+	for i := range p.terms {
+		if t := &p.terms[i]; t.kind == termAddon {
+			out = append(out, t.resource)
+		}
+	}
+	return out
+}
+
+// unknownPolicyMetrics lists the metrics that the query's policy names and that
+// do not exist.
+func (q *Query) unknownPolicyMetrics(f *Fleet) []string {
+	if q.policy == nil {
+		return nil
+	}
+	var unknown []string
+	for i := range q.policy.terms {
+		if t := &q.policy.terms[i]; t.kind == termMetric && !f.HasMetric(t.score) {
+			unknown = append(unknown, t.score)
+		}
+	}
+	return unknown
+}
+
+// NamesMetrics reports that the query concerns metrics by name, so that it
+// matters whether they exist.
+func (q *Query) NamesMetrics() bool {
+	if q.HasMetricConstraints() {
+		return true
+	}
+	for i := range q.policyTerms() {
+		if q.policy.terms[i].kind == termMetric {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *Query) policyTerms() []term {
+	if q.policy == nil {
+		return nil
+	}
+	return q.policy.terms
+}
+
+// UsesScores reports that the query is rated by placement scores.
+func (q *Query) UsesScores() bool { return q.policy != nil && len(q.policy.scoreResources()) > 0 }
+
+// meets reports whether the sets have a row in common.
+func (s *rowSet) meets(b Bitmap) bool {
+	if s == nil {
+		return false
+	}
+	if s.dense != nil {
+		for i, w := range s.dense[:min(len(s.dense), len(b))] {
+			if w&b[i] != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for _, row := range s.sparse {
+		if int(row)>>6 < len(b) && b.Has(int(row)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package engine
+
+// Load counts, for every cluster, the decisions that chose it, whatever
+// placement they belong to. Like Reservations it is mutable; whoever decides
+// owns it and must not share it between goroutines without a lock. The nil Load
+// counts nothing.
+type Load struct {
+	names  map[string]int32 // by cluster name; clusters that do not exist, too
+	counts []int32          // by row
+	known  Bitmap           // rows that counts and tally take account of
+	tally  []int            // number of clusters by count
+}
+
+// NewLoad returns a count of nothing.
+func NewLoad() *Load { return &Load{names: map[string]int32{}} }
+
+// Add counts a decision for a cluster; Drop takes it back.
+func (l *Load) Add(f *Fleet, cluster string) { l.change(f, cluster, 1) }
+
+// Drop takes back what Add counted.
+func (l *Load) Drop(f *Fleet, cluster string) { l.change(f, cluster, -1) }
+
+func (l *Load) change(f *Fleet, cluster string, by int32) {
+	count := l.names[cluster] + by
+	if count > 0 {
+		l.names[cluster] = count
+	} else {
+		delete(l.names, cluster)
+	}
+	if row, ok := f.Row(cluster); ok && row < len(l.counts) && l.known.Has(row) {
+		l.put(row, count)
+	}
+}
+
+// put sets the count of a known row.
+func (l *Load) put(row int, count int32) {
+	l.tally[l.counts[row]]--
+	l.counts[row] = count
+	for int(count) >= len(l.tally) {
+		l.tally = append(l.tally, 0)
+	}
+	l.tally[count]++
+	for last := len(l.tally) - 1; last > 0 && l.tally[last] == 0; last-- {
+		l.tally = l.tally[:last]
+	}
+}
+
+// Sync follows a fleet to its next version: a changed row may belong to another
+// cluster now.
+func (l *Load) Sync(f *Fleet, delta Delta) {
+	if slots := f.Slots(); len(l.counts) < slots {
+		l.counts = append(l.counts, make([]int32, slots-len(l.counts))...)
+		l.known = l.known.grown(slots)
+	}
+	if l.tally == nil {
+		l.tally = make([]int, 1)
+	}
+	for _, row := range delta.Rows {
+		live := f.Cluster(row) != nil
+		if was := l.known.Has(row); was != live {
+			if was {
+				l.tally[l.counts[row]]--
+			} else {
+				l.tally[0]++
+			}
+			l.counts[row] = 0
+			l.known.Assign(row, live)
+		}
+		if live {
+			l.put(row, l.names[f.name(row)])
+		}
+	}
+}
+
+// at is the count of a row.
+func (l *Load) at(row int) int32 {
+	if l == nil || row >= len(l.counts) {
+		return 0
+	}
+	return l.counts[row]
+}
+
+// bounds are the lowest and the highest count of any cluster.
+func (l *Load) bounds() (low, high int32) {
+	if l == nil || len(l.tally) == 0 {
+		return 0, 0
+	}
+	for int(low) < len(l.tally)-1 && l.tally[low] == 0 {
+		low++
+	}
+	for i := len(l.tally) - 1; i >= 0; i-- {
+		if l.tally[i] > 0 {
+			return low, int32(i)
+		}
+	}
+	return 0, 0
+}
+
+// seen is the load as one placement sees it: without its own decision.
+type seen struct {
+	load      *Load
+	own       Bitmap // rows of its own decision; nil where there are none
+	low, high int32
+}
+
+// without returns the load without a decision that chose some rows.
+func (l *Load) without(rows []int, slots int) seen {
+	s := seen{load: l}
+	s.low, s.high = l.bounds()
+	if l == nil || len(rows) == 0 {
+		return s
+	}
+	s.own = newBitmap(slots)
+	full := 0
+	for _, row := range rows {
+		if s.own.Has(row) || l.at(row) == 0 {
+			continue
+		}
+		s.own.set(row)
+		if l.at(row) == s.high {
+			full++
+		}
+		s.low = min(s.low, l.at(row)-1)
+	}
+	if s.high > 0 && full == l.tally[s.high] {
+		s.high-- // every cluster with the highest count has the own decision
+	}
+	return s
+}
+
+// at is the count of a row without the own decision.
+func (s *seen) at(row int) int32 {
+	n := s.load.at(row)
+	if s.own != nil && n > 0 && s.own.Has(row) {
+		n--
+	}
+	return n
+}
+
+// balance rates a count of decisions between none and the highest:
+//
+//	2 · int(100 · (0.5 - count/high)), 100 where nothing is decided yet
+//
+// The whole number is that of Open Cluster Management, which cuts off before it
+// doubles: of at most 3, the counts 0, 1, 2 and 3 rate 100, 32, -32 and -100.
+func balance(count, high int32) float64 {
+	if high == 0 {
+		return 100
+	}
+	return float64(2 * int64(100*(0.5-float64(count)/float64(high))))
+}

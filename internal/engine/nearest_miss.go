@@ -1,0 +1,41 @@
+package engine
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+
+// NearestMiss is the ground that is the only one most clusters fail, nil where
+// no single ground keeps any out. Unlike Rejections it asks every ground about
+// every cluster: a cluster that is offline and in the wrong region is out for
+// two reasons, and neither alone would bring it back.
+//
+// With once the rows that failed at least one ground so far, and twice those
+// that failed more, the rows that fail a ground alone are its failures that are
+// not in twice at the end.
+func (e *Explained) NearestMiss() *api.NearestMiss {
+	p := e.pass
+	words := len(p.fleet.live)
+	once, twice := make(Bitmap, words), make(Bitmap, words)
+	failed := make(Bitmap, words*len(e.grounds))
+	for i, g := range e.grounds {
+		fails := failed[i*words : (i+1)*words]
+		keep := make(Bitmap, words)
+		copy(keep, p.fleet.live)
+		g.filter.Apply(p, g.ground, keep)
+		for w := range fails {
+			fails[w] = p.fleet.live[w] &^ keep[w]
+		}
+		e.current.each(func(row int) { fails.Assign(row, p.fleet.live.Has(row) && !g.filter.Admits(p, g.ground, row, true)) })
+		for w, bits := range fails {
+			twice[w] |= once[w] & bits
+			once[w] |= bits
+		}
+	}
+	var miss *api.NearestMiss
+	for i, g := range e.grounds {
+		alone := failed[i*words : (i+1)*words]
+		alone.andNot(twice)
+		if n := alone.Count(); n > 0 && (miss == nil || n > miss.Count) {
+			miss = &api.NearestMiss{Filter: g.filter.Name(), On: g.filter.On(p.query, g.ground), Count: n}
+		}
+	}
+	return miss
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// policy is a prioritizer policy made ready: what a cluster's score is the sum
+// of. Immutable.
+type policy struct {
+	// balance, steady and spread are the weights of the prioritizers that depend
+	// on decisions, 0 where not used.
+	balance, steady, spread float64
+	// terms are the others: they rate a cluster whoever asks.
+	terms []term
+}
+
+// term is a prioritizer that rates a cluster by what is known of it.
+type term struct {
+	kind     termKind
+	name     string // in explanations
+	resource string // "cpu", or the name of the placement score
+	score    string // name of the score, or of the metric
+	weight   float64
+}
+
+type termKind int
+
+const (
+	termAllocatable termKind = iota // of a resource, compared over the candidates
+	termAvailable                   // of a resource, compared over the candidates
+	termAddon                       // a score
+	termMetric                      // a metric
+)
+
+// relative says that the term compares the candidates with each other, so that
+// one more candidate may change the score of all.
+func (t *term) relative() bool { return t.kind == termAllocatable || t.kind == termAvailable }
+
+// builtinTerms are the built-in prioritizers that are terms.
+var builtinTerms = map[string]term{
+	api.PrioritizerAllocatableCPU:    {kind: termAllocatable, resource: "cpu"},
+	api.PrioritizerAllocatableMemory: {kind: termAllocatable, resource: "memory"},
+	api.PrioritizerAvailableCPU:      {kind: termAvailable, resource: "cpu"},
+	api.PrioritizerAvailableMemory:   {kind: termAvailable, resource: "memory"},
+}
+
+// newPolicy compiles a prioritizer policy. Of a built-in prioritizer that is
+// listed twice the last weight counts; scores and metrics add up.
+func newPolicy(spec *api.PrioritizerPolicy) *policy {
+	p := &policy{}
+	weights := map[string]float64{}
+	var order []string
+	builtin := func(name string, weight float64) {
+		if _, ok := weights[name]; !ok {
+			order = append(order, name)
+		}
+		weights[name] = weight
+	}
+	if spec == nil || spec.Mode != api.ModeExact {
+		builtin(api.PrioritizerBalance, 1)
+		builtin(api.PrioritizerSteady, 1)
+	}
+	if spec == nil {
+		spec = &api.PrioritizerPolicy{}
+	}
+	for i := range spec.Configurations {
+		c := &spec.Configurations[i]
+		weight := 1.0
+		if c.Weight != nil {
+			weight = float64(*c.Weight)
+		}
+		switch c.Type {
+		case api.PrioritizerAddon:
+			p.add(term{kind: termAddon, name: c.ResourceName + "/" + c.ScoreName, resource: c.ResourceName, score: c.ScoreName}, weight)
+		case api.PrioritizerMetric:
+			p.add(term{kind: termMetric, name: c.Name, score: c.Name}, weight)
+		default:
+			builtin(c.Name, weight)
+		}
+	}
+	for _, name := range order {
+		switch weight := weights[name]; name {
+		case api.PrioritizerBalance:
+			p.balance = weight
+		case api.PrioritizerSteady:
+			p.steady = weight
+		case api.PrioritizerSpread:
+			p.spread = weight
+		default:
+			t := builtinTerms[name]
+			t.name = name
+			p.add(t, weight)
+		}
+	}
+	return p
+}
+
+func (p *policy) add(t term, weight float64) {
+	if weight == 0 {
+		return
+	}
+	t.weight = weight
+	p.terms = append(p.terms, t)
+}
+
+// normal is equal for two policies that rate clusters the same.
+func (p *policy) normal() string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%g,%g,%g;%s", p.balance, p.steady, p.spread, p.rankKey())
+}
+
+// rankKey is equal for two policies whose terms rate clusters the same.
+func (p *policy) rankKey() string {
+	var b strings.Builder
+	for _, t := range p.terms {
+		fmt.Fprintf(&b, "%d:%s:%s:%g;", t.kind, t.resource, t.score, t.weight)
+	}
+	return b.String()
+}
+
+// relative says that a term compares the candidates with each other.
+func (p *policy) relative() bool {
+	for i := range p.terms {
+		if p.terms[i].relative() {
+			return true
+		}
+	}
+	return false
+}
+
+// available says that a term looks at what is left of a resource.
+func (p *policy) available() bool {
+	for i := range p.terms {
+		if p.terms[i].kind == termAvailable {
+			return true
+		}
+	}
+	return false
+}
+
+// minds reports that the decisions of other placements count in the score.
+func (q *Query) minds() bool {
+	return q.policy != nil && (q.policy.balance != 0 || q.policy.available())
+}

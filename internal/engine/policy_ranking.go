@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Ranking orders clusters by what the terms of a scoring policy say of them,
+// best first and by name among equals. It is the same for all queries of a
+// RankKey, so it is kept and only brought up to date. Like Reservations it is
+// mutable and belongs to whoever decides.
+type Ranking struct {
+	score []float64 // by row
+	order []int32
+	spans []span
+	spare []int32 // the memory of the order before
+}
+
+// Ranked reports that the query's clusters are ordered by a Ranking of their
+// own; the fleet has one order for all others.
+func (q *Query) Ranked() bool { return q.policy != nil }
+
+// RankKey is equal for two queries that can share a Ranking. Where a policy
+// compares the candidates with each other, only queries of one Class can.
+func (q *Query) RankKey() string {
+	if q.policy.relative() {
+		return q.Class
+	}
+	return q.policy.rankKey()
+}
+
+// Relative reports that one more candidate may change the score of all.
+func (q *Query) Relative() bool { return q.policy != nil && q.policy.relative() }
+
+// NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
+func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking {
+	r := &Ranking{}
+	r.build(&Pass{fleet: f, query: q}, mask)
+	return r
+}
+
+// build orders everything anew.
+func (r *Ranking) build(p *Pass, mask Bitmap) {
+	p.ranking = nil
+	rows := p.fleet.live
+	r.spans = nil
+	if p.query.policy.relative() {
+		rows = mask
+		r.spans = p.measure(mask)
+		p.spans = r.spans
+	}
+	r.score = make([]float64, p.fleet.Slots())
+	if len(p.query.policy.terms) == 0 {
+		r.order = slices.Clone(p.fleet.byName)
+		return
+	}
+	type ranked struct {
+		score float64
+		rank  int32
+		row   int32
+	}
+	list := make([]ranked, 0, rows.Count())
+	p.resolve()
+	rows.each(func(row int) {
+		score := p.base(row)
+		r.score[row] = score
+		list = append(list, ranked{score, p.fleet.nameRank[row], int32(row)})
+	})
+	slices.SortFunc(list, func(x, y ranked) int {
+		switch {
+		case x.score > y.score:
+			return -1
+		case x.score < y.score:
+			return 1
+		}
+		return cmp.Compare(x.rank, y.rank)
+	})
+	r.order = make([]int32, len(list))
+	for i, x := range list {
+		r.order[i] = x.row
+	}
+}
+
+// Update follows a fleet to its next version, in which rows differ, and for a
+// relative policy the mask along with it. all reports that the score of every
+// cluster may have changed.
+func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool) {
+	p := &Pass{fleet: f, query: q}
+	if q.policy.relative() {
+		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
+			r.build(p, mask)
+			return true
+		}
+		p.spans = r.spans
+	}
+	if 4*len(rows) > len(r.order) {
+		r.build(p, mask)
+		return false
+	}
+	if slots := f.Slots(); len(r.score) < slots {
+		r.score = append(r.score, make([]float64, slots-len(r.score))...)
+	}
+	p.resolve()
+	var moved []int32
+	out := newBitmap(f.Slots())
+	for _, row := range rows {
+		in := f.live.Has(row) && (!q.policy.relative() || mask.Has(row))
+		if in {
+			score := p.base(row)
+			r.score[row] = score
+			moved = append(moved, int32(row))
+		}
+		out.set(row)
+	}
+	before := func(x, y int32) int {
+		switch a, b := r.score[x], r.score[y]; {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return cmp.Compare(f.nameRank[x], f.nameRank[y])
+	}
+	slices.SortFunc(moved, before)
+	order := slices.Grow(r.spare[:0], len(r.order)+len(moved))
+	next := 0
+	for _, row := range r.order {
+		if out.Has(int(row)) {
+			continue
+		}
+		for next < len(moved) && before(moved[next], row) < 0 {
+			order = append(order, moved[next])
+			next++
+		}
+		order = append(order, row)
+	}
+	r.spare, r.order = r.order, append(order, moved[next:]...)
+	return false
+}

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// prioritizers is the strategy of Open Cluster Management: the sum of scores of
+// -100 ... 100, each times its weight of -10 ... 10.
+//
+// Example: balance 1 and steady 1 by default, and an add-on score of weight 2
+// that is 30: a cluster of the present decision that no other placement uses has
+// 1·100 + 1·100 + 2·30 = 260.
+type prioritizers struct{}
+
+// steadyScore is what steady gives a cluster of the present decision.
+const steadyScore = 100
+
+// Own implements Scorer. What is left of resources counts without regard to the
+// reservations of other placements here.
+func (prioritizers) Own(p *Pass, row int, current bool) float64 {
+	score := p.base(row)
+	if current {
+		score += p.query.policy.steady * steadyScore
+	}
+	return score
+}
+
+func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
+	score := s.Own(p, row, current)
+	if weight := p.query.policy.balance; weight != 0 {
+		score += weight * balance(p.seen.at(row), p.seen.high)
+	}
+	for i := range p.left {
+		if t := &p.query.policy.terms[i]; t.kind == termAvailable {
+			score += t.weight * (p.left[i].rate(p.leftOf(i, row)) - p.rate(i, row))
+		}
+	}
+	return score
+}
+
+func (prioritizers) Parts(p *Pass, row int, current bool) []api.ScorePart {
+	policy := p.query.policy
+	parts := make([]api.ScorePart, 0, len(policy.terms)+2)
+	add := func(name string, value, weight float64, raw *float64) {
+		if weight != 0 {
+			parts = append(parts, api.ScorePart{Name: name, Raw: raw, Value: value, Weight: weight, Share: value * weight})
+		}
+	}
+	count := float64(p.seen.at(row))
+	add(api.PrioritizerBalance, balance(p.seen.at(row), p.seen.high), policy.balance, &count)
+	steady := 0.0
+	if current {
+		steady = steadyScore
+	}
+	add(api.PrioritizerSteady, steady, policy.steady, nil)
+	p.resolve()
+	for i := range policy.terms {
+		t := &policy.terms[i]
+		value := p.rate(i, row)
+		if t.kind == termAvailable && p.left != nil {
+			value = p.left[i].rate(p.leftOf(i, row))
+		}
+		add(t.name, value, t.weight, p.rawOf(i, row))
+	}
+	return parts
+}
+
+// span is the range of a resource over the candidates.
+type span struct {
+	low, high int64
+	any       bool
+}
+
+func (s *span) cover(amount int64) {
+	if amount == unreported {
+		return
+	}
+	if !s.any {
+		*s = span{amount, amount, true}
+		return
+	}
+	s.low, s.high = min(s.low, amount), max(s.high, amount)
+}
+
+// rate maps an amount to -100 at the lowest and 100 at the highest of the
+// candidates, cut off to a whole number, and 100 where all have the same:
+//
+//	int(((a - low) / (high - low) - 0.5) · 2 · 100)
+//
+// Example: 1, 2 and 4 rate -100, -33 and 100.
+func (s *span) rate(amount int64) float64 {
+	switch {
+	case amount == unreported:
+		return 0
+	case s.low == s.high:
+		return 100
+	}
+	share := float64(amount-s.low) / float64(s.high-s.low)
+	return float64(int64((share - 0.5) * 2 * 100))
+}
+
+// column is where a term finds its figures in a fleet.
+type column struct {
+	scores  []int8
+	amounts []int64
+}
+
+// resolve finds the columns of the query's terms, once per pass.
+func (p *Pass) resolve() {
+	if p.columns != nil || p.query.policy == nil {
+		return
+	}
+	terms := p.query.policy.terms
+	p.columns = make([]column, len(terms))
+	for i := range terms {
+		t := &terms[i]
+		switch t.kind {
+		case termAddon:
+			p.columns[i].scores = p.fleet.scoreColumn(t.resource, t.score)
+		case termAllocatable:
+			p.columns[i].amounts = p.fleet.allocatable(t.resource)
+		case termAvailable:
+			p.columns[i].amounts = p.fleet.uncommitted[t.resource]
+		}
+	}
+}
+
+// amountOf is the figure that a relative term compares, without reservations.
+func (p *Pass) amountOf(i, row int) int64 {
+	if amounts := p.columns[i].amounts; row < len(amounts) {
+		return amounts[row]
+	}
+	return unreported
+}
+
+// leftOf is what reservations leave of an available amount. What the placement
+// itself has reserved is available to it.
+func (p *Pass) leftOf(i, row int) int64 {
+	amount := p.amountOf(i, row)
+	if amount == unreported {
+		return unreported
+	}
+	resource := p.query.policy.terms[i].resource
+	amount -= at(p.reserved.column(resource), row)
+	if p.mine != nil && p.mine.Has(row) {
+		if h, ok := p.reserved.held(p.query.Key, p.fleet.name(row)); ok {
+			own := h.of(resource)
+			amount = min(amount, math.MaxInt64-own) + own
+		}
+	}
+	return max(amount, 0)
+}
+
+// rate is the score of a term for a row, -100 ... 100. resolve has run.
+func (p *Pass) rate(i, row int) float64 {
+	t := &p.query.policy.terms[i]
+	switch t.kind {
+	case termAddon:
+		if scores := p.columns[i].scores; row < len(scores) {
+			return float64(scores[row])
+		}
+	case termMetric:
+		if normalized, ok := p.fleet.usableMetric(row, t.score); ok {
+			return float64(200*normalized) - 100
+		}
+	case termAllocatable, termAvailable:
+		return p.spans[i].rate(p.amountOf(i, row))
+	}
+	return 0
+}
+
+// rawOf is the figure behind a term's score, nil where there is none.
+func (p *Pass) rawOf(i, row int) *float64 {
+	t := &p.query.policy.terms[i]
+	switch {
+	case t.relative():
+		amount := p.amountOf(i, row)
+		if t.kind == termAvailable {
+			amount = p.leftOf(i, row)
+		}
+		if amount != unreported {
+			raw := float64(amount) / 1000
+			return &raw
+		}
+	case t.kind == termMetric:
+		for _, m := range p.fleet.rows[row].metrics {
+			if state := p.fleet.metrics[m.id]; state.key.Name == t.score && state.usable {
+				raw := state.raw
+				return &raw
+			}
+		}
+	}
+	return nil
+}
+
+// base is what the terms say of a row, each times its weight.
+func (p *Pass) base(row int) float64 {
+	if r := p.ranking; r != nil && row < len(r.score) && p.ranked(row) {
+		return r.score[row]
+	}
+	p.resolve()
+	sum := 0.0
+	for i := range p.query.policy.terms {
+		// Converted, so that no machine fuses the multiplication with the sum.
+		sum += float64(p.query.policy.terms[i].weight * p.rate(i, row))
+	}
+	return sum
+}
+
+// ranked reports that the ranking has the row's score. That of a relative policy
+// has only candidates; another has every cluster.
+func (p *Pass) ranked(row int) bool { return p.candidates == nil || p.candidates.Has(row) }
+
+// measure finds the spans of the relative terms over the clusters of a mask.
+func (p *Pass) measure(mask Bitmap) []span {
+	p.resolve()
+	spans := make([]span, len(p.query.policy.terms))
+	for i := range p.query.policy.terms {
+		if p.query.policy.terms[i].relative() {
+			mask.each(func(row int) { spans[i].cover(p.amountOf(i, row)) })
+		}
+	}
+	return spans
+}
+
+// measureLeft finds the spans of what reservations leave of the available
+// amounts, over the clusters of a mask and the present ones.
+func (p *Pass) measureLeft(mask Bitmap, present []int) []span {
+	p.resolve()
+	spans := make([]span, len(p.query.policy.terms))
+	for i := range p.query.policy.terms {
+		if p.query.policy.terms[i].kind == termAvailable {
+			mask.each(func(row int) { spans[i].cover(p.leftOf(i, row)) })
+			for _, row := range present {
+				spans[i].cover(p.leftOf(i, row))
+			}
+		}
+	}
+	return spans
+}

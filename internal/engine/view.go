@@ -1,0 +1,114 @@
+package engine
+
+import "time"
+
+// Others is what the decisions of other placements amount to.
+type Others struct {
+	Reserved *Reservations
+	Load     *Load
+}
+
+// View is what all queries of a Class have in common, as of a fleet: who is
+// admitted, and in which order.
+type View struct {
+	// Mask is Mask(f, q, reserved).
+	Mask Bitmap
+	// Demoted are clusters that rank last among equals; nil where there are none.
+	Demoted Bitmap
+	// Ranking is the order by the scoring policy; nil where the query is not
+	// Ranked.
+	Ranking *Ranking
+	// Until is when time alone takes a cluster out of the mask; zero if never.
+	Until time.Time
+}
+
+// NewView looks at the fleet for a query. A ranking that is at hand is used, nil
+// is made anew.
+func NewView(f *Fleet, q *Query, others Others, ranking *Ranking) *View {
+	p := newPass(f, q, others.Reserved)
+	v := &View{Mask: p.mask(), Demoted: p.demotedRows(), Until: time.Time{}, Ranking: ranking}
+	if ranking == nil && q.Ranked() {
+		v.Ranking = NewRanking(f, q, v.Mask)
+	}
+	return v
+}
+
+// Refresh brings the mask, and what follows from it, to the fleet's version, and
+// returns the rows that the mask no longer has. The ranking is its owner's to
+// update.
+func (v *View) Refresh(f *Fleet, q *Query, others Others) (gone []int) {
+	p := newPass(f, q, others.Reserved)
+	was := v.Mask
+	v.Mask, v.Demoted, v.Until = p.mask(), p.demotedRows(), time.Time{}
+	was.each(func(row int) {
+		if !v.Mask.Has(row) {
+			gone = append(gone, row)
+		}
+	})
+	return gone
+}
+
+// isDemoted reports whether a row ranks last among equals.
+func (v *View) isDemoted(row int) bool {
+	return v.Demoted != nil && row>>6 < len(v.Demoted) && v.Demoted.Has(row)
+}
+
+// decision returns a pass for one query of the view: it sees the other
+// placements without its own present decision.
+func (v *View) decision(f *Fleet, q *Query, others Others, present []int) Pass {
+	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
+	if q.policy == nil {
+		return p
+	}
+	if q.policy.balance != 0 {
+		p.seen = others.Load.without(present, f.Slots())
+	}
+	if q.policy.available() && len(present) > 0 {
+		p.mine = newBitmap(f.Slots())
+		for _, row := range present {
+			p.mine.set(row)
+		}
+	}
+	if r := v.Ranking; r != nil {
+		p.spans = r.spans
+	}
+	if q.policy.relative() {
+		p.candidates = v.Mask
+	}
+	return p
+}
+
+// Judge brings one row to the fleet's version and reports whether it is admitted
+// now. What follows for the ranking is its owner's to do.
+func (v *View) Judge(f *Fleet, q *Query, others Others, row int) bool {
+	p := Pass{fleet: f, query: q, reserved: others.Reserved}
+	is := p.admits(row, false)
+	v.Mask.Assign(row, is)
+	if !is {
+		return false
+	}
+	if demoted := p.demoted(row); demoted || v.isDemoted(row) {
+		for words := len(v.Mask); len(v.Demoted) < words; {
+			v.Demoted = append(v.Demoted, 0)
+		}
+		v.Demoted.Assign(row, demoted)
+	}
+	if at := p.tolerated(row); !at.IsZero() && (v.Until.IsZero() || at.Before(v.Until)) {
+		v.Until = at
+	}
+	return true
+}
+
+// Expired names a placement score that the query is rated by and that has
+// expired on an admitted cluster; "" where none has.
+func (v *View) Expired(f *Fleet, q *Query) string {
+	if q.policy == nil {
+		return ""
+	}
+	for _, resource := range q.policy.scoreResources() {
+		if f.expired(resource).meets(v.Mask) {
+			return resource
+		}
+	}
+	return ""
+}

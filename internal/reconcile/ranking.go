@@ -1,0 +1,50 @@
+package reconcile
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
+
+// ranking is an order of the clusters that classes share: those of one scoring
+// policy, or one class alone where the policy compares its candidates.
+type ranking struct {
+	*engine.Ranking
+	query *engine.Query // of any class
+	uses  int
+}
+
+// rank gives a new class its view of the fleet.
+func (p *planner) rank(c *class) {
+	if !c.query.Ranked() {
+		c.view = engine.NewView(p.fleet, c.query, p.others(), nil)
+		return
+	}
+	key := c.query.RankKey()
+	r, ok := p.rankings[key]
+	if !ok {
+		r = &ranking{query: c.query}
+		p.rankings[key] = r
+	}
+	c.view = engine.NewView(p.fleet, c.query, p.others(), r.Ranking)
+	r.Ranking = c.view.Ranking
+	c.ranking = r
+	r.uses++
+	c.expired = c.view.Expired(p.fleet, c.query)
+}
+
+// unrank gives up the ranking of a class that is no more.
+func (p *planner) unrank(c *class) {
+	if c.ranking == nil {
+		return
+	}
+	if c.ranking.uses--; c.ranking.uses == 0 {
+		delete(p.rankings, c.query.RankKey())
+	}
+}
+
+// updateRankings brings the rankings of all clusters to the fleet's version.
+// Those of candidates only follow when their class's mask is known.
+func (p *planner) updateRankings(rows []int) {
+	for _, r := range p.rankings {
+		if !r.query.Relative() {
+			r.Update(p.fleet, r.query, nil, rows)
+		}
+	}
+}
