@@ -1,0 +1,49 @@
+package expression
+
+// testCluster is a cluster with what a test gives it.
+type testCluster struct {
+	name          string
+	labels        map[string]string
+	claims        map[string]string
+	region        string
+	zones         []string
+	cloudProvider string
+	resources     []string
+	capacity      map[string]string
+	allocatable   map[string]string
+	scores        map[string][]Score
+	metrics       map[string]float64
+}
+
+func (c *testCluster) Name() string                   { return c.name }
+func (c *testCluster) Labels() map[string]string      { return c.labels }
+func (c *testCluster) Claims() map[string]string      { return c.claims }
+func (c *testCluster) Region() string                 { return c.region }
+func (c *testCluster) Zones() []string                { return c.zones }
+func (c *testCluster) CloudProvider() string          { return c.cloudProvider }
+func (c *testCluster) CustomResources() []string      { return c.resources }
+func (c *testCluster) Capacity() map[string]string    { return c.capacity }
+func (c *testCluster) Allocatable() map[string]string { return c.allocatable }
+func (c *testCluster) Scores(resource string) []Score { return c.scores[resource] }
+
+func (c *testCluster) Metric(name string) (float64, bool) {
+	v, ok := c.metrics[name]
+	return v, ok
+}
+
+// full is a cluster that has something of everything.
+func full() *testCluster {
+	return &testCluster{
+		name:          "eu-1",
+		labels:        map[string]string{"env": "prod", "cloud": "Amazon", "version": "1.30.0", "json": `{"b":[1,2],"a":"x"}`},
+		claims:        map[string]string{"cloud": "Amazon", kubernetesVersionClaim: "v1.31.2"},
+		region:        "eu-west-1",
+		zones:         []string{"a", "b"},
+		cloudProvider: "aws",
+		resources:     []string{"crontabs.stable.example.com"},
+		capacity:      map[string]string{"cpu": "8", "memory": "64Gi"},
+		allocatable:   map[string]string{"cpu": "7500m", "memory": "60Gi"},
+		scores:        map[string][]Score{"demo": {{"cpu", 90}, {"memory", -20}}, "empty": {}},
+		metrics:       map[string]float64{"latency": 12.5},
+	}
+}

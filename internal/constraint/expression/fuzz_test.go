@@ -1,0 +1,55 @@
+package expression
+
+import "testing"
+
+// FuzzCompile: no text makes the compiler or an evaluation panic or run away, a
+// match has no explanation, and what an expression is said to read is all that
+// its result depends on.
+func FuzzCompile(f *testing.F) {
+	for _, seed := range []string{
+		`managedCluster.metadata.labels["env"] == "prod"`,
+		`managedCluster.scores("demo").filter(s, s.name == 'cpu').all(e, e.value > 80)`,
+		`managedCluster.status.clusterClaims.exists(c, c.name == "cloud" && c.value == "Amazon")`,
+		`semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver("v1.30.0", true))`,
+		`quantity(cluster.spec.allocatable["cpu"]).isLessThan(quantity("8"))`, `cluster.metric("latency") < 20.0`,
+		`parseJSON(cluster.metadata.labels.json).b[1] == 2`, `cluster.metadata.labels.map(k, k).join(",") == ""`,
+		`[1, 2].map(x, [x, x]) == [{"a": x}]`, `cluster == managedCluster`, `has(cluster.spec.region) ? true : dyn(1) == 1.0`,
+		`"x".matches("("`, `type(cluster) == type(managedCluster.metadata)`, `string(cluster)`, `Cluster{} == cluster`, "\xff", ``,
+		`optional.of(cluster).hasValue()`, `[cluster, managedCluster].size() == 2`, `cluster.metadata.labels["env"] == "prod"`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Compile(text)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatalf("%q: an error without a text", text)
+			}
+			return
+		}
+		for _, c := range []*testCluster{full(), {}} {
+			match, why := e.Match(c), e.Explain(c)
+			if match != (why == "") {
+				t.Fatalf("%q: match %t, explanation %q", text, match, why)
+			}
+			labels, claims, only := e.Keys()
+			if !only {
+				continue
+			}
+			less := &testCluster{labels: map[string]string{}, claims: map[string]string{}}
+			keep(less.labels, c.labels, labels)
+			keep(less.claims, c.claims, claims)
+			if e.Match(less) != match {
+				t.Fatalf("%q: %t with all, not with labels %q and claims %q only", text, match, labels, claims)
+			}
+		}
+	})
+}
+
+func keep(to, from map[string]string, keys []string) {
+	for _, k := range keys {
+		if v, ok := from[k]; ok {
+			to[k] = v
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package expression
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// The variables of an expression.
+const (
+	clusterVariable        = "cluster"
+	managedClusterVariable = "managedCluster"
+)
+
+// The objects of a cluster, by their index in shapes.
+const (
+	shapeCluster = iota
+	shapeClusterMetadata
+	shapeClusterSpec
+	shapeManagedCluster
+	shapeManagedClusterMetadata
+	shapeManagedClusterStatus
+	shapeManagedClusterVersion
+	shapeCount
+)
+
+// The types of `cluster`. Their names appear in errors.
+var (
+	clusterType         = cel.ObjectType("Cluster")
+	clusterMetadataType = cel.ObjectType("Cluster.metadata")
+	clusterSpecType     = cel.ObjectType("Cluster.spec")
+	scoreType           = cel.ObjectType("Score")
+
+	managedClusterType = cel.MapType(cel.StringType, cel.DynType)
+	stringsType        = cel.ListType(cel.StringType)
+	stringMapType      = cel.MapType(cel.StringType, cel.StringType)
+)
+
+// shapes lists the fields of each object.
+var shapes = [shapeCount]shape{
+	shapeCluster: {clusterType, []field{
+		{"metadata", clusterMetadataType, part(shapeClusterMetadata)},
+		{"spec", clusterSpecType, part(shapeClusterSpec)},
+	}},
+	shapeClusterMetadata: {clusterMetadataType, []field{
+		{"name", cel.StringType, func(s *subject) ref.Val { return types.String(s.cluster.Name()) }},
+		{"labels", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Labels()) }},
+	}},
+	shapeClusterSpec: {clusterSpecType, []field{
+		{"claims", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Claims()) }},
+		{"region", cel.StringType, func(s *subject) ref.Val { return types.String(s.cluster.Region()) }},
+		{"zones", stringsType, func(s *subject) ref.Val { return stringList(s.cluster.Zones()) }},
+		{"cloud_provider", cel.StringType, func(s *subject) ref.Val { return types.String(s.cluster.CloudProvider()) }},
+		{"custom_resources", stringsType, func(s *subject) ref.Val { return stringList(s.cluster.CustomResources()) }},
+		{"capacity", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Capacity()) }},
+		{"allocatable", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Allocatable()) }},
+	}},
+	shapeManagedCluster: {types.MapType, []field{
+		{"metadata", nil, part(shapeManagedClusterMetadata)},
+		{"status", nil, part(shapeManagedClusterStatus)},
+	}},
+	shapeManagedClusterMetadata: {types.MapType, []field{
+		{"name", nil, func(s *subject) ref.Val { return types.String(s.cluster.Name()) }},
+		{"labels", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Labels()) }},
+	}},
+	shapeManagedClusterStatus: {types.MapType, []field{
+		{"clusterClaims", nil, clusterClaims},
+		{"version", nil, part(shapeManagedClusterVersion)},
+		{"capacity", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Capacity()) }},
+		{"allocatable", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Allocatable()) }},
+	}},
+	shapeManagedClusterVersion: {types.MapType, []field{
+		{"kubernetes", nil, func(s *subject) ref.Val {
+			if v, ok := s.cluster.Claims()[kubernetesVersionClaim]; ok {
+				return types.String(v)
+			}
+			return nil
+		}},
+	}},
+}
+
+func part(index int) func(s *subject) ref.Val {
+	return func(s *subject) ref.Val { return &s.objects[index] }
+}
+
+func stringList(values []string) ref.Val {
+	return types.NewStringList(types.DefaultTypeAdapter, values)
+}
+
+// clusterClaims are the claims as Open Cluster Management has them: a list of
+// {name, value}, here by name.
+func clusterClaims(s *subject) ref.Val {
+	claims := s.cluster.Claims()
+	pairs := make([]pair, 0, len(claims))
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		pairs = append(pairs, pair{name: name, text: claims[name], typ: types.MapType})
+	}
+	return pairList(pairs)
+}
