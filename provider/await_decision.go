@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -84,19 +85,43 @@ func reportConditions(ctx context.Context, s *session, w decisionWait, placement
 		return c
 	}
 	if c := is(api.ConditionScheduled, api.ConditionFalse); c != nil {
-		text := c.Message
-		if explanation, err := s.client.Explain(ctx, key); err == nil && explanation.Summary != "" {
-			text = explanation.Summary
-		}
-		report(diags, w, "No cluster for "+key.String(), sentence(text))
+		report(diags, w, "No cluster for "+key.String(), explained(ctx, s, key, c.Message))
 		return
 	}
 	if c := is(api.ConditionMisconfigured, api.ConditionTrue); c != nil {
 		diags.AddWarning("Something that "+key.String()+" refers to does not exist", sentence(c.Message))
 	}
 	if c := is(api.ConditionSatisfied, api.ConditionFalse); c != nil {
-		diags.AddWarning("Too few clusters for "+key.String(), sentence(c.Message))
+		diags.AddWarning("Too few clusters for "+key.String(), explained(ctx, s, key, c.Message))
 	}
+}
+
+// explained is the sentence that explains a decision, with the constraint that
+// stands most in its way; message where there is no explanation.
+func explained(ctx context.Context, s *session, key api.Key, message string) string {
+	explanation, err := s.client.Explain(ctx, key)
+	if err != nil || explanation.Summary == "" {
+		return sentence(message)
+	}
+	text := sentence(explanation.Summary)
+	if miss := explanation.NearestMiss; miss != nil {
+		text += " " + nearestMiss(miss)
+	}
+	return text
+}
+
+// nearestMiss says what would admit most clusters: `The nearest miss: without
+// "tier is gold" 12 more clusters would fit.`
+func nearestMiss(miss *api.NearestMiss) string {
+	without := "the " + miss.Filter + " filter"
+	if miss.On != "" {
+		without = strconv.Quote(miss.On)
+	}
+	more := "1 more cluster"
+	if miss.Count != 1 {
+		more = strconv.Itoa(miss.Count) + " more clusters"
+	}
+	return "The nearest miss: without " + without + " " + more + " would fit."
 }
 
 // report adds a warning or an error, as the wait attribute says. Without it a

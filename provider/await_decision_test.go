@@ -34,6 +34,7 @@ func TestAwaitDecision(t *testing.T) {
 		created    bool
 		polls      int // until the decision; 0 = never comes
 		conditions []api.Condition
+		miss       *api.NearestMiss
 		severity   diag.Severity
 		want       string // in the diagnostic; "" = none
 	}{
@@ -45,8 +46,14 @@ func TestAwaitDecision(t *testing.T) {
 		{name: "not waited for", wait: doc{"for": "none"}},
 		{name: "nothing fits", polls: 1, severity: diag.SeverityError, want: "0 of 9 clusters fit.",
 			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}},
-		{name: "too few fit", polls: 1, severity: diag.SeverityWarning, want: "1 of 2 clusters.",
+		{name: "too few fit", polls: 1, severity: diag.SeverityWarning, want: "0 of 9 clusters fit.",
 			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}}},
+		{name: "one constraint keeps clusters out", polls: 1, severity: diag.SeverityWarning, want: `0 of 9 clusters fit. The nearest miss: without "tier is gold" 12 more clusters would fit.`,
+			conditions: []api.Condition{{Type: api.ConditionSatisfied, Status: api.ConditionFalse, Message: "1 of 2 clusters"}},
+			miss:       &api.NearestMiss{Filter: "labels", On: "tier is gold", Count: 12}},
+		{name: "a filter on nothing in particular keeps one out", polls: 1, severity: diag.SeverityError, want: `fit. The nearest miss: without the state filter 1 more cluster would fit.`,
+			conditions: []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}},
+			miss:       &api.NearestMiss{Filter: "state", Count: 1}},
 		{name: "misconfigured", polls: 1, severity: diag.SeverityWarning, want: "Metric heat does not exist.",
 			conditions: []api.Condition{{Type: api.ConditionMisconfigured, Status: api.ConditionTrue, Message: "metric heat does not exist"}}},
 	} {
@@ -55,7 +62,7 @@ func TestAwaitDecision(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if strings.HasSuffix(r.URL.Path, "/explanation") {
-					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 9 clusters fit"})
+					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 9 clusters fit", NearestMiss: test.miss})
 					return
 				}
 				placement := undecidedPlacement()

@@ -12,7 +12,7 @@ import (
 
 // The examples of the documentation work as they stand, beside a provider block.
 func TestAccResourceExamples(t *testing.T) {
-	for _, file := range exampleFiles(t, "../examples/resources/*/resource.tf") {
+	for _, file := range exampleFiles(t, "../examples/resources/*/resource*.tf") {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			f := newFleet(t)
 			config := f.config(readExample(t, file))

@@ -5,6 +5,12 @@ resource "scheduler_cluster" "berlin" {
   region         = "eu-central"
   zones          = ["a", "b"]
 
+  # Facts about the cluster, which the claim selectors of placements match.
+  claims = { "kubernetes.io/version" = "1.34.1", gpu = "h100" }
+
+  # Only placements that tolerate it get on the cluster.
+  taints = [{ key = "dedicated", value = "training", effect = "NoSelect" }]
+
   # What rates the cluster, and how much each metric counts.
   metrics = [
     { name = scheduler_metric.electricity.name, namespace = scheduler_metric.electricity.namespace, weight = 3 },

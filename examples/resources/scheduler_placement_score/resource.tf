@@ -1,0 +1,9 @@
+# What a cluster is rated by, as long as a contract runs. A placement uses it with
+#
+#   { type = "addon", resource_name = "support", score_name = "grade" }
+resource "scheduler_placement_score" "support" {
+  cluster     = "berlin"
+  name        = "support"
+  scores      = { grade = 80, price = -25 }
+  valid_until = "2035-12-31T23:59:59+01:00"
+}
