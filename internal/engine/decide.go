@@ -191,7 +191,7 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 
 // ownOf is the merit of a contender without regard to other placements.
 func (p *Pass) ownOf(c contender, fresh bool) Merit {
-	if !p.query.minds() {
+	if !p.query.Minds() {
 		return c.merit
 	}
 	return p.own(c.row, c.current && !fresh)
@@ -235,7 +235,7 @@ func staying(seats []contender) int {
 // presentRows are the rows of the present decision. Only prioritizers that look
 // at what others decide need them: its own view of that leaves them out.
 func presentRows(f *Fleet, q *Query, present Present) []int {
-	if !q.minds() || len(present.Decisions) == 0 {
+	if !q.Minds() || len(present.Decisions) == 0 {
 		return nil
 	}
 	rows := make([]int, 0, len(present.Decisions))

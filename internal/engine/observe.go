@@ -83,7 +83,7 @@ func NewStatus(f *Fleet, q *Query, v *View, p *api.Placement, out Outcome, now t
 	if !out.Same {
 		status.ScheduledAt = &now
 	}
-	if groups := divide(f, p.Spec.DecisionStrategy, status.Clusters); !slices.EqualFunc(groups, was.DecisionGroups, sameGroup) {
+	if groups := divide(f, q.groups, status.Clusters); !slices.EqualFunc(groups, was.DecisionGroups, sameGroup) {
 		status.DecisionGroups = groups
 		status.Decisions = withGroups(status.Decisions, groups)
 		changed = true

@@ -143,7 +143,9 @@ func (p *policy) available() bool {
 	return false
 }
 
-// minds reports that the decisions of other placements count in the score.
-func (q *Query) minds() bool {
-	return q.policy != nil && (q.policy.balance != 0 || q.policy.available())
+// Minds reports that something counts in the score which says where a new seat
+// goes but moves none: the decisions of other placements, or a wish to be
+// elsewhere than now.
+func (q *Query) Minds() bool {
+	return q.policy != nil && (q.policy.balance != 0 || q.policy.steady < 0 || q.policy.available())
 }

@@ -39,6 +39,7 @@ type Query struct {
 	scorer          Scorer
 	policy          *policy // of strategy prioritizers, else nil
 	spread          []api.SpreadConstraint
+	groups          *api.DecisionStrategy
 }
 
 // request is an amount of a resource in thousandths.
@@ -99,7 +100,7 @@ func NewQuery(p *api.Placement) (*Query, error) {
 		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
 	}
 	q.scorer = scorer
-	q.spread = spec.SpreadConstraints
+	q.spread, q.groups = spec.SpreadConstraints, spec.DecisionStrategy
 	if spec.Strategy == api.StrategyPrioritizers {
 		q.policy = newPolicy(spec.PrioritizerPolicy)
 	}

@@ -18,17 +18,21 @@ type prioritizers struct{}
 const steadyScore = 100
 
 // Own implements Scorer. What is left of resources counts without regard to the
-// reservations of other placements here.
+// reservations of other placements here, and a negative weight of steady does
+// not: with it, a decision would leave its clusters as soon as it is made.
 func (prioritizers) Own(p *Pass, row int, current bool) float64 {
 	score := p.base(row)
 	if current {
-		score += p.query.policy.steady * steadyScore
+		score += max(p.query.policy.steady, 0) * steadyScore
 	}
 	return score
 }
 
 func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
 	score := s.Own(p, row, current)
+	if current {
+		score += min(p.query.policy.steady, 0) * steadyScore
+	}
 	if weight := p.query.policy.balance; weight != 0 {
 		score += weight * balance(p.seen.at(row), p.seen.high)
 	}

@@ -14,7 +14,7 @@ type seating struct {
 // seat gives out the wanted seats. With hold, the present clusters keep theirs
 // whatever the others score.
 func (p *Pass) seat(v *View, current []contender, wanted int, present Present, hold bool) seating {
-	minds := p.query.minds()
+	minds := p.query.Minds()
 	var s seating
 	switch {
 	case len(p.query.spread) > 0:

@@ -386,7 +386,7 @@ func (p *planner) advance(now time.Time) {
 		// Whether a set exists and has members stands in the conditions.
 		for _, c := range p.classes {
 			if len(c.query.Sets()) > 0 {
-				c.markWanting(p)
+				c.markAll(p)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ func (p *planner) markStale(placed *tracked) {
 
 // touch finds the placements of some classes that changed rows concern and marks
 // them stale. It errs on the side of marking. requesting says that only
-// placements with requests are concerned; facts is that of class.update.
+// placements with requests are concerned; facts is that of class.refresh.
 func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*class, requesting bool) {
 	if len(rows) == 0 {
 		return
@@ -30,7 +30,7 @@ func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*cla
 		}
 		for placed := range p.members[cluster.Metadata.Name] {
 			if !placed.stale && (!requesting || placed.query.HasRequests()) {
-				p.touchMember(placed, row)
+				p.touchMember(placed, row, facts == nil || facts.Has(row))
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func (p *planner) fits(c *class) string {
 }
 
 // touchMember looks at a changed row as a chosen cluster of a placement.
-func (p *planner) touchMember(placed *tracked, row int) {
-	if !placed.decided || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+func (p *planner) touchMember(placed *tracked, row int, fact bool) {
+	if !placed.decided || fact && placed.query.GroupsByLabel() || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}
