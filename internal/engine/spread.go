@@ -54,40 +54,29 @@ const spreadRetries = 64
 // With one hard rule and one domain to each candidate no choice has more seats:
 // it gets stuck only when the emptiest domain is used up, which therefore is the
 // smallest one, and all others are used up too or max_skew above it. With
-// several hard rules an early pick may be in the way of two later ones. So if it
-// gets stuck then, it is tried again with one pick less from the domains of the
-// last pick, of the one before it, and so on, for as long as that fills more.
+// several hard rules, or candidates in several domains, an early pick may be in
+// the way of two later ones. So if it gets stuck then, it is tried again with the
+// candidates of one combination of domains before the others, then of the next
+// one, and so on; what fills more seats is taken, and tried to improve again.
 func pickSpread(n int, held []int, score []float64, weight float64, rules []spreadRule) (picks []int, spread []float64) {
 	s := newSpreading(n, held, score, weight, rules)
 	picks, spread = s.run()
 	if !s.mayBeStuck() {
 		return picks, spread
 	}
-	for tries := 0; len(picks) < s.seats; {
-		taken := make([]int, len(s.cells))
-		for _, c := range picks[len(s.held):] {
-			taken[s.cellOf[c]]++
+	tries := 0
+	for cell := 0; cell < len(s.cells) && len(picks) < s.seats && tries < spreadRetries; cell++ {
+		if s.cells[cell].ahead {
+			continue
 		}
-		more := false
-		for i := len(picks) - 1; i >= len(s.held) && !more && tries < spreadRetries; i-- {
-			cell := s.cellOf[picks[i]]
-			if taken[cell] == 0 {
-				continue // tried already
-			}
-			before := s.cells[cell].limit
-			s.cells[cell].limit = taken[cell] - 1
-			taken[cell] = 0
-			tries++
-			s.again()
-			p, q := s.run()
-			if more = len(p) > len(picks); more {
-				picks, spread = p, q
-			} else {
-				s.cells[cell].limit = before
-			}
-		}
-		if !more {
-			break
+		tries++
+		s.cells[cell].ahead = true
+		s.again()
+		p, q := s.run()
+		if len(p) > len(picks) {
+			picks, spread, cell = p, q, -1
+		} else {
+			s.cells[cell].ahead = false
 		}
 	}
 	return picks, spread
@@ -121,8 +110,8 @@ type spreading struct {
 type spreadCell struct {
 	members []int // best first
 	taken   int   // how many of them are chosen
-	limit   int   // how many may be
 	listed  bool  // in open or parked
+	ahead   bool  // goes before the others wherever no hard rule bars it
 }
 
 // spreadLoad counts what is chosen from the domains of one rule.
@@ -174,7 +163,8 @@ func newSpreading(n int, held []int, score []float64, weight float64, rules []sp
 	return s
 }
 
-// again starts over, with the cells and limits there are.
+// again starts over, with the cells there are: all candidates have been looked
+// at, or it would not have got stuck.
 func (s *spreading) again() {
 	for i := range s.loads {
 		l := &s.loads[i]
@@ -246,11 +236,15 @@ func (s *spreading) count(c int) bool {
 // offer is a candidate as it compares with others at its turn.
 type offer struct {
 	candidate int
+	ahead     bool
 	breaks    int // soft rules
 	worth     float64
 }
 
 func (o offer) better(than offer) bool {
+	if o.ahead != than.ahead {
+		return o.ahead
+	}
 	if o.breaks != than.breaks {
 		return o.breaks < than.breaks
 	}
@@ -265,11 +259,12 @@ func (s *spreading) best() (candidate int, ok bool) {
 	var best offer
 	consider := func(cell int32) (stays bool) {
 		of := &s.cells[cell]
-		if of.taken >= min(len(of.members), of.limit) {
+		if of.taken == len(of.members) {
 			of.listed = false
 			return false
 		}
 		o, barred := s.offer(of.members[of.taken])
+		o.ahead = of.ahead
 		if barred {
 			s.parked = append(s.parked, cell)
 			return false
@@ -380,7 +375,7 @@ func (s *spreading) cell(c int) int32 {
 	cell, ok := s.byKey[string(s.key)]
 	if !ok {
 		cell = int32(len(s.cells))
-		s.cells = append(s.cells, spreadCell{limit: len(s.cellOf)})
+		s.cells = append(s.cells, spreadCell{})
 		s.byKey[string(s.key)] = cell
 	}
 	s.cellOf[c] = cell
