@@ -42,18 +42,14 @@ func newEnvironment() (*cel.Env, error) {
 	)
 }
 
-// programOptions are how an expression is run. Counting its cost takes as long
-// again as evaluating it, so one that is bounded by its text goes without.
+// programOptions are how an expression is run. An expression without loops and
+// without text that grows is bounded by its length, and need not count its cost.
 func programOptions(r *reads) []cel.ProgramOption {
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(keepOrder)}
-	if r.bounded {
-		return options
+	if !r.bounded {
+		options = append(options, cel.CustomDecoratorV2(countCost))
 	}
-	return append(options,
-		cel.CustomDecoratorV2(keepSmall),
-		cel.CostLimit(maxCost),
-		cel.CostTracking(costs{}),
-	)
+	return options
 }
 
 // typeProvider adds the types of `cluster` to those of CEL.

@@ -105,14 +105,21 @@ func (e *Expression) Explain(c Cluster) string {
 	return ""
 }
 
+var errTooLong = fmt.Errorf("takes too long: it costs more than %d", maxCost)
+
 func (e *Expression) evaluate(c Cluster) (bool, error) {
 	s := subjects.Get().(*subject) //nolint:forcetypeassert // the pool holds nothing else
-	s.cluster = c
+	s.cluster, s.cost = c, 0
 	out, _, err := e.program.Eval(s)
+	cost := s.cost
 	s.cluster = nil
 	subjects.Put(s)
-	if err != nil {
-		return false, evaluationError(err)
+	switch {
+	case cost > maxCost:
+		// Not what came out: "or" and loops go on after a failure.
+		return false, errTooLong
+	case err != nil:
+		return false, fmt.Errorf("fails: %w", err)
 	}
 	result, ok := out.(types.Bool)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 // Its objects are made with it, so that reading a field makes none.
 type subject struct {
 	cluster Cluster
+	cost    int
 	objects [shapeCount]object
 }
 
@@ -34,6 +35,8 @@ func (s *subject) ResolveName(name string) (any, bool) {
 		return &s.objects[shapeCluster], true
 	case managedClusterVariable:
 		return &s.objects[shapeManagedCluster], true
+	case costVariable:
+		return s, true
 	}
 	return nil, false
 }

@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/interpreter"
 )
 
 // syntaxError says where the text is wrong and what would be right. Only the
@@ -61,15 +59,6 @@ func plain(message string) string {
 	}
 	message = strings.TrimPrefix(message, "Syntax error: ")
 	return strings.ReplaceAll(expectation.ReplaceAllString(message, ""), "<EOF>", "the end")
-}
-
-// evaluationError says why an evaluation failed. The message stands on its own:
-// CEL's errors name no place.
-func evaluationError(err error) error {
-	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) {
-		return fmt.Errorf("takes too long: it costs more than %d", maxCost)
-	}
-	return fmt.Errorf("fails: %w", err)
 }
 
 // article puts a type into a sentence.
