@@ -70,7 +70,7 @@ func (s *Snapshot) After(key api.Key, namespace string) iter.Seq[*Entry] {
 		iterator := s.objects.Root().Iterator()
 		iterator.SeekLowerBound(append(radixKey(key), 0))
 		for _, entry, ok := iterator.Next(); ok; _, entry, ok = iterator.Next() {
-			if entry.Object.ObjectKind() != key.Kind || namespace != "" && entry.Object.Meta().Namespace != namespace {
+			if entry.Object.ObjectKind() != key.Kind || namespace != "" && api.KeyOf(entry.Object).Namespace != namespace {
 				return
 			}
 			if !yield(entry) {

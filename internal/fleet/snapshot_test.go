@@ -277,3 +277,34 @@ func TestWaitNewer(t *testing.T) {
 		t.Fatalf("deleted: %+v", r)
 	}
 }
+
+// What belongs to a cluster is found by the cluster, which its key has in place
+// of a namespace, and goes with it.
+func TestScoresAreFoundByTheirCluster(t *testing.T) {
+	b := start(t)
+	b.put(&api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "b"}})
+	var all []api.Key
+	last := int64(0)
+	for _, cluster := range []string{"a", "b", "b-1"} {
+		for _, name := range []string{"x", "y"} {
+			score := &api.PlacementScore{Metadata: api.Metadata{Cluster: cluster, Name: name}}
+			score.SetDefaults()
+			last = b.put(score)
+			all = append(all, api.KeyOf(score))
+		}
+	}
+	s := b.wait(last)
+	if got := keys(slices.Collect(s.All(api.KindPlacementScore, ""))); !slices.Equal(got, all) {
+		t.Errorf("got %v, want %v", got, all)
+	}
+	if got := keys(slices.Collect(s.All(api.KindPlacementScore, "b"))); !slices.Equal(got, all[2:4]) {
+		t.Errorf("got %v, want %v", got, all[2:4])
+	}
+	if got := keys(slices.Collect(s.After(all[2], "b"))); !slices.Equal(got, all[3:4]) {
+		t.Errorf("after %s: got %v, want %v", all[2], got, all[3:4])
+	}
+	s = b.wait(b.delete(api.Key{Kind: api.KindCluster, Name: "b"}))
+	if got := keys(slices.Collect(s.All(api.KindPlacementScore, ""))); !slices.Equal(got, append(all[:2:2], all[4:]...)) {
+		t.Errorf("after the cluster went there are %v", got)
+	}
+}

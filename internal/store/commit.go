@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -24,6 +25,9 @@ type Write struct {
 	// Expect is the ModRevision the part must have: 0 = it must not exist,
 	// Any = whatever it is.
 	Expect int64
+	// CheckOnly compares and writes nothing: the others are written only while
+	// this part is at Expect.
+	CheckOnly bool
 }
 
 // partKey identifies a value.
@@ -34,8 +38,9 @@ type partKey struct {
 
 // Commit makes all the writes in one transaction, or none of them, and returns
 // the revision they have. It returns a *ConflictError with every comparison that
-// failed. Deleting a Spec part deletes the Status part with it, so that a later
-// object of the same name starts afresh.
+// failed. Deleting a Spec part deletes the Status part with it, and that of a
+// cluster all objects that belong to the cluster, so that a later object of the
+// same name starts afresh.
 func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 	plan, err := planCommit(writes)
 	if err != nil {
@@ -73,7 +78,7 @@ type commitPlan struct {
 }
 
 func planCommit(writes []Write) (*commitPlan, error) {
-	if len(writes) == 0 {
+	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
 		return nil, fmt.Errorf("%w: there is nothing to write", ErrInvalid)
 	}
 	plan := &commitPlan{}
@@ -81,6 +86,9 @@ func planCommit(writes []Write) (*commitPlan, error) {
 	for _, w := range writes {
 		if err := checkKey(w.Key); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		if w.CheckOnly && (w.Value != nil || w.Expect < 0) {
+			return nil, fmt.Errorf("%w: the check of the %s part of %s needs a revision and no value", ErrInvalid, w.Part, w.Key)
 		}
 		if w.Value != nil && len(w.Value) == 0 {
 			return nil, fmt.Errorf("%w: the %s part of %s is empty; nil deletes it", ErrInvalid, w.Part, w.Key)
@@ -92,10 +100,15 @@ func planCommit(writes []Write) (*commitPlan, error) {
 	}
 	for _, w := range writes {
 		plan.add(w)
-		status := partKey{w.Key, Status}
-		if w.Part == Spec && w.Value == nil && !seen[status] {
+		if w.Part != Spec || w.Value != nil || w.CheckOnly {
+			continue
+		}
+		if status := (partKey{w.Key, Status}); !seen[status] {
 			seen[status] = true
 			plan.add(Write{Key: w.Key, Part: Status, Expect: Any})
+		}
+		if w.Key.Kind == api.KindCluster {
+			plan.deleteBelongings(w.Key.Name)
 		}
 	}
 	if n := max(len(plan.ifs), len(plan.thens)); n > maxTxnOps {
@@ -111,6 +124,9 @@ func (p *commitPlan) add(w Write) {
 		p.elses = append(p.elses, clientv3.OpGet(key, clientv3.WithKeysOnly()))
 		p.guarded = append(p.guarded, w)
 	}
+	if w.CheckOnly {
+		return
+	}
 	if w.Value == nil {
 		p.thens = append(p.thens, clientv3.OpDelete(key))
 		return
@@ -118,4 +134,19 @@ func (p *commitPlan) add(w Write) {
 	p.thens = append(p.thens, clientv3.OpPut(key, string(w.Value)))
 	p.bytes += len(key) + len(w.Value)
 	p.grows = true
+}
+
+// deleteBelongings deletes every object that belongs to a cluster, whatever
+// their number: a range is one operation, and leaves no gap in which another
+// object could come.
+func (p *commitPlan) deleteBelongings(cluster string) {
+	for _, info := range api.Kinds {
+		if info.Scope != api.OfCluster {
+			continue
+		}
+		for _, part := range []Part{Spec, Status} {
+			root := partPrefix(part) + string(info.Kind) + "/" + cluster + "/"
+			p.thens = append(p.thens, clientv3.OpDelete(root, clientv3.WithPrefix()))
+		}
+	}
 }

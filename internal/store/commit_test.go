@@ -154,3 +154,95 @@ func TestEndedContextWritesNothing(t *testing.T) {
 		t.Fatalf("read %v, %v", spec, err)
 	}
 }
+
+func score(cluster, name string) api.Key {
+	return api.Key{Kind: api.KindPlacementScore, Namespace: cluster, Name: name}
+}
+
+func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 20*time.Second)
+	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}
+	put(t, s, cluster, "{}")
+	var gone []api.Key
+	for i := range 300 { // more than a transaction has operations
+		gone = append(gone, score("c1", "s"+strconv.Itoa(i)))
+		put(t, s, gone[i], "{}")
+	}
+	neighbours := []api.Key{score("c10", "s"), score("c", "s"), {Kind: api.KindPlacement, Namespace: "c1", Name: "p"}}
+	for _, key := range neighbours {
+		put(t, s, key, "{}")
+	}
+	watched := s.Watch(ctx, mustRevision(t, s)+1)
+	revision, err := s.Commit(ctx, Write{Key: cluster, Expect: Any})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := map[api.Key]bool{}
+	for len(deleted) <= len(gone) {
+		batch, ok := <-watched
+		if !ok || batch.Err != nil {
+			t.Fatalf("the watch ended: %v", batch.Err)
+		}
+		for _, record := range batch.Records {
+			if record.Value != nil || record.ModRevision != revision {
+				t.Fatalf("unexpected %+v", record)
+			}
+			deleted[record.Key] = true
+		}
+	}
+	for _, key := range append(gone, cluster) {
+		if !deleted[key] {
+			t.Errorf("%s is still there", key)
+		}
+	}
+	for _, key := range neighbours {
+		if spec, _, err := s.Read(ctx, key); err != nil || spec == nil {
+			t.Errorf("%s went, too (%v)", key, err)
+		}
+	}
+}
+
+func TestACheckGuardsTheOtherWrites(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 20*time.Second)
+	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}
+	r := put(t, s, cluster, "{}")
+	write := Write{Key: score("c1", "s"), Value: []byte("{}"), Expect: Any}
+	for name, check := range map[string]Write{
+		"another revision": {Key: cluster, Expect: r - 1, CheckOnly: true},
+		"absence":          {Key: cluster, Expect: 0, CheckOnly: true},
+	} {
+		_, err := s.Commit(ctx, write, check)
+		var conflict *ConflictError
+		if !errors.As(err, &conflict) || len(conflict.Keys) != 1 || conflict.Keys[0] != cluster {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if spec, _, err := s.Read(ctx, write.Key); err != nil || spec != nil {
+		t.Errorf("it was written all the same (%v)", err)
+	}
+	if _, err := s.Commit(ctx, write, Write{Key: cluster, Expect: r, CheckOnly: true}); err != nil {
+		t.Error(err)
+	}
+	if spec, _, err := s.Read(ctx, cluster); err != nil || spec == nil || spec.ModRevision != r {
+		t.Errorf("the check wrote the cluster: %+v (%v)", spec, err)
+	}
+	for name, wrong := range map[string]Write{
+		"any revision": {Key: cluster, Expect: Any, CheckOnly: true},
+		"with a value": {Key: cluster, Expect: r, Value: []byte("{}"), CheckOnly: true},
+	} {
+		if _, err := s.Commit(ctx, write, wrong); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func mustRevision(t *testing.T, s *Store) int64 {
+	t.Helper()
+	revision, err := s.Revision(timeout(t, 20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}

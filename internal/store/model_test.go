@@ -31,6 +31,7 @@ type model struct {
 var modelKeys = []api.Key{
 	{Kind: api.KindCluster, Name: "a"}, {Kind: api.KindMetric, Name: "a"}, {Kind: api.KindMetric, Namespace: "n", Name: "a"},
 	{Kind: api.KindPlacement, Namespace: "n", Name: "a"}, {Kind: api.KindPlacement, Namespace: "n", Name: "b"},
+	{Kind: api.KindPlacementScore, Namespace: "a", Name: "s"}, {Kind: api.KindPlacementScore, Namespace: "ab", Name: "s"},
 }
 
 // expectation draws a revision to compare with: right, outdated or none.
@@ -50,10 +51,15 @@ func (m *model) commit(t *rapid.T) {
 		}
 		used[part] = true
 		w := Write{Key: part.key, Part: part.part, Expect: m.expectation(t, part)}
-		if rapid.IntRange(0, 3).Draw(t, "delete") > 0 {
+		if w.Expect != Any && rapid.IntRange(0, 3).Draw(t, "check") == 0 {
+			w.CheckOnly = true
+		} else if rapid.IntRange(0, 3).Draw(t, "delete") > 0 {
 			w.Value = []byte(fmt.Sprint("c", m.revision, "-", i))
 		}
 		writes = append(writes, w)
+	}
+	if m.touchesDeleted(writes) {
+		return // etcd refuses to write what the same transaction deletes
 	}
 	var want []api.Key
 	for _, w := range writes {
@@ -63,6 +69,12 @@ func (m *model) commit(t *rapid.T) {
 	}
 	revision, err := m.s.Commit(m.ctx, writes...)
 	var conflict *ConflictError
+	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
+		if !errors.Is(err, ErrInvalid) {
+			t.Fatalf("commit %+v writes nothing: %v", writes, err)
+		}
+		return
+	}
 	if len(want) > 0 {
 		if !errors.As(err, &conflict) || !slices.Equal(conflict.Keys, want) {
 			t.Fatalf("commit %+v: %v, want conflicts on %v", writes, err, want)
@@ -74,11 +86,33 @@ func (m *model) commit(t *rapid.T) {
 	}
 	m.moved(t, revision)
 	for _, w := range writes {
+		if w.CheckOnly {
+			continue
+		}
 		m.set(partKey{w.Key, w.Part}, w.Value, revision)
+		if deletesCluster(w) {
+			for part := range m.parts {
+				if part.key.Kind == api.KindPlacementScore && part.key.Namespace == w.Key.Name {
+					delete(m.parts, part)
+				}
+			}
+		}
 		if status := (partKey{w.Key, Status}); w.Part == Spec && w.Value == nil && !used[status] {
 			m.set(status, nil, revision)
 		}
 	}
+}
+
+func deletesCluster(w Write) bool {
+	return w.Key.Kind == api.KindCluster && w.Part == Spec && w.Value == nil && !w.CheckOnly
+}
+
+// touchesDeleted reports whether writes put an object of a cluster that they
+// delete.
+func (m *model) touchesDeleted(writes []Write) bool {
+	return slices.ContainsFunc(writes, deletesCluster) && slices.ContainsFunc(writes, func(w Write) bool {
+		return w.Key.Kind == api.KindPlacementScore && w.Value != nil
+	})
 }
 
 func (m *model) derive(t *rapid.T) {
