@@ -31,6 +31,8 @@ const fullCluster = `
 	  allocatable      = { cpu = "60", memory = "250Gi" }
 	  allocated        = { cpu = "1500m" }
 	  paused           = true
+	  claims           = { gpu = "h100", empty = "" }
+	  taints           = [{ key = "dedicated", value = "web", effect = "NoSchedule" }, { key = "old", effect = "PreferNoSelect" }]
 	  health           = { url = "http://127.0.0.1:1/healthz", interval = "1m0s", failure_threshold = 5, success_threshold = 1 }
 	  kubernetes       = { kubeconfig = "the first secret" }
 	  secrets_version  = %d
@@ -94,6 +96,8 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 				  custom_resources = []
 				  metrics          = []
 				  capacity         = {}
+				  claims           = {}
+				  taints           = []
 				  kubernetes       = {}
 				  health           = {}
 				}
@@ -107,6 +111,10 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 				  number_of_clusters = 0
 				  label_constraints  = []
 				  resource_requests  = {}
+				  cluster_sets       = []
+				  predicates         = []
+				  tolerations        = []
+				  spread_constraints = []
 				  metrics            = {}
 				}`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},

@@ -1,0 +1,252 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The four user stories of extensible scheduling, each as the example that
+// teaches it, with the test in the part of the agents and controllers.
+
+// story makes a server that an example, taken as it stands, finds.
+func story(t *testing.T, example string) (*fleet, resource.TestStep) {
+	f := newFleet(t)
+	t.Setenv("SCHEDULER_ENDPOINT", f.endpoint)
+	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "scheduler") // the examples say scheduler/scheduler
+	return f, resource.TestStep{
+		ConfigFile:       config.StaticFile("../examples/" + example + "/main.tf"),
+		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+	}
+}
+
+// then is a step of a story: something happens, or a variable changes, and the
+// outputs are as given.
+func then(step resource.TestStep, happens func(), variables config.Variables, outputs map[string]knownvalue.Check) resource.TestStep {
+	step.PreConfig, step.ConfigVariables = happens, variables
+	for name, want := range outputs {
+		step.ConfigStateChecks = append(slices.Clone(step.ConfigStateChecks), statecheck.ExpectKnownOutputValue(name, want))
+	}
+	return step
+}
+
+// until waits for a decision that is made without anybody's doing.
+func (f *fleet) until(key api.Key, clusters ...string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	defer cancel()
+	object, err := f.client.Get(ctx, key)
+	for err == nil {
+		if p, ok := object.(*api.Placement); ok && slices.Equal(p.Status.Clusters, clusters) {
+			return
+		}
+		object, err = f.client.GetNewer(ctx, key, object.Meta().ResourceVersion, 10*time.Second)
+	}
+	f.t.Fatalf("%s is not on %v: %v", key, clusters, err)
+}
+
+// Story 1: agents push a score from each cluster, and the best two are chosen.
+func TestAccStoryScoresFromAgents(t *testing.T) {
+	f, step := story(t, "scores-from-agents")
+	push := func(free map[string]int64) func() {
+		return func() {
+			for _, cluster := range slices.Sorted(maps.Keys(free)) {
+				f.score(cluster, "utilisation", map[string]int64{"cpu_free": free[cluster]})
+			}
+		}
+	}
+	chosen := func(list ...string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"clusters": names(list...)}
+	}
+	expire := func() {
+		past := time.Now().Add(-time.Minute)
+		f.put(&api.PlacementScore{Metadata: api.Metadata{Cluster: "oslo", Name: "utilisation"}, Spec: api.PlacementScoreSpec{
+			Scores: map[string]int64{"cpu_free": 100}, ValidUntil: &past,
+		}})
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			then(step, nil, nil, chosen("berlin", "madrid")), // nobody has pushed a score: by name
+			then(step, push(map[string]int64{"berlin": -20, "madrid": 40, "oslo": 90, "paris": 60}), nil, chosen("oslo", "paris")),
+			then(step, push(map[string]int64{"madrid": 65}), nil, chosen("oslo", "paris")), // not better by more than 10
+			then(step, push(map[string]int64{"madrid": 75}), nil, chosen("oslo", "madrid")),
+			then(step, expire, nil, chosen("madrid", "paris")), // an expired score counts as 0
+			{ // the library cannot clean up after for_each by itself
+				ConfigFile: step.ConfigFile, Destroy: true,
+			},
+		},
+	})
+}
+
+// Story 2: scores computed from metrics that are collected in one place, mixed
+// with those of an add-on, and a negative weight to find the worst cluster.
+func TestAccStoryScoresFromMetrics(t *testing.T) {
+	f, step := story(t, "scores-from-metrics")
+	site := func(free float64, support int64) config.Variable {
+		return config.ObjectVariable(map[string]config.Variable{
+			"memory_free": config.FloatVariable(free), "support": config.IntegerVariable(support),
+		})
+	}
+	chosen := func(web, worst string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"clusters": knownvalue.ObjectExact(map[string]knownvalue.Check{"web": names(web), "worst": names(worst)})}
+	}
+	// berlin 2·50 + 40, madrid 2·0 + 80, oslo 2·-50 + 60.
+	before := then(step, nil, nil, chosen("berlin", "oslo"))
+	before.ConfigStateChecks = append(before.ConfigStateChecks,
+		statecheck.ExpectKnownOutputValueAtPath("scores", tfjsonpath.New("berlin").AtMapKey("total"), knownvalue.Float64Exact(140)),
+		statecheck.ExpectKnownOutputValueAtPath("scores", tfjsonpath.New("oslo").AtMapKey("total"), knownvalue.Float64Exact(-40)),
+	)
+	// Memory fills up in berlin: -2·80 + 40. The figures are read by the server, not
+	// written by Terraform's placement.
+	fill := func() {
+		edit(f, api.Key{Kind: api.KindMetricsProvider, Namespace: "berlin", Name: "central"}, func(p *api.MetricsProvider) {
+			p.Spec.Static = &api.StaticSpec{Metrics: map[string]float64{"memory_free": 0.1}}
+		})
+		f.until(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}, "madrid")
+		f.until(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "worst"}, "berlin")
+	}
+	filled := config.Variables{"clusters": config.MapVariable(map[string]config.Variable{
+		"berlin": site(0.1, 40), "madrid": site(0.5, 80), "oslo": site(0.25, 60),
+	})}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			before,
+			then(step, fill, filled, chosen("madrid", "berlin")),
+			{ConfigFile: step.ConfigFile, ConfigVariables: filled, Destroy: true},
+		},
+	})
+}
+
+// agents send the heartbeats of clusters until they are told not to.
+type agents struct{ silent sync.Map }
+
+func (f *fleet) agents(clusters ...string) *agents {
+	a := &agents{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for _, cluster := range clusters {
+		a.silent.Store(cluster, new(atomic.Bool))
+		group.Go(func() {
+			beat := time.NewTicker(50 * time.Millisecond)
+			defer beat.Stop()
+			for {
+				select {
+				case <-beat.C:
+				case <-ctx.Done():
+					return
+				}
+				if !a.of(cluster).Load() {
+					// Before Terraform has made the cluster there is nobody to report to.
+					_, _ = f.client.Heartbeat(ctx, cluster, api.Heartbeat{})
+				}
+			}
+		})
+	}
+	f.t.Cleanup(func() { cancel(); group.Wait() })
+	return a
+}
+
+func (a *agents) of(cluster string) *atomic.Bool {
+	value, _ := a.silent.Load(cluster)
+	silent, _ := value.(*atomic.Bool)
+	return silent
+}
+
+// Story 3: a workload for emergencies runs on the primary, fails over to the
+// backup by a taint and by lost heartbeats, and comes back.
+func TestAccStoryDisasterRecovery(t *testing.T) {
+	f, step := story(t, "disaster-recovery")
+	agents := f.agents("primary", "backup")
+	ledger := api.Key{Kind: api.KindPlacement, Namespace: "bank", Name: "ledger"}
+	variables := func(maintenance bool) config.Variables {
+		return config.Variables{"heartbeat_interval": config.StringVariable("500ms"), "maintenance": config.BoolVariable(maintenance)}
+	}
+	runs := func(cluster string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"runs_on": names(cluster)}
+	}
+	// The first decision may be made before the first heartbeat.
+	create := step
+	create.ConfigVariables, create.ConfigPlanChecks = variables(false), resource.ConfigPlanChecks{}
+	create.Check = func(*terraform.State) error { f.until(ledger, "primary"); return nil }
+	lost := func() { agents.of("primary").Store(true); f.until(ledger, "backup") }
+	tainted := func(*terraform.State) error {
+		object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindCluster, Name: "primary"})
+		if err != nil {
+			return err
+		}
+		cluster, ok := object.(*api.Cluster)
+		if !ok || !slices.ContainsFunc(cluster.Status.Taints, func(t api.ClusterTaint) bool { return t.Key == api.TaintUnreachable && t.TimeAdded != nil }) {
+			return fmt.Errorf("the lost cluster has the taints %+v", cluster.Status.Taints)
+		}
+		return nil
+	}
+	failedOver := then(step, lost, variables(false), runs("backup"))
+	failedOver.Check = tainted
+	back := func() { agents.of("primary").Store(false); f.until(ledger, "primary") }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			create,
+			then(step, nil, variables(false), runs("primary")),
+			// By a taint. What the cluster's taint does to the placement shows at the next
+			// refresh: the placement itself is not changed.
+			then(step, nil, variables(true), nil),
+			then(step, nil, variables(true), runs("backup")),
+			then(step, nil, variables(false), nil),
+			then(step, nil, variables(false), runs("primary")),
+			// By a lost heartbeat, and back.
+			failedOver,
+			then(step, back, variables(false), runs("primary")),
+			{ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
+		},
+	})
+}
+
+// Story 4: the ratings of a third party, of which each team makes what it likes,
+// within the clusters it may use.
+func TestAccStoryThirdPartyRatings(t *testing.T) {
+	f, step := story(t, "third-party-ratings")
+	rate := func(ratings map[string][2]int64) func() {
+		return func() {
+			for _, cluster := range slices.Sorted(maps.Keys(ratings)) {
+				f.score(cluster, "sla", map[string]int64{"latency": ratings[cluster][0], "iops": ratings[cluster][1]})
+			}
+		}
+	}
+	result := func(orders string, archive ...string) map[string]knownvalue.Check {
+		steps := make([]knownvalue.Check, len(archive))
+		for i, cluster := range archive {
+			steps[i] = names(cluster)
+		}
+		return map[string]knownvalue.Check{"orders": names(orders), "archive_rollout": knownvalue.TupleExact(steps)}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			// Without ratings the names decide, in the set and certified only.
+			then(step, nil, nil, result("frankfurt", "frankfurt", "paris")),
+			// newyork is best, and not in the set; warsaw has the best latency there, and
+			// is not certified; 3·40 + 90 is more than 3·60 + 20.
+			then(step, rate(map[string][2]int64{
+				"newyork": {100, 100}, "warsaw": {95, 80}, "frankfurt": {60, 20}, "paris": {40, 90},
+			}), nil, result("paris", "paris", "warsaw")),
+			then(step, rate(map[string][2]int64{"frankfurt": {70, 20}}), nil, result("frankfurt", "paris", "warsaw")),
+			{ConfigFile: step.ConfigFile, Destroy: true},
+		},
+	})
+}
