@@ -62,7 +62,7 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 			e.counts[i]++
 		})
 	}
-	e.view = &View{Mask: keep, Demoted: p.demotedRows(), Until: time.Time{}, Ranking: ranking}
+	e.view = &View{Mask: keep, Demoted: p.demotedRows(), Until: p.until, Ranking: ranking}
 	if ranking == nil && q.Ranked() {
 		e.view.Ranking = NewRanking(f, q, keep)
 	}

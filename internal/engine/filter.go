@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // Filter rejects clusters on grounds: the parts of a placement's spec that it
 // looks at, one by one, so that the explanation can name the very constraint.
 // Apply and Admits must agree; a property test holds them against each other.
@@ -39,9 +41,12 @@ type causer interface {
 // rejection is attributed. A new filter is one file and one line here.
 var filters = []Filter{
 	ownership{},
+	clusterSets{},
 	state{},
 	pause{},
+	taints{},
 	labelConstraints{},
+	predicates{},
 	customResources{},
 	metricsAvailable{},
 	metricConstraints{},
@@ -64,6 +69,8 @@ type Pass struct {
 	// candidates are the rows a relative ranking has; nil where it has all.
 	candidates Bitmap
 	columns    []column // by term, once resolved
+	// until is when time alone first takes out a row that Apply kept; zero = never.
+	until time.Time
 }
 
 // newPass returns a pass with scratch space for Apply.

@@ -57,7 +57,7 @@ func (metricConstraints) Admits(p *Pass, ground, row int, _ bool) bool {
 
 func (metricConstraints) Reason(p *Pass, ground, row int) string {
 	c := p.query.metrics[ground]
-	if m, ok := p.metricOf(c, row); ok {
+	if m, ok := p.metricNamed(c.Name(), row); ok {
 		if s := p.fleet.metrics[m.id]; !s.usable {
 			return s.describe()
 		}
@@ -65,13 +65,13 @@ func (metricConstraints) Reason(p *Pass, ground, row int) string {
 	return c.Explain(p.figureOf(c, row))
 }
 
-// metricOf is the metric of the cluster that a constraint is about.
-func (p *Pass) metricOf(c constraint.Metric, row int) (rowMetric, bool) {
+// metricNamed is the metric of the cluster that a name stands for.
+func (p *Pass) metricNamed(name string, row int) (rowMetric, bool) {
 	var found rowMetric
 	rank := 0
 	for _, m := range p.fleet.rows[row].metrics {
 		key := p.fleet.metrics[m.id].key
-		if key.Name != c.Name() {
+		if key.Name != name {
 			continue
 		}
 		r := 1
@@ -89,7 +89,7 @@ func (p *Pass) metricOf(c constraint.Metric, row int) (rowMetric, bool) {
 }
 
 func (p *Pass) figureOf(c constraint.Metric, row int) (float64, bool) {
-	m, ok := p.metricOf(c, row)
+	m, ok := p.metricNamed(c.Name(), row)
 	if !ok {
 		return 0, false
 	}

@@ -56,6 +56,10 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		b.nameHash[at] = change.hash
 		b.putIn(at, before, cluster)
 	}
+	// Rows that fell free in between may have left room for others.
+	words := (len(b.rows) + 63) / 64
+	b.live, b.online, b.paused = b.live[:words], b.online[:words], b.paused[:words]
+	b.failing, b.scored = b.failing[:words], b.scored[:words]
 }
 
 // cloneRows makes what a cluster change writes the edit's own, and makes room

@@ -133,17 +133,29 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 	if c.Spec.Namespace != "" && c.Spec.Namespace != p.Metadata.Namespace {
 		return "namespace", p.Metadata.Namespace
 	}
-	if !o.online(c) {
+	if len(s.ClusterSets) > 0 && !o.inSets(p, c) {
+		return "cluster_sets", ""
+	}
+	if !o.online(c) && !o.excused(p, c, current) {
 		return "state", ""
 	}
 	if c.Spec.Paused && !current {
 		return "paused", ""
+	}
+	for _, t := range c.Taints() {
+		automatic := t.Key == "scheduler/unreachable" || t.Key == "scheduler/unhealthy"
+		if o.bars(p, t, current) && (o.online(c) || !automatic) {
+			return "taints", ""
+		}
 	}
 	for _, text := range s.LabelConstraints {
 		l, err := constraint.ParseLabel(text)
 		if err != nil || !l.Match(c.Metadata.Labels) {
 			return "label_constraints", text
 		}
+	}
+	if len(s.Predicates) > 0 && !slices.ContainsFunc(s.Predicates, func(x api.Predicate) bool { return o.matches(p, x, c) }) {
+		return "predicates", ""
 	}
 	for _, name := range s.CustomResources {
 		if !slices.Contains(c.Spec.CustomResources, name) {
@@ -172,6 +184,167 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 		}
 	}
 	return "", ""
+}
+
+func (o oracle) inSets(p *api.Placement, c *api.Cluster) bool {
+	for _, name := range p.Spec.ClusterSets {
+		set := o.sets[name]
+		if set == nil {
+			continue
+		}
+		admitted := slices.Contains(set.Spec.Namespaces, "*") || slices.Contains(set.Spec.Namespaces, p.Metadata.Namespace)
+		member := slices.Contains(set.Spec.Clusters, c.Metadata.Name)
+		if set.Spec.Selector != nil {
+			member = selects(set.Spec.Selector, c.Metadata.Labels)
+		}
+		if admitted && member {
+			return true
+		}
+	}
+	return false
+}
+
+// selects is a label selector of Kubernetes.
+func selects(s *api.LabelSelector, labels map[string]string) bool {
+	if s == nil {
+		return true
+	}
+	for key, value := range s.MatchLabels {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	for _, r := range s.MatchExpressions {
+		got, ok := labels[r.Key]
+		listed := slices.Contains(r.Values, got)
+		holds := map[api.SelectorOperator]bool{
+			"In": ok && listed, "NotIn": !ok || !listed, "Exists": ok, "DoesNotExist": !ok,
+		}
+		if !holds[r.Operator] {
+			return false
+		}
+	}
+	return true
+}
+
+// bars reports whether a taint keeps a placement off a cluster.
+func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
+	effects := map[api.TaintEffect]string{
+		"NoSelect": "all", "NoExecute": "all", "NoSelectIfNew": "new", "NoSchedule": "new",
+		"PreferNoSelect": "none", "PreferNoSchedule": "none",
+	}
+	effect := effects[t.Effect]
+	if effect == "none" || effect == "new" && current {
+		return false
+	}
+	for _, x := range p.Spec.Tolerations {
+		switch {
+		case x.Effect != "" && effects[x.Effect] != effect, x.Key != "" && x.Key != t.Key:
+			continue
+		case x.Operator == "Equal" && x.Value != t.Value:
+			continue
+		case x.TolerationSeconds == nil || *x.TolerationSeconds > 1<<40:
+			return false
+		case *x.TolerationSeconds <= 0 || t.TimeAdded == nil:
+			continue
+		}
+		if o.now.Unix()-t.TimeAdded.Unix() < *x.TolerationSeconds {
+			return false
+		}
+	}
+	return true
+}
+
+// runsOut is when the first taint of a cluster ceases to be tolerated.
+func (o oracle) runsOut(p *api.Placement, c *api.Cluster) time.Time {
+	var first time.Time
+	for _, t := range c.Taints() {
+		if t.Effect == "PreferNoSelect" || t.Effect == "PreferNoSchedule" || t.TimeAdded == nil {
+			continue
+		}
+		// With every toleration for itself: the longest counts.
+		var last time.Time
+		ever := false
+		for _, x := range p.Spec.Tolerations {
+			alone := *p
+			alone.Spec.Tolerations = []api.Toleration{x}
+			switch {
+			case o.bars(&alone, t, false):
+			case x.TolerationSeconds == nil || *x.TolerationSeconds > 1<<40:
+				ever = true
+			default:
+				if end := t.TimeAdded.Add(time.Duration(*x.TolerationSeconds) * time.Second); end.After(last) {
+					last = end
+				}
+			}
+		}
+		if !ever && !last.IsZero() && (first.IsZero() || last.Before(first)) {
+			first = last
+		}
+	}
+	return first
+}
+
+// demoted reports whether a cluster has a taint that ranks it last among equals.
+func (o oracle) demoted(p *api.Placement, c *api.Cluster) bool {
+	return slices.ContainsFunc(c.Taints(), func(t api.ClusterTaint) bool {
+		if t.Effect != "PreferNoSelect" && t.Effect != "PreferNoSchedule" {
+			return false
+		}
+		return !slices.ContainsFunc(p.Spec.Tolerations, func(x api.Toleration) bool {
+			return (x.Effect == "" || x.Effect == "PreferNoSelect" || x.Effect == "PreferNoSchedule") &&
+				(x.Key == "" || x.Key == t.Key) && (x.Operator == "Exists" || x.Value == t.Value)
+		})
+	})
+}
+
+// excused reports whether a cluster that is not online has a taint for that, and
+// the placement tolerates it.
+func (o oracle) excused(p *api.Placement, c *api.Cluster, current bool) bool {
+	found := false
+	for _, t := range c.Taints() {
+		if t.Key == "scheduler/unreachable" || t.Key == "scheduler/unhealthy" {
+			if o.bars(p, t, current) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// oracleCEL are expressions with what they mean.
+var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool{
+	`managedCluster.metadata.labels["zone"] == "a"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return c.Metadata.Labels["zone"] == "a"
+	},
+	`cluster.metadata.labels["tier"] != "b" && cluster.spec.claims["version"] == "1.31"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		tier, ok := c.Metadata.Labels["tier"]
+		return ok && tier != "b" && c.Spec.Claims["version"] == "1.31"
+	},
+	`cluster.spec.region == "eu"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool { return c.Spec.Region == "eu" },
+	`cluster.scores("speed").exists(s, s.name == "cpu" && s.value > 0)`: func(o oracle, _ *api.Placement, c *api.Cluster) bool {
+		s := o.scores[scoreKey(c.Metadata.Name, "speed")]
+		return s != nil && s.Spec.Scores["cpu"] > 0 && (s.Spec.ValidUntil == nil || !o.now.After(*s.Spec.ValidUntil))
+	},
+	`cluster.metric("load") < 5.0`: func(o oracle, p *api.Placement, c *api.Cluster) bool {
+		raw := *p
+		raw.Spec.MetricConstraintBasis = api.BasisRaw
+		value, ok := o.figure(&raw, c, "load")
+		return ok && value < 5
+	},
+}
+
+func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster) bool {
+	if !selects(x.LabelSelector, c.Metadata.Labels) || !selects(x.ClaimSelector, c.Spec.Claims) {
+		return false
+	}
+	for _, text := range x.CEL {
+		if !oracleCEL[text](o, p, c) {
+			return false
+		}
+	}
+	return true
 }
 
 // figure is what a metric constraint compares on a cluster.
@@ -239,6 +412,7 @@ type candidate struct {
 	name          string
 	current       bool
 	scored        bool
+	demoted       bool
 	score, bonus  float64
 	tie           uint64
 	unconditional bool // keeps its seat whatever the scores
@@ -261,6 +435,7 @@ func (x candidate) compare(y candidate, bonus bool) int {
 		cmp.Compare(rank(x.scored), rank(y.scored)),
 		cmp.Compare(b, a),
 		cmp.Compare(rank(x.current), rank(y.current)),
+		cmp.Compare(rank(!x.demoted), rank(!y.demoted)),
 		cmp.Compare(x.tie, y.tie),
 		cmp.Compare(x.name, y.name))
 }
@@ -279,6 +454,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 			continue
 		}
 		x := candidate{name: name, current: current, tie: tieHash(hashText(seed), hashText(name))}
+		x.demoted = o.demoted(p, c)
 		x.scored, x.score = o.score(p, c, current && !present.Fresh)
 		if current {
 			staying++
@@ -317,6 +493,11 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 		out.held = HeldByMigration
 		if *p.Spec.Migration {
 			out.held, out.nextAt = HeldByAge, end
+		}
+	}
+	for _, x := range chosen {
+		if at := o.runsOut(p, o.clusters[x.name]); !at.IsZero() && (out.nextAt.IsZero() || at.Before(out.nextAt)) {
+			out.nextAt = at
 		}
 	}
 	out.same = kept() == len(chosen) && len(chosen) == len(present.Decisions)

@@ -104,8 +104,8 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 		o := oracle{w, holds}
 
 		want := o.decide(p, present)
-		mask := Mask(f, q, reserved)
-		out := Decide(f, q, &View{Mask: mask}, Others{Reserved: reserved}, present, w.now)
+		others := Others{Reserved: reserved}
+		out := Decide(f, q, NewView(f, q, others, nil), others, present, w.now)
 		if got := answerOf(f, out); !sameAnswer(got, want) {
 			t.Fatalf("decided %+v, want %+v", got, want)
 		}
@@ -408,7 +408,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 			t.Fatalf("%s moved from row %d to %d", name, row, at)
 		}
 		if slices.Contains(delta.Rows, row) {
-			if !delta.Facts.Has(row) && !q.HasMetricConstraints() &&
+			if !delta.Facts.Has(row) && !q.ReadsValues() && !q.HasTolerationSeconds() &&
 				Admits(before, q, nil, row, false) != Admits(after, q, nil, row, false) {
 				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
 			}
@@ -422,6 +422,9 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 					t.Fatalf("score %s of %s changed unnoticed: %+v", score, name, delta)
 				}
 			}
+		}
+		if q.HasTolerationSeconds() {
+			continue // time alone changes who is admitted
 		}
 		for _, current := range []bool{false, true} {
 			if Admits(before, q, nil, row, current) != Admits(after, q, nil, row, current) ||
@@ -616,14 +619,14 @@ func TestSettled(t *testing.T) {
 		f := w.fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		mask := Mask(f, q, nil)
-		out := Decide(f, q, &View{Mask: mask}, Others{}, present, w.now)
+		view := NewView(f, q, Others{}, nil)
+		out := Decide(f, q, view, Others{}, present, w.now)
 		next := Present{ScheduledAt: w.now, Answered: true, Fresh: d.chance(2)}
 		for _, c := range out.Choices {
 			next.Decisions = append(next.Decisions, api.Decision{Cluster: f.name(c.Row)})
 		}
 		later := w.now.Add(time.Hour)
-		if again := Decide(f, q, &View{Mask: mask}, Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
+		if again := Decide(f, q, view, Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
 			t.Fatalf("decided %v, then %v", answerOf(f, out), answerOf(f, again))
 		}
 	})
@@ -646,6 +649,17 @@ func TestClassIsShared(t *testing.T) {
 				other.Spec.ResourceRequests[name] = "1000m"
 			}
 		}
+		other.Spec.Predicates = append(slices.Clone(p.Spec.Predicates), p.Spec.Predicates...)
+		other.Spec.Tolerations = append(slices.Clone(p.Spec.Tolerations), p.Spec.Tolerations...)
+		for i, x := range other.Spec.Tolerations {
+			other.Spec.Tolerations[i].Effect = map[api.TaintEffect]api.TaintEffect{
+				"NoExecute": "NoSelect", "NoSchedule": "NoSelectIfNew", "PreferNoSchedule": "PreferNoSelect",
+				"NoSelect": "NoExecute", "NoSelectIfNew": "NoSchedule", "PreferNoSelect": "PreferNoSchedule",
+			}[x.Effect]
+		}
+		slices.Reverse(other.Spec.Tolerations)
+		slices.Reverse(other.Spec.Predicates)
+		other.Spec.ClusterSets = append(slices.Clone(p.Spec.ClusterSets), p.Spec.ClusterSets...)
 		other.Spec.NumberOfClusters = ptr[int64](7)
 		q, r := compile(t, p), compile(t, &other)
 		if q.Class != r.Class {

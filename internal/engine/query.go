@@ -33,6 +33,8 @@ type Query struct {
 	metrics         []constraint.Metric
 	basis           api.Basis
 	customResources []string
+	predicates      []predicate
+	tolerations     []api.Toleration
 	requests        []request
 	stickiness      float64
 	minImprovement  float64
@@ -61,6 +63,7 @@ func NewQuery(p *api.Placement) (*Query, error) {
 		namespace:       p.Metadata.Namespace,
 		basis:           spec.MetricConstraintBasis,
 		customResources: spec.CustomResources,
+		tolerations:     spec.Tolerations,
 		minImprovement:  spec.MinImprovement,
 	}
 	q.seed = hashText(p.Metadata.UID)
@@ -87,6 +90,10 @@ func NewQuery(p *api.Placement) (*Query, error) {
 			return nil, fmt.Errorf("%s: spec.metric_constraints[%d]: %w", q.Key, i, err)
 		}
 		q.metrics = append(q.metrics, c)
+	}
+	var err error
+	if q.predicates, err = compilePredicates(spec.Predicates); err != nil {
+		return nil, fmt.Errorf("%s: %w", q.Key, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.ResourceRequests)) {
 		milli, err := spec.ResourceRequests[name].Milli()
@@ -142,6 +149,16 @@ func (q *Query) class(strategy string) string {
 		sorted('m', metrics)
 	}
 	sorted('c', slices.Clone(q.customResources))
+	predicates := make([]string, len(q.predicates))
+	for i := range q.predicates {
+		predicates[i] = q.predicates[i].normal()
+	}
+	sorted('P', predicates)
+	tolerations := make([]string, len(q.tolerations))
+	for i := range q.tolerations {
+		tolerations[i] = normalToleration(&q.tolerations[i])
+	}
+	sorted('t', tolerations)
 	for _, r := range q.requests {
 		write('r', fmt.Sprintf("%s=%d", r.resource, r.milli))
 	}
@@ -165,6 +182,13 @@ func (q *Query) UnknownMetrics(f *Fleet) []string {
 		}
 	}
 	return unknown
+}
+
+// ReadsValues reports that the values of metrics or of placement scores decide
+// who is admitted: then rows of a Delta that are not among its Facts can change
+// who is, too.
+func (q *Query) ReadsValues() bool {
+	return len(q.metrics) > 0 || slices.ContainsFunc(q.predicates, func(p predicate) bool { return p.readsValues() })
 }
 
 // HasMetricConstraints reports that the query compares metrics.

@@ -26,7 +26,8 @@ type View struct {
 // is made anew.
 func NewView(f *Fleet, q *Query, others Others, ranking *Ranking) *View {
 	p := newPass(f, q, others.Reserved)
-	v := &View{Mask: p.mask(), Demoted: p.demotedRows(), Until: time.Time{}, Ranking: ranking}
+	v := &View{Mask: p.mask(), Demoted: p.demotedRows(), Ranking: ranking}
+	v.Until = p.until
 	if ranking == nil && q.Ranked() {
 		v.Ranking = NewRanking(f, q, v.Mask)
 	}
@@ -39,7 +40,8 @@ func NewView(f *Fleet, q *Query, others Others, ranking *Ranking) *View {
 func (v *View) Refresh(f *Fleet, q *Query, others Others) (gone []int) {
 	p := newPass(f, q, others.Reserved)
 	was := v.Mask
-	v.Mask, v.Demoted, v.Until = p.mask(), p.demotedRows(), time.Time{}
+	v.Mask, v.Demoted = p.mask(), p.demotedRows()
+	v.Until = p.until
 	was.each(func(row int) {
 		if !v.Mask.Has(row) {
 			gone = append(gone, row)

@@ -436,6 +436,7 @@ func rollPlacement(d dice, w *world) (*api.Placement, Present) {
 	if d.chance(4) {
 		s.Metrics = &api.MetricsStrategy{Stickiness: ptr(pick(d, 0, 0.1, 1, 5))}
 	}
+	rollFilters(d, s)
 	s.RescheduleAfter = pick[api.Duration](d, "0s", "30s", "60s")
 	s.MinImprovement = pick(d, 0, 0, 0.05, 0.5)
 	s.Migration = ptr(!d.chance(4))
@@ -447,6 +448,46 @@ func rollPlacement(d dice, w *world) (*api.Placement, Present) {
 		s.Migration, present.Answered = ptr(true), false
 	}
 	return p, present
+}
+
+// rollFilters draws cluster sets, tolerations and predicates.
+func rollFilters(d dice, s *api.PlacementSpec) {
+	if d.chance(4) {
+		for range 1 + d(2) {
+			s.ClusterSets = append(s.ClusterSets, pick(d, append(setNames, "ghost")...))
+		}
+	}
+	for range d(4) {
+		t := api.Toleration{Key: pick(d, "disk", "gpu", api.TaintUnreachable, api.TaintUnhealthy, "")}
+		if t.Key == "" || d.chance(2) {
+			t.Operator = api.TolerationExists
+		} else {
+			t.Value = pick(d, "", "full")
+		}
+		if d.chance(2) {
+			t.Effect = pick(d, api.TaintEffects...)
+		}
+		if d.chance(2) {
+			t.TolerationSeconds = ptr(pick[int64](d, -1, 0, 30, 60, 61, 90, 1<<62))
+		}
+		s.Tolerations = append(s.Tolerations, t)
+	}
+	if !d.chance(4) {
+		return
+	}
+	for range 1 + d(3) {
+		p := api.Predicate{}
+		if d.chance(2) {
+			p.LabelSelector = rollSelector(d, "zone", "tier")
+		}
+		if d.chance(3) {
+			p.ClaimSelector = rollSelector(d, "version", "id")
+		}
+		for range d(3) {
+			p.CEL = append(p.CEL, pick(d, slices.Sorted(maps.Keys(oracleCEL))...))
+		}
+		s.Predicates = append(s.Predicates, p)
+	}
 }
 
 func rollPresent(d dice, w *world) Present {

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
+)
+
+// clusterFacts is a row as expressions read it.
+type clusterFacts struct {
+	pass *Pass
+	row  int
+}
+
+var _ expression.Cluster = (*clusterFacts)(nil)
+
+func (c *clusterFacts) cluster() *api.Cluster { return c.pass.fleet.rows[c.row].cluster }
+
+// Name is the cluster's name.
+func (c *clusterFacts) Name() string { return c.cluster().Metadata.Name }
+
+// Labels are the cluster's labels.
+func (c *clusterFacts) Labels() map[string]string { return c.cluster().Metadata.Labels }
+
+// Claims are the cluster's claims.
+func (c *clusterFacts) Claims() map[string]string { return c.cluster().Spec.Claims }
+
+// Region is where the cluster is.
+func (c *clusterFacts) Region() string { return c.cluster().Spec.Region }
+
+// Zones are the zones the cluster spans.
+func (c *clusterFacts) Zones() []string { return c.cluster().Spec.Zones }
+
+// CloudProvider is who runs the cluster's machines.
+func (c *clusterFacts) CloudProvider() string { return c.cluster().Spec.CloudProvider }
+
+// CustomResources are the custom resource definitions of the cluster.
+func (c *clusterFacts) CustomResources() []string { return c.cluster().Spec.CustomResources }
+
+// Capacity is the total amount by resource.
+func (c *clusterFacts) Capacity() map[string]string {
+	return amounts(c.cluster().Status.Capacity, c.cluster().Spec.Capacity)
+}
+
+// Allocatable is the amount that workloads may use by resource.
+func (c *clusterFacts) Allocatable() map[string]string {
+	return amounts(c.cluster().Status.Allocatable, c.cluster().Spec.Allocatable)
+}
+
+// amounts are quantities as text, the reported ones before the declared.
+func amounts(reported, declared api.Quantities) map[string]string {
+	out := make(map[string]string, len(reported)+len(declared))
+	for _, quantities := range []api.Quantities{declared, reported} {
+		for name, quantity := range quantities {
+			out[name] = string(quantity)
+		}
+	}
+	return out
+}
+
+// Scores are those of a placement score that count, by name.
+func (c *clusterFacts) Scores(resource string) []expression.Score {
+	s := c.pass.fleet.scores[resource]
+	object := s.object(c.row)
+	if object == nil || s.expired.has(c.row) {
+		return nil
+	}
+	out := make([]expression.Score, 0, len(object.Spec.Scores))
+	for _, name := range slices.Sorted(maps.Keys(object.Spec.Scores)) {
+		out = append(out, expression.Score{Name: name, Value: object.Spec.Scores[name]})
+	}
+	return out
+}
+
+// Metric is the value of a metric of the cluster, found by its name as metric
+// constraints find it.
+func (c *clusterFacts) Metric(name string) (float64, bool) {
+	m, ok := c.pass.metricNamed(name, c.row)
+	if !ok {
+		return 0, false
+	}
+	s := c.pass.fleet.metrics[m.id]
+	return s.raw, s.usable
+}
