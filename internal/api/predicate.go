@@ -1,5 +1,7 @@
 package api
 
+import "github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
+
 // Predicate is one set of conditions on a cluster; all of them must hold. A
 // cluster needs to match one of a placement's predicates.
 type Predicate struct {
@@ -13,5 +15,10 @@ func validatePredicates(errs *FieldErrors, field string, predicates []Predicate)
 		at := index(field, i)
 		p.LabelSelector.validate(errs, at+".label_selector")
 		p.ClaimSelector.validate(errs, at+".claim_selector")
+		for j, text := range p.CEL {
+			if _, err := expression.Compile(text); err != nil {
+				errs.Add(index(at+".cel", j), "%s", err)
+			}
+		}
 	}
 }

@@ -26,6 +26,7 @@ func newEnvironment() (*cel.Env, error) {
 		cel.Variable(managedClusterVariable, managedClusterType),
 		cel.CrossTypeNumericComparisons(true),
 		cel.OptionalTypes(),
+		cel.ParserRecursionLimit(maxDepth),
 		cel.RegexProgramSizeLimit(maxPattern),
 		ext.Strings(),
 		ext.Sets(),

@@ -17,6 +17,11 @@ import (
 const (
 	// maxText is the longest expression in bytes. It bounds the time to compile.
 	maxText = 4096
+	// maxLoops is how many loops an expression may have, and maxDepth how deep its
+	// parts may be nested. The time to check types grows with the cube of either:
+	// it would be half a minute for 200.
+	maxLoops = 16
+	maxDepth = 50
 	// maxCost is what one evaluation may cost, in CEL's units; Kubernetes and
 	// Open Cluster Management allow the same.
 	maxCost = 1_000_000
@@ -67,7 +72,14 @@ func compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare to compile CEL: %w", err)
 	}
-	checked, issues := env.Compile(text)
+	parsed, issues := env.Parse(text)
+	if issues.Err() != nil {
+		return nil, syntaxError(issues)
+	}
+	if n := countLoops(parsed.NativeRep().Expr()); n > maxLoops {
+		return nil, fmt.Errorf("the CEL expression has %d loops (all, exists, filter, map); at most %d are allowed", n, maxLoops)
+	}
+	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {
 		return nil, syntaxError(issues)
 	}

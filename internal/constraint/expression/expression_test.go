@@ -176,7 +176,9 @@ func TestCompileErrors(t *testing.T) {
 		{"not a boolean", `cluster.metadata.name`, `the CEL expression gives a string; it must give true or false, for example by comparing: ... == "value"`},
 		{"a pattern that is not one", `cluster.metadata.name.matches("(")`, ``},
 		{"too long", `"` + strings.Repeat("a", maxText) + `" == ""`, `the CEL expression has 4104 bytes; at most 4096 are allowed`},
-		{"too deep", strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000), ``},
+		{"too many loops", `[1]` + strings.Repeat(`.map(x, [x])`, 17) + `.size() == 1`, `the CEL expression has 17 loops (all, exists, filter, map); at most 16 are allowed`},
+		{"too deep", strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000), `the CEL expression is not valid: expression recursion limit exceeded: 50`},
+		{"types too deep", strings.Repeat("[", 200) + strings.Repeat("]", 200) + " == []", `the CEL expression is not valid: expression recursion limit exceeded: 50`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Compile(tt.text)
@@ -199,14 +201,14 @@ func TestBounds(t *testing.T) {
 	thousand := "lists.range(1000)"
 	for _, tt := range []struct{ name, text, want string }{
 		{"loops in loops", fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, a + b + c >= 0)))", thousand), "takes too long: it costs more than 1000000"},
-		{"a text that doubles", doubling(`["x"]`, `x + x`, 100, `.size() == 1`), tooLargeText},
-		{"a list that doubles", doubling(`[[1]]`, `x + x`, 100, `.size() == 1`), tooLargeText},
-		{"lists of the same list", doubling(`[[1]]`, `[x, x]`, 100, ` == []`), tooLargeText},
-		{"maps of the same map", doubling(`[{"a": {}}]`, `{"a": x, "b": x}`, 100, ` == []`), tooLargeText},
+		{"a text that doubles", doubling(`["xx"]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
+		{"a list that doubles", doubling(`[[1]]`, `x + x + x`, 16, `.size() == 1`), tooLargeText},
+		{"lists of the same list", doubling(`[[1]]`, `[x, x]`, 16, ` == []`), tooLargeText},
+		{"maps of the same map", doubling(`[{"a": {}}]`, `{"a": x, "b": x}`, 16, ` == []`), tooLargeText},
 		{"replacements", `"xxxxxxxxxx"` + strings.Repeat(`.replace("x", "xxxxxxxxxx")`, 20) + ` == ""`, tooLargeText},
 		{"joined", `lists.range(2000).map(i, "aaaaaaaaaa").join("bbbbbbbbbb") == ""`, tooLargeText},
-		{"joined list", `["x", "y"]` + strings.Repeat(`.map(s, ["`+strings.Repeat("a", 10)+`", s, s].join(s))`, 20) + `.size() == 1`, tooLargeText},
-		{"quotes of quotes", strings.Repeat("strings.quote(", 100) + `"\""` + strings.Repeat(")", 100) + ` == ""`, tooLargeText},
+		{"joined list", `["x", "y"]` + strings.Repeat(`.map(s, ["`+strings.Repeat("a", 10)+`", s, s].join(s))`, 16) + `.size() == 1`, tooLargeText},
+		{"quotes of quotes", strings.Repeat("strings.quote(", 20) + `"\""` + strings.Repeat(")", 20) + ` == ""`, tooLargeText},
 		{"a range", `lists.range(1000000000).size() > 0`, ""},
 		{"a large exponent", `quantity("1e999999999").isInteger()`, ""},
 	} {

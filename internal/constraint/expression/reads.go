@@ -31,6 +31,18 @@ func findReads(root ast.Expr) reads {
 	return r
 }
 
+// countLoops is the number of loops in an expression, which all, exists, filter
+// and map are.
+func countLoops(root ast.Expr) int {
+	n := 0
+	ast.PostOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			n++
+		}
+	}))
+	return n
+}
+
 func (r *reads) visit(e ast.Expr) {
 	if r.entry(e) {
 		return

@@ -38,6 +38,9 @@ var (
 	expectation = regexp.MustCompile(` expecting \{.*\}$`)
 )
 
+// symbols are the operators that are written around their operands.
+var symbols = map[string]string{operators.Index: "[]", operators.OptIndex: "[?]", operators.Conditional: "?:"}
+
 // plain puts a message of CEL's checker into the words a user of expressions
 // knows.
 func plain(message string) string {
@@ -46,10 +49,10 @@ func plain(message string) string {
 	}
 	if m := noOverload.FindStringSubmatch(message); m != nil {
 		name := m[1]
-		if symbol, ok := operators.FindReverse(name); ok && symbol != "" {
+		if symbol, ok := symbols[name]; ok {
 			name = symbol
-		} else if name == operators.Index {
-			name = "[]"
+		} else if symbol, ok := operators.FindReverse(name); ok && symbol != "" {
+			name = symbol
 		}
 		return fmt.Sprintf("%q cannot be applied to %s: the types do not fit", name, m[2])
 	}
