@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // spreadRule is a spread constraint as the selection sees it: candidates and
@@ -19,8 +20,12 @@ type spreadRule struct {
 	count int
 }
 
-// spreadRetries bounds how often a selection that got stuck is tried again.
-const spreadRetries = 64
+// A selection that got stuck is tried again at most spreadRetries times, and no
+// more after spreadOffers comparisons (some 10 ms).
+const (
+	spreadRetries = 64
+	spreadOffers  = 1_000_000
+)
 
 // pickSpread chooses at most n candidates, one after the other, so that they
 // spread over the domains of the rules. Candidates are numbered best first;
@@ -64,8 +69,9 @@ func pickSpread(n int, held []int, score []float64, weight float64, rules []spre
 	if !s.mayBeStuck() {
 		return picks, spread
 	}
+	s.offers = 0
 	tries := 0
-	for cell := 0; cell < len(s.cells) && len(picks) < s.seats && tries < spreadRetries; cell++ {
+	for cell := 0; cell < len(s.cells) && len(picks) < s.seats && tries < spreadRetries && s.offers < spreadOffers; cell++ {
 		if s.cells[cell].ahead {
 			continue
 		}
@@ -105,6 +111,8 @@ type spreading struct {
 	open []int32
 	// parked are those that a hard rule bars until its emptiest domain gains.
 	parked []int32
+	// offers counts the comparisons.
+	offers int
 }
 
 type spreadCell struct {
@@ -317,6 +325,7 @@ func (s *spreading) plain(c int) float64 {
 // offer is what a candidate has to offer now; barred says that a hard rule
 // forbids it.
 func (s *spreading) offer(c int) (o offer, barred bool) {
+	s.offers++
 	o.candidate = c
 	for i, r := range s.rules {
 		l := &s.loads[i]
@@ -367,8 +376,12 @@ func (l *spreadLoad) score(domains []int32) float64 {
 func (s *spreading) cell(c int) int32 {
 	s.key = s.key[:0]
 	for _, r := range s.rules {
-		s.key = binary.AppendUvarint(s.key, uint64(len(r.domains[c])))
-		for _, d := range r.domains[c] {
+		domains := r.domains[c]
+		if !slices.IsSorted(domains) {
+			domains = slices.Sorted(slices.Values(domains))
+		}
+		s.key = binary.AppendUvarint(s.key, uint64(len(domains)))
+		for _, d := range domains {
 			s.key = binary.AppendUvarint(s.key, uint64(d))
 		}
 	}
