@@ -16,8 +16,8 @@ func conditions(f *Fleet, q *Query, v *View, out Outcome, explain func() string)
 		return append(list, scheduled, satisfiedCondition(q, out, scheduled, explain), misconfiguredCondition(f, q))
 	}
 	list = append(list, scheduled, satisfiedAsOCM(f, q, out), misconfiguredCondition(f, q))
-	if resources := q.policy.scoreResources(); len(resources) > 0 {
-		list = append(list, scoresValidCondition(f, v, out, resources))
+	if q.UsesScores() {
+		list = append(list, scoresValidCondition(f, q, v))
 	}
 	return list
 }
@@ -96,21 +96,14 @@ func misconfiguredCondition(f *Fleet, q *Query) api.Condition {
 	return c
 }
 
-// scoresValidCondition says whether a score that counts has expired. It names no
-// clusters: with thousands of agents it would hardly stay the same for a second.
-func scoresValidCondition(f *Fleet, v *View, out Outcome, resources []string) api.Condition {
+// scoresValidCondition says whether a score that counts has expired on a cluster
+// that fits. It names no clusters: with thousands of agents it would hardly stay
+// the same for a second.
+func scoresValidCondition(f *Fleet, q *Query, v *View) api.Condition {
 	c := api.Condition{Type: api.ConditionScoresValid, Status: api.ConditionTrue, Reason: api.ReasonValid}
-	for _, resource := range resources {
-		expired := f.expired(resource)
-		found := expired.meets(v.Mask)
-		for _, choice := range out.Choices {
-			found = found || expired.has(choice.Row)
-		}
-		if found {
-			c.Status, c.Reason = api.ConditionFalse, api.ReasonExpired
-			c.Message = fmt.Sprintf("placement scores %q of some clusters that fit have expired and count as 0: the explanation says which", resource)
-			return c
-		}
+	if resource := v.Expired(f, q); resource != "" {
+		c.Status, c.Reason = api.ConditionFalse, api.ReasonExpired
+		c.Message = fmt.Sprintf("placement scores %q of some clusters that fit have expired and count as 0: the explanation says which", resource)
 	}
 	return c
 }

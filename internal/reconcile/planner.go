@@ -22,6 +22,7 @@ type planner struct {
 	placements map[api.Key]*tracked
 	classes    map[string]*class                // by engine.Query.Class
 	requesting map[string]*class                // those whose placements ask for resources
+	timed      map[*class]struct{}              // those out of which time alone may take a cluster
 	rankings   map[string]*ranking              // by engine.Query.RankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	// constrained are the placements that name metrics: they hear of those that
@@ -62,6 +63,7 @@ func newPlanner(logger *slog.Logger) *planner {
 		fleet:       &engine.Fleet{},
 		reserved:    engine.NewReservations(),
 		load:        engine.NewLoad(),
+		timed:       map[*class]struct{}{},
 		rankings:    map[string]*ranking{},
 		placements:  map[api.Key]*tracked{},
 		classes:     map[string]*class{},
@@ -224,6 +226,9 @@ func (p *planner) joinClass(placed *tracked) {
 		if placed.query.HasRequests() {
 			p.requesting[placed.query.Class] = c
 		}
+		if placed.query.HasTolerationSeconds() {
+			p.timed[c] = struct{}{}
+		}
 	}
 	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
@@ -243,6 +248,7 @@ func (p *planner) leaveClass(placed *tracked) {
 	if len(c.placements) == 0 {
 		delete(p.classes, placed.query.Class)
 		delete(p.requesting, placed.query.Class)
+		delete(p.timed, c)
 		p.unrank(c)
 	}
 }
@@ -396,13 +402,14 @@ func (p *planner) advance(now time.Time) {
 // expire refreshes the views out of which time alone takes a cluster, because a
 // toleration has run out. Who has the cluster is on the agenda.
 func (p *planner) expire(now time.Time) {
-	for _, c := range p.classes {
+	for c := range p.timed {
 		if until := c.view.Until; until.IsZero() || now.Before(until) {
 			continue
 		}
 		p.version++
 		gone := c.view.Refresh(p.fleet, c.query, p.others())
-		if c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone) {
+		all := c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone)
+		if c.noteExpired(p.fleet) || all {
 			c.markAll(p)
 		}
 		c.markWanting(p)
@@ -418,7 +425,7 @@ func (p *planner) nextAt() time.Time {
 		}
 	}
 	sooner(p.fleet.NextAt())
-	for _, c := range p.classes {
+	for c := range p.timed {
 		sooner(c.view.Until)
 	}
 	return next

@@ -47,10 +47,7 @@ func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
 			p.touchOutsider(c, row, was)
 		}
 	}
-	if expired := c.view.Expired(p.fleet, c.query); expired != c.expired {
-		c.expired, all = expired, true
-	}
-	if all {
+	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
 	if c.wanting > 0 {
@@ -88,6 +85,14 @@ func (p *planner) touchOutsider(c *class, row int, was bool) {
 	}
 }
 
+// noteExpired reports whether a placement score has expired on a cluster that
+// fits where none had, or the other way round.
+func (c *class) noteExpired(f *engine.Fleet) (changed bool) {
+	was := c.expired
+	c.expired = c.view.Expired(f, c.query)
+	return c.expired != was
+}
+
 // markAll has every placement of the class decided again.
 func (c *class) markAll(p *planner) {
 	for _, placed := range c.placements {
@@ -116,7 +121,7 @@ func (p *planner) fits(c *class) string {
 
 // touchMember looks at a changed row as a chosen cluster of a placement.
 func (p *planner) touchMember(placed *tracked, row int, fact bool) {
-	if !placed.decided || fact && placed.query.GroupsByLabel() || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || fact && (placed.query.GroupsByLabel() || placed.query.Spreads()) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}
