@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ocmtest"
+)
+
+// TestOCM lays the cases of Open Cluster Management before the engine.
+func TestOCM(t *testing.T) {
+	cases, err := ocmtest.Cases(ocmtest.Schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, c := range cases {
+		known[c.ID] = true
+		t.Run(c.ID, func(t *testing.T) {
+			for _, wrong := range c.Compare(answerOCM(t, &c)) {
+				t.Errorf("%s: %s", c.Name, wrong)
+			}
+		})
+	}
+	for id, d := range ocmtest.Differences {
+		if !known[id] || len(d.Expectations) == 0 || d.Reason == "" {
+			t.Errorf("difference %s: no such case, or it does not say what differs and why", id)
+		}
+	}
+	for id := range ocmtest.Refusals {
+		if !known[id] {
+			t.Errorf("refusal %s: no such case", id)
+		}
+	}
+}
+
+func answerOCM(t *testing.T, c *ocmtest.Case) *ocmtest.Answer {
+	t.Helper()
+	given := c.World()
+	p := given.Placement
+	for _, o := range given.Objects() {
+		errs := o.Validate()
+		switch {
+		case errs != nil && o == api.Object(p):
+			return &ocmtest.Answer{Refused: errs}
+		case errs != nil:
+			t.Fatalf("%s: %s", api.KeyOf(o), errs)
+		}
+	}
+	w := newWorld()
+	w.now = c.Now
+	for _, o := range given.Clusters {
+		w.clusters[o.Metadata.Name] = o
+	}
+	for _, o := range given.Sets {
+		w.sets[o.Metadata.Name] = o
+	}
+	for _, o := range given.Scores {
+		w.scores[api.KeyOf(o)] = o
+	}
+	f, delta := (&Fleet{}).With(w.changes(), w.now)
+	others := Others{Load: NewLoad()}
+	others.Load.Sync(f, delta)
+	for _, o := range append(slices.Clone(given.Others), p) {
+		for _, name := range o.Status.Clusters {
+			others.Load.Add(f, name)
+		}
+	}
+	present := Present{Decisions: p.Status.Decisions, Answered: p.Status.ObservedGeneration == p.Metadata.Generation}
+	if p.Status.ScheduledAt != nil {
+		present.ScheduledAt = *p.Status.ScheduledAt
+	}
+	q := compile(t, p)
+	v := NewView(f, q, others, nil)
+	e := Explain(f, q, nil, others, present, w.now)
+	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
+	sets, _ := f.usableSets(q)
+	return &ocmtest.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
+}

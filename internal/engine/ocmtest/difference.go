@@ -1,0 +1,38 @@
+package ocmtest
+
+// Difference is what is answered otherwise on purpose.
+type Difference struct {
+	// Expectations are those of the case that do not hold here.
+	Expectations []string
+	// Reason says why, with the rule that it follows from.
+	Reason string
+}
+
+// Differences are the cases that are answered otherwise on purpose, by id. One
+// that is not in the list agrees in all that it tells.
+var Differences = map[string]Difference{
+	"der-17": {[]string{"decisions", "status_code", "status_message"}, "the prioritizer spread is implemented (section 3.1)"},
+	"der-24": {[]string{"status_message"}, "that scores have expired is a condition (rule 7); which ones is in the explanation, so that it is not rewritten with every agent that comes late"},
+	"der-33": {[]string{"decisions"}, "a cluster with a PreferNoSelect taint ranks last among equals (rule 6); the scores are the same"},
+	"der-44": {[]string{"decisions", "status_code"}, "semver(text, true), which Open Cluster Management documents, compiles"},
+	"der-49": {[]string{"decision_groups"}, "groups keep the order of the ranking, best first (section 3.1, status of a placement)"},
+	"int-09": {[]string{"satisfied"}, "there are no bindings: a set says itself which namespaces may use it, so a set that is gone is one that is not usable"},
+}
+
+// Refusal is how a spec is refused that Open Cluster Management takes and then
+// calls misconfigured.
+type Refusal struct {
+	// Field is the wrong field, Message what its error contains.
+	Field, Message string
+}
+
+// Refusals are the cases with such a spec, by id: an invalid spec never reaches
+// the store (rule 8).
+var Refusals = map[string]Refusal{
+	"der-16":   {"spec.prioritizer_policy.configurations[0].name", `"NoSuch"`},
+	"der-38":   {"spec.predicates[0].label_selector.match_expressions[0].operator", `"Bogus"`},
+	"der-47":   {"spec.decision_strategy.clusters_per_decision_group", `"abc"`},
+	"pred-10":  {"spec.predicates[0].cel[0]", `invalid`},
+	"sched-03": {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
+	"taint-03": {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
+}
