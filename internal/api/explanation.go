@@ -21,8 +21,8 @@ type Explanation struct {
 	Rejections []Rejection `json:"rejections,omitempty"`
 	Candidates []Candidate `json:"candidates"`
 	// Kept says why the present decision stands although a fresh look might
-	// choose otherwise: "reschedule_after", "migration".
-	Kept string `json:"kept,omitempty" doc:"Why the present decision is kept without comparing scores: reschedule_after or migration."`
+	// choose otherwise: "reschedule_after", "migration", "misconfigured", "balance".
+	Kept string `json:"kept,omitempty" doc:"Why the present decision is kept although a fresh one would differ: reschedule_after, migration, misconfigured, or balance (another is better only by what other placements decided)."`
 	// NearestMiss is the constraint that alone keeps most clusters out.
 	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The single constraint that, if dropped, would admit most clusters."`
 	// NextAt is when time alone may change the decision.
@@ -52,7 +52,8 @@ type Candidate struct {
 	Selected bool   `json:"selected"`
 	Current  bool   `json:"current" doc:"Part of the decision before this look."`
 	Rank     int64  `json:"rank,omitempty" doc:"1 is best; absent for rejected clusters."`
-	// Filter and Reason are set where the cluster was rejected.
+	// Filter and Reason are set where the cluster was rejected; Reason alone where
+	// it fits and a spread constraint passes it over.
 	Filter string      `json:"filter,omitempty"`
 	Reason string      `json:"reason,omitempty"`
 	Score  *float64    `json:"score,omitempty"`

@@ -40,6 +40,9 @@ const (
 	// HeldByMisconfiguration is a decision whose scores cannot be told, because
 	// the policy names a metric that does not exist.
 	HeldByMisconfiguration Held = "misconfigured"
+	// HeldByBalance is a decision for which another would be better only because
+	// of what other placements decided. Only explanations say so.
+	HeldByBalance Held = "balance"
 )
 
 // Outcome is the answer to a query.

@@ -27,6 +27,8 @@ type Explained struct {
 	// rejectedBy is, by row, 1 + the position in grounds of the first ground that
 	// rejected the cluster; 0 where it fits.
 	rejectedBy []uint32
+	// counted are the chosen clusters by spread constraint and domain.
+	counted map[*api.SpreadConstraint]map[string]int
 }
 
 // groundOf is one ground of one filter.
@@ -76,8 +78,30 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 	}
 	rating := e.view.decision(f, q, others, presentRows(f, q, present))
 	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
-	p.present(present, e.view) // widens the spans as the decision did
+	p.left = nil
+	current := p.present(present, e.view) // widens the spans as the decision did
+	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 {
+		// Others' decisions may rate another cluster higher and yet move nothing.
+		wanted := min(len(current)+1, f.Len())
+		if q.Wanted != All {
+			wanted = min(q.Wanted, f.Len())
+		}
+		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
+			e.Held = HeldByBalance
+		}
+	}
 	return e
+}
+
+// staying counts the chosen clusters that were chosen before.
+func (e *Explained) staying() int {
+	n := 0
+	for _, c := range e.Choices {
+		if e.current.Has(c.Row) {
+			n++
+		}
+	}
+	return n
 }
 
 // judgePresent replaces the verdict on a cluster of the present decision by
@@ -247,6 +271,7 @@ func (e *Explained) Render() *api.Explanation {
 	for i, c := range contenders {
 		candidate := e.admitted(c.row)
 		candidate.Rank = int64(len(e.Choices) + i + 1)
+		candidate.Reason = e.spreadReason(c.row)
 		out.Candidates = append(out.Candidates, candidate)
 	}
 	slices.SortFunc(rejected, func(a, b int) int { return cmp.Compare(f.name(a), f.name(b)) })

@@ -33,8 +33,20 @@ func (e *Explained) NearestMiss() *api.NearestMiss {
 	for i, g := range e.grounds {
 		alone := failed[i*words : (i+1)*words]
 		alone.andNot(twice)
-		if n := alone.Count(); n > 0 && (miss == nil || n > miss.Count) {
-			miss = &api.NearestMiss{Filter: g.filter.Name(), On: g.filter.On(p.query, g.ground), Count: n}
+		causes := []Cause{{On: g.filter.On(p.query, g.ground), Count: alone.Count()}}
+		if filter, ok := g.filter.(causer); ok {
+			causes = filter.Causes(p, func(yield func(int) bool) {
+				for _, row := range alone.rows() {
+					if !yield(row) {
+						return
+					}
+				}
+			})
+		}
+		for _, c := range causes {
+			if c.Count > 0 && (miss == nil || c.Count > miss.Count) {
+				miss = &api.NearestMiss{Filter: g.filter.Name(), On: c.On, Count: c.Count}
+			}
 		}
 	}
 	return miss

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -120,4 +121,59 @@ func domainsOf(cluster *api.Cluster, c *api.SpreadConstraint) []string {
 		return nil
 	}
 	return []string{domain}
+}
+
+// spreadReason says which hard spread constraint keeps a cluster that fits from
+// being chosen in addition to the chosen ones; "" where none does.
+func (e *Explained) spreadReason(row int) string {
+	p := e.pass
+	for i := range p.query.spread {
+		c := &p.query.spread[i]
+		if c.WhenUnsatisfiable != api.DoNotSchedule {
+			continue
+		}
+		own := domainsOf(p.fleet.Cluster(row), c)
+		if len(own) == 0 {
+			return fmt.Sprintf("has no %s, which spread_constraints divide the clusters by", c.TopologyKey)
+		}
+		counts := e.domains(c)
+		least := counts[own[0]]
+		for _, n := range counts {
+			least = min(least, n)
+		}
+		skew := int64(1)
+		if c.MaxSkew != nil {
+			skew = *c.MaxSkew
+		}
+		for _, domain := range own {
+			if n := counts[domain]; int64(n+1-least) > skew {
+				return fmt.Sprintf("%s %s has %d of the chosen clusters, the emptiest %d: one more would exceed max_skew %d", c.TopologyKey, domain, n, least, skew)
+			}
+		}
+	}
+	return ""
+}
+
+// domains counts the chosen clusters in every domain of a constraint that has a
+// cluster which fits.
+func (e *Explained) domains(c *api.SpreadConstraint) map[string]int {
+	if e.counted == nil {
+		e.counted = map[*api.SpreadConstraint]map[string]int{}
+	}
+	if counts, ok := e.counted[c]; ok {
+		return counts
+	}
+	counts := map[string]int{}
+	e.Admitted.each(func(row int) {
+		for _, domain := range domainsOf(e.pass.fleet.Cluster(row), c) {
+			counts[domain] += 0
+		}
+	})
+	for _, choice := range e.Choices {
+		for _, domain := range domainsOf(e.pass.fleet.Cluster(choice.Row), c) {
+			counts[domain]++
+		}
+	}
+	e.counted[c] = counts
+	return counts
 }
