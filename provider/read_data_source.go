@@ -11,7 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-var _ datasource.DataSourceWithConfigure = (*readDataSource)(nil)
+var (
+	_ datasource.DataSourceWithConfigure      = (*readDataSource)(nil)
+	_ datasource.DataSourceWithValidateConfig = (*readDataSource)(nil)
+)
 
 // readDataSource is a data source that makes one request: its arguments are the
 // question, a document of the API is the answer.
@@ -20,6 +23,9 @@ type readDataSource struct {
 	description string
 	// subject names what is read, for error messages.
 	subject string
+	// kind is that of the object which the arguments describe, and whose rules they
+	// keep; "" = they describe none.
+	kind api.Kind
 	// arguments are what the user gives; answer is what comes back.
 	arguments map[string]schema.Attribute
 	answer    map[string]schema.Attribute
@@ -50,6 +56,21 @@ func (d *readDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 		attributes[name] = attribute
 	}
 	resp.Schema = schema.Schema{MarkdownDescription: d.description, Attributes: attributes}
+}
+
+// ValidateConfig implements datasource.DataSourceWithValidateConfig for arguments
+// that describe an object, with the rules of the server itself.
+func (d *readDataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
+	if d.kind == "" {
+		return
+	}
+	var config configDocument
+	document, err := d.documentOf(&config, attributesOf(req.Config.Raw))
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read the arguments of "+typePrefix+d.name, req.Config.Raw.Type(), err)
+		return
+	}
+	validateObject(d.kind, document, &config, req.Config.Raw.Type(), &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
@@ -86,21 +107,30 @@ func (d *readDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 
 func (d *readDataSource) readArguments(given map[string]tftypes.Value, t tftypes.Type, diags *diag.Diagnostics) map[string]any {
 	var config configDocument
-	arguments := map[string]any{}
-	for name := range d.arguments {
-		value, err := config.read(given[name], path.Root(name))
-		if err != nil {
-			diagnose(diags, "read the arguments of "+typePrefix+d.name, t, err)
-			return nil
-		}
-		if value != nil {
-			arguments[name] = value
-		}
+	arguments, err := d.documentOf(&config, given)
+	if err != nil {
+		diagnose(diags, "read the arguments of "+typePrefix+d.name, t, err)
+		return nil
 	}
 	for _, at := range config.nulls {
 		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
 	}
 	return arguments
+}
+
+// documentOf is what the user gives, as JSON.
+func (d *readDataSource) documentOf(config *configDocument, given map[string]tftypes.Value) (map[string]any, error) {
+	document := map[string]any{}
+	for name := range d.arguments {
+		value, err := config.read(given[name], path.Root(name))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			document[name] = value
+		}
+	}
+	return document, nil
 }
 
 // named is the name among the arguments, for messages.

@@ -25,23 +25,28 @@ var notEmpty = []validator.String{stringvalidator.LengthAtLeast(1)}
 // of the server itself. What depends on values that are not known yet is checked
 // when they are.
 func (r *objectResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	t := req.Config.Raw.Type()
 	var d configDocument
 	document, err := r.document(&d, req.Config.Raw)
 	if err != nil {
-		diagnose(&resp.Diagnostics, "read the configuration of a "+string(r.kind), t, err)
+		diagnose(&resp.Diagnostics, "read the configuration of a "+string(r.kind), req.Config.Raw.Type(), err)
 		return
 	}
-	for _, at := range d.nulls {
-		resp.Diagnostics.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
-	}
 	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
-	object, err := unflatten(r.kind, document)
+	validateObject(r.kind, document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
+}
+
+// validateObject reports the rules that the object of a configuration breaks. d
+// knows which values are not known yet, and which are null.
+func validateObject(kind api.Kind, document map[string]any, d *configDocument, t tftypes.Type, diags *diag.Diagnostics) {
+	for _, at := range d.nulls {
+		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
+	}
+	object, err := unflatten(kind, document)
 	var fields api.FieldErrors
 	switch {
 	case errors.As(err, &fields):
 	case err != nil:
-		diagnose(&resp.Diagnostics, "read the configuration of a "+string(r.kind), t, err)
+		diagnose(diags, "read the configuration of a "+string(kind), t, err)
 		return
 	default:
 		fields = object.Validate()
@@ -52,7 +57,7 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled)) {
 			continue
 		}
-		fieldDiagnostic(&resp.Diagnostics, "Invalid "+string(r.kind), t, field)
+		fieldDiagnostic(diags, "Invalid "+string(kind), t, field)
 	}
 }
 

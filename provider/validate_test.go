@@ -130,6 +130,7 @@ var badFields = []struct {
 	{"scheduler_placement", "predicates", list{doc{"label_selector": doc{"match_labels": doc{"a b": "x"}}}}, `predicates[0].label_selector.match_labels["a b"]`},
 	{"scheduler_placement", "predicates", list{doc{}, doc{"claim_selector": doc{"match_expressions": list{doc{"key": "a", "operator": "NotIn"}}}}}, "predicates[1].claim_selector.match_expressions[0].values"},
 	{"scheduler_placement", "predicates", list{doc{"cel": list{nil}}}, "predicates[0].cel[0]"},
+	{"scheduler_placement", "predicates", list{doc{"cel": list{"true", "managedCluster.("}}}, "predicates[0].cel[1]"},
 	{"scheduler_placement", "tolerations", list{doc{"operator": "Equal"}}, "tolerations[0].operator"},
 	{"scheduler_placement", "tolerations", list{doc{"key": "a", "operator": "Like"}}, "tolerations[0].operator"},
 	{"scheduler_placement", "tolerations", list{doc{"key": "a", "operator": "Exists", "value": "x"}}, "tolerations[0].value"},
