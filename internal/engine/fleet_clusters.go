@@ -51,6 +51,7 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		case !known:
 			at = b.slot()
 			b.index[name] = at
+			b.came = true
 			b.meetScores(name, at)
 		}
 		b.nameHash[at] = change.hash

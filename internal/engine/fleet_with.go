@@ -29,7 +29,9 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
 	b.changeClusters(changes.Clusters)
-	b.orderNames()
+	if b.came || len(b.gone) > 0 {
+		b.orderNames()
+	}
 	b.applyRowSets()
 	b.changeSets(changes.Sets)
 	b.changeScores(changes.Scores)
@@ -55,6 +57,7 @@ type edit struct {
 	rated       Bitmap // rows with other placement scores
 	replaced    []int  // rows with another cluster, or other labels
 	gone        []string
+	came        bool // clusters are new
 	metricNames bool
 	setsChanged bool
 	stale       map[int32]bool // metrics to evaluate again
