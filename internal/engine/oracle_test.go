@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -106,20 +107,23 @@ func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bo
 		return 0, false
 	}
 	used, _ := figure(c.Status.Allocated, c.Spec.Allocated)
-	amount := float64(max(free-used, 0))
+	amount, own := max(free-used, 0), int64(0)
 	for _, h := range o.holds {
 		milli, _ := h.requests[resource].Milli()
 		if h.cluster != c.Metadata.Name || h.requests[resource] == "" {
 			continue
 		}
 		if c.Status.CapacityReportedAt == nil || h.since.After(*c.Status.CapacityReportedAt) {
-			amount -= float64(milli)
+			amount -= milli
 		}
 		if current && h.placement == p {
-			amount += float64(milli)
+			own += milli
 		}
 	}
-	return int64(min(amount, 1<<62)), true
+	if amount > math.MaxInt64-own {
+		return math.MaxInt64, true
+	}
+	return amount + own, true
 }
 
 func (o oracle) online(c *api.Cluster) bool {
