@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -15,10 +16,12 @@ var quantityType = cel.OpaqueType("kubernetes.Quantity")
 
 // quantityShape is Kubernetes' notation within reason: an exponent has at most
 // two digits, because Kubernetes' parser takes minutes for "1e999999999".
-var quantityShape = regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
+var quantityShape = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2}|[numkKMGTPE]i?)?$`)
+})
 
 func parseQuantity(text string) (resource.Quantity, error) {
-	if quantityShape.MatchString(text) {
+	if quantityShape().MatchString(text) {
 		if q, err := resource.ParseQuantity(text); err == nil {
 			return q, nil
 		}

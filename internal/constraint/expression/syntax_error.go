@@ -2,7 +2,6 @@ package expression
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -31,37 +30,38 @@ func syntaxError(issues *cel.Issues) error {
 	return fmt.Errorf("the CEL expression is not valid: %s", message)
 }
 
-var (
-	undeclared  = regexp.MustCompile(`^undeclared reference to '(.*)' \(in container ''\)$`)
-	noOverload  = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
-	noField     = regexp.MustCompile(`^undefined field '(.*)'$`)
-	expectation = regexp.MustCompile(` expecting \{.*\}$`)
-)
-
 // symbols are the operators that are written around their operands.
 var symbols = map[string]string{operators.Index: "[]", operators.OptIndex: "[?]", operators.Conditional: "?:"}
 
 // plain puts a message of CEL's checker into the words a user of expressions
 // knows.
 func plain(message string) string {
-	if m := undeclared.FindStringSubmatch(message); m != nil {
-		return fmt.Sprintf("%q is not known: the variables are %s and %s; text is put in quotes", m[1], clusterVariable, managedClusterVariable)
+	if name, ok := between(message, "undeclared reference to '", "' (in container '')"); ok {
+		return fmt.Sprintf("%q is not known: the variables are %s and %s; text is put in quotes", name, clusterVariable, managedClusterVariable)
 	}
-	if m := noOverload.FindStringSubmatch(message); m != nil {
-		name := m[1]
+	if call, ok := between(message, "found no matching overload for '", "'"); ok {
+		name, types, _ := strings.Cut(call, "' applied to '")
 		if symbol, ok := symbols[name]; ok {
 			name = symbol
 		} else if symbol, ok := operators.FindReverse(name); ok && symbol != "" {
 			name = symbol
 		}
-		return fmt.Sprintf("%q cannot be applied to %s: the types do not fit", name, m[2])
+		return fmt.Sprintf("%q cannot be applied to %s: the types do not fit", name, types)
 	}
-	if m := noField.FindStringSubmatch(message); m != nil {
+	if name, ok := between(message, "undefined field '", "'"); ok {
 		return fmt.Sprintf("there is no field %q; %s has metadata (name, labels) and spec (%s)",
-			m[1], clusterVariable, strings.Join(fieldNames(clusterSpecType.TypeName()), ", "))
+			name, clusterVariable, strings.Join(fieldNames(clusterSpecType.TypeName()), ", "))
 	}
-	message = strings.TrimPrefix(message, "Syntax error: ")
-	return strings.ReplaceAll(expectation.ReplaceAllString(message, ""), "<EOF>", "the end")
+	// What would fit is a list of every operator.
+	message, _, _ = strings.Cut(strings.TrimPrefix(message, "Syntax error: "), " expecting {")
+	return strings.ReplaceAll(message, "<EOF>", "the end")
+}
+
+// between returns the part of a message between what it begins and ends with.
+func between(message, prefix, suffix string) (string, bool) {
+	rest, begins := strings.CutPrefix(message, prefix)
+	rest, ends := strings.CutSuffix(rest, suffix)
+	return rest, begins && ends
 }
 
 // article puts a type into a sentence.
