@@ -119,9 +119,16 @@ func (p *planner) fits(c *class) string {
 	return c.fits
 }
 
+// dependsOnFacts reports that a chosen cluster matters to a decision by more than
+// its merit: its labels say which group it is in, its region how many others may
+// be there, and its taints when the decision has to be looked at again.
+func dependsOnFacts(q *engine.Query) bool {
+	return q.GroupsByLabel() || q.Spreads() || q.HasTolerationSeconds()
+}
+
 // touchMember looks at a changed row as a chosen cluster of a placement.
 func (p *planner) touchMember(placed *tracked, row int, fact bool) {
-	if !placed.decided || fact && (placed.query.GroupsByLabel() || placed.query.Spreads()) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}

@@ -1,0 +1,216 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func score(cluster string, value int64, until time.Time) *api.PlacementScore {
+	s := &api.PlacementScore{
+		Metadata: api.Metadata{Cluster: cluster, Name: "s"},
+		Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"a": value}},
+	}
+	if !until.IsZero() {
+		s.Spec.ValidUntil = &until
+	}
+	return s
+}
+
+// byScore ranks by the score s/a alone.
+func byScore(s *api.PlacementSpec) {
+	s.Strategy, s.RescheduleAfter = api.StrategyPrioritizers, ""
+	s.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{
+		{Type: api.PrioritizerAddon, ResourceName: "s", ScoreName: "a"},
+	}}
+}
+
+func webOf(p *planner) *tracked {
+	return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}]
+}
+
+func wantClusters(t *testing.T, p *planner, when string, want ...string) {
+	t.Helper()
+	if got := webOf(p).status.Clusters; !slices.Equal(got, want) {
+		t.Fatalf("%s: the decision is %v, want %v", when, got, want)
+	}
+}
+
+// TestPlannerReDecidesWhenAScoreExpires: not before, and without another event.
+func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	until := epoch.Add(time.Minute)
+	for name, value := range map[string]int64{"c1": 90, "c2": 10} {
+		w.write(p, cluster(name, nil))
+		if name == "c1" {
+			w.write(p, score(name, value, until))
+		} else {
+			w.write(p, score(name, value, time.Time{}))
+		}
+	}
+	w.write(p, placement("web", 1, byScore))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	if at := p.nextAt(); !at.Equal(until.Add(1)) {
+		t.Fatalf("wakes at %s, want right after %s", at, until)
+	}
+	p.pass(until) // valid up to and including
+	wantClusters(t, p, "at valid_until", "c1")
+	p.pass(until.Add(1))
+	wantClusters(t, p, "after valid_until", "c2")
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionFalse || c.Reason != api.ReasonExpired {
+		t.Errorf("condition %+v", c)
+	}
+	w.write(p, score("c1", 90, until.Add(time.Hour)))
+	p.pass(until.Add(time.Second))
+	wantClusters(t, p, "with a fresh score", "c1")
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// TestPlannerReDecidesWhenATolerationEnds: the cluster is left at the very
+// instant, and no other may get there after it.
+func TestPlannerReDecidesWhenATolerationEnds(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	added := epoch.Add(-10 * time.Second)
+	down := func() *api.Cluster {
+		c := cluster("c1", nil)
+		c.Status.State = api.StateOffline
+		c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: &added}}
+		return c
+	}
+	w.write(p, cluster("c1", nil))
+	w.write(p, cluster("c2", nil))
+	w.write(p, score("c1", 90, time.Time{}))
+	patient := func(s *api.PlacementSpec) {
+		byScore(s)
+		s.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: ptr(int64(60))}}
+	}
+	w.write(p, placement("web", 1, patient))
+	p.pass(epoch.Add(-20 * time.Second))
+	wantClusters(t, p, "at first", "c1")
+	w.write(p, down())
+	p.pass(epoch)
+	wantClusters(t, p, "unreachable for 10 s", "c1")
+	end := added.Add(time.Minute)
+	if at := p.nextAt(); !at.Equal(end) {
+		t.Fatalf("wakes at %s, want %s", at, end)
+	}
+	p.pass(end.Add(-1))
+	wantClusters(t, p, "just before the end", "c1")
+	p.pass(end)
+	wantClusters(t, p, "at the end", "c2")
+	checkSettled(t, p, end)
+	w.write(p, cluster("c1", nil))
+	p.pass(end.Add(time.Second))
+	wantClusters(t, p, "back online", "c1")
+}
+
+// TestPlannerReDecidesWhenOnlyCELReadsTheScore covers scores and metrics that no
+// prioritizer uses.
+func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("m1", 0.9))
+	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
+	w.write(p, cluster("c2", nil))
+	w.write(p, score("c1", 90, time.Time{}))
+	w.write(p, score("c2", -1, time.Time{}))
+	w.write(p, placement("web", -1, func(s *api.PlacementSpec) {
+		s.Predicates = []api.Predicate{
+			{CEL: []string{`cluster.scores("s").exists(s, s.value > 50)`}},
+			{CEL: []string{`cluster.metric("m1") < 0.5`}},
+		}
+	}))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	w.write(p, score("c2", 51, time.Time{}))
+	p.pass(epoch.Add(time.Second))
+	if got := webOf(p).status.Clusters; len(got) != 2 {
+		t.Fatalf("c2 scores 51 now: %v", got)
+	}
+	w.write(p, score("c1", 0, time.Time{}))
+	p.pass(epoch.Add(2 * time.Second))
+	wantClusters(t, p, "c1 scores 0", "c2")
+	w.write(p, metric("m1", 0.4))
+	p.pass(epoch.Add(3 * time.Second))
+	if got := webOf(p).status.Clusters; len(got) != 2 {
+		t.Fatalf("m1 is 0.4 now: %v", got)
+	}
+}
+
+// TestPlannerSettlesBalance: placements that count each other neither chase each
+// other nor move when everything is looked at again, as after a restart.
+func TestPlannerSettlesBalance(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	for _, name := range []string{"c1", "c2", "c3"} {
+		w.write(p, cluster(name, nil))
+	}
+	w.write(p, score("c1", 80, time.Time{}))
+	balanced := func(s *api.PlacementSpec) {
+		byScore(s)
+		s.PrioritizerPolicy.Mode = api.ModeAdditive
+	}
+	names := []string{"a", "b", "c", "d", "e", "f", "web"}
+	for _, name := range names {
+		w.write(p, placement(name, 1, balanced))
+	}
+	p.pass(epoch)
+	count := map[string]int{}
+	for _, placed := range p.placements {
+		count[placed.status.Clusters[0]]++
+	}
+	if len(count) != 3 {
+		t.Fatalf("new placements do not spread: %v", count)
+	}
+	if n := len(p.pass(epoch.Add(time.Hour))); n != 0 {
+		t.Errorf("a later pass wrote %d placements", n)
+	}
+	again := newPlanner(discard())
+	for _, name := range []string{"c1", "c2", "c3"} {
+		again.put(w.objects[api.Key{Kind: api.KindCluster, Name: name}], 1)
+	}
+	again.put(w.objects[api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "s"}], 1)
+	for _, name := range names {
+		placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}]
+		object := *placed.object
+		object.Status = placed.status
+		again.put(&object, 1)
+	}
+	for _, w := range again.pass(epoch.Add(time.Hour)) {
+		if w.moved {
+			t.Errorf("a restart moved %s to %v", w.placed.query.Key, w.placed.status.Clusters)
+		}
+	}
+}
+
+// TestPlannerTakesACommittedDecision: a decision that was committed together with
+// a new spec is the planner's own from then on.
+func TestPlannerTakesACommittedDecision(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	for _, name := range []string{"c1", "c2"} {
+		w.write(p, cluster(name, nil))
+	}
+	w.write(p, placement("web", 1, byScore))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	next := placement("web", 1, byScore, func(s *api.PlacementSpec) { s.Predicates = []api.Predicate{{}} })
+	next.SetDefaults()
+	next.Metadata.UID, next.Metadata.Generation = webOf(p).object.Metadata.UID, 2
+	next.Status = webOf(p).status
+	next.Status.ObservedGeneration, next.Status.DecisionRevision = 2, next.Status.DecisionRevision+1
+	next.Status.Clusters = []string{"c2"}
+	next.Status.Decisions = []api.Decision{{Cluster: "c2", Rank: 1, Since: ptr(epoch)}}
+	w.revision++
+	p.put(next, w.revision)
+	for _, written := range p.pass(epoch.Add(time.Second)) {
+		if written.moved {
+			t.Errorf("the committed decision was moved to %v", written.placed.status.Clusters)
+		}
+	}
+	wantClusters(t, p, "as committed", "c2")
+	checkSettled(t, p, epoch.Add(time.Second))
+}
