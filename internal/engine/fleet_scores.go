@@ -97,7 +97,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 		return e
 	}
 	e := &bundleEdit{owned: map[int]bool{}, columns: map[string]bool{}}
-	if e.old = b.Fleet.scores[resource]; e.old == nil {
+	if e.old = b.scores[resource]; e.old == nil {
 		e.old = &scoreBundle{}
 	}
 	e.scoreBundle = *e.old
@@ -134,7 +134,7 @@ func (e *bundleEdit) set(row int, object *api.PlacementScore) {
 // leaveScores takes the scores of a cluster that is gone off its row, and keeps
 // them in case it comes back.
 func (b *edit) leaveScores(name string, row int) {
-	for resource, s := range b.Fleet.scores {
+	for resource, s := range b.scores {
 		if object := s.object(row); object != nil {
 			b.bundle(resource).set(row, nil)
 			b.waitingOf(name)[resource] = object
@@ -201,7 +201,7 @@ func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
 // got another object and for those that time has passed.
 func (b *edit) judgeScores() {
 	back := b.now.Before(b.old.now)
-	for resource, s := range b.Fleet.scores {
+	for resource, s := range b.scores {
 		if back || !s.next.IsZero() && s.next.Before(b.now) {
 			b.bundle(resource).ageInto(b.now, back)
 		}
@@ -209,15 +209,15 @@ func (b *edit) judgeScores() {
 	if len(b.bundles) == 0 {
 		return
 	}
-	b.Fleet.scores = maps.Clone(b.Fleet.scores)
-	if b.Fleet.scores == nil {
-		b.Fleet.scores = map[string]*scoreBundle{}
+	b.scores = maps.Clone(b.scores)
+	if b.scores == nil {
+		b.scores = map[string]*scoreBundle{}
 	}
 	for resource, e := range b.bundles {
 		if s := e.judge(b.now, len(b.rows), b.rated); s.rows.len() > 0 {
-			b.Fleet.scores[resource] = s
+			b.scores[resource] = s
 		} else {
-			delete(b.Fleet.scores, resource)
+			delete(b.scores, resource)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 			b.regroup(before.rows)
 		}
 	}
-	for name, before := range b.Fleet.sets {
+	for name, before := range b.sets {
 		if _, done := changes[name]; done {
 			continue
 		}
@@ -94,7 +94,7 @@ func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 			b.setsChanged = true
 		}
 	}
-	b.Fleet.sets = sets
+	b.sets = sets
 }
 
 // regroup notes that rows join or leave a set because the set changed.

@@ -13,9 +13,6 @@ type valueIndex struct {
 	keys   map[string]*rowSet            // rows that have the key at all
 }
 
-// has is the set of rows with a value.
-func (x *valueIndex) has(key, value string) *rowSet { return x.values[key][value] }
-
 // selectInto keeps in b only the rows that meet every requirement, and those
 // without a label count as api.SelectorRequirement says; scratch is overwritten.
 func (x *valueIndex) selectInto(requirements []api.SelectorRequirement, b, scratch Bitmap) {
@@ -96,9 +93,9 @@ func (e valueEdit) replace(at int, was, is map[string]string) (changed bool) {
 }
 
 // with returns the index after changes.
-func (x valueIndex) with(edit valueEdit, slots int) valueIndex {
+func (x *valueIndex) with(edit valueEdit, slots int) valueIndex {
 	if len(edit) == 0 {
-		return x
+		return *x
 	}
 	values, keys := maps.Clone(x.values), maps.Clone(x.keys)
 	if values == nil {
