@@ -230,7 +230,7 @@ const tooLargeText = "fails: makes a value that is too large: at most 16384 byte
 // TestMemo: the same text is compiled once, and a text that fails is not kept.
 func TestMemo(t *testing.T) {
 	text := `cluster.metadata.name == "memo"`
-	if mustCompile(t, text) != mustCompile(t, text) {
+	if once, again := mustCompile(t, text), mustCompile(t, text); once != again {
 		t.Error("the same text was compiled twice")
 	}
 	for range 2 {

@@ -75,6 +75,8 @@ func (r *reads) visit(e ast.Expr) {
 		for _, part := range []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
 			r.visit(part)
 		}
+	default:
+		// A constant reads nothing.
 	}
 }
 
@@ -116,6 +118,8 @@ func (r *reads) entry(e ast.Expr) bool {
 			key, ok := constant(first)
 			return ok && r.note(second, key)
 		}
+	default:
+		// Nothing else reads an entry.
 	}
 	return false
 }

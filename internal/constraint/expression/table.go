@@ -164,6 +164,5 @@ func equal(m traits.Mapper, other ref.Val) ref.Val {
 }
 
 func iterate(keys []string) traits.Iterator {
-	list, _ := types.NewStringList(types.DefaultTypeAdapter, keys).(traits.Lister)
-	return list.Iterator()
+	return types.NewStringList(types.DefaultTypeAdapter, keys).Iterator()
 }
