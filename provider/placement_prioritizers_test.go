@@ -50,7 +50,6 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 		  configurations = [
 		    { type = "addon", resource_name = "support", score_name = "grade" },
 		    { name = "steady", weight = 0 },
-		    { type = "metric", name = "load", weight = -1 },
 		  ]
 		}
 		decision_strategy = {

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -28,6 +27,9 @@ func story(t *testing.T, example string) (*fleet, resource.TestStep) {
 	t.Setenv("SCHEDULER_ENDPOINT", f.endpoint)
 	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "scheduler") // the examples say scheduler/scheduler
 	return f, resource.TestStep{
+		// The library takes no providers of the whole test beside a file that has some.
+		ProtoV6ProviderFactories: factories,
+
 		ConfigFile:       config.StaticFile("../examples/" + example + "/main.tf"),
 		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 	}
@@ -78,7 +80,6 @@ func TestAccStoryScoresFromAgents(t *testing.T) {
 		}})
 	}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			then(step, nil, nil, chosen("berlin", "madrid")), // nobody has pushed a score: by name
 			then(step, push(map[string]int64{"berlin": -20, "madrid": 40, "oslo": 90, "paris": 60}), nil, chosen("oslo", "paris")),
@@ -86,7 +87,7 @@ func TestAccStoryScoresFromAgents(t *testing.T) {
 			then(step, push(map[string]int64{"madrid": 75}), nil, chosen("oslo", "madrid")),
 			then(step, expire, nil, chosen("madrid", "paris")), // an expired score counts as 0
 			{ // the library cannot clean up after for_each by itself
-				ConfigFile: step.ConfigFile, Destroy: true,
+				ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true,
 			},
 		},
 	})
@@ -123,13 +124,20 @@ func TestAccStoryScoresFromMetrics(t *testing.T) {
 		"berlin": site(0.1, 40), "madrid": site(0.5, 80), "oslo": site(0.25, 60),
 	})}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			before,
 			then(step, fill, filled, chosen("madrid", "berlin")),
-			{ConfigFile: step.ConfigFile, ConfigVariables: filled, Destroy: true},
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: filled, Destroy: true},
 		},
 	})
+}
+
+// afterwards is a look at the server after an apply. (The library's own Check
+// cannot be used beside for_each.)
+type afterwards func() error
+
+func (a afterwards) CheckState(_ context.Context, _ statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+	resp.Error = a()
 }
 
 // agents send the heartbeats of clusters until they are told not to.
@@ -182,9 +190,16 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	// The first decision may be made before the first heartbeat.
 	create := step
 	create.ConfigVariables, create.ConfigPlanChecks = variables(false), resource.ConfigPlanChecks{}
-	create.Check = func(*terraform.State) error { f.until(ledger, "primary"); return nil }
+	create.ConfigStateChecks = []statecheck.StateCheck{afterwards(func() error { f.until(ledger, "primary"); return nil })}
+	// What a taint does to the placement shows at the next refresh: the placement
+	// itself is not changed.
+	taint := func(maintenance bool) resource.TestStep {
+		step := then(step, nil, variables(maintenance), nil)
+		step.ConfigPlanChecks, step.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
+		return step
+	}
 	lost := func() { agents.of("primary").Store(true); f.until(ledger, "backup") }
-	tainted := func(*terraform.State) error {
+	tainted := func() error {
 		object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindCluster, Name: "primary"})
 		if err != nil {
 			return err
@@ -196,23 +211,21 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 		return nil
 	}
 	failedOver := then(step, lost, variables(false), runs("backup"))
-	failedOver.Check = tainted
+	failedOver.ConfigStateChecks = append(failedOver.ConfigStateChecks, afterwards(tainted))
 	back := func() { agents.of("primary").Store(false); f.until(ledger, "primary") }
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			create,
 			then(step, nil, variables(false), runs("primary")),
-			// By a taint. What the cluster's taint does to the placement shows at the next
-			// refresh: the placement itself is not changed.
-			then(step, nil, variables(true), nil),
+			// By a taint, and back.
+			taint(true),
 			then(step, nil, variables(true), runs("backup")),
-			then(step, nil, variables(false), nil),
+			taint(false),
 			then(step, nil, variables(false), runs("primary")),
 			// By a lost heartbeat, and back.
 			failedOver,
 			then(step, back, variables(false), runs("primary")),
-			{ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
 		},
 	})
 }
@@ -236,7 +249,6 @@ func TestAccStoryThirdPartyRatings(t *testing.T) {
 		return map[string]knownvalue.Check{"orders": names(orders), "archive_rollout": knownvalue.TupleExact(steps)}
 	}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
 			// Without ratings the names decide, in the set and certified only.
 			then(step, nil, nil, result("frankfurt", "frankfurt", "paris")),
@@ -246,7 +258,7 @@ func TestAccStoryThirdPartyRatings(t *testing.T) {
 				"newyork": {100, 100}, "warsaw": {95, 80}, "frankfurt": {60, 20}, "paris": {40, 90},
 			}), nil, result("paris", "paris", "warsaw")),
 			then(step, rate(map[string][2]int64{"frankfurt": {70, 20}}), nil, result("frankfurt", "paris", "warsaw")),
-			{ConfigFile: step.ConfigFile, Destroy: true},
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true},
 		},
 	})
 }
