@@ -23,6 +23,7 @@ var hostileDocuments = []string{
 
 func fuzzBody(f *testing.F, method, path string, seeds ...string) {
 	s := startServer(f)
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
 	for _, seed := range append(seeds, hostileDocuments...) {
 		f.Add([]byte(seed))
 	}
@@ -83,6 +84,24 @@ func FuzzPutPlacement(f *testing.F) {
 		`{"metadata":{"name":"web","namespace":"shop"},"spec":{"number_of_clusters":2,"label_constraints":["location in (DE, SK)","tier is not edge"],"metric_constraints":["load < 5"],"resource_requests":{"cpu":"1500m"},"metrics":{"stickiness":0.2},"migration":false,"reschedule_after":"5m","min_improvement":0.1}}`)
 }
 
+func FuzzPutClusterSet(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindClusterSet].path, samples[api.KindClusterSet].body, samples[api.KindClusterSet].other,
+		`{"spec":{"selector":{"match_expressions":[{"key":"a","operator":"NotIn","values":["b"]},{"key":"c","operator":"Exists"}]},"namespaces":[]}}`,
+		`{"spec":{"selector":{}}}`, `{"spec":{"clusters":[]}}`)
+}
+
+func FuzzPutPlacementScore(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindPlacementScore].path, samples[api.KindPlacementScore].body, samples[api.KindPlacementScore].other,
+		`{"metadata":{"cluster":"eu-1"},"spec":{"scores":{"a.b_C":100}}}`, `{"metadata":{"namespace":"eu-1"},"spec":{"scores":{}}}`,
+		`{"spec":{"scores":{"a":101}}}`, `{"spec":{"scores":{"a":1.5}}}`, `{"spec":{"scores":{"a":1e2},"valid_until":"9999-12-31T23:59:59-23:59"}}`)
+}
+
+func FuzzPreview(f *testing.F) {
+	fuzzBody(f, http.MethodPost, "/v1/previews", `{"metadata":{"namespace":"shop","name":"web"},"spec":{"number_of_clusters":1}}`,
+		`{"kind":"placement","metadata":{"namespace":"shop","name":"web","labels":{"a":"b"}},"spec":{},"status":{"clusters":["a"]}}`,
+		`{"metadata":{"name":"web"},"spec":{}}`, `{"metadata":"x"}`, `{"metadata":{"namespace":"..","name":"/"},"spec":{}}`)
+}
+
 func FuzzHeartbeat(f *testing.F) {
 	fuzzBody(f, http.MethodPost, "/v1/clusters/none/heartbeat", `{"allocated":{"cpu":"1"}}`)
 }
@@ -90,7 +109,11 @@ func FuzzHeartbeat(f *testing.F) {
 func FuzzSimulation(f *testing.F) {
 	var objects []string
 	for _, info := range api.Kinds {
-		objects = append(objects, `{"kind":"`+string(info.Kind)+`","metadata":{"name":"a"},`+samples[info.Kind].body[1:])
+		metadata := `"name":"a"`
+		if info.Scope == api.OfCluster {
+			metadata += `,"cluster":"a"`
+		}
+		objects = append(objects, `{"kind":"`+string(info.Kind)+`","metadata":{`+metadata+`},`+samples[info.Kind].body[1:])
 	}
 	fuzzBody(f, http.MethodPost, "/v1/simulations", `{"base":"empty","now":"2030-01-01T00:00:00Z","objects":[`+strings.Join(objects, ",")+`],"delete":[{"kind":"cluster","name":"b"}]}`)
 }

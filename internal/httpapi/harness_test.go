@@ -207,6 +207,7 @@ type fakeDecisions struct {
 	settle   func(ctx context.Context, revision int64) error
 	explain  func(key api.Key) (*api.Explanation, error)
 	simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
+	preview  func(placement *api.Placement) api.PlacementStatus
 }
 
 func (f *fakeDecisions) Settle(ctx context.Context, revision int64) error {
@@ -233,6 +234,16 @@ func (f *fakeDecisions) Observe(cluster *api.Cluster) *api.Cluster {
 		observed.Status.State = api.StateOnline
 	}
 	return &observed
+}
+
+func (f *fakeDecisions) Preview(placement *api.Placement) (api.PlacementStatus, *api.Explanation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	status := placement.Status
+	if f.preview != nil {
+		status = f.preview(placement)
+	}
+	return status, &api.Explanation{Summary: "as previewed"}, nil
 }
 
 func (f *fakeDecisions) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
@@ -303,4 +314,42 @@ func (b *safeBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// clock is a time that the test moves.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// commitHook is a store that does something before the first commit.
+type commitHook struct {
+	Store
+	once   sync.Once
+	before func()
+}
+
+func (h *commitHook) Commit(ctx context.Context, writes ...store.Write) (int64, error) {
+	h.once.Do(h.before)
+	return h.Store.Commit(ctx, writes...)
+}
+
+// commitPast writes a spec as another server would.
+func (s *testServer) commitPast(key api.Key, value []byte) {
+	s.t.Helper()
+	if _, err := s.store.Commit(context.Background(), store.Write{Key: key, Part: store.Spec, Value: value, Expect: store.Any}); err != nil {
+		s.t.Error(err)
+	}
 }

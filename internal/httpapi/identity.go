@@ -20,7 +20,8 @@ const (
 	RoleEditor Role = "editor"
 	// RoleViewer may read, explain and simulate.
 	RoleViewer Role = "viewer"
-	// RoleAgent may report heartbeats, and nothing else.
+	// RoleAgent may report heartbeats and keep the placement scores of clusters,
+	// and nothing else.
 	RoleAgent Role = "agent"
 )
 
@@ -94,12 +95,20 @@ func (i identity) mayWrite(object api.Object) error {
 	return nil
 }
 
-// mayReport is asked for heartbeats.
-func (i identity) mayReport(cluster *api.Cluster) error {
-	switch {
-	case i.role != RoleAdmin && i.role != RoleEditor && i.role != RoleAgent:
-		return i.forbidden("report heartbeats")
-	case i.bound() && !slices.Contains(i.namespaces, cluster.Spec.Namespace):
+// mayReportAtAll is asked before the cluster is known.
+func (i identity) mayReportAtAll() error {
+	if i.role != RoleAdmin && i.role != RoleEditor && i.role != RoleAgent {
+		return i.forbidden("report for clusters")
+	}
+	return nil
+}
+
+// mayReport is asked for heartbeats, and for what agents write of a cluster.
+func (i identity) mayReport(cluster api.Object) error {
+	if err := i.mayReportAtAll(); err != nil {
+		return err
+	}
+	if i.bound() && !slices.Contains(i.namespaces, owner(cluster)) {
 		return i.forbidden("report for " + api.KeyOf(cluster).String())
 	}
 	return nil

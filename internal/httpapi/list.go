@@ -57,18 +57,18 @@ func (t pageToken) String() string {
 type query struct {
 	pageToken
 	selector labels.Selector
-	who      identity
+	sees     func(api.Object) bool
 }
 
 // shows reports whether an object belongs to the list.
 func (q *query) shows(object api.Object) bool {
-	meta := object.Meta()
-	return (q.Everywhere || meta.Namespace == q.Namespace) && q.who.sees(owner(object)) && q.selector.Matches(labels.Set(meta.Labels))
+	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
+		q.sees(object) && q.selector.Matches(labels.Set(object.Meta().Labels))
 }
 
 func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
 	who := identityOf(ctx)
-	if err := who.mayReadNamespace(in.Target.namespace); err != nil {
+	if err := s.mayReadKey(who, in.Target.key(info.Kind)); err != nil {
 		return nil, err
 	}
 	selector, err := parseSelector(in.LabelSelector)
@@ -79,8 +79,9 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 	if in.Limit > 0 {
 		limit = min(in.Limit, maxPage)
 	}
-	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || in.All)
-	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
+	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || info.Scope == api.OfCluster || in.All)
+	sees := func(object api.Object) bool { return s.sees(who, object) }
+	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, sees}
 	if in.Continue != "" {
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err

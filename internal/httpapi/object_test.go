@@ -14,6 +14,10 @@ import (
 // samples has a document of each kind; a kind without one fails the tests that
 // range over api.Kinds.
 var samples = map[api.Kind]struct{ path, body, other string }{
+	api.KindClusterSet: {"/v1/cluster-sets/eu",
+		`{"spec":{"clusters":["eu-1"]}}`, `{"spec":{"selector":{"match_labels":{"tier":"gold"}},"namespaces":["shop"]}}`},
+	api.KindPlacementScore: {"/v1/clusters/eu-1/placement-scores/load",
+		`{"spec":{"scores":{"cpu":50}}}`, `{"spec":{"scores":{"cpu":-100},"valid_until":"2030-01-01T00:00:00+01:00"}}`},
 	api.KindCluster: {"/v1/clusters/eu-1",
 		`{"spec":{"region":"eu"}}`, `{"spec":{"region":"us"}}`},
 	api.KindMetricsProvider: {"/v1/metrics-providers/prom",
@@ -38,6 +42,9 @@ func TestEveryKindLivesItsLife(t *testing.T) {
 			sample, ok := samples[info.Kind]
 			if !ok {
 				t.Fatalf("no sample of kind %s", info.Kind)
+			}
+			if info.Scope == api.OfCluster {
+				s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
 			}
 			if a := s.do(http.MethodGet, sample.path, ""); a.StatusCode != http.StatusNotFound {
 				t.Errorf("GET before PUT: %d", a.StatusCode)

@@ -44,16 +44,17 @@ func (s *Server) operation(info api.KindInfo, method, path, verb, summary string
 		Responses: map[string]*huma.Response{},
 		Errors:    []int{http.StatusUnprocessableEntity},
 	}
-	if strings.Contains(path, "{namespace}") && info.Scope == api.GlobalOrNamespaced {
+	everywhere := !strings.Contains(path, "{namespace}") && !strings.Contains(path, "{cluster}")
+	if !everywhere && info.Scope == api.GlobalOrNamespaced {
 		op.OperationID += "-in-namespace"
 	}
-	if !strings.Contains(path, "{namespace}") && info.Scope == api.Namespaced {
+	if everywhere && (info.Scope == api.Namespaced || info.Scope == api.OfCluster) {
 		op.OperationID += "-everywhere"
 	}
 	if schema != nil {
 		op.Responses["200"] = jsonResponse("OK", schema)
 	}
-	for _, parameter := range []string{"namespace", "name"} {
+	for _, parameter := range []string{"cluster", "namespace", "name"} {
 		if strings.Contains(path, "{"+parameter+"}") {
 			op.Parameters = append(op.Parameters, &huma.Param{
 				Name: parameter, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString},

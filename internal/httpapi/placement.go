@@ -74,7 +74,7 @@ func (s *Server) reschedule(ctx context.Context, in *rescheduleInput) (*objectOu
 	if !addressable(key) {
 		return nil, notFound(key)
 	}
-	result, err := s.change(ctx, key, precondition{}, func(current *stored) (api.Object, error) {
+	result, err := s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
 		if current == nil {
 			return nil, notFound(key)
 		}
@@ -86,7 +86,7 @@ func (s *Server) reschedule(ctx context.Context, in *rescheduleInput) (*objectOu
 		}
 		object := current.object.Copy()
 		object.Meta().RescheduleRequests++
-		return object, nil
+		return &successor{object: object}, nil
 	})
 	if err != nil {
 		return nil, err

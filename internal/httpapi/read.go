@@ -18,7 +18,8 @@ type getInput struct {
 
 func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
 	key := in.Target.key(info.Kind)
-	if err := identityOf(ctx).mayReadNamespace(key.Namespace); err != nil {
+	who := identityOf(ctx)
+	if err := s.mayReadKey(who, key); err != nil {
 		return nil, err
 	}
 	tags, err := parseTags("If-None-Match", in.IfNoneMatch)
@@ -29,19 +30,19 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 	if entry == nil {
 		return nil, notFound(key)
 	}
-	if err := identityOf(ctx).mayRead(entry.Object); err != nil {
+	if err := s.mayRead(who, entry.Object); err != nil {
 		return nil, err
 	}
 	entry, err = s.newer(ctx, key, entry, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := identityOf(ctx).mayRead(entry.Object); err != nil {
+	if err := s.mayRead(who, entry.Object); err != nil {
 		return nil, err // it changed hands while we waited
 	}
 	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(entry.Object)}
-	// A cluster's observed status may have moved although its revision has not,
-	// so only an object that is shown as it is stored can be "not modified".
+	// The status of a cluster or a score may have moved although its revision has
+	// not, so only an object that is shown as it is stored can be "not modified".
 	if tags.present && tags.shows(entry.Revision()) && out.Body == any(entry.Object) {
 		return &objectOutput{Status: http.StatusNotModified, ETag: out.ETag}, nil
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,11 +33,14 @@ func register[I, O any](s *Server, op huma.Operation, handle func(context.Contex
 
 // Target is the object or collection that the path of a request names. Its
 // parameters depend on the kind, so the operation documents them.
-type Target struct{ namespace, name string }
+type Target struct {
+	namespace string // or the cluster that the object belongs to
+	name      string
+}
 
 // Resolve implements huma.Resolver.
 func (t *Target) Resolve(ctx huma.Context) []error {
-	t.namespace, t.name = ctx.Param("namespace"), ctx.Param("name")
+	t.namespace, t.name = cmp.Or(ctx.Param("namespace"), ctx.Param("cluster")), ctx.Param("name")
 	return nil
 }
 

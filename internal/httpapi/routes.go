@@ -23,6 +23,7 @@ func (s *Server) routes() http.Handler {
 		s.kindRoutes(info)
 	}
 	s.placementRoutes()
+	s.previewRoutes()
 	s.otherRoutes()
 	s.describeBackup()
 	document := encodeJSON(s.api.OpenAPI())
@@ -85,15 +86,15 @@ func (d *discardedAnswer) Write(data []byte) (int, error) { return len(data), ni
 // kindRoutes adds what every kind has: its objects and its collections.
 func (s *Server) kindRoutes(info api.KindInfo) {
 	schema := s.schema(info.New())
-	for _, namespaced := range []bool{false, true} {
-		if namespaced && info.Scope == api.Global {
+	for _, within := range []bool{false, true} {
+		if within && info.Scope == api.Global {
 			continue
 		}
-		collection := s.collectionPath(info, namespaced)
+		collection := s.collectionPath(info, within)
 		register(s, s.operation(info, http.MethodGet, collection, "list", "List objects of kind "+string(info.Kind), listOf(schema)),
 			func(ctx context.Context, in *listInput) (*listOutput, error) { return s.list(ctx, info, in) })
-		if !namespaced && info.Scope == api.Namespaced {
-			continue // a list of every namespace, but no objects
+		if !within && (info.Scope == api.Namespaced || info.Scope == api.OfCluster) {
+			continue // a list of every namespace or cluster, but no objects
 		}
 		path := collection + "/{name}"
 		register(s, s.operation(info, http.MethodGet, path, "get", "Read a "+string(info.Kind)+", or wait for its next change", schema),
@@ -101,15 +102,26 @@ func (s *Server) kindRoutes(info api.KindInfo) {
 		put := s.operation(info, http.MethodPut, path, "put", "Create or replace a "+string(info.Kind), schema)
 		put.Responses["201"] = jsonResponse("Created", schema)
 		put.MaxBodyBytes = s.options.MaxBodyBytes
-		register(s, put, func(ctx context.Context, in *putInput) (*objectOutput, error) { return s.put(ctx, info, in) })
+		if info.Kind == api.KindPlacement {
+			register(s, put, func(ctx context.Context, in *putPlacementInput) (*objectOutput, error) {
+				return s.put(ctx, info, &in.PutInput, in.PreviewToken)
+			})
+		} else {
+			register(s, put, func(ctx context.Context, in *PutInput) (*objectOutput, error) { return s.put(ctx, info, in, "") })
+		}
 		s.describeBody(put, schema, true)
 		register(s, s.operation(info, http.MethodDelete, path, "delete", "Delete a "+string(info.Kind), nil),
 			func(ctx context.Context, in *deleteInput) (*struct{}, error) { return s.delete(ctx, info, in) })
 	}
 }
 
-func (s *Server) collectionPath(info api.KindInfo, namespaced bool) string {
-	if namespaced {
+// collectionPath is the pattern of a collection, within a namespace or a cluster
+// or not.
+func (s *Server) collectionPath(info api.KindInfo, within bool) string {
+	switch {
+	case within && info.Scope == api.OfCluster:
+		return api.CollectionPath(info.Kind, "{cluster}")
+	case within:
 		return api.CollectionPath(info.Kind, "{namespace}")
 	}
 	return api.CollectionPath(info.Kind, "")

@@ -31,6 +31,7 @@ type Store interface {
 // Codec turns objects into what is stored and back; *store.Codec is one.
 type Codec interface {
 	EncodeSpec(object api.Object) ([]byte, error)
+	EncodeStatus(object api.Object) ([]byte, error)
 	DecodeSpec(kind api.Kind, value []byte) (api.Object, error)
 	DecodeStatus(object api.Object, value []byte) error
 }
@@ -44,6 +45,9 @@ type Decisions interface {
 	Explain(key api.Key) (*api.Explanation, error)
 	// Observe is a copy of a cluster with its status completed.
 	Observe(cluster *api.Cluster) *api.Cluster
+	// Preview is the status that a placement would get, and why, if it were stored
+	// as given: with its uid, its generation, and the status it has at present.
+	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
 	// Simulate decides without changing anything; api.FieldErrors for objects
 	// that are not valid.
 	Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
@@ -256,6 +260,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	background.Go(func() { s.events.follow(s.stopping, s.fleet) })
+	background.Go(func() { s.sweepPreviews(s.stopping) })
 	defer s.stop() // before background.Wait
 
 	address := listener.Addr()

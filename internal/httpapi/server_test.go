@@ -210,7 +210,10 @@ func TestOpenAPI(t *testing.T) {
 	for _, info := range api.Kinds {
 		global, namespaced := api.CollectionPath(info.Kind, ""), api.CollectionPath(info.Kind, "{namespace}")
 		want = append(want, global)
-		if info.Scope != api.Namespaced {
+		if info.Scope == api.OfCluster {
+			namespaced = api.CollectionPath(info.Kind, "{cluster}")
+		}
+		if info.Scope != api.Namespaced && info.Scope != api.OfCluster {
 			want = append(want, global+"/{name}")
 		}
 		if info.Scope != api.Global {
@@ -218,7 +221,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	want = append(want, "/v1/clusters/{name}/heartbeat", "/v1/namespaces/{namespace}/placements/{name}/explanation",
-		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
+		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
 	var got []string
 	ids := map[string]bool{}
 	for path, operations := range document.Paths {
@@ -229,7 +232,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
 			}
 			ids[id] = true
-			if _, ok := operation["requestBody"]; ok != (method == "put" || strings.Contains("/v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat", path) && method == "post") {
+			if _, ok := operation["requestBody"]; ok != (method == "put" || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat", path) && method == "post") {
 				t.Errorf("%s %s: has a body: %t", method, path, ok)
 			}
 		}
@@ -243,6 +246,19 @@ func TestOpenAPI(t *testing.T) {
 		name := strings.TrimPrefix(ref[:strings.IndexByte(ref, '"')], "#/components/schemas/")
 		if document.Components.Schemas[name] == nil {
 			t.Errorf("schema %s is referred to and missing", name)
+		}
+	}
+	for schema, fields := range map[string][]string{
+		"Placement": {"kind", "metadata", "spec", "status"}, "PlacementSpec": {"predicates", "tolerations", "prioritizer_policy", "spread_constraints", "decision_strategy", "cluster_sets"},
+		"PlacementStatus": {"decision_groups"}, "Metadata": {"cluster"}, "ClusterSetSpec": {"selector", "clusters", "namespaces"}, "ClusterSpec": {"claims", "taints"},
+		"PlacementScoreSpec": {"scores", "valid_until"}, "Explanation": {"nearest_miss", "next_at"}, "NearestMiss": {"filter", "on", "count"},
+		"Preview": {"token", "clusters", "decisions", "decision_groups", "satisfied", "expires_at"},
+	} {
+		properties, _ := document.Components.Schemas[schema]["properties"].(map[string]any)
+		for _, field := range fields {
+			if properties[field] == nil {
+				t.Errorf("schema %s does not describe %s", schema, field)
+			}
 		}
 	}
 	properties, _ := document.Components.Schemas["KubernetesSpec"]["properties"].(map[string]any)

@@ -76,10 +76,13 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 
 // shown is an object as a reader sees it. The status of a cluster is completed
 // from its metrics and reservations, which change without a write to the
-// cluster.
+// cluster, and that of a score follows from the clock.
 func (s *Server) shown(object api.Object) api.Object {
-	if cluster, ok := object.(*api.Cluster); ok {
-		return s.decisions.Observe(cluster)
+	switch o := object.(type) {
+	case *api.Cluster:
+		return s.decisions.Observe(o)
+	case *api.PlacementScore:
+		return o.Observed(s.now())
 	}
 	return object
 }

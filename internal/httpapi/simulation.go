@@ -64,7 +64,7 @@ func (s *Server) visibleResult(who identity, result *api.SimulationResult) *api.
 	}
 	shown := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}}
 	for _, object := range result.Objects {
-		if who.sees(owner(object)) {
+		if s.sees(who, object) {
 			shown.Objects = append(shown.Objects, object)
 		}
 	}

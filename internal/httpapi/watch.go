@@ -155,7 +155,7 @@ func (w *watchStream) mark(revision int64) {
 func (w *watchStream) write(e *event) {
 	var shown []api.Event
 	for _, change := range e.changes {
-		if item, ok := w.show(change); ok {
+		if item, ok := w.show(e, change); ok {
 			item.ResourceVersion = strconv.FormatInt(e.revision-1, 10)
 			shown = append(shown, item)
 		}
@@ -174,14 +174,14 @@ func (w *watchStream) write(e *event) {
 
 // show turns a change into an event, if the reader may see it and asked for it.
 // An object that passes out of the reader's sight is as good as deleted.
-func (w *watchStream) show(change fleet.Change) (api.Event, bool) {
+func (w *watchStream) show(e *event, change fleet.Change) (api.Event, bool) {
 	if !w.kinds[change.Key.Kind] {
 		return api.Event{}, false
 	}
 	switch {
-	case change.New != nil && w.who.sees(owner(change.New.Object)):
+	case change.New != nil && w.sees(e, change.New.Object):
 		return api.Event{Type: api.EventPut, Object: w.server.shown(change.New.Object)}, true
-	case change.Old != nil && w.who.sees(owner(change.Old.Object)):
+	case change.Old != nil && w.sees(e, change.Old.Object):
 		info, ok := api.LookupKind(change.Key.Kind)
 		if !ok {
 			return api.Event{}, false
@@ -191,6 +191,21 @@ func (w *watchStream) show(change fleet.Change) (api.Event, bool) {
 		return api.Event{Type: api.EventDelete, Object: object}, true
 	}
 	return api.Event{}, false
+}
+
+// sees reports whether the reader may see an object. A score that goes with its
+// cluster is judged by that one.
+func (w *watchStream) sees(e *event, object api.Object) bool {
+	if !w.who.bound() || !ofCluster(object.ObjectKind()) {
+		return w.server.sees(w.who, object)
+	}
+	key := clusterKey(api.KeyOf(object).Namespace)
+	for _, change := range e.changes {
+		if change.Key == key && change.Old != nil && change.New == nil {
+			return w.who.sees(owner(change.Old.Object))
+		}
+	}
+	return w.server.sees(w.who, object)
 }
 
 // flush sends what was written. A reader that does not take it in time loses

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -19,9 +20,10 @@ import (
 
 // stored is an object as the store has it at one moment.
 type stored struct {
-	object       api.Object
-	specRevision int64
-	revision     int64 // of the last change, status included
+	object         api.Object
+	specRevision   int64
+	statusRevision int64 // 0 where there is no status
+	revision       int64 // of the last change, status included
 }
 
 // load reads an object past the fleet, so that a write compares with the truth.
@@ -43,6 +45,7 @@ func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
 		if err := s.codec.DecodeStatus(object, status.Value); err != nil {
 			return nil, fmt.Errorf("decode the status of %s: %w", key, err)
 		}
+		current.statusRevision = status.ModRevision
 		current.revision = max(current.revision, status.ModRevision)
 	}
 	object.Meta().ResourceVersion = strconv.FormatInt(current.revision, 10)
@@ -53,10 +56,17 @@ func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
 // in between.
 const maxAttempts = 100
 
+// successor is the next version of an object, and what is written or checked
+// with it in one transaction.
+type successor struct {
+	object api.Object
+	also   []store.Write
+}
+
 // change loads an object, lets next make its successor and stores that if
 // nobody wrote in between; otherwise it starts again. A nil successor leaves
 // the object as it is. It returns what the store has afterwards.
-func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (api.Object, error)) (*stored, error) {
+func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	for range maxAttempts {
 		current, err := s.load(ctx, key)
 		if err != nil {
@@ -65,10 +75,11 @@ func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next
 		if err := pre.check(current); err != nil {
 			return nil, err
 		}
-		object, err := next(current)
-		if err != nil || object == nil {
+		follows, err := next(current)
+		if err != nil || follows == nil {
 			return current, err
 		}
+		object := follows.object
 		value, err := s.codec.EncodeSpec(object)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", key, err)
@@ -77,7 +88,8 @@ func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next
 		if current != nil {
 			expect = current.specRevision
 		}
-		revision, err := s.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Value: value, Expect: expect})
+		writes := append([]store.Write{{Key: key, Part: store.Spec, Value: value, Expect: expect}}, follows.also...)
+		revision, err := s.store.Commit(ctx, writes...)
 		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
 			continue
 		}
@@ -90,12 +102,19 @@ func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next
 	return nil, newProblem(http.StatusConflict, "%s is being changed by too many others: repeat the request", key)
 }
 
-type putInput struct {
+// PutInput is the input of every PUT of an object. It is exported because huma
+// does not look into embedded types that are not.
+type PutInput struct {
 	Target      Target
 	Payload     Payload
 	IfMatch     string `header:"If-Match" doc:"Write only if the object is as it was at this resource_version, given in double quotes. A status written since does not matter."`
 	IfNoneMatch string `header:"If-None-Match" doc:"*: only create."`
 	Wait        string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
+}
+
+type putPlacementInput struct {
+	PutInput
+	PreviewToken string `header:"Preview-Token" doc:"Commit exactly the decision of this preview, or answer 412. Ignored where the placement exists and nothing in it changes."`
 }
 
 type objectOutput struct {
@@ -104,7 +123,7 @@ type objectOutput struct {
 	Body   any
 }
 
-func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*objectOutput, error) {
+func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previewToken string) (*objectOutput, error) {
 	wait, err := parseWait(in.Wait, defaultWait)
 	if err != nil {
 		return nil, err
@@ -119,30 +138,40 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *putInput) (*obj
 		return nil, err
 	}
 	who := identityOf(ctx)
-	if err := who.mayWrite(intent); err != nil {
+	guard, err := s.mayPut(ctx, who, intent, false)
+	if err != nil {
 		return nil, err
 	}
-	status := http.StatusOK
-	result, err := s.change(ctx, key, pre, func(current *stored) (api.Object, error) {
+	status, again := http.StatusOK, false
+	result, err := s.change(ctx, key, pre, func(current *stored) (*successor, error) {
+		if again && guard != nil {
+			if guard, err = s.mayPut(ctx, who, intent, true); err != nil {
+				return nil, err
+			}
+		}
+		again = true
 		now := s.now().UTC()
-		object := intent.Copy()
+		next := &successor{intent.Copy(), guard}
 		if current == nil {
 			status = http.StatusCreated
-			created(object.Meta(), now)
-			return object, nil
+			created(next.object.Meta(), now)
+			return next, s.redeem(ctx, previewToken, next, nil)
 		}
 		status = http.StatusOK
-		if err := who.mayWrite(current.object); err != nil {
+		if err := s.mayWrite(who, current.object); err != nil {
 			return nil, err
 		}
-		if err := checkWithheld(current.object, object, in.Payload.data); err != nil {
+		if err := checkWithheld(current.object, next.object, in.Payload.data); err != nil {
 			return nil, err
 		}
-		if api.SameIntent(current.object, object) {
+		if api.SameIntent(current.object, next.object) {
 			return nil, nil
 		}
-		replaced(object.Meta(), *current.object.Meta(), now)
-		return object, nil
+		replaced(next.object.Meta(), *current.object.Meta(), now)
+		if renews(current.object, next.object, now) {
+			wait = 0
+		}
+		return next, s.redeem(ctx, previewToken, next, current)
 	})
 	if err != nil {
 		return nil, err
@@ -168,17 +197,23 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 	if meta.Name == "" {
 		meta.Name = key.Name
 	}
-	if meta.Namespace == "" && info.Scope != api.Global {
-		meta.Namespace = key.Namespace
+	switch info.Scope {
+	case api.Namespaced, api.GlobalOrNamespaced:
+		meta.Namespace = cmp.Or(meta.Namespace, key.Namespace)
+	case api.OfCluster:
+		meta.Cluster = cmp.Or(meta.Cluster, meta.Namespace, key.Namespace)
 	}
 	object.SetDefaults()
 	if meta.Name != key.Name {
 		errs.Add("metadata.name", "%q must be %q, as in the path", meta.Name, key.Name)
 	}
-	if meta.Namespace != key.Namespace && info.Scope != api.Global {
+	switch {
+	case info.Scope == api.OfCluster && meta.Cluster != key.Namespace:
+		errs.Add("metadata.cluster", "%q must be %q, as in the path", meta.Cluster, key.Namespace)
+	case info.Scope != api.OfCluster && info.Scope != api.Global && meta.Namespace != key.Namespace:
 		errs.Add("metadata.namespace", "%q must be %q, as in the path", meta.Namespace, key.Namespace)
 	}
-	*meta = api.Metadata{Name: meta.Name, Namespace: meta.Namespace, Labels: meta.Labels}
+	*meta = api.Metadata{Name: meta.Name, Namespace: meta.Namespace, Cluster: meta.Cluster, Labels: meta.Labels}
 	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
 	errs = append(errs, object.Validate()...)
 	return object, unread.And(errs).Err()
@@ -236,7 +271,8 @@ func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput)
 }
 
 func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {
-	if err := identityOf(ctx).mayWriteKey(key); err != nil {
+	who := identityOf(ctx)
+	if err := s.mayRemove(who, key); err != nil {
 		return 0, err
 	}
 	if !addressable(key) {
@@ -250,7 +286,7 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 		if current == nil {
 			return 0, notFound(key)
 		}
-		if err := identityOf(ctx).mayWrite(current.object); err != nil {
+		if err := s.mayWrite(who, current.object); err != nil {
 			return 0, err
 		}
 		if err := pre.check(current); err != nil {

@@ -232,6 +232,9 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 	} else if meta.Generation == 0 {
 		meta.Generation = 1
 	}
+	if c, ok := object.(*api.Cluster); ok {
+		noteTaints(c, base != nil && !api.SameIntent(object, base), now)
+	}
 	if p, ok := object.(*api.Placement); ok && given.Status != nil {
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
 		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
@@ -369,6 +372,9 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 		}
 		if placement, ok := object.(*api.Placement); ok {
 			object = s.score(placement, explanations[key])
+		}
+		if score, ok := object.(*api.PlacementScore); ok {
+			object = score.Observed(now)
 		}
 		out.Objects = append(out.Objects, object)
 		if e := explanations[key]; e != nil {

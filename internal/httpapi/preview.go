@@ -1,0 +1,222 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// KindPreview is the kind of the system records that hold previews.
+const KindPreview api.Kind = "preview"
+
+// The bounds of what is kept: whoever may read may make previews.
+const (
+	maxPreviews     = 10_000
+	maxPreviewBytes = 256 << 20
+)
+
+// preview is what the server keeps of a previewed decision.
+type preview struct {
+	ID        string    `json:"id"`
+	ExpiresAt time.Time `json:"expires_at"`
+	CreatedAt time.Time `json:"created_at"`
+	Current   []string  `json:"current"`
+	Summary   string    `json:"summary"`
+	// Placement is the placement as it would be stored, with the decision as its
+	// status. Ties depend on its UID.
+	Placement *api.Placement `json:"placement"`
+	// OwnUID says that the UID was made for this preview, and that no placement
+	// has had it yet: the one that the preview is committed to gets it.
+	OwnUID bool `json:"own_uid,omitempty"`
+}
+
+// shown is the preview as the API shows it.
+func (p *preview) shown() *api.Preview {
+	key, status := api.KeyOf(p.Placement), &p.Placement.Status
+	satisfied := api.FindCondition(status.Conditions, api.ConditionSatisfied)
+	return &api.Preview{
+		ID: p.ID, Token: p.ID, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+		CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt,
+		Current: present(p.Current), Clusters: present(status.Clusters), Decisions: present(status.Decisions), Groups: status.DecisionGroups,
+		Summary: p.Summary, Satisfied: satisfied != nil && satisfied.Status == api.ConditionTrue,
+	}
+}
+
+// present makes a list that is shown even when it is empty.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func previewKey(id string) api.Key { return api.Key{Kind: KindPreview, Name: id} }
+
+// The id of a preview begins with the moment it was made, so that the records
+// are in the order in which they expire; the rest cannot be guessed.
+const (
+	previewMomentDigits = 12
+	previewIDDigits     = previewMomentDigits + 2*16
+)
+
+func newPreviewID(now time.Time) string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	return fmt.Sprintf("%0*x", previewMomentDigits, max(now.UnixMilli(), 0)) + hex.EncodeToString(random[:])
+}
+
+// previewExpiry is when the preview of an id expires. ok is false for what is
+// not an id.
+func previewExpiry(id string) (at time.Time, ok bool) {
+	if _, err := hex.DecodeString(id); err != nil || len(id) != previewIDDigits || strings.ToLower(id) != id {
+		return time.Time{}, false
+	}
+	moment, err := strconv.ParseInt(id[:previewMomentDigits], 16, 64)
+	return time.UnixMilli(moment).Add(api.PreviewLifetime).UTC(), err == nil
+}
+
+// keepPreview stores a preview and gives it its id.
+func (s *Server) keepPreview(ctx context.Context, p *preview) error {
+	now := s.now().UTC()
+	s.dropExpiredPreviews(ctx, now, previewBatch)
+	if err := s.roomForPreview(now); err != nil {
+		return err
+	}
+	p.ID = newPreviewID(now)
+	p.CreatedAt = now
+	p.ExpiresAt, _ = previewExpiry(p.ID)
+	value, err := encodePreview(p)
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0}); err != nil {
+		return fmt.Errorf("store the preview of %s: %w", api.KeyOf(p.Placement), err)
+	}
+	return nil
+}
+
+// roomForPreview is an error while too much is kept.
+func (s *Server) roomForPreview(now time.Time) error {
+	count, size := 0, 0
+	var oldest time.Time
+	for record := range s.fleet.Snapshot().AllSystem(KindPreview) {
+		expiry, _ := previewExpiry(record.Key.Name)
+		if !now.Before(expiry) {
+			continue
+		}
+		if count == 0 {
+			oldest = expiry
+		}
+		count++
+		size += len(record.Value)
+	}
+	if count < maxPreviews && size < maxPreviewBytes {
+		return nil
+	}
+	return newProblem(http.StatusTooManyRequests,
+		"%d previews of together %d MiB are kept, and the limits are %d and %d MiB: each is removed %s after it was made, the next at %s",
+		count, size>>20, maxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
+}
+
+// readPreview reads a preview past the fleet; nil when there is none, or none
+// any more.
+func (s *Server) readPreview(ctx context.Context, id string) (p *preview, revision int64, err error) {
+	expiry, ok := previewExpiry(id)
+	if !ok || !s.now().Before(expiry) {
+		return nil, 0, nil
+	}
+	record, _, err := s.store.Read(ctx, previewKey(id))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read a preview: %w", err)
+	}
+	if record == nil {
+		return nil, 0, nil
+	}
+	p, err = decodePreview(record.Value)
+	return p, record.ModRevision, err
+}
+
+// encodePreview compresses: a decision for thousands of clusters is a megabyte
+// of JSON.
+func encodePreview(p *preview) ([]byte, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	err := json.NewEncoder(w).Encode(p)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode the preview of %s: %w", api.KeyOf(p.Placement), err)
+	}
+	return packed.Bytes(), nil
+}
+
+// maxPreviewSize limits a decompressed preview, as that of a status is.
+const maxPreviewSize = 256 << 20
+
+func decodePreview(value []byte) (*preview, error) {
+	r, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return nil, fmt.Errorf("decode a preview: %w: %w", store.ErrDamaged, err)
+	}
+	var p preview
+	if err := json.NewDecoder(io.LimitReader(r, maxPreviewSize)).Decode(&p); err != nil || p.Placement == nil {
+		return nil, fmt.Errorf("decode a preview: %w: %w", store.ErrDamaged, err)
+	}
+	return &p, nil
+}
+
+// previewBatch is how many previews one transaction removes.
+const previewBatch = 50
+
+// previewSweep is the time between two removals of expired previews.
+const previewSweep = 10 * time.Minute
+
+// sweepPreviews removes expired previews until ctx ends.
+func (s *Server) sweepPreviews(ctx context.Context) {
+	ticker := time.NewTicker(previewSweep)
+	defer ticker.Stop()
+	for {
+		s.dropExpiredPreviews(ctx, s.now(), maxPreviews)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// dropExpiredPreviews removes up to limit expired previews, the oldest first.
+// What cannot be removed now is removed later.
+func (s *Server) dropExpiredPreviews(ctx context.Context, now time.Time, limit int) {
+	var expired []store.Write
+	for record := range s.fleet.Snapshot().AllSystem(KindPreview) {
+		if expiry, ok := previewExpiry(record.Key.Name); ok && now.Before(expiry) || len(expired) == limit {
+			break
+		}
+		expired = append(expired, store.Write{Key: record.Key, Part: store.Spec, Expect: store.Any})
+	}
+	for len(expired) > 0 {
+		n := min(previewBatch, len(expired))
+		if _, err := s.store.Commit(ctx, expired[:n]...); err != nil {
+			if ctx.Err() == nil {
+				s.logger.LogAttrs(ctx, slog.LevelWarn, "expired previews could not be removed; it is tried again", slog.Int("previews", len(expired)), slog.Any("error", err))
+			}
+			return
+		}
+		expired = expired[n:]
+	}
+}
