@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
-	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 const (
@@ -69,53 +67,9 @@ func BenchmarkLargeFleet(b *testing.B) {
 // writing that is measured.
 func loadFleet(b *testing.B, dir string) {
 	b.Helper()
-	ctx := context.Background()
-	opened, err := store.Open(ctx, store.Options{DataDir: dir, NoFsync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := opened.Close(); err != nil {
-			b.Fatal(err)
-		}
-	}()
-	codec, err := store.OpenCodec(filepath.Join(dir, "seal.key"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	now := time.Now().UTC()
-	var batch []store.Write
-	flush := func() {
-		if len(batch) == 0 {
-			return
-		}
-		if _, err := opened.Commit(ctx, batch...); err != nil {
-			b.Fatal(err)
-		}
-		batch = batch[:0]
-	}
-	write := func(object api.Object) {
-		object.SetDefaults()
-		meta := object.Meta()
-		meta.UID, meta.Generation, meta.CreatedAt, meta.ModifiedAt = api.KeyOf(object).Path(), 1, &now, &now
-		value, err := codec.EncodeSpec(object)
-		if err != nil {
-			b.Fatal(err)
-		}
-		batch = append(batch, store.Write{Key: api.KeyOf(object), Part: store.Spec, Value: value, Expect: 0})
-		if len(batch) >= 100 {
-			flush()
-		}
-	}
-	// Metrics come with the status they have on a server that runs.
-	read := func(object api.Object) {
-		write(object)
-		value, err := codec.EncodeStatus(object)
-		if err != nil {
-			b.Fatal(err)
-		}
-		batch = append(batch, store.Write{Key: api.KeyOf(object), Part: store.Status, Value: value, Expect: 0})
-	}
+	load := newLoader(b, dir)
+	defer load.close()
+	now := load.now
 	values := map[string]float64{}
 	for i := range largeClusters {
 		values[fmt.Sprintf("m%d", i)] = float64(i*7919%9973) / 100
@@ -123,7 +77,7 @@ func loadFleet(b *testing.B, dir string) {
 	rates := staticProvider("rates", values)
 	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	rates.Status = api.MetricsProviderStatus{ObservedGeneration: 1, Conditions: api.WithCondition(nil, available, now)}
-	read(rates)
+	load.write(rates, true)
 	for i := range largeClusters {
 		name := fmt.Sprintf("m%d", i)
 		m := metric(name, "rates", name, api.FailureExclude)
@@ -133,17 +87,16 @@ func loadFleet(b *testing.B, dir string) {
 		if m.Status, ok = signal.ReadConstant(rates, m, now); !ok {
 			b.Fatal("the metric has no value")
 		}
-		read(m)
+		load.write(m, true)
 		c := cluster(fmt.Sprintf("c%d", i), fmt.Sprintf("g%d", i%20), name)
 		c.Spec.Allocatable = api.Quantities{"cpu": "64", "memory": "256Gi"}
-		write(c)
+		load.write(c, false)
 	}
 	for i := range largePlacements {
 		p := placement(fmt.Sprintf("p%d", i), fmt.Sprintf("g%d", i%20))
 		p.Metadata.Namespace = fmt.Sprintf("team-%d", i%100)
-		write(p)
+		load.write(p, false)
 	}
-	flush()
 }
 
 // flips changes a metric b.N times and returns, sorted, how long the decision

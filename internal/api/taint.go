@@ -38,6 +38,7 @@ func (e TaintEffect) Canonical() TaintEffect {
 		return EffectNoSelectIfNew
 	case EffectPreferNoSchedule:
 		return EffectPreferNoSelect
+	case EffectNoSelect, EffectNoSelectIfNew, EffectPreferNoSelect:
 	}
 	return e
 }

@@ -127,6 +127,7 @@ func (p *Pass) resolve() {
 			p.columns[i].amounts = p.fleet.allocatable(t.resource)
 		case termAvailable:
 			p.columns[i].amounts = p.fleet.uncommitted[t.resource]
+		case termMetric: // each cluster lists its own
 		}
 	}
 }

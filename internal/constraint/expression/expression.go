@@ -22,9 +22,11 @@ const (
 	// it would be half a minute for 200.
 	maxLoops = 16
 	maxDepth = 50
-	// maxCost is what one evaluation may cost, in CEL's units; Kubernetes and
-	// Open Cluster Management allow the same.
-	maxCost = 1_000_000
+	// maxCost is what one evaluation may cost, in CEL's units: about a millisecond.
+	// Kubernetes and Open Cluster Management allow fifty times as much, but an
+	// expression is asked about every cluster of a fleet, and while ten thousand
+	// are asked all other decisions wait.
+	maxCost = 20_000
 	// maxCompiled is how many compiled expressions are kept.
 	maxCompiled = 1024
 )
