@@ -177,7 +177,7 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 		if own := p.ownOf(c, present.Fresh); i == 0 || own.Less(out.Worst) {
 			out.Worst, out.WorstRow = own, c.row
 		}
-		if at := p.tolerated(c.row); !at.IsZero() && (out.NextAt.IsZero() || at.Before(out.NextAt)) {
+		if at := p.stays(c.row); !at.IsZero() && (out.NextAt.IsZero() || at.Before(out.NextAt)) {
 			out.NextAt = at
 		}
 	}

@@ -59,13 +59,19 @@ func (p *Pass) passes(t rowTaint, current bool) bool {
 
 // tolerated is the first moment at which a toleration of one of the row's taints
 // runs out, zero if none does.
-func (p *Pass) tolerated(row int) time.Time {
+func (p *Pass) tolerated(row int) time.Time { return p.firstEnd(row, false) }
+
+// stays is the first moment at which a toleration runs out that a decision for
+// the row rests on, zero if none does. NoSelectIfNew ends no decision.
+func (p *Pass) stays(row int) time.Time { return p.firstEnd(row, true) }
+
+func (p *Pass) firstEnd(row int, chosen bool) time.Time {
 	var first time.Time
 	if len(p.query.tolerations) == 0 {
 		return first
 	}
 	for _, t := range p.fleet.rows[row].taints {
-		if t.effect == api.EffectPreferNoSelect {
+		if t.effect == api.EffectPreferNoSelect || (chosen && t.effect == api.EffectNoSelectIfNew) {
 			continue
 		}
 		end := p.query.tolerance(t).end
