@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -13,21 +12,8 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		return
 	}
 	b.cloneRows(changes)
-	// In the order of the names' hashes (which sort faster than the names), so
-	// that the same changes give the same rows.
-	type change struct {
-		hash    uint64
-		name    string
-		cluster *api.Cluster
-	}
-	ordered := make([]change, 0, len(changes))
-	for name, cluster := range changes {
-		ordered = append(ordered, change{hashText(name), name, cluster})
-	}
-	slices.SortFunc(ordered, func(x, y change) int {
-		return cmp.Or(cmp.Compare(x.hash, y.hash), cmp.Compare(x.name, y.name))
-	})
-	for _, change := range ordered {
+	// In the order of the names, so that the same changes give the same rows.
+	for _, change := range inNameOrder(changes) {
 		name, cluster := change.name, change.cluster
 		at, known := b.index[name]
 		var before *row
@@ -51,10 +37,10 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		case !known:
 			at = b.slot()
 			b.index[name] = at
-			b.came = true
+			b.added = append(b.added, int32(at))
+			b.nameHash[at] = hashText(name)
 			b.meetScores(name, at)
 		}
-		b.nameHash[at] = change.hash
 		b.putIn(at, before, cluster)
 	}
 	// Rows that fell free in between may have left room for others.

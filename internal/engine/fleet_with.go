@@ -29,7 +29,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
 	b.changeClusters(changes.Clusters)
-	if b.came || len(b.gone) > 0 {
+	if len(b.added)+len(b.gone) > 0 {
 		b.orderNames()
 	}
 	b.applyRowSets()
@@ -57,7 +57,7 @@ type edit struct {
 	rated       Bitmap // rows with other placement scores
 	replaced    []int  // rows with another cluster, or other labels
 	gone        []string
-	came        bool // clusters are new
+	added       []int32 // rows of new clusters, in the order of their names
 	metricNames bool
 	setsChanged bool
 	stale       map[int32]bool // metrics to evaluate again

@@ -1,78 +1,73 @@
 package engine
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// orderNames brings the order of the rows by name up to date; only clusters that
-// come or go change it.
+// orderNames brings the order of the rows by name up to date when clusters came
+// or went.
 func (b *edit) orderNames() {
-	if len(b.gone) == 0 && len(b.index) == len(b.old.index) {
-		return
-	}
-	var added []int32
-	for at := range b.rows {
-		old := ""
-		if at < len(b.old.rows) && b.old.rows[at] != nil {
-			old = b.old.name(at)
-		}
-		if b.rows[at] != nil && b.name(at) != old {
-			added = append(added, int32(at))
-		}
-	}
-	b.sortByName(added)
 	byName := make([]int32, 0, len(b.index))
 	next := 0
 	for _, at := range b.byName {
-		if b.rows[at] == nil || b.name(int(at)) != b.old.name(int(at)) {
+		name := b.old.name(int(at))
+		if b.rows[at] == nil || b.name(int(at)) != name {
 			continue
 		}
-		for next < len(added) && b.name(int(added[next])) < b.name(int(at)) {
-			byName = append(byName, added[next])
+		for next < len(b.added) && b.name(int(b.added[next])) < name {
+			byName = append(byName, b.added[next])
 			next++
 		}
 		byName = append(byName, at)
 	}
-	b.byName = append(byName, added[next:]...)
+	b.byName = append(byName, b.added[next:]...)
 	b.nameRank = make([]int32, len(b.rows))
 	for rank, at := range b.byName {
 		b.nameRank[at] = int32(rank)
 	}
 }
 
-// sortByName sorts rows by name. Names mostly begin alike ("cluster00017"), so
-// the eight bytes after what all have in common are compared first, as one
+// clusterChange is a cluster to be written or, with nil, to be taken out.
+type clusterChange struct {
+	head    uint64
+	name    string
+	cluster *api.Cluster
+}
+
+// inNameOrder sorts changes by name. Names mostly begin alike ("cluster00017"),
+// so the eight bytes after what all have in common are compared first, as one
 // number.
-func (b *edit) sortByName(rows []int32) {
-	if len(rows) < 2 {
-		return
-	}
-	common := b.name(int(rows[0]))
-	for _, at := range rows[1:] {
-		name := b.name(int(at))
+func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
+	list := make([]clusterChange, 0, len(changes))
+	common := ""
+	for name, cluster := range changes {
+		if len(list) == 0 {
+			common = name
+		}
 		n := 0
 		for n < len(common) && n < len(name) && common[n] == name[n] {
 			n++
 		}
 		common = common[:n]
+		list = append(list, clusterChange{name: name, cluster: cluster})
 	}
-	type keyed struct {
-		head uint64
-		row  int32
-	}
-	list := make([]keyed, len(rows))
-	for i, at := range rows {
+	for i := range list {
 		var head [8]byte
-		copy(head[:], b.name(int(at))[len(common):])
-		list[i] = keyed{binary.BigEndian.Uint64(head[:]), at}
+		copy(head[:], list[i].name[len(common):])
+		list[i].head = binary.BigEndian.Uint64(head[:])
 	}
-	slices.SortFunc(list, func(x, y keyed) int {
-		return cmp.Or(cmp.Compare(x.head, y.head), strings.Compare(b.name(int(x.row)), b.name(int(y.row))))
+	slices.SortFunc(list, func(x, y clusterChange) int {
+		switch {
+		case x.head < y.head:
+			return -1
+		case x.head > y.head:
+			return 1
+		}
+		return strings.Compare(x.name, y.name)
 	})
-	for i, k := range list {
-		rows[i] = k.row
-	}
+	return list
 }
