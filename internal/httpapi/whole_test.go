@@ -110,3 +110,75 @@ func BenchmarkPutPlacementDecided(b *testing.B) {
 	}
 	putPlacements(b, s, func(a answer) bool { return strings.Contains(string(a.body), `"decisions"`) })
 }
+
+// What a preview shows is what the write with its token commits, of a new
+// placement and of one that moves, and the decisions made afterwards leave it.
+func TestPreviewsAreKept(t *testing.T) {
+	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	const clusters = 12
+	for i := range clusters {
+		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d", i), fmt.Sprintf(`{"metadata":{"labels":{"half":"%d"}},"spec":{}}`, i%2))
+	}
+	for round := range 8 {
+		// Without metrics every cluster is as good as any other: the tie is decided
+		// by the placement's UID, which has to be the same.
+		path := fmt.Sprintf("/v1/namespaces/shop/placements/p%d", round)
+		for n := 1; n <= 3; n++ {
+			body := fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"p%d"},"spec":{"number_of_clusters":%d,"label_constraints":["half is %d"]}}`, round, n, n%2)
+			p := s.mustPreview(body)
+			if len(p.Clusters) != n || !p.Satisfied {
+				t.Fatalf("%+v", p)
+			}
+			a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
+			if got := decodeAs[api.Placement](t, a); a.StatusCode >= 300 || !slices.Equal(got.Status.Clusters, p.Clusters) {
+				t.Fatalf("%d: got %v, previewed %v: %.300s", a.StatusCode, got.Status.Clusters, p.Clusters, a.body)
+			}
+			s.mustPut("/v1/clusters/c00", fmt.Sprintf(`{"metadata":{"labels":{"half":"0"}},"spec":{"region":"r%d-%d"}}`, round, n))
+			if got := decodeAs[api.Placement](t, s.do(http.MethodGet, path, "")); !slices.Equal(got.Status.Clusters, p.Clusters) || got.Status.ObservedGeneration != int64(n) {
+				t.Errorf("later it has %v, previewed %v", got.Status.Clusters, p.Clusters)
+			}
+		}
+	}
+	body := `{"metadata":{"namespace":"shop","name":"late"},"spec":{"number_of_clusters":6,"label_constraints":["half is 0"]}}`
+	p := s.mustPreview(body)
+	s.do(http.MethodDelete, "/v1/clusters/c02", "")
+	a := s.do(http.MethodPut, "/v1/namespaces/shop/placements/late", body, "Preview-Token", p.Token)
+	if a.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("%d %s although a previewed cluster is gone", a.StatusCode, a.body)
+	}
+}
+
+// A placement that ranks by scores moves when the answer to the score's PUT says
+// so.
+func TestScoresAreAnsweredWithTheirDecisions(t *testing.T) {
+	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	for _, cluster := range []string{"c1", "c2"} {
+		s.mustPut("/v1/clusters/"+cluster, `{"spec":{}}`)
+	}
+	s.mustPut(webPath, `{"spec":{"number_of_clusters":1,"strategy":"prioritizers","prioritizer_policy":{"mode":"exact","configurations":[
+		{"type":"addon","resource_name":"load","score_name":"idle","weight":1}]}}}`)
+	at := func() []string {
+		return decodeAs[api.Placement](t, s.do(http.MethodGet, webPath, "")).Status.Clusters
+	}
+	for _, want := range []string{"c2", "c1", "c2"} {
+		other := map[string]string{"c1": "c2", "c2": "c1"}[want]
+		s.mustPut("/v1/clusters/"+want+"/placement-scores/load", `{"spec":{"scores":{"idle":90}}}`)
+		s.mustPut("/v1/clusters/"+other+"/placement-scores/load", `{"spec":{"scores":{"idle":-90}}}`)
+		if got := at(); !slices.Equal(got, []string{want}) {
+			t.Errorf("on %v, want %s", got, want)
+		}
+	}
+	simulated := decodeAs[struct {
+		Objects []anyObject  `json:"objects"`
+		Changes []api.Change `json:"changes"`
+	}](t, s.do(http.MethodPost, "/v1/simulations", `{"now":"2040-01-01T00:00:00Z","objects":[
+		{"kind":"placement_score","metadata":{"name":"load","cluster":"c2"},"spec":{"scores":{"idle":90},"valid_until":"2030-01-01T00:00:00Z"}},
+		{"kind":"placement_score","metadata":{"name":"load","cluster":"c1"},"spec":{"scores":{"idle":1}}},
+		{"kind":"cluster_set","metadata":{"name":"all"},"spec":{"selector":{}}}]}`))
+	if len(simulated.Changes) != 1 || !slices.Equal(simulated.Changes[0].To, []string{"c1"}) {
+		t.Errorf("changes %+v, want the move to c1", simulated.Changes)
+	}
+	if len(simulated.Objects) < 3 || !strings.Contains(fmt.Sprint(simulated.Objects[0].Status), "Expired") {
+		t.Errorf("objects %+v", simulated.Objects)
+	}
+}
