@@ -17,18 +17,23 @@ var notCompared = []string{"num_placement_decisions", "enqueued"}
 // TestEveryExpectationIsCompared: an answer that is wrong in everything
 // disagrees in all that a case tells.
 func TestEveryExpectationIsCompared(t *testing.T) {
-	var file struct {
-		Cases []struct {
-			ID     string
-			Expect map[string]json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
 	told := map[string]map[string]json.RawMessage{}
-	for _, c := range file.Cases {
-		told[c.ID] = c.Expect
+	for _, data := range [][]byte{observed, documented} {
+		var file struct {
+			Cases []struct {
+				ID     string
+				Expect map[string]json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range file.Cases {
+			if told[c.ID] != nil {
+				t.Errorf("%s is there twice", c.ID)
+			}
+			told[c.ID] = c.Expect
+		}
 	}
 	cases, err := Cases(Schedule)
 	if err != nil {

@@ -17,6 +17,15 @@ var Differences = map[string]Difference{
 	"der-44": {[]string{"decisions", "status_code"}, "semver(text, true), which Open Cluster Management documents, compiles"},
 	"der-49": {[]string{"decision_groups"}, "groups keep the order of the ranking, best first (section 3.1, status of a placement)"},
 	"int-09": {[]string{"satisfied"}, "there are no bindings: a set says itself which namespaces may use it, so a set that is gone is one that is not usable"},
+
+	"more-cel-04":     {[]string{"decision_set"}, "expired scores count as none, in expressions, too (rule 7)"},
+	"more-default-01": {[]string{"decisions"}, "what other placements decide never moves a decision that answers the spec (rule 4: the spec did not change, and neither did the cluster's own score)"},
+	"more-default-02": {[]string{"decisions"}, "as more-default-01; ties go to the present cluster besides (rule 5)"},
+	"more-policy-05":  {[]string{"status_code"}, "a name that is not known is refused, whatever its weight (rule 8)"},
+	"more-set-02":     {[]string{"satisfied"}, "the sets are named in the order of their names: how a placement orders them makes no difference"},
+	"more-steady-01":  {[]string{"decisions"}, "with a negative weight of steady a decision would leave its clusters as soon as it is made; it only says where a changed spec goes"},
+	"more-steady-03":  {[]string{"decisions"}, "a decision is written again when its clusters change, not when their order does: scores and ranks are those of the decision (section 3.1, status of a placement)"},
+	"more-taint-03":   {[]string{"requeue_at"}, "the moment is known with the decision that rests on the toleration (rule 6)"},
 }
 
 // Refusal is how a spec is refused that Open Cluster Management takes and then
@@ -29,10 +38,11 @@ type Refusal struct {
 // Refusals are the cases with such a spec, by id: an invalid spec never reaches
 // the store (rule 8).
 var Refusals = map[string]Refusal{
-	"der-16":   {"spec.prioritizer_policy.configurations[0].name", `"NoSuch"`},
-	"der-38":   {"spec.predicates[0].label_selector.match_expressions[0].operator", `"Bogus"`},
-	"der-47":   {"spec.decision_strategy.clusters_per_decision_group", `"abc"`},
-	"pred-10":  {"spec.predicates[0].cel[0]", `invalid`},
-	"sched-03": {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
-	"taint-03": {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
+	"der-16":         {"spec.prioritizer_policy.configurations[0].name", `"NoSuch"`},
+	"der-38":         {"spec.predicates[0].label_selector.match_expressions[0].operator", `"Bogus"`},
+	"der-47":         {"spec.decision_strategy.clusters_per_decision_group", `"abc"`},
+	"pred-10":        {"spec.predicates[0].cel[0]", `invalid`},
+	"more-policy-06": {"spec.prioritizer_policy.mode", `"other"`},
+	"sched-03":       {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
+	"taint-03":       {"spec.tolerations[0].operator", "If the key is empty, operator must be Exists."},
 }
