@@ -80,12 +80,9 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
 	p.left = nil
 	current := p.present(present, e.view) // widens the spans as the decision did
-	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 {
+	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 && q.Wanted != All {
 		// Others' decisions may rate another cluster higher and yet move nothing.
-		wanted := min(len(current)+1, f.Len())
-		if q.Wanted != All {
-			wanted = min(q.Wanted, f.Len())
-		}
+		wanted := min(q.Wanted, f.Len())
 		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
 			e.Held = HeldByBalance
 		}

@@ -219,7 +219,11 @@ func (o prioritizerOracle) misconfigured(p *api.Placement) bool {
 	})
 }
 
-func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
+// seats are the clusters chosen by totals alone, those kept where nothing may
+// move, and those chosen by the rule: a decision that answers its spec keeps a
+// cluster unless another is better by more than min_improvement, in total and by
+// its own.
+func (o prioritizerOracle) seats(p *api.Placement, present Present) (best, kept, chosen []*contestant) {
 	fit := o.contestants(p, present)
 	margin := p.Spec.MinImprovement
 	if present.Fresh {
@@ -230,44 +234,57 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 	if n := p.Spec.NumberOfClusters; n != nil {
 		wanted = min(wanted, int(*n))
 	}
-	var current, outsiders []*contestant
+	var outsiders []*contestant
 	for _, x := range fit {
-		if x.current {
-			current = append(current, x)
-		} else {
+		if x.current && len(kept) < wanted {
+			kept = append(kept, x)
+		} else if !x.current {
 			outsiders = append(outsiders, x)
 		}
 	}
-	staying := current[:min(len(current), wanted)]
-	kept := append(slices.Clone(staying), outsiders[:wanted-len(staying)]...)
+	incumbents := len(kept)
+	kept = append(kept, outsiders[:wanted-incumbents]...)
+	best = fit[:wanted]
+	if !present.Answered || present.Fresh {
+		return best, kept, slices.Clone(best)
+	}
+	// Vacant seats go to the best. Then every outsider, the best first, may take
+	// the seat of the worst present cluster that it outdoes in both respects.
+	chosen = slices.Clone(kept)
+	for _, x := range outsiders[wanted-incumbents:] {
+		for i := incumbents - 1; i >= 0; i-- {
+			y := chosen[i]
+			if y.current && x.total > y.total+margin && x.own > y.own+margin {
+				chosen[i] = x
+				break
+			}
+		}
+	}
+	return best, kept, chosen
+}
 
-	chosen := slices.Clone(fit[:wanted])
-	if o.builtinWeights(p)["balance"] != 0 && present.Answered && !present.Fresh {
-		// Vacant seats go to the best. Then every outsider, the best first, may take
-		// the seat of the worst present cluster that it outdoes in both respects.
-		chosen = slices.Clone(kept)
-		for _, x := range outsiders[wanted-len(staying):] {
-			for i := len(staying) - 1; i >= 0; i-- {
-				y := chosen[i]
-				if y.current && x.total > y.total+margin && x.own > y.own+margin {
-					chosen[i] = x
-					break
-				}
-			}
+func stayingOf(list []*contestant) int {
+	n := 0
+	for _, x := range list {
+		if x.current {
+			n++
 		}
 	}
-	stays := func(list []*contestant) int {
-		n := 0
-		for _, x := range list {
-			if x.current {
-				n++
-			}
-		}
-		return n
-	}
+	return n
+}
+
+// outdone reports whether a decision would lose more clusters if only totals
+// counted.
+func (o prioritizerOracle) outdone(p *api.Placement, present Present) bool {
+	best, _, chosen := o.seats(p, present)
+	return stayingOf(best) < stayingOf(chosen)
+}
+
+func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
+	_, kept, chosen := o.seats(p, present)
 	var out answer
 	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
-	if stays(chosen) < len(staying) {
+	if stayingOf(chosen) < stayingOf(kept) {
 		switch {
 		case o.misconfigured(p):
 			chosen, out.held = kept, HeldByMisconfiguration
@@ -282,7 +299,7 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 			out.nextAt = at
 		}
 	}
-	out.same = stays(chosen) == len(chosen) && len(chosen) == len(present.Decisions)
+	out.same = stayingOf(chosen) == len(chosen) && len(chosen) == len(present.Decisions)
 	o.order(chosen, 0, false)
 	for _, x := range chosen {
 		out.seats = append(out.seats, seat{x.cluster.Metadata.Name, x.total})

@@ -2,7 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -44,14 +47,13 @@ type prioritized struct {
 
 func rollPrioritized(t *rapid.T) (dice, prioritized) {
 	d, w := rollFleet(t)
-	f, delta := (&Fleet{}).With(w.changes(), w.now)
+	f := w.fleet()
 	p, present := rollPlacement(d, w)
 	p.Spec.Strategy, p.Spec.Metrics = api.StrategyPrioritizers, nil
 	p.Spec.MinImprovement = pick[float64](d, 0, 0, 1, 50)
 	p.Spec.PrioritizerPolicy = rollPolicy(d)
 	p.SetDefaults()
 
-	load := NewLoad()
 	names := append(w.names(), "gone")
 	var elsewhere []string
 	for range d(4) {
@@ -59,19 +61,32 @@ func rollPrioritized(t *rapid.T) (dice, prioritized) {
 			elsewhere = append(elsewhere, pick(d, names...))
 		}
 	}
-	for _, name := range elsewhere {
-		load.Add(f, name)
-	}
-	for _, x := range present.Decisions {
-		load.Add(f, x.Cluster)
-	}
-	load.Sync(f, delta)
 	reserved, holds := rollHolds(t, d, w, f, p, present)
-	return d, prioritized{
-		world: w, fleet: f, placement: p, query: compile(t, p),
-		others: Others{Reserved: reserved, Load: load}, present: present,
+	x := prioritized{
+		world: w, fleet: f, placement: p, query: compile(t, p), present: present,
 		oracle: prioritizerOracle{oracle{w, holds}, elsewhere},
 	}
+	x.others = Others{Reserved: reserved, Load: x.load(f, present)}
+	return d, x
+}
+
+// load counts the decisions of the other placements, and a present one.
+func (x prioritized) load(f *Fleet, present Present) *Load {
+	load := NewLoad()
+	load.Sync(f, Delta{Rows: liveRows(f)})
+	for _, name := range x.oracle.elsewhere {
+		load.Add(f, name)
+	}
+	for _, d := range present.Decisions {
+		load.Add(f, d.Cluster)
+	}
+	return load
+}
+
+func liveRows(f *Fleet) []int {
+	var rows []int
+	f.live.each(func(row int) { rows = append(rows, row) })
+	return rows
 }
 
 func (x prioritized) decide() Outcome {
@@ -79,7 +94,11 @@ func (x prioritized) decide() Outcome {
 }
 
 func (x prioritized) String() string {
-	text := fmt.Sprintf("policy %s", x.placement.Spec.PrioritizerPolicy.Mode)
+	wanted := "all"
+	if n := x.placement.Spec.NumberOfClusters; n != nil {
+		wanted = fmt.Sprint(*n)
+	}
+	text := fmt.Sprintf("%s clusters by policy %s", wanted, x.placement.Spec.PrioritizerPolicy.Mode)
 	for _, c := range x.placement.Spec.PrioritizerPolicy.Configurations {
 		text += fmt.Sprintf(", %d x %s %s%s/%s", *c.Weight, c.Type, c.Name, c.ResourceName, c.ScoreName)
 	}
@@ -94,4 +113,204 @@ func TestPrioritizersAgreeWithOracle(t *testing.T) {
 			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
 		}
 	})
+}
+
+// TestPrioritizersExplainTheDecision: the explanation has the same decision, and
+// gives every cluster that fits the total of the oracle, in parts that add up.
+func TestPrioritizersExplainTheDecision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, x := rollPrioritized(t)
+		out := x.decide()
+		explained := Explain(x.fleet, x.query, nil, x.others, x.present, x.now)
+		if outdone := out.Held == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.Held == HeldByBalance) {
+			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.Held, outdone)
+		} else if outdone {
+			explained.Held = "" // only the explanation says so
+		}
+		if !reflect.DeepEqual(explained.Outcome, out) {
+			t.Fatalf("%s\nexplained %+v\ndecided   %+v", x, explained.Outcome, out)
+		}
+		totals := map[string]float64{}
+		for _, c := range x.oracle.contestants(x.placement, x.present) {
+			totals[c.cluster.Metadata.Name] = c.total
+		}
+		e := explained.Render()
+		if e.Feasible != len(totals) {
+			t.Fatalf("%s\n%d clusters fit, want %d", x, e.Feasible, len(totals))
+		}
+		for _, c := range e.Candidates {
+			total, fits := totals[c.Cluster]
+			if fits != (c.Filter == "") {
+				t.Fatalf("%s\n%s is rejected by %q (%s), want fits = %t", x, c.Cluster, c.Filter, c.Reason, fits)
+			}
+			if fits && *c.Score != total {
+				t.Fatalf("%s\n%s has score %v from %+v, want %v", x, c.Cluster, *c.Score, c.Scores, total)
+			}
+			if selected := slices.ContainsFunc(out.Choices, func(y Choice) bool { return x.fleet.name(y.Row) == c.Cluster }); c.Selected != selected {
+				t.Fatalf("%s\n%s: selected is %t, want %t", x, c.Cluster, c.Selected, selected)
+			}
+		}
+		checkScores(t, e)
+	})
+}
+
+// TestPrioritizersComeToRest: as long as nothing changes, a decision stays. It may
+// move a few times before where it changes its own scores: by a negative weight of
+// steady, by what it no longer reserves, or by leaving a cluster that only it
+// could have, which changes the scale of resources.
+func TestPrioritizersComeToRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, x := rollPrioritized(t)
+		text := x.String()
+		out := x.decide()
+		most := 1 + len(x.clusters)
+		if !x.query.Relative() && x.oracle.builtinWeights(x.placement)["steady"] >= 0 {
+			most = 1
+		}
+		if out.Held == HeldByAge {
+			most++
+		}
+		for moves := 0; ; moves++ {
+			if out.Same && x.present.Answered && !x.present.Fresh {
+				return
+			}
+			text += fmt.Sprintf("\ndecided %+v", answerOf(x.fleet, out))
+			if moves == most {
+				t.Fatalf("does not come to rest: %s", text)
+			}
+			x.present = Present{ScheduledAt: x.now.Add(-24 * time.Hour), Answered: true}
+			for _, c := range out.Choices {
+				x.present.Decisions = append(x.present.Decisions, api.Decision{Cluster: x.fleet.name(c.Row)})
+			}
+			x.others.Load = x.load(x.fleet, x.present)
+			out = x.decide()
+		}
+	})
+}
+
+// TestPrioritizersOrderMeansNothing: neither the order in which clusters came,
+// nor that of the configurations, nor one of weight 0 changes a decision.
+func TestPrioritizersOrderMeansNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		x.others.Reserved = nil
+		want := answerOf(x.fleet, x.decide())
+
+		names := x.names()
+		f := &Fleet{}
+		for i := range names {
+			j := d(i + 1)
+			names[i], names[j] = names[j], names[i]
+		}
+		for _, name := range names {
+			f, _ = f.With(Changes{Clusters: map[string]*api.Cluster{name: x.clusters[name]}}, x.now)
+		}
+		f, _ = f.With(x.changes(), x.now)
+
+		p := *x.placement
+		policy := *p.Spec.PrioritizerPolicy
+		p.Spec.PrioritizerPolicy = &policy
+		var builtins, rest []api.PrioritizerConfig
+		for _, c := range policy.Configurations {
+			if c.Type == api.PrioritizerBuiltin {
+				builtins = append(builtins, c) // the last one counts: their order has to stay
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		for i := range rest {
+			j := d(i + 1)
+			rest[i], rest[j] = rest[j], rest[i]
+		}
+		rest = append(rest, api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: "cpu", Weight: ptr(int64(0))})
+		policy.Configurations = append(rest, builtins...)
+
+		other := x
+		other.fleet, other.query = f, compile(t, &p)
+		other.others = Others{Load: x.load(f, x.present)}
+		if got := answerOf(f, other.decide()); !sameAnswer(got, want) {
+			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
+		}
+	})
+}
+
+// TestPrioritizersIgnoreWhatDoesNotFit: a cluster that no placement may use
+// changes nothing, whatever it reports.
+func TestPrioritizersIgnoreWhatDoesNotFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		want := answerOf(x.fleet, x.decide())
+		alien := rollCluster(d, "alien", true)
+		alien.Spec.Namespace = "elsewhere"
+		alien.Spec.Allocatable, alien.Spec.Capacity = api.Quantities{"cpu": "1M", "memory": "1"}, api.Quantities{"cpu": "1M", "memory": "1"}
+		changes := Changes{Clusters: map[string]*api.Cluster{"alien": alien}, Scores: map[api.Key]*api.PlacementScore{}}
+		for _, resource := range scoreResources {
+			s := rollScore(d, scoreKey("alien", resource))
+			s.Spec.ValidUntil = nil
+			changes.Scores[scoreKey("alien", resource)] = s
+		}
+		f, delta := x.fleet.With(changes, x.now)
+		x.others.Load.Sync(f, delta)
+		x.others.Reserved.Sync(f, delta)
+		other := x
+		other.fleet = f
+		if got := answerOf(f, other.decide()); !sameAnswer(got, want) {
+			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
+		}
+	})
+}
+
+// TestRankingFollows: a ranking that followed changes orders clusters like one
+// that is made anew.
+func TestRankingFollows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		f := x.fleet
+		view := NewView(f, x.query, Others{}, nil)
+		for range 1 + d(4) {
+			changes, now := rollChange(d, x.world, 14)
+			x.apply(changes, now)
+			var delta Delta
+			f, delta = f.With(changes, now)
+			rows := append(view.Refresh(f, x.query, Others{}), delta.Rows...)
+			slices.Sort(rows)
+			view.Ranking.Update(f, x.query, view.Mask, slices.Compact(rows))
+			fresh := NewView(f, x.query, Others{}, nil)
+			got, want := rankedNames(f, view), rankedNames(f, fresh)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s\nranked %v\nwant   %v", x, got, want)
+			}
+			out := Decide(f, x.query, view, Others{}, x.present, now)
+			if want := Decide(f, x.query, fresh, Others{}, x.present, now); !reflect.DeepEqual(out, want) {
+				t.Fatalf("%s\ndecided %+v\nwant    %+v", x, out, want)
+			}
+		}
+	})
+}
+
+// rankedNames are the candidates of a view in the order of its ranking, with
+// their scores.
+func rankedNames(f *Fleet, v *View) []seat {
+	var out []seat
+	for _, row := range v.Ranking.order {
+		if v.Mask.Has(int(row)) {
+			out = append(out, seat{f.name(int(row)), v.Ranking.score[row]})
+		}
+	}
+	return out
+}
+
+// TestBalanceHoldsNothingOfAll: where every cluster that fits is chosen, no other
+// could be better. The explanation said that balance held the decision.
+func TestBalanceHoldsNothingOfAll(t *testing.T) {
+	w := rated(map[string]int64{"a": -100, "b": 100, "c": 100})
+	p := byScore("web", 1, api.ModeAdditive)
+	p.Spec.NumberOfClusters = nil
+	f, present := w.fleet(), settledOn("a")
+	load := NewLoad()
+	load.Sync(f, Delta{Rows: liveRows(f)})
+	load.Add(f, "a")
+	if e := Explain(f, compile(t, p), nil, Others{Load: load}, present, f.Now()); e.Held != "" || len(e.Choices) != 3 {
+		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.Held)
+	}
 }
