@@ -160,51 +160,6 @@ func BenchmarkDecideCold(b *testing.B) {
 	}
 }
 
-// mainWorld has the inputs that Open Cluster Management was measured with: two
-// labels, one of them on three clusters of four, and one score per cluster.
-func mainWorld(n int) (*world, *api.Placement) {
-	w := newWorld()
-	for value := range 201 {
-		w.gauge(fmt.Sprintf("score%d", value), -100, 100, float64(value-100))
-	}
-	for i := range n {
-		c := w.cluster(fmt.Sprintf("cluster%05d", i), map[string]float64{fmt.Sprintf("score%d", i*37%201): 1})
-		c.Metadata.Labels = map[string]string{
-			"cluster.open-cluster-management.io/clusterset": "set1",
-			"cloud": []string{"Amazon", "Amazon", "Amazon", "Azure"}[i%4],
-		}
-	}
-	return w, benchPlacement([]string{"cloud is Amazon"}, 10)
-}
-
-// BenchmarkMain is the decision that Open Cluster Management takes 59 ms of CPU
-// time and 287,000 allocations for at 10,000 clusters. Targets there: warm 20 µs
-// and 10 allocations, cold 10 ms.
-func BenchmarkMain(b *testing.B) {
-	for _, n := range benchSizes {
-		w, p := mainWorld(n)
-		f, q := w.fleet(), compile(b, p)
-		mask := Mask(f, q, nil)
-		present := Present{Answered: true}
-		for i := range 10 {
-			present.Decisions = append(present.Decisions, api.Decision{Cluster: fmt.Sprintf("cluster%05d", i)})
-		}
-		b.Run(fmt.Sprintf("n=%d/warm", n), func(b *testing.B) {
-			measure(b, func() { Decide(f, q, &View{Mask: mask}, Others{}, present, f.Now()) })
-		})
-		b.Run(fmt.Sprintf("n=%d/cold", n), func(b *testing.B) {
-			measure(b, func() {
-				f := w.fleet()
-				q, err := NewQuery(p)
-				if err != nil {
-					b.Fatal(err)
-				}
-				Decide(f, q, NewView(f, q, Others{}, nil), Others{}, present, f.Now())
-			})
-		})
-	}
-}
-
 // naive is the formulation that reads every object: parsed constraints on maps
 // of labels, metrics by name, one sort. It is the peer of both the warm and the
 // cold decision, for it keeps nothing.

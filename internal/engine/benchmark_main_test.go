@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// mainInputs are the inputs that Open Cluster Management was measured with, as a
+// server reads them: lists of objects in no order.
+type mainInputs struct {
+	clusters  []*api.Cluster
+	scores    []*api.PlacementScore
+	elsewhere []string // decisions of the other placements
+	present   Present
+	placement *api.Placement
+}
+
+// newMainInputs: n clusters with two labels, one of them on three of four; one
+// score each; 100 other placements with 10 decisions, and 10 of the own one; 10
+// are wanted of those with the label, by balance, steady and the score.
+func newMainInputs(n int) *mainInputs {
+	name := func(i int) string { return fmt.Sprintf("cluster%05d", i%n) }
+	in := &mainInputs{}
+	for i := range n {
+		in.clusters = append(in.clusters, &api.Cluster{Metadata: api.Metadata{Name: name(i), UID: "uid-" + name(i), Labels: map[string]string{
+			"cluster.open-cluster-management.io/clusterset": "set1",
+			"cloud": []string{"Amazon", "Amazon", "Amazon", "Azure"}[i%4],
+		}}})
+		in.scores = append(in.scores, &api.PlacementScore{
+			Metadata: api.Metadata{Cluster: name(i), Name: "demo"},
+			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"demo": int64((i*37)%201 - 100)}, ValidUntil: ptr(epoch.Add(time.Hour))},
+		})
+	}
+	in.others(100, name)
+	for i := range 10 {
+		in.present.Decisions = append(in.present.Decisions, api.Decision{Cluster: name(i)})
+	}
+	in.placement = &api.Placement{Metadata: api.Metadata{Name: "main", Namespace: "default"}, Spec: api.PlacementSpec{
+		NumberOfClusters: ptr(int64(10)),
+		Predicates:       []api.Predicate{{LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}}},
+		Strategy:         api.StrategyPrioritizers,
+		PrioritizerPolicy: &api.PrioritizerPolicy{Mode: api.ModeAdditive, Configurations: []api.PrioritizerConfig{
+			{Type: api.PrioritizerAddon, ResourceName: "demo", ScoreName: "demo", Weight: ptr(int64(1))},
+		}},
+	}}
+	in.placement.SetDefaults()
+	r := rand.New(rand.NewPCG(42, 42))
+	r.Shuffle(n, func(i, j int) {
+		in.clusters[i], in.clusters[j] = in.clusters[j], in.clusters[i]
+		in.scores[i], in.scores[j] = in.scores[j], in.scores[i]
+	})
+	return in
+}
+
+// others gives placements 10 decisions each.
+func (in *mainInputs) others(placements int, name func(i int) string) {
+	in.elsewhere = nil
+	for i := range placements * 10 {
+		in.elsewhere = append(in.elsewhere, name(i))
+	}
+}
+
+// fleet builds the fleet from the lists.
+func (in *mainInputs) fleet() (*Fleet, Delta) {
+	changes := Changes{
+		Clusters: make(map[string]*api.Cluster, len(in.clusters)),
+		Scores:   make(map[api.Key]*api.PlacementScore, len(in.scores)),
+	}
+	for _, c := range in.clusters {
+		changes.Clusters[c.Metadata.Name] = c
+	}
+	for _, s := range in.scores {
+		changes.Scores[api.KeyOf(s)] = s
+	}
+	return (&Fleet{}).With(changes, epoch)
+}
+
+// load counts all decisions.
+func (in *mainInputs) load(f *Fleet, delta Delta) *Load {
+	load := NewLoad()
+	load.Sync(f, delta)
+	for _, name := range in.elsewhere {
+		load.Add(f, name)
+	}
+	for _, d := range in.present.Decisions {
+		load.Add(f, d.Cluster)
+	}
+	return load
+}
+
+// cold decides from nothing but the lists.
+func (in *mainInputs) cold(b *testing.B) (*Fleet, Outcome) {
+	f, delta := in.fleet()
+	q, err := NewQuery(in.placement)
+	if err != nil {
+		b.Fatal(err)
+	}
+	others := Others{Load: in.load(f, delta)}
+	return f, Decide(f, q, NewView(f, q, others, nil), others, in.present, epoch)
+}
+
+// naive decides as the rules are written down.
+func (in *mainInputs) naive() answer {
+	w := newWorld()
+	for _, c := range in.clusters {
+		w.clusters[c.Metadata.Name] = c
+	}
+	for _, s := range in.scores {
+		w.scores[api.KeyOf(s)] = s
+	}
+	p := *in.placement
+	p.Spec.Predicates = slices.Clone(p.Spec.Predicates)
+	for i := range p.Spec.Predicates {
+		p.Spec.Predicates[i].CEL = nil // says the same as the labels
+	}
+	return prioritizerOracle{oracle{world: w}, in.elsewhere}.decide(&p, in.present)
+}
+
+// mainVariants are the inputs that differ from the main ones.
+var mainVariants = []struct {
+	name string
+	vary func(in *mainInputs)
+}{
+	{"main", func(*mainInputs) {}},
+	{"standing", func(in *mainInputs) {
+		seats := in.naive().seats
+		in.present = Present{Answered: true}
+		for _, s := range seats {
+			in.present.Decisions = append(in.present.Decisions, api.Decision{Cluster: s.cluster})
+		}
+	}},
+	{"moving", func(in *mainInputs) { in.present.Answered = true }},
+	{"cel", func(in *mainInputs) {
+		in.placement.Spec.Predicates[0].CEL = []string{`managedCluster.metadata.labels["cloud"] == "Amazon"`}
+	}},
+	{"1000-others", func(in *mainInputs) {
+		in.others(1000, func(i int) string { return fmt.Sprintf("cluster%05d", i%len(in.clusters)) })
+	}},
+	{"half-expired", func(in *mainInputs) {
+		for i := range in.scores[:len(in.scores)/2] {
+			in.scores[i].Spec.ValidUntil = ptr(epoch.Add(-time.Hour))
+		}
+	}},
+	{"half-missing", func(in *mainInputs) { in.scores = in.scores[:len(in.scores)/2] }},
+	{"five-prioritizers", func(in *mainInputs) {
+		for i, c := range in.clusters {
+			c.Spec.Capacity = api.Quantities{"cpu": api.Quantity(fmt.Sprint(i*13%64 + 1)), "memory": api.Quantity(fmt.Sprintf("%dGi", i*29%256+1))}
+			c.Spec.Allocatable = maps.Clone(c.Spec.Capacity)
+		}
+		policy := in.placement.Spec.PrioritizerPolicy
+		for _, name := range []string{api.PrioritizerAllocatableCPU, api.PrioritizerAllocatableMemory} {
+			policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: name, Weight: ptr(int64(1))})
+		}
+	}},
+	{"no-predicate", func(in *mainInputs) { in.placement.Spec.Predicates = nil }},
+	{"defaults-only", func(in *mainInputs) {
+		in.placement.Spec.Predicates, in.placement.Spec.PrioritizerPolicy.Configurations = nil, nil
+	}},
+}
+
+// BenchmarkMain is the decision that Open Cluster Management takes 59 ms of CPU
+// time and 287,000 allocations for at 10,000 clusters. Targets there: warm 20 µs
+// and 10 allocations, with the fleet, the counts and the view kept; cold 10 ms,
+// from the lists of objects. All variants have been compared with the naive
+// answer before the clock runs.
+//
+// Where nothing else is said the decision does not answer the present spec, so
+// that all clusters compete as they always do there. "standing" is the decision
+// that was made, looked at again, and "moving" one that answers the spec and is
+// bettered.
+func BenchmarkMain(b *testing.B) {
+	for _, n := range []int{100, 1_000, 5_000, 10_000} {
+		for _, variant := range mainVariants {
+			in := newMainInputs(n)
+			variant.vary(in)
+			f, delta := in.fleet()
+			q := compile(b, in.placement)
+			others := Others{Load: in.load(f, delta)}
+			view := NewView(f, q, others, nil)
+			want := in.naive()
+			if got := answerOf(f, Decide(f, q, view, others, in.present, epoch)); !sameAnswer(got, want) {
+				b.Fatalf("%s of %d: warm %+v, naive %+v", variant.name, n, got, want)
+			}
+			if g, out := in.cold(b); !sameAnswer(answerOf(g, out), want) {
+				b.Fatalf("%s of %d: cold %+v, naive %+v", variant.name, n, answerOf(g, out), want)
+			}
+			b.Run(fmt.Sprintf("n=%d/%s/warm", n, variant.name), func(b *testing.B) {
+				measure(b, func() { Decide(f, q, view, others, in.present, epoch) })
+			})
+			b.Run(fmt.Sprintf("n=%d/%s/cold", n, variant.name), func(b *testing.B) {
+				measure(b, func() { in.cold(b) })
+			})
+		}
+	}
+}
