@@ -283,5 +283,10 @@ func StatusOf(err error) int {
 	return 0
 }
 
+// IsPreconditionFailed reports that the server refused a write with 412: the
+// object is not as the write expects it, or a preview cannot be kept. The
+// *api.Problem in the error says which, and what to do.
+func IsPreconditionFailed(err error) bool { return StatusOf(err) == http.StatusPreconditionFailed }
+
 // IsNotFound reports that the server answered that the object does not exist.
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }

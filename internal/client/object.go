@@ -22,6 +22,10 @@ type PutOptions struct {
 	// IfMatch makes the write fail with 412 when the user's part of the object
 	// has changed since that resource_version. "" = any.
 	IfMatch string
+	// PreviewToken makes the write of a placement commit exactly the decision of
+	// that preview, and fail with 412 where that is not possible. The server
+	// ignores it where nothing changes. "" = none.
+	PreviewToken string
 	// Wait is how long the server holds the answer back until the decision that
 	// follows is made. nil = the server's default, 0 = not at all.
 	Wait *time.Duration
@@ -73,6 +77,9 @@ func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (a
 	}
 	if opts.IfMatch != "" {
 		q.header.Set("If-Match", strconv.Quote(opts.IfMatch))
+	}
+	if opts.PreviewToken != "" {
+		q.header.Set("Preview-Token", opts.PreviewToken)
 	}
 	if opts.Wait != nil {
 		q.wait = *opts.Wait
@@ -133,7 +140,8 @@ func (c *Client) Delete(ctx context.Context, key api.Key) error {
 
 // ListOptions select the objects of a list.
 type ListOptions struct {
-	// Namespace limits the list to a namespace. "" = every namespace, and the
+	// Namespace limits the list to a namespace or, of a kind whose objects belong
+	// to a cluster, to that cluster. "" = every namespace or cluster, and the
 	// global objects.
 	Namespace string
 	// LabelSelector limits the list, in the server's selector syntax. "" = all.

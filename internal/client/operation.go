@@ -30,6 +30,33 @@ func (c *Client) Reschedule(ctx context.Context, key api.Key) (*api.Placement, e
 	return placement, nil
 }
 
+// Preview asks which clusters a placement would get, and has the server keep the
+// answer. The placement needs its namespace and its name; it need not exist. A
+// repetition makes a second preview and changes nothing else.
+func (c *Client) Preview(ctx context.Context, placement *api.Placement) (*api.Preview, error) {
+	body, err := Encode(placement)
+	if err != nil {
+		return nil, err
+	}
+	preview := &api.Preview{}
+	q := &call{method: http.MethodPost, path: "/v1/previews", body: body, repeatable: true}
+	if err := c.read(ctx, q, preview); err != nil {
+		return nil, err
+	}
+	return preview, nil
+}
+
+// GetPreview reads a preview that is still kept; a 404 *api.Problem says that it
+// is not.
+func (c *Client) GetPreview(ctx context.Context, id string) (*api.Preview, error) {
+	preview := &api.Preview{}
+	q := &call{method: http.MethodGet, path: "/v1/previews/" + id, repeatable: true}
+	if err := c.read(ctx, q, preview); err != nil {
+		return nil, err
+	}
+	return preview, nil
+}
+
 // Heartbeat reports that a cluster is alive, and what it has.
 func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.Heartbeat) (*api.Cluster, error) {
 	body, err := json.Marshal(heartbeat)

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -63,4 +65,63 @@ func BenchmarkGetPlacement(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRenewScore is what 10,000 agents do: each puts off the expiry of its
+// cluster's scores, and waits as long as the server makes it. Decisions, signals
+// and fsync are real, and a placement ranks by the scores.
+func BenchmarkRenewScore(b *testing.B) {
+	const clusters, clients = 10_000, 64
+	s := startWhole(b, store.Options{DataDir: b.TempDir()})
+	score := func(i, second int) (path, body string) {
+		valid := time.Now().Add(time.Hour + time.Duration(second)*time.Second).UTC().Format(time.RFC3339)
+		return fmt.Sprintf("/v1/clusters/c%05d/placement-scores/load", i), fmt.Sprintf(`{"spec":{"scores":{"cpu":%d,"memory":%d},"valid_until":%q}}`, i%100, i%37, valid)
+	}
+	inParallel(b, clients, clusters, func(i int) (string, string) {
+		return fmt.Sprintf("/v1/clusters/c%05d?wait=0s", i), `{"spec":{}}`
+	}, s)
+	inParallel(b, clients, clusters, func(i int) (string, string) {
+		path, body := score(i, 0)
+		return path + "?wait=0s", body
+	}, s)
+	s.mustPut("/v1/namespaces/shop/placements/web?wait=60s", `{"spec":{"number_of_clusters":10,"strategy":"prioritizers","prioritizer_policy":{"mode":"exact","configurations":[
+		{"type":"addon","resource_name":"load","score_name":"cpu","weight":1}]}}}`)
+	cpu := cpuTime(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	inParallel(b, clients, b.N, func(i int) (string, string) { return score(i%clusters, 1+i/clusters) }, s)
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	b.ReportMetric(float64((cpuTime(b)-cpu).Microseconds())/float64(b.N), "cpu-µs/request")
+}
+
+// inParallel sends n writes from a number of clients and checks every answer.
+func inParallel(b *testing.B, clients, n int, request func(i int) (path, body string), s *testServer) {
+	b.Helper()
+	var next, failed atomic.Int64
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				path, body := request(i)
+				if a, err := s.try(context.Background(), http.MethodPut, path, body); err != nil || a.StatusCode >= 300 {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if failed.Load() > 0 {
+		b.Errorf("%d of %d writes failed", failed.Load(), n)
+	}
+}
+
+// cpuTime is what this process has used so far, client and server together.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
