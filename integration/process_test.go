@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 func buildAndRun(m *testing.M) int {
 	// What the developer has set for a server of their own.
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && name != "SCHEDULER_TESTBED" {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SCHEDULER_") && !strings.HasPrefix(name, "SCHEDULER_TESTBED") {
 			_ = os.Unsetenv(name) // the name is a valid one
 		}
 	}

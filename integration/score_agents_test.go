@@ -36,7 +36,7 @@ func pushed(cluster string, value int64) *api.PlacementScore {
 // rankedPlacement asks for the clusters of a group with the highest scores.
 func rankedPlacement(name, group string, wanted int64, mode api.PrioritizerMode) *api.Placement {
 	p := placement(name, group)
-	p.Spec.RescheduleAfter = ""
+	p.Spec.RescheduleAfter, p.Spec.Metrics = "", nil
 	p.Spec.NumberOfClusters = &wanted
 	p.Spec.Strategy = api.StrategyPrioritizers
 	p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: mode, Configurations: []api.PrioritizerConfig{
@@ -78,6 +78,7 @@ func TestTenThousandAgents(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	put(p, pushed("right", 0))
+	put(p, pushed("left", -50))
 	moved := watchDecision(ctx, t, p, "watched")
 
 	// Every agent pushes once as fast as the server takes it, so that all that
