@@ -3,6 +3,7 @@ package provider_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -13,7 +14,7 @@ import (
 // The examples of the documentation work as they stand, beside a provider block.
 func TestAccResourceExamples(t *testing.T) {
 	for _, file := range exampleFiles(t, "../examples/resources/*/resource*.tf") {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(file, "../examples/resources/"), func(t *testing.T) {
 			f := newFleet(t)
 			config := f.config(readExample(t, file))
 			resource.Test(t, resource.TestCase{

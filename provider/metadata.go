@@ -63,7 +63,7 @@ func metadataAttributes(scope api.Scope) map[string]schema.Attribute {
 		}
 	case api.OfCluster:
 		attributes["cluster"] = schema.StringAttribute{
-			MarkdownDescription: "Name of the cluster it belongs to. Changing it makes a new object.",
+			MarkdownDescription: "Name of the cluster it belongs to, which must exist and which it is deleted with. Changing it makes a new object.",
 			Required:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -24,6 +25,7 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	r.planDecision(plan, before)
+	r.planPreview(ctx, plan, config, &resp.Diagnostics)
 	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), plan)
 }
 
@@ -89,10 +91,7 @@ func (r *objectResource) planDecision(plan, before map[string]tftypes.Value) {
 	if r.decision == nil || before == nil {
 		return
 	}
-	changed := false
-	for _, name := range r.inputs {
-		changed = changed || !plan[name].Equal(before[name])
-	}
+	changed := r.replanned(plan, before)
 	info, _ := api.LookupKind(r.kind)
 	for name := range r.decision(info.New()) {
 		switch {
@@ -102,4 +101,13 @@ func (r *objectResource) planDecision(plan, before map[string]tftypes.Value) {
 			plan[name] = before[name]
 		}
 	}
+}
+
+// replanned reports that something the decision follows from is not as it was, or
+// was not there.
+func (r *objectResource) replanned(plan, before map[string]tftypes.Value) bool {
+	if before == nil {
+		return true
+	}
+	return slices.ContainsFunc(r.inputs, func(name string) bool { return !plan[name].Equal(before[name]) })
 }

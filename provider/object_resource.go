@@ -109,13 +109,20 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := api.KeyOf(object)
-	stored, err := r.session.put(ctx, object, client.PutOptions{Create: true, Wait: r.wait(req.Plan.Raw, limit)})
+	opts := client.PutOptions{
+		Create: true, Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, tftypes.Value{}),
+	}
+	stored, err := r.session.put(ctx, object, opts)
 	if err != nil && client.StatusOf(err) == 0 {
 		// No answer, and perhaps no time left: what was made all the same must not
 		// be forgotten, or the next apply would find it in its way.
 		if present, ok := r.session.written(ctx, object); ok {
 			stored, err = present, nil
 		}
+	}
+	if previewRefused(err, opts) {
+		reportRefusedPreview(&resp.Diagnostics, key, err)
+		return
 	}
 	if client.StatusOf(err) == http.StatusPreconditionFailed {
 		alreadyExists(&resp.Diagnostics, typePrefix+string(r.kind), key)
@@ -146,7 +153,14 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 	key := api.KeyOf(object)
 	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
 	seen := readVersion(ctx, req.Private, &resp.Diagnostics)
-	stored, err := r.replace(ctx, object, seen, r.wait(req.Plan.Raw, limit))
+	opts := client.PutOptions{
+		Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, req.State.Raw),
+	}
+	stored, err := r.replace(ctx, object, seen, opts)
+	if previewRefused(err, opts) {
+		reportRefusedPreview(&resp.Diagnostics, key, err)
+		return
+	}
 	if err != nil {
 		diagnose(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "update", limit))
 		return

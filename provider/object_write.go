@@ -146,20 +146,20 @@ func addWriteOnly(attributes map[string]schema.Attribute, document, config map[s
 // replace writes over an object, unless somebody else changed what the user
 // asked of it since the plan was made. seen is the version the plan was made
 // from; without one (an old state) anything is written over.
-func (r *objectResource) replace(ctx context.Context, object api.Object, seen *version, wait *time.Duration) (api.Object, error) {
-	opts := client.PutOptions{Wait: wait}
+func (r *objectResource) replace(ctx context.Context, object api.Object, seen *version, opts client.PutOptions) (api.Object, error) {
 	if seen != nil {
 		opts.IfMatch = seen.ResourceVersion
 	}
 	stored, err := r.session.put(ctx, object, opts)
-	if seen == nil || client.StatusOf(err) != http.StatusPreconditionFailed {
+	if seen == nil || client.StatusOf(err) != http.StatusPreconditionFailed || previewRefused(err, opts) {
 		return stored, err
 	}
 	present, getErr := r.session.client.Get(ctx, api.KeyOf(object))
 	switch {
 	case client.IsNotFound(getErr):
 		// Deleted since the plan: what the plan asks for is still the same.
-		return r.session.put(ctx, object, client.PutOptions{Wait: wait, Create: true})
+		opts.IfMatch, opts.Create = "", true
+		return r.session.put(ctx, object, opts)
 	case getErr == nil && seen.sameIntent(present):
 		// Only the server touched it, to answer a request for a fresh decision.
 		opts.IfMatch = present.Meta().ResourceVersion

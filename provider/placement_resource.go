@@ -36,12 +36,13 @@ func newPlacementResource() resource.Resource {
 			},
 		},
 	}
+	attributes[previewToken] = previewTokenAttribute()
 	return &objectResource{
 		kind: api.KindPlacement,
 		description: "Asks for clusters. The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
 		attributes: attributes,
-		local:      map[string]bool{"wait": true},
+		local:      map[string]bool{"wait": true, previewToken: true},
 		dependent:  dependentDefaults{on: "strategy", names: []string{"metrics", "prioritizer_policy", "reschedule_after"}},
 		decision:   placementDecision,
 		inputs:     inputs,

@@ -58,6 +58,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		newMetricDataSource,
 		newPlacementDecisionsDataSource,
 		newPlacementExplanationDataSource,
+		newPlacementPreviewDataSource,
 		newSimulationDataSource,
 		newServerDataSource,
 	}

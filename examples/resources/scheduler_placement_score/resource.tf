@@ -2,8 +2,13 @@
 #
 #   { type = "addon", resource_name = "support", score_name = "grade" }
 resource "scheduler_placement_score" "support" {
-  cluster     = "berlin"
+  cluster     = scheduler_cluster.berlin.name
   name        = "support"
   scores      = { grade = 80, price = -25 }
   valid_until = "2035-12-31T23:59:59+01:00"
+}
+
+# Scores go with their cluster.
+resource "scheduler_cluster" "berlin" {
+  name = "berlin"
 }

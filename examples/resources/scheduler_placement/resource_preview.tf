@@ -1,0 +1,33 @@
+# A decision that the plan already knows. The preview asks the server while
+# Terraform plans, and the placement commits exactly what the preview says.
+locals {
+  checkout = {
+    name               = "checkout"
+    namespace          = "shop"
+    number_of_clusters = 2
+    label_constraints  = ["location in (DE, FR)"]
+  }
+}
+
+data "scheduler_placement_preview" "checkout" {
+  name               = local.checkout.name
+  namespace          = local.checkout.namespace
+  number_of_clusters = local.checkout.number_of_clusters
+  label_constraints  = local.checkout.label_constraints
+}
+
+resource "scheduler_placement" "checkout" {
+  name               = local.checkout.name
+  namespace          = local.checkout.namespace
+  number_of_clusters = local.checkout.number_of_clusters
+  label_constraints  = local.checkout.label_constraints
+
+  preview_token_wo = data.scheduler_placement_preview.checkout.token
+}
+
+# One release per chosen cluster, in the apply that creates the placement.
+resource "terraform_data" "release_of_checkout" {
+  for_each = toset(scheduler_placement.checkout.clusters)
+
+  input = each.key
+}

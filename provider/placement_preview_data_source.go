@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// previewDocs says what the API's own documentation leaves to its reader.
+var previewDocs = map[string]string{
+	"decisions":       "The clusters that would be chosen in full, best first.",
+	"decision_groups": "The clusters that would be chosen by group.",
+	"expires_at":      "Until when the server keeps the preview.",
+	"cluster":         "Name of the cluster.",
+	"score":           "Score of the cluster.",
+	"group":           "Decision group the cluster would be in.",
+	"cluster_count":   "How many clusters the group would have.",
+}
+
+func newPlacementPreviewDataSource() datasource.DataSource {
+	arguments := dataSourceArguments(placementSpecAttributes())
+	maps.Copy(arguments, placementArguments())
+	arguments["labels"] = schema.MapAttribute{
+		MarkdownDescription: "Labels of the placement. They do not change the decision; the token holds for a placement that has the same.",
+		ElementType:         types.StringType,
+		Optional:            true,
+	}
+	answer := computedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
+	for _, name := range []string{"id", "kind", "name", "namespace", "created_at"} {
+		delete(answer, name)
+	}
+	answer["token"] = schema.StringAttribute{
+		MarkdownDescription: "For the placement's `preview_token_wo`: the plan then shows exactly this decision, and the apply makes it or fails. Different in every plan.",
+		Computed:            true,
+	}
+	return &readDataSource{
+		name:    "placement_preview",
+		subject: "the preview of placement",
+		kind:    api.KindPlacement,
+		description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
+			"`clusters` is then known in the plan, also where the placement is created, so that `for_each` over it works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan.",
+		arguments: arguments,
+		answer:    answer,
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			key := s.placementKey(arguments)
+			arguments["namespace"] = key.Namespace
+			object, err := unflatten(api.KindPlacement, arguments)
+			if err != nil {
+				return nil, err
+			}
+			placement, ok := object.(*api.Placement)
+			if !ok {
+				return nil, fmt.Errorf("%s has no preview", api.KeyOf(object))
+			}
+			preview, err := s.client.Preview(ctx, placement)
+			if err != nil {
+				return nil, err
+			}
+			document, err := jsonDocument(preview)
+			if err != nil {
+				return nil, err
+			}
+			document["namespace"] = key.Namespace
+			return document, nil
+		},
+	}
+}
