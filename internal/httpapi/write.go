@@ -142,7 +142,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 	if err != nil {
 		return nil, err
 	}
-	status, again := http.StatusOK, false
+	status, again, quiet := http.StatusOK, false, false
 	result, err := s.change(ctx, key, pre, func(current *stored) (*successor, error) {
 		if again && guard != nil {
 			if guard, err = s.mayPut(ctx, who, intent, true); err != nil {
@@ -168,13 +168,14 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 			return nil, nil
 		}
 		replaced(next.object.Meta(), *current.object.Meta(), now)
-		if renews(current.object, next.object, now) {
-			wait = 0
-		}
+		quiet = renews(current.object, next.object, now)
 		return next, s.redeem(ctx, previewToken, next, current)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if quiet {
+		wait = 0
 	}
 	return s.settled(ctx, result, wait, status), nil
 }
@@ -198,6 +199,7 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 		meta.Name = key.Name
 	}
 	switch info.Scope {
+	case api.Global:
 	case api.Namespaced, api.GlobalOrNamespaced:
 		meta.Namespace = cmp.Or(meta.Namespace, key.Namespace)
 	case api.OfCluster:
