@@ -110,8 +110,8 @@ func explained(ctx context.Context, s *session, key api.Key, message string) str
 	return text
 }
 
-// nearestMiss says what would admit most clusters: `The nearest miss: without
-// "tier is gold" 12 more clusters would fit.`
+// nearestMiss says what would admit most clusters. Example: The nearest miss:
+// without "tier is gold" 12 more clusters would fit.
 func nearestMiss(miss *api.NearestMiss) string {
 	without := "the " + miss.Filter + " filter"
 	if miss.On != "" {

@@ -36,7 +36,12 @@ func TestAccDataSources(t *testing.T) {
 	f := ratedFleet(t)
 	f.put(&api.Placement{Metadata: webMetadata(), Spec: api.PlacementSpec{
 		NumberOfClusters: new(int64(1)), LabelConstraints: []string{"location is DE"},
+		Tolerations: []api.Toleration{{Operator: api.TolerationExists}},
 	}})
+	edit(f, api.Key{Kind: api.KindCluster, Name: "paris"}, func(c *api.Cluster) {
+		c.Spec.Claims = map[string]string{"gpu": "h100"}
+		c.Spec.Taints = []api.Taint{{Key: "dedicated", Value: "web", Effect: api.EffectNoExecute}}
+	})
 	at := tfjsonpath.New[string]
 	text, number := knownvalue.StringExact, knownvalue.Float64Exact
 	resource.Test(t, resource.TestCase{
@@ -44,6 +49,7 @@ func TestAccDataSources(t *testing.T) {
 		Steps: []resource.TestStep{{
 			Config: f.config(`
 				data "scheduler_cluster" "berlin" { name = "berlin" }
+				data "scheduler_cluster" "paris" { name = "paris" }
 				data "scheduler_clusters" "all" {}
 				data "scheduler_clusters" "selected" { label_selector = "location=DE,location!=FR" }
 				data "scheduler_clusters" "constrained" { label_constraints = ["location not in (DE)"] }
@@ -62,6 +68,10 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_cluster.berlin", at("status").AtMapKey("state"), text("online")),
 				statecheck.ExpectKnownValue("data.scheduler_cluster.berlin", at("status").AtMapKey("metrics").AtSliceIndex(0).AtMapKey("normalized"), number(0.2)),
 				statecheck.ExpectKnownValue("data.scheduler_cluster.berlin", at("generation"), knownvalue.Int64Exact(1)),
+				statecheck.ExpectKnownValue("data.scheduler_cluster.paris", at("claims").AtMapKey("gpu"), text("h100")),
+				statecheck.ExpectKnownValue("data.scheduler_cluster.paris", at("taints").AtSliceIndex(0).AtMapKey("effect"), text("NoExecute")),
+				statecheck.ExpectKnownValue("data.scheduler_cluster.paris", at("status").AtMapKey("taints").AtSliceIndex(0).AtMapKey("value"), text("web")),
+				statecheck.ExpectKnownValue("data.scheduler_cluster.paris", at("status").AtMapKey("taints").AtSliceIndex(0).AtMapKey("time_added"), knownvalue.NotNull()),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.all", at("names"), names("berlin", "munich", "paris")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.selected", at("names"), names("berlin", "munich")),
 				statecheck.ExpectKnownValue("data.scheduler_clusters.constrained", at("names"), names("paris")),
@@ -81,6 +91,8 @@ func TestAccDataSources(t *testing.T) {
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("total"), knownvalue.Int64Exact(3)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("candidates"), knownvalue.ListSizeExact(3)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("rejections").AtSliceIndex(0).AtMapKey("count"), knownvalue.Int64Exact(1)),
+				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("nearest_miss").AtMapKey("on"), text("location is DE")),
+				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("nearest_miss").AtMapKey("count"), knownvalue.Int64Exact(1)),
 				statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", at("margin").AtMapKey("to"), text("berlin")),
 				statecheck.ExpectKnownValue("data.scheduler_server.it", at("store").AtMapKey("mode"), text("embedded")),
 				statecheck.ExpectKnownValue("data.scheduler_server.it", at("leader"), knownvalue.Bool(true)),

@@ -144,6 +144,7 @@ func TestAccDecisionsInPlans(t *testing.T) {
 		{name: "create, moves, preview", after: with(one, preview), moves: "before the apply", planned: []string{"a"}, err: planAgain, next: []string{"b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // each has clusters and a namespace of its own
 			s := f.scene(strings.NewReplacer(",", "", " ", "-", "_", "-").Replace(test.name))
 			var steps []resource.TestStep
 			if test.before.forEach && !test.before.preview { // it cannot be created so

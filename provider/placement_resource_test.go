@@ -236,7 +236,7 @@ func TestAccPlacementNoClusterFits(t *testing.T) {
 			},
 			{ // an update fails, with the sentence that explains it
 				Config:      f.config(web("SK")),
-				ExpectError: regexp.MustCompile(`(?s)No cluster for placement "shop/web".*0 of 1`),
+				ExpectError: regexp.MustCompile(`(?s)No cluster for placement "shop/web".*0 of 1.*The\s+nearest\s+miss:\s+without\s+"location is SK"\s+1\s+more\s+cluster\s+would\s+fit`),
 			},
 			{
 				Config: f.config(web("PL", `wait = { on_timeout = "warning" }`)),
