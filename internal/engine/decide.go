@@ -149,9 +149,10 @@ func first(yes bool) int {
 // other placements decide says where new seats go and never moves a decision
 // that answers the spec: otherwise the placements would chase each other.
 func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now time.Time) Outcome {
-	pass := v.decision(f, q, others, presentRows(f, q, present))
+	rows := presentRows(f, present)
+	pass := v.decision(f, q, others, rows)
 	p := &pass
-	current := p.present(present, v)
+	current := p.present(rows, present, v)
 	wanted := q.Wanted
 	if wanted == All || wanted > f.Len() {
 		wanted = f.Len()
@@ -235,10 +236,9 @@ func staying(seats []contender) int {
 	return n
 }
 
-// presentRows are the rows of the present decision. Only prioritizers that look
-// at what others decide need them: its own view of that leaves them out.
-func presentRows(f *Fleet, q *Query, present Present) []int {
-	if !q.Minds() || len(present.Decisions) == 0 {
+// presentRows are the rows of the present decision.
+func presentRows(f *Fleet, present Present) []int {
+	if len(present.Decisions) == 0 {
 		return nil
 	}
 	rows := make([]int, 0, len(present.Decisions))
@@ -252,25 +252,25 @@ func presentRows(f *Fleet, q *Query, present Present) []int {
 
 // present are the clusters of the present decision that still fit. What the
 // mask admits need not be asked again: staying is never harder than coming.
-func (p *Pass) present(present Present, v *View) []contender {
-	rows := make([]int, 0, len(present.Decisions))
+func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	beyond := false // a present cluster is no candidate for others
-	for _, d := range present.Decisions {
-		row, ok := p.fleet.index[d.Cluster]
-		if !ok {
-			continue
-		}
+	fit := rows[:0]
+	for _, row := range rows {
 		masked := v.Mask.Has(row)
 		if masked || p.admits(row, true) {
-			rows = append(rows, row)
+			fit = append(fit, row)
 			beyond = beyond || !masked
 		}
 	}
+	rows = fit
 	if beyond && p.query.Relative() {
 		p.widen(rows)
 	}
 	if p.query.policy != nil && p.query.policy.available() {
 		p.left = p.measureLeft(v.Mask, rows)
+	}
+	if len(rows) == 0 {
+		return nil
 	}
 	current := make([]contender, 0, len(rows))
 	for _, row := range rows {

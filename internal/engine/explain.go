@@ -76,10 +76,11 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 			e.judgePresent(row)
 		}
 	}
-	rating := e.view.decision(f, q, others, presentRows(f, q, present))
+	rows := presentRows(f, present)
+	rating := e.view.decision(f, q, others, rows)
 	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
 	p.left = nil
-	current := p.present(present, e.view) // widens the spans as the decision did
+	current := p.present(rows, present, e.view) // widens the spans as the decision did
 	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 && q.Wanted != All {
 		// Others' decisions may rate another cluster higher and yet move nothing.
 		wanted := min(q.Wanted, f.Len())

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -28,16 +29,15 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 		// Those who came first by the total of scores need not be first by their
 		// own.
 		s.left = s.left[:0]
-		has := p.rowsOf(s.seats)
+		has := p.among(s.seats)
 		for _, c := range current {
-			if !has(c.row) {
+			if !has.row(c.row) {
 				s.left = append(s.left, c)
 				break
 			}
 		}
 		if len(s.seats) >= wanted {
-			present := p.rowsOf(current)
-			if c, ok := p.bestOwn(v, func(row int) bool { return has(row) || present(row) }); ok {
+			if c, ok := p.bestOwn(v, has, p.among(current)); ok {
 				s.left = append(s.left, c)
 			}
 		}
@@ -45,18 +45,33 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 	return s
 }
 
-// rowsOf tells whether a row is among contenders.
-func (p *Pass) rowsOf(list []contender) func(row int) bool {
-	if len(list) <= 8 {
-		return func(row int) bool {
-			return slices.ContainsFunc(list, func(c contender) bool { return c.row == row })
+// among tells whether a row is one of some contenders.
+type among struct {
+	list []contender
+	rows Bitmap // where the list is long
+}
+
+func (p *Pass) among(list []contender) among {
+	a := among{list: list}
+	if len(list) > 16 {
+		a.rows = newBitmap(p.fleet.Slots())
+		for _, c := range list {
+			a.rows.set(c.row)
 		}
 	}
-	rows := newBitmap(p.fleet.Slots())
-	for _, c := range list {
-		rows.set(c.row)
+	return a
+}
+
+func (a among) row(row int) bool {
+	if a.rows != nil {
+		return a.rows.Has(row)
 	}
-	return rows.Has
+	for i := range a.list {
+		if a.list[i].row == row {
+			return true
+		}
+	}
+	return false
 }
 
 // seatBest gives the seats to the best.
@@ -64,13 +79,20 @@ func (p *Pass) seatBest(v *View, current []contender, wanted int, hold bool) sea
 	// Mostly nothing moves: then the outsiders that matter are those for the
 	// vacant seats and one more.
 	few := wanted - min(len(current), wanted) + 1
+	if p.ranking != nil && wanted <= manySeats {
+		few = wanted + 1 // a walk of a ranking ends soon
+	}
 	outsiders := p.outsiders(v, current, few)
 	s, beyond := p.merge(current, outsiders, wanted, hold)
-	if beyond && len(outsiders) == few {
+	if beyond && len(outsiders) == few && few <= wanted {
 		s, _ = p.merge(current, p.outsiders(v, current, wanted+1), wanted, hold)
 	}
 	return s
 }
+
+// manySeats is the number of wanted clusters above which the best that many
+// outsiders are only looked for when some of them are known to win.
+const manySeats = 64
 
 // merge seats the best of two lists, each best first. beyond says that more
 // outsiders than given might have got a seat.
@@ -106,51 +128,114 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 // another scores 100 and everybody uses it (-100). The present one stays at 150
 // against 0. Were the placement on the other one, it would stay there, too.
 func (p *Pass) seatBalanced(v *View, current []contender, wanted int, hold bool) seating {
-	seats := slices.Clone(current[:min(len(current), wanted)])
-	incumbents := len(seats)
-	seats = append(seats, p.outsiders(v, current, wanted-incumbents)...)
+	incumbents := min(len(current), wanted)
+	seats := make([]contender, incumbents, wanted)
+	copy(seats, current)
+	if wanted > incumbents {
+		seats = append(seats, p.outsiders(v, current, wanted-incumbents)...)
+	}
 	if hold || incumbents == 0 {
 		return seating{seats: seats}
 	}
-	type rival struct {
-		contender
-		own Merit
-	}
-	staying := make([]rival, incumbents)
-	lowest := 0
+	staying := make([]incumbent, incumbents)
 	for i, c := range seats[:incumbents] {
-		staying[i] = rival{c, p.own(c.row, true)}
-		if staying[i].own.Less(staying[lowest].own) {
-			lowest = i
-		}
+		staying[i] = incumbent{seat: i, total: c.merit, own: p.own(c.row, true)}
 	}
-	var rivals []rival
-	taken, present := p.rowsOf(seats), p.rowsOf(current)
-	p.eachByOwn(v, func(row int, own Merit) bool {
-		if !staying[lowest].own.Less(own) {
-			return false
-		}
-		if !taken(row) && !present(row) {
-			rivals = append(rivals, rival{contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)}, own})
-		}
-		return true
-	})
-	slices.SortFunc(rivals, func(a, b rival) int { return p.before(a.contender, b.contender) })
-	slices.SortFunc(staying, func(a, b rival) int { return p.before(b.contender, a.contender) }) // worst first
-	for _, r := range rivals {
-		if len(staying) == 0 {
-			break
-		}
+	slices.Reverse(staying) // worst total first
+	for _, r := range p.rivals(v, seats, current, staying) {
 		for i, s := range staying {
-			if s.merit.Less(r.merit) && s.own.Less(r.own) {
-				at := slices.IndexFunc(seats, func(c contender) bool { return c.row == s.row })
-				seats[at] = r.contender
+			if s.yields(r) {
+				seats[s.seat] = r.contender
 				staying = slices.Delete(staying, i, i+1)
 				break
 			}
 		}
 	}
 	return seating{seats: seats}
+}
+
+// incumbent is a present cluster that may have to give way.
+type incumbent struct {
+	seat       int // position among the seats
+	total, own Merit
+	// best are the best rivals that it would yield to, at most as many as there
+	// are incumbents: one that the others leave is among them.
+	best []rival
+}
+
+// rival is a cluster that an incumbent may have to give way to.
+type rival struct {
+	contender
+	own Merit
+}
+
+func (s *incumbent) yields(r rival) bool { return s.total.Less(r.merit) && s.own.Less(r.own) }
+
+// rivals are the outsiders that some incumbent would yield to, best first; of
+// many, those that are enough to replace them all.
+func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) []rival {
+	lowest := staying[0].own
+	for _, s := range staying {
+		if s.own.Less(lowest) {
+			lowest = s.own
+		}
+	}
+	taken, present, most := p.among(seats), p.among(current), p.mostOfOthers()
+	var found []rival
+	p.eachByOwn(v, func(row int, own Merit) bool {
+		if !lowest.Less(own) {
+			return false
+		}
+		if taken.row(row) || present.row(row) {
+			return true
+		}
+		r := rival{contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)}, own}
+		// Those behind have at most this total.
+		limit, wanted := Merit{standing{own.scored, own.score + most}}, false
+		for i := range staying {
+			s := &staying[i]
+			last := len(s.best) - 1
+			if !s.own.Less(own) {
+				continue // nor will it yield to those behind
+			}
+			wanted = wanted || len(s.best) < len(staying) || !limit.Less(s.best[last].merit)
+			if !s.total.Less(r.merit) {
+				continue
+			}
+			if len(s.best) == len(staying) {
+				if p.before(s.best[last].contender, r.contender) < 0 {
+					continue
+				}
+				s.best = s.best[:last]
+			}
+			at, _ := slices.BinarySearchFunc(s.best, r, func(a, b rival) int { return p.before(a.contender, b.contender) })
+			s.best = slices.Insert(s.best, at, r)
+		}
+		return wanted
+	})
+	for i := range staying {
+		found = append(found, staying[i].best...)
+	}
+	slices.SortFunc(found, func(a, b rival) int { return p.before(a.contender, b.contender) })
+	return slices.CompactFunc(found, func(a, b rival) bool { return a.row == b.row })
+}
+
+// mostOfOthers is the most that the decisions of others add to the score of any
+// outsider.
+func (p *Pass) mostOfOthers() float64 {
+	most := 0.0
+	switch weight := p.query.policy.balance; {
+	case weight > 0:
+		most = weight * balance(p.seen.low, p.seen.high)
+	case weight < 0:
+		most = weight * balance(p.seen.high, p.seen.high)
+	}
+	for i := range p.left {
+		if t := &p.query.policy.terms[i]; t.kind == termAvailable {
+			most += math.Abs(t.weight) * 200
+		}
+	}
+	return most
 }
 
 // eachByOwn visits the admitted rows, those of the highest own merit first,
@@ -191,9 +276,9 @@ func (p *Pass) eachByOwn(v *View, visit func(row int, own Merit) bool) {
 }
 
 // bestOwn is the admitted row of the highest own merit outside of some.
-func (p *Pass) bestOwn(v *View, out func(row int) bool) (best contender, ok bool) {
+func (p *Pass) bestOwn(v *View, seats, current among) (best contender, ok bool) {
 	p.eachByOwn(v, func(row int, _ Merit) bool {
-		if out(row) {
+		if seats.row(row) || current.row(row) {
 			return true
 		}
 		best, ok = contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)}, true
@@ -207,7 +292,7 @@ func (p *Pass) bestOwn(v *View, out func(row int) bool) (best contender, ok bool
 func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	f := p.fleet
 	count := v.Mask.Count()
-	isCurrent := p.rowsOf(current)
+	present := p.among(current)
 	best := shortlist{pass: p, n: min(n, count), most: count}
 	if best.n <= 0 {
 		return nil
@@ -218,20 +303,20 @@ func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	case 8*count*count <= n*len(f.ranking), p.query.policy != nil && (p.ranking == nil || p.left != nil):
 		best.open()
 		v.Mask.each(func(row int) {
-			if !isCurrent(row) {
+			if !present.row(row) {
 				best.add(contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)})
 			}
 		})
 	case p.query.policy != nil:
-		p.walkRanking(v, &best, isCurrent)
+		p.walkRanking(v, &best, present)
 	default:
-		p.walkFleet(v, &best, isCurrent)
+		p.walkFleet(v, &best, present)
 	}
 	return best.finish()
 }
 
 // walkFleet adds admitted rows in the order of the fleet's ranking.
-func (p *Pass) walkFleet(v *View, best *shortlist, skip func(row int) bool) {
+func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 	f := p.fleet
 	for i := 0; i < len(f.ranking) && len(best.list) < best.n; {
 		// One group of equal standing after the other; within a group the tie
@@ -247,7 +332,7 @@ func (p *Pass) walkFleet(v *View, best *shortlist, skip func(row int) bool) {
 				continue
 			}
 			tie := p.tie(row, v)
-			if (best.full && tie > best.bound.tie) || skip(row) {
+			if (best.full && tie > best.bound.tie) || present.row(row) {
 				continue
 			}
 			best.add(contender{row: row, merit: p.total(row, false), tie: tie})
@@ -259,29 +344,30 @@ func (p *Pass) walkFleet(v *View, best *shortlist, skip func(row int) bool) {
 // walkRanking adds admitted rows in the order of the policy's ranking until no
 // later one can be among the best: it would need more than the most that balance
 // gives to any cluster.
-func (p *Pass) walkRanking(v *View, best *shortlist, skip func(row int) bool) {
-	most := 0.0
-	switch weight := p.query.policy.balance; {
-	case weight > 0:
-		most = weight * balance(p.seen.low, p.seen.high)
-	case weight < 0:
-		most = weight * balance(p.seen.high, p.seen.high)
-	}
+func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
+	most, weight := p.mostOfOthers(), p.query.policy.balance
 	r := p.ranking
 	best.open()
 	for _, at := range r.order {
 		row := int(at)
+		score := r.score[row]
 		if best.full {
 			// The rows behind this one score no more, and those that score the same
 			// have later names.
-			limit := contender{row: row, merit: Merit{standing{true, r.score[row] + most}}, tie: uint64(p.fleet.nameRank[row])}
+			limit := contender{row: row, merit: Merit{standing{true, score + most}}, tie: uint64(p.fleet.nameRank[row])}
 			if p.before(best.bound, limit) < 0 {
 				return
 			}
 		}
-		if !v.Mask.Has(row) || skip(row) {
+		if !v.Mask.Has(row) {
 			continue
 		}
-		best.add(contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)})
+		if weight != 0 {
+			score += weight * balance(p.seen.at(row), p.seen.high)
+		}
+		if best.full && score < best.bound.merit.score || present.row(row) {
+			continue
+		}
+		best.add(contender{row: row, merit: Merit{standing{true, score}}, tie: p.tie(row, v)})
 	}
 }
