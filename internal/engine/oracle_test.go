@@ -259,11 +259,11 @@ func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
 	return true
 }
 
-// runsOut is when the first taint of a cluster ceases to be tolerated.
+// runsOut is when the first taint that ends decisions ceases to be tolerated.
 func (o oracle) runsOut(p *api.Placement, c *api.Cluster) time.Time {
 	var first time.Time
 	for _, t := range c.Taints() {
-		if t.Effect == "PreferNoSelect" || t.Effect == "PreferNoSchedule" || t.TimeAdded == nil {
+		if t.Effect != "NoSelect" && t.Effect != "NoExecute" || t.TimeAdded == nil {
 			continue
 		}
 		// With every toleration for itself: the longest counts.

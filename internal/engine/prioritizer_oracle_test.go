@@ -306,3 +306,49 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 	}
 	return out
 }
+
+// spreadCase puts the clusters that fit, and the spread constraints, in numbers.
+func (o prioritizerOracle) spreadCase(p *api.Placement, present Present) ([]*contestant, spreadCase) {
+	fit := o.contestants(p, present)
+	margin := p.Spec.MinImprovement
+	if present.Fresh {
+		margin = 0
+	}
+	o.order(fit, margin, true)
+	c := spreadCase{n: len(fit), weight: o.builtinWeights(p)["spread"]}
+	if n := p.Spec.NumberOfClusters; n != nil {
+		c.n = min(c.n, int(*n))
+	}
+	for _, x := range fit {
+		score := x.total
+		if x.current {
+			score += margin
+		}
+		c.score = append(c.score, score)
+	}
+	for _, s := range p.Spec.SpreadConstraints {
+		rule := spreadRule{maxSkew: int(*s.MaxSkew), hard: s.WhenUnsatisfiable == "DoNotSchedule"}
+		var names []string
+		for _, x := range fit {
+			value, ok := x.cluster.Metadata.Labels[s.TopologyKey]
+			switch s.Type {
+			case "Claim":
+				value, ok = x.cluster.Spec.Claims[s.TopologyKey]
+			case "Field":
+				value = x.cluster.Spec.Region
+				ok = value != ""
+			}
+			var domains []int32
+			if ok {
+				if !slices.Contains(names, value) {
+					names = append(names, value)
+				}
+				domains = []int32{int32(slices.Index(names, value))}
+			}
+			rule.domains = append(rule.domains, domains)
+		}
+		rule.count = len(names)
+		c.rules = append(c.rules, rule)
+	}
+	return fit, c
+}

@@ -314,3 +314,53 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.Held)
 	}
 }
+
+// TestSpreadAgreesWithOracle: a decision that is made anew follows its spread
+// constraints like the naive choice, which gets stuck earlier at most.
+func TestSpreadAgreesWithOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		x.present.Answered = false
+		x.placement.Spec.Migration = ptr(true)
+		spec := &x.placement.Spec
+		for range 1 + d(2) {
+			c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
+			switch d(4) {
+			case 0:
+				c.TopologyKey = "tier"
+			case 1:
+				c.Type, c.TopologyKey = api.SpreadClaim, "version"
+			case 2:
+				c.Type, c.TopologyKey = api.SpreadField, api.SpreadRegion
+			}
+			if !slices.ContainsFunc(spec.SpreadConstraints, func(other api.SpreadConstraint) bool { return other.TopologyKey == c.TopologyKey }) {
+				spec.SpreadConstraints = append(spec.SpreadConstraints, c)
+			}
+		}
+		if d.chance(2) {
+			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+			})
+		}
+		x.placement.SetDefaults()
+		x.query = compile(t, x.placement)
+		if x.oracle.misconfigured(x.placement) {
+			return // keeps what it has
+		}
+		fit, c := x.oracle.spreadCase(x.placement, x.present)
+		picks, _ := c.naive()
+		var want []string
+		for _, i := range picks {
+			want = append(want, fit[i].cluster.Metadata.Name)
+		}
+		var got []string
+		for _, choice := range x.decide().Choices {
+			got = append(got, x.fleet.name(choice.Row))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if len(got) < len(want) || len(got) == len(want) && !slices.Equal(got, want) {
+			t.Fatalf("%s\n%+v\nchosen %v\nwant   %v", x, spec.SpreadConstraints, got, want)
+		}
+	})
+}
