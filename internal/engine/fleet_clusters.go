@@ -12,10 +12,14 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 		return
 	}
 	b.cloneRows(changes)
+	first := len(b.index) == 0 // then all are new, and need not be looked up
 	// In the order of the names, so that the same changes give the same rows.
 	for _, change := range inNameOrder(changes) {
 		name, cluster := change.name, change.cluster
-		at, known := b.index[name]
+		at, known := 0, false
+		if !first {
+			at, known = b.index[name]
+		}
 		var before *row
 		if known {
 			before = b.rows[at]
