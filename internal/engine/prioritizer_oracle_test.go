@@ -94,6 +94,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 	for _, c := range p.Spec.PrioritizerPolicy.Configurations {
 		weight := float64(*c.Weight)
 		switch c.Type {
+		case "builtin":
 		case "addon":
 			score := func(x *contestant) float64 {
 				s := o.scores[api.Key{Kind: api.KindPlacementScore, Namespace: x.cluster.Metadata.Name, Name: c.ResourceName}]
@@ -332,6 +333,7 @@ func (o prioritizerOracle) spreadCase(p *api.Placement, present Present) ([]*con
 		for _, x := range fit {
 			value, ok := x.cluster.Metadata.Labels[s.TopologyKey]
 			switch s.Type {
+			case "Label":
 			case "Claim":
 				value, ok = x.cluster.Spec.Claims[s.TopologyKey]
 			case "Field":
