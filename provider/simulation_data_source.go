@@ -42,8 +42,8 @@ func newSimulationDataSource() datasource.DataSource {
 				MarkdownDescription: "Objects to leave out of the base.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `metrics_provider`, `metric` or `placement`.", Required: true},
-					"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the object, if it has one.", Optional: true},
+					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `cluster_set`, `metrics_provider`, `metric`, `placement_score` or `placement`.", Required: true},
+					"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the object, if it has one; of a `placement_score` its cluster.", Optional: true},
 					"name":      schema.StringAttribute{MarkdownDescription: "Name of the object.", Required: true},
 				}},
 			},

@@ -54,11 +54,29 @@ func validateObject(kind api.Kind, document map[string]any, d *configDocument, t
 	for _, field := range fields {
 		at, ok := attributePath(t, field.Field)
 		unsettled := func(p path.Path) bool { return related(p, at) }
-		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled)) {
+		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled) || dependsOnUnknown(kind, at, d.unknown)) {
 			continue
 		}
 		fieldDiagnostic(diags, "Invalid "+string(kind), t, field)
 	}
+}
+
+// companions are attributes of a kind of which one may, or must, be there
+// depending on the others.
+var companions = map[api.Kind][]string{
+	api.KindClusterSet:      {"selector", "clusters"},
+	api.KindMetricsProvider: {"type", "prometheus", "static"},
+	api.KindPlacement:       {"strategy", "metrics", "prioritizer_policy"},
+}
+
+// dependsOnUnknown reports that whether an attribute may be there depends on one
+// that is not known yet.
+func dependsOnUnknown(kind api.Kind, at path.Path, unknown []path.Path) bool {
+	of := companions[kind]
+	among := func(p path.Path) bool {
+		return slices.ContainsFunc(of, func(name string) bool { return p.Equal(path.Root(name)) })
+	}
+	return among(at) && slices.ContainsFunc(unknown, among)
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no

@@ -320,6 +320,36 @@ func TestValidateSkipsUnknownValues(t *testing.T) {
 	}
 }
 
+// Whether an attribute may be there at all is not decided while another one that
+// it depends on is unknown.
+func TestValidateWaitsForCompanions(t *testing.T) {
+	v := newValidation(t)
+	for _, test := range []struct {
+		resource string
+		config   doc
+		unknown  string
+	}{
+		{"scheduler_cluster_set", doc{"name": "eu"}, "clusters"},
+		{"scheduler_cluster_set", doc{"name": "eu"}, "selector"},
+		{"scheduler_cluster_set", doc{"name": "eu", "clusters": list{"a"}}, "selector"},
+		{"scheduler_metrics_provider", doc{"name": "p", "prometheus": doc{"url": "http://p"}}, "type"},
+		{"scheduler_metrics_provider", doc{"name": "p", "type": "static"}, "static"},
+		{"scheduler_placement", doc{"name": "web", "prioritizer_policy": doc{"mode": "exact"}}, "strategy"},
+		{"scheduler_placement", doc{"name": "web", "metrics": doc{}}, "strategy"},
+		{"scheduler_placement", doc{"name": "web"}, "prioritizer_policy"},
+	} {
+		config := configValue(t, v.types[test.resource], test.config)
+		if errs := check(t, v, test.resource, withUnknown(config, test.unknown, false)); len(errs) > 0 {
+			t.Errorf("%s %v is refused although %s is unknown: %v", test.resource, test.config, test.unknown, errs)
+		}
+	}
+	broken := doc{"name": "web", "prioritizer_policy": doc{"mode": "both"}, "metrics": doc{"stickiness": -1}}
+	errs := check(t, v, "scheduler_placement", withUnknown(configValue(t, v.types["scheduler_placement"], broken), "strategy", false))
+	if len(errs) != 1 || errs["metrics.stickiness"] == "" {
+		t.Errorf("what is wrong under any strategy is not refused: %v", errs)
+	}
+}
+
 // Elements of a list that differ in a value which is not known yet are not taken
 // for a repetition; what is wrong whatever it becomes is.
 func TestValidateTellsUnknownElementsApart(t *testing.T) {
