@@ -175,7 +175,8 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 		known.object, known.specRevision, known.query = object, specRevision, query
 		p.joinClass(known)
 		before := known.status
-		if object.Status.ObservedGeneration == object.Metadata.Generation && object.Status.DecisionRevision > before.DecisionRevision {
+		if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
+			now.ObservedGeneration > before.ObservedGeneration && now.DecisionRevision >= before.DecisionRevision {
 			// The decision was committed together with the spec: it had been previewed.
 			known.status = object.Status
 			p.index(known, before.Clusters, known.status.Clusters)
