@@ -192,3 +192,33 @@ func BenchmarkMain(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDecideSpread is the main decision with the clusters in 24 regions, of
+// which none may have two more than another.
+func BenchmarkDecideSpread(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		in := newMainInputs(n)
+		for i, c := range in.clusters {
+			c.Spec.Region = fmt.Sprintf("region%02d", i%24)
+		}
+		in.placement.Spec.NumberOfClusters = ptr(int64(48))
+		in.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{
+			TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule,
+		}}
+		f, delta := (&Fleet{}).With(in.objects(), epoch)
+		q, others := compile(b, in.placement), Others{Load: in.load(f, delta)}
+		view := NewView(f, q, others, nil)
+		regions := map[string]int{}
+		for _, c := range Decide(f, q, view, others, in.present, epoch).Choices {
+			regions[f.Cluster(c.Row).Spec.Region]++
+		}
+		for region, count := range regions {
+			if len(regions) != 24 || count != 2 {
+				b.Fatalf("%d of the clusters are in %s, want 2 in each of 24 regions", count, region)
+			}
+		}
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			measure(b, func() { Decide(f, q, view, others, in.present, epoch) })
+		})
+	}
+}
