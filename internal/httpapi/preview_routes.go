@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -79,7 +78,7 @@ func (s *Server) catchUp(ctx context.Context) {
 }
 
 // decodePreviewed reads the placement as a PUT would, with the path that the
-// document itself names.
+// document itself names, in the default namespace where it names none.
 func decodePreviewed(data []byte) (*api.Placement, error) {
 	var head struct {
 		Metadata struct {
@@ -90,19 +89,11 @@ func decodePreviewed(data []byte) (*api.Placement, error) {
 	_ = json.Unmarshal(data, &head) // what is wrong with it is said below
 	info, _ := api.LookupKind(api.KindPlacement)
 	key := api.Key{Kind: api.KindPlacement, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
-	unnamed := key.Namespace == ""
-	if unnamed {
+	if key.Namespace == "" {
 		key.Namespace = api.DefaultNamespace
 	}
 	object, err := decodeIntent(info, key, data)
-	var fields api.FieldErrors
-	if err != nil && !errors.As(err, &fields) {
-		return nil, err
-	}
-	if unnamed {
-		fields.Add("metadata.namespace", "is required: a preview has no path that says it")
-	}
-	if err := fields.Err(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	placement, ok := object.(*api.Placement)

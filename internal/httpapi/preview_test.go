@@ -114,6 +114,12 @@ func TestPreviewIsOfThePlacementAsItWouldBeStored(t *testing.T) {
 	}
 }
 
+func TestPreviewIsOfTheDefaultNamespace(t *testing.T) {
+	if p := startServer(t).mustPreview(`{"metadata":{"name":"web"},"spec":{}}`); p.Namespace != api.DefaultNamespace {
+		t.Errorf("the preview is of namespace %q", p.Namespace)
+	}
+}
+
 func TestPreviewRejects(t *testing.T) {
 	s := startServer(t)
 	for _, test := range []struct {
@@ -121,9 +127,8 @@ func TestPreviewRejects(t *testing.T) {
 		status     int
 		fields     string
 	}{
-		{"no namespace", `{"metadata":{"name":"web"},"spec":{}}`, 422, "metadata.namespace"},
 		{"no name", `{"metadata":{"namespace":"shop"},"spec":{}}`, 422, "metadata.name"},
-		{"nothing", `{}`, 422, "metadata.name metadata.namespace"},
+		{"nothing", `{}`, 422, "metadata.name"},
 		{"other kind", `{"kind":"cluster","metadata":{"namespace":"shop","name":"web"},"spec":{}}`, 422, "kind"},
 		{"bad names", `{"metadata":{"namespace":"../x","name":"A_B"},"spec":{}}`, 422, "metadata.name metadata.namespace"},
 		{"unknown field", `{"metadata":{"namespace":"shop","name":"web"},"spec":{"number":1}}`, 422, "spec.number"},
