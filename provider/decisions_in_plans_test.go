@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -64,17 +65,16 @@ func (s *scene) config(r request) string {
 		  number_of_clusters = %s
 		  label_constraints  = ["scene is %s"]
 		  strategy           = "prioritizers"`, s.name, r.number, s.name)
+	if r.labels != "" {
+		spec += "\nlabels = " + r.labels
+	}
 	var b strings.Builder
 	token := ""
 	if r.preview {
 		fmt.Fprintf(&b, "data \"scheduler_placement_preview\" \"web\" {%s\n}\n", spec)
 		token = "preview_token_wo = data.scheduler_placement_preview.web.token"
 	}
-	labels := ""
-	if r.labels != "" {
-		labels = "labels = " + r.labels
-	}
-	fmt.Fprintf(&b, "resource \"scheduler_placement\" \"web\" {%s\n%s\n%s\n}\n", spec, labels, token)
+	fmt.Fprintf(&b, "resource \"scheduler_placement\" \"web\" {%s\n%s\n}\n", spec, token)
 	if r.forEach {
 		b.WriteString("resource \"terraform_data\" \"release\" {\n for_each = toset(scheduler_placement.web.clusters)\n input = each.key\n}\n")
 	}
@@ -129,6 +129,8 @@ func TestAccDecisionsInPlans(t *testing.T) {
 
 		{name: "more clusters", before: one, after: two, moves: "before the apply", unknown: true, applied: []string{"b", "c"}},
 		{name: "more clusters, preview", before: with(one, preview), after: with(two, preview), moves: "before the apply", planned: []string{"a", "b"}, err: planAgain, next: []string{"b", "c"}},
+
+		{name: "a label and more clusters, preview", before: with(one, preview), after: with(two, preview, labelled), planned: []string{"a", "b"}, applied: []string{"a", "b"}},
 
 		{name: "for_each, same configuration", before: with(one, forEach), after: with(one, forEach), moves: "before the plan", planned: []string{"b"}, applied: []string{"b"}},
 		{name: "for_each, same configuration, preview", before: with(one, forEach, preview), after: with(one, forEach, preview), moves: "before the plan", planned: []string{"b"}, applied: []string{"b"}},
@@ -211,6 +213,28 @@ func TestAccPreviewOfUnknown(t *testing.T) {
 				PostApplyPostRefresh: emptyPlan(),
 			},
 			ConfigStateChecks: stateClusters(s.names("a", "b")),
+		}},
+	})
+}
+
+// A saved plan is older than the server keeps previews.
+func TestAccPreviewGoneBeforeApply(t *testing.T) {
+	f := newFleet(t)
+	s := f.scene("late")
+	wire := f.recorder()
+	config := strings.Replace(s.config(request{number: "1", preview: true}), f.endpoint, wire.endpoint, 1)
+	gone := func() {
+		wire.refuse = func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/previews/")
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		CheckDestroy:             func(*terraform.State) error { return s.gone(s.key()) },
+		Steps: []resource.TestStep{{
+			Config:           config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{meanwhile(gone)}},
+			ExpectError:      regexp.MustCompile(`(?s)The preview is gone.*Plan\s+again`),
 		}},
 	})
 }

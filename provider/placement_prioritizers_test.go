@@ -122,7 +122,8 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 type recorder struct {
 	endpoint string
 	bodies   [][]byte
-	headers  []http.Header
+	// refuse picks requests that are answered with 404 instead; nil = none.
+	refuse func(*http.Request) bool
 }
 
 func (f *fleet) recorder() *recorder {
@@ -134,12 +135,16 @@ func (f *fleet) recorder() *recorder {
 	r := &recorder{}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if r.refuse != nil && r.refuse(req) {
+			http.NotFound(w, req)
+			return
+		}
 		if req.Method == http.MethodPut {
 			body, err := io.ReadAll(req.Body)
 			if err != nil {
 				f.t.Error(err)
 			}
-			r.bodies, r.headers = append(r.bodies, body), append(r.headers, req.Header.Clone())
+			r.bodies = append(r.bodies, body)
 			req.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		proxy.ServeHTTP(w, req)
