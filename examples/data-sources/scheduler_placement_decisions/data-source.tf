@@ -7,6 +7,7 @@ data "scheduler_placement_decisions" "web" {
 output "web" {
   value = {
     scores = { for d in data.scheduler_placement_decisions.web.decisions : d.cluster => d.score }
+    groups = [for g in data.scheduler_placement_decisions.web.decision_groups : g.clusters]
     since  = data.scheduler_placement_decisions.web.scheduled_at
   }
 }
