@@ -86,14 +86,16 @@ func (v *View) Judge(f *Fleet, q *Query, others Others, row int) bool {
 	p := Pass{fleet: f, query: q, reserved: others.Reserved}
 	is := p.admits(row, false)
 	v.Mask.Assign(row, is)
-	if !is {
-		return false
-	}
-	if demoted := p.demoted(row); demoted || v.isDemoted(row) {
+	// Also of a row that is not admitted: a present decision may stay there, and
+	// ranks last among equals all the same.
+	if demoted := f.live.Has(row) && p.demoted(row); demoted || v.isDemoted(row) {
 		for words := len(v.Mask); len(v.Demoted) < words; {
 			v.Demoted = append(v.Demoted, 0)
 		}
 		v.Demoted.Assign(row, demoted)
+	}
+	if !is {
+		return false
 	}
 	if at := p.tolerated(row); !at.IsZero() && (v.Until.IsZero() || at.Before(v.Until)) {
 		v.Until = at

@@ -214,3 +214,20 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	wantClusters(t, p, "as committed", "c2")
 	checkSettled(t, p, epoch.Add(time.Second))
 }
+
+// TestPlannerRanksAPresentClusterLast: a taint that keeps newcomers off does not
+// hide the one beside it that ranks the cluster last among equals.
+func TestPlannerRanksAPresentClusterLast(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("c1", nil))
+	w.write(p, placement("web", 1, byScore))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	tainted := cluster("c1", nil)
+	tainted.Spec.Taints = []api.Taint{{Key: "full", Effect: api.EffectNoSelectIfNew}, {Key: "old", Effect: api.EffectPreferNoSelect}}
+	w.write(p, tainted)
+	w.write(p, cluster("c2", nil))
+	w.write(p, placement("web", 2, byScore))
+	p.pass(epoch.Add(time.Second))
+	wantClusters(t, p, "with two wanted", "c2", "c1")
+}
