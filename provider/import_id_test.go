@@ -40,3 +40,58 @@ func TestImportWithoutName(t *testing.T) {
 		})
 	}
 }
+
+// What belongs to a cluster is imported by the cluster and its name.
+func TestImportOfCluster(t *testing.T) {
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"cluster": tftypes.String, "name": tftypes.String}}
+	identity := func(cluster, name string) *tfprotov6.ResourceIdentityData {
+		value, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, map[string]tftypes.Value{
+			"cluster": tftypes.NewValue(tftypes.String, cluster), "name": tftypes.NewValue(tftypes.String, name),
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &tfprotov6.ResourceIdentityData{IdentityData: &value}
+	}
+	for _, test := range []struct {
+		name     string
+		id       string
+		identity *tfprotov6.ResourceIdentityData
+		want     string // in the diagnostic; "" = none
+	}{
+		{name: "by ID", id: "berlin/support"},
+		{name: "by identity", identity: identity("berlin", "support")},
+		{name: "an ID without a cluster", id: "support", want: "does not have the form <cluster>/<name>"},
+		{name: "an identity without a cluster", identity: identity("", "support"), want: "cluster must not be empty"},
+		{name: "an identity without a name", identity: identity("berlin", ""), want: "name must not be empty"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			resp, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+				TypeName: "scheduler_placement_score", ID: test.id, Identity: test.identity,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.want != "" {
+				if len(resp.Diagnostics) != 1 || !strings.Contains(resp.Diagnostics[0].Detail, test.want) {
+					t.Errorf("diagnostics are %v, expected %q", resp.Diagnostics, test.want)
+				}
+				return
+			}
+			if len(resp.Diagnostics) > 0 || len(resp.ImportedResources) != 1 {
+				t.Fatalf("imported %v, diagnostics are %v", resp.ImportedResources, resp.Diagnostics)
+			}
+			state, err := resp.ImportedResources[0].State.Unmarshal(newValidation(t).types["scheduler_placement_score"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := attributesOf(state); textOf(a["cluster"]) != "berlin" || textOf(a["name"]) != "support" {
+				t.Errorf("the state is %s", state)
+			}
+		})
+	}
+}

@@ -61,11 +61,13 @@ func TestAccIdentity(t *testing.T) {
 				Config: f.config(
 					`resource "scheduler_cluster" "x" {`+"\n"+minimal["scheduler_cluster"]+"\n}",
 					`resource "scheduler_metric" "x" {`+"\n"+minimal["scheduler_metric"]+"\n}",
+					`resource "scheduler_placement_score" "x" {`+"\n"+minimal["scheduler_placement_score"]+"\n depends_on = [scheduler_cluster.x]\n}",
 					`resource "scheduler_placement" "x" {`+"\n"+minimal["scheduler_placement"]+"\n}",
 				),
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectIdentity("scheduler_cluster.x", map[string]knownvalue.Check{"name": name}),
 					statecheck.ExpectIdentity("scheduler_metric.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
+					statecheck.ExpectIdentity("scheduler_placement_score.x", map[string]knownvalue.Check{"name": name, "cluster": name}),
 					statecheck.ExpectIdentity("scheduler_placement.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
 				},
 			},

@@ -140,7 +140,7 @@ func (a afterwards) CheckState(_ context.Context, _ statecheck.CheckStateRequest
 	resp.Error = a()
 }
 
-// agents send the heartbeats of clusters until they are told not to.
+// agents send the heartbeats of clusters. They are silent at first.
 type agents struct{ silent sync.Map }
 
 func (f *fleet) agents(clusters ...string) *agents {
@@ -148,7 +148,9 @@ func (f *fleet) agents(clusters ...string) *agents {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	for _, cluster := range clusters {
-		a.silent.Store(cluster, new(atomic.Bool))
+		silent := new(atomic.Bool)
+		silent.Store(true)
+		a.silent.Store(cluster, silent)
 		group.Go(func() {
 			beat := time.NewTicker(50 * time.Millisecond)
 			defer beat.Stop()
@@ -158,8 +160,8 @@ func (f *fleet) agents(clusters ...string) *agents {
 				case <-ctx.Done():
 					return
 				}
-				if !a.of(cluster).Load() {
-					// Before Terraform has made the cluster there is nobody to report to.
+				if !silent.Load() {
+					// The last one may find the cluster destroyed, or the server gone.
 					_, _ = f.client.Heartbeat(ctx, cluster, api.Heartbeat{})
 				}
 			}
@@ -182,15 +184,22 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 	agents := f.agents("primary", "backup")
 	ledger := api.Key{Kind: api.KindPlacement, Namespace: "bank", Name: "ledger"}
 	variables := func(maintenance bool) config.Variables {
-		return config.Variables{"heartbeat_interval": config.StringVariable("500ms"), "maintenance": config.BoolVariable(maintenance)}
+		return config.Variables{"heartbeat_interval": config.StringVariable("1s"), "maintenance": config.BoolVariable(maintenance)}
 	}
 	runs := func(cluster string) map[string]knownvalue.Check {
 		return map[string]knownvalue.Check{"runs_on": names(cluster)}
 	}
-	// The first decision may be made before the first heartbeat.
-	create := step
-	create.ConfigVariables, create.ConfigPlanChecks = variables(false), resource.ConfigPlanChecks{}
-	create.ConfigStateChecks = []statecheck.StateCheck{afterwards(func() error { f.until(ledger, "primary"); return nil })}
+	// The clusters are made before their agents report, so that none is online for
+	// the first decision. The next one is the server's own.
+	report := func() error {
+		agents.of("primary").Store(false)
+		agents.of("backup").Store(false)
+		f.until(ledger, "primary")
+		return nil
+	}
+	create := then(step, nil, variables(false), map[string]knownvalue.Check{"runs_on": knownvalue.ListSizeExact(0)})
+	create.ConfigStateChecks = append(create.ConfigStateChecks, afterwards(report))
+	create.ConfigPlanChecks, create.ExpectNonEmptyPlan = resource.ConfigPlanChecks{}, true
 	// What a taint does to the placement shows at the next refresh: the placement
 	// itself is not changed.
 	taint := func(maintenance bool) resource.TestStep {
