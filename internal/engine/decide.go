@@ -66,6 +66,10 @@ type Outcome struct {
 	Worst, Next       Merit
 	HasNext           bool
 	WorstRow, NextRow int
+	// WorstTotal is the lowest merit of a chosen cluster with what other
+	// placements decided. Where that counts (see Query.Minds), an outsider takes a
+	// seat only if it is above Worst by itself and above WorstTotal with it.
+	WorstTotal Merit
 }
 
 // Merit is what decides whether a decision moves: standing, then the score
@@ -88,6 +92,22 @@ func MeritOf(f *Fleet, q *Query, v *View, others Others, row int, current bool) 
 		}
 	}
 	return p.own(row, current)
+}
+
+// TotalOf is at least the merit of an outsider with what the decisions of others
+// say, for every query of a view; ok is false where that cannot be told at once.
+func TotalOf(f *Fleet, q *Query, v *View, others Others, row int) (total Merit, ok bool) {
+	if q.policy == nil || q.policy.balance < 0 || q.policy.available() {
+		return Merit{}, false
+	}
+	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking, seen: others.Load.without(nil, 0)}
+	if v.Ranking != nil {
+		p.spans = v.Ranking.spans
+		if q.policy.relative() {
+			p.candidates = v.Mask
+		}
+	}
+	return p.total(row, false), true
 }
 
 // own is the merit of a row.
@@ -177,6 +197,9 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 	for i, c := range s.seats {
 		if own := p.ownOf(c, present.Fresh); i == 0 || own.Less(out.Worst) {
 			out.Worst, out.WorstRow = own, c.row
+		}
+		if i == 0 || c.merit.Less(out.WorstTotal) {
+			out.WorstTotal = c.merit
 		}
 		if at := p.stays(c.row); !at.IsZero() && (out.NextAt.IsZero() || at.Before(out.NextAt)) {
 			out.NextAt = at

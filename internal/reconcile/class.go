@@ -26,6 +26,7 @@ type class struct {
 	// floor is at most the lowest Worst of the full placements; an outsider below
 	// it concerns none of them. floorKnown is false after a decision.
 	floor      engine.Merit
+	floorTotal engine.Merit // likewise of WorstTotal
 	hasFull    bool
 	floorKnown bool
 
@@ -79,16 +80,35 @@ const manyRows = 16
 
 // concerns reports whether an outsider of some merit can be of interest to a
 // full placement of the class.
-func (c *class) concerns(merit engine.Merit) bool {
+func (c *class) concerns(o outsider) bool {
 	if !c.floorKnown {
 		c.floorKnown, c.hasFull = true, false
 		for _, p := range c.placements {
-			if p.out.Full && p.query.Wanted > 0 && (!c.hasFull || p.out.Worst.Less(c.floor)) {
-				c.floor, c.hasFull = p.out.Worst, true
+			if !p.out.Full || p.query.Wanted == 0 {
+				continue
 			}
+			if !c.hasFull || p.out.Worst.Less(c.floor) {
+				c.floor = p.out.Worst
+			}
+			if !c.hasFull || p.out.WorstTotal.Less(c.floorTotal) {
+				c.floorTotal = p.out.WorstTotal
+			}
+			c.hasFull = true
 		}
 	}
-	return c.hasFull && !merit.Less(c.floor)
+	return c.hasFull && o.reaches(c.floor, c.floorTotal)
+}
+
+// outsider is a changed row as those see it that have not chosen it.
+type outsider struct {
+	merit engine.Merit
+	total engine.Merit // with what others decide
+	minds bool         // that total counts, too
+}
+
+// reaches reports whether the outsider may take a seat of some merit.
+func (o outsider) reaches(worst, worstTotal engine.Merit) bool {
+	return !o.merit.Less(worst) && (!o.minds || !o.total.Less(worstTotal))
 }
 
 func (c *class) add(placed *tracked) {

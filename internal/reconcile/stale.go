@@ -61,7 +61,11 @@ func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
 // touchOutsider looks at one changed row that the class admits.
 func (p *planner) touchOutsider(c *class, row int, was bool) {
 	merit := engine.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)
-	if was && !c.concerns(merit) {
+	o := outsider{merit: merit}
+	if c.query.Minds() {
+		o.total, o.minds = engine.TotalOf(p.fleet, c.query, c.view, p.others(), row)
+	}
+	if was && !c.concerns(o) {
 		c.noteRaised(merit)
 		return
 	}
@@ -75,7 +79,7 @@ func (p *planner) touchOutsider(c *class, row int, was bool) {
 				p.markStale(placed)
 			}
 		case placed.query.Wanted == 0:
-		case !merit.Less(placed.out.Worst):
+		case o.reaches(placed.out.Worst, placed.out.WorstTotal):
 			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.markStale(placed)
 			}
@@ -128,7 +132,7 @@ func dependsOnFacts(q *engine.Query) bool {
 
 // touchMember looks at a changed row as a chosen cluster of a placement.
 func (p *planner) touchMember(placed *tracked, row int, fact bool) {
-	if !placed.decided || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || placed.query.Minds() || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}
