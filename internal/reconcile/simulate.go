@@ -226,14 +226,13 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		if given.Status == nil {
 			reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(base.StatusPart()).Elem())
 		}
-		if c, ok := object.(*api.Cluster); ok {
-			observe(c, base, now)
-		}
 	} else if meta.Generation == 0 {
 		meta.Generation = 1
 	}
 	if c, ok := object.(*api.Cluster); ok {
+		// In this order: the status tells from the generation which taints are gone.
 		noteTaints(c, base != nil && !api.SameIntent(object, base), now)
+		observe(c, base, now)
 	}
 	if p, ok := object.(*api.Placement); ok && given.Status != nil {
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)

@@ -48,7 +48,8 @@ func TestSimulateATaint(t *testing.T) {
 }
 
 // Over the live fleet, a taint that is declared anew counts from the simulation,
-// one that was there keeps its time, and one that is left out is gone.
+// one that was there keeps its time, and one that is left out is gone; also where
+// the cluster declares what is in use on it.
 func TestSimulateAnotherTaint(t *testing.T) {
 	y, _ := start(t)
 	since := epoch.Add(-time.Hour)
@@ -69,14 +70,16 @@ func TestSimulateAnotherTaint(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.settle(revision)
-	result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Now: &epoch, Objects: raw(
-		`{"kind":"cluster","metadata":{"name":"c1","modified_at":"2026-03-01T10:00:00Z"},"spec":{"taints":[{"key":"gpu","effect":"NoSelect"},{"key":"disk","effect":"NoExecute"}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "gpu:NoSelect@12:00:00 disk:NoExecute@11:00:00 scheduler/unreachable:NoSelect@11:00:00"
-	if got := rendered(result.Objects[0].(*api.Cluster).Status.Taints); got != want {
-		t.Errorf("taints %s, want %s", got, want)
+	for _, more := range []string{``, `,"allocated":{"cpu":"1"}`} {
+		result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Now: &epoch, Objects: raw(
+			`{"kind":"cluster","metadata":{"name":"c1","modified_at":"2026-03-01T10:00:00Z"},"spec":{"taints":[{"key":"gpu","effect":"NoSelect"},{"key":"disk","effect":"NoExecute"}]` + more + `}}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "gpu:NoSelect@12:00:00 disk:NoExecute@11:00:00 scheduler/unreachable:NoSelect@11:00:00"
+		if got := rendered(result.Objects[0].(*api.Cluster).Status.Taints); got != want {
+			t.Errorf("with %q: taints %s, want %s", more, got, want)
+		}
 	}
 }
 
