@@ -188,7 +188,7 @@ func watchDecision(ctx context.Context, t testing.TB, p *process, name string) <
 	}()
 	// The watch shows what there is when it opens only as changes: one is made.
 	for {
-		put(p, rankedPlacement("opens-the-watch", "nowhere", int64(time.Now().UnixNano()%1000), api.ModeExact))
+		put(p, rankedPlacement("opens-the-watch", "nowhere", time.Now().UnixNano()%1000, api.ModeExact))
 		select {
 		case <-open:
 			return moved

@@ -33,7 +33,6 @@ func (b *edit) orderNames() {
 
 // clusterChange is a cluster to be written or, with nil, to be taken out.
 type clusterChange struct {
-	head    uint64
 	name    string
 	cluster *api.Cluster
 }
@@ -48,26 +47,37 @@ func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 		if len(list) == 0 {
 			common = name
 		}
-		n := 0
-		for n < len(common) && n < len(name) && common[n] == name[n] {
-			n++
+		if !strings.HasPrefix(name, common) {
+			n := 0
+			for n < len(common) && n < len(name) && common[n] == name[n] {
+				n++
+			}
+			common = common[:n]
 		}
-		common = common[:n]
-		list = append(list, clusterChange{name: name, cluster: cluster})
+		list = append(list, clusterChange{name, cluster})
 	}
+	type keyed struct {
+		head uint64
+		at   int32
+	}
+	keys := make([]keyed, len(list))
 	for i := range list {
 		var head [8]byte
 		copy(head[:], list[i].name[len(common):])
-		list[i].head = binary.BigEndian.Uint64(head[:])
+		keys[i] = keyed{binary.BigEndian.Uint64(head[:]), int32(i)}
 	}
-	slices.SortFunc(list, func(x, y clusterChange) int {
+	slices.SortFunc(keys, func(x, y keyed) int {
 		switch {
 		case x.head < y.head:
 			return -1
 		case x.head > y.head:
 			return 1
 		}
-		return strings.Compare(x.name, y.name)
+		return strings.Compare(list[x.at].name, list[y.at].name)
 	})
-	return list
+	ordered := make([]clusterChange, len(list))
+	for i, key := range keys {
+		ordered[i] = list[key.at]
+	}
+	return ordered
 }
