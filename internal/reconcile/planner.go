@@ -176,8 +176,10 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 		p.joinClass(known)
 		before := known.status
 		if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
-			now.ObservedGeneration > before.ObservedGeneration && now.DecisionRevision >= before.DecisionRevision {
+			now.ObservedGeneration > before.ObservedGeneration {
 			// The decision was committed together with the spec: it had been previewed.
+			// One that was made here meanwhile for the spec before, and could not be
+			// written any more, is void.
 			known.status = object.Status
 			p.index(known, before.Clusters, known.status.Clusters)
 		}

@@ -215,6 +215,31 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	checkSettled(t, p, epoch.Add(time.Second))
 }
 
+// TestPlannerDropsWhatACommitOvertook: a decision that was made for the spec
+// before, but not written before a previewed one was committed, is void.
+func TestPlannerDropsWhatACommitOvertook(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	for _, name := range []string{"c1", "c2"} {
+		w.write(p, cluster(name, nil))
+	}
+	w.write(p, placement("web", 1, byScore))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	stored := webOf(p).status
+	w.write(p, score("c2", 50, time.Time{}))
+	p.pass(epoch.Add(time.Second))
+	wantClusters(t, p, "after the score", "c2")
+	next := placement("web", 1, byScore, func(s *api.PlacementSpec) { s.RescheduleAfter = "1h" })
+	next.SetDefaults()
+	next.Metadata.UID, next.Metadata.Generation = webOf(p).object.Metadata.UID, 2
+	next.Status = stored
+	next.Status.ObservedGeneration = 2
+	w.revision++
+	p.put(next, w.revision)
+	p.pass(epoch.Add(2 * time.Second))
+	wantClusters(t, p, "as committed", "c1")
+}
+
 // TestPlannerRanksAPresentClusterLast: a taint that keeps newcomers off does not
 // hide the one beside it that ranks the cluster last among equals.
 func TestPlannerRanksAPresentClusterLast(t *testing.T) {
