@@ -62,9 +62,9 @@ func TestAccPlacementByPrioritizers(t *testing.T) {
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy:             func(*terraform.State) error { return f.gone(webKey) },
 		Steps: []resource.TestStep{
-			{Config: f.config(placement(`number_of_clusters = 2`))},
+			{Config: f.config(placement(`number_of_clusters = 1`))},
 			{ // another strategy: what it brings by default is known in the plan
-				Config: f.config(placement("number_of_clusters = 2", `strategy = "prioritizers"`)),
+				Config: f.config(placement("number_of_clusters = 1", `strategy = "prioritizers"`)),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectKnownValue(web, at("reschedule_after"), knownvalue.StringExact("0s")),
 					plancheck.ExpectKnownValue(web, at("metrics"), knownvalue.Null()),
