@@ -195,7 +195,7 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 		}
 	}
 	for i, c := range s.seats {
-		if own := p.ownOf(c, present.Fresh); i == 0 || own.Less(out.Worst) {
+		if own := p.ownOf(c, present.Fresh); i == 0 || !out.Worst.Less(own) { // of equals the last goes
 			out.Worst, out.WorstRow = own, c.row
 		}
 		if i == 0 || c.merit.Less(out.WorstTotal) {

@@ -238,9 +238,7 @@ func (e *Explained) Render() *api.Explanation {
 	if next := e.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
 		out.NextAt = &next
 	}
-	if e.HasNext && len(e.Choices) > 0 && e.Worst.scored == e.Next.scored {
-		out.Margin = &api.MoveMargin{From: f.name(e.WorstRow), To: f.name(e.NextRow), Margin: e.Worst.score - e.Next.score}
-	}
+	out.Margin = e.margin()
 	chosen := make(map[int]bool, len(e.Choices))
 	for i, c := range e.Choices {
 		chosen[c.Row] = true

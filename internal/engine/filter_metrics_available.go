@@ -58,3 +58,14 @@ func (metricsAvailable) Causes(p *Pass, rejected func(yield func(row int) bool))
 	})
 	return out
 }
+
+// Several implements pluralCauser.
+func (metricsAvailable) Several(p *Pass, row int, _ bool) bool {
+	n := 0
+	for _, m := range p.fleet.rows[row].metrics {
+		if s := p.fleet.metrics[m.id]; !s.usable && s.onFailure != api.FailureIgnore {
+			n++
+		}
+	}
+	return n > 1
+}

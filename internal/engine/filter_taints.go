@@ -137,3 +137,14 @@ func (taints) Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause {
 	})
 	return out
 }
+
+// Several implements pluralCauser: of two taints, tolerating one is not enough.
+func (taints) Several(p *Pass, row int, current bool) bool {
+	n := 0
+	for _, t := range p.fleet.rows[row].taints {
+		if !p.judgedByState(t, row) && !p.passes(t, current) {
+			n++
+		}
+	}
+	return n > 1
+}

@@ -34,6 +34,13 @@ func (e *Explained) NearestMiss() *api.NearestMiss {
 		alone := failed[i*words : (i+1)*words]
 		alone.andNot(twice)
 		causes := []Cause{{On: g.filter.On(p.query, g.ground), Count: alone.Count()}}
+		if filter, ok := g.filter.(pluralCauser); ok {
+			for _, row := range alone.rows() {
+				if filter.Several(p, row, e.current.Has(row)) {
+					alone.clear(row)
+				}
+			}
+		}
 		if filter, ok := g.filter.(causer); ok {
 			causes = filter.Causes(p, func(yield func(int) bool) {
 				for _, row := range alone.rows() {
@@ -50,4 +57,10 @@ func (e *Explained) NearestMiss() *api.NearestMiss {
 		}
 	}
 	return miss
+}
+
+// pluralCauser is a causer that may have more than one cause to reject a cluster.
+type pluralCauser interface {
+	// Several reports whether dropping any one cause would not be enough.
+	Several(p *Pass, row int, current bool) bool
 }

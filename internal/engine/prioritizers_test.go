@@ -272,6 +272,11 @@ func TestNearestMiss(t *testing.T) {
 	if miss == nil || miss.Filter != "taints" || !strings.Contains(miss.On, "disk") || miss.Count != 1 {
 		t.Errorf("the taint is named: %+v", miss)
 	}
+	w.clusters["f"].Spec.Taints = append(w.clusters["f"].Spec.Taints, api.Taint{Key: "gpu", Effect: api.EffectNoSelect})
+	f = w.fleet()
+	if miss := Explain(f, compile(t, p), nil, Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
+		t.Errorf("tolerating one of two taints admits nothing, got %+v", miss)
+	}
 }
 
 // TestConditionsSayWhatOCMSays holds the order of reasons: the first that holds

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// margin is how much the best cluster outside of the decision lacks to get into
+// it, nil where there is none, or where nothing can be compared.
+func (e *Explained) margin() *api.MoveMargin {
+	if !e.HasNext || len(e.Choices) == 0 || e.Worst.scored != e.Next.scored {
+		return nil
+	}
+	f := e.pass.fleet
+	if q := e.pass.query; q.Minds() && len(q.spread) == 0 && e.present.Answered && !e.present.Fresh {
+		return e.marginBalanced()
+	}
+	return &api.MoveMargin{From: f.name(e.WorstRow), To: f.name(e.NextRow), Margin: e.Worst.score - e.Next.score}
+}
+
+// standings is a cluster with its own score and its total.
+type standings struct {
+	row        int
+	own, total float64
+}
+
+// marginBalanced is the margin where others' decisions count in the score: a
+// cluster gives way only to one that is better by its total and by its own score
+// (see seatBalanced), so the larger of the two gaps counts.
+//
+// Of the many clusters only those matter that no other beats in both scores, and
+// of the chosen ones those that beat no other in both: a few.
+func (e *Explained) marginBalanced() *api.MoveMargin {
+	p := e.pass
+	rate := func(row int, current bool) standings {
+		return standings{row, p.own(row, current).score, p.total(row, current).score}
+	}
+	// With sign -1 the list has the lowest.
+	front := func(list []standings, r standings, sign float64) []standings {
+		over := func(a, b standings) bool { return sign*a.own >= sign*b.own && sign*a.total >= sign*b.total }
+		if slices.ContainsFunc(list, func(x standings) bool { return over(x, r) }) {
+			return list
+		}
+		return append(slices.DeleteFunc(list, func(x standings) bool { return over(r, x) }), r)
+	}
+	chosen := newBitmap(p.fleet.Slots())
+	var staying, rivals []standings
+	for i := range e.Choices {
+		// Of equals the last goes, so it is looked at first.
+		row := e.Choices[len(e.Choices)-1-i].Row
+		chosen.set(row)
+		staying = front(staying, rate(row, e.current.Has(row)), -1)
+	}
+	e.Admitted.each(func(row int) {
+		if !chosen.Has(row) {
+			rivals = front(rivals, rate(row, e.current.Has(row)), 1)
+		}
+	})
+	var best *api.MoveMargin
+	for _, s := range staying {
+		for _, r := range rivals {
+			if gap := math.Max(s.own-r.own, s.total-r.total); best == nil || gap < best.Margin {
+				best = &api.MoveMargin{From: p.fleet.name(s.row), To: p.fleet.name(r.row), Margin: gap}
+			}
+		}
+	}
+	return best
+}
