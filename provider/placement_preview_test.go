@@ -26,7 +26,7 @@ func TestPreviewRefused(t *testing.T) {
 		{name: "the fleet moved, without a reason", token: "x", status: 412, refused: true,
 			detail: "the fleet changed since the preview: plan again", summary: "The fleet changed since the preview: plan again", text: `Nothing was changed`},
 		{name: "another spec", token: "x", status: 412, refused: true,
-			detail:  `the preview was made for another spec or other labels of placement "shop/preview": plan again`,
+			detail:  `the preview was made for another spec of placement "shop/preview": plan again`,
 			summary: `The preview does not hold for placement "shop/preview"`, text: "The preview was made for another spec"},
 		{name: "somebody else wrote", token: "x", status: 412, detail: `placement "shop/preview" has changed`},
 		{name: "no token was sent", status: 412, detail: "the fleet changed since the preview"},

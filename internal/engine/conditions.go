@@ -112,8 +112,8 @@ func scoresValidCondition(f *Fleet, q *Query, v *View) api.Condition {
 func (p *policy) scoreResources() []string {
 	var out []string
 	for i := range p.terms {
-		if t := &p.terms[i]; t.kind == termAddon {
-			out = append(out, t.resource)
+		if addon, ok := p.terms[i].prioritizer.(addonScore); ok {
+			out = append(out, addon.resource)
 		}
 	}
 	return out
@@ -127,8 +127,8 @@ func (q *Query) unknownPolicyMetrics(f *Fleet) []string {
 	}
 	var unknown []string
 	for i := range q.policy.terms {
-		if t := &q.policy.terms[i]; t.kind == termMetric && !f.HasMetric(t.score) {
-			unknown = append(unknown, t.score)
+		if score, ok := q.policy.terms[i].prioritizer.(metricScore); ok && !f.HasMetric(score.metric) {
+			unknown = append(unknown, score.metric)
 		}
 	}
 	return unknown
@@ -141,7 +141,7 @@ func (q *Query) NamesMetrics() bool {
 		return true
 	}
 	for i := range q.policyTerms() {
-		if q.policy.terms[i].kind == termMetric {
+		if _, ok := q.policy.terms[i].prioritizer.(metricScore); ok {
 			return true
 		}
 	}

@@ -313,7 +313,7 @@ func (p *Pass) widen(rows []int) {
 	for i := range p.query.policy.terms {
 		if p.query.policy.terms[i].relative() {
 			for _, row := range rows {
-				spans[i].cover(p.amountOf(i, row))
+				spans[i].cover(p.figures[i].amount(row))
 			}
 		}
 	}

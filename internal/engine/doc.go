@@ -5,8 +5,10 @@
 // simulation call the same functions.
 //
 // A decision has three steps. Filters remove clusters by bitmap algebra; the
-// scorer rates the survivors; the selection walks the fleet's ranking, best
-// first, until enough survivors are found. A cluster of the present decision is
+// scorer rates the survivors; the selection walks a ranking, best first, until
+// enough survivors are found: that of the fleet's metrics, or that of a
+// prioritizer policy. What queries of one Class share stands in a View, which
+// follows the fleet row by row. A cluster of the present decision is
 // looked at on its own, because staying is judged by other rules than coming:
 // it may be paused, and its own reservation does not count against it.
 package engine

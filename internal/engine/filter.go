@@ -68,7 +68,7 @@ type Pass struct {
 	left    []span // of what reservations leave; nil where nothing asks
 	// candidates are the rows a relative ranking has; nil where it has all.
 	candidates Bitmap
-	columns    []column // by term, once resolved
+	figures    []figures // by term, once resolved
 	// until is when time alone first takes out a row that Apply kept; zero = never.
 	until time.Time
 }

@@ -209,17 +209,6 @@ func allocatableOf(c *api.Cluster, resource string) int64 {
 // shorter than Slots.
 func (f *Fleet) allocatable(resource string) []int64 { return f.usable[resource] }
 
-// usableMetric is the normalised value of the first metric of a name that a
-// cluster lists, if it is usable.
-func (f *Fleet) usableMetric(row int, name string) (normalized float64, ok bool) {
-	for _, m := range f.rows[row].metrics {
-		if s := f.metrics[m.id]; s.key.Name == name {
-			return s.normalized, s.usable
-		}
-	}
-	return 0, false
-}
-
 // resourcesOf calls f for every resource the cluster has an allocatable amount
 // of.
 func resourcesOf(c *api.Cluster, f func(resource string)) {

@@ -80,6 +80,13 @@ func NewStatus(f *Fleet, q *Query, v *View, p *api.Placement, out Outcome, now t
 		status.DecisionRevision++
 		changed = true
 	}
+	if !answered && len(status.Decisions) == len(out.Choices) {
+		// The same clusters, but the scores are those of another spec.
+		status.Decisions = slices.Clone(status.Decisions)
+		for i, c := range out.Choices {
+			status.Decisions[i].Score = c.Score
+		}
+	}
 	if !out.Same {
 		status.ScheduledAt = &now
 	}

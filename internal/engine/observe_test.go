@@ -97,8 +97,13 @@ func TestNewStatus(t *testing.T) {
 		t.Errorf("scheduled at %v, want when it moved", p.Status.ScheduledAt)
 	}
 
+	w.metrics[metricKey("ge")].Status.Value = ptr(0.8)
+	f = w.fleet()
 	p.Metadata.Generation++ // another spec, the same clusters
 	expect(2*time.Hour, true, 2, fine, "c2")
+	if p.Status.Decisions[0].Score == 0.9 {
+		t.Error("the score is that of the spec before")
+	}
 	if !p.Status.ScheduledAt.Equal(epoch.Add(time.Hour)) {
 		t.Errorf("scheduled at %v: the decision did not change", p.Status.ScheduledAt)
 	}

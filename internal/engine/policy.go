@@ -17,36 +17,6 @@ type policy struct {
 	terms []term
 }
 
-// term is a prioritizer that rates a cluster by what is known of it.
-type term struct {
-	kind     termKind
-	name     string // in explanations
-	resource string // "cpu", or the name of the placement score
-	score    string // name of the score, or of the metric
-	weight   float64
-}
-
-type termKind int
-
-const (
-	termAllocatable termKind = iota // of a resource, compared over the candidates
-	termAvailable                   // of a resource, compared over the candidates
-	termAddon                       // a score
-	termMetric                      // a metric
-)
-
-// relative says that the term compares the candidates with each other, so that
-// one more candidate may change the score of all.
-func (t *term) relative() bool { return t.kind == termAllocatable || t.kind == termAvailable }
-
-// builtinTerms are the built-in prioritizers that are terms.
-var builtinTerms = map[string]term{
-	api.PrioritizerAllocatableCPU:    {kind: termAllocatable, resource: "cpu"},
-	api.PrioritizerAllocatableMemory: {kind: termAllocatable, resource: "memory"},
-	api.PrioritizerAvailableCPU:      {kind: termAvailable, resource: "cpu"},
-	api.PrioritizerAvailableMemory:   {kind: termAvailable, resource: "memory"},
-}
-
 // newPolicy compiles a prioritizer policy. Of a built-in prioritizer that is
 // listed twice the last weight counts; scores and metrics add up.
 func newPolicy(spec *api.PrioritizerPolicy) *policy {
@@ -74,9 +44,9 @@ func newPolicy(spec *api.PrioritizerPolicy) *policy {
 		}
 		switch c.Type {
 		case api.PrioritizerAddon:
-			p.add(term{kind: termAddon, name: c.ResourceName + "/" + c.ScoreName, resource: c.ResourceName, score: c.ScoreName}, weight)
+			p.add(addonScore{c.ResourceName, c.ScoreName}, weight)
 		case api.PrioritizerMetric:
-			p.add(term{kind: termMetric, name: c.Name, score: c.Name}, weight)
+			p.add(metricScore{c.Name}, weight)
 		default:
 			builtin(c.Name, weight)
 		}
@@ -90,20 +60,16 @@ func newPolicy(spec *api.PrioritizerPolicy) *policy {
 		case api.PrioritizerSpread:
 			p.spread = weight
 		default:
-			t := builtinTerms[name]
-			t.name = name
-			p.add(t, weight)
+			p.add(builtinPrioritizers[name], weight)
 		}
 	}
 	return p
 }
 
-func (p *policy) add(t term, weight float64) {
-	if weight == 0 {
-		return
+func (p *policy) add(prioritizer prioritizer, weight float64) {
+	if weight != 0 && prioritizer != nil {
+		p.terms = append(p.terms, term{prioritizer, weight})
 	}
-	t.weight = weight
-	p.terms = append(p.terms, t)
 }
 
 // normal is equal for two policies that rate clusters the same.
@@ -118,7 +84,7 @@ func (p *policy) normal() string {
 func (p *policy) rankKey() string {
 	var b strings.Builder
 	for _, t := range p.terms {
-		fmt.Fprintf(&b, "%d:%s:%s:%g;", t.kind, t.resource, t.score, t.weight)
+		fmt.Fprintf(&b, "%T:%s:%g;", t.prioritizer, t.Name(), t.weight)
 	}
 	return b.String()
 }
@@ -136,7 +102,7 @@ func (p *policy) relative() bool {
 // available says that a term looks at what is left of a resource.
 func (p *policy) available() bool {
 	for i := range p.terms {
-		if p.terms[i].kind == termAvailable {
+		if p.terms[i].free() != "" {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
 		score += weight * balance(p.seen.at(row), p.seen.high)
 	}
 	for i := range p.left {
-		if t := &p.query.policy.terms[i]; t.kind == termAvailable {
+		if t := &p.query.policy.terms[i]; t.free() != "" {
 			score += t.weight * (p.left[i].rate(p.leftOf(i, row)) - p.rate(i, row))
 		}
 	}
@@ -62,92 +62,35 @@ func (prioritizers) Parts(p *Pass, row int, current bool) []api.ScorePart {
 	p.resolve()
 	for i := range policy.terms {
 		t := &policy.terms[i]
-		value := p.rate(i, row)
-		if t.kind == termAvailable && p.left != nil {
-			value = p.left[i].rate(p.leftOf(i, row))
+		value, raw := p.rate(i, row), t.raw(p.fleet, &p.figures[i], row)
+		if t.free() != "" && p.left != nil {
+			value, raw = p.left[i].rate(p.leftOf(i, row)), units(p.leftOf(i, row))
 		}
-		add(t.name, value, t.weight, p.rawOf(i, row))
+		add(t.Name(), value, t.weight, raw)
 	}
 	return parts
 }
 
-// span is the range of a resource over the candidates.
-type span struct {
-	low, high int64
-	any       bool
-}
-
-func (s *span) cover(amount int64) {
-	if amount == unreported {
-		return
-	}
-	if !s.any {
-		*s = span{amount, amount, true}
-		return
-	}
-	s.low, s.high = min(s.low, amount), max(s.high, amount)
-}
-
-// rate maps an amount to -100 at the lowest and 100 at the highest of the
-// candidates, cut off to a whole number, and 100 where all have the same:
-//
-//	int(((a - low) / (high - low) - 0.5) · 2 · 100)
-//
-// Example: 1, 2 and 4 rate -100, -33 and 100.
-func (s *span) rate(amount int64) float64 {
-	switch {
-	case amount == unreported:
-		return 0
-	case s.low == s.high:
-		return 100
-	}
-	share := float64(amount-s.low) / float64(s.high-s.low)
-	return float64(int64((share - 0.5) * 2 * 100))
-}
-
-// column is where a term finds its figures in a fleet.
-type column struct {
-	scores  []int8
-	amounts []int64
-}
-
-// resolve finds the columns of the query's terms, once per pass.
+// resolve finds the figures of the query's terms, once per pass.
 func (p *Pass) resolve() {
-	if p.columns != nil || p.query.policy == nil {
+	if p.figures != nil || p.query.policy == nil {
 		return
 	}
 	terms := p.query.policy.terms
-	p.columns = make([]column, len(terms))
+	p.figures = make([]figures, len(terms))
 	for i := range terms {
-		t := &terms[i]
-		switch t.kind {
-		case termAddon:
-			p.columns[i].scores = p.fleet.scoreColumn(t.resource, t.score)
-		case termAllocatable:
-			p.columns[i].amounts = p.fleet.allocatable(t.resource)
-		case termAvailable:
-			p.columns[i].amounts = p.fleet.uncommitted[t.resource]
-		case termMetric: // each cluster lists its own
-		}
+		p.figures[i] = terms[i].figures(p.fleet)
 	}
-}
-
-// amountOf is the figure that a relative term compares, without reservations.
-func (p *Pass) amountOf(i, row int) int64 {
-	if amounts := p.columns[i].amounts; row < len(amounts) {
-		return amounts[row]
-	}
-	return unreported
 }
 
 // leftOf is what reservations leave of an available amount. What the placement
 // itself has reserved is available to it.
 func (p *Pass) leftOf(i, row int) int64 {
-	amount := p.amountOf(i, row)
+	amount := p.figures[i].amount(row)
 	if amount == unreported {
 		return unreported
 	}
-	resource := p.query.policy.terms[i].resource
+	resource := p.query.policy.terms[i].free()
 	amount -= at(p.reserved.column(resource), row)
 	if p.mine != nil && p.mine.Has(row) {
 		if h, ok := p.reserved.held(p.query.Key, p.fleet.name(row)); ok {
@@ -160,44 +103,11 @@ func (p *Pass) leftOf(i, row int) int64 {
 
 // rate is the score of a term for a row, -100 ... 100. resolve has run.
 func (p *Pass) rate(i, row int) float64 {
-	t := &p.query.policy.terms[i]
-	switch t.kind {
-	case termAddon:
-		if scores := p.columns[i].scores; row < len(scores) {
-			return float64(scores[row])
-		}
-	case termMetric:
-		if normalized, ok := p.fleet.usableMetric(row, t.score); ok {
-			return float64(200*normalized) - 100
-		}
-	case termAllocatable, termAvailable:
-		return p.spans[i].rate(p.amountOf(i, row))
+	var scale *span
+	if p.spans != nil {
+		scale = &p.spans[i]
 	}
-	return 0
-}
-
-// rawOf is the figure behind a term's score, nil where there is none.
-func (p *Pass) rawOf(i, row int) *float64 {
-	t := &p.query.policy.terms[i]
-	switch {
-	case t.relative():
-		amount := p.amountOf(i, row)
-		if t.kind == termAvailable {
-			amount = p.leftOf(i, row)
-		}
-		if amount != unreported {
-			raw := float64(amount) / 1000
-			return &raw
-		}
-	case t.kind == termMetric:
-		for _, m := range p.fleet.rows[row].metrics {
-			if state := p.fleet.metrics[m.id]; state.key.Name == t.score && state.usable {
-				raw := state.raw
-				return &raw
-			}
-		}
-	}
-	return nil
+	return p.query.policy.terms[i].rate(p.fleet, &p.figures[i], scale, row)
 }
 
 // base is what the terms say of a row, each times its weight.
@@ -224,7 +134,7 @@ func (p *Pass) measure(mask Bitmap) []span {
 	spans := make([]span, len(p.query.policy.terms))
 	for i := range p.query.policy.terms {
 		if p.query.policy.terms[i].relative() {
-			mask.each(func(row int) { spans[i].cover(p.amountOf(i, row)) })
+			mask.each(func(row int) { spans[i].cover(p.figures[i].amount(row)) })
 		}
 	}
 	return spans
@@ -236,7 +146,7 @@ func (p *Pass) measureLeft(mask Bitmap, present []int) []span {
 	p.resolve()
 	spans := make([]span, len(p.query.policy.terms))
 	for i := range p.query.policy.terms {
-		if p.query.policy.terms[i].kind == termAvailable {
+		if p.query.policy.terms[i].free() != "" {
 			mask.each(func(row int) { spans[i].cover(p.leftOf(i, row)) })
 			for _, row := range present {
 				spans[i].cover(p.leftOf(i, row))

@@ -231,7 +231,7 @@ func (p *Pass) mostOfOthers() float64 {
 		most = weight * balance(p.seen.high, p.seen.high)
 	}
 	for i := range p.left {
-		if t := &p.query.policy.terms[i]; t.kind == termAvailable {
+		if t := &p.query.policy.terms[i]; t.free() != "" {
 			most += math.Abs(t.weight) * 200
 		}
 	}

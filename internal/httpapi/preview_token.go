@@ -65,16 +65,20 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 	return nil
 }
 
-// matches says why the preview is not one of this placement.
+// matches says why the preview is not one of this placement. No decision follows
+// from the placement's own labels, so they may differ.
 func (p *preview) matches(placement *api.Placement) error {
 	key := api.KeyOf(placement)
-	switch {
-	case p == nil:
+	if p == nil {
 		return newProblem(http.StatusPreconditionFailed, "the preview does not exist or has expired: plan again")
-	case api.KeyOf(p.Placement) != key:
-		return newProblem(http.StatusPreconditionFailed, "the preview was made for %s, not for %s: plan again", api.KeyOf(p.Placement), key)
-	case !api.SameIntent(p.Placement, placement):
-		return newProblem(http.StatusPreconditionFailed, "the preview was made for another spec or other labels of %s: plan again", key)
+	}
+	previewed := *p.Placement
+	previewed.Metadata.Labels = placement.Metadata.Labels
+	switch {
+	case api.KeyOf(&previewed) != key:
+		return newProblem(http.StatusPreconditionFailed, "the preview was made for %s, not for %s: plan again", api.KeyOf(&previewed), key)
+	case !api.SameIntent(&previewed, placement):
+		return newProblem(http.StatusPreconditionFailed, "the preview was made for another spec of %s: plan again", key)
 	}
 	return nil
 }
