@@ -45,6 +45,9 @@ var (
 // UnmarshalJSON implements json.Unmarshaler.
 func (g *GroupSize) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
+	if string(data) == "null" {
+		return nil // absent, as everywhere else
+	}
 	if len(data) > 0 && data[0] != '"' {
 		*g = GroupSize(data)
 		return nil

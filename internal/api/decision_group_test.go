@@ -1,0 +1,21 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestGroupSizeReadsNumbersTextsAndNothing(t *testing.T) {
+	for text, want := range map[string]GroupSize{`5`: "5", `"5"`: "5", `"25%"`: "25%", `null`: DefaultGroupSize} {
+		object, err := Decode([]byte(`{"kind":"placement","metadata":{"name":"web"},"spec":{"decision_strategy":{"clusters_per_decision_group":` + text + `}}}`))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		p, ok := object.(*Placement)
+		if !ok || p.Spec.DecisionStrategy.ClustersPerDecisionGroup != want {
+			shown, _ := json.Marshal(object)
+			t.Errorf("%s is read as %s, want %q", text, shown, want)
+		}
+	}
+}
