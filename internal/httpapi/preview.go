@@ -22,11 +22,9 @@ import (
 // KindPreview is the kind of the system records that hold previews.
 const KindPreview api.Kind = "preview"
 
-// The bounds of what is kept: whoever may read may make previews.
-const (
-	maxPreviews     = 10_000
-	maxPreviewBytes = 256 << 20
-)
+// maxPreviewBytes bounds the previews together; Options.MaxPreviews bounds their
+// number.
+const maxPreviewBytes = 256 << 20
 
 // preview is what the server keeps of a previewed decision.
 type preview struct {
@@ -123,12 +121,12 @@ func (s *Server) roomForPreview(now time.Time) error {
 		count++
 		size += len(record.Value)
 	}
-	if count < maxPreviews && size < maxPreviewBytes {
+	if count < s.options.MaxPreviews && size < maxPreviewBytes {
 		return nil
 	}
 	return newProblem(http.StatusTooManyRequests,
 		"%d previews of together %d MiB are kept, and the limits are %d and %d MiB: each is removed %s after it was made, the next at %s",
-		count, size>>20, maxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
+		count, size>>20, s.options.MaxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }
 
 // readPreview reads a preview past the fleet; nil when there is none, or none
@@ -190,7 +188,7 @@ func (s *Server) sweepPreviews(ctx context.Context) {
 	ticker := time.NewTicker(previewSweep)
 	defer ticker.Stop()
 	for {
-		s.dropExpiredPreviews(ctx, s.now(), maxPreviews)
+		s.dropExpiredPreviews(ctx, s.now(), s.options.MaxPreviews)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

@@ -446,7 +446,7 @@ func TestExpiredPreviewsAreRemoved(t *testing.T) {
 		t.Errorf("%d are kept, want 2", n)
 	}
 	now.advance(2 * api.PreviewLifetime)
-	s.dropExpiredPreviews(context.Background(), now.now(), maxPreviews)
+	s.dropExpiredPreviews(context.Background(), now.now(), 1000)
 	if n := s.previewsKept(); n != 0 {
 		t.Errorf("%d are kept after the sweep", n)
 	}
@@ -470,22 +470,23 @@ func (s *testServer) fill(n, size int) {
 
 func TestPreviewsAreLimited(t *testing.T) {
 	now := &clock{at: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
-	s := startServer(t, func(o *Options) { o.Now = now.now })
-	s.fill(maxPreviews-1, 1)
+	const most = 1000
+	s := startServer(t, func(o *Options) { o.Now, o.MaxPreviews = now.now, most })
+	s.fill(most-1, 1)
 	s.mustPreview(webBody(1))
 	s.previewsKept()
 	a := s.do(http.MethodPost, "/v1/previews", webBody(1))
-	if detail := a.problem(t).Detail; a.StatusCode != http.StatusTooManyRequests || !strings.Contains(detail, "the limits are 10000 and 256 MiB") ||
+	if detail := a.problem(t).Detail; a.StatusCode != http.StatusTooManyRequests || !strings.Contains(detail, "the limits are 1000 and 256 MiB") ||
 		!strings.Contains(detail, "the next at 2030-01-02T00:00:00Z") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	now.advance(api.PreviewLifetime)
 	s.mustPreview(webBody(1))
 	// A POST removes a few, the sweep all of them, in more than one transaction.
-	if n := s.previewsKept(); n != maxPreviews-previewBatch+1 {
+	if n := s.previewsKept(); n != most-previewBatch+1 {
 		t.Errorf("%d are kept after one removal", n)
 	}
-	s.dropExpiredPreviews(context.Background(), now.now(), maxPreviews)
+	s.dropExpiredPreviews(context.Background(), now.now(), most)
 	if n := s.previewsKept(); n != 1 {
 		t.Errorf("%d are kept after the sweep, want 1", n)
 	}

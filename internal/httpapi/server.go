@@ -98,6 +98,9 @@ type Options struct {
 	// MaxSimulationBytes limits the body of a simulation, which may hold a whole
 	// fleet. Zero means 64 MiB.
 	MaxSimulationBytes int64
+	// MaxPreviews limits how many previews are kept: each plan of a placement with
+	// one makes another, and whoever may read may plan. Zero means 50,000.
+	MaxPreviews int
 	// MaxConnections limits the open connections in all, MaxConnectionsPerIP
 	// those of one client address. Zero means 4096 and 256.
 	MaxConnections, MaxConnectionsPerIP int
@@ -131,6 +134,7 @@ func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:8665")
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
 	o.MaxSimulationBytes = cmp.Or(o.MaxSimulationBytes, 64<<20)
+	o.MaxPreviews = cmp.Or(o.MaxPreviews, 50_000)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
 	o.MaxConnectionsPerIP = cmp.Or(o.MaxConnectionsPerIP, 256)
 	o.LoginFailuresPerSecond = cmp.Or(o.LoginFailuresPerSecond, 1)
