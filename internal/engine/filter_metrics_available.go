@@ -20,7 +20,23 @@ func (metricsAvailable) Blame(_ *Query, _, n int) string {
 
 func (metricsAvailable) Apply(p *Pass, _ int, keep Bitmap) { keep.andNot(p.fleet.failing) }
 
-func (metricsAvailable) Admits(p *Pass, _, row int, _ bool) bool { return !p.fleet.failing.Has(row) }
+func (metricsAvailable) Admits(p *Pass, _, row int, current bool) bool {
+	return !p.fleet.failing.Has(row) || current && onlyUnknownToPolicy(p, row)
+}
+
+// onlyUnknownToPolicy reports whether all that fails on a cluster are metrics
+// that the prioritizer policy names and that do not exist: the placement is
+// misconfigured then, which ends no decision.
+func onlyUnknownToPolicy(p *Pass, row int) bool {
+	unknown := p.query.unknownPolicyMetrics(p.fleet)
+	for _, m := range p.fleet.rows[row].metrics {
+		s := p.fleet.metrics[m.id]
+		if !s.usable && s.onFailure != api.FailureIgnore && !slices.Contains(unknown, s.key.Name) {
+			return false
+		}
+	}
+	return len(unknown) > 0
+}
 
 func (metricsAvailable) Reason(p *Pass, _, row int) string {
 	if id, ok := firstFailing(p.fleet, row); ok {

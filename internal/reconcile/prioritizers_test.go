@@ -256,3 +256,26 @@ func TestPlannerRanksAPresentClusterLast(t *testing.T) {
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "with two wanted", "c2", "c1")
 }
+
+// TestPlannerKeepsAMisconfiguredDecision: a metric that the policy names and that
+// is deleted ends no decision, although the cluster lists it, too.
+func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("load", 0.5))
+	for _, name := range []string{"c1", "c2"} {
+		w.write(p, cluster(name, nil, api.MetricRef{Name: "load"}))
+	}
+	w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+		byScore(s)
+		s.PrioritizerPolicy.Configurations[0] = api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}
+	}))
+	p.pass(epoch)
+	wantClusters(t, p, "at first", "c1")
+	w.remove(p, api.Key{Kind: api.KindMetric, Name: "load"})
+	p.pass(epoch.Add(time.Second))
+	wantClusters(t, p, "without the metric", "c1")
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionMisconfigured); c.Status != api.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+}
