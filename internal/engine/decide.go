@@ -20,6 +20,11 @@ type Present struct {
 	// Fresh is an explicit wish for a new decision: the present clusters get no
 	// stickiness and no min_improvement. Equal scores still stay.
 	Fresh bool
+	// Standing says that nothing that concerns the placement has changed since the
+	// decision, as far as is known. Where other placements' decisions count in the
+	// score it then moves nothing, whatever they have decided since: a restart,
+	// which looks at everything, must not move what otherwise stays.
+	Standing bool
 }
 
 // Choice is one chosen cluster with its score.
@@ -41,7 +46,7 @@ const (
 	// the policy names a metric that does not exist.
 	HeldByMisconfiguration Held = "misconfigured"
 	// HeldByBalance is a decision for which another would be better only because
-	// of what other placements decided. Only explanations say so.
+	// of what other placements decided.
 	HeldByBalance Held = "balance"
 )
 
@@ -183,11 +188,14 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 	end := present.ScheduledAt.Add(q.RescheduleAfter)
 	young := present.Answered && !present.Fresh && now.Before(end)
 	misconfigured := len(current) > 0 && len(q.unknownPolicyMetrics(f)) > 0
-	if (young || !q.Migration || misconfigured) && hold(s.seats) {
+	standing := present.Standing && q.Minds() && present.Answered && !present.Fresh
+	if (young || !q.Migration || misconfigured || standing) && hold(s.seats) {
 		s = p.seat(v, current, wanted, present, true)
 		switch {
 		case misconfigured:
 			out.Held = HeldByMisconfiguration
+		case standing && !young && q.Migration:
+			out.Held = HeldByBalance
 		case q.Migration:
 			out.Held, out.NextAt = HeldByAge, end
 		default:

@@ -10,11 +10,12 @@ import (
 // margin is how much the best cluster outside of the decision lacks to get into
 // it, nil where there is none, or where nothing can be compared.
 func (e *Explained) margin() *api.MoveMargin {
-	if !e.HasNext || len(e.Choices) == 0 || e.Worst.scored != e.Next.scored {
-		return nil
+	q := e.pass.query
+	if !e.HasNext || len(e.Choices) == 0 || e.Worst.scored != e.Next.scored || q.Spreads() {
+		return nil // what a cluster lacks under spread constraints depends on the others
 	}
 	f := e.pass.fleet
-	if q := e.pass.query; q.Minds() && len(q.spread) == 0 && e.present.Answered && !e.present.Fresh {
+	if q.Minds() && e.present.Answered && !e.present.Fresh {
 		return e.marginBalanced()
 	}
 	return &api.MoveMargin{From: f.name(e.WorstRow), To: f.name(e.NextRow), Margin: e.Worst.score - e.Next.score}

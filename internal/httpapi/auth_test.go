@@ -219,10 +219,10 @@ func TestTheFirstTokenEndsTheTimeWithout(t *testing.T) {
 }
 
 func TestTokenExpires(t *testing.T) {
-	now := time.Now()
-	s := startServer(t, authenticated, func(o *Options) { o.Now = func() time.Time { return now } })
-	until := now.Add(time.Hour)
-	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: RoleViewer, ExpiresAt: &until}, now)
+	now := &clock{at: time.Now()}
+	s := startServer(t, authenticated, func(o *Options) { o.Now = now.now })
+	until := now.now().Add(time.Hour)
+	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: RoleViewer, ExpiresAt: &until}, now.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestTokenExpires(t *testing.T) {
 	if _, ok := s.verify(text); !ok {
 		t.Error("the token does not work")
 	}
-	now = until
+	now.advance(time.Hour)
 	if _, ok := s.verify(text); ok {
 		t.Error("the token works after its expiry")
 	}

@@ -47,6 +47,7 @@ type tracked struct {
 
 	out     engine.Outcome // of the last decision, without its choices
 	decided bool
+	resumed bool // was decided by an earlier run of the server, and not looked at since
 	wanting bool // did not get what it wants
 	holding bool // has reservations
 	stale   bool
@@ -71,6 +72,15 @@ func newPlanner(logger *slog.Logger) *planner {
 		members:     map[string]map[*tracked]struct{}{},
 		constrained: map[*tracked]struct{}{},
 	}
+}
+
+// resume gives a new planner objects that were decided before, and looks at all
+// of them once. What the decisions of others say moves nothing.
+func (p *planner) resume(objects []api.Object, now time.Time) {
+	for _, object := range objects {
+		p.put(object, 1)
+	}
+	p.pass(now)
 }
 
 // put tells the planner of an object as it is now. Fleet objects take effect
@@ -195,7 +205,7 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 		p.logger.Error("a stored placement cannot be decided", "placement", key.Path(), "error", err)
 		return
 	}
-	fresh := &tracked{object: object, specRevision: specRevision, query: query, status: object.Status}
+	fresh := &tracked{object: object, specRevision: specRevision, query: query, status: object.Status, resumed: p.passes == 0}
 	p.placements[key] = fresh
 	p.joinClass(fresh)
 	p.index(fresh, nil, fresh.status.Clusters)
@@ -438,6 +448,7 @@ func (p *planner) nextAt() time.Time {
 // whether the clusters do.
 func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	present := placed.present()
+	present.Standing = placed.resumed
 	out := engine.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	object := *placed.object
 	object.Status = placed.status
@@ -456,7 +467,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != engine.All || len(out.Choices) == 0)
 	p.setWanting(placed, wanting)
 	out.Choices = nil
-	placed.out, placed.decided = out, true
+	placed.out, placed.decided, placed.resumed = out, true, false
 	placed.class.floorKnown = false
 	p.agenda.set(placed, out.NextAt)
 	return changed, !out.Same
@@ -487,7 +498,15 @@ func (p *tracked) present() engine.Present {
 	return present
 }
 
-// explain looks at one placement without changing anything.
+// explain looks at one placement without changing anything: why it is where it
+// is, or where it goes if a change that concerns it waits to be looked at.
 func (p *planner) explain(placed *tracked, now time.Time) *engine.Explained {
-	return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), placed.present(), now)
+	present := placed.present()
+	present.Standing = placed.resumed || placed.decided && !placed.stale
+	return p.explainFrom(placed, present, now)
+}
+
+// explainFrom explains a decision that starts from another.
+func (p *planner) explainFrom(placed *tracked, present engine.Present, now time.Time) *engine.Explained {
+	return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
 }

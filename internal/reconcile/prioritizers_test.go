@@ -279,3 +279,36 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 		t.Errorf("condition %+v", c)
 	}
 }
+
+// TestRestartMovesNoBalancedDecision: others have left the cluster that the
+// placement would like better. Nothing tells it of that, so a restart must not
+// move it either; the next score of that cluster does.
+func TestRestartMovesNoBalancedDecision(t *testing.T) {
+	objects := []api.Object{cluster("c1", nil), cluster("c2", nil), score("c1", 100, time.Time{}), score("c2", 50, time.Time{})}
+	web := placement("web", 1, byScore, func(s *api.PlacementSpec) {
+		s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance})
+	})
+	web.Metadata.Generation = 1
+	web.Status = api.PlacementStatus{
+		ObservedGeneration: 1, DecisionRevision: 1, Clusters: []string{"c2"}, ScheduledAt: ptr(epoch),
+		Decisions: []api.Decision{{Cluster: "c2", Rank: 1, Score: 150, Since: ptr(epoch)}},
+	}
+	objects = append(objects, web)
+	for _, object := range objects {
+		object.SetDefaults()
+	}
+	p := newPlanner(discard())
+	p.resume(objects, epoch.Add(time.Hour))
+	wantClusters(t, p, "after the restart", "c2")
+	if kept := p.explain(webOf(p), epoch.Add(time.Hour)).Held; kept != "balance" {
+		t.Errorf("the explanation says it is kept by %q", kept)
+	}
+	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {
+		t.Errorf("a pass without a change wrote %d placements", n)
+	}
+	better := score("c1", 99, time.Time{})
+	better.SetDefaults()
+	p.put(better, 2)
+	p.pass(epoch.Add(3 * time.Hour))
+	wantClusters(t, p, "after a new score", "c1")
+}

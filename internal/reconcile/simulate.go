@@ -43,10 +43,11 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 		}
 	}
 	now := r.now()
+	live := now
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return s.run(ctx, request, now)
+	return s.run(ctx, request, live, now)
 }
 
 // SimulateFile answers a simulation without a server: its base is empty. now is
@@ -58,7 +59,7 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return newSimulation(read, slog.New(slog.DiscardHandler)).run(ctx, request, now)
+	return newSimulation(read, slog.New(slog.DiscardHandler)).run(ctx, request, now, now)
 }
 
 // simulation is a world made of a base and the request's objects.
@@ -77,7 +78,12 @@ func newSimulation(read ReadConstant, logger *slog.Logger) *simulation {
 
 func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = object }
 
-func (s *simulation) run(ctx context.Context, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
+// run lays the request over the base and makes one pass at now. live is the
+// moment the base holds for.
+func (s *simulation) run(ctx context.Context, request api.Simulation, live, now time.Time) (*api.SimulationResult, error) {
+	p := newPlanner(s.logger)
+	p.resume(s.sorted(), live)
+	base := maps.Clone(s.objects)
 	before := map[api.Key][]string{}
 	for key, object := range s.objects {
 		if p, ok := object.(*api.Placement); ok {
@@ -94,10 +100,17 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, now time.T
 			before[key] = p.Status.Clusters
 		}
 	}
-	p := newPlanner(s.logger)
-	// In key order, so that the same request gives the same answer.
+	// What the request changes is told as it is live, in key order, so that the
+	// same request gives the same answer.
+	for _, key := range slices.SortedFunc(maps.Keys(base), api.Key.Compare) {
+		if object, kept := s.objects[key]; !kept || object != base[key] && key.Kind == api.KindPlacement {
+			p.remove(key)
+		}
+	}
 	for _, object := range s.sorted() {
-		p.put(object, 1)
+		if base[api.KeyOf(object)] != object {
+			p.put(object, 2)
+		}
 	}
 	for _, provider := range standIns {
 		p.put(provider, 1)
@@ -412,7 +425,7 @@ func (p *planner) explainPass(placed *tracked, now time.Time) *api.Explanation {
 	if !placed.query.HasRequests() {
 		was.status = placed.object.Status
 	}
-	return p.explain(&was, now).Render()
+	return p.explainFrom(&was, was.present(), now).Render()
 }
 
 func list(names []string) []string {
