@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -341,5 +342,30 @@ func TestSpreadHoldsAndExplains(t *testing.T) {
 	}
 	if got := chosenBy(f, q, Others{}, Present{}); !slices.Equal(got, []string{"a1", "b1", "c1"}) {
 		t.Errorf("decided anew: %v, want one of each region", got)
+	}
+}
+
+// TestManySeatsMove: a decision for more clusters than rivals are listed for each
+// of moves to all that are better.
+func TestManySeatsMove(t *testing.T) {
+	for _, n := range []int{5, manySeats, manySeats + 30} {
+		scores := map[string]int64{}
+		var before, want []string
+		for i := range n {
+			scores[fmt.Sprintf("old%03d", i)] = -1
+			before = append(before, fmt.Sprintf("old%03d", i))
+			scores[fmt.Sprintf("new%03d", i)] = int64(100 - i%7)
+		}
+		for name := range scores {
+			if scores[name] > 0 {
+				want = append(want, name)
+			}
+		}
+		slices.SortFunc(want, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
+		f := rated(scores).fleet()
+		q := compile(t, byScore("web", int64(n), api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: ptr(int64(1))}))
+		if got := chosenBy(f, q, Others{}, settledOn(before...)); !slices.Equal(got, want) {
+			t.Errorf("%d seats: %v, want %v", n, got, want)
+		}
 	}
 }

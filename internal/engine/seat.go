@@ -182,6 +182,7 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) 
 	}
 	taken, present, most := p.among(seats), p.among(current), p.mostOfOthers()
 	var found []rival
+	many := len(staying) > manySeats // then lists for each would outgrow all rivals
 	p.eachByOwn(v, func(row int, own Merit) bool {
 		if !lowest.Less(own) {
 			return false
@@ -190,6 +191,10 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) 
 			return true
 		}
 		r := rival{contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)}, own}
+		if many {
+			found = append(found, r)
+			return true
+		}
 		// Those behind have at most this total.
 		limit, wanted := Merit{standing{own.scored, own.score + most}}, false
 		for i := range staying {
