@@ -13,6 +13,9 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 	}
 	b.cloneRows(changes)
 	first := len(b.index) == 0 // then all are new, and need not be looked up
+	if first {
+		b.slab = make([]row, len(changes))
+	}
 	// In the order of the names, so that the same changes give the same rows.
 	for _, change := range inNameOrder(changes) {
 		name, cluster := change.name, change.cluster
@@ -138,11 +141,25 @@ func (b *edit) takeOut(at int, r *row) {
 	b.scored.clear(at)
 }
 
+// noCluster is what was in a row that was free.
+var noCluster api.Cluster
+
+// newRow is memory for a row. The rows of a first load lie together.
+func (b *edit) newRow() *row {
+	if len(b.slab) == 0 {
+		return &row{}
+	}
+	r := &b.slab[0]
+	b.slab = b.slab[1:]
+	return r
+}
+
 // putIn writes a cluster into a row. Only what differs from before is touched:
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
-	r := &row{cluster: c, reportedAt: capacityReport(before, c), taints: taintsOf(c)}
-	old := &api.Cluster{}
+	r := b.newRow()
+	*r = row{cluster: c, reportedAt: capacityReport(before, c), taints: taintsOf(c)}
+	old := &noCluster
 	var taints []rowTaint
 	if before != nil {
 		old, taints = before.cluster, before.taints
@@ -197,7 +214,7 @@ func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
 }
 
 func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
-	if sameAmounts(old, c) {
+	if noAmounts(old) && noAmounts(c) || sameAmounts(old, c) {
 		return false
 	}
 	resourcesOf(old, func(name string) {
@@ -229,6 +246,11 @@ func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
 
 // ratedResources are those that prioritizers compare the allocatable amounts of.
 var ratedResources = [...]string{"cpu", "memory"}
+
+func noAmounts(c *api.Cluster) bool {
+	return len(c.Spec.Capacity) == 0 && len(c.Spec.Allocatable) == 0 && len(c.Spec.Allocated) == 0 &&
+		len(c.Status.Capacity) == 0 && len(c.Status.Allocatable) == 0 && len(c.Status.Allocated) == 0
+}
 
 func sameAmounts(a, b *api.Cluster) bool {
 	return sameSize(a, b) &&

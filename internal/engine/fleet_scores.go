@@ -86,7 +86,7 @@ func (f *Fleet) nextExpiry() time.Time {
 type bundleEdit struct {
 	scoreBundle
 	old     *scoreBundle
-	owned   map[int]bool    // blocks that have been copied
+	owned   []bool          // blocks that have been copied
 	columns map[string]bool // columns that have been copied
 	touched Bitmap          // rows to judge again
 }
@@ -96,7 +96,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 	if e, ok := b.bundles[resource]; ok {
 		return e
 	}
-	e := &bundleEdit{owned: map[int]bool{}, columns: map[string]bool{}}
+	e := &bundleEdit{columns: map[string]bool{}}
 	if e.old = b.scores[resource]; e.old == nil {
 		e.old = &scoreBundle{}
 	}
@@ -104,6 +104,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 	slots := cap(b.rows) // clusters may still be coming
 	e.blocks = make([]*scoreBlock, (slots+63)/64)
 	copy(e.blocks, e.old.blocks)
+	e.owned = make([]bool, len(e.blocks))
 	e.scoreBundle.columns = maps.Clone(e.old.columns)
 	if e.scoreBundle.columns == nil {
 		e.scoreBundle.columns = map[string]scoreColumn{}
@@ -309,6 +310,7 @@ func (e *bundleEdit) write(row int, was, is *api.PlacementScore, expired bool, s
 // clusters that list it.
 func (e *bundleEdit) put(name string, row int, value int8, more, slots int) {
 	c := e.scoreBundle.columns[name]
+	before := c.n
 	c.n += more
 	if c.n == 0 {
 		delete(e.scoreBundle.columns, name)
@@ -320,11 +322,13 @@ func (e *bundleEdit) put(name string, row int, value int8, more, slots int) {
 			e.columns[name] = true
 			values := make([]int8, slots)
 			copy(values, c.values)
-			c.values = values
+			c.values, before = values, -1
 		}
 		c.values[row] = value
 	}
-	e.scoreBundle.columns[name] = c
+	if c.n != before {
+		e.scoreBundle.columns[name] = c
+	}
 }
 
 // expect finds the next moment at which a score expires. Only blocks that

@@ -78,9 +78,12 @@ func (e valueEdit) replace(at int, was, is map[string]string) (changed bool) {
 		changed = true
 	}
 	for key, value := range is {
-		before, known := was[key]
-		if known && before == value {
-			continue
+		known := false
+		if len(was) > 0 {
+			var before string
+			if before, known = was[key]; known && before == value {
+				continue
+			}
 		}
 		k := e.of(key)
 		editOf(k.values, value).put(at)

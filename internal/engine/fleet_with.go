@@ -57,6 +57,7 @@ type edit struct {
 	rated       Bitmap // rows with other placement scores
 	replaced    []int  // rows with another cluster, or other labels
 	gone        []string
+	slab        []row   // room for rows
 	added       []int32 // rows of new clusters, in the order of their names
 	metricNames bool
 	setsChanged bool
