@@ -38,8 +38,9 @@ type clusterChange struct {
 }
 
 // inNameOrder sorts changes by name. Names mostly begin alike ("cluster00017"),
-// so the eight bytes after what all have in common are compared first, as one
-// number.
+// so the five bytes after what all have in common are sorted as numbers, with
+// the place in the list below them; only those that are equal so far are
+// compared as texts.
 func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 	list := make([]clusterChange, 0, len(changes))
 	common := ""
@@ -56,28 +57,38 @@ func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 		}
 		list = append(list, clusterChange{name, cluster})
 	}
-	type keyed struct {
-		head uint64
-		at   int32
+	if len(list) > placeMask {
+		slices.SortFunc(list, byChangedName)
+		return list
 	}
-	keys := make([]keyed, len(list))
+	keys := make([]uint64, len(list))
 	for i := range list {
 		var head [8]byte
-		copy(head[:], list[i].name[len(common):])
-		keys[i] = keyed{binary.BigEndian.Uint64(head[:]), int32(i)}
+		copy(head[:5], list[i].name[len(common):])
+		keys[i] = binary.BigEndian.Uint64(head[:]) | uint64(i)
 	}
-	slices.SortFunc(keys, func(x, y keyed) int {
-		switch {
-		case x.head < y.head:
-			return -1
-		case x.head > y.head:
-			return 1
-		}
-		return strings.Compare(list[x.at].name, list[y.at].name)
-	})
+	slices.Sort(keys)
 	ordered := make([]clusterChange, len(list))
 	for i, key := range keys {
-		ordered[i] = list[key.at]
+		ordered[i] = list[key&placeMask]
+	}
+	for i := 0; i < len(keys); {
+		end := i + 1
+		for end < len(keys) && keys[end]>>placeBits == keys[i]>>placeBits {
+			end++
+		}
+		if end-i > 1 {
+			slices.SortFunc(ordered[i:end], byChangedName)
+		}
+		i = end
 	}
 	return ordered
 }
+
+// A key of inNameOrder has the place in its lowest bits.
+const (
+	placeBits = 24
+	placeMask = 1<<placeBits - 1
+)
+
+func byChangedName(x, y clusterChange) int { return strings.Compare(x.name, y.name) }
