@@ -32,6 +32,23 @@ type verdict struct {
 	staleAt         time.Time
 }
 
+// goneFromPolicy reports whether a placement's policy names a metric of which
+// there is none.
+func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
+	policy := p.Spec.PrioritizerPolicy
+	if p.Spec.Strategy != api.StrategyPrioritizers || policy == nil {
+		return false
+	}
+	for key := range o.metrics {
+		if key.Name == name {
+			return false
+		}
+	}
+	return slices.ContainsFunc(policy.Configurations, func(c api.PrioritizerConfig) bool {
+		return c.Type == api.PrioritizerMetric && c.Name == name && *c.Weight != 0
+	})
+}
+
 func (o oracle) metric(key api.Key) verdict {
 	m := o.metrics[key]
 	if m == nil {
@@ -167,7 +184,10 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 		}
 	}
 	for _, ref := range c.Spec.Metrics {
-		if v := o.metric(ref.Key()); !v.usable && v.onFailure != api.FailureIgnore {
+		// A metric that is gone makes a policy that names it misconfigured, which
+		// ends no decision.
+		misconfigured := current && o.goneFromPolicy(p, ref.Name)
+		if v := o.metric(ref.Key()); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
 			return "metrics_available", ""
 		}
 	}
