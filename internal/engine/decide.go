@@ -89,13 +89,7 @@ func (m Merit) Less(other Merit) bool { return m.less(other.standing) }
 
 // MeritOf is the merit of a row for a query of a view.
 func MeritOf(f *Fleet, q *Query, v *View, others Others, row int, current bool) Merit {
-	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
-	if v.Ranking != nil {
-		p.spans = v.Ranking.spans
-		if q.policy.relative() {
-			p.candidates = v.Mask
-		}
-	}
+	p := v.rating(f, q, others)
 	return p.own(row, current)
 }
 
@@ -105,13 +99,8 @@ func TotalOf(f *Fleet, q *Query, v *View, others Others, row int) (total Merit, 
 	if q.policy == nil || q.policy.balance < 0 || q.policy.available() {
 		return Merit{}, false
 	}
-	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking, seen: others.Load.without(nil, 0)}
-	if v.Ranking != nil {
-		p.spans = v.Ranking.spans
-		if q.policy.relative() {
-			p.candidates = v.Mask
-		}
-	}
+	p := v.rating(f, q, others)
+	p.seen = others.Load.without(nil, 0)
 	return p.total(row, false), true
 }
 

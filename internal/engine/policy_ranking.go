@@ -122,18 +122,7 @@ func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool)
 		return cmp.Compare(f.nameRank[x], f.nameRank[y])
 	}
 	slices.SortFunc(moved, before)
-	order := slices.Grow(r.spare[:0], len(r.order)+len(moved))
-	next := 0
-	for _, row := range r.order {
-		if out.Has(int(row)) {
-			continue
-		}
-		for next < len(moved) && before(moved[next], row) < 0 {
-			order = append(order, moved[next])
-			next++
-		}
-		order = append(order, row)
-	}
-	r.spare, r.order = r.order, append(order, moved[next:]...)
+	order := mergeRows(slices.Grow(r.spare[:0], len(r.order)+len(moved)), r.order, moved, out, before)
+	r.spare, r.order = r.order, order
 	return false
 }

@@ -15,19 +15,24 @@ func (b *edit) rank(delta Delta) {
 		}
 	}
 	slices.SortFunc(moved, b.compareRank)
-	ranking := make([]int32, 0, len(b.index))
+	b.ranking = mergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
+}
+
+// mergeRows appends to dst two lists of rows that are each in order, the first
+// without the rows in out.
+func mergeRows(dst, rows, moved []int32, out Bitmap, compare func(x, y int32) int) []int32 {
 	next := 0
-	for _, at := range b.ranking {
-		if b.dirty.Has(int(at)) {
+	for _, at := range rows {
+		if out.Has(int(at)) {
 			continue
 		}
-		for next < len(moved) && b.compareRank(moved[next], at) < 0 {
-			ranking = append(ranking, moved[next])
+		for next < len(moved) && compare(moved[next], at) < 0 {
+			dst = append(dst, moved[next])
 			next++
 		}
-		ranking = append(ranking, at)
+		dst = append(dst, at)
 	}
-	b.ranking = append(ranking, moved[next:]...)
+	return append(dst, moved[next:]...)
 }
 
 // compareRank orders rows: scored before unscored, then by score, best first.

@@ -58,7 +58,7 @@ func (v *View) isDemoted(row int) bool {
 // decision returns a pass for one query of the view: it sees the other
 // placements without its own present decision.
 func (v *View) decision(f *Fleet, q *Query, others Others, present []int) Pass {
-	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
+	p := v.rating(f, q, others)
 	if q.policy == nil {
 		return p
 	}
@@ -71,18 +71,25 @@ func (v *View) decision(f *Fleet, q *Query, others Others, present []int) Pass {
 			p.mine.set(row)
 		}
 	}
+	return p
+}
+
+// rating returns a pass that rates clusters by the view's ranking, where it has
+// one.
+func (v *View) rating(f *Fleet, q *Query, others Others) Pass {
+	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
 	if r := v.Ranking; r != nil {
 		p.spans = r.spans
-	}
-	if q.policy.relative() {
-		p.candidates = v.Mask
+		if q.policy.relative() {
+			p.candidates = v.Mask
+		}
 	}
 	return p
 }
 
-// Judge brings one row to the fleet's version and reports whether it is admitted
-// now. What follows for the ranking is its owner's to do.
-func (v *View) Judge(f *Fleet, q *Query, others Others, row int) bool {
+// Judge brings one row to the fleet's version. What follows for the ranking is
+// its owner's to do.
+func (v *View) Judge(f *Fleet, q *Query, others Others, row int) {
 	p := Pass{fleet: f, query: q, reserved: others.Reserved}
 	is := p.admits(row, false)
 	v.Mask.Assign(row, is)
@@ -95,12 +102,11 @@ func (v *View) Judge(f *Fleet, q *Query, others Others, row int) bool {
 		v.Demoted.Assign(row, demoted)
 	}
 	if !is {
-		return false
+		return
 	}
 	if at := p.tolerated(row); !at.IsZero() && (v.Until.IsZero() || at.Before(v.Until)) {
 		v.Until = at
 	}
-	return true
 }
 
 // Expired names a placement score that the query is rated by and that has
