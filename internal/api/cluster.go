@@ -28,6 +28,7 @@ type ClusterSpec struct {
 	Claims          map[string]string `json:"claims,omitempty" doc:"Facts about the cluster by name, such as its version or its platform."`
 	Taints          []Taint           `json:"taints,omitempty" doc:"Keep placements that do not tolerate them off the cluster."`
 	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster has, as <plural>.<group>."`
+	APIResources    []string          `json:"api_resources,omitempty" doc:"Types of resources the cluster takes, as <api version>/<kind>: \"apps/v1/Deployment\". Absent = not known, and not looked at."`
 	Metrics         []MetricRef       `json:"metrics,omitempty" doc:"Metrics that rate the cluster, each with its weight."`
 	Capacity        Quantities        `json:"capacity,omitempty" doc:"Total amount by resource."`
 	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount that workloads may use, by resource."`
@@ -221,6 +222,7 @@ func (c *Cluster) Validate() FieldErrors {
 	}
 	validateTaints(&errs, "spec.taints", s.Taints)
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
+	validateAPIResources(&errs, "spec.api_resources", s.APIResources)
 	c.validateMetrics(&errs)
 	validateQuantities(&errs, "spec.capacity", s.Capacity)
 	validateQuantities(&errs, "spec.allocatable", s.Allocatable)

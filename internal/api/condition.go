@@ -31,6 +31,9 @@ const (
 	ConditionScoresValid = "ScoresValid"
 	// ConditionValid of a placement score: it has not expired.
 	ConditionValid = "Valid"
+	// ConditionFailoverHeld of a workload: it stays on clusters that are not
+	// online, because too large a share of the fleet went at once.
+	ConditionFailoverHeld = "FailoverHeld"
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
@@ -68,6 +71,23 @@ const (
 	ReasonAllClusterSetsEmpty      = "AllManagedClusterSetsEmpty"
 	ReasonSucceedConfigured        = "Succeedconfigured"
 	ReasonMisconfigured            = "Misconfigured"
+)
+
+// The reasons of a workload's Scheduled condition besides Scheduled.
+const (
+	// ReasonNoPolicyMatched says that no propagation policy selects the workload.
+	ReasonNoPolicyMatched = "NoPolicyMatched"
+	// ReasonNoClusterFit says that no cluster of any affinity group fits.
+	ReasonNoClusterFit = "NoClusterFit"
+	// ReasonUnschedulable says that clusters fit, and have too little room or are
+	// too few.
+	ReasonUnschedulable = "Unschedulable"
+)
+
+// The reasons of FailoverHeld.
+const (
+	ReasonManyClustersLost = "ManyClustersLost"
+	ReasonNotHeld          = "NotHeld"
 )
 
 // The reasons of ScoresValid and Valid.

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Explanation says, for every candidate of a placement, why it was chosen,
-// passed over or rejected.
+// Explanation says, for every candidate of a placement or a workload, why it was
+// chosen, passed over or rejected.
 type Explanation struct {
+	Kind      Kind      `json:"kind,omitempty" doc:"placement or workload."`
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	At        time.Time `json:"at" doc:"The moment the explanation holds for."`
@@ -30,6 +31,37 @@ type Explanation struct {
 	// Margin is how much the best cluster outside the decision lacks to be
 	// chosen: a move happens when it gains more than this.
 	Margin *MoveMargin `json:"margin,omitempty"`
+	// The rest is about workloads only.
+	Policy           string          `json:"policy,omitempty" doc:"Of a workload: the propagation policy that was followed, and why that one in policy_reason."`
+	PolicyReason     string          `json:"policy_reason,omitempty"`
+	ObservedAffinity string          `json:"observed_affinity,omitempty" doc:"Of a workload: the affinity group the clusters were chosen from."`
+	Affinities       []AffinityTried `json:"affinities,omitempty" doc:"Of a workload: what became of each affinity group, in order."`
+	Groups           []GroupReason   `json:"groups,omitempty" doc:"Of a workload: the groups of clusters that spread_constraints look at."`
+}
+
+// AffinityTried is what became of one affinity group.
+type AffinityTried struct {
+	AffinityName string `json:"affinity_name"`
+	Result       string `json:"result" enum:"scheduled,kept,no_fit,unschedulable,not_tried" doc:"scheduled, kept (it has the workload and nothing has to change), no_fit (no cluster fits), unschedulable (clusters fit, but lack room or are too few), or not_tried."`
+	Message      string `json:"message,omitempty"`
+}
+
+// The results of an affinity group.
+const (
+	AffinityScheduled     = "scheduled"
+	AffinityKept          = "kept"
+	AffinityNoFit         = "no_fit"
+	AffinityUnschedulable = "unschedulable"
+	AffinityNotTried      = "not_tried"
+)
+
+// GroupReason is one group of clusters as a spread constraint sees it.
+type GroupReason struct {
+	By       string `json:"by" doc:"region, zone, provider, or label \"key\"."`
+	Group    string `json:"group"`
+	Clusters int    `json:"clusters" doc:"Clusters of the group that fit."`
+	Chosen   bool   `json:"chosen"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 // Rejection counts the clusters a filter removed on one ground.
@@ -58,6 +90,12 @@ type Candidate struct {
 	Reason string      `json:"reason,omitempty"`
 	Score  *float64    `json:"score,omitempty"`
 	Scores []ScorePart `json:"scores,omitempty"`
+	// Replicas and the rest are of workloads; Reason then says how the number came
+	// about.
+	Replicas  *int64 `json:"replicas,omitempty" doc:"Of a workload: replicas the cluster gets."`
+	Available *int64 `json:"available,omitempty" doc:"Of a workload: replicas the cluster has room for, those it has included. Absent = not known, taken as enough."`
+	Weight    *int64 `json:"weight,omitempty" doc:"Of a workload: weight of the cluster in the division."`
+	Tier      string `json:"tier,omitempty" doc:"Of a workload: the overflow affinity the cluster belongs to."`
 }
 
 // ScorePart is what one metric, the stickiness or one prioritizer adds to a
@@ -95,7 +133,10 @@ type SimulationResult struct {
 // Change is a decision that differs from the one before.
 type Change struct {
 	Key
-	From    []string `json:"from" doc:"Clusters before."`
-	To      []string `json:"to" doc:"Clusters after."`
-	Message string   `json:"message" doc:"The explanation's summary."`
+	From []string `json:"from" doc:"Clusters before."`
+	To   []string `json:"to" doc:"Clusters after."`
+	// FromReplicas and ToReplicas are of workloads.
+	FromReplicas map[string]int64 `json:"from_replicas,omitempty" doc:"Of a workload: replicas by cluster before."`
+	ToReplicas   map[string]int64 `json:"to_replicas,omitempty" doc:"Of a workload: replicas by cluster after."`
+	Message      string           `json:"message" doc:"The explanation's summary."`
 }

@@ -22,6 +22,9 @@ const (
 	KindMetric          Kind = "metric"
 	KindPlacementScore  Kind = "placement_score"
 	KindPlacement       Kind = "placement"
+	KindWorkload        Kind = "workload"
+
+	KindPropagationPolicy Kind = "propagation_policy"
 )
 
 // DefaultNamespace is the namespace of a namespaced object that names none.
@@ -146,6 +149,8 @@ var Kinds = []KindInfo{
 	{KindMetric, GlobalOrNamespaced, "metrics", func() Object { return &Metric{Kind: KindMetric} }},
 	{KindPlacementScore, OfCluster, "placement-scores", func() Object { return &PlacementScore{Kind: KindPlacementScore} }},
 	{KindPlacement, Namespaced, "placements", func() Object { return &Placement{Kind: KindPlacement} }},
+	{KindPropagationPolicy, GlobalOrNamespaced, "propagation-policies", func() Object { return &PropagationPolicy{Kind: KindPropagationPolicy} }},
+	{KindWorkload, Namespaced, "workloads", func() Object { return &Workload{Kind: KindWorkload} }},
 }
 
 // LookupKind finds the description of a kind.

@@ -18,7 +18,23 @@ type Preview struct {
 	Decisions []Decision    `json:"decisions"`
 	Groups    []ChosenGroup `json:"decision_groups,omitempty"`
 	Summary   string        `json:"summary" doc:"The sentence that sums the decision up."`
-	Satisfied bool          `json:"satisfied" doc:"The placement would get as many clusters as it asks for."`
+	Satisfied bool          `json:"satisfied" doc:"The placement would get as many clusters as it asks for, the workload all its replicas."`
+	// The rest is of workloads and propagation policies.
+	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"Of a workload: replicas by cluster now."`
+	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"Of a workload: replicas by cluster as they would be."`
+	Policy           string             `json:"policy,omitempty" doc:"Of a workload: the propagation policy that would be followed."`
+	ObservedAffinity string             `json:"observed_affinity,omitempty" doc:"Of a workload: the affinity group that would be used."`
+	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"Of a propagation policy: every workload that it would have claimed, or has now."`
+}
+
+// PreviewedBinding is what becomes of one workload when a propagation policy is
+// written.
+type PreviewedBinding struct {
+	Workload        string           `json:"workload" doc:"namespace/name."`
+	CurrentReplicas map[string]int64 `json:"current_replicas" doc:"Replicas by cluster now."`
+	Replicas        map[string]int64 `json:"replicas" doc:"Replicas by cluster as they would be."`
+	Claimed         bool             `json:"claimed" doc:"The policy would have the workload."`
+	Summary         string           `json:"summary"`
 }
 
 // PreviewLifetime is for how long a preview is kept.

@@ -1,0 +1,287 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// maxStaticWeight bounds static weights, so that no product of a weight and a
+// number of replicas overflows.
+const maxStaticWeight = 1<<31 - 1
+
+// The bounds on what one policy may list.
+const (
+	maxAffinities       = 64
+	maxGroupConstraints = 8
+)
+
+// Validate implements Object.
+func (p *PropagationPolicy) Validate() FieldErrors {
+	var errs FieldErrors
+	p.Metadata.validate(GlobalOrNamespaced, &errs)
+	s := &p.Spec
+	if len(s.ResourceSelectors) == 0 {
+		errs.Add("spec.resource_selectors", "must have at least one entry")
+	}
+	for i := range s.ResourceSelectors {
+		p.validateSelector(&errs, index("spec.resource_selectors", i), &s.ResourceSelectors[i])
+	}
+	errs.check("spec.preemption", oneOf(s.Preemption, PreemptNever, PreemptAlways))
+	errs.check("spec.workload_preemption", oneOf(s.WorkloadPreemption, WorkloadPreemptionNever, WorkloadPreemptionLowerPriority))
+	s.Placement.validate(&errs, "spec.placement")
+	s.Failover.validate(&errs, "spec.failover")
+	if b := s.FailBack; b != nil {
+		errs.check("spec.fail_back.mode", oneOf(b.Mode, FailBackNever, FailBackAutomatic))
+		errs.check("spec.fail_back.stabilization", b.Stabilization.check(0))
+	}
+	return errs
+}
+
+func (p *PropagationPolicy) validateSelector(errs *FieldErrors, field string, r *ResourceSelector) {
+	errs.check(field+".api_version", checkAPIVersion(r.APIVersion))
+	errs.check(field+".kind", checkResourceKind(r.Kind))
+	if r.Namespace != "" {
+		errs.check(field+".namespace", checkName(r.Namespace))
+		if own := p.Metadata.Namespace; own != "" && r.Namespace != own {
+			errs.Add(field+".namespace", "%q must be the policy's own namespace, %q: only a global policy selects workloads of others", r.Namespace, own)
+		}
+	}
+	if r.Name != "" {
+		errs.check(field+".name", checkName(r.Name))
+	} else if p.Spec.Preemption == PreemptAlways {
+		errs.Add(field+".name", "is required where preemption is %q", string(PreemptAlways))
+	}
+	r.LabelSelector.validate(errs, field+".label_selector")
+}
+
+func (s *PropagationPlacement) validate(errs *FieldErrors, field string) {
+	if s.ClusterAffinity != nil && len(s.ClusterAffinities) > 0 {
+		errs.Add(field+".cluster_affinities", "cannot be given together with cluster_affinity: put that one into a group of its own")
+	}
+	s.ClusterAffinity.validate(errs, field+".cluster_affinity")
+	if len(s.ClusterAffinities) > maxAffinities {
+		errs.Add(field+".cluster_affinities", "must have at most %d entries, has %d", maxAffinities, len(s.ClusterAffinities))
+	}
+	seen := map[string]string{}
+	for i := range s.ClusterAffinities {
+		s.validateTerm(errs, index(field+".cluster_affinities", i), &s.ClusterAffinities[i], seen)
+	}
+	validateTolerations(errs, field+".cluster_tolerations", s.ClusterTolerations)
+	validateGroupConstraints(errs, field+".spread_constraints", s.SpreadConstraints)
+	s.ReplicaScheduling.validate(errs, field+".replica_scheduling")
+}
+
+func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, term *AffinityTerm, seen map[string]string) {
+	checkAffinityName(errs, field+".affinity_name", term.AffinityName, seen)
+	term.ClusterAffinity.validate(errs, field)
+	if len(term.OverflowAffinities) == 0 {
+		return
+	}
+	overflow := field + ".overflow_affinities"
+	if !s.ReplicaScheduling.fillsByCapacity() {
+		errs.Add(overflow, "can only be used together with replica_scheduling type %q and division_preference %q or dynamic_weight: otherwise no group ever runs out of room", string(Divided), string(Aggregated))
+	}
+	if term.ClusterAffinity.empty() {
+		errs.Add(overflow, "needs a group to overflow from: the group selects every cluster, give it cluster_names, a label_selector or a field_selector")
+	}
+	if len(term.OverflowAffinities) > maxAffinities {
+		errs.Add(overflow, "must have at most %d entries, has %d", maxAffinities, len(term.OverflowAffinities))
+	}
+	tiers := map[string]string{term.AffinityName: field + ".affinity_name"}
+	for j := range term.OverflowAffinities {
+		at := index(overflow, j)
+		checkAffinityName(errs, at+".affinity_name", term.OverflowAffinities[j].AffinityName, tiers)
+		term.OverflowAffinities[j].ClusterAffinity.validate(errs, at)
+	}
+}
+
+var affinityNameShape = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+
+// checkAffinityName applies the rule of affinity names, which are unique among
+// those seen.
+func checkAffinityName(errs *FieldErrors, field, name string, seen map[string]string) {
+	switch {
+	case name == "":
+		errs.Add(field, "is required")
+		return
+	case len(name) > 32 || !affinityNameShape.MatchString(name):
+		errs.Add(field, "%q must have 1 to 32 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter or digit", name)
+	}
+	if first, ok := seen[name]; ok {
+		errs.Add(field, "%q must be unique: it is already the name at %s", name, first)
+		return
+	}
+	seen[name] = field
+}
+
+// empty reports whether the affinity selects every cluster that it does not
+// exclude.
+func (a *ClusterAffinity) empty() bool {
+	return len(a.ClusterNames) == 0 && len(a.FieldSelector) == 0 && len(a.LabelSelector.Requirements()) == 0
+}
+
+func (a *ClusterAffinity) validate(errs *FieldErrors, field string) {
+	if a == nil {
+		return
+	}
+	for i, name := range a.ClusterNames {
+		errs.check(index(field+".cluster_names", i), checkName(name))
+	}
+	for i, name := range a.ExcludeClusters {
+		errs.check(index(field+".exclude_clusters", i), checkName(name))
+	}
+	a.LabelSelector.validate(errs, field+".label_selector")
+	for i, r := range a.FieldSelector {
+		at := index(field+".field_selector", i)
+		if r.Key != GroupByProvider && r.Key != GroupByRegion && r.Key != GroupByZone {
+			errs.Add(at+".key", "unsupported key %q, must be provider, region, or zone", r.Key)
+		}
+		if r.Operator != SelectorIn && r.Operator != SelectorNotIn {
+			errs.Add(at+".operator", "unsupported operator %q, must be In or NotIn", string(r.Operator))
+		}
+		if len(r.Values) == 0 {
+			errs.Add(at+".values", "must name at least one value")
+		}
+	}
+}
+
+func validateGroupConstraints(errs *FieldErrors, field string, constraints []GroupConstraint) {
+	if len(constraints) > maxGroupConstraints {
+		errs.Add(field, "must have at most %d entries, has %d", maxGroupConstraints, len(constraints))
+	}
+	seen := map[string]int{}
+	byField, byCluster := false, false
+	for i := range constraints {
+		c := &constraints[i]
+		at := index(field, i)
+		switch {
+		case c.SpreadByField != "" && c.SpreadByLabel != "":
+			errs.Add(at, "spread_by_label should not co-exist with spread_by_field")
+		case c.SpreadByLabel != "":
+			errs.check(at+".spread_by_label", checkLabelKey(c.SpreadByLabel))
+		default:
+			errs.check(at+".spread_by_field", oneOf(c.SpreadByField, GroupByCluster, GroupByRegion, GroupByZone, GroupByProvider))
+		}
+		byField = byField || c.SpreadByField != ""
+		byCluster = byCluster || c.SpreadByField == GroupByCluster
+		if first, ok := seen[c.By()]; ok {
+			errs.Add(at, "%s is already constrained at position %d", c.By(), first)
+		} else {
+			seen[c.By()] = i
+		}
+		least := int64(1)
+		if c.MinGroups != nil {
+			least = *c.MinGroups
+		}
+		if least < 0 {
+			errs.Add(at+".min_groups", "%d must be at least 0", least)
+		}
+		if c.MaxGroups == nil {
+			continue
+		}
+		if *c.MaxGroups < 0 {
+			errs.Add(at+".max_groups", "%d must be at least 0", *c.MaxGroups)
+		} else if *c.MaxGroups > 0 && *c.MaxGroups < least {
+			errs.Add(at+".max_groups", "%d must not be lower than min_groups, %d", *c.MaxGroups, least)
+		}
+	}
+	if byField && !byCluster {
+		errs.Add(field, "must have one constraint with spread_by_field %q where another has a spread_by_field", GroupByCluster)
+	}
+}
+
+// fillsByCapacity reports whether replicas go where there is room for them.
+func (r *ReplicaScheduling) fillsByCapacity() bool {
+	if r == nil || r.Type != Divided {
+		return false
+	}
+	return r.DivisionPreference == Aggregated || r.WeightPreference != nil && r.WeightPreference.DynamicWeight != ""
+}
+
+func (r *ReplicaScheduling) validate(errs *FieldErrors, field string) {
+	if r == nil {
+		return
+	}
+	errs.check(field+".type", oneOf(r.Type, Duplicated, Divided))
+	if r.DivisionPreference != "" {
+		errs.check(field+".division_preference", oneOf(r.DivisionPreference, Aggregated, Weighted))
+	}
+	if w := r.WeightPreference; w != nil {
+		if w.DynamicWeight != "" {
+			errs.check(field+".weight_preference.dynamic_weight", oneOf(w.DynamicWeight, DynamicWeightAvailable))
+		}
+		for i := range w.StaticWeights {
+			at := index(field+".weight_preference.static_weights", i)
+			w.StaticWeights[i].Affinity.validate(errs, at+".affinity")
+			if v := w.StaticWeights[i].Weight; v < 1 || v > maxStaticWeight {
+				errs.Add(at+".weight", "%d must be from 1 to %d", v, maxStaticWeight)
+			}
+		}
+	}
+	for i := range r.ClusterLimits {
+		r.ClusterLimits[i].validate(errs, index(field+".cluster_limits", i))
+	}
+}
+
+func (l *ClusterLimit) validate(errs *FieldErrors, field string) {
+	l.Affinity.validate(errs, field+".affinity")
+	least := int64(0)
+	if l.MinReplicas != nil {
+		least = *l.MinReplicas
+		if least < 0 || least > maxReplicas {
+			errs.Add(field+".min_replicas", "%d must be from 0 to %d", least, maxReplicas)
+		}
+	}
+	if l.MaxReplicas == nil {
+		if l.MinReplicas == nil {
+			errs.Add(field, "must have min_replicas or max_replicas")
+		}
+		return
+	}
+	if *l.MaxReplicas < 0 || *l.MaxReplicas > maxReplicas {
+		errs.Add(field+".max_replicas", "%d must be from 0 to %d", *l.MaxReplicas, maxReplicas)
+	} else if *l.MaxReplicas < least {
+		errs.Add(field+".max_replicas", "%d must not be lower than min_replicas, %d", *l.MaxReplicas, least)
+	}
+}
+
+func (f *Failover) validate(errs *FieldErrors, field string) {
+	if f == nil {
+		return
+	}
+	if c := f.Cluster; c != nil {
+		errs.check(field+".cluster.purge_mode", oneOf(c.PurgeMode, PurgeDirectly, PurgeGracefully))
+		validateGracePeriod(errs, field+".cluster.grace_period", c.GracePeriod, c.PurgeMode)
+	}
+	if a := f.Application; a != nil {
+		errs.check(field+".application.toleration", a.Toleration.check(0))
+		errs.check(field+".application.purge_mode", oneOf(a.PurgeMode, PurgeDirectly, PurgeGracefully, PurgeNever))
+		validateGracePeriod(errs, field+".application.grace_period", a.GracePeriod, a.PurgeMode)
+	}
+}
+
+// validateGracePeriod demands a grace period where replicas are purged
+// gracefully, and nowhere else.
+func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode PurgeMode) {
+	if mode != PurgeGracefully {
+		if period != "" {
+			errs.Add(field, "must be absent where purge_mode is not %q", string(PurgeGracefully))
+		}
+		return
+	}
+	if msg := period.check(1); msg != "" {
+		errs.Add(field, "%s", fmt.Sprintf("%q must be longer than 0", string(period)))
+	}
+}
+
+// validateAPIResources checks the types of resources that a cluster takes.
+func validateAPIResources(errs *FieldErrors, field string, names []string) {
+	checkUnique(errs, field, names)
+	for i, name := range names {
+		cut := strings.LastIndex(name, "/")
+		if cut < 0 || checkAPIVersion(name[:cut]) != "" || checkResourceKind(name[cut+1:]) != "" {
+			errs.Add(index(field, i), "%q must have the form <api version>/<kind>, such as \"apps/v1/Deployment\" or \"v1/ConfigMap\"", name)
+		}
+	}
+}

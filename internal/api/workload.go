@@ -1,0 +1,213 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Workload is the template of something that runs on clusters, such as a
+// Deployment. A propagation policy says where; the status is the binding.
+type Workload struct {
+	Kind     Kind           `json:"kind" enum:"workload"`
+	Metadata Metadata       `json:"metadata"`
+	Spec     WorkloadSpec   `json:"spec"`
+	Status   WorkloadStatus `json:"status,omitzero"`
+}
+
+// WorkloadSpec says what is to be placed.
+type WorkloadSpec struct {
+	APIVersion      string     `json:"api_version" doc:"Group and version of the resource, such as \"apps/v1\"."`
+	Kind            string     `json:"kind" doc:"Kind of the resource, such as \"Deployment\"."`
+	Replicas        *int64     `json:"replicas,omitempty" doc:"How many replicas to place. Absent = not replicated: every chosen cluster gets a copy."`
+	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"What one replica needs, by resource; reserved on the chosen clusters."`
+	Priority        int64      `json:"priority,omitempty" doc:"Workloads with a higher number are placed first. Default 0."`
+}
+
+// WorkloadStatus is the binding: where the workload runs, and why.
+type WorkloadStatus struct {
+	ObservedGeneration         int64             `json:"observed_generation,omitempty" doc:"Generation of the spec that the binding answers."`
+	ObservedRescheduleRequests int64             `json:"observed_reschedule_requests,omitempty"`
+	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters by name, each with its replicas."`
+	// Policy is the claim: another policy takes the workload over only by
+	// preemption, or when this one no longer selects it.
+	Policy            string            `json:"policy,omitempty" doc:"Policy that the binding follows: namespace/name, or the name of a global one."`
+	PolicyUID         string            `json:"policy_uid,omitempty"`
+	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
+	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
+	Evictions         []Eviction        `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
+	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
+	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
+	ScheduledAt       *time.Time        `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
+	DecisionRevision  int64             `json:"decision_revision,omitempty" doc:"Counts the changes of the binding."`
+	Conditions        []Condition       `json:"conditions,omitempty"`
+}
+
+// WorkloadCluster is one cluster of a binding.
+type WorkloadCluster struct {
+	Name     string     `json:"name"`
+	Replicas int64      `json:"replicas" doc:"0 where the workload is not replicated."`
+	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its present number of replicas."`
+}
+
+// PurgeMode says what becomes of the replicas on a cluster that a workload has
+// to leave.
+type PurgeMode string
+
+// The purge modes.
+const (
+	// PurgeDirectly removes the replicas at once.
+	PurgeDirectly PurgeMode = "Directly"
+	// PurgeGracefully keeps them until their replacement is healthy, or the grace
+	// period is over.
+	PurgeGracefully PurgeMode = "Gracefully"
+	// PurgeNever keeps them until an explicit reschedule.
+	PurgeNever PurgeMode = "Never"
+)
+
+// Eviction is a cluster that a workload is leaving. It gets no new replicas
+// there meanwhile.
+type Eviction struct {
+	Cluster   string     `json:"cluster"`
+	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
+	Reason    string     `json:"reason" doc:"ClusterLost, ApplicationUnhealthy, FailedBack or Preempted."`
+	Message   string     `json:"message,omitempty"`
+	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never"`
+	Since     *time.Time `json:"since,omitempty"`
+	Until     *time.Time `json:"until,omitempty" doc:"When the replicas go at the latest."`
+}
+
+// The reasons of evictions.
+const (
+	// EvictedClusterLost is a cluster that went offline, or got a taint that
+	// evicts.
+	EvictedClusterLost = "ClusterLost"
+	// EvictedApplicationUnhealthy is a cluster on which the workload was reported
+	// unhealthy for too long.
+	EvictedApplicationUnhealthy = "ApplicationUnhealthy"
+	// EvictedFailedBack is a cluster of a later affinity group, left because an
+	// earlier one takes the workload back.
+	EvictedFailedBack = "FailedBack"
+	// EvictedPreempted is a cluster whose capacity a workload of a higher priority
+	// took.
+	EvictedPreempted = "Preempted"
+)
+
+// HealthStatus is how a workload is doing on a cluster.
+type HealthStatus string
+
+// The health states.
+const (
+	Healthy       HealthStatus = "healthy"
+	Unhealthy     HealthStatus = "unhealthy"
+	HealthUnknown HealthStatus = "unknown"
+)
+
+// ClusterHealth is what was last reported about a workload on one cluster.
+type ClusterHealth struct {
+	Cluster string       `json:"cluster"`
+	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
+	Message string       `json:"message,omitempty"`
+	Since   *time.Time   `json:"since,omitempty" doc:"Since when the status is what it is."`
+}
+
+// HealthReport says how a workload is doing on one cluster. Writers of reports
+// are agents of the cluster, or whoever looks after the workload.
+type HealthReport struct {
+	Cluster string       `json:"cluster" doc:"Cluster that the report is about."`
+	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
+	Message string       `json:"message,omitempty" doc:"What is wrong, at most 1024 characters."`
+}
+
+// maxHealthMessage bounds what a report may say.
+const maxHealthMessage = 1024
+
+// SetDefaults reads the status in any case.
+func (r *HealthReport) SetDefaults() { r.Status = HealthStatus(strings.ToLower(string(r.Status))) }
+
+// Validate returns every rule the report breaks. It expects SetDefaults to have
+// run.
+func (r *HealthReport) Validate() FieldErrors {
+	var errs FieldErrors
+	errs.check("cluster", checkName(r.Cluster))
+	errs.check("status", oneOf(r.Status, Healthy, Unhealthy, HealthUnknown))
+	if len(r.Message) > maxHealthMessage {
+		errs.Add("message", "must have at most %d characters, has %d", maxHealthMessage, len(r.Message))
+	}
+	return errs
+}
+
+// EarlierAffinity is an affinity group before the observed one that could take
+// the whole workload.
+type EarlierAffinity struct {
+	AffinityName  string     `json:"affinity_name"`
+	FeasibleSince *time.Time `json:"feasible_since,omitempty"`
+}
+
+// APIResource is the resource's type as clusters list it: "apps/v1/Deployment".
+func (s *WorkloadSpec) APIResource() string { return s.APIVersion + "/" + s.Kind }
+
+// Replicated reports whether the workload has a number of replicas.
+func (s *WorkloadSpec) Replicated() bool { return s.Replicas != nil }
+
+// Names are the names of the chosen clusters.
+func (s *WorkloadStatus) Names() []string {
+	names := make([]string, len(s.Clusters))
+	for i, c := range s.Clusters {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// HealthOn is what was last reported about a cluster, nil where nothing was.
+func (s *WorkloadStatus) HealthOn(cluster string) *ClusterHealth {
+	i := slices.IndexFunc(s.Health, func(h ClusterHealth) bool { return h.Cluster == cluster })
+	if i < 0 {
+		return nil
+	}
+	return &s.Health[i]
+}
+
+// ObjectKind implements Object.
+func (w *Workload) ObjectKind() Kind { return KindWorkload }
+
+// Meta implements Object.
+func (w *Workload) Meta() *Metadata { return &w.Metadata }
+
+// SpecPart implements Object.
+func (w *Workload) SpecPart() any { return &w.Spec }
+
+// StatusPart implements Object.
+func (w *Workload) StatusPart() any { return &w.Status }
+
+// Copy implements Object.
+func (w *Workload) Copy() Object { d := *w; return &d }
+
+// Secrets implements Object.
+func (w *Workload) Secrets() map[string]Secret { return nil }
+
+// SetSecret implements Object.
+func (w *Workload) SetSecret(string, Secret) {}
+
+// SetDefaults implements Object.
+func (w *Workload) SetDefaults() {
+	w.Kind = KindWorkload
+	w.Metadata.setDefaults(Namespaced)
+}
+
+// maxReplicas is what Kubernetes counts replicas in.
+const maxReplicas = 1<<31 - 1
+
+// Validate implements Object.
+func (w *Workload) Validate() FieldErrors {
+	var errs FieldErrors
+	w.Metadata.validate(Namespaced, &errs)
+	s := &w.Spec
+	errs.check("spec.api_version", checkAPIVersion(s.APIVersion))
+	errs.check("spec.kind", checkResourceKind(s.Kind))
+	if s.Replicas != nil && (*s.Replicas < 0 || *s.Replicas > maxReplicas) {
+		errs.Add("spec.replicas", "%d must be from 0 to %d", *s.Replicas, maxReplicas)
+	}
+	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
+	return errs
+}
