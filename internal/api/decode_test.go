@@ -30,6 +30,13 @@ func TestDecodeIsStrict(t *testing.T) {
 		{"number for a quantity", `{"kind":"cluster","spec":{"capacity":{"cpu":4}}}`, "spec.capacity.cpu", `must be a quantity in quotes, such as "4", "1500m" or "64Gi", not a number`},
 		{"empty map key", `{"kind":"cluster","metadata":{"labels":{"":4}}}`, `metadata.labels[""]`, "number"},
 		{"bad time", `{"kind":"cluster","metadata":{"created_at":"yesterday"}}`, "metadata.created_at", ""},
+		{"unknown field of an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a"},{"affinity_name":"b","cluster_name":["c"]}]`), "spec.placement.cluster_affinities[1].cluster_name", "not a known field"},
+		{"unknown field of an overflow affinity", policyWith(`"cluster_affinities":[{"affinity_name":"a","overflow_affinities":[{"affinity":{}}]}]`), "spec.placement.cluster_affinities[0].overflow_affinities[0].affinity", "not a known field"},
+		{"wrong type within an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a","cluster_names":"c"}]`), "spec.placement.cluster_affinities[0].cluster_names", "must be a list, not a string"},
+		{"wrong type deep in an affinity group", policyWith(`"cluster_affinities":[{"affinity_name":"a","field_selector":[{"key":"zone","values":[5]}]}]`), "spec.placement.cluster_affinities[0].field_selector[0].values[0]", "must be a string, not a number"},
+		{"the group's selector as a field of its own", policyWith(`"cluster_affinities":[{"affinity_name":"a","ClusterAffinity":{}}]`), "spec.placement.cluster_affinities[0].ClusterAffinity", "not a known field"},
+		{"text for replicas", `{"kind":"workload","spec":{"replicas":"3"}}`, "spec.replicas", "must be a whole number, not a string"},
+		{"number for a period", `{"kind":"propagation_policy","spec":{"fail_back":{"stabilization":600}}}`, "spec.fail_back.stabilization", `such as "60s", not a number`},
 		{"no kind", `{"metadata":{"name":"x"}}`, "kind", `"cluster"`},
 		{"unknown kind", `{"kind":"pod"}`, "kind", `"pod" is not one of`},
 		{"kind of a wrong type", `{"kind":7}`, "kind", "number"},
@@ -45,6 +52,11 @@ func TestDecodeIsStrict(t *testing.T) {
 			t.Errorf("%s: %q: %q, want %q about %q", tt.name, errs[0].Field, errs[0].Message, tt.field, tt.message)
 		}
 	}
+}
+
+// policyWith is a propagation policy with fields of its placement.
+func policyWith(fields string) string {
+	return `{"kind":"propagation_policy","metadata":{"name":"p"},"spec":{"placement":{` + fields + `}}}`
 }
 
 func TestDecodeIsNotJSON(t *testing.T) {
@@ -87,6 +99,9 @@ func FuzzDecode(f *testing.F) {
 		`{"kind":"metric","metadata":{"name":"m"},"spec":{"min":-1e308,"max":1e308,"allowed_values":[-0.0],"metrics_provider":{"name":"p","metric":"m"}}}`,
 		`{"kind":"metrics_provider","metadata":{"name":"p"},"spec":{"type":"static","static":{"metrics":{"m":1}},"headers":{"A":"b"}}}`,
 		`{"kind":"placement","metadata":{"name":"p","created_at":"2026-03-01T12:00:00+01:00"},"spec":{"label_constraints":["a is b"],"metric_constraints":["m<1"],"metrics":{},"min_improvement":1}}`,
+		`{"kind":"workload","metadata":{"name":"w"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":0,"replica_requests":{"cpu":"250m"},"priority":-1},"status":{"clusters":[{"name":"c","replicas":3}],"evictions":[{"cluster":"d","purge_mode":"Never"}]}}`,
+		`{"kind":"propagation_policy","metadata":{"name":"p"},"spec":{"resource_selectors":[{"api_version":"v1","kind":"ConfigMap"}],"placement":{"cluster_affinities":[{"affinity_name":"a","cluster_names":["c"],"overflow_affinities":[{"affinity_name":"b"}]}],"spread_constraints":[{},{"spread_by_label":"tier","max_groups":2}],"cluster_tolerations":[{"key":"k"}],"replica_scheduling":{"division_preference":"Aggregated","cluster_limits":[{"max_replicas":5}]}},"failover":{"cluster":{},"application":{"purge_mode":"Never"}},"fail_back":{}}}`,
+		`{"kind":"propagation_policy","metadata":{"namespace":"shop"},"spec":{"placement":{"replica_scheduling":{"weight_preference":{"static_weights":[{"affinity":{"field_selector":[{"key":"zone","operator":"In"}]},"weight":3}],"dynamic_weight":"AvailableReplicas"}}}}}`,
 		`{"kind":"cluster","kind":"metric"}`, `{"kind":"pod"}`, `[`, "\xff",
 	} {
 		f.Add([]byte(seed))

@@ -53,6 +53,9 @@ func TestKey(t *testing.T) {
 		global.URLPath(): "/v1/metrics/load", in.URLPath(): "/v1/namespaces/shop/metrics/load",
 		CollectionPath(KindMetricsProvider, ""): "/v1/metrics-providers",
 		CollectionPath(KindPlacement, "shop"):   "/v1/namespaces/shop/placements",
+		CollectionPath(KindWorkload, "shop"):    "/v1/namespaces/shop/workloads",
+		PolicyKey("shop/web").URLPath():         "/v1/namespaces/shop/propagation-policies/web",
+		PolicyKey("web").URLPath():              "/v1/propagation-policies/web",
 		Key{Kind: "token", Name: "t"}.URLPath(): "/v1/token/t",
 		(&Metric{Metadata: Metadata{Namespace: "shop"}, Spec: MetricSpec{MetricsProvider: MetricProviderRef{Name: "p"}}}).ProviderKey().String(): `metrics_provider "shop/p"`,
 	} {
@@ -192,7 +195,7 @@ func TestSecretFields(t *testing.T) {
 	if p.Spec.Headers[`X-"Odd".Key`].Reveal() != "h" {
 		t.Error("setting a secret of a copy changed the original")
 	}
-	for _, o := range []Object{&Metric{}, &Placement{}} {
+	for _, o := range []Object{&Metric{}, &Placement{}, &Workload{}, &PropagationPolicy{}} {
 		o.SetSecret("spec.x", NewSecret("y"))
 		if o.Secrets() != nil {
 			t.Errorf("%s has secrets", o.ObjectKind())

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -270,8 +269,10 @@ func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode 
 		}
 		return
 	}
-	if msg := period.check(1); msg != "" {
-		errs.Add(field, "%s", fmt.Sprintf("%q must be longer than 0", string(period)))
+	if d, err := period.Parse(); err != nil {
+		errs.Add(field, "%s", err)
+	} else if d <= 0 {
+		errs.Add(field, "%q must be longer than 0", string(period))
 	}
 }
 
