@@ -1,0 +1,57 @@
+package division
+
+import "fmt"
+
+// NoCandidatesError says that there is nothing to choose from.
+type NoCandidatesError struct{}
+
+func (*NoCandidatesError) Error() string { return "no cluster to choose from" }
+
+// TooFewGroupsError says that a constraint asks for more groups than there are.
+type TooFewGroupsError struct {
+	By    string // what the groups are
+	Found int64
+	Min   int64
+}
+
+func (e *TooFewGroupsError) Error() string {
+	return fmt.Sprintf("%s: min_groups is %d, candidates are in %d", e.By, e.Min, e.Found)
+}
+
+// SpreadError says that no choice of clusters holds all spread constraints.
+type SpreadError struct{}
+
+func (*SpreadError) Error() string {
+	return "no choice of the candidates holds all spread constraints at once"
+}
+
+// NoRoomError says that the candidates have too little room.
+type NoRoomError struct {
+	Room   int64 // replicas there is room for, on the roomiest choice found
+	Wanted int64
+	// Limited is set where all candidates together would have enough room, but
+	// not as many of them as the spread constraints allow.
+	Limited bool
+}
+
+func (e *NoRoomError) Error() string {
+	if e.Limited {
+		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as the spread constraints allow", e.Room, e.Wanted)
+	}
+	return fmt.Sprintf("has room for %d of %d replicas", e.Room, e.Wanted)
+}
+
+// TooFewReplicasError says that there are fewer replicas than places that each
+// need one.
+type TooFewReplicasError struct {
+	Replicas int64
+	Needed   int64
+	By       string // what the constraint groups by; empty: the least that any cluster takes
+}
+
+func (e *TooFewReplicasError) Error() string {
+	if e.By == "" {
+		return fmt.Sprintf("%d replicas are fewer than the %d that every cluster must have at least", e.Replicas, e.Needed)
+	}
+	return fmt.Sprintf("%d replicas cannot be in the %d groups that min_groups of %s asks for", e.Replicas, e.Needed, e.By)
+}
