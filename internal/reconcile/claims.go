@@ -1,0 +1,531 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// claims knows which propagation policies select which workloads, and says which
+// one a workload follows. Nothing in it looks at all policies, or all workloads,
+// for one of the other: both are indexed by what selectors ask for.
+type claims struct {
+	rules map[api.Key][]*rule // by policy
+	// shelves hold the rules that can match a workload of one type and namespace,
+	// by one thing that such a workload must have, each list in order of choice.
+	shelves map[shelf]map[term][]*rule
+
+	subjects map[api.Key]*subject
+	byType   map[resourceType]subjectSet // with namespace "", those of all
+	byName   map[string]subjectSet
+	byLabel  map[label]subjectSet
+}
+
+// rule is one selector of a policy.
+type rule struct {
+	policy     *api.PropagationPolicy
+	path       string // of the policy
+	namespace  string // "" = all
+	apiVersion string
+	kind       string
+	name       string
+	labels     []api.SelectorRequirement
+	by         precision
+	filed      []term // where it stands on its shelf
+}
+
+// precision is how closely a selector describes a workload.
+type precision int
+
+const (
+	byKind precision = iota
+	byLabels
+	byName
+)
+
+func (p precision) String() string {
+	return [...]string{"by kind", "by labels", "by name"}[p]
+}
+
+// shelf says for which workloads rules are, and of what sort they are.
+type shelf struct {
+	resourceType
+	global     bool // of global policies
+	preempting bool // of policies that take over claimed workloads; they are on both shelves
+}
+
+type resourceType struct{ namespace, apiVersion, kind string }
+
+type label struct{ key, value string }
+
+// term is what a workload must have for the rules filed under it: a name, or a
+// value of a label. The zero term asks for nothing.
+type term struct {
+	by precision
+	label
+}
+
+// subject is what selectors see of a workload.
+type subject struct {
+	key        api.Key
+	apiVersion string
+	kind       string
+	labels     map[string]string
+}
+
+type subjectSet map[*subject]struct{}
+
+func newClaims() *claims {
+	return &claims{
+		rules:    map[api.Key][]*rule{},
+		shelves:  map[shelf]map[term][]*rule{},
+		subjects: map[api.Key]*subject{},
+		byType:   map[resourceType]subjectSet{},
+		byName:   map[string]subjectSet{},
+		byLabel:  map[label]subjectSet{},
+	}
+}
+
+// putPolicy takes in a new version of a policy. It returns the workloads whose
+// choice may differ: those that it selects, or did before.
+func (c *claims) putPolicy(p *api.PropagationPolicy) (affected []api.Key) {
+	key := api.KeyOf(p)
+	affected = c.takeOut(key, nil)
+	rules := rulesOf(p)
+	for _, r := range rules {
+		c.file(r)
+		affected = c.selected(r, affected)
+	}
+	c.rules[key] = rules
+	return sortedKeys(affected)
+}
+
+// removePolicy forgets a policy. It returns the workloads that it selected.
+func (c *claims) removePolicy(key api.Key) (affected []api.Key) {
+	return sortedKeys(c.takeOut(key, nil))
+}
+
+func (c *claims) takeOut(key api.Key, affected []api.Key) []api.Key {
+	for _, r := range c.rules[key] {
+		c.unfile(r)
+		affected = c.selected(r, affected)
+	}
+	delete(c.rules, key)
+	return affected
+}
+
+func sortedKeys(keys []api.Key) []api.Key {
+	slices.SortFunc(keys, api.Key.Compare)
+	return slices.Compact(keys)
+}
+
+// putWorkload takes in a new version of a workload.
+func (c *claims) putWorkload(w *api.Workload) {
+	s := subjectOf(w)
+	if known, ok := c.subjects[s.key]; ok {
+		if known.apiVersion == s.apiVersion && known.kind == s.kind && maps.Equal(known.labels, s.labels) {
+			return
+		}
+		c.removeWorkload(s.key)
+	}
+	c.subjects[s.key] = s
+	for _, t := range s.types() {
+		add(c.byType, t, s)
+	}
+	add(c.byName, s.key.Name, s)
+	for key, value := range s.labels {
+		add(c.byLabel, label{key, value}, s)
+	}
+}
+
+// removeWorkload forgets a workload.
+func (c *claims) removeWorkload(key api.Key) {
+	s, ok := c.subjects[key]
+	if !ok {
+		return
+	}
+	delete(c.subjects, key)
+	for _, t := range s.types() {
+		drop(c.byType, t, s)
+	}
+	drop(c.byName, s.key.Name, s)
+	for key, value := range s.labels {
+		drop(c.byLabel, label{key, value}, s)
+	}
+}
+
+func add[K comparable](index map[K]subjectSet, at K, s *subject) {
+	if index[at] == nil {
+		index[at] = subjectSet{}
+	}
+	index[at][s] = struct{}{}
+}
+
+func drop[K comparable](index map[K]subjectSet, at K, s *subject) {
+	delete(index[at], s)
+	if len(index[at]) == 0 {
+		delete(index, at)
+	}
+}
+
+func subjectOf(w *api.Workload) *subject {
+	return &subject{key: api.KeyOf(w), apiVersion: w.Spec.APIVersion, kind: w.Spec.Kind, labels: w.Metadata.Labels}
+}
+
+// types are the entries of byType that the workload belongs to.
+func (s *subject) types() [2]resourceType {
+	return [...]resourceType{{s.key.Namespace, s.apiVersion, s.kind}, {"", s.apiVersion, s.kind}}
+}
+
+// rulesOf are the selectors of a policy. Selectors of another namespace than
+// that of a namespaced policy select nothing.
+func rulesOf(p *api.PropagationPolicy) []*rule {
+	var rules []*rule
+	own, path := p.Metadata.Namespace, api.KeyOf(p).Path()
+	for _, s := range p.Spec.ResourceSelectors {
+		r := &rule{
+			policy: p, path: path, namespace: cmp.Or(s.Namespace, own),
+			apiVersion: s.APIVersion, kind: s.Kind, name: s.Name,
+		}
+		if own != "" && r.namespace != own {
+			continue
+		}
+		switch {
+		case s.Name != "":
+			r.by = byName
+		case s.LabelSelector != nil:
+			r.by, r.labels = byLabels, s.LabelSelector.Requirements()
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+func (r *rule) global() bool     { return r.policy.Metadata.Namespace == "" }
+func (r *rule) preempting() bool { return r.policy.Spec.Preemption == api.PreemptAlways }
+func (r *rule) priority() int64  { return r.policy.Spec.Priority }
+
+func (r *rule) matches(s *subject) bool {
+	if r.apiVersion != s.apiVersion || r.kind != s.kind || r.namespace != "" && r.namespace != s.key.Namespace {
+		return false
+	}
+	if r.by == byName {
+		return r.name == s.key.Name
+	}
+	for i := range r.labels {
+		value, present := s.labels[r.labels[i].Key]
+		if !r.labels[i].Matches(value, present) {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder compares rules that match one workload: the one to be followed comes
+// first.
+func inOrder(a, b *rule) int {
+	if a.global() != b.global() {
+		if a.global() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		cmp.Compare(b.priority(), a.priority()),
+		cmp.Compare(b.by, a.by),
+		strings.Compare(a.path, b.path),
+	)
+}
+
+func (r *rule) shelf(preempting bool) shelf {
+	return shelf{resourceType{r.namespace, r.apiVersion, r.kind}, r.global(), preempting}
+}
+
+// file puts a rule where the workloads that it matches find it.
+func (c *claims) file(r *rule) {
+	all := r.shelf(false)
+	r.filed = r.terms(c.shelves[all])
+	c.fileOn(all, r)
+	if r.preempting() {
+		c.fileOn(r.shelf(true), r)
+	}
+}
+
+func (c *claims) fileOn(at shelf, r *rule) {
+	if c.shelves[at] == nil {
+		c.shelves[at] = map[term][]*rule{}
+	}
+	for _, t := range r.filed {
+		rules := c.shelves[at][t]
+		i, _ := slices.BinarySearchFunc(rules, r, inOrder)
+		c.shelves[at][t] = slices.Insert(rules, i, r)
+	}
+}
+
+func (c *claims) unfile(r *rule) {
+	c.unfileFrom(r.shelf(false), r)
+	if r.preempting() {
+		c.unfileFrom(r.shelf(true), r)
+	}
+}
+
+func (c *claims) unfileFrom(at shelf, r *rule) {
+	for _, t := range r.filed {
+		rules := c.shelves[at][t]
+		i, _ := slices.BinarySearchFunc(rules, r, inOrder)
+		for rules[i] != r { // a policy may say the same twice
+			i++
+		}
+		if rules = slices.Delete(rules, i, i+1); len(rules) > 0 {
+			c.shelves[at][t] = rules
+		} else if delete(c.shelves[at], t); len(c.shelves[at]) == 0 {
+			delete(c.shelves, at)
+		}
+	}
+}
+
+// terms are what a matching workload has one of. Of several labels with given
+// values it is the one that the fewest rules are filed under: where many
+// policies share one label, the other tells them apart.
+func (r *rule) terms(shelf map[term][]*rule) []term {
+	if r.by == byName {
+		return []term{{byName, label{"", r.name}}}
+	}
+	var best []term
+	fewest := 0
+	for _, l := range r.given() {
+		var terms []term
+		filed := 0
+		for _, value := range l.Values {
+			if t := (term{byLabels, label{l.Key, value}}); !slices.Contains(terms, t) {
+				terms = append(terms, t)
+				filed += len(shelf[t])
+			}
+		}
+		if best == nil || filed < fewest {
+			best, fewest = terms, filed
+		}
+	}
+	if best == nil {
+		return []term{{}}
+	}
+	return best
+}
+
+// given are the conditions that give the values of a label.
+func (r *rule) given() []api.SelectorRequirement {
+	var out []api.SelectorRequirement
+	for _, l := range r.labels {
+		if l.Operator == api.SelectorIn {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// selected appends the workloads that a rule matches.
+func (c *claims) selected(r *rule, keys []api.Key) []api.Key {
+	for _, set := range c.sets(r) {
+		for s := range set {
+			if r.matches(s) {
+				keys = append(keys, s.key)
+			}
+		}
+	}
+	return keys
+}
+
+// sets are the smallest sets at hand that hold every workload that a rule
+// matches.
+func (c *claims) sets(r *rule) []subjectSet {
+	best := []subjectSet{c.byType[resourceType{r.namespace, r.apiVersion, r.kind}]}
+	size := len(best[0])
+	if r.by == byName {
+		if named := c.byName[r.name]; len(named) < size {
+			best = []subjectSet{named}
+		}
+		return best
+	}
+	for _, l := range r.given() {
+		var sets []subjectSet
+		n := 0
+		for _, value := range l.Values {
+			set := c.byLabel[label{l.Key, value}]
+			sets = append(sets, set)
+			n += len(set)
+		}
+		if n < size {
+			best, size = sets, n
+		}
+	}
+	return best
+}
+
+// choose says which policy a workload follows, nil for none, and why. held is
+// the path of the policy that has claimed it, "" if none has.
+func (c *claims) choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
+	s := subjectOf(w)
+	var gone string
+	if held != "" {
+		holder := c.holder(s, held)
+		if holder != nil {
+			taker := c.taker(s, holder)
+			if taker == nil {
+				return holder.policy, fmt.Sprintf("policy %q holds the claim", held)
+			}
+			return taker.policy, whyTaken(taker, holder)
+		}
+		gone = fmt.Sprintf("policy %q, which held the claim, no longer selects it: ", held)
+		if _, ok := c.rules[policyKey(held)]; !ok {
+			gone = fmt.Sprintf("policy %q, which held the claim, is gone: ", held)
+		}
+	}
+	var space [8]*rule
+	found := c.matching(s, space[:0])
+	if len(found) == 0 {
+		return nil, fmt.Sprintf("%sno policy selects %s %s %s", gone, w.Spec.APIVersion, w.Spec.Kind, s.key.Path())
+	}
+	slices.SortFunc(found, inOrder)
+	return found[0].policy, gone + whyFirst(found)
+}
+
+// policyKey is the key of a policy by its path.
+func policyKey(path string) api.Key {
+	namespace, name, ok := strings.Cut(path, "/")
+	if !ok {
+		namespace, name = "", path
+	}
+	return api.Key{Kind: api.KindPropagationPolicy, Namespace: namespace, Name: name}
+}
+
+// holder is the most precise rule by which the policy that has claimed a
+// workload selects it, nil if the policy is gone or selects it no longer.
+func (c *claims) holder(s *subject, held string) *rule {
+	var best *rule
+	for _, r := range c.rules[policyKey(held)] {
+		if r.matches(s) && (best == nil || inOrder(r, best) < 0) {
+			best = r
+		}
+	}
+	return best
+}
+
+// taker is the rule by which another policy takes a claimed workload over, nil
+// if none does.
+func (c *claims) taker(s *subject, holder *rule) *rule {
+	own := c.first(s, false, true)
+	if !holder.global() {
+		if own != nil && own.priority() > holder.priority() {
+			return own
+		}
+		return nil
+	}
+	if own != nil {
+		return own
+	}
+	if other := c.first(s, true, true); other != nil && other.priority() > holder.priority() {
+		return other
+	}
+	return nil
+}
+
+// first is the first rule in order of choice that matches.
+func (c *claims) first(s *subject, global, preempting bool) *rule {
+	var best *rule
+	for rules := range c.lists(s, global, preempting) {
+		for _, r := range rules {
+			if best != nil && inOrder(best, r) <= 0 {
+				break
+			}
+			if r.matches(s) {
+				best = r
+				break
+			}
+		}
+	}
+	return best
+}
+
+// lists yields the lists of rules among which those are that match a workload.
+func (c *claims) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
+	return func(yield func([]*rule) bool) {
+		for _, namespace := range [...]string{s.key.Namespace, ""} {
+			filed := c.shelves[shelf{resourceType{namespace, s.apiVersion, s.kind}, global, preempting}]
+			if len(filed) == 0 {
+				continue
+			}
+			if !yield(filed[term{byName, label{"", s.key.Name}}]) || !yield(filed[term{}]) {
+				return
+			}
+			for key, value := range s.labels {
+				if !yield(filed[term{byLabels, label{key, value}}]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// manyMatches bounds how many rules of one list are looked at for the sake of
+// the sentence that says why one is the first.
+const manyMatches = 100
+
+// matching appends the rules that match a workload: all that may be the first
+// or the second, and up to a bound the others.
+func (c *claims) matching(s *subject, found []*rule) []*rule {
+	for _, global := range [...]bool{false, true} {
+		for rules := range c.lists(s, global, false) {
+			n := 0
+			for _, r := range rules {
+				if r.matches(s) {
+					found = append(found, r)
+					if n++; n == manyMatches {
+						break
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// whyFirst says why the first of some rules in order is the first.
+func whyFirst(found []*rule) string {
+	first := found[0]
+	var second *rule
+	policies := map[string]struct{}{}
+	for _, r := range found {
+		policies[r.path] = struct{}{}
+		if second == nil && r.path != first.path {
+			second = r
+		}
+	}
+	if second == nil {
+		return fmt.Sprintf("policy %q is the only one that selects it", first.path)
+	}
+	of := fmt.Sprintf("of %d policies that select it, %q", len(policies), first.path)
+	if len(policies) >= manyMatches {
+		of = fmt.Sprintf("of %d or more policies that select it, %q", manyMatches, first.path)
+	}
+	switch {
+	case first.global() != second.global():
+		return fmt.Sprintf("%s is of its namespace: such policies come before global ones", of)
+	case first.priority() != second.priority():
+		return fmt.Sprintf("%s has the highest priority, %d", of, first.priority())
+	case first.by != second.by:
+		return fmt.Sprintf("%s selects it most precisely of those with the highest priority, %d: %s", of, first.priority(), first.by)
+	}
+	return fmt.Sprintf("%s is the first by name of those that have the highest priority, %d, and select it %s", of, first.priority(), first.by)
+}
+
+// whyTaken says why a policy takes over what another has claimed.
+func whyTaken(taker, holder *rule) string {
+	if taker.global() != holder.global() {
+		return fmt.Sprintf("policy %q preempts %q: it is of the workload's namespace, and the other global", taker.path, holder.path)
+	}
+	return fmt.Sprintf("policy %q (priority %d) preempts %q (priority %d)", taker.path, taker.priority(), holder.path, holder.priority())
+}
