@@ -25,7 +25,35 @@ func decisionUnawaited(plan tftypes.Value) bool {
 	return textOf(attributesOf(attributesOf(plan)["wait"])["for"]) == waitNone
 }
 
-// awaitDecision waits until the placement's status answers what was written. A
+// decisionState is what a wait looks at: the generation of the object that its
+// decision answers, and what the server says of it.
+type decisionState struct {
+	observed   int64
+	conditions []api.Condition
+}
+
+// decisionOf is the state of an object's decision; ok is false for kinds that have
+// none.
+func decisionOf(object api.Object) (state decisionState, ok bool) {
+	switch o := object.(type) {
+	case *api.Placement:
+		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions}, true
+	case *api.Workload:
+		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions}, true
+	}
+	return decisionState{}, false
+}
+
+// is returns the condition of a type where it has this status, else nil.
+func (d decisionState) is(conditionType string, status api.ConditionStatus) *api.Condition {
+	c := api.FindCondition(d.conditions, conditionType)
+	if c == nil || c.Status != status {
+		return nil
+	}
+	return c
+}
+
+// awaitDecision waits until the object's status answers what was written. A
 // decision that finds no cluster ends the wait at once, with the sentence that
 // explains it.
 func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object, diag.Diagnostics) {
@@ -33,33 +61,34 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 	if decisionUnawaited(w.plan) {
 		return nil, diags
 	}
-	placement, ok := w.object.(*api.Placement)
+	object := w.object
+	state, ok := decisionOf(object)
 	if !ok {
 		return nil, diags
 	}
-	key := api.KeyOf(placement)
-	goal := placement.Metadata.Generation
-	for placement.Status.ObservedGeneration < goal {
+	key := api.KeyOf(object)
+	goal := object.Meta().Generation
+	for state.observed < goal {
 		wait := longestWait
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = min(wait, max(time.Until(deadline), 0))
 		}
-		object, err := s.client.GetNewer(ctx, key, placement.Metadata.ResourceVersion, wait)
+		newer, err := s.client.GetNewer(ctx, key, object.Meta().ResourceVersion, wait)
 		if err != nil {
-			report(&diags, w, "No decision for "+key.String()+" yet", undecided(ctx, err, placement, w))
+			report(&diags, w, "No decision for "+key.String()+" yet", undecided(ctx, err, state, w))
 			return nil, diags
 		}
-		placement, ok = object.(*api.Placement)
-		if !ok {
+		object = newer
+		if state, ok = decisionOf(object); !ok {
 			return nil, diags
 		}
 	}
-	reportConditions(ctx, s, w, placement, &diags)
-	return placement, diags
+	reportConditions(ctx, s, w, key, state, &diags)
+	return object, diags
 }
 
 // undecided words a wait that ended without a decision.
-func undecided(ctx context.Context, err error, last *api.Placement, w decisionWait) string {
+func undecided(ctx context.Context, err error, last decisionState, w decisionWait) string {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return sentence(err.Error())
 	}
@@ -68,32 +97,38 @@ func undecided(ctx context.Context, err error, last *api.Placement, w decisionWa
 		operation = "create"
 	}
 	text := fmt.Sprintf("No decision after %s (timeouts.%s).", w.limit, operation)
-	if c := api.FindCondition(last.Status.Conditions, api.ConditionScheduled); c != nil {
+	if c := api.FindCondition(last.conditions, api.ConditionScheduled); c != nil {
 		text += fmt.Sprintf(" Last condition: %s is %s, %s: %s", c.Type, c.Status, c.Reason, sentence(c.Message))
 	}
 	return text + " The server goes on deciding; the next refresh shows the decision."
 }
 
 // reportConditions says what is wrong with a decision that was made.
-func reportConditions(ctx context.Context, s *session, w decisionWait, placement *api.Placement, diags *diag.Diagnostics) {
-	key := api.KeyOf(placement)
-	is := func(conditionType string, status api.ConditionStatus) *api.Condition {
-		c := api.FindCondition(placement.Status.Conditions, conditionType)
-		if c == nil || c.Status != status {
-			return nil
-		}
-		return c
-	}
-	if c := is(api.ConditionScheduled, api.ConditionFalse); c != nil {
-		report(diags, w, "No cluster for "+key.String(), explained(ctx, s, key, c.Message))
+func reportConditions(ctx context.Context, s *session, w decisionWait, key api.Key, state decisionState, diags *diag.Diagnostics) {
+	if c := state.is(api.ConditionScheduled, api.ConditionFalse); c != nil {
+		report(diags, w, unscheduled(c.Reason)+key.String(), explained(ctx, s, key, c.Message))
 		return
 	}
-	if c := is(api.ConditionMisconfigured, api.ConditionTrue); c != nil {
+	if c := state.is(api.ConditionMisconfigured, api.ConditionTrue); c != nil {
 		diags.AddWarning("Something that "+key.String()+" refers to does not exist", sentence(c.Message))
 	}
-	if c := is(api.ConditionSatisfied, api.ConditionFalse); c != nil {
+	if c := state.is(api.ConditionSatisfied, api.ConditionFalse); c != nil {
 		diags.AddWarning("Too few clusters for "+key.String(), explained(ctx, s, key, c.Message))
 	}
+	if c := state.is(api.ConditionFailoverHeld, api.ConditionTrue); c != nil {
+		diags.AddWarning("Failover is held back for "+key.String(), sentence(c.Message))
+	}
+}
+
+// unscheduled begins the summary of a decision that found no clusters.
+func unscheduled(reason string) string {
+	switch reason {
+	case api.ReasonNoPolicyMatched:
+		return "No propagation policy for "
+	case api.ReasonUnschedulable:
+		return "No room for "
+	}
+	return "No cluster for "
 }
 
 // explained is the sentence that explains a decision, with the constraint that

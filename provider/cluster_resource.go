@@ -64,6 +64,11 @@ func newClusterResource() resource.Resource {
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
+			"api_resources": schema.ListAttribute{
+				MarkdownDescription: "Types of resources the cluster takes, as `<api version>/<kind>`: `apps/v1/Deployment`. Only workloads of these types go there. Without it the cluster takes every type.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
 			"metrics": schema.ListNestedAttribute{
 				MarkdownDescription: "Metrics that rate the cluster.",
 				Optional:            true,

@@ -65,6 +65,8 @@ func computedAttribute(t reflect.Type, at, doc string, docs map[string]string) s
 		return schema.ListAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.StringType}
 	case t.Kind() == reflect.Map && element(t).Kind() == reflect.Float64:
 		return schema.MapAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.Float64Type}
+	case t.Kind() == reflect.Map && element(t).Kind() == reflect.Int64:
+		return schema.MapAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.Int64Type}
 	case t.Kind() == reflect.Map:
 		return schema.MapAttribute{MarkdownDescription: doc, Computed: true, ElementType: types.StringType}
 	case t.Kind() == reflect.Bool:

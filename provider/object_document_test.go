@@ -94,8 +94,13 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	}
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Type
+		field := t.Field(i)
+		if field.Anonymous {
+			maps.Copy(fields, jsonFields(field.Type))
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields[name] = field.Type
 	}
 	return fields
 }
@@ -118,6 +123,12 @@ func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
 			"tolerations": list{doc{"key": "a"}}, "spread_constraints": list{doc{"topology_key": "a"}},
 		}},
 		{api.KindPlacement, doc{"name": "x", "strategy": "prioritizers", "prioritizer_policy": doc{"configurations": list{doc{"name": "steady"}}}}},
+		{api.KindWorkload, valid["scheduler_workload"]},
+		{api.KindPropagationPolicy, doc{
+			"name": "x", "resource_selectors": list{doc{"api_version": "v1", "kind": "ConfigMap"}},
+			"placement": doc{"cluster_tolerations": list{doc{"key": "a"}}, "spread_constraints": list{doc{}}, "replica_scheduling": doc{}},
+			"failover":  doc{"cluster": doc{}, "application": doc{}}, "fail_back": doc{},
+		}},
 	} {
 		object, err := unflatten(test.kind, test.given)
 		if err != nil {

@@ -25,7 +25,7 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	r.planDecision(plan, before)
-	r.planPreview(ctx, plan, config, &resp.Diagnostics)
+	r.planPreview(ctx, plan, config, before, &resp.Diagnostics)
 	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), plan)
 }
 

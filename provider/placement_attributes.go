@@ -67,36 +67,7 @@ func placementFilterAttributes() map[string]schema.Attribute {
 				},
 			}},
 		},
-		"tolerations": schema.ListNestedAttribute{
-			MarkdownDescription: "Taints that do not keep the placement off a cluster.",
-			Optional:            true,
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key": schema.StringAttribute{
-					MarkdownDescription: "Key of the taint. Without it, and with operator `Exists`, every taint.",
-					Optional:            true,
-				},
-				"operator": schema.StringAttribute{
-					MarkdownDescription: "`Equal` (default) compares the value, `Exists` does not.",
-					Optional:            true,
-					Computed:            true,
-					Default:             stringdefault.StaticString(string(api.TolerationEqual)),
-					Validators:          notEmpty,
-				},
-				"value": schema.StringAttribute{
-					MarkdownDescription: "Value of the taint.",
-					Optional:            true,
-				},
-				"effect": schema.StringAttribute{
-					MarkdownDescription: "Effect of the taint, in either spelling. Without it every effect.",
-					Optional:            true,
-				},
-				"toleration_seconds": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
-					MarkdownDescription: "For how long after it was added the taint is tolerated. Without it for ever; `0` or less is not at all.",
-					Optional:            true,
-				},
-			}},
-		},
+		"tolerations": tolerationsAttribute("Taints that do not keep the placement off a cluster."),
 		"resource_requests": schema.MapAttribute{
 			MarkdownDescription: "Amounts that must be available on every chosen cluster, and are reserved there, as Kubernetes quantities.",
 			ElementType:         types.StringType,

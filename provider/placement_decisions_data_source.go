@@ -42,11 +42,14 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 }
 
 // placementArguments name a placement.
-func placementArguments() map[string]schema.Attribute {
+func placementArguments() map[string]schema.Attribute { return namespacedArguments("placement") }
+
+// namespacedArguments name an object that lives in a namespace.
+func namespacedArguments(what string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{MarkdownDescription: "Name of the placement.", Required: true, Validators: []validator.String{objectName{}}},
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the " + what + ".", Required: true, Validators: []validator.String{objectName{}}},
 		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of the placement. Default: that of the provider.",
+			MarkdownDescription: "Namespace of the " + what + ". Default: that of the provider.",
 			Optional:            true,
 			Computed:            true,
 			Validators:          []validator.String{objectName{}},
@@ -55,7 +58,12 @@ func placementArguments() map[string]schema.Attribute {
 }
 
 func (s *session) placementKey(arguments map[string]any) api.Key {
-	key := api.Key{Kind: api.KindPlacement, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
+	return s.namespacedKey(api.KindPlacement, arguments)
+}
+
+// namespacedKey is the key of the object that arguments name.
+func (s *session) namespacedKey(kind api.Kind, arguments map[string]any) api.Key {
+	key := api.Key{Kind: kind, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
 	if key.Namespace == "" {
 		key.Namespace = s.namespace
 	}

@@ -5,13 +5,15 @@ import (
 	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // explanationDocs says what the API's own documentation leaves to its reader.
 var explanationDocs = map[string]string{
-	"namespace":  "Namespace of the placement.",
-	"name":       "Name of the placement, or of the metric.",
+	"kind":       "What is explained: `placement` or `workload`.",
+	"namespace":  "Namespace of what is explained.",
+	"name":       "Name of what is explained, or of a metric.",
 	"margin":     "How far the decision is from its next change.",
 	"rejections": "How many clusters each filter removed, in the order of the filters; a cluster counts once, at the first filter that removed it.",
 	"candidates": "Every cluster that was looked at.",
@@ -23,15 +25,29 @@ var explanationDocs = map[string]string{
 	"scores":     "What the score is made of.",
 	"weight":     "Weight in the score.",
 	"count":      "How many clusters.",
+
+	"affinity_name": "Name of the affinity group.",
+	"group":         "Name of the group of clusters.",
+	"chosen":        "The group is among those chosen.",
+	"policy_reason": "Of a workload: why that policy was followed.",
 }
 
 func newPlacementExplanationDataSource() datasource.DataSource {
+	answer := computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)
+	for _, name := range ofWorkloads {
+		delete(answer, name)
+	}
+	if candidates, ok := answer["candidates"].(schema.ListNestedAttribute); ok {
+		for _, name := range ofWorkloads {
+			delete(candidates.NestedObject.Attributes, name)
+		}
+	}
 	return &readDataSource{
 		name:        "placement_explanation",
 		subject:     "the explanation of placement",
 		description: "Why a placement has the clusters it has: for every cluster what rejected it or what its score is made of, the sentence that sums it up, and how far the decision is from its next change.",
 		arguments:   placementArguments(),
-		answer:      computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
+		answer:      answer,
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
 			explanation, err := s.client.Explain(ctx, s.placementKey(arguments))
 			if err != nil {

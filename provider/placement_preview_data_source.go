@@ -2,9 +2,9 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -23,6 +23,13 @@ var previewDocs = map[string]string{
 	"cluster_count":   "How many clusters the group would have.",
 }
 
+// ofWorkloads are the fields of previews and explanations that those of placements
+// do not have.
+var ofWorkloads = []string{
+	"kind", "current_replicas", "replicas", "bindings", "policy", "policy_reason", "observed_affinity", "affinities", "groups",
+	"available", "weight", "tier",
+}
+
 func newPlacementPreviewDataSource() datasource.DataSource {
 	arguments := dataSourceArguments(placementSpecAttributes())
 	maps.Copy(arguments, placementArguments())
@@ -32,7 +39,7 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 		Optional:            true,
 	}
 	answer := computedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
-	for _, name := range []string{"id", "kind", "name", "namespace", "created_at"} {
+	for _, name := range slices.Concat([]string{"id", "kind", "name", "namespace", "created_at"}, ofWorkloads) {
 		delete(answer, name)
 	}
 	answer["token"] = schema.StringAttribute{
@@ -42,7 +49,7 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 	return &readDataSource{
 		name:    "placement_preview",
 		subject: "the preview of placement",
-		kind:    api.KindPlacement,
+		kinds:   map[string]api.Kind{"": api.KindPlacement},
 		description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
 			"`clusters` is then known in the plan, also where the placement is created, so that `for_each` over it works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan.",
 		arguments: arguments,
@@ -54,11 +61,7 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 			if err != nil {
 				return nil, err
 			}
-			placement, ok := object.(*api.Placement)
-			if !ok {
-				return nil, fmt.Errorf("%s has no preview", api.KeyOf(object))
-			}
-			preview, err := s.client.Preview(ctx, placement)
+			preview, err := s.client.Preview(ctx, object)
 			if err != nil {
 				return nil, err
 			}

@@ -4,10 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -20,23 +18,8 @@ func newPlacementResource() resource.Resource {
 		ElementType:         types.StringType,
 		Computed:            true,
 	}
-	attributes["wait"] = schema.SingleNestedAttribute{
-		MarkdownDescription: "What an apply waits for. `for` is a word of Terraform's language, so write it in quotes: `wait = { \"for\" = \"none\" }`.",
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"for": schema.StringAttribute{
-				MarkdownDescription: "`decided` (default): the decision that answers what was written. `none`: nothing; `clusters` is then what the server happened to have.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.OneOf(waitDecided, waitNone)},
-			},
-			"on_timeout": schema.StringAttribute{
-				MarkdownDescription: "What it means when no decision comes in time, or no cluster fits: `warning` (default on create) or `error` (default on update). Terraform replaces what failed to be created, so an `error` on create makes the next apply create the placement anew.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.OneOf(onTimeoutWarning, onTimeoutError)},
-			},
-		},
-	}
-	attributes[previewToken] = previewTokenAttribute()
+	attributes["wait"] = waitAttribute("placement")
+	attributes[previewToken] = previewTokenAttribute("scheduler_placement_preview", "clusters")
 	return &objectResource{
 		kind: api.KindPlacement,
 		description: "Asks for clusters. The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
@@ -45,6 +28,7 @@ func newPlacementResource() resource.Resource {
 		local:      map[string]bool{"wait": true, previewToken: true},
 		dependent:  dependentDefaults{on: "strategy", names: []string{"metrics", "prioritizer_policy", "reschedule_after"}},
 		decision:   placementDecision,
+		previewed:  previewedPlacement,
 		inputs:     inputs,
 		decide:     awaitDecision,
 		unawaited:  decisionUnawaited,
@@ -58,6 +42,15 @@ func placementDecision(object api.Object) map[string]any {
 		for _, name := range placement.Status.Clusters {
 			clusters = append(clusters, name)
 		}
+	}
+	return map[string]any{"clusters": clusters}
+}
+
+// previewedPlacement is that part as a preview says it will be.
+func previewedPlacement(preview *api.Preview, _ bool) map[string]any {
+	clusters := make([]any, len(preview.Clusters))
+	for i, name := range preview.Clusters {
+		clusters[i] = name
 	}
 	return map[string]any{"clusters": clusters}
 }

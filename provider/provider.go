@@ -47,6 +47,8 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 		newMetricResource,
 		newPlacementScoreResource,
 		newPlacementResource,
+		newWorkloadResource,
+		newPropagationPolicyResource,
 	}
 }
 
@@ -59,6 +61,9 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		newPlacementDecisionsDataSource,
 		newPlacementExplanationDataSource,
 		newPlacementPreviewDataSource,
+		newWorkloadDataSource,
+		newPropagationBindingsDataSource,
+		newPropagationPreviewDataSource,
 		newSimulationDataSource,
 		newServerDataSource,
 	}

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -12,8 +14,9 @@ import (
 )
 
 var (
-	_ datasource.DataSourceWithConfigure      = (*readDataSource)(nil)
-	_ datasource.DataSourceWithValidateConfig = (*readDataSource)(nil)
+	_ datasource.DataSourceWithConfigure        = (*readDataSource)(nil)
+	_ datasource.DataSourceWithConfigValidators = (*readDataSource)(nil)
+	_ datasource.DataSourceWithValidateConfig   = (*readDataSource)(nil)
 )
 
 // readDataSource is a data source that makes one request: its arguments are the
@@ -23,9 +26,11 @@ type readDataSource struct {
 	description string
 	// subject names what is read, for error messages.
 	subject string
-	// kind is that of the object which the arguments describe, and whose rules they
-	// keep; "" = they describe none.
-	kind api.Kind
+	// kinds are those of the objects which single arguments describe, and whose rules
+	// they keep, by argument; "" stands for the arguments together.
+	kinds map[string]api.Kind
+	// validators look at several arguments.
+	validators []datasource.ConfigValidator
 	// arguments are what the user gives; answer is what comes back.
 	arguments map[string]schema.Attribute
 	answer    map[string]schema.Attribute
@@ -61,16 +66,29 @@ func (d *readDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 // ValidateConfig implements datasource.DataSourceWithValidateConfig for arguments
 // that describe an object, with the rules of the server itself.
 func (d *readDataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
-	if d.kind == "" {
-		return
+	given := attributesOf(req.Config.Raw)
+	for _, under := range slices.Sorted(maps.Keys(d.kinds)) {
+		var config configDocument
+		var document any
+		var err error
+		if under == "" {
+			document, err = d.documentOf(&config, given)
+		} else {
+			document, err = config.read(given[under], path.Root(under))
+		}
+		if err != nil {
+			diagnose(&resp.Diagnostics, "read the arguments of "+typePrefix+d.name, req.Config.Raw.Type(), err)
+			return
+		}
+		if object, ok := document.(map[string]any); ok {
+			validateObject(d.kinds[under], under, object, &config, req.Config.Raw.Type(), &resp.Diagnostics)
+		}
 	}
-	var config configDocument
-	document, err := d.documentOf(&config, attributesOf(req.Config.Raw))
-	if err != nil {
-		diagnose(&resp.Diagnostics, "read the arguments of "+typePrefix+d.name, req.Config.Raw.Type(), err)
-		return
-	}
-	validateObject(d.kind, document, &config, req.Config.Raw.Type(), &resp.Diagnostics)
+}
+
+// ConfigValidators implements datasource.DataSourceWithConfigValidators.
+func (d *readDataSource) ConfigValidators(context.Context) []datasource.ConfigValidator {
+	return d.validators
 }
 
 // Read implements datasource.DataSource.

@@ -42,7 +42,7 @@ func newSimulationDataSource() datasource.DataSource {
 				MarkdownDescription: "Objects to leave out of the base.",
 				Optional:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `cluster_set`, `metrics_provider`, `metric`, `placement_score` or `placement`.", Required: true},
+					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `cluster_set`, `metrics_provider`, `metric`, `placement_score`, `placement`, `workload` or `propagation_policy`.", Required: true},
 					"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the object, if it has one; of a `placement_score` its cluster.", Optional: true},
 					"name":      schema.StringAttribute{MarkdownDescription: "Name of the object.", Required: true},
 				}},
@@ -54,7 +54,7 @@ func newSimulationDataSource() datasource.DataSource {
 				Computed:            true,
 				Attributes: map[string]schema.Attribute{
 					"objects": schema.ListAttribute{
-						MarkdownDescription: "The given objects with their new status, and the placements that would change, as JSON.",
+						MarkdownDescription: "The given objects with their new status, and the placements and workloads that would change, as JSON.",
 						ElementType:         jsontypes.NormalizedType{},
 						Computed:            true,
 					},
@@ -68,7 +68,7 @@ func newSimulationDataSource() datasource.DataSource {
 						})},
 					},
 					"explanations": schema.ListNestedAttribute{
-						MarkdownDescription: "Why each placement would have the clusters it would have.",
+						MarkdownDescription: "Why each placement and each workload would have the clusters it would have.",
 						Computed:            true,
 						NestedObject:        schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)},
 					},

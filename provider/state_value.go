@@ -96,12 +96,19 @@ func nestedValue(ctx context.Context, attributes map[string]schema.Attribute, t 
 }
 
 // isEmpty reports a known value that JSON leaves out: an empty collection or
-// text, false or 0.
+// text, false or 0, or an object that has nothing but such values.
 func isEmpty(v tftypes.Value) bool {
 	if !v.IsKnown() || v.IsNull() {
 		return false
 	}
 	switch {
+	case v.Type().Is(tftypes.Object{}):
+		for _, attribute := range attributesOf(v) {
+			if !attribute.IsNull() && !isEmpty(attribute) {
+				return false
+			}
+		}
+		return true
 	case v.Type().Is(tftypes.List{}):
 		return len(elementsOf(v)) == 0
 	case v.Type().Is(tftypes.Map{}):

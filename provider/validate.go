@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -32,12 +33,13 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 		return
 	}
 	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
-	validateObject(r.kind, document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
+	validateObject(r.kind, "", document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
 }
 
-// validateObject reports the rules that the object of a configuration breaks. d
-// knows which values are not known yet, and which are null.
-func validateObject(kind api.Kind, document map[string]any, d *configDocument, t tftypes.Type, diags *diag.Diagnostics) {
+// validateObject reports the rules that the object of a configuration breaks. The
+// object is the whole configuration, or the attribute under. d knows which values
+// are not known yet, and which are null.
+func validateObject(kind api.Kind, under string, document map[string]any, d *configDocument, t tftypes.Type, diags *diag.Diagnostics) {
 	for _, at := range d.nulls {
 		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
 	}
@@ -51,14 +53,34 @@ func validateObject(kind api.Kind, document map[string]any, d *configDocument, t
 	default:
 		fields = object.Validate()
 	}
-	for _, field := range fields {
+	base := path.Empty()
+	if under != "" {
+		base = path.Root(under)
+	}
+	for _, field := range fieldsUnder(under, fields) {
 		at, ok := attributePath(t, field.Field)
 		unsettled := func(p path.Path) bool { return related(p, at) }
-		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled) || dependsOnUnknown(kind, at, d.unknown)) {
+		if ok && (slices.ContainsFunc(d.unknown, unsettled) || slices.ContainsFunc(d.nulls, unsettled) || dependsOnUnknown(kind, base, at, d.unknown)) {
 			continue
 		}
 		fieldDiagnostic(diags, "Invalid "+string(kind), t, field)
 	}
+}
+
+// fieldsUnder are the errors of an object as those of the attribute that holds it.
+func fieldsUnder(attribute string, fields api.FieldErrors) api.FieldErrors {
+	if attribute == "" {
+		return fields
+	}
+	moved := slices.Clone(fields)
+	for i := range moved {
+		_, rest, ok := strings.Cut(moved[i].Field, ".")
+		moved[i].Field = attribute
+		if ok { // behind "spec" or "metadata"
+			moved[i].Field += "." + rest
+		}
+	}
+	return moved
 }
 
 // companions are attributes of a kind of which one may, or must, be there
@@ -70,13 +92,28 @@ var companions = map[api.Kind][]string{
 }
 
 // dependsOnUnknown reports that whether an attribute may be there depends on one
-// that is not known yet.
-func dependsOnUnknown(kind api.Kind, at path.Path, unknown []path.Path) bool {
+// that is not known yet. base is the attribute that holds the object.
+func dependsOnUnknown(kind api.Kind, base, at path.Path, unknown []path.Path) bool {
+	if kind == api.KindPropagationPolicy {
+		return overflowUnsettled(base, at, unknown)
+	}
 	of := companions[kind]
 	among := func(p path.Path) bool {
-		return slices.ContainsFunc(of, func(name string) bool { return p.Equal(path.Root(name)) })
+		return slices.ContainsFunc(of, func(name string) bool { return p.Equal(base.AtName(name)) })
 	}
 	return among(at) && slices.ContainsFunc(unknown, among)
+}
+
+// overflowUnsettled reports that at is the list of overflow affinities of a group,
+// and that how replicas are divided, or what the group selects, is not known yet:
+// both say whether there may be any.
+func overflowUnsettled(base, at path.Path, unknown []path.Path) bool {
+	steps := at.Steps()
+	if len(steps) == 0 || !steps[len(steps)-1].Equal(path.PathStepAttributeName("overflow_affinities")) {
+		return false
+	}
+	division := base.AtName("placement").AtName("replica_scheduling")
+	return slices.ContainsFunc(unknown, func(p path.Path) bool { return related(p, division) || related(p, at.ParentPath()) })
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no

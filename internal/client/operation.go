@@ -30,11 +30,12 @@ func (c *Client) Reschedule(ctx context.Context, key api.Key) (*api.Placement, e
 	return placement, nil
 }
 
-// Preview asks which clusters a placement would get, and has the server keep the
-// answer. The placement needs its namespace and its name; it need not exist. A
-// repetition makes a second preview and changes nothing else.
-func (c *Client) Preview(ctx context.Context, placement *api.Placement) (*api.Preview, error) {
-	body, err := Encode(placement)
+// Preview asks what a placement, a workload or the workloads of a propagation
+// policy would get, and has the server keep the answer. The object needs its
+// namespace and its name; it need not exist. A repetition makes a second preview
+// and changes nothing else.
+func (c *Client) Preview(ctx context.Context, object api.Object) (*api.Preview, error) {
+	body, err := Encode(object)
 	if err != nil {
 		return nil, err
 	}

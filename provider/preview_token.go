@@ -18,9 +18,11 @@ import (
 // write-only: it changes with every plan, and would be a difference in each.
 const previewToken = "preview_token_wo"
 
-func previewTokenAttribute() schema.Attribute {
+// previewTokenAttribute takes the token of a preview that dataSource makes, by
+// which the attribute decision is known in a plan.
+func previewTokenAttribute(dataSource, decision string) schema.Attribute {
 	return schema.StringAttribute{
-		MarkdownDescription: "The `token` of a `scheduler_placement_preview` with the same attributes. `clusters` is then known in the plan, and the apply commits exactly that decision or fails because the fleet has changed since. Where nothing changes that the decision follows from, the token means nothing.",
+		MarkdownDescription: fmt.Sprintf("The `token` of a `%s` with the same attributes. `%s` is then known in the plan, and the apply commits exactly that decision or fails because the fleet has changed since. Where nothing changes that the decision follows from, the token means nothing.", dataSource, decision),
 		Optional:            true,
 		WriteOnly:           true,
 		Validators:          notEmpty,
@@ -30,31 +32,35 @@ func previewTokenAttribute() schema.Attribute {
 // planPreview makes the decision known where a preview says what it will be. The
 // preview never changes, so the plan that Terraform makes while it applies is the
 // same.
-func (r *objectResource) planPreview(ctx context.Context, plan, config map[string]tftypes.Value, diags *diag.Diagnostics) {
+func (r *objectResource) planPreview(ctx context.Context, plan, config, before map[string]tftypes.Value, diags *diag.Diagnostics) {
 	token := textOf(config[previewToken])
-	if token == "" || r.session == nil || r.session.pending != nil || plan["clusters"].IsKnown() {
+	if r.previewed == nil || token == "" || r.session == nil || r.session.pending != nil || !r.replanned(plan, before) {
 		return
 	}
 	at := path.Root(previewToken)
+	want := r.key(plan)
 	preview, err := r.session.client.GetPreview(ctx, token)
 	switch {
 	case client.IsNotFound(err):
 		diags.AddAttributeError(at, "The preview is gone", fmt.Sprintf("The server has no preview of this token: it keeps one for %s. Plan again.", api.PreviewLifetime))
 		return
 	case err != nil:
-		diagnose(diags, "read the preview of placement "+textOf(plan["name"]), plan["clusters"].Type(), err)
+		diagnose(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)
 		return
 	}
 	of := api.Key{Kind: preview.Kind, Namespace: preview.Namespace, Name: preview.Name}
-	if want := r.key(plan); plan["namespace"].IsKnown() && plan["name"].IsKnown() && of != want {
+	if identified := plan["namespace"].IsKnown() && plan["name"].IsKnown(); of != want && (identified || of.Kind != want.Kind) {
 		diags.AddAttributeError(at, "The preview is of something else", fmt.Sprintf("The token is that of a preview of %s; this is %s. Give both the same name and namespace.", of, want))
 		return
 	}
-	clusters := make([]tftypes.Value, len(preview.Clusters))
-	for i, name := range preview.Clusters {
-		clusters[i] = tftypes.NewValue(tftypes.String, name)
+	for name, document := range r.previewed(preview, before == nil) {
+		value, err := terraformValue(plan[name].Type(), document)
+		if err != nil {
+			diagnose(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)
+			return
+		}
+		plan[name] = value
 	}
-	plan["clusters"] = tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, clusters)
 }
 
 // previewRefused reports the answer to a write whose preview does not hold.

@@ -1,0 +1,62 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newPropagationBindingsDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:    "propagation_bindings",
+		subject: "the bindings of propagation policy",
+		description: "Where the workloads run that a propagation policy has claimed. For a policy of the same configuration use " +
+			"`scheduler_propagation_policy.<name>.bindings` where the replicas are enough.",
+		arguments: map[string]schema.Attribute{
+			"name":      schema.StringAttribute{MarkdownDescription: "Name of the policy.", Required: true, Validators: []validator.String{objectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Without it the global policy of the name.", Optional: true, Validators: []validator.String{objectName{}}},
+		},
+		answer: map[string]schema.Attribute{
+			"bindings": schema.MapNestedAttribute{
+				MarkdownDescription: "The bindings by `namespace/name` of the workload.",
+				Computed:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"clusters":          schema.MapAttribute{MarkdownDescription: "Replicas by cluster, `0` where the workload is not replicated.", ElementType: types.Int64Type, Computed: true},
+					"observed_affinity": schema.StringAttribute{MarkdownDescription: "Affinity group that the clusters were chosen from.", Computed: true},
+					"scheduled":         schema.BoolAttribute{MarkdownDescription: "Every replica has a cluster.", Computed: true},
+					"message":           schema.StringAttribute{MarkdownDescription: "A sentence that says why, or why not.", Computed: true},
+				}},
+			},
+		},
+		read: readBindings,
+	}
+}
+
+func readBindings(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+	key := api.Key{Kind: api.KindPropagationPolicy, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
+	object, err := s.client.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	policy, ok := object.(*api.PropagationPolicy)
+	if !ok {
+		return nil, fmt.Errorf("%s is a %T", key, object)
+	}
+	bindings := make(map[string]any, len(policy.Status.Bindings))
+	for _, b := range policy.Status.Bindings {
+		binding := map[string]any{"clusters": replicasOf(b.Clusters), "scheduled": false}
+		if b.ObservedAffinity != "" {
+			binding["observed_affinity"] = b.ObservedAffinity
+		}
+		if c := api.FindCondition(b.Conditions, api.ConditionScheduled); c != nil {
+			binding["scheduled"], binding["message"] = c.Status == api.ConditionTrue, c.Message
+		}
+		bindings[b.Workload] = binding
+	}
+	return map[string]any{"bindings": bindings}, nil
+}

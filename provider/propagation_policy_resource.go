@@ -1,0 +1,54 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newPropagationPolicyResource() resource.Resource {
+	attributes := propagationPolicySpecAttributes()
+	inputs := slices.Sorted(maps.Keys(attributes))
+	attributes["bindings"] = schema.MapAttribute{
+		MarkdownDescription: "Where the workloads run that the policy has claimed: replicas by cluster, by `namespace/name` of the workload. Groups and conditions are read with the data source `scheduler_propagation_bindings`.",
+		ElementType:         types.MapType{ElemType: types.Int64Type},
+		Computed:            true,
+	}
+	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "bindings")
+	return &objectResource{
+		kind: api.KindPropagationPolicy,
+		description: "Says on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
+			"With a namespace it is for workloads of that namespace, without one for those of all. `bindings` is what came of it as of the last refresh.",
+		attributes: attributes,
+		local:      map[string]bool{previewToken: true},
+		decision:   policyBindings,
+		previewed:  previewedBindings,
+		inputs:     inputs,
+	}
+}
+
+// policyBindings is the part of a policy's status that is in state.
+func policyBindings(object api.Object) map[string]any {
+	bindings := map[string]any{}
+	if policy, ok := object.(*api.PropagationPolicy); ok {
+		for _, b := range policy.Status.Bindings {
+			bindings[b.Workload] = replicasOf(b.Clusters)
+		}
+	}
+	return map[string]any{"bindings": bindings}
+}
+
+// previewedBindings is that part as a preview says it will be.
+func previewedBindings(preview *api.Preview, _ bool) map[string]any {
+	bindings := map[string]any{}
+	for _, b := range preview.Bindings {
+		if b.Claimed {
+			bindings[b.Workload] = replicaDocument(b.Replicas)
+		}
+	}
+	return map[string]any{"bindings": bindings}
+}

@@ -1,0 +1,122 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/datasourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	resource "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The arguments of the preview, of which there is exactly one.
+const (
+	workloadArgument = "workload"
+	policyArgument   = "policy"
+)
+
+func newPropagationPreviewDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:       "propagation_preview",
+		subject:    "the preview of the propagation",
+		kinds:      map[string]api.Kind{workloadArgument: api.KindWorkload, policyArgument: api.KindPropagationPolicy},
+		validators: []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot(workloadArgument), path.MatchRoot(policyArgument))},
+		description: "Where a workload would run, or the workloads of a propagation policy, decided by the server while Terraform plans. Give the preview the attributes of the resource, and the resource the preview's `token`: " +
+			"its `clusters`, or `bindings`, are then known in the plan, also where it is created, so that `for_each` over them works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan. " +
+			"A preview goes by the clusters, policies and workloads that the server has: what the same apply is still to create does not count.",
+		arguments: map[string]schema.Attribute{
+			workloadArgument: previewArgument("A workload, with the attributes of its `scheduler_workload`.", api.KindWorkload, workloadSpecAttributes()),
+			policyArgument:   previewArgument("A policy, with the attributes of its `scheduler_propagation_policy`.", api.KindPropagationPolicy, propagationPolicySpecAttributes()),
+		},
+		answer: map[string]schema.Attribute{
+			"clusters": schema.MapAttribute{
+				MarkdownDescription: "Of a workload: replicas by cluster as they would be. Empty for a policy.",
+				ElementType:         types.Int64Type,
+				Computed:            true,
+			},
+			"current": schema.MapAttribute{
+				MarkdownDescription: "Of a workload: replicas by cluster now.",
+				ElementType:         types.Int64Type,
+				Computed:            true,
+			},
+			"policy_name":       schema.StringAttribute{MarkdownDescription: "Of a workload: the policy that it would follow, as `namespace/name`, or `name` of a global one.", Computed: true},
+			"observed_affinity": schema.StringAttribute{MarkdownDescription: "Of a workload: the affinity group that would be used.", Computed: true},
+			"satisfied":         schema.BoolAttribute{MarkdownDescription: "Of a workload: it would get all its replicas.", Computed: true},
+			"summary":           schema.StringAttribute{MarkdownDescription: "The sentence that sums the decision up.", Computed: true},
+			"bindings": schema.MapAttribute{
+				MarkdownDescription: "Of a policy: replicas by cluster, by `namespace/name` of each workload that it would have claimed. Empty for a workload.",
+				ElementType:         types.MapType{ElemType: types.Int64Type},
+				Computed:            true,
+			},
+			"workloads": schema.ListNestedAttribute{
+				MarkdownDescription: "Of a policy: what becomes of every workload that it would have claimed, or has now.",
+				Computed:            true,
+				NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.PreviewedBinding](), map[string]string{
+					"summary": "The sentence that sums the decision up.",
+				})},
+			},
+			"expires_at": schema.StringAttribute{MarkdownDescription: "Until when the server keeps the preview.", Computed: true},
+			"token": schema.StringAttribute{
+				MarkdownDescription: "For the resource's `preview_token_wo`: the plan then shows exactly this decision, and the apply makes it or fails. Different in every plan.",
+				Computed:            true,
+			},
+		},
+		read: previewPropagation,
+	}
+}
+
+// previewArgument takes an object of a kind.
+func previewArgument(description string, kind api.Kind, spec map[string]resource.Attribute) schema.Attribute {
+	info, _ := api.LookupKind(kind)
+	maps.Copy(spec, metadataAttributes(info.Scope))
+	return schema.SingleNestedAttribute{MarkdownDescription: description, Optional: true, Attributes: dataSourceArguments(spec)}
+}
+
+func previewPropagation(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+	under, kind := policyArgument, api.KindPropagationPolicy
+	given, ok := arguments[policyArgument].(map[string]any)
+	if !ok {
+		under, kind = workloadArgument, api.KindWorkload
+		given, _ = arguments[workloadArgument].(map[string]any)
+		given = maps.Clone(given)
+		given["namespace"] = s.namespacedKey(kind, given).Namespace
+	}
+	object, err := unflatten(kind, given)
+	if err != nil {
+		return nil, argumentErrors(under, err)
+	}
+	preview, err := s.client.Preview(ctx, object)
+	if err != nil {
+		return nil, argumentErrors(under, err)
+	}
+	document, err := jsonDocument(preview)
+	if err != nil {
+		return nil, err
+	}
+	document["workloads"] = document["bindings"]
+	document["clusters"], document["current"] = replicaDocument(preview.Replicas), replicaDocument(preview.CurrentReplicas)
+	document["policy_name"] = document[policyArgument]
+	maps.Copy(document, previewedBindings(preview, false))
+	return document, nil
+}
+
+// argumentErrors names the argument whose fields an error is about.
+func argumentErrors(argument string, err error) error {
+	var fields api.FieldErrors
+	var problem *api.Problem
+	switch {
+	case errors.As(err, &problem):
+		moved := *problem
+		moved.Errors = fieldsUnder(argument, problem.Errors)
+		return &moved
+	case errors.As(err, &fields):
+		return fieldsUnder(argument, fields)
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// workloadDocs says what the API's own documentation leaves to its reader.
+var workloadDocs = map[string]string{
+	"clusters.name":     "Name of the cluster.",
+	"cluster":           "Name of the cluster.",
+	"evictions.message": "What happened.",
+	"purge_mode":        "What becomes of the replicas: `Directly` (they are gone), `Gracefully` or `Never`.",
+	"since":             "Since when.",
+	"at":                "When.",
+	"health.status":     "`healthy`, `unhealthy` or `unknown`.",
+	"health.message":    "What is wrong.",
+	"affinity_name":     "Name of the affinity group.",
+	"feasible_since":    "Since when the group could take the whole workload.",
+}
+
+func newWorkloadDataSource() datasource.DataSource {
+	arguments := namespacedArguments("workload")
+	arguments["explain"] = schema.BoolAttribute{
+		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Default `false`.",
+		Optional:            true,
+	}
+	answer := computedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
+	maps.Copy(answer, computedAttributes(reflect.TypeFor[api.WorkloadStatus](), workloadDocs))
+	for _, name := range []string{"observed_reschedule_requests", "policy_uid", "policy_generation"} {
+		delete(answer, name)
+	}
+	answer["binding"] = answer["clusters"]
+	maps.Copy(answer, map[string]schema.Attribute{
+		"labels": schema.MapAttribute{MarkdownDescription: "Labels, which policies select by.", ElementType: types.StringType, Computed: true},
+		"clusters": schema.MapAttribute{
+			MarkdownDescription: "Replicas by cluster, `0` where the workload is not replicated.",
+			ElementType:         types.Int64Type,
+			Computed:            true,
+		},
+		"evicting": schema.MapAttribute{
+			MarkdownDescription: "Replicas, by cluster, that are to go on running on clusters the workload is leaving.",
+			ElementType:         types.Int64Type,
+			Computed:            true,
+		},
+		"summary": schema.StringAttribute{MarkdownDescription: "The sentence that explains the binding.", Computed: true},
+		"explanation": schema.SingleNestedAttribute{
+			MarkdownDescription: "Why the workload runs where it runs: which policy it follows, what became of each affinity group, and for every cluster what rejected it or how its replicas came about. Null unless `explain` is set.",
+			Computed:            true,
+			Attributes:          computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
+		},
+	})
+	return &readDataSource{
+		name:    "workload",
+		subject: "workload",
+		description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, and what was reported about its health. For a workload of the same configuration use " +
+			"`scheduler_workload.<name>.clusters` where the replicas are enough: it stays known while the workload is edited.",
+		arguments: arguments,
+		answer:    answer,
+		read:      readWorkload,
+	}
+}
+
+func readWorkload(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+	key := s.namespacedKey(api.KindWorkload, arguments)
+	object, err := s.client.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	workload, ok := object.(*api.Workload)
+	if !ok {
+		return nil, fmt.Errorf("%s is a %T", key, object)
+	}
+	explanation, err := s.client.Explain(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	document, err := flatten(workload)
+	if err != nil {
+		return nil, err
+	}
+	status, err := jsonDocument(workload.Status)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(document, status)
+	document["namespace"] = key.Namespace
+	document["binding"] = status["clusters"]
+	document["clusters"] = replicasOf(workload.Status.Clusters)
+	document["evicting"] = evictingReplicas(workload.Status.Evictions)
+	document["summary"] = explanation.Summary
+	if explain, _ := arguments["explain"].(bool); explain {
+		if document["explanation"], err = jsonDocument(explanation); err != nil {
+			return nil, err
+		}
+	}
+	return document, nil
+}

@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newWorkloadResource() resource.Resource {
+	attributes := workloadSpecAttributes()
+	// Policies select workloads by their labels, so these say where it runs, too.
+	inputs := append(slices.Sorted(maps.Keys(attributes)), "labels")
+	attributes["clusters"] = schema.MapAttribute{
+		MarkdownDescription: "The binding: replicas by cluster, `0` where the workload is not replicated. Policy, affinity group, health and reasons are read with the data source `scheduler_workload`.",
+		ElementType:         types.Int64Type,
+		Computed:            true,
+	}
+	attributes["evicting"] = schema.MapAttribute{
+		MarkdownDescription: "Replicas, by cluster, that are to go on running on clusters the workload is leaving, until their replacement is healthy. What is to run in all is `merge(evicting, clusters)`.",
+		ElementType:         types.Int64Type,
+		Computed:            true,
+	}
+	attributes["wait"] = waitAttribute("workload")
+	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "clusters")
+	return &objectResource{
+		kind: api.KindWorkload,
+		description: "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where; `clusters` is the binding as of the last refresh. " +
+			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
+		attributes: attributes,
+		local:      map[string]bool{"wait": true, previewToken: true},
+		decision:   workloadBinding,
+		previewed:  previewedWorkload,
+		inputs:     inputs,
+		decide:     awaitDecision,
+		unawaited:  decisionUnawaited,
+	}
+}
+
+// workloadSpecAttributes say what is to be placed.
+func workloadSpecAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"api_version": schema.StringAttribute{
+			MarkdownDescription: "Group and version of the resource, such as `apps/v1`.",
+			Required:            true,
+		},
+		"kind": schema.StringAttribute{
+			MarkdownDescription: "Kind of the resource, such as `Deployment`.",
+			Required:            true,
+		},
+		"replicas": schema.Int64Attribute{
+			CustomType:          wholeNumber{},
+			MarkdownDescription: "How many replicas to place. Without it the workload is not replicated: every chosen cluster gets a copy.",
+			Optional:            true,
+		},
+		"replica_requests": schema.MapAttribute{
+			MarkdownDescription: "What one replica needs, by resource, as Kubernetes quantities: `{ cpu = \"500m\", memory = \"1Gi\" }`. Reserved on the chosen clusters.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"priority": schema.Int64Attribute{
+			CustomType:          wholeNumber{},
+			MarkdownDescription: "Workloads with a higher number are placed first. Default `0`.",
+			Optional:            true,
+			Computed:            true,
+			Default:             int64default.StaticInt64(0),
+		},
+	}
+}
+
+// workloadBinding is the part of a workload's status that is in state.
+func workloadBinding(object api.Object) map[string]any {
+	binding := map[string]any{"clusters": map[string]any{}, "evicting": map[string]any{}}
+	if workload, ok := object.(*api.Workload); ok {
+		binding["clusters"] = replicasOf(workload.Status.Clusters)
+		binding["evicting"] = evictingReplicas(workload.Status.Evictions)
+	}
+	return binding
+}
+
+// previewedWorkload is that part as a preview says it will be. What a change makes
+// the workload leave is known after apply; a new one leaves nothing.
+func previewedWorkload(preview *api.Preview, created bool) map[string]any {
+	binding := map[string]any{"clusters": replicaDocument(preview.Replicas)}
+	if created {
+		binding["evicting"] = map[string]any{}
+	}
+	return binding
+}
+
+// replicasOf are the replicas of a binding by cluster.
+func replicasOf(clusters []api.WorkloadCluster) map[string]any {
+	document := make(map[string]any, len(clusters))
+	for _, c := range clusters {
+		document[c.Name] = replicaCount(c.Replicas)
+	}
+	return document
+}
+
+// evictingReplicas are the replicas, by cluster, that still run where the workload
+// no longer is. What is purged directly does not.
+func evictingReplicas(evictions []api.Eviction) map[string]any {
+	document := map[string]any{}
+	for _, e := range evictions {
+		if e.PurgeMode != api.PurgeDirectly {
+			document[e.Cluster] = replicaCount(e.Replicas)
+		}
+	}
+	return document
+}
+
+// replicaDocument is a map of replicas by cluster as a document.
+func replicaDocument(replicas map[string]int64) map[string]any {
+	document := make(map[string]any, len(replicas))
+	for cluster, n := range replicas {
+		document[cluster] = replicaCount(n)
+	}
+	return document
+}
+
+func replicaCount(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
