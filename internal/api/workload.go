@@ -36,6 +36,8 @@ type WorkloadStatus struct {
 	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
 	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
 	Evictions         []Eviction        `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
+	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters that workloads of a higher priority took from this one since it was last complete."`
+	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas of clusters that were lost, which no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
 	ScheduledAt       *time.Time        `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
@@ -70,11 +72,20 @@ const (
 type Eviction struct {
 	Cluster   string     `json:"cluster"`
 	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
-	Reason    string     `json:"reason" doc:"ClusterLost, ApplicationUnhealthy, FailedBack or Preempted."`
+	Reason    string     `json:"reason" doc:"ClusterLost, ApplicationUnhealthy, FailedOver or FailedBack."`
 	Message   string     `json:"message,omitempty"`
 	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never"`
 	Since     *time.Time `json:"since,omitempty"`
 	Until     *time.Time `json:"until,omitempty" doc:"When the replicas go at the latest."`
+}
+
+// PreemptedBy is a cluster that a workload of a higher priority took.
+type PreemptedBy struct {
+	Cluster  string     `json:"cluster"`
+	Replicas int64      `json:"replicas" doc:"Replicas that had to go."`
+	Workload string     `json:"workload" doc:"The workload that took their place: namespace/name."`
+	Priority int64      `json:"priority" doc:"Its priority."`
+	At       *time.Time `json:"at,omitempty"`
 }
 
 // The reasons of evictions.
@@ -85,12 +96,12 @@ const (
 	// EvictedApplicationUnhealthy is a cluster on which the workload was reported
 	// unhealthy for too long.
 	EvictedApplicationUnhealthy = "ApplicationUnhealthy"
+	// EvictedFailedOver is a cluster left because its affinity group could not
+	// hold the whole workload any more, and a later group took it.
+	EvictedFailedOver = "FailedOver"
 	// EvictedFailedBack is a cluster of a later affinity group, left because an
 	// earlier one takes the workload back.
 	EvictedFailedBack = "FailedBack"
-	// EvictedPreempted is a cluster whose capacity a workload of a higher priority
-	// took.
-	EvictedPreempted = "Preempted"
 )
 
 // HealthStatus is how a workload is doing on a cluster.
@@ -109,6 +120,8 @@ type ClusterHealth struct {
 	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
 	Message string       `json:"message,omitempty"`
 	Since   *time.Time   `json:"since,omitempty" doc:"Since when the status is what it is."`
+	// ReportedAt is when the last report told something new.
+	ReportedAt *time.Time `json:"reported_at,omitempty" doc:"When the status was last reported after it, or the binding, had changed."`
 }
 
 // HealthReport says how a workload is doing on one cluster. Writers of reports

@@ -29,13 +29,15 @@ type Fleet struct {
 	failing Bitmap // a metric with on_failure = exclude has no usable value
 	scored  Bitmap // at least one usable metric with a positive weight
 
-	owners      map[string]*rowSet // by owner namespace; "" = visible to all
-	labels      valueIndex
-	claims      valueIndex
-	customs     map[string]*rowSet // by custom resource
-	taints      map[taint]*rowSet  // those in force
-	uncommitted map[string][]int64 // what is left of a resource by row, in thousandths (see uncommittedOf)
-	usable      map[string][]int64 // allocatable cpu and memory by row, in thousandths (see allocatableOf)
+	owners       map[string]*rowSet // by owner namespace; "" = visible to all
+	labels       valueIndex
+	claims       valueIndex
+	customs      map[string]*rowSet // by custom resource
+	apiResources map[string]*rowSet // by type of API resource; "" = those that list any
+	places       placeIndex
+	taints       map[taint]*rowSet  // those in force
+	uncommitted  map[string][]int64 // what is left of a resource by row, in thousandths (see uncommittedOf)
+	usable       map[string][]int64 // allocatable cpu and memory by row, in thousandths (see allocatableOf)
 
 	sets map[string]*setState
 	// scores are the placement scores by their name, waiting those of clusters
@@ -66,6 +68,7 @@ type row struct {
 	// sumWeights and sumProducts are Σ w and Σ w·m over the usable metrics.
 	sumWeights, sumProducts float64
 	reportedAt              time.Time // last capacity report, zero if none
+	reports                 bool      // there is an allocatable amount of anything
 }
 
 type rowMetric struct {

@@ -124,6 +124,8 @@ func (b *edit) takeOut(at int, r *row) {
 	for _, custom := range r.cluster.Spec.CustomResources {
 		editOf(b.customs, custom).take(at)
 	}
+	b.putAPIResources(at, r.cluster.Spec.APIResources, nil)
+	b.takePlaces(at, &r.cluster.Spec)
 	editOf(b.owners, r.cluster.Spec.Namespace).take(at)
 	for _, m := range r.metrics {
 		editOf(b.listed, m.id).take(at)
@@ -158,7 +160,7 @@ func (b *edit) newRow() *row {
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	r := b.newRow()
-	*r = row{cluster: c, reportedAt: capacityReport(before, c), taints: taintsOf(c)}
+	*r = row{cluster: c, reportedAt: capacityReport(before, c), taints: taintsOf(c), reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
 	old := &noCluster
 	var taints []rowTaint
 	if before != nil {
@@ -173,7 +175,12 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	}
 	changed = b.claims.replace(at, old.Spec.Claims, c.Spec.Claims) || changed
 	changed = b.putTaints(at, taints, r.taints) || changed
-	changed = changed || !samePlace(&old.Spec, &c.Spec)
+	if !samePlace(&old.Spec, &c.Spec) {
+		b.takePlaces(at, &old.Spec)
+		b.putPlaces(at, &c.Spec)
+		changed = true
+	}
+	changed = b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources) || changed
 	changed = b.putCustomResources(at, old, c) || changed
 	changed = b.putAmounts(at, old, c) || changed
 	if before == nil || old.Spec.Namespace != c.Spec.Namespace {

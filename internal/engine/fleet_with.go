@@ -15,16 +15,18 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	slots := len(f.rows) + len(changes.Clusters)
 	b := &edit{
 		Fleet: &g, old: f,
-		dirty:   newBitmap(slots),
-		facts:   newBitmap(slots),
-		rated:   newBitmap(slots),
-		stale:   map[int32]bool{},
-		labels:  valueEdit{},
-		claims:  valueEdit{},
-		customs: map[string]*rowSetEdit{},
-		owners:  map[string]*rowSetEdit{},
-		taints:  map[taint]*rowSetEdit{},
-		listed:  map[int32]*rowSetEdit{},
+		dirty:        newBitmap(slots),
+		facts:        newBitmap(slots),
+		rated:        newBitmap(slots),
+		stale:        map[int32]bool{},
+		labels:       valueEdit{},
+		claims:       valueEdit{},
+		customs:      map[string]*rowSetEdit{},
+		apiResources: map[string]*rowSetEdit{},
+		places:       map[string]map[string]*rowSetEdit{},
+		owners:       map[string]*rowSetEdit{},
+		taints:       map[taint]*rowSetEdit{},
+		listed:       map[int32]*rowSetEdit{},
 	}
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
@@ -63,12 +65,14 @@ type edit struct {
 	setsChanged bool
 	stale       map[int32]bool // metrics to evaluate again
 
-	labels  valueEdit
-	claims  valueEdit
-	customs map[string]*rowSetEdit
-	owners  map[string]*rowSetEdit
-	taints  map[taint]*rowSetEdit
-	listed  map[int32]*rowSetEdit // clusters that list a metric
+	labels       valueEdit
+	claims       valueEdit
+	customs      map[string]*rowSetEdit
+	apiResources map[string]*rowSetEdit
+	places       map[string]map[string]*rowSetEdit // by field and value
+	owners       map[string]*rowSetEdit
+	taints       map[taint]*rowSetEdit
+	listed       map[int32]*rowSetEdit // clusters that list a metric
 
 	bundles map[string]*bundleEdit
 
@@ -90,6 +94,8 @@ func (b *edit) applyRowSets() {
 	slots := len(b.rows)
 	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
 	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
+	b.Fleet.apiResources = applyEdits(b.Fleet.apiResources, b.apiResources, slots)
+	b.Fleet.places = b.Fleet.places.with(b.places, slots)
 	b.Fleet.taints = applyEdits(b.Fleet.taints, b.taints, slots)
 	b.Fleet.labels = b.Fleet.labels.with(b.labels, slots)
 	b.Fleet.claims = b.Fleet.claims.with(b.claims, slots)

@@ -10,12 +10,12 @@ import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 // With once the rows that failed at least one ground so far, and twice those
 // that failed more, the rows that fail a ground alone are its failures that are
 // not in twice at the end.
-func (e *Explained) NearestMiss() *api.NearestMiss {
-	p := e.pass
+func (v *verdicts) NearestMiss() *api.NearestMiss {
+	p := v.pass
 	words := len(p.fleet.live)
 	once, twice := make(Bitmap, words), make(Bitmap, words)
-	failed := make(Bitmap, words*len(e.grounds))
-	for i, g := range e.grounds {
+	failed := make(Bitmap, words*len(v.grounds))
+	for i, g := range v.grounds {
 		fails := failed[i*words : (i+1)*words]
 		keep := make(Bitmap, words)
 		copy(keep, p.fleet.live)
@@ -23,20 +23,20 @@ func (e *Explained) NearestMiss() *api.NearestMiss {
 		for w := range fails {
 			fails[w] = p.fleet.live[w] &^ keep[w]
 		}
-		e.current.each(func(row int) { fails.Assign(row, p.fleet.live.Has(row) && !g.filter.Admits(p, g.ground, row, true)) })
+		v.current.each(func(row int) { fails.Assign(row, p.fleet.live.Has(row) && !g.filter.Admits(p, g.ground, row, true)) })
 		for w, bits := range fails {
 			twice[w] |= once[w] & bits
 			once[w] |= bits
 		}
 	}
 	var miss *api.NearestMiss
-	for i, g := range e.grounds {
+	for i, g := range v.grounds {
 		alone := failed[i*words : (i+1)*words]
 		alone.andNot(twice)
 		causes := []Cause{{On: g.filter.On(p.query, g.ground), Count: alone.Count()}}
 		if filter, ok := g.filter.(pluralCauser); ok {
 			for _, row := range alone.rows() {
-				if filter.Several(p, row, e.current.Has(row)) {
+				if filter.Several(p, row, v.current.Has(row)) {
 					alone.clear(row)
 				}
 			}

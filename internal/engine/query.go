@@ -42,6 +42,11 @@ type Query struct {
 	policy          *policy // of strategy prioritizers, else nil
 	spread          []api.SpreadConstraint
 	groups          *api.DecisionStrategy
+
+	// Of a workload; see propagation.go.
+	tiers       []affinity // its affinity group, then the overflow tiers; none = every cluster
+	apiResource string
+	groupBy     []api.GroupConstraint // those that group clusters by more than themselves
 }
 
 // request is an amount of a resource in thousandths.
@@ -159,6 +164,13 @@ func (q *Query) class(strategy string) string {
 		tolerations[i] = normalToleration(&q.tolerations[i])
 	}
 	sorted('t', tolerations)
+	for i := range q.tiers {
+		write('a', q.tiers[i].normal())
+	}
+	write('k', q.apiResource)
+	for i := range q.groupBy {
+		write('g', q.groupBy[i].By())
+	}
 	for _, r := range q.requests {
 		write('r', fmt.Sprintf("%s=%d", r.resource, r.milli))
 	}

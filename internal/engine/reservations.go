@@ -18,11 +18,24 @@ type Reservations struct {
 	sums map[string][]int64
 }
 
-// hold is what one placement holds on one cluster.
+// hold is what one placement or workload holds on one cluster.
 type hold struct {
 	requests []request
 	since    time.Time
 	counted  bool // newer than the cluster's last capacity report
+	// reported is the part of a growing hold that an earlier report contains: it
+	// is not counted a second time.
+	reported []request
+}
+
+// count is how much of an amount is not in a report.
+func (h *hold) count(r request) int64 {
+	for _, known := range h.reported {
+		if known.resource == r.resource {
+			return max(r.milli-known.milli, 0)
+		}
+	}
+	return r.milli
 }
 
 // capacityReport is the moment of the cluster's last capacity report. A report
@@ -89,7 +102,26 @@ func (r *Reservations) held(placement api.Key, cluster string) (*hold, bool) {
 // replaces what the placement held there.
 func (r *Reservations) Hold(f *Fleet, q *Query, cluster string, since time.Time) {
 	r.Release(f, q.Key, cluster)
-	if len(q.requests) == 0 {
+	r.hold(f, q.Key, cluster, &hold{requests: q.requests, since: since})
+}
+
+// HoldReplicas reserves what replicas of a workload need on a cluster, as of a
+// moment. Where some were held before and a capacity report contains them, only
+// those that are new are reserved.
+func (r *Reservations) HoldReplicas(f *Fleet, p *Propagation, cluster string, replicas int64, since time.Time) {
+	h := &hold{requests: p.holdOf(replicas), since: since}
+	if before, ok := r.held(p.Key, cluster); ok {
+		h.reported = before.reported
+		if _, known := f.Row(cluster); known && !before.counted {
+			h.reported = before.requests
+		}
+		r.Release(f, p.Key, cluster)
+	}
+	r.hold(f, p.Key, cluster, h)
+}
+
+func (r *Reservations) hold(f *Fleet, owner api.Key, cluster string, h *hold) {
+	if len(h.requests) == 0 {
 		return
 	}
 	holds := r.clusters[cluster]
@@ -97,9 +129,8 @@ func (r *Reservations) Hold(f *Fleet, q *Query, cluster string, since time.Time)
 		holds = map[api.Key]*hold{}
 		r.clusters[cluster] = holds
 	}
-	h := &hold{requests: q.requests, since: since}
-	holds[q.Key] = h
-	if row, ok := f.Row(cluster); ok && since.After(f.rows[row].reportedAt) {
+	holds[owner] = h
+	if row, ok := f.Row(cluster); ok && h.since.After(f.rows[row].reportedAt) {
 		r.count(row, h, f.Slots())
 	}
 }
@@ -117,7 +148,7 @@ func (r *Reservations) Release(f *Fleet, placement api.Key, cluster string) {
 	}
 	if row, ok := f.Row(cluster); ok && h.counted {
 		for _, q := range h.requests {
-			r.sums[q.resource][row] -= q.milli
+			r.sums[q.resource][row] -= h.count(q)
 		}
 	}
 }
@@ -138,9 +169,10 @@ func (r *Reservations) Sync(f *Fleet, delta Delta) {
 			continue
 		}
 		for _, h := range r.clusters[f.name(row)] {
-			h.counted = false
-			if h.since.After(f.rows[row].reportedAt) {
+			if h.counted = false; h.since.After(f.rows[row].reportedAt) {
 				r.count(row, h, f.Slots())
+			} else {
+				h.reported = nil
 			}
 		}
 	}
@@ -154,7 +186,7 @@ func (r *Reservations) count(row int, h *hold, slots int) {
 			column = append(column, make([]int64, slots-len(column))...)
 			r.sums[q.resource] = column
 		}
-		column[row] += q.milli
+		column[row] += h.count(q)
 	}
 }
 

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// affinity is a cluster affinity made ready to match.
+type affinity struct {
+	name     string // of the group or tier; "" where it has none
+	clusters []string
+	excluded []string
+	labels   []api.SelectorRequirement
+	fields   []api.FieldRequirement
+}
+
+// newAffinity compiles an affinity; nil selects every cluster.
+func newAffinity(name string, a *api.ClusterAffinity) affinity {
+	if a == nil {
+		return affinity{name: name}
+	}
+	return affinity{
+		name: name, clusters: a.ClusterNames, excluded: a.ExcludeClusters,
+		labels: a.LabelSelector.Requirements(), fields: a.FieldSelector,
+	}
+}
+
+// everything reports whether every cluster matches.
+func (a *affinity) everything() bool {
+	return len(a.clusters)+len(a.excluded)+len(a.labels)+len(a.fields) == 0
+}
+
+// selectInto keeps in b the clusters that match; scratch is overwritten.
+func (a *affinity) selectInto(f *Fleet, b, scratch Bitmap) {
+	if len(a.clusters) > 0 {
+		clear(scratch)
+		for _, name := range a.clusters {
+			if row, ok := f.index[name]; ok {
+				scratch.set(row)
+			}
+		}
+		b.and(scratch)
+	}
+	for _, name := range a.excluded {
+		if row, ok := f.index[name]; ok {
+			b.clear(row)
+		}
+	}
+	f.labels.selectInto(a.labels, b, scratch)
+	for i := range a.fields {
+		values := f.places[a.fields[i].Key]
+		if a.fields[i].Operator == api.SelectorNotIn {
+			for _, value := range a.fields[i].Values {
+				values[value].andNotInto(b)
+			}
+			continue
+		}
+		clear(scratch)
+		for _, value := range a.fields[i].Values {
+			values[value].orInto(scratch)
+		}
+		b.and(scratch)
+	}
+}
+
+// matches is selectInto for one cluster.
+func (a *affinity) matches(c *api.Cluster) bool { return a.mismatch(c) == "" }
+
+// mismatch says why a cluster does not match, "" where it does.
+func (a *affinity) mismatch(c *api.Cluster) string {
+	name := c.Metadata.Name
+	switch {
+	case slices.Contains(a.excluded, name):
+		return "is excluded by name"
+	case len(a.clusters) > 0 && !slices.Contains(a.clusters, name):
+		return "is not among cluster_names"
+	}
+	for i := range a.labels {
+		r := &a.labels[i]
+		switch value, present := c.Metadata.Labels[r.Key]; {
+		case r.Matches(value, present):
+		case present:
+			return fmt.Sprintf("label %q is %q, wanted %s", r.Key, value, wantedText(r))
+		default:
+			return fmt.Sprintf("label %q is absent, wanted %s", r.Key, wantedText(r))
+		}
+	}
+	for i := range a.fields {
+		r := &a.fields[i]
+		values := placeValues(&c.Spec, r.Key)
+		met := slices.ContainsFunc(values, func(value string) bool { return slices.Contains(r.Values, value) })
+		if met != (r.Operator == api.SelectorIn) {
+			is := "is absent"
+			if len(values) > 0 {
+				is = "is " + strings.Join(values, ", ")
+			}
+			return fmt.Sprintf("%s %s, wanted %s (%s)", r.Key, is, r.Operator, strings.Join(r.Values, ", "))
+		}
+	}
+	return ""
+}
+
+// placeValues are the values that a cluster has for provider, region or zone.
+func placeValues(c *api.ClusterSpec, field string) []string {
+	var values []string
+	placesOf(c, func(has, value string) {
+		if has == field {
+			values = append(values, value)
+		}
+	})
+	return values
+}
+
+// normal is equal for two affinities that match the same clusters.
+func (a *affinity) normal() string {
+	var b strings.Builder
+	list := func(tag string, values []string) {
+		if len(values) > 0 {
+			fmt.Fprintf(&b, "%s%q", tag, slices.Compact(slices.Sorted(slices.Values(values))))
+		}
+	}
+	list("n", a.clusters)
+	list("x", a.excluded)
+	for i := range a.labels {
+		list(fmt.Sprintf("l%q%s", a.labels[i].Key, a.labels[i].Operator), a.labels[i].Values)
+		if len(a.labels[i].Values) == 0 {
+			fmt.Fprintf(&b, "l%q%s", a.labels[i].Key, a.labels[i].Operator)
+		}
+	}
+	for i := range a.fields {
+		list(fmt.Sprintf("f%q%s", a.fields[i].Key, a.fields[i].Operator), a.fields[i].Values)
+	}
+	return b.String()
+}

@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// Bound is the binding a workload has now.
+type Bound struct {
+	Clusters  []api.WorkloadCluster
+	Affinity  string
+	Evictions []api.Eviction
+	Health    []api.ClusterHealth
+	Earlier   []api.EarlierAffinity
+	Lost      int64
+	// Answered says that the binding answers the present spec and policy.
+	Answered bool
+	// Fresh is an explicit wish for a new binding: the first group is tried first,
+	// and replicas are divided anew.
+	Fresh bool
+}
+
+// NewBound is the binding that a workload's status tells.
+func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
+	s := &w.Status
+	return Bound{
+		Clusters: s.Clusters, Affinity: s.ObservedAffinity, Evictions: s.Evictions, Health: s.Health,
+		Earlier: s.EarlierAffinities, Lost: s.LostReplicas,
+		Answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
+		Fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
+	}
+}
+
+func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
+	return s.Policy == policy.Path() && s.PolicyUID == policy.Metadata.UID && s.PolicyGeneration == policy.Metadata.Generation
+}
+
+// Tried is what became of one affinity group.
+type Tried struct {
+	Group int
+	Err   error // nil: it took the workload
+}
+
+// Binding is the answer to a Propagation.
+type Binding struct {
+	// Group is the affinity group that the clusters are from, -1 where none has
+	// taken the workload yet.
+	Group  int
+	Shares []division.Share
+	// Tried are the groups that were asked, in order. The workload is complete
+	// where the last of them took it.
+	Tried    []Tried
+	Complete bool
+	// Lost are replicas of lost clusters that no group has room for.
+	Lost      int64
+	Evictions []api.Eviction
+	Earlier   []api.EarlierAffinity
+	// Held says that the workload stays on clusters that are not online, because
+	// too many are not.
+	Held bool
+	// NextAt is when time alone may change the answer; zero if it cannot.
+	NextAt time.Time
+
+	result division.Result
+}
+
+// Binder binds workloads. It keeps memory for the next one, so it is for one
+// goroutine at a time. The zero value is ready.
+type Binder struct {
+	divider    division.Divider
+	candidates []division.Candidate
+	columns    []roomColumn
+	mask       Bitmap
+	scratch    Bitmap
+	places     []memberRow
+	groups     []division.Groups
+
+	// Of the workload at hand.
+	fleet  *Fleet
+	p      *Propagation
+	views  []*View
+	others Others
+	spare  Spare
+	bound  Bound
+	now    time.Time
+	out    Binding
+}
+
+// memberRow is one cluster of the present binding, or one that is being left.
+type memberRow struct {
+	row      int
+	replicas int64
+	cluster  string
+	state    memberState
+	evicted  string // reason, once it is to be left
+}
+
+// memberState says what a cluster of the present binding is good for.
+type memberState uint8
+
+const (
+	// memberStays fits, or is as good as if it did.
+	memberStays memberState = iota
+	// memberHeld is offline, and so are too many others.
+	memberHeld
+	// memberLost is offline, or has a taint that evicts.
+	memberLost
+	// memberFailed has the application unhealthy for too long.
+	memberFailed
+	// memberLeaving is an eviction that goes on.
+	memberLeaving
+	// memberUnwanted does not fit any more for other reasons: the policy or the
+	// cluster's labels have changed.
+	memberUnwanted
+)
+
+// Bind answers where a workload runs, as of a moment. The views are those of the
+// queries of its affinity groups, in their order. Spare may be nil.
+//
+// The rules (DESIGN 3.2.9 and 3.2.10): groups are asked in order from the
+// observed one, an explicit reschedule from the first; the first that takes the
+// whole workload has it. Where a group has no room for more replicas, those that
+// run stay, and nothing moves on to the next group. Where a cluster is lost and
+// the rest of its group has no room for its replicas, the next group is asked. An
+// earlier group that could have taken the workload for the whole stabilization
+// window takes it back.
+func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, spare Spare, bound Bound, now time.Time) Binding {
+	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
+	b.out = Binding{Group: -1}
+	observed := p.group(bound.Affinity)
+	if len(bound.Clusters) == 0 && len(bound.Evictions) == 0 {
+		observed = -1
+	}
+	start := max(observed, 0)
+	if bound.Fresh {
+		start = 0
+	}
+	lost := b.judge(observed)
+	stays := !bound.Fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted)
+	for g := start; g < len(p.Groups); g++ {
+		result, err := b.try(g, false)
+		b.out.Tried = append(b.out.Tried, Tried{g, err})
+		if err == nil {
+			b.out.Group, b.out.result, b.out.Complete = g, result, true
+			break
+		}
+		var full *division.NoRoomError
+		if g == start && stays && errors.As(err, &full) {
+			break
+		}
+	}
+	if back, result := b.failBack(observed); back >= 0 {
+		b.out.Tried = append(b.out.Tried, Tried{back, nil})
+		b.out.Group, b.out.result, b.out.Complete = back, result, true
+	}
+	if b.out.Complete {
+		b.out.Shares = b.out.result.Shares
+	} else {
+		b.remain(start, lost)
+	}
+	b.evict(observed)
+	b.schedule()
+	return b.out
+}
+
+// judge says of every cluster of the present binding, and of those that are being
+// left, what it is good for, and returns how many replicas are lost. Where the
+// observed group is no more, fitting any group is enough.
+func (b *Binder) judge(observed int) (lost int64) {
+	b.places = b.places[:0]
+	pass := Pass{fleet: b.fleet, query: b.p.Groups[max(observed, 0)].Query, reserved: b.others.Reserved}
+	braked := b.fleet.brakes()
+	restore := b.bound.Lost > 0
+	for _, c := range b.bound.Clusters {
+		row, ok := b.fleet.Row(c.Name)
+		if !ok {
+			lost += c.Replicas
+			continue
+		}
+		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name}
+		switch {
+		case pass.admits(row, true) || observed < 0 && b.fitsAny(row):
+			if b.failed(c.Name) {
+				m.state = memberFailed
+			}
+		case !pass.endures(row):
+			m.state = memberLost
+			if braked && pass.offlineOnly(row) {
+				m.state, b.out.Held = memberHeld, true
+			}
+		default:
+			m.state = memberUnwanted
+		}
+		if m.state == memberLost || m.state == memberFailed {
+			lost += c.Replicas
+		}
+		b.places = append(b.places, m)
+	}
+	for _, e := range b.bound.Evictions {
+		row, ok := b.fleet.Row(e.Cluster)
+		if !ok || b.evictionOver(e) {
+			continue
+		}
+		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
+		if restore && e.Reason == api.EvictedClusterLost && pass.admits(row, true) {
+			m.state, m.evicted = memberStays, "" // it is back before a replacement was found
+		}
+		b.places = append(b.places, m)
+	}
+	if !b.p.divided() {
+		return 0
+	}
+	return lost + b.bound.Lost
+}
+
+// fitsAny reports whether a cluster of the present binding fits any group.
+func (b *Binder) fitsAny(row int) bool {
+	return slices.ContainsFunc(b.p.Groups, func(g AffinityGroup) bool {
+		pass := Pass{fleet: b.fleet, query: g.Query, reserved: b.others.Reserved}
+		return pass.admits(row, true)
+	})
+}
+
+func (b *Binder) any(state memberState) bool {
+	return slices.ContainsFunc(b.places, func(m memberRow) bool { return m.state == state })
+}
+
+// try asks one affinity group to take the whole workload. For a fail-back, lost
+// clusters that are back count as candidates.
+func (b *Binder) try(g int, back bool) (division.Result, error) {
+	query, view := b.p.Groups[g].Query, b.views[g]
+	b.mask = append(b.mask[:0], view.Mask...)
+	pass := Pass{fleet: b.fleet, query: query, reserved: b.others.Reserved}
+	for i := range b.places {
+		m := &b.places[i]
+		switch m.state {
+		case memberStays, memberUnwanted:
+			b.mask.Assign(m.row, pass.admits(m.row, true))
+		case memberHeld:
+			b.mask.Assign(m.row, query.tierOf(b.fleet, m.row) >= 0 || len(query.tiers) == 0)
+		case memberLost, memberFailed:
+			b.mask.clear(m.row)
+		case memberLeaving:
+			if !back || m.evicted != api.EvictedClusterLost {
+				b.mask.clear(m.row)
+			}
+		}
+	}
+	b.gather(query)
+	request := b.request(query)
+	return b.divider.Divide(&request, b.candidates)
+}
+
+// failBack asks the groups before the one that has the workload whether they
+// could take it, notes since when they could, and returns the first that could
+// for long enough; -1 where there is none.
+func (b *Binder) failBack(observed int) (int, division.Result) {
+	current := b.out.Group
+	if current < 0 {
+		current = observed
+	}
+	if !b.p.failBack || b.bound.Fresh || current <= 0 || current > observed {
+		return -1, division.Result{}
+	}
+	for g := range current {
+		result, err := b.try(g, true)
+		if err != nil {
+			continue
+		}
+		since := b.now
+		for _, e := range b.bound.Earlier {
+			if e.AffinityName == b.p.Groups[g].Name && e.FeasibleSince != nil {
+				since = *e.FeasibleSince
+			}
+		}
+		at := since.Add(b.p.stabilization)
+		if !b.out.Complete || !b.now.Before(at) { // what is incomplete cannot wait
+			b.out.Earlier = nil
+			return g, result
+		}
+		b.soon(at)
+		utc := since.UTC()
+		b.out.Earlier = append(b.out.Earlier, api.EarlierAffinity{AffinityName: b.p.Groups[g].Name, FeasibleSince: &utc})
+	}
+	return -1, division.Result{}
+}
+
+// remain keeps what fits of the present binding, because no group takes the
+// workload.
+func (b *Binder) remain(start int, lost int64) {
+	kept := int64(0)
+	for i := range b.places {
+		m := &b.places[i]
+		if m.state == memberStays || m.state == memberHeld {
+			b.out.Shares = append(b.out.Shares, division.Share{Row: int32(m.row), Rank: b.fleet.nameRank[m.row], Replicas: m.replicas})
+			kept += m.replicas
+		}
+	}
+	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
+	if len(b.out.Shares) > 0 {
+		b.out.Group = max(b.p.group(b.bound.Affinity), 0)
+	} else if b.p.group(b.bound.Affinity) >= 0 {
+		b.out.Group = start
+	}
+	if b.p.divided() {
+		b.out.Lost = max(min(lost, b.p.replicas-kept), 0)
+	}
+}
+
+// soon notes a moment at which time alone may change the answer.
+func (b *Binder) soon(at time.Time) {
+	if at.After(b.now) && (b.out.NextAt.IsZero() || at.Before(b.out.NextAt)) {
+		b.out.NextAt = at
+	}
+}
+
+// schedule notes when a toleration runs out that the binding rests on.
+func (b *Binder) schedule() {
+	if b.out.Group < 0 {
+		return
+	}
+	query := b.p.Groups[b.out.Group].Query
+	if !query.HasTolerationSeconds() {
+		return
+	}
+	pass := Pass{fleet: b.fleet, query: query}
+	for _, s := range b.out.Shares {
+		if at := pass.stays(int(s.Row)); !at.IsZero() {
+			b.soon(at)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// gather lists the candidates of the mask, in the order of their names.
+func (b *Binder) gather(query *Query) {
+	f := b.fleet
+	m := b.p.measure(f, b.others.Reserved, b.spare, b.columns)
+	b.columns = m.requests
+	b.candidates = slices.Grow(b.candidates[:0], b.mask.Count())
+	measured := b.p.replicated
+	for _, row := range f.byName {
+		if !b.mask.Has(int(row)) {
+			continue
+		}
+		c := division.Candidate{Row: row, Rank: f.nameRank[row], Free: division.Unknown, Weight: 1, Max: division.Unlimited}
+		if measured {
+			c.Free = m.free(int(row))
+		}
+		b.candidates = append(b.candidates, c)
+	}
+	b.markPresent(&m)
+	if len(query.tiers) > 1 {
+		for i := range b.candidates {
+			b.candidates[i].Tier = int32(query.tierOf(f, int(b.candidates[i].Row)))
+		}
+	}
+	if len(b.p.weights) > 0 {
+		b.weigh()
+	}
+	for i := range b.p.limits {
+		b.bind(&b.p.limits[i])
+	}
+}
+
+// markPresent says what clusters of the present binding hold.
+func (b *Binder) markPresent(m *room) {
+	for i := range b.places {
+		member := &b.places[i]
+		if member.state == memberLeaving && !b.mask.Has(member.row) {
+			continue
+		}
+		at, ok := slices.BinarySearchFunc(b.candidates, b.fleet.nameRank[member.row], func(c division.Candidate, rank int32) int {
+			return int(c.Rank) - int(rank)
+		})
+		if !ok {
+			continue
+		}
+		c := &b.candidates[at]
+		c.Present, c.Held = true, member.replicas
+		if !b.p.replicated {
+			c.Held = 0
+			continue
+		}
+		b.remeasure(c, member, m)
+		if b.p.divided() && (member.state == memberHeld || b.fleet.paused.Has(member.row) || b.unwell(member.cluster)) {
+			c.Free = 0 // what it has stays, it gets no more
+		}
+	}
+}
+
+// remeasure counts what a cluster has of the workload as free where replicas have
+// become larger or smaller than those that it was chosen for.
+func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *room) {
+	if b.bound.Answered || c.Free == division.Unknown {
+		return
+	}
+	own, ok := b.others.Reserved.held(b.p.Key, member.cluster)
+	if !ok || slices.EqualFunc(own.requests, b.p.holdOf(member.replicas), sameAmount) {
+		return
+	}
+	if total := m.total(member.row, own); total != division.Unknown {
+		c.Held = min(c.Held, total)
+		c.Free = total - c.Held
+	}
+}
+
+func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
+
+// weigh gives every candidate its static weight: the largest of those that match.
+func (b *Binder) weigh() {
+	selected := b.selection()
+	for i := range b.candidates {
+		b.candidates[i].Weight = 0
+	}
+	for i := range b.p.weights {
+		w := &b.p.weights[i]
+		copy(selected, b.mask)
+		w.affinity.selectInto(b.fleet, selected, b.scratch[:len(selected)])
+		for k := range b.candidates {
+			if c := &b.candidates[k]; w.weight > c.Weight && selected.Has(int(c.Row)) {
+				c.Weight = w.weight
+			}
+		}
+	}
+}
+
+// bind bounds the replicas of the candidates that a limit matches.
+func (b *Binder) bind(l *limit) {
+	selected := b.selection()
+	copy(selected, b.mask)
+	l.affinity.selectInto(b.fleet, selected, b.scratch[:len(selected)])
+	for i := range b.candidates {
+		if c := &b.candidates[i]; selected.Has(int(c.Row)) {
+			c.Min, c.Max = max(c.Min, l.min), min(c.Max, l.max)
+		}
+	}
+}
+
+// selection is a bitmap to select into; the first half of b.scratch is another.
+func (b *Binder) selection() Bitmap {
+	words := len(b.mask)
+	if len(b.scratch) < 2*words {
+		b.scratch = make(Bitmap, 2*words)
+	}
+	return b.scratch[words : 2*words]
+}
+
+// request is the question to the divider.
+func (b *Binder) request(query *Query) division.Request {
+	r := division.Request{
+		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
+		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty,
+	}
+	for i := range b.p.constraints {
+		c := &b.p.constraints[i]
+		bound := division.Constraint{By: c.By(), Min: 1, Max: division.Unlimited}
+		if c.MinGroups != nil {
+			bound.Min = *c.MinGroups
+		}
+		if groups, ok := c.Max(); ok {
+			bound.Max = groups
+		}
+		if c.SpreadByField != api.GroupByCluster {
+			bound.Groups = b.groupsBy(c)
+		}
+		r.Constraints = append(r.Constraints, bound)
+	}
+	return r
+}
+
+// groupsBy tells the clusters of the mask apart by a field or a label. Groups are
+// in the order of their names.
+func (b *Binder) groupsBy(c *api.GroupConstraint) *division.Groups {
+	values := b.fleet.places[c.SpreadByField]
+	if c.SpreadByLabel != "" {
+		values = b.fleet.labels.values[c.SpreadByLabel]
+	}
+	out := &division.Groups{Names: make([]string, 0, len(values)), Of: make([]int32, b.fleet.Slots())}
+	for i := range out.Of {
+		out.Of[i] = -1
+	}
+	for value := range values {
+		out.Names = append(out.Names, value)
+	}
+	slices.Sort(out.Names)
+	for i, value := range out.Names {
+		values[value].each(func(row int) {
+			if !b.mask.Has(row) {
+				return
+			}
+			if out.Of[row] < 0 {
+				out.Of[row] = int32(i)
+				return
+			}
+			if out.Several == nil {
+				out.Several = map[int32][]int32{}
+			}
+			at := int32(row)
+			if len(out.Several[at]) == 0 {
+				out.Several[at] = []int32{out.Of[row]}
+			}
+			out.Several[at] = append(out.Several[at], int32(i))
+		})
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// Propagation is a workload together with the policy it follows, made ready to
+// decide. Immutable.
+type Propagation struct {
+	Key      api.Key
+	Priority int64
+	// Groups are the affinity groups in the order of preference, at least one.
+	Groups []AffinityGroup
+	// Preempts says that the workload may take the place of others of a lower
+	// priority.
+	Preempts bool
+
+	replicas    int64
+	replicated  bool
+	mode        division.Mode
+	weights     []weight
+	limits      []limit
+	constraints []api.GroupConstraint
+	requests    []request // of one replica
+	descending  bool      // see division.Request
+	empty       bool
+
+	clusterPurge  purge
+	application   *purge // nil: an unhealthy workload stays
+	toleration    time.Duration
+	failBack      bool
+	stabilization time.Duration
+}
+
+// AffinityGroup is one group of clusters that a workload may run on. Its query
+// says which clusters fit; queries of equal Class share their masks.
+type AffinityGroup struct {
+	Name  string
+	Query *Query
+}
+
+// weight is the static weight of the clusters that match.
+type weight struct {
+	affinity affinity
+	weight   int64
+}
+
+// limit bounds the replicas of each cluster that matches.
+type limit struct {
+	affinity affinity
+	min, max int64
+}
+
+// purge says how replicas leave a cluster.
+type purge struct {
+	mode  api.PurgeMode
+	grace time.Duration
+}
+
+// NewPropagation compiles a workload and its policy.
+func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
+	place := &policy.Spec.Placement
+	p := &Propagation{
+		Key: api.KeyOf(w), Priority: w.Spec.Priority, constraints: place.SpreadConstraints, empty: place.EmptyClusters,
+		Preempts:     policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority,
+		clusterPurge: purge{mode: api.PurgeGracefully, grace: api.DefaultGracePeriod.Or(0)},
+	}
+	if w.Spec.Replicas != nil {
+		p.replicas, p.replicated = *w.Spec.Replicas, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Spec.ReplicaRequests)) {
+		milli, err := w.Spec.ReplicaRequests[name].Milli()
+		if err != nil {
+			return nil, fmt.Errorf("%s: spec.replica_requests[%q]: %w", p.Key, name, err)
+		}
+		if milli > 0 && name != resourcePods {
+			p.requests = append(p.requests, request{name, w.Spec.ReplicaRequests[name], milli})
+		}
+	}
+	// Equal claims to a seat go to the earlier name for one half of the workloads
+	// and to the later for the other, so that they do not all fall to the same
+	// cluster. The hash is Karmada's.
+	parity := fnv.New32a()
+	_, _ = parity.Write([]byte(w.Metadata.UID)) // a hash does not fail
+	p.descending = parity.Sum32()%2 == 1
+	p.divide(place.ReplicaScheduling)
+	p.leave(policy)
+	if len(place.ClusterAffinities) == 0 {
+		p.Groups = []AffinityGroup{{Query: p.query(w, place, newAffinity("", place.ClusterAffinity))}}
+	}
+	for i := range place.ClusterAffinities {
+		term := &place.ClusterAffinities[i]
+		tiers := []affinity{newAffinity(term.AffinityName, &term.ClusterAffinity)}
+		for j := range term.OverflowAffinities {
+			if !p.replicated {
+				break // there is nothing to overflow
+			}
+			tiers = append(tiers, newAffinity(term.OverflowAffinities[j].AffinityName, &term.OverflowAffinities[j].ClusterAffinity))
+		}
+		p.Groups = append(p.Groups, AffinityGroup{term.AffinityName, p.query(w, place, tiers...)})
+	}
+	return p, nil
+}
+
+// query is the part that filters look at.
+func (p *Propagation) query(w *api.Workload, place *api.PropagationPlacement, tiers ...affinity) *Query {
+	q := &Query{
+		Key: p.Key, Wanted: All, Migration: true,
+		namespace: w.Metadata.Namespace, tolerations: place.ClusterTolerations,
+		apiResource: w.Spec.APIResource(), tiers: tiers,
+	}
+	if len(tiers) == 1 && tiers[0].everything() && tiers[0].name == "" {
+		q.tiers = nil
+	}
+	for _, c := range place.SpreadConstraints {
+		if c.SpreadByField != api.GroupByCluster {
+			q.groupBy = append(q.groupBy, c)
+		}
+	}
+	q.Class = q.class("propagation")
+	return q
+}
+
+// divide reads how replicas are divided.
+func (p *Propagation) divide(r *api.ReplicaScheduling) {
+	if r == nil {
+		return // Duplicated
+	}
+	for i := range r.ClusterLimits {
+		l := limit{affinity: newAffinity("", &r.ClusterLimits[i].Affinity), max: division.Unlimited}
+		if least := r.ClusterLimits[i].MinReplicas; least != nil {
+			l.min = *least
+		}
+		if most := r.ClusterLimits[i].MaxReplicas; most != nil {
+			l.max = *most
+		}
+		p.limits = append(p.limits, l)
+	}
+	if r.Type == api.Duplicated {
+		return
+	}
+	weights := r.WeightPreference
+	switch {
+	case r.DivisionPreference == api.Aggregated:
+		p.mode = division.Aggregate
+	case weights != nil && weights.DynamicWeight != "":
+		p.mode = division.Dynamic
+	default:
+		p.mode = division.Static
+		if weights != nil {
+			for i := range weights.StaticWeights {
+				p.weights = append(p.weights, weight{newAffinity("", &weights.StaticWeights[i].Affinity), weights.StaticWeights[i].Weight})
+			}
+		}
+	}
+}
+
+// leave reads how and when the workload leaves clusters.
+func (p *Propagation) leave(policy *api.PropagationPolicy) {
+	if f := policy.Spec.Failover; f != nil {
+		if c := f.Cluster; c != nil {
+			p.clusterPurge = purge{c.PurgeMode, c.GracePeriod.Or(0)}
+		}
+		if a := f.Application; a != nil {
+			p.application = &purge{a.PurgeMode, a.GracePeriod.Or(0)}
+			p.toleration = a.Toleration.Or(0)
+		}
+	}
+	if b := policy.Spec.FailBack; b != nil && b.Mode == api.FailBackAutomatic {
+		p.failBack, p.stabilization = true, b.Stabilization.Or(0)
+	}
+}
+
+// group is the position of an affinity group, -1 where there is none of the name.
+func (p *Propagation) group(name string) int {
+	return slices.IndexFunc(p.Groups, func(g AffinityGroup) bool { return g.Name == name })
+}
+
+// divided reports whether clusters share the replicas.
+func (p *Propagation) divided() bool { return p.replicated && p.mode != division.Duplicate }
+
+// resourcePods is needed once per replica, where a cluster reports it.
+const resourcePods = "pods"
+
+// maxHeld bounds what one workload reserves of a resource on a cluster, so that
+// sums do not overflow where nobody knows how much there is.
+const maxHeld = math.MaxInt64 >> 8
+
+// holdOf is what replicas on one cluster reserve.
+func (p *Propagation) holdOf(replicas int64) []request {
+	if replicas == 0 {
+		return nil
+	}
+	held := make([]request, 0, len(p.requests)+1)
+	for _, r := range p.requests {
+		held = append(held, request{resource: r.resource, milli: times(r.milli, replicas)})
+	}
+	return append(held, request{resource: resourcePods, milli: times(1000, replicas)})
+}
+
+func times(milli, replicas int64) int64 {
+	if replicas > 0 && milli > maxHeld/replicas {
+		return maxHeld
+	}
+	return milli * replicas
+}
