@@ -22,9 +22,9 @@ type PutOptions struct {
 	// IfMatch makes the write fail with 412 when the user's part of the object
 	// has changed since that resource_version. "" = any.
 	IfMatch string
-	// PreviewToken makes the write of a placement commit exactly the decision of
-	// that preview, and fail with 412 where that is not possible. The server
-	// ignores it where nothing changes. "" = none.
+	// PreviewToken makes the write commit exactly the decision of that preview,
+	// and fail with 412 where that is not possible. The server ignores it where
+	// nothing changes. "" = none.
 	PreviewToken string
 	// Wait is how long the server holds the answer back until the decision that
 	// follows is made. nil = the server's default, 0 = not at all.

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Explain says why a placement has the clusters it has.
+// Explain says why a placement or a workload has the clusters it has.
 func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, error) {
 	explanation := &api.Explanation{}
 	q := &call{method: http.MethodGet, path: key.URLPath() + "/explanation", repeatable: true}
@@ -19,21 +19,24 @@ func (c *Client) Explain(ctx context.Context, key api.Key) (*api.Explanation, er
 	return explanation, nil
 }
 
-// Reschedule asks for a fresh decision of a placement and returns the placement
-// with it.
-func (c *Client) Reschedule(ctx context.Context, key api.Key) (*api.Placement, error) {
-	placement := &api.Placement{}
-	q := &call{method: http.MethodPost, path: key.URLPath() + "/reschedule", wait: serverWait}
-	if err := c.read(ctx, q, placement); err != nil {
+// Reschedule asks for a fresh decision of a placement or a workload and returns
+// the object with it.
+func (c *Client) Reschedule(ctx context.Context, key api.Key) (api.Object, error) {
+	object, err := newObject(key.Kind)
+	if err != nil {
 		return nil, err
 	}
-	return placement, nil
+	q := &call{method: http.MethodPost, path: key.URLPath() + "/reschedule", wait: serverWait}
+	if err := c.read(ctx, q, object); err != nil {
+		return nil, err
+	}
+	return object, nil
 }
 
-// Preview asks what a placement, a workload or the workloads of a propagation
-// policy would get, and has the server keep the answer. The object needs its
-// namespace and its name; it need not exist. A repetition makes a second preview
-// and changes nothing else.
+// Preview asks for the decision that a placement or a workload would get, or
+// those of the workloads of a propagation policy, and has the server keep the
+// answer. The object needs its namespace, if it has one, and its name; it need
+// not exist. A repetition makes a second preview and changes nothing else.
 func (c *Client) Preview(ctx context.Context, object api.Object) (*api.Preview, error) {
 	body, err := Encode(object)
 	if err != nil {
@@ -67,6 +70,21 @@ func (c *Client) Heartbeat(ctx context.Context, cluster string, heartbeat api.He
 	answer := &api.Cluster{}
 	key := api.Key{Kind: api.KindCluster, Name: cluster}
 	q := &call{method: http.MethodPost, path: key.URLPath() + "/heartbeat", body: body, wait: serverWait, repeatable: true}
+	if err := c.read(ctx, q, answer); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// ReportHealth reports how a workload is doing on one of its clusters, and
+// returns the workload with what the server decided from that.
+func (c *Client) ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (*api.Workload, error) {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return nil, fmt.Errorf("health of %s: %w", workload, err)
+	}
+	answer := &api.Workload{}
+	q := &call{method: http.MethodPut, path: workload.URLPath() + "/health", body: body, wait: serverWait, repeatable: true}
 	if err := c.read(ctx, q, answer); err != nil {
 		return nil, err
 	}
