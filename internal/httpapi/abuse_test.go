@@ -30,7 +30,7 @@ func newBadRequests(seed uint64) *badRequests {
 		b.paths = append(b.paths, samples[info.Kind].path, api.CollectionPath(info.Kind, "shop"))
 		b.bodies = append(b.bodies, samples[info.Kind].body, samples[info.Kind].other)
 	}
-	b.paths = append(b.paths, "/v1/simulations", "/v1/previews", "/v1/tokens", "/v1/clusters/eu-1/heartbeat", "/v1/namespaces/shop/placements/web/reschedule", "/v1/watch?kinds=x", "/")
+	b.paths = append(b.paths, "/v1/simulations", "/v1/previews", "/v1/tokens", "/v1/clusters/eu-1/heartbeat", "/v1/namespaces/shop/placements/web/reschedule", "/v1/namespaces/shop/workloads/web/reschedule", "/v1/namespaces/shop/workloads/web/health", "/v1/watch?kinds=x", "/")
 	b.bodies = append(b.bodies, hostileDocuments...)
 	return b
 }

@@ -96,9 +96,31 @@ func FuzzPutPlacementScore(f *testing.F) {
 		`{"spec":{"scores":{"a":101}}}`, `{"spec":{"scores":{"a":1.5}}}`, `{"spec":{"scores":{"a":1e2},"valid_until":"9999-12-31T23:59:59-23:59"}}`)
 }
 
+func FuzzPutWorkload(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindWorkload].path, samples[api.KindWorkload].body, samples[api.KindWorkload].other,
+		`{"metadata":{"name":"web","namespace":"shop","labels":{"app":"web"}},"spec":{"api_version":"v1","kind":"ConfigMap","priority":-5}}`,
+		`{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":2147483648}}`, `{"spec":{"api_version":"/","kind":""},"status":{"clusters":[{"name":"a","replicas":1}]}}`)
+}
+
+func FuzzPutPropagationPolicy(f *testing.F) {
+	fuzzBody(f, http.MethodPut, samples[api.KindPropagationPolicy].path, samples[api.KindPropagationPolicy].body, samples[api.KindPropagationPolicy].other,
+		`{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment","label_selector":{"match_labels":{"a":"b"}}}],"placement":{"cluster_affinities":[
+			{"affinity_name":"eu","field_selector":[{"key":"region","operator":"In","values":["eu"]}],"overflow_affinities":[{"affinity_name":"us","label_selector":{"match_expressions":[{"key":"a","operator":"Exists"}]}}]}],
+			"spread_constraints":[{"spread_by_field":"region","min_groups":2},{"min_groups":2,"max_groups":3}],
+			"replica_scheduling":{"division_preference":"Aggregated","cluster_limits":[{"affinity":{"cluster_names":["a"]},"min_replicas":1,"max_replicas":2}]}},
+			"failover":{"cluster":{},"application":{"purge_mode":"Never"}},"fail_back":{"mode":"automatic"},"priority":3,"preemption":"Always","workload_preemption":"LowerPriority"}}`,
+		`{"spec":{"resource_selectors":[],"placement":{"cluster_affinity":{},"cluster_affinities":[{"affinity_name":""}]}}}`)
+}
+
+func FuzzReportHealth(f *testing.F) {
+	fuzzBody(f, http.MethodPut, "/v1/namespaces/shop/workloads/none/health", `{"cluster":"eu-1","status":"unhealthy","message":"no"}`, `{"cluster":"","status":"Healthy"}`)
+}
+
 func FuzzPreview(f *testing.F) {
 	fuzzBody(f, http.MethodPost, "/v1/previews", `{"metadata":{"namespace":"shop","name":"web"},"spec":{"number_of_clusters":1}}`,
 		`{"kind":"placement","metadata":{"namespace":"shop","name":"web","labels":{"a":"b"}},"spec":{},"status":{"clusters":["a"]}}`,
+		`{"kind":"workload","metadata":{"namespace":"shop","name":"web"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":3}}`,
+		`{"kind":"propagation_policy","metadata":{"name":"web"},"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}]}}`,
 		`{"metadata":{"name":"web"},"spec":{}}`, `{"metadata":"x"}`, `{"metadata":{"namespace":"..","name":"/"},"spec":{}}`)
 }
 

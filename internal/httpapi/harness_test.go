@@ -208,6 +208,11 @@ type fakeDecisions struct {
 	explain  func(key api.Key) (*api.Explanation, error)
 	simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 	preview  func(placement *api.Placement) api.PlacementStatus
+
+	bind         func(workload *api.Workload) api.WorkloadStatus
+	propagate    func(policy *api.PropagationPolicy) map[api.Key]previewedWorkload
+	bindings     []api.Binding // of every policy
+	reportHealth func(ctx context.Context, key api.Key, report api.HealthReport) (int64, error)
 }
 
 func (f *fakeDecisions) Settle(ctx context.Context, revision int64) error {
@@ -244,6 +249,37 @@ func (f *fakeDecisions) Preview(placement *api.Placement) (api.PlacementStatus, 
 		status = f.preview(placement)
 	}
 	return status, &api.Explanation{Summary: "as previewed"}, nil
+}
+
+func (f *fakeDecisions) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	status := workload.Status
+	if f.bind != nil {
+		status = f.bind(workload)
+	}
+	return status, &api.Explanation{Summary: "as bound"}, nil
+}
+
+func (f *fakeDecisions) PreviewPolicy(policy *api.PropagationPolicy) (map[api.Key]previewedWorkload, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.propagate == nil {
+		return nil, nil
+	}
+	return f.propagate(policy), nil
+}
+
+func (f *fakeDecisions) ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	observed := *policy
+	observed.Status = api.PropagationPolicyStatus{ObservedGeneration: policy.Metadata.Generation, Bindings: f.bindings}
+	return &observed
+}
+
+func (f *fakeDecisions) ReportHealth(ctx context.Context, key api.Key, report api.HealthReport) (int64, error) {
+	return f.reportHealth(ctx, key, report)
 }
 
 func (f *fakeDecisions) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {

@@ -20,8 +20,8 @@ const (
 	RoleEditor Role = "editor"
 	// RoleViewer may read, explain and simulate.
 	RoleViewer Role = "viewer"
-	// RoleAgent may report heartbeats and keep the placement scores of clusters,
-	// and nothing else.
+	// RoleAgent may report heartbeats and the health of workloads, and keep the
+	// placement scores of clusters, and nothing else.
 	RoleAgent Role = "agent"
 )
 
@@ -57,6 +57,13 @@ func (i identity) forbidden(doing string) *problem {
 // sees reports whether objects of an owner may be shown.
 func (i identity) sees(owner string) bool {
 	return !i.bound() || owner == "" || slices.Contains(i.namespaces, owner)
+}
+
+// seesWorkload reports whether a workload that a status names, as
+// namespace/name, may be shown.
+func (i identity) seesWorkload(path string) bool {
+	namespace, _, _ := strings.Cut(path, "/")
+	return i.sees(namespace)
 }
 
 func (i identity) mayRead(object api.Object) error {
@@ -110,6 +117,19 @@ func (i identity) mayReport(cluster api.Object) error {
 	}
 	if i.bound() && !slices.Contains(i.namespaces, owner(cluster)) {
 		return i.forbidden("report for " + api.KeyOf(cluster).String())
+	}
+	return nil
+}
+
+// mayReportOn is asked for reports about a workload, before anything is known. A
+// cluster that belongs to a namespace runs workloads of that one only, so an
+// agent of some namespaces has nothing to report about those of others.
+func (i identity) mayReportOn(workload api.Key) error {
+	if err := i.mayReportAtAll(); err != nil {
+		return err
+	}
+	if !i.sees(workload.Namespace) {
+		return i.forbidden("report on " + workload.String())
 	}
 	return nil
 }

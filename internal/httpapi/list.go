@@ -57,13 +57,13 @@ func (t pageToken) String() string {
 type query struct {
 	pageToken
 	selector labels.Selector
-	sees     func(api.Object) bool
+	who      identity
 }
 
-// shows reports whether an object belongs to the list.
-func (q *query) shows(object api.Object) bool {
+// belongs reports whether an object belongs to the list.
+func (s *Server) belongs(q *query, object api.Object) bool {
 	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		q.sees(object) && q.selector.Matches(labels.Set(object.Meta().Labels))
+		s.sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
 }
 
 func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
@@ -80,8 +80,7 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 		limit = min(in.Limit, maxPage)
 	}
 	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || info.Scope == api.OfCluster || in.All)
-	sees := func(object api.Object) bool { return s.sees(who, object) }
-	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, sees}
+	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
 	if in.Continue != "" {
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
@@ -133,13 +132,13 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 	snapshot := s.fleet.Snapshot()
 	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
 	for entry := range snapshot.All(q.Kind, q.Namespace) {
-		if !q.shows(entry.Object) {
+		if !s.belongs(q, entry.Object) {
 			continue
 		}
 		if len(list.Items) == limit {
 			return nil
 		}
-		list.Items = append(list.Items, s.shown(entry.Object))
+		list.Items = append(list.Items, s.shown(q.who, entry.Object))
 	}
 	return list
 }
@@ -159,7 +158,7 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 			if err != nil {
 				return nil, fmt.Errorf("decode %s: %w", record.Key, err)
 			}
-			if !q.shows(object) {
+			if !s.belongs(q, object) {
 				continue
 			}
 			newest := record.ModRevision
@@ -170,7 +169,7 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 				newest = max(newest, status.ModRevision)
 			}
 			object.Meta().ResourceVersion = strconv.FormatInt(newest, 10)
-			list.Items = append(list.Items, s.shown(object))
+			list.Items = append(list.Items, s.shown(q.who, object))
 		}
 		if next == "" || len(list.Items) == limit {
 			break

@@ -26,6 +26,11 @@ var samples = map[api.Kind]struct{ path, body, other string }{
 		`{"spec":{"min":0,"max":1,"metrics_provider":{"name":"prom","metric":"load"}}}`, `{"spec":{"min":0,"max":2,"metrics_provider":{"name":"prom","metric":"load"}}}`},
 	api.KindPlacement: {"/v1/namespaces/shop/placements/web",
 		`{"spec":{"number_of_clusters":1}}`, `{"spec":{"number_of_clusters":2}}`},
+	api.KindWorkload: {"/v1/namespaces/shop/workloads/web",
+		`{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":3}}`, `{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5,"replica_requests":{"cpu":"1"}}}`},
+	api.KindPropagationPolicy: {"/v1/namespaces/shop/propagation-policies/web",
+		`{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}]}}`,
+		`{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment","name":"web"}],"placement":{"cluster_affinities":[{"affinity_name":"eu","cluster_names":["eu-1"]}]}}}`},
 }
 
 type anyObject struct {

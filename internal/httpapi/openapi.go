@@ -22,7 +22,7 @@ func (s *Server) openAPIConfig() huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Scheduler", Version: cmp.Or(s.options.Version, "0"),
-				Description: "Clusters, metrics and placements, the decisions that follow from them, and the reasons.",
+				Description: "Clusters, metrics, placements, workloads and their propagation policies, the decisions that follow from them, and the reasons.",
 			},
 			Components: &huma.Components{
 				Schemas:         schemas,

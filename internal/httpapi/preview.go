@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,31 +27,59 @@ const KindPreview api.Kind = "preview"
 // number.
 const maxPreviewBytes = 256 << 20
 
+// previewedKinds are those whose decisions can be previewed.
+var previewedKinds = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindPropagationPolicy}
+
 // preview is what the server keeps of a previewed decision.
 type preview struct {
 	ID        string    `json:"id"`
 	ExpiresAt time.Time `json:"expires_at"`
 	CreatedAt time.Time `json:"created_at"`
-	Current   []string  `json:"current"`
-	Summary   string    `json:"summary"`
-	// Placement is the placement as it would be stored, with the decision as its
-	// status. Ties depend on its UID.
-	Placement *api.Placement `json:"placement"`
-	// OwnUID says that the UID was made for this preview, and that no placement
-	// has had it yet: the one that the preview is committed to gets it.
+	Summary   string    `json:"summary,omitempty"`
+	// Current is where the object is now, CurrentReplicas with how many replicas.
+	Current         []string         `json:"current,omitempty"`
+	CurrentReplicas map[string]int64 `json:"current_replicas,omitempty"`
+	// Bindings are what becomes of the workloads of a policy, by namespace and
+	// name.
+	Bindings []previewedBinding `json:"bindings,omitempty"`
+	// Object is the object as it would be stored, with the decision as its status.
+	// Decisions depend on its UID.
+	Object   api.Object      `json:"-"`
+	Kind     api.Kind        `json:"kind"`
+	Document json.RawMessage `json:"object"`
+	// OwnUID says that the UID was made for this preview, and that no object has
+	// had it yet: the one that the preview is committed to gets it.
 	OwnUID bool `json:"own_uid,omitempty"`
 }
 
-// shown is the preview as the API shows it.
-func (p *preview) shown() *api.Preview {
-	key, status := api.KeyOf(p.Placement), &p.Placement.Status
-	satisfied := api.FindCondition(status.Conditions, api.ConditionSatisfied)
-	return &api.Preview{
+// shown is the preview as the API shows it to a reader.
+func (p *preview) shown(who identity) *api.Preview {
+	key := api.KeyOf(p.Object)
+	shown := &api.Preview{
 		ID: p.ID, Token: p.ID, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
-		CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt,
-		Current: present(p.Current), Clusters: present(status.Clusters), Decisions: present(status.Decisions), Groups: status.DecisionGroups,
-		Summary: p.Summary, Satisfied: satisfied != nil && satisfied.Status == api.ConditionTrue,
+		CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Summary: p.Summary,
+		Current: present(p.Current), Clusters: []string{}, Decisions: []api.Decision{},
 	}
+	switch object := p.Object.(type) {
+	case *api.Placement:
+		status := &object.Status
+		shown.Clusters, shown.Decisions, shown.Groups = present(status.Clusters), present(status.Decisions), status.DecisionGroups
+		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
+	case *api.Workload:
+		status := &object.Status
+		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, replicasByCluster(status)
+		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
+		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)
+	case *api.PropagationPolicy:
+		showBindings(who, shown, p.Bindings)
+	}
+	return shown
+}
+
+// holds reports whether a condition is true.
+func holds(conditions []api.Condition, conditionType string) bool {
+	condition := api.FindCondition(conditions, conditionType)
+	return condition != nil && condition.Status == api.ConditionTrue
 }
 
 // present makes a list that is shown even when it is empty.
@@ -101,7 +130,7 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 		return err
 	}
 	if _, err := s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0}); err != nil {
-		return fmt.Errorf("store the preview of %s: %w", api.KeyOf(p.Placement), err)
+		return fmt.Errorf("store the preview of %s: %w", api.KeyOf(p.Object), err)
 	}
 	return nil
 }
@@ -150,14 +179,16 @@ func (s *Server) readPreview(ctx context.Context, id string) (p *preview, revisi
 // encodePreview compresses: a decision for thousands of clusters is a megabyte
 // of JSON.
 func encodePreview(p *preview) ([]byte, error) {
+	record := *p
+	record.Kind = p.Object.ObjectKind()
 	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	err := json.NewEncoder(w).Encode(p)
-	if err == nil {
-		err = w.Close()
+	var err error
+	if record.Document, err = json.Marshal(p.Object); err == nil {
+		w := gzip.NewWriter(&packed)
+		err = errors.Join(json.NewEncoder(w).Encode(record), w.Close())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encode the preview of %s: %w", api.KeyOf(p.Placement), err)
+		return nil, fmt.Errorf("encode the preview of %s: %w", api.KeyOf(p.Object), err)
 	}
 	return packed.Bytes(), nil
 }
@@ -171,9 +202,18 @@ func decodePreview(value []byte) (*preview, error) {
 		return nil, fmt.Errorf("decode a preview: %w: %w", store.ErrDamaged, err)
 	}
 	var p preview
-	if err := json.NewDecoder(io.LimitReader(r, maxPreviewSize)).Decode(&p); err != nil || p.Placement == nil {
+	if err := json.NewDecoder(io.LimitReader(r, maxPreviewSize)).Decode(&p); err != nil {
 		return nil, fmt.Errorf("decode a preview: %w: %w", store.ErrDamaged, err)
 	}
+	info, ok := api.LookupKind(p.Kind)
+	if !ok {
+		return nil, fmt.Errorf("decode a preview: %w: unknown kind %q", store.ErrDamaged, string(p.Kind))
+	}
+	p.Object = info.New()
+	if err := json.Unmarshal(p.Document, p.Object); err != nil {
+		return nil, fmt.Errorf("decode the object of a preview: %w: %w", store.ErrDamaged, err)
+	}
+	p.Document = nil
 	return &p, nil
 }
 

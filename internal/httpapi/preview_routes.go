@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,13 +16,18 @@ import (
 func (s *Server) previewRoutes() {
 	create := huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
-		Summary:       "Decide a placement without writing it, and keep the decision for a day",
-		Description:   "A PUT of the same placement with the token in the header Preview-Token commits exactly this decision, or answers 412.",
+		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
+		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	}
 	register(s, create, s.createPreview)
-	s.describeBody(create, s.schema(&api.Placement{}), true)
+	documents := &huma.Schema{}
+	for _, kind := range previewedKinds {
+		info, _ := api.LookupKind(kind)
+		documents.OneOf = append(documents.OneOf, s.schema(info.New()))
+	}
+	s.describeBody(create, documents, true)
 	register(s, huma.Operation{
 		OperationID: "get-preview", Method: http.MethodGet, Path: "/v1/previews/{id}", Tags: []string{"preview"},
 		Summary: "Read a preview", Errors: []int{http.StatusNotFound},
@@ -41,7 +49,8 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 		return nil, err
 	}
 	key := api.KeyOf(intent)
-	if err := identityOf(ctx).mayReadNamespace(key.Namespace); err != nil {
+	who := identityOf(ctx)
+	if err := who.mayReadNamespace(key.Namespace); err != nil {
 		return nil, err
 	}
 	s.catchUp(ctx)
@@ -49,24 +58,37 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 	if err != nil {
 		return nil, err
 	}
-	placement, err := s.intended(intent, current)
-	if err != nil {
+	p := &preview{Object: s.intended(intent, current), OwnUID: current == nil}
+	if err := s.foresee(p); err != nil {
 		return nil, err
 	}
-	p := &preview{Current: placement.Status.Clusters, OwnUID: current == nil}
-	status, explanation, err := s.decisions.Preview(placement)
-	if err != nil {
+	if err := s.keepPreview(ctx, p); err != nil {
 		return nil, err
+	}
+	return &previewOutput{Status: http.StatusCreated, Body: p.shown(who)}, nil
+}
+
+// foresee makes the decision of a preview.
+func (s *Server) foresee(p *preview) error {
+	var explanation *api.Explanation
+	var err error
+	switch object := p.Object.(type) {
+	case *api.Placement:
+		p.Current = object.Status.Clusters
+		object.Status, explanation, err = s.decisions.Preview(object)
+	case *api.Workload:
+		p.Current, p.CurrentReplicas = object.Status.Names(), replicasByCluster(&object.Status)
+		object.Status, explanation, err = s.decisions.PreviewWorkload(object)
+	case *api.PropagationPolicy:
+		p.Bindings, _, err = s.bindingsWith(object)
+	}
+	if err != nil {
+		return err
 	}
 	if explanation != nil {
 		p.Summary = explanation.Summary
 	}
-	placement.Status = status
-	p.Placement = placement
-	if err := s.keepPreview(ctx, p); err != nil {
-		return nil, err
-	}
-	return &previewOutput{Status: http.StatusCreated, Body: p.shown()}, nil
+	return nil
 }
 
 // catchUp lets the decisions reach what the fleet shows: a preview that starts
@@ -77,52 +99,48 @@ func (s *Server) catchUp(ctx context.Context) {
 	_ = s.decisions.Settle(bounded, s.fleet.Snapshot().Revision()) // a preview that is a little behind is one all the same
 }
 
-// decodePreviewed reads the placement as a PUT would, with the path that the
-// document itself names, in the default namespace where it names none.
-func decodePreviewed(data []byte) (*api.Placement, error) {
+// decodePreviewed reads an object as a PUT would, with the path that the
+// document itself names.
+func decodePreviewed(data []byte) (api.Object, error) {
 	var head struct {
+		Kind     api.Kind `json:"kind"`
 		Metadata struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(data, &head) // what is wrong with it is said below
-	info, _ := api.LookupKind(api.KindPlacement)
-	key := api.Key{Kind: api.KindPlacement, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
-	if key.Namespace == "" {
+	info, _ := api.LookupKind(cmp.Or(head.Kind, api.KindPlacement))
+	if !slices.Contains(previewedKinds, info.Kind) {
+		return nil, invalid("kind", "%q has no decision to preview, must be one of %q", string(head.Kind), previewedKinds)
+	}
+	key := api.Key{Kind: info.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
+	if key.Namespace == "" && info.Scope == api.Namespaced {
 		key.Namespace = api.DefaultNamespace
 	}
-	object, err := decodeIntent(info, key, data)
-	if err != nil {
-		return nil, err
-	}
-	placement, ok := object.(*api.Placement)
-	if !ok {
-		return nil, newProblem(http.StatusUnprocessableEntity, "only placements have previews")
-	}
-	return placement, nil
+	return decodeIntent(info, key, data)
 }
 
-// intended is the placement as a PUT would store it now, with its present
-// status.
-func (s *Server) intended(intent *api.Placement, current *stored) (*api.Placement, error) {
+// intended is an object as a PUT would store it now, with its present status.
+func (s *Server) intended(intent api.Object, current *stored) api.Object {
 	now := s.now().UTC()
-	placement := *intent
 	if current == nil {
-		created(placement.Meta(), now)
-		return &placement, nil
+		object := intent.Copy()
+		created(object.Meta(), now)
+		return object
 	}
-	was, ok := current.object.(*api.Placement)
-	if !ok {
-		return nil, notFound(api.KeyOf(intent))
+	if api.SameIntent(current.object, intent) {
+		return current.object
 	}
-	if api.SameIntent(was, intent) {
-		unchanged := *was
-		return &unchanged, nil
-	}
-	replaced(placement.Meta(), was.Metadata, now)
-	placement.Status = was.Status
-	return &placement, nil
+	object := intent.Copy()
+	replaced(object.Meta(), *current.object.Meta(), now)
+	carryStatus(object, current.object)
+	return object
+}
+
+// carryStatus gives an object the status of another one of its kind.
+func carryStatus(to, from api.Object) {
+	reflect.ValueOf(to.StatusPart()).Elem().Set(reflect.ValueOf(from.StatusPart()).Elem())
 }
 
 type getPreviewInput struct {
@@ -141,8 +159,8 @@ func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewO
 	if p == nil {
 		return nil, newProblem(http.StatusNotFound, "the preview does not exist or has expired: plan again")
 	}
-	if err := who.mayRead(p.Placement); err != nil {
+	if err := who.mayRead(p.Object); err != nil {
 		return nil, err
 	}
-	return &previewOutput{Status: http.StatusOK, Body: p.shown()}, nil
+	return &previewOutput{Status: http.StatusOK, Body: p.shown(who)}, nil
 }

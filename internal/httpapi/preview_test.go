@@ -202,8 +202,8 @@ func TestPreviewTokenCommitsExactlyTheDecision(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	// Ties depend on the UID, so the placement gets the one it was decided with.
-	if got.Metadata.UID != record.Placement.Metadata.UID {
-		t.Errorf("uid %s, previewed with %s", got.Metadata.UID, record.Placement.Metadata.UID)
+	if got.Metadata.UID != record.Object.Meta().UID {
+		t.Errorf("uid %s, previewed with %s", got.Metadata.UID, record.Object.Meta().UID)
 	}
 	// Nobody ever sees the spec without the decision.
 	if e := watch.expect("put shop/web")[0].data.Object; fmt.Sprint(e.Status["clusters"]) != "[c1 c2]" {

@@ -3,43 +3,37 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// redeem adds to the next version of a placement the decision that a preview
+// redeem adds to the next version of an object the decision that a preview
 // promised, so that both are written together. Without a token it does nothing.
 // The error is a 412 where the promise cannot be kept.
 func (s *Server) redeem(ctx context.Context, token string, next *successor, current *stored) error {
 	if token == "" {
 		return nil
 	}
-	placement, ok := next.object.(*api.Placement)
-	if !ok {
-		return newProblem(http.StatusUnprocessableEntity, "Preview-Token: only placements have previews")
-	}
 	p, revision, err := s.readPreview(ctx, token)
 	if err != nil {
 		return err
 	}
-	if err := p.matches(placement); err != nil {
+	if err := p.matches(next.object); err != nil {
 		return err
 	}
 	s.catchUp(ctx)
-	write := store.Write{Key: api.KeyOf(placement), Part: store.Status, Expect: store.Any}
 	if current != nil {
-		write.Expect = current.statusRevision
-		if was, ok := current.object.(*api.Placement); ok {
-			placement.Status = was.Status
-		}
+		carryStatus(next.object, current.object)
 	} else if p.OwnUID {
-		// The UID is given away once: a placement that is created again must not
-		// pass for the one before.
-		placement.Metadata.UID = p.Placement.Metadata.UID
+		// The UID is given away once: an object that is created again must not pass
+		// for the one before.
+		next.object.Meta().UID = p.Object.Meta().UID
 		used := *p
 		used.OwnUID = false
 		value, err := encodePreview(&used)
@@ -48,39 +42,120 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 		}
 		next.also = append(next.also, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: revision})
 	}
-	status, _, err := s.decisions.Preview(placement)
-	if err != nil {
-		return err
+	var writes []store.Write
+	switch object := next.object.(type) {
+	case *api.Placement:
+		if promised, ok := p.Object.(*api.Placement); ok {
+			writes, err = s.keepPlacement(&promised.Status, object, current)
+		}
+	case *api.Workload:
+		if promised, ok := p.Object.(*api.Workload); ok {
+			writes, err = s.keepWorkload(&promised.Status, object, current)
+		}
+	case *api.PropagationPolicy:
+		writes, err = s.keepBindings(ctx, p.Bindings, object)
 	}
-	promised := &p.Placement.Status
-	if !sameDecision(promised, &status) {
-		return newProblem(http.StatusPreconditionFailed, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s",
-			listed(promised.Clusters), listed(status.Clusters))
-	}
-	placement.Status = inOrder(status, promised.Clusters)
-	if write.Value, err = s.codec.EncodeStatus(placement); err != nil {
-		return fmt.Errorf("encode the previewed decision: %w", err)
-	}
-	next.also = append(next.also, write)
-	return nil
+	next.also = append(next.also, writes...)
+	return err
 }
 
-// matches says why the preview is not one of this placement. No decision follows
-// from the placement's own labels, so they may differ.
-func (p *preview) matches(placement *api.Placement) error {
-	key := api.KeyOf(placement)
+// matches says why the preview is not one of this object. The decision is made
+// again, so what the object's own labels have to do with it shows there.
+func (p *preview) matches(object api.Object) error {
 	if p == nil {
 		return newProblem(http.StatusPreconditionFailed, "the preview does not exist or has expired: plan again")
 	}
-	previewed := *p.Placement
-	previewed.Metadata.Labels = placement.Metadata.Labels
+	previewed, key := p.Object.Copy(), api.KeyOf(object)
+	previewed.Meta().Labels = object.Meta().Labels
 	switch {
-	case api.KeyOf(&previewed) != key:
-		return newProblem(http.StatusPreconditionFailed, "the preview was made for %s, not for %s: plan again", api.KeyOf(&previewed), key)
-	case !api.SameIntent(&previewed, placement):
+	case api.KeyOf(previewed) != key:
+		return newProblem(http.StatusPreconditionFailed, "the preview was made for %s, not for %s: plan again", api.KeyOf(previewed), key)
+	case !api.SameIntent(previewed, object):
 		return newProblem(http.StatusPreconditionFailed, "the preview was made for another spec of %s: plan again", key)
 	}
 	return nil
+}
+
+// keepPlacement gives a placement the previewed decision, and returns its write.
+func (s *Server) keepPlacement(promised *api.PlacementStatus, placement *api.Placement, current *stored) ([]store.Write, error) {
+	status, _, err := s.decisions.Preview(placement)
+	if err != nil {
+		return nil, err
+	}
+	if !sameDecision(promised, &status) {
+		return nil, changed(listed(promised.Clusters), listed(status.Clusters))
+	}
+	placement.Status = inOrder(status, promised.Clusters)
+	return s.statusWrite(placement, current)
+}
+
+// keepWorkload gives a workload the previewed binding, and returns its write.
+func (s *Server) keepWorkload(promised *api.WorkloadStatus, workload *api.Workload, current *stored) ([]store.Write, error) {
+	status, _, err := s.decisions.PreviewWorkload(workload)
+	if err != nil {
+		return nil, err
+	}
+	if !sameBinding(promised, &status) {
+		return nil, changed(bindingText(promised), bindingText(&status))
+	}
+	workload.Status = status
+	return s.statusWrite(workload, current)
+}
+
+// statusWrite writes the status that an object has been given over the one it
+// was decided from.
+func (s *Server) statusWrite(object api.Object, current *stored) ([]store.Write, error) {
+	write := store.Write{Key: api.KeyOf(object), Part: store.Status, Expect: store.Any}
+	if current != nil {
+		write.Expect = current.statusRevision
+	}
+	var err error
+	if write.Value, err = s.codec.EncodeStatus(object); err != nil {
+		return nil, fmt.Errorf("encode the previewed decision: %w", err)
+	}
+	return []store.Write{write}, nil
+}
+
+// changed refuses a token because the decision is another one by now.
+func changed(was, is string) *problem {
+	return newProblem(http.StatusPreconditionFailed, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", was, is)
+}
+
+// sameBinding reports whether two statuses of a workload are the same decision.
+// The policy and the affinity group are part of it: they say what happens when a
+// cluster is lost.
+func sameBinding(a, b *api.WorkloadStatus) bool {
+	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity && maps.Equal(replicasByCluster(a), replicasByCluster(b))
+}
+
+// bindingText renders the binding of a workload for a message.
+func bindingText(status *api.WorkloadStatus) string {
+	text := replicasText(replicasByCluster(status))
+	if status.ObservedAffinity != "" {
+		text += " of affinity group " + strconv.Quote(status.ObservedAffinity)
+	}
+	if status.Policy == "" {
+		return text + " under no policy"
+	}
+	return text + " under policy " + strconv.Quote(status.Policy)
+}
+
+// replicasByCluster is where a workload runs.
+func replicasByCluster(status *api.WorkloadStatus) map[string]int64 {
+	replicas := make(map[string]int64, len(status.Clusters))
+	for _, c := range status.Clusters {
+		replicas[c.Name] = c.Replicas
+	}
+	return replicas
+}
+
+// replicasText renders replicas by cluster for a message.
+func replicasText(replicas map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(replicas)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", name, replicas[name]))
+	}
+	return listed(parts)
 }
 
 // sameDecision reports whether two statuses choose the same clusters. The order
@@ -115,11 +190,11 @@ func inOrder(status api.PlacementStatus, clusters []string) api.PlacementStatus 
 	return status
 }
 
-// listed renders clusters for a message; of very many it shows the first.
-func listed(clusters []string) string {
+// listed renders names for a message; of very many it shows the first.
+func listed(names []string) string {
 	const most = 20
-	if len(clusters) > most {
-		return fmt.Sprintf("[%s and %d more]", strings.Join(clusters[:most], ", "), len(clusters)-most)
+	if len(names) > most {
+		return fmt.Sprintf("[%s and %d more]", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return "[" + strings.Join(clusters, ", ") + "]"
+	return "[" + strings.Join(names, ", ") + "]"
 }

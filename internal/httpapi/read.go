@@ -40,9 +40,9 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 	if err := s.mayRead(who, entry.Object); err != nil {
 		return nil, err // it changed hands while we waited
 	}
-	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(entry.Object)}
-	// The status of a cluster or a score may have moved although its revision has
-	// not, so only an object that is shown as it is stored can be "not modified".
+	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(who, entry.Object)}
+	// The status of a cluster, a score or a policy may have moved although its
+	// revision has not, so only an object that is shown as it is stored can be "not modified".
 	if tags.present && tags.shows(entry.Revision()) && out.Body == any(entry.Object) {
 		return &objectOutput{Status: http.StatusNotModified, ETag: out.ETag}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,7 +23,8 @@ func (s *Server) routes() http.Handler {
 	for _, info := range api.Kinds {
 		s.kindRoutes(info)
 	}
-	s.placementRoutes()
+	s.decisionRoutes()
+	s.reportRoutes()
 	s.previewRoutes()
 	s.otherRoutes()
 	s.describeBackup()
@@ -102,8 +104,8 @@ func (s *Server) kindRoutes(info api.KindInfo) {
 		put := s.operation(info, http.MethodPut, path, "put", "Create or replace a "+string(info.Kind), schema)
 		put.Responses["201"] = jsonResponse("Created", schema)
 		put.MaxBodyBytes = s.options.MaxBodyBytes
-		if info.Kind == api.KindPlacement {
-			register(s, put, func(ctx context.Context, in *putPlacementInput) (*objectOutput, error) {
+		if slices.Contains(previewedKinds, info.Kind) {
+			register(s, put, func(ctx context.Context, in *putPreviewedInput) (*objectOutput, error) {
 				return s.put(ctx, info, &in.PutInput, in.PreviewToken)
 			})
 		} else {
@@ -127,18 +129,36 @@ func (s *Server) collectionPath(info api.KindInfo, within bool) string {
 	return api.CollectionPath(info.Kind, "")
 }
 
-// placementRoutes adds what only placements and clusters have.
-func (s *Server) placementRoutes() {
-	placements, _ := api.LookupKind(api.KindPlacement)
-	placement := s.collectionPath(placements, true) + "/{name}"
-	register(s, s.operation(placements, http.MethodGet, placement+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", s.schema(api.Explanation{})), s.explain)
-	register(s, s.operation(placements, http.MethodPost, placement+"/reschedule", "reschedule", "Ask for a fresh decision", s.schema(&api.Placement{})), s.reschedule)
+// decidedKinds are those that get a decision of their own.
+var decidedKinds = []api.Kind{api.KindPlacement, api.KindWorkload}
 
+// decisionRoutes adds what only objects with a decision have.
+func (s *Server) decisionRoutes() {
+	for _, kind := range decidedKinds {
+		info, _ := api.LookupKind(kind)
+		path := s.collectionPath(info, true) + "/{name}"
+		register(s, s.operation(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", s.schema(api.Explanation{})),
+			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return s.explain(ctx, info, in) })
+		register(s, s.operation(info, http.MethodPost, path+"/reschedule", "reschedule", "Ask for a fresh decision", s.schema(info.New())),
+			func(ctx context.Context, in *rescheduleInput) (*objectOutput, error) {
+				return s.reschedule(ctx, info, in)
+			})
+	}
+}
+
+// reportRoutes adds the ways in which agents report.
+func (s *Server) reportRoutes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	heartbeat := s.operation(clusters, http.MethodPost, s.collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", s.schema(&api.Cluster{}))
 	heartbeat.MaxBodyBytes = s.options.MaxBodyBytes
 	register(s, heartbeat, s.heartbeat)
 	s.describeBody(heartbeat, s.schema(api.Heartbeat{}), false)
+
+	workloads, _ := api.LookupKind(api.KindWorkload)
+	health := s.operation(workloads, http.MethodPut, s.collectionPath(workloads, true)+"/{name}/health", "report-health", "Report how a workload is doing on one of its clusters", s.schema(&api.Workload{}))
+	health.MaxBodyBytes = s.options.MaxBodyBytes
+	register(s, health, s.reportHealth)
+	s.describeBody(health, s.schema(api.HealthReport{}), true)
 }
 
 func (s *Server) otherRoutes() {

@@ -168,7 +168,7 @@ type Server struct {
 	store     Store
 	fleet     *fleet.Fleet
 	codec     Codec
-	decisions Decisions
+	decisions workloadDecisions
 	signals   Signals
 	logger    *slog.Logger
 	now       func() time.Time
@@ -195,7 +195,7 @@ func New(options Options) (*Server, error) {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
 	s := &Server{
-		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals,
+		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: knowingWorkloads(o.Decisions), signals: o.Signals,
 		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
 		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		events:      newEventLog(watchBacklog),

@@ -221,7 +221,8 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	want = append(want, "/v1/clusters/{name}/heartbeat", "/v1/namespaces/{namespace}/placements/{name}/explanation",
-		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
+		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/explanation",
+		"/v1/namespaces/{namespace}/workloads/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/health", "/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
 	var got []string
 	ids := map[string]bool{}
 	for path, operations := range document.Paths {
@@ -252,7 +253,11 @@ func TestOpenAPI(t *testing.T) {
 		"Placement": {"kind", "metadata", "spec", "status"}, "PlacementSpec": {"predicates", "tolerations", "prioritizer_policy", "spread_constraints", "decision_strategy", "cluster_sets"},
 		"PlacementStatus": {"decision_groups"}, "Metadata": {"cluster"}, "ClusterSetSpec": {"selector", "clusters", "namespaces"}, "ClusterSpec": {"claims", "taints"},
 		"PlacementScoreSpec": {"scores", "valid_until"}, "Explanation": {"nearest_miss", "next_at"}, "NearestMiss": {"filter", "on", "count"},
-		"Preview": {"token", "clusters", "decisions", "decision_groups", "satisfied", "expires_at"},
+		"Preview":  {"token", "clusters", "decisions", "decision_groups", "satisfied", "expires_at", "replicas", "bindings"},
+		"Workload": {"kind", "metadata", "spec", "status"}, "WorkloadSpec": {"replica_requests", "priority"}, "WorkloadStatus": {"clusters", "evictions", "health"},
+		"PropagationPolicySpec": {"resource_selectors", "placement", "failover", "fail_back"}, "PropagationPolicyStatus": {"bindings"},
+		"AffinityTerm":     {"affinity_name", "cluster_names", "exclude_clusters", "label_selector", "field_selector", "overflow_affinities"},
+		"OverflowAffinity": {"affinity_name", "cluster_names", "field_selector"}, "HealthReport": {"cluster", "status", "message"},
 	} {
 		properties, _ := document.Components.Schemas[schema]["properties"].(map[string]any)
 		for _, field := range fields {

@@ -71,18 +71,21 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 	if entry := s.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {
 		object, revision = entry.Object, entry.Revision()
 	}
-	return &objectOutput{Status: status, ETag: entityTag(revision), Body: s.shown(object)}
+	return &objectOutput{Status: status, ETag: entityTag(revision), Body: s.shown(identityOf(ctx), object)}
 }
 
 // shown is an object as a reader sees it. The status of a cluster is completed
 // from its metrics and reservations, which change without a write to the
-// cluster, and that of a score follows from the clock.
-func (s *Server) shown(object api.Object) api.Object {
+// cluster, that of a policy from its workloads, and that of a score follows from
+// the clock.
+func (s *Server) shown(who identity, object api.Object) api.Object {
 	switch o := object.(type) {
 	case *api.Cluster:
 		return s.decisions.Observe(o)
 	case *api.PlacementScore:
 		return o.Observed(s.now())
+	case *api.PropagationPolicy:
+		return s.boundPolicy(who, o)
 	}
 	return object
 }

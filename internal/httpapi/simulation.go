@@ -64,9 +64,13 @@ func (s *Server) visibleResult(who identity, result *api.SimulationResult) *api.
 	}
 	shown := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}}
 	for _, object := range result.Objects {
-		if s.sees(who, object) {
-			shown.Objects = append(shown.Objects, object)
+		if !s.sees(who, object) {
+			continue
 		}
+		if policy, ok := object.(*api.PropagationPolicy); ok {
+			object = visibleBindings(who, policy)
+		}
+		shown.Objects = append(shown.Objects, object)
 	}
 	for i := range result.Explanations {
 		if who.sees(result.Explanations[i].Namespace) {

@@ -180,7 +180,7 @@ func (w *watchStream) show(e *event, change fleet.Change) (api.Event, bool) {
 	}
 	switch {
 	case change.New != nil && w.sees(e, change.New.Object):
-		return api.Event{Type: api.EventPut, Object: w.server.shown(change.New.Object)}, true
+		return api.Event{Type: api.EventPut, Object: w.server.shown(w.who, change.New.Object)}, true
 	case change.Old != nil && w.sees(e, change.Old.Object):
 		info, ok := api.LookupKind(change.Key.Kind)
 		if !ok {

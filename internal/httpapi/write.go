@@ -112,9 +112,9 @@ type PutInput struct {
 	Wait        string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
 }
 
-type putPlacementInput struct {
+type putPreviewedInput struct {
 	PutInput
-	PreviewToken string `header:"Preview-Token" doc:"Commit exactly the decision of this preview, or answer 412. Ignored where the placement exists and nothing in it changes."`
+	PreviewToken string `header:"Preview-Token" doc:"Commit exactly the decision of this preview, or answer 412. Ignored where the object exists and nothing in it changes."`
 }
 
 type objectOutput struct {

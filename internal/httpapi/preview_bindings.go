@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// previewedBinding is what becomes of a workload when a policy is written.
+type previewedBinding struct {
+	api.PreviewedBinding
+	// Scheduled says that the workload has a place for all of its replicas then.
+	Scheduled bool `json:"scheduled"`
+}
+
+// bindingsWith is what becomes of workloads when a policy is written, in the
+// order of their names.
+func (s *Server) bindingsWith(policy *api.PropagationPolicy) ([]previewedBinding, map[api.Key]previewedWorkload, error) {
+	workloads, err := s.decisions.PreviewPolicy(policy)
+	if err != nil {
+		return nil, nil, err
+	}
+	bindings := make([]previewedBinding, 0, len(workloads))
+	for _, key := range sortedKeys(workloads) {
+		w := workloads[key]
+		bindings = append(bindings, previewedBinding{
+			PreviewedBinding: api.PreviewedBinding{
+				Workload: key.Path(), Claimed: w.Claimed, Summary: w.Summary,
+				CurrentReplicas: replicasByCluster(&w.Current), Replicas: replicasByCluster(&w.Object.Status),
+			},
+			Scheduled: holds(w.Object.Status.Conditions, api.ConditionScheduled),
+		})
+	}
+	return bindings, workloads, nil
+}
+
+func sortedKeys[V any](byKey map[api.Key]V) []api.Key {
+	return slices.SortedFunc(maps.Keys(byKey), api.Key.Compare)
+}
+
+// showBindings adds to the preview of a policy what a reader may know of its
+// workloads, and sums that up.
+func showBindings(who identity, shown *api.Preview, bindings []previewedBinding) {
+	claimed, moved, left := 0, 0, 0
+	shown.Satisfied = true
+	for _, b := range bindings {
+		if !who.seesWorkload(b.Workload) {
+			continue
+		}
+		shown.Bindings = append(shown.Bindings, b.PreviewedBinding)
+		if !b.Claimed {
+			left++
+			continue
+		}
+		claimed++
+		shown.Satisfied = shown.Satisfied && b.Scheduled
+		if !maps.Equal(b.CurrentReplicas, b.Replicas) {
+			moved++
+		}
+	}
+	shown.Summary = fmt.Sprintf("%d %s would follow the policy, %d of them on other clusters or with other replicas than now", claimed, plural("workload", claimed), moved)
+	if left > 0 {
+		shown.Summary += fmt.Sprintf("; %d would follow it no longer", left)
+	}
+}
+
+func plural(noun string, n int) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// The most that is written together with a policy: each binding takes two of the
+// 128 operations of a transaction, the policy and its preview take the rest.
+const (
+	maxBindingWrites = 60
+	maxBindingBytes  = 512 << 10
+)
+
+// keepBindings returns the writes that give workloads the previewed bindings
+// together with their policy. Of more workloads than fit there are none: they
+// are decided anew once the policy is written.
+func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, policy *api.PropagationPolicy) ([]store.Write, error) {
+	bounded, cancel := s.waiting(ctx, pictureWait)
+	defer cancel()
+	snapshot := s.fleet.Snapshot()
+	for {
+		err := s.decisions.Settle(bounded, snapshot.Revision())
+		if err != nil {
+			return nil, unavailable("the decisions are behind the fleet: repeat the request")
+		}
+		bindings, workloads, err := s.bindingsWith(policy)
+		if err != nil {
+			return nil, err
+		}
+		if err := sameBindings(promised, bindings); err != nil {
+			return nil, err
+		}
+		writes, same, err := s.bindingWrites(snapshot, workloads)
+		if same || err != nil {
+			return writes, err
+		}
+		// The decisions are made on more than this snapshot shows.
+		if snapshot, err = s.fleet.WaitRevision(bounded, snapshot.Revision()+1); err != nil {
+			return nil, unavailable("the decisions are ahead of the fleet: repeat the request")
+		}
+	}
+}
+
+// sameBindings is an error that names a workload whose binding is not the one
+// that was shown.
+func sameBindings(promised, now []previewedBinding) error {
+	was, is := byWorkload(promised), byWorkload(now)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
+	slices.Sort(names)
+	for _, name := range names {
+		a, b := was[name], is[name]
+		if a == nil || b == nil || a.Claimed != b.Claimed || !maps.Equal(a.Replicas, b.Replicas) {
+			workload := "workload " + strconv.Quote(name)
+			return changed(workload+" "+a.text(), workload+" "+b.text())
+		}
+	}
+	return nil
+}
+
+func byWorkload(bindings []previewedBinding) map[string]*previewedBinding {
+	byName := make(map[string]*previewedBinding, len(bindings))
+	for i := range bindings {
+		byName[bindings[i].Workload] = &bindings[i]
+	}
+	return byName
+}
+
+// text renders a binding for a message, nil for one that there is not.
+func (b *previewedBinding) text() string {
+	switch {
+	case b == nil:
+		return "not under the policy"
+	case !b.Claimed:
+		return "no longer under the policy, on " + replicasText(b.Replicas)
+	}
+	return "on " + replicasText(b.Replicas)
+}
+
+// bindingWrites are the writes of every status that changes, each only while the
+// workload is as it was decided from. same is false where that is not how the
+// snapshot shows it.
+func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]previewedWorkload) (writes []store.Write, same bool, err error) {
+	size := 0
+	for _, key := range sortedKeys(workloads) {
+		w := workloads[key]
+		before := *w.Object
+		before.Status = w.Current
+		was, err := s.codec.EncodeStatus(&before)
+		if err != nil {
+			return nil, false, fmt.Errorf("encode the present binding: %w", err)
+		}
+		value, err := s.codec.EncodeStatus(w.Object)
+		if err != nil {
+			return nil, false, fmt.Errorf("encode the previewed binding: %w", err)
+		}
+		if bytes.Equal(was, value) {
+			continue
+		}
+		if size += len(value); len(writes) == 2*maxBindingWrites || size > maxBindingBytes {
+			return nil, true, nil
+		}
+		entry := snapshot.Get(key)
+		if entry == nil || !sameVersion(entry.Object.Meta(), &w.Object.Metadata) {
+			return nil, false, nil
+		}
+		has, err := s.codec.EncodeStatus(entry.Object)
+		if err != nil {
+			return nil, false, fmt.Errorf("encode the present binding: %w", err)
+		}
+		if !bytes.Equal(has, was) {
+			return nil, false, nil
+		}
+		writes = append(writes,
+			store.Write{Key: key, Part: store.Spec, Expect: entry.SpecRevision, CheckOnly: true},
+			store.Write{Key: key, Part: store.Status, Expect: entry.StatusRevision, Value: value})
+	}
+	return writes, true, nil
+}
+
+// sameVersion reports whether two copies of an object have the same spec.
+func sameVersion(a, b *api.Metadata) bool {
+	return a.UID == b.UID && a.Generation == b.Generation && a.RescheduleRequests == b.RescheduleRequests
+}

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+type rescheduleInput struct {
+	Target  Target
+	IfMatch string `header:"If-Match" doc:"Only if the object is as it was at this resource_version, given in double quotes."`
+	Wait    string `query:"wait" doc:"How long to wait for the decision: 10s when absent, at most 60s, 0s not at all."`
+}
+
+// reschedule asks for a fresh decision. The spec stays, so the generation does.
+func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *rescheduleInput) (*objectOutput, error) {
+	wait, err := parseWait(in.Wait, defaultWait)
+	if err != nil {
+		return nil, err
+	}
+	pre, err := parsePrecondition(in.IfMatch, "")
+	if err != nil {
+		return nil, err
+	}
+	key := in.Target.key(info.Kind)
+	who := identityOf(ctx)
+	if err := who.mayWriteKey(key); err != nil {
+		return nil, err
+	}
+	if !addressable(key) {
+		return nil, notFound(key)
+	}
+	result, err := s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
+		if current == nil {
+			return nil, notFound(key)
+		}
+		if err := who.mayWrite(current.object); err != nil {
+			return nil, err
+		}
+		if err := pre.check(current); err != nil {
+			return nil, err
+		}
+		object := current.object.Copy()
+		object.Meta().RescheduleRequests++
+		return &successor{object: object}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.settled(ctx, result, wait, http.StatusOK), nil
+}

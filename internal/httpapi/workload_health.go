@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+type reportHealthInput struct {
+	Target  Target
+	Payload Payload
+	Wait    string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
+}
+
+func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {
+	wait, err := parseWait(in.Wait, defaultWait)
+	if err != nil {
+		return nil, err
+	}
+	key := in.Target.key(api.KindWorkload)
+	who := identityOf(ctx)
+	if err := who.mayReportOn(key); err != nil {
+		return nil, err
+	}
+	report, err := decodeHealth(in.Payload.data)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayReportFrom(who, report.Cluster); err != nil {
+		return nil, err
+	}
+	entry := s.fleet.Snapshot().Get(key)
+	if entry == nil {
+		return nil, notFound(key)
+	}
+	workload, ok := entry.Object.(*api.Workload)
+	if !ok {
+		return nil, notFound(key)
+	}
+	if err := checkRunsOn(who, workload, report.Cluster); err != nil {
+		return nil, err
+	}
+	revision, err := s.decisions.ReportHealth(ctx, key, *report)
+	if err != nil {
+		if s.fleet.Snapshot().Get(key) == nil {
+			return nil, notFound(key) // deleted in between
+		}
+		return nil, err
+	}
+	return s.settled(ctx, &stored{object: workload, revision: revision}, wait, http.StatusOK), nil
+}
+
+func decodeHealth(data []byte) (*api.HealthReport, error) {
+	report := &api.HealthReport{}
+	var unread api.FieldErrors
+	if err := decodeBody(data, report); err != nil && !errors.As(err, &unread) {
+		return nil, err
+	}
+	report.SetDefaults()
+	return report, unread.And(report.Validate()).Err()
+}
+
+// mayReportFrom is asked of agents, who report for clusters. A cluster that does
+// not exist tells an agent of some namespaces no more than one of others.
+func (s *Server) mayReportFrom(who identity, name string) error {
+	if who.role != RoleAgent {
+		return nil
+	}
+	cluster := s.cluster(name)
+	if cluster == nil && who.bound() {
+		return who.forbidden("report for " + clusterKey(name).String())
+	}
+	if cluster == nil {
+		return nil // the workload does not run there, which is said later
+	}
+	return who.mayReport(cluster)
+}
+
+// checkRunsOn refuses a report about a cluster that the workload has nothing to
+// do with. Where it runs is told only to those who may read it.
+func checkRunsOn(who identity, workload *api.Workload, cluster string) error {
+	names := workload.Status.Names()
+	for _, eviction := range workload.Status.Evictions {
+		names = append(names, eviction.Cluster)
+	}
+	switch {
+	case slices.Contains(names, cluster):
+		return nil
+	case who.mayRead(workload) != nil:
+		return invalid("cluster", "%s does not run on %q", api.KeyOf(workload), cluster)
+	case len(names) == 0:
+		return invalid("cluster", "%s does not run on %q: it runs nowhere at present", api.KeyOf(workload), cluster)
+	}
+	return invalid("cluster", "%s does not run on %q: it runs on %s", api.KeyOf(workload), cluster, listed(names))
+}
