@@ -123,18 +123,7 @@ func TestPlanPlacement(t *testing.T) {
 			if strategy == (unknown{}) {
 				value = withUnknown(value, "strategy", false)
 			}
-			planned := planOf(t, "scheduler_placement", value, test.state)
-			for name, want := range test.want {
-				if want == (unknown{}) {
-					if planned[name].IsKnown() {
-						t.Errorf("%s is %s, expected to be unknown", name, planned[name])
-					}
-					continue
-				}
-				if got := attributesOf(configValue(t, typ, doc{name: want}))[name]; !planned[name].Equal(got) {
-					t.Errorf("%s is %s, expected %s", name, planned[name], got)
-				}
-			}
+			plansAs(t, typ, planOf(t, "scheduler_placement", value, test.state), test.want)
 		})
 	}
 }

@@ -1,0 +1,266 @@
+package provider
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// plansAs checks attributes of a plan. unknown{} stands for what is known after
+// apply.
+func plansAs(t *testing.T, typ tftypes.Type, planned map[string]tftypes.Value, want doc) {
+	t.Helper()
+	for name, value := range want {
+		if value == (unknown{}) {
+			if planned[name].IsKnown() {
+				t.Errorf("%s is %s, expected to be unknown", name, planned[name])
+			}
+			continue
+		}
+		if got := attributesOf(configValue(t, typ, doc{name: value}))[name]; !planned[name].Equal(got) {
+			t.Errorf("%s is %s, expected %s", name, planned[name], got)
+		}
+	}
+}
+
+// The binding is unknown only where something it follows from changes, and the
+// labels are among that: policies select by them.
+func TestPlanWorkload(t *testing.T) {
+	state := func(changes doc) doc {
+		s := doc{
+			"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3, "priority": 0,
+			"clusters": doc{"member1": 2, "member2": 1}, "evicting": doc{"member3": 2},
+		}
+		maps.Copy(s, changes)
+		return s
+	}
+	moves := doc{"clusters": unknown{}, "evicting": unknown{}}
+	stays := doc{"clusters": doc{"member1": 2, "member2": 1}, "evicting": doc{"member3": 2}}
+	for _, test := range []struct {
+		name   string
+		config doc
+		state  doc
+		want   doc
+	}{
+		{"created", doc{}, nil, doc{"priority": 0, "clusters": unknown{}, "evicting": unknown{}}},
+		{"nothing to do", doc{}, state(nil), state(nil)},
+		{"how long to wait", doc{"wait": doc{"for": "none"}}, state(nil), stays},
+		{"a time limit", doc{"timeouts": doc{"update": "5m"}}, state(nil), stays},
+		{"a label", doc{"labels": doc{"team": "a"}}, state(nil), moves},
+		{"more replicas", doc{"replicas": 4}, state(nil), moves},
+		{"none at all", doc{"replicas": 0}, state(nil), moves},
+		{"no longer replicated", doc{"replicas": nil}, state(nil), moves},
+		{"requests", doc{"replica_requests": doc{"cpu": "1"}}, state(nil), moves},
+		{"a priority", doc{"priority": 7}, state(nil), moves},
+		{"another kind", doc{"kind": "StatefulSet"}, state(nil), moves},
+		{"somebody else changed the replicas", doc{}, state(doc{"replicas": 9}), moves},
+		{"another name", doc{"name": "api"}, state(nil), doc{"replicas": 3}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			typ := newValidation(t).types["scheduler_workload"]
+			config := doc{"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3}
+			maps.Copy(config, test.config)
+			plansAs(t, typ, planOf(t, "scheduler_workload", configValue(t, typ, config), test.state), test.want)
+		})
+	}
+}
+
+// What is absent is planned as the server will fill it in, also where that depends
+// on what stands beside it, and the bindings are unknown only where something
+// they follow from changes.
+func TestPlanPropagationPolicy(t *testing.T) {
+	state := func(changes doc) doc {
+		s := doc{
+			"name": "web", "namespace": "shop", "resource_selectors": list{doc{"api_version": "apps/v1", "kind": "Deployment"}},
+			"priority": 0, "preemption": "Never", "workload_preemption": "Never",
+			"bindings": doc{"shop/web": doc{"member1": 3}, "shop/api": doc{}},
+		}
+		maps.Copy(s, changes)
+		return s
+	}
+	scheduling := func(given doc) doc { return doc{"placement": doc{"replica_scheduling": given}} }
+	spread := func(given ...any) doc { return doc{"placement": doc{"spread_constraints": given}} }
+	planned := func(key string, value any) doc {
+		return doc{"placement": doc{"empty_clusters": false, key: value}}
+	}
+	for _, test := range []struct {
+		name   string
+		config doc
+		state  doc
+		want   doc
+	}{
+		{"created", doc{}, nil, doc{"priority": 0, "preemption": "Never", "workload_preemption": "Never", "placement": nil, "failover": nil, "fail_back": nil, "bindings": unknown{}}},
+		{"nothing to do", doc{}, state(nil), state(nil)},
+		{"a label of the policy moves nothing", doc{"labels": doc{"team": "a"}}, state(nil), doc{"bindings": doc{"shop/web": doc{"member1": 3}, "shop/api": doc{}}}},
+		{"a placement", doc{"placement": doc{}}, state(nil), doc{"placement": doc{"empty_clusters": false}, "bindings": unknown{}}},
+		{"a priority", doc{"priority": 1}, state(nil), doc{"bindings": unknown{}}},
+		{"another selector", doc{"resource_selectors": list{doc{"api_version": "v1", "kind": "ConfigMap"}}}, state(nil), doc{"bindings": unknown{}}},
+
+		{"divided by weight", scheduling(doc{}), nil, planned("replica_scheduling", doc{"type": "Divided", "division_preference": "Weighted"})},
+		{"duplicated", scheduling(doc{"type": "Duplicated"}), nil, planned("replica_scheduling", doc{"type": "Duplicated"})},
+		{"aggregated", scheduling(doc{"division_preference": "Aggregated"}), nil, planned("replica_scheduling", doc{"type": "Divided", "division_preference": "Aggregated"})},
+		{
+			"from divided to duplicated", scheduling(doc{"type": "Duplicated"}),
+			state(planned("replica_scheduling", doc{"type": "Divided", "division_preference": "Weighted"})),
+			planned("replica_scheduling", doc{"type": "Duplicated"}),
+		},
+		{
+			"spread over clusters, and by a label", spread(doc{}, doc{"spread_by_label": "tier", "min_groups": 2}), nil,
+			planned("spread_constraints", list{doc{"spread_by_field": "cluster", "min_groups": 1}, doc{"spread_by_label": "tier", "min_groups": 2}}),
+		},
+		{
+			"a label in the place of a field", spread(doc{"spread_by_label": "tier"}),
+			state(planned("spread_constraints", list{doc{"spread_by_field": "cluster", "min_groups": 1}})),
+			planned("spread_constraints", list{doc{"spread_by_label": "tier", "min_groups": 1}}),
+		},
+		{
+			"failover", doc{"failover": doc{"cluster": doc{}, "application": doc{}}, "fail_back": doc{}}, nil,
+			doc{
+				"failover": doc{
+					"cluster":     doc{"purge_mode": "Gracefully", "grace_period": "10m"},
+					"application": doc{"toleration": "5m", "purge_mode": "Gracefully", "grace_period": "10m"},
+				},
+				"fail_back": doc{"mode": "automatic", "stabilization": "10m"},
+			},
+		},
+		{
+			"no grace period without grace", doc{"failover": doc{"cluster": doc{"purge_mode": "Directly"}, "application": doc{"purge_mode": "Never"}}},
+			state(doc{"failover": doc{
+				"cluster":     doc{"purge_mode": "Gracefully", "grace_period": "10m"},
+				"application": doc{"toleration": "5m", "purge_mode": "Gracefully", "grace_period": "1m"},
+			}}),
+			doc{"failover": doc{"cluster": doc{"purge_mode": "Directly"}, "application": doc{"toleration": "5m", "purge_mode": "Never"}}, "bindings": unknown{}},
+		},
+		{
+			"a given grace period stays", doc{"failover": doc{"cluster": doc{"grace_period": "30s"}}}, nil,
+			doc{"failover": doc{"cluster": doc{"purge_mode": "Gracefully", "grace_period": "30s"}}},
+		},
+		{
+			"somebody else changed what has a default", doc{"failover": doc{"cluster": doc{}}},
+			state(doc{"failover": doc{"cluster": doc{"purge_mode": "Gracefully", "grace_period": "1h"}}}),
+			doc{"failover": doc{"cluster": doc{"purge_mode": "Gracefully", "grace_period": "10m"}}, "bindings": unknown{}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			typ := newValidation(t).types["scheduler_propagation_policy"]
+			config := doc{"name": "web", "namespace": "shop", "resource_selectors": list{doc{"api_version": "apps/v1", "kind": "Deployment"}}}
+			maps.Copy(config, test.config)
+			plansAs(t, typ, planOf(t, "scheduler_propagation_policy", configValue(t, typ, config), test.state), test.want)
+		})
+	}
+}
+
+// While it is unknown whether replicas are purged gracefully, so is the grace
+// period.
+func TestPlanDefaultOfUnknown(t *testing.T) {
+	typ := newValidation(t).types["scheduler_propagation_policy"]
+	config := configValue(t, typ, doc{
+		"name": "web", "resource_selectors": list{doc{"api_version": "v1", "kind": "Pod"}}, "failover": doc{"cluster": doc{"purge_mode": "Directly"}},
+	})
+	config, err := tftypes.Transform(config, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if renderPath(at) == "failover.cluster.purge_mode" {
+			return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := planOf(t, "scheduler_propagation_policy", config, nil)
+	if period := attributesOf(attributesOf(planned["failover"])["cluster"])["grace_period"]; period.IsKnown() {
+		t.Errorf("the grace period is %s", period)
+	}
+}
+
+// Overflow affinities need a group that is bounded and a division by room: while
+// either is unknown, they are not refused.
+func TestValidateOverflowWaits(t *testing.T) {
+	v := newValidation(t)
+	const policy = "scheduler_propagation_policy"
+	config := func(unknownAt string, placement doc) tftypes.Value {
+		document := maps.Clone(valid[policy])
+		document["placement"] = placement
+		value, err := tftypes.Transform(configValue(t, v.types[policy], document), func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+			if unknownAt != "" && renderPath(at) == unknownAt {
+				return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
+			}
+			return v, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	group := doc{"affinity_name": "private", "overflow_affinities": list{doc{"affinity_name": "managed"}}}
+	bounded := maps.Clone(group)
+	bounded["cluster_names"] = list{"member1"}
+	aggregated := doc{"division_preference": "Aggregated"}
+	for _, test := range []struct {
+		name      string
+		unknown   string
+		placement doc
+		refused   bool
+	}{
+		{"valid", "", doc{"cluster_affinities": list{bounded}, "replica_scheduling": aggregated}, false},
+		{"the names are unknown", "placement.cluster_affinities[0].cluster_names", doc{"cluster_affinities": list{group}, "replica_scheduling": aggregated}, false},
+		{"the division is unknown", "placement.replica_scheduling", doc{"cluster_affinities": list{bounded}}, false},
+		{"the preference is unknown", "placement.replica_scheduling.division_preference", doc{"cluster_affinities": list{bounded}, "replica_scheduling": doc{}}, false},
+		{"something else is unknown", "placement.cluster_tolerations", doc{"cluster_affinities": list{bounded}}, true},
+		{"another group is unknown", "placement.cluster_affinities[1].cluster_names", doc{"cluster_affinities": list{group, doc{"affinity_name": "b"}}, "replica_scheduling": aggregated}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			errs := check(t, v, policy, config(test.unknown, test.placement))
+			if refused := len(errs) > 0; refused != test.refused {
+				t.Errorf("errors are %v", errs)
+			}
+		})
+	}
+}
+
+// What a preview says is what the plan shows: the whole binding of what is
+// created, and of a change all but what it makes the workload leave.
+func TestPreviewedBindings(t *testing.T) {
+	preview := &api.Preview{
+		Replicas: map[string]int64{"member1": 2, "member2": 0},
+		Bindings: []api.PreviewedBinding{
+			{Workload: "shop/web", Claimed: true, Replicas: map[string]int64{"member1": 3}},
+			{Workload: "shop/pending", Claimed: true},
+			{Workload: "shop/let-go", CurrentReplicas: map[string]int64{"member1": 1}, Replicas: map[string]int64{"member1": 1}},
+		},
+	}
+	workload, policy := newValidation(t).types["scheduler_workload"], newValidation(t).types["scheduler_propagation_policy"]
+	values := func(typ tftypes.Type, document doc) map[string]tftypes.Value {
+		value, err := terraformValue(typ, document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return attributesOf(value)
+	}
+	clusters := doc{"member1": 2, "member2": 0}
+	plansAs(t, workload, values(workload, previewedWorkload(preview, true)), doc{"clusters": clusters, "evicting": doc{}})
+	plansAs(t, policy, values(policy, previewedBindings(preview, true)), doc{"bindings": doc{"shop/web": doc{"member1": 3}, "shop/pending": doc{}}})
+	changed := previewedWorkload(preview, false)
+	if _, known := changed["evicting"]; known {
+		t.Errorf("a change is previewed as %v", changed)
+	}
+}
+
+// Only what still runs on a cluster that is left is in state.
+func TestEvictingReplicas(t *testing.T) {
+	workload := &api.Workload{Status: api.WorkloadStatus{
+		Clusters: []api.WorkloadCluster{{Name: "member2", Replicas: 5}},
+		Evictions: []api.Eviction{
+			{Cluster: "member1", Replicas: 3, PurgeMode: api.PurgeGracefully},
+			{Cluster: "member3", Replicas: 2, PurgeMode: api.PurgeNever},
+			{Cluster: "member4", Replicas: 1, PurgeMode: api.PurgeDirectly},
+		},
+	}}
+	typ := newValidation(t).types["scheduler_workload"]
+	value, err := terraformValue(typ, workloadBinding(workload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plansAs(t, typ, attributesOf(value), doc{"clusters": doc{"member2": 5}, "evicting": doc{"member1": 3, "member3": 2}})
+}
