@@ -82,7 +82,7 @@ func TestPropagationPolicyValidate(t *testing.T) {
 			}
 		}, []string{
 			at + "cluster_affinity.cluster_names[1]", at + "cluster_affinity.exclude_clusters[0]", at + `cluster_affinity.label_selector.match_labels["-"]`,
-			at + "cluster_affinity.field_selector[1].key", at + "cluster_affinity.field_selector[2].operator", at + "cluster_affinity.field_selector[2].values",
+			at + "cluster_affinity.field_selector[1].key", at + "cluster_affinity.field_selector[2].operator",
 			at + "cluster_affinity.field_selector[3].values",
 		}},
 		{"groups in order, a cluster in two", func(_ *policy, s *placement) {

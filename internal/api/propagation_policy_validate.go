@@ -138,8 +138,7 @@ func (a *ClusterAffinity) validate(errs *FieldErrors, field string) {
 		}
 		if r.Operator != SelectorIn && r.Operator != SelectorNotIn {
 			errs.Add(at+".operator", "unsupported operator %q, must be In or NotIn", string(r.Operator))
-		}
-		if len(r.Values) == 0 {
+		} else if len(r.Values) == 0 {
 			errs.Add(at+".values", "must name at least one value")
 		}
 	}

@@ -1,0 +1,63 @@
+package karmadatest
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+
+// Difference is what is decided otherwise on purpose.
+type Difference struct {
+	// Instead is what is expected in place of what the case says.
+	Instead expectation
+	// Room says that the difference is due to clusters without room: where they do
+	// not tell how much they have, the case holds.
+	Room bool
+	// Reason says why, with the rule that it follows from.
+	Reason string
+}
+
+var unschedulable = expectation{Clusters: map[string]int64{}, Reason: api.ReasonUnschedulable}
+
+// noRoom is the reason of most differences.
+const noRoom = "a cluster that tells how much room it has gets no more than that, whatever the strategy (rule 9)"
+
+// Differences are the cases that are decided otherwise on purpose, by id. One
+// that is not in the list agrees in all that it tells.
+var Differences = map[string]Difference{
+	"schedule-004": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-005": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-006": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-009": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-011": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-016": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-039": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-066": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-067": {
+		Instead: expectation{Clusters: map[string]int64{"member2": 10}}, Room: true,
+		Reason: noRoom + ", and spread constraints hold for static weights as well",
+	},
+	"schedule-067" + roomUnknown: {
+		Instead: expectation{Clusters: map[string]int64{"member1": 10}},
+		Reason:  "spread constraints hold for static weights as well (rule 9)",
+	},
+	"schedule-096": {Instead: unschedulable, Room: true, Reason: noRoom},
+	"schedule-098": {Instead: unschedulable, Room: true, Reason: noRoom},
+}
+
+// Refusals are the fields that are wrong in the cases of kind Validate, by id.
+var Refusals = map[string]string{
+	"validate-001": "spec.placement.cluster_affinities",
+	"validate-003": "spec.placement.cluster_affinity.field_selector[0].key",
+	"validate-004": "spec.placement.cluster_affinity.field_selector[0].operator",
+	"validate-005": "spec.placement.cluster_affinities[0].field_selector[0].key",
+	"validate-006": "spec.placement.spread_constraints[0]",
+	"validate-009": "spec.placement.spread_constraints[0].min_groups",
+	"validate-013": "spec.placement.cluster_affinities[0].overflow_affinities",
+	"validate-014": "spec.placement.cluster_affinities[0].overflow_affinities",
+	"validate-017": "spec.placement.cluster_affinities[0].overflow_affinities",
+	"validate-018": "spec.placement.cluster_affinities[0].overflow_affinities[1].affinity_name",
+}
+
+// Inexpressible are the cases that nothing here corresponds to, by id, with the
+// reason.
+var Inexpressible = map[string]string{
+	"estimate_model-002": "clusters have no resource models: what they report is what they have room for",
+	"estimate_model-004": "clusters have no resource models: what they report is what they have room for",
+}
