@@ -42,9 +42,9 @@ type objectResource struct {
 	// decision are the computed attributes that come from the object's status,
 	// as JSON; nil = none.
 	decision func(api.Object) map[string]any
-	// previewed is the part of it that a preview says, of an object that is created
-	// or changed; nil where there are no previews.
-	previewed func(preview *api.Preview, created bool) map[string]any
+	// previewed are the same attributes as a preview says they will be; nil where
+	// there are no previews.
+	previewed func(*api.Preview) map[string]any
 	// inputs names the attributes that the decision follows from.
 	inputs []string
 	// decide waits until the object that was written has its decision, which it

@@ -26,7 +26,7 @@ var previewDocs = map[string]string{
 // ofWorkloads are the fields of previews and explanations that those of placements
 // do not have.
 var ofWorkloads = []string{
-	"kind", "current_replicas", "replicas", "bindings", "policy", "policy_reason", "observed_affinity", "affinities", "groups",
+	"kind", "current_replicas", "replicas", "evicting", "bindings", "policy", "policy_reason", "observed_affinity", "affinities", "groups",
 	"available", "weight", "tier",
 }
 

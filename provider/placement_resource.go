@@ -47,7 +47,7 @@ func placementDecision(object api.Object) map[string]any {
 }
 
 // previewedPlacement is that part as a preview says it will be.
-func previewedPlacement(preview *api.Preview, _ bool) map[string]any {
+func previewedPlacement(preview *api.Preview) map[string]any {
 	clusters := make([]any, len(preview.Clusters))
 	for i, name := range preview.Clusters {
 		clusters[i] = name

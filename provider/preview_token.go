@@ -53,7 +53,7 @@ func (r *objectResource) planPreview(ctx context.Context, plan, config, before m
 		diags.AddAttributeError(at, "The preview is of something else", fmt.Sprintf("The token is that of a preview of %s; this is %s. Give both the same name and namespace.", of, want))
 		return
 	}
-	for name, document := range r.previewed(preview, before == nil) {
+	for name, document := range r.previewed(preview) {
 		value, err := terraformValue(plan[name].Type(), document)
 		if err != nil {
 			diagnose(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)

@@ -43,7 +43,7 @@ func policyBindings(object api.Object) map[string]any {
 }
 
 // previewedBindings is that part as a preview says it will be.
-func previewedBindings(preview *api.Preview, _ bool) map[string]any {
+func previewedBindings(preview *api.Preview) map[string]any {
 	bindings := map[string]any{}
 	for _, b := range preview.Bindings {
 		if b.Claimed {

@@ -40,6 +40,11 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 				ElementType:         types.Int64Type,
 				Computed:            true,
 			},
+			"evicting": schema.MapAttribute{
+				MarkdownDescription: "Of a workload: replicas by cluster that would go on running on clusters it is leaving. Empty for a policy.",
+				ElementType:         types.Int64Type,
+				Computed:            true,
+			},
 			"current": schema.MapAttribute{
 				MarkdownDescription: "Of a workload: replicas by cluster now.",
 				ElementType:         types.Int64Type,
@@ -102,7 +107,7 @@ func previewPropagation(ctx context.Context, s *session, arguments map[string]an
 	document["workloads"] = document["bindings"]
 	document["clusters"], document["current"] = replicaDocument(preview.Replicas), replicaDocument(preview.CurrentReplicas)
 	document["policy_name"] = document[policyArgument]
-	maps.Copy(document, previewedBindings(preview, false))
+	maps.Copy(document, previewedBindings(preview))
 	return document, nil
 }
 

@@ -94,7 +94,7 @@ func readWorkload(ctx context.Context, s *session, arguments map[string]any) (ma
 	document["namespace"] = key.Namespace
 	document["binding"] = status["clusters"]
 	document["clusters"] = replicasOf(workload.Status.Clusters)
-	document["evicting"] = evictingReplicas(workload.Status.Evictions)
+	document["evicting"] = replicaDocument(workload.Status.Evicting())
 	document["summary"] = explanation.Summary
 	if explain, _ := arguments["explain"].(bool); explain {
 		if document["explanation"], err = jsonDocument(explanation); err != nil {

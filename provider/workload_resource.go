@@ -79,19 +79,14 @@ func workloadBinding(object api.Object) map[string]any {
 	binding := map[string]any{"clusters": map[string]any{}, "evicting": map[string]any{}}
 	if workload, ok := object.(*api.Workload); ok {
 		binding["clusters"] = replicasOf(workload.Status.Clusters)
-		binding["evicting"] = evictingReplicas(workload.Status.Evictions)
+		binding["evicting"] = replicaDocument(workload.Status.Evicting())
 	}
 	return binding
 }
 
-// previewedWorkload is that part as a preview says it will be. What a change makes
-// the workload leave is known after apply; a new one leaves nothing.
-func previewedWorkload(preview *api.Preview, created bool) map[string]any {
-	binding := map[string]any{"clusters": replicaDocument(preview.Replicas)}
-	if created {
-		binding["evicting"] = map[string]any{}
-	}
-	return binding
+// previewedWorkload is that part as a preview says it will be.
+func previewedWorkload(preview *api.Preview) map[string]any {
+	return map[string]any{"clusters": replicaDocument(preview.Replicas), "evicting": replicaDocument(preview.Evicting)}
 }
 
 // replicasOf are the replicas of a binding by cluster.
@@ -99,18 +94,6 @@ func replicasOf(clusters []api.WorkloadCluster) map[string]any {
 	document := make(map[string]any, len(clusters))
 	for _, c := range clusters {
 		document[c.Name] = replicaCount(c.Replicas)
-	}
-	return document
-}
-
-// evictingReplicas are the replicas, by cluster, that still run where the workload
-// no longer is. What is purged directly does not.
-func evictingReplicas(evictions []api.Eviction) map[string]any {
-	document := map[string]any{}
-	for _, e := range evictions {
-		if e.PurgeMode != api.PurgeDirectly {
-			document[e.Cluster] = replicaCount(e.Replicas)
-		}
 	}
 	return document
 }

@@ -22,6 +22,7 @@ type Preview struct {
 	// The rest is of workloads and propagation policies.
 	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"Of a workload: replicas by cluster now."`
 	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"Of a workload: replicas by cluster as they would be."`
+	Evicting         map[string]int64   `json:"evicting,omitempty" doc:"Of a workload: replicas by cluster that would go on running on clusters it is leaving."`
 	Policy           string             `json:"policy,omitempty" doc:"Of a workload: the propagation policy that would be followed."`
 	ObservedAffinity string             `json:"observed_affinity,omitempty" doc:"Of a workload: the affinity group that would be used."`
 	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"Of a propagation policy: every workload that it would have claimed, or has now."`

@@ -172,6 +172,18 @@ func (s *WorkloadStatus) Names() []string {
 	return names
 }
 
+// Evicting are the replicas, by cluster, that go on running on clusters that the
+// workload is leaving. What is purged directly does not.
+func (s *WorkloadStatus) Evicting() map[string]int64 {
+	replicas := make(map[string]int64, len(s.Evictions))
+	for _, e := range s.Evictions {
+		if e.PurgeMode != PurgeDirectly {
+			replicas[e.Cluster] = e.Replicas
+		}
+	}
+	return replicas
+}
+
 // HealthOn is what was last reported about a cluster, nil where nothing was.
 func (s *WorkloadStatus) HealthOn(cluster string) *ClusterHealth {
 	i := slices.IndexFunc(s.Health, func(h ClusterHealth) bool { return h.Cluster == cluster })

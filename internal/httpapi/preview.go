@@ -68,6 +68,7 @@ func (p *preview) shown(who identity) *api.Preview {
 	case *api.Workload:
 		status := &object.Status
 		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, replicasByCluster(status)
+		shown.Evicting = status.Evicting()
 		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
 		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)
 	case *api.PropagationPolicy:
