@@ -7,40 +7,150 @@ import (
 
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
-type Divider struct{}
+type Divider struct {
+	weighted bool // weights make a difference
+	minima   bool // some place has a lower bound
+	places   []place
+	claims   []claim
+
+	// For the selection under constraints.
+	limits     limits
+	entries    []entry
+	chosen     []int32
+	chosenRoom int64
+	roomiest   int64
+	path       pathSearch
+	groups     []group
+	presents   []int64
+	picked     []int32
+	firsts     []entry
+}
 
 // Divide chooses among the candidates and divides the replicas over them. The
-// result does not refer to the candidates or to the divider.
+// result does not refer to the candidates or to the divider. With an error it has
+// no shares, but still tells the reasons of candidates that take none.
 func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
+	res := newResult(r)
 	if len(candidates) == 0 {
-		return Result{}, &NoCandidatesError{}
+		return res, &NoCandidatesError{}
 	}
-	var res Result
-	if r.Mode == Duplicate || !r.Replicated {
-		for i := range candidates {
-			res.Shares = append(res.Shares, Share{candidates[i].Row, candidates[i].Rank, r.Replicas})
+	if r.Replicated && r.Replicas == 0 && !r.Empty {
+		return res, nil
+	}
+	d.gather(r, candidates)
+	res.weighted = d.weighted
+	if !d.unchanged(r) {
+		if len(d.places) == 0 {
+			return res, d.noPlaces(r, candidates)
 		}
-	} else {
-		left := r.Replicas
-		for i := range candidates {
-			c := &candidates[i]
-			n := left
-			if c.Free != Unknown {
-				n = min(n, c.Free+c.Held)
-			}
-			n = min(n, c.Max)
-			left -= n
-			if n > 0 {
-				res.Shares = append(res.Shares, Share{c.Row, c.Rank, n})
-			}
+		if err := d.choose(r); err != nil {
+			return res, err
 		}
-		if left > 0 {
-			return Result{}, &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas}
+		switch {
+		case r.divided():
+			if err := d.assign(r); err != nil {
+				return res, err
+			}
+		case r.counted():
+			for i := range d.places {
+				d.places[i].seats = r.Replicas
+			}
 		}
 	}
-	slices.SortFunc(res.Shares, func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) })
+	d.emit(r, &res)
 	return res, nil
 }
 
-// Reason says in a few words why a candidate got its replicas, or none.
-func (r *Result) Reason(c *Candidate) string { return "" }
+// noPlaces says why no candidate can be used.
+func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
+	var room int64
+	least := int64(Unlimited)
+	for i := range candidates {
+		c := &candidates[i]
+		if grouped(r.Constraints, c.Row) {
+			room = max(room, c.most(r))
+			least = min(least, c.Min)
+		}
+	}
+	switch {
+	case least == Unlimited:
+		for i := range r.Constraints {
+			if c := &r.Constraints[i]; c.Groups != nil {
+				return &TooFewGroupsError{By: c.By, Min: c.Min}
+			}
+		}
+	case room > 0 && least > r.Replicas:
+		return &TooFewReplicasError{Replicas: r.Replicas, Needed: least}
+	}
+	return &NoRoomError{Room: room, Wanted: r.Replicas}
+}
+
+// unchanged reports whether what is held is just what is wanted. Then the places
+// are those of the present binding, with the seats they have.
+func (d *Divider) unchanged(r *Request) bool {
+	if !r.divided() || r.Fresh {
+		return false
+	}
+	var sum int64
+	for i := range d.places {
+		p := &d.places[i]
+		if p.kept > 0 && p.kept < p.least {
+			return false
+		}
+		sum += p.kept
+	}
+	if sum != r.Replicas {
+		return false
+	}
+	clusters := int64(0)
+	for i := range d.places {
+		if d.places[i].kept > 0 {
+			clusters++
+		}
+	}
+	for i := range r.Constraints {
+		c := &r.Constraints[i]
+		if c.Groups == nil {
+			if clusters < c.Min || clusters > c.Max {
+				return false
+			}
+			continue
+		}
+		var t tally
+		t.reset(c)
+		for j := range d.places {
+			if p := &d.places[j]; p.kept > 0 {
+				t.add(p.row)
+			}
+		}
+		if !t.holds() {
+			return false
+		}
+	}
+	for i := range d.places {
+		p := &d.places[i]
+		p.chosen, p.seats = p.present, p.kept
+	}
+	d.keepChosen()
+	return true
+}
+
+// emit writes the shares.
+func (d *Divider) emit(r *Request, res *Result) {
+	n := 0
+	for i := range d.places {
+		if d.places[i].seats > 0 || !r.divided() || r.Empty {
+			n++
+		}
+	}
+	res.Shares = make([]Share, 0, n)
+	for i := range d.places {
+		if p := &d.places[i]; p.seats > 0 || !r.divided() || r.Empty {
+			res.Shares = append(res.Shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
+		}
+	}
+	byRank := func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) }
+	if !slices.IsSortedFunc(res.Shares, byRank) {
+		slices.SortFunc(res.Shares, byRank)
+	}
+}

@@ -64,13 +64,6 @@ type Request struct {
 	Empty       bool // chosen clusters that get nothing stay, with 0
 }
 
-// Share is what one cluster gets.
-type Share struct {
-	Row, Rank int32
-	Replicas  int64
-}
-
-// Result is a division.
-type Result struct {
-	Shares []Share // by Rank
-}
+// maxVotes is what room and weights are cut to, so that sums of them do not
+// overflow. More replicas than that nobody has.
+const maxVotes = 1 << 44

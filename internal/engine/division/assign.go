@@ -1,0 +1,347 @@
+package division
+
+import (
+	"cmp"
+	"slices"
+)
+
+// assign gives the places their seats, and sees to it that the constraints hold
+// for those that got any.
+func (d *Divider) assign(r *Request) error {
+	left := d.share(r)
+	if left == 0 && d.anchor(r) {
+		left = d.share(r)
+	}
+	var needed int64
+	for i := range d.places {
+		if p := &d.places[i]; p.must {
+			needed += p.lower()
+		}
+	}
+	switch {
+	case needed > r.Replicas:
+		return d.tooFewReplicas(r, needed)
+	case left > 0:
+		return &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas, Limited: true}
+	}
+	return nil
+}
+
+// tooFewReplicas names the constraint that asks for the most groups.
+func (d *Divider) tooFewReplicas(r *Request, needed int64) error {
+	err := &TooFewReplicasError{Replicas: r.Replicas, Needed: needed}
+	most := int64(0)
+	if l := &d.limits; l.leastOf != nil {
+		most, err.By = l.least, l.leastOf.By
+	}
+	for i := range d.limits.tallies {
+		if c := d.limits.tallies[i].constraint; c.Min > most {
+			most, err.By = c.Min, c.By
+		}
+	}
+	return err
+}
+
+// anchor marks places that must get a replica, so that there are clusters and
+// groups enough. It prefers those that got replicas anyhow, and reports whether
+// any of them did not.
+func (d *Divider) anchor(r *Request) bool {
+	clusters := int64(0)
+	for i := range d.limits.tallies {
+		t := &d.limits.tallies[i]
+		t.reset(t.constraint)
+	}
+	for i := range d.places {
+		if p := &d.places[i]; p.seats > 0 {
+			clusters++
+			for t := range d.limits.tallies {
+				d.limits.tallies[t].add(p.row)
+			}
+		}
+	}
+	enough := clusters >= d.limits.least
+	for i := range d.limits.tallies {
+		enough = enough && d.limits.tallies[i].holds()
+	}
+	if enough {
+		return false
+	}
+	order := d.entriesOf(filter{tier: -1})
+	slices.SortFunc(order, func(a, b entry) int {
+		p, q := &d.places[a.place], &d.places[b.place]
+		if (p.seats > 0) != (q.seats > 0) {
+			if p.seats > 0 {
+				return -1
+			}
+			return 1
+		}
+		return compareEntries(a, b)
+	})
+	clusters = 0
+	for i := range d.limits.tallies {
+		t := &d.limits.tallies[i]
+		t.reset(t.constraint)
+	}
+	mark := func(p *place) {
+		p.must = true
+		clusters++
+		for t := range d.limits.tallies {
+			d.limits.tallies[t].add(p.row)
+		}
+	}
+	for {
+		// The place that opens the most of the groups that are missing.
+		var best *place
+		var most int64
+		for _, e := range order {
+			p := &d.places[e.place]
+			if p.must {
+				continue
+			}
+			opens := int64(0)
+			for i := range d.limits.tallies {
+				t := &d.limits.tallies[i]
+				opens += min(t.opens(p.row), max(t.constraint.Min-t.groups, 0))
+			}
+			if opens > most {
+				best, most = p, opens
+			}
+		}
+		if best == nil {
+			break
+		}
+		mark(best)
+	}
+	for _, e := range order {
+		if p := &d.places[e.place]; clusters < d.limits.least && !p.must {
+			mark(p)
+		}
+	}
+	return true
+}
+
+// share gives the places their seats. It returns how many are left.
+func (d *Divider) share(r *Request) int64 {
+	var sum int64
+	for i := range d.places {
+		p := &d.places[i]
+		p.out = false
+		p.seats = p.kept
+		if p.kept > 0 || p.must {
+			p.seats = max(p.kept, p.lower())
+		}
+		sum += p.seats
+	}
+	if sum > r.Replicas {
+		sum = d.fitMinima(r, sum)
+	}
+	switch {
+	case sum > r.Replicas:
+		d.contract(r)
+		return 0
+	case sum < r.Replicas:
+		return d.expand(r, r.Replicas-sum)
+	}
+	return 0
+}
+
+// fitMinima leaves places out, the last first, while what those that hold replicas
+// have at least is more than there is.
+func (d *Divider) fitMinima(r *Request, sum int64) int64 {
+	var lower int64
+	for i := range d.places {
+		if p := &d.places[i]; p.seats > 0 {
+			lower += p.lower()
+		}
+	}
+	if lower <= r.Replicas {
+		return sum
+	}
+	order := d.entriesOf(filter{tier: -1})
+	slices.SortFunc(order, compareEntries)
+	for k := len(order) - 1; k >= 0 && lower > r.Replicas; k-- {
+		p := &d.places[order[k].place]
+		if p.seats > 0 && !p.must && p.least > 0 {
+			lower -= p.lower()
+			sum -= p.seats
+			p.seats, p.out = 0, true
+		}
+	}
+	return sum
+}
+
+// contract takes the surplus back: from the last tier on; within a tier in
+// proportion to what is held, by weight, or from those that hold the least.
+func (d *Divider) contract(r *Request) {
+	n := r.Replicas
+	for i := range d.places {
+		n -= d.places[i].reserve()
+	}
+	for tier := range d.tiers() {
+		n = d.contractTier(r, tier, n)
+	}
+}
+
+// reserve is what a place keeps in any case.
+func (p *place) reserve() int64 {
+	if p.out || p.seats == 0 {
+		return 0
+	}
+	return p.lower()
+}
+
+// contractTier divides n seats, and those that the places of the tier keep in any
+// case, among them. It returns how many are left for the other tiers.
+func (d *Divider) contractTier(r *Request, tier int32, n int64) int64 {
+	d.claims = d.claims[:0]
+	for i := range d.places {
+		p := &d.places[i]
+		if p.tier != tier || p.out || p.seats == 0 {
+			continue
+		}
+		c := claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)}
+		if r.Mode == Static {
+			c.votes = p.votes
+		}
+		d.claims = append(d.claims, c)
+	}
+	if r.Mode == Aggregate {
+		slices.SortFunc(d.claims, func(a, b claim) int {
+			return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.rank, b.rank))
+		})
+		var room int64
+		k := 0
+		for ; k < len(d.claims) && room < n; k++ {
+			room += d.claims[k].upper - d.claims[k].seats
+		}
+		for _, c := range d.claims[k:] {
+			d.settle(c)
+		}
+		d.claims = d.claims[:k]
+	}
+	n = apportion(d.claims, n, r.Descending)
+	for _, c := range d.claims {
+		d.settle(c)
+	}
+	return n
+}
+
+// settle gives a place the seats of its claim.
+func (d *Divider) settle(c claim) { d.places[c.place].seats = c.seats }
+
+// expand gives away n more seats, tier by tier. It returns how many are left.
+func (d *Divider) expand(r *Request, n int64) int64 {
+	for tier := range d.tiers() {
+		if n == 0 {
+			break
+		}
+		if r.Mode == Aggregate {
+			n = d.fill(r, tier, n)
+		} else {
+			n = d.spreadOver(r, tier, n)
+		}
+	}
+	return n
+}
+
+// tiers is one more than the last tier.
+func (d *Divider) tiers() int32 {
+	last := int32(0)
+	for i := range d.places {
+		last = max(last, d.places[i].tier)
+	}
+	return last + 1
+}
+
+// spreadOver gives all places of a tier a part of n seats.
+func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
+	if d.minima {
+		n = d.seed(tier, n)
+	}
+	d.claims = d.claims[:0]
+	for i := range d.places {
+		if p := &d.places[i]; p.tier == tier && !p.out {
+			d.claims = append(d.claims, p.claim(r, int32(i)))
+		}
+	}
+	n = apportion(d.claims, n, r.Descending)
+	d.settleClaims(r)
+	return n
+}
+
+// claim is what a place asks of the seats to be given away: by weight those it has
+// already count, by room only the new ones do.
+func (p *place) claim(r *Request, i int32) claim {
+	c := claim{votes: p.votes, seats: p.seats, upper: p.most, rank: p.rank, place: i}
+	if r.Mode != Static {
+		c.seats -= p.kept
+		c.upper -= p.kept
+	}
+	return c
+}
+
+func (d *Divider) settleClaims(r *Request) {
+	for _, c := range d.claims {
+		p := &d.places[c.place]
+		if r.Mode != Static {
+			c.seats += p.kept
+		}
+		p.seats = c.seats
+	}
+}
+
+// seed gives places without seats what they have at least, and leaves out those
+// for which there is not enough.
+func (d *Divider) seed(tier int32, n int64) int64 {
+	order := d.entriesOf(filter{tier: tier})
+	slices.SortFunc(order, compareEntries)
+	for _, e := range order {
+		p := &d.places[e.place]
+		switch {
+		case p.seats > 0 || p.least == 0:
+		case p.least <= n:
+			p.seats = p.least
+			n -= p.least
+		default:
+			p.out = true
+		}
+	}
+	return n
+}
+
+// fill gives n seats to as few places of a tier as have room for them: those that
+// hold replicas first, then from the largest room on.
+func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
+	d.claims = d.claims[:0]
+	var room int64
+	for k := int64(16); ; k *= 8 {
+		// A few are mostly enough.
+		order := d.first(k, byClaim, filter{tier: tier})
+		room = 0
+		taken := 0
+		for ; taken < len(order) && room < n; taken++ {
+			p := &d.places[order[taken].place]
+			if room += p.most - p.seats; p.seats == 0 && p.least > n {
+				room -= p.most
+			}
+		}
+		if room < n && int64(len(order)) == k {
+			continue
+		}
+		for _, e := range order[:taken] {
+			p := &d.places[e.place]
+			if p.seats == 0 && p.least > 0 {
+				if p.least > n {
+					continue
+				}
+				p.seats = p.least
+				n -= p.least
+			}
+			d.claims = append(d.claims, p.claim(r, e.place))
+		}
+		break
+	}
+	n = apportion(d.claims, n, r.Descending)
+	d.settleClaims(r)
+	return n
+}

@@ -1,0 +1,302 @@
+package division
+
+import (
+	"cmp"
+	"slices"
+)
+
+// attempt is one way to choose clusters under constraints on groups. Where there
+// is only one such constraint the first attempts find what there is to find;
+// for several at once no fast way is known that always does.
+type attempt struct {
+	keep  bool  // what holds replicas is chosen in any case
+	roomy bool  // the roomiest groups instead of the best
+	order []int // of the constraints
+}
+
+// maxOrders bounds how many orders of the constraints are tried.
+const maxOrders = 24
+
+// chooseGroups chooses clusters under constraints on groups: first so that all
+// that hold replicas stay, then freely; first from the best groups, then from the
+// roomiest.
+func (d *Divider) chooseGroups(r *Request) error {
+	holders := slices.ContainsFunc(d.places, func(p place) bool { return p.holds })
+	orders := permutations(len(d.limits.tallies))
+	d.roomiest = 0
+	for _, keep := range []bool{true, false} {
+		if keep && !holders {
+			continue
+		}
+		for _, roomy := range []bool{false, true} {
+			for _, order := range orders {
+				if d.try(r, attempt{keep, roomy, order}) {
+					d.keepChosen()
+					return nil
+				}
+			}
+		}
+	}
+	if d.roomiest > 0 {
+		return d.noRoom(r)
+	}
+	return &SpreadError{}
+}
+
+// permutations are the first orders of n things.
+func permutations(n int) [][]int {
+	var all [][]int
+	var extend func(order []int)
+	extend = func(order []int) {
+		if len(all) == maxOrders {
+			return
+		}
+		if len(order) == n {
+			all = append(all, slices.Clone(order))
+			return
+		}
+		for i := range n {
+			if !slices.Contains(order, i) {
+				extend(append(order, i))
+			}
+		}
+	}
+	extend(nil)
+	return all
+}
+
+// try makes an attempt.
+func (d *Divider) try(r *Request, a attempt) bool {
+	d.forget()
+	if a.keep {
+		for i := range d.places {
+			if d.places[i].holds {
+				d.pick(int32(i))
+			}
+		}
+	}
+	for _, c := range a.order {
+		if !d.restrict(r, &d.limits.tallies[c], a) {
+			return false
+		}
+	}
+	d.cover(a)
+	if int64(len(d.chosen)) > d.limits.most {
+		return false
+	}
+	for _, e := range d.first(d.limits.most-int64(len(d.chosen)), byPreference, everywhere) {
+		d.pick(e.place)
+	}
+	if int64(len(d.chosen)) < d.limits.least {
+		return false
+	}
+	for i := range d.limits.tallies {
+		if !d.limits.tallies[i].holds() {
+			return false
+		}
+	}
+	return !d.lacksRoom(r) || d.replace(r, a.keep)
+}
+
+// restrict chooses groups of one constraint, and leaves out the places that are
+// in any other.
+func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
+	c := t.constraint
+	groups := d.rate(r, t, a)
+	least, most, target := c.Min-t.groups, c.Max, d.limits.least
+	if most != Unlimited {
+		most -= t.groups
+	}
+	if most < 0 {
+		return false
+	}
+	d.picked = d.picked[:0]
+	others := groups[:0]
+	for _, g := range groups {
+		if g.must {
+			target -= g.value
+			d.picked = append(d.picked, g.id)
+		} else {
+			others = append(others, g)
+		}
+	}
+	target = max(target, 0)
+	switch {
+	case a.roomy:
+		d.pickRoomiest(r, others, c.Groups.Names, least, most, target)
+	case least > 0 || target > 0:
+		if !d.path.choose(others, c.Groups.Names, least, most, target) {
+			return false
+		}
+	default:
+		others = nil
+	}
+	for i := range others {
+		if others[i].picked {
+			d.picked = append(d.picked, others[i].id)
+		}
+	}
+	d.allow(c.Groups)
+	return true
+}
+
+// allow leaves out the places that are in any group that is not picked.
+func (d *Divider) allow(g *Groups) {
+	allowed := newBitset(len(g.Names))
+	for _, id := range d.picked {
+		allowed.add(id)
+	}
+	var one [1]int32
+	for i := range d.places {
+		p := &d.places[i]
+		if p.out || p.chosen {
+			continue
+		}
+		for _, id := range g.of(p.row, &one) {
+			p.out = p.out || !allowed.has(id)
+		}
+	}
+}
+
+// weightUnit is what a replica, or a cluster with room for all of them, counts in
+// the weight of a group, and presentScore what a cluster of the present binding
+// counts.
+const (
+	weightUnit   = 1000
+	presentScore = 100
+)
+
+// rate makes groups of the places that are not out.
+func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
+	names := len(t.constraint.Groups.Names)
+	d.groups = slices.Grow(d.groups[:0], names)[:names]
+	d.presents = slices.Grow(d.presents[:0], names)[:names]
+	for i := range d.groups {
+		d.groups[i] = group{id: int32(i), must: t.count[i] > 0}
+		d.presents[i] = 0
+	}
+	var one [1]int32
+	for i := range d.places {
+		p := &d.places[i]
+		if p.out {
+			continue
+		}
+		for _, id := range t.constraint.Groups.of(p.row, &one) {
+			g := &d.groups[id]
+			g.value++
+			g.room += p.most
+			if p.present {
+				d.presents[id]++
+			}
+		}
+	}
+	n := 0
+	for i := range d.groups {
+		g := d.groups[i]
+		if g.value == 0 {
+			continue
+		}
+		if !g.must && !a.roomy {
+			g.weight = d.weight(r, t.constraint, &g)
+		}
+		d.groups[n] = g
+		n++
+	}
+	return d.groups[:n]
+}
+
+// weight rates a group. Where every cluster takes all replicas it is how many
+// clusters it has; where they share them, how much of its part of the replicas it
+// has room for. What its clusters score breaks ties.
+func (d *Divider) weight(r *Request, c *Constraint, g *group) int64 {
+	present := d.presents[g.id]
+	if !r.divided() {
+		return g.value*weightUnit + present*presentScore/g.value
+	}
+	groups := max(c.Min, 1)
+	need := (r.Replicas + groups - 1) / groups
+	switch {
+	case g.room < need:
+		return g.room*weightUnit + present*presentScore/g.value
+	case present == 0:
+		return need * weightUnit
+	}
+	// The score is that of as many of its best clusters as its part takes.
+	clusters := max(groups, d.limits.least)
+	var room, score int64
+	f := filter{tier: -1, groups: c.Groups, group: g.id}
+	entries := d.entriesOf(f)
+	slices.SortFunc(entries, compareEntries)
+	for i, e := range entries {
+		p := &d.places[e.place]
+		room += p.most
+		if p.present {
+			score += presentScore
+		}
+		if n := int64(i + 1); n >= clusters && room >= need || n == g.value {
+			return need*weightUnit + score/n
+		}
+	}
+	return need * weightUnit
+}
+
+// entriesOf are the places that pass a filter, in no order.
+func (d *Divider) entriesOf(f filter) []entry {
+	d.entries = d.entries[:0]
+	for i := range d.places {
+		if f.pass(&d.places[i]) {
+			d.entries = append(d.entries, d.entry(byPreference, i))
+		}
+	}
+	return d.entries
+}
+
+// pickRoomiest picks the groups with the most room: the least number, and further
+// ones until they have room for all replicas, and clusters enough.
+func (d *Divider) pickRoomiest(r *Request, groups []group, names []string, least, most, target int64) {
+	var room int64
+	for _, i := range d.chosen {
+		room += d.places[i].most
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.value, a.value), cmp.Compare(names[a.id], names[b.id]))
+	})
+	for i := range groups {
+		enough := int64(i) >= least && target <= 0 && (!r.divided() || room >= r.Replicas)
+		if enough || int64(i) >= most {
+			return
+		}
+		groups[i].picked = true
+		room += groups[i].room
+		target -= groups[i].value
+	}
+}
+
+// cover chooses one place in each of the groups that were chosen.
+func (d *Divider) cover(a attempt) {
+	for _, c := range a.order {
+		t := &d.limits.tallies[c]
+		d.firsts = d.firsts[:0]
+		for range t.count {
+			d.firsts = append(d.firsts, entry{place: -1})
+		}
+		var one [1]int32
+		for i := range d.places {
+			p := &d.places[i]
+			if p.out || p.chosen {
+				continue
+			}
+			e := d.entry(byPreference, i)
+			for _, id := range t.constraint.Groups.of(p.row, &one) {
+				if f := &d.firsts[id]; f.place < 0 || e.before(f) {
+					*f = e
+				}
+			}
+		}
+		for id := range d.firsts {
+			if i := d.firsts[id].place; i >= 0 && t.count[id] == 0 && !d.places[i].chosen {
+				d.pick(i)
+			}
+		}
+	}
+}

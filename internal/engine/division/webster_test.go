@@ -1,0 +1,63 @@
+package division
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// naiveApportion gives one seat after the other, looking at all claims each time.
+func naiveApportion(claims []claim, n int64, descending bool) int64 {
+	for ; n > 0; n-- {
+		best := -1
+		for i := range claims {
+			if claims[i].open() && (best < 0 || claims[i].precedes(&claims[best], descending)) {
+				best = i
+			}
+		}
+		if best < 0 {
+			break
+		}
+		claims[best].seats++
+	}
+	return n
+}
+
+func byRank(a, b claim) int { return cmp.Compare(a.rank, b.rank) }
+
+func drawClaims(t *rapid.T, most int) []claim {
+	claims := make([]claim, rapid.IntRange(1, most).Draw(t, "claims"))
+	largest := rapid.SampledFrom([]int64{3, 100, 1 << 31, maxVotes}).Draw(t, "largest")
+	for i := range claims {
+		c := &claims[i]
+		c.rank, c.place = int32(i), int32(i)
+		c.votes = rapid.Int64Range(0, largest).Draw(t, "votes")
+		if rapid.Bool().Draw(t, "started") {
+			c.seats = rapid.Int64Range(0, 50).Draw(t, "seats")
+		}
+		c.upper = math.MaxInt64
+		if rapid.Bool().Draw(t, "bounded") {
+			c.upper = c.seats + rapid.Int64Range(0, 60).Draw(t, "more")
+		}
+	}
+	return rapid.Permutation(claims).Draw(t, "order")
+}
+
+func TestApportionEqualsSeatBySeat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims := drawClaims(t, 20)
+		n := rapid.Int64Range(0, 400).Draw(t, "n")
+		descending := rapid.Bool().Draw(t, "descending")
+		want := slices.Clone(claims)
+		wantLeft := naiveApportion(want, n, descending)
+		left := apportion(claims, n, descending)
+		slices.SortFunc(want, byRank)
+		slices.SortFunc(claims, byRank)
+		if left != wantLeft || !slices.Equal(claims, want) {
+			t.Fatalf("got %d left of\n%+v\nseat by seat %d of\n%+v", left, claims, wantLeft, want)
+		}
+	})
+}
