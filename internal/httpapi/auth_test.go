@@ -44,6 +44,17 @@ func TestPermissions(t *testing.T) {
 	}
 	metric := `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"m"}}}`
 	s.mustPut("/v1/metrics/load", metric)
+	s.reporting()
+	for _, namespace := range []string{"shop", "other"} {
+		s.run("/v1/namespaces/"+namespace+"/workloads/web", "shared", "shops", "others")
+	}
+	selectors := `{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}]}}`
+	s.mustPut("/v1/propagation-policies/all", selectors)
+	s.mustPut("/v1/namespaces/other/propagation-policies/all", selectors)
+	report := func(cluster string) string { return `{"cluster":"` + cluster + `","status":"healthy"}` }
+	preview := func(kind, metadata, spec string) string {
+		return `{"kind":"` + kind + `","metadata":{"name":"new"` + metadata + `},` + spec[1:]
+	}
 
 	const yes, no, unknown = 0, http.StatusForbidden, http.StatusUnauthorized
 	everybody := []string{"admin", "editor", "viewer", "agent", "shop editor", "shop viewer", "shop agent", "nobody"}
@@ -86,6 +97,30 @@ func TestPermissions(t *testing.T) {
 		{"POST", "/v1/clusters/shared/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
 		{"POST", "/v1/clusters/shops/heartbeat", "", "", []int{yes, yes, no, yes, yes, no, yes, unknown}},
 		{"POST", "/v1/clusters/others/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
+		{"GET", "/v1/namespaces/shop/workloads/web", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/other/workloads/web", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"GET", "/v1/namespaces/other/workloads/web/explanation", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"GET", "/v1/propagation-policies/all", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"GET", "/v1/namespaces/other/propagation-policies/all", "", "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/workloads/new", workloadBody, "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"PUT", "/v1/namespaces/other/workloads/new", workloadBody, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"POST", "/v1/namespaces/shop/workloads/web/reschedule", "", "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"POST", "/v1/namespaces/other/workloads/web/reschedule", "", "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/propagation-policies/all", selectors, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/propagation-policies/all", selectors, "", []int{yes, yes, no, no, yes, no, no, unknown}},
+		{"PUT", "/v1/namespaces/other/propagation-policies/all", selectors, "", []int{yes, yes, no, no, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/workloads/web/health", report("shared"), "", []int{yes, yes, no, yes, yes, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/workloads/web/health", report("shops"), "", []int{yes, yes, no, yes, yes, no, yes, unknown}},
+		{"PUT", "/v1/namespaces/shop/workloads/web/health", report("others"), "", []int{yes, yes, no, yes, yes, no, no, unknown}},
+		{"PUT", "/v1/namespaces/shop/workloads/web/health", report("nothing"), "", []int{422, 422, no, 422, 422, no, no, unknown}},
+		{"PUT", "/v1/namespaces/other/workloads/web/health", report("shops"), "", []int{yes, yes, no, yes, no, no, no, unknown}},
+		{"PUT", "/v1/namespaces/other/workloads/nothing/health", report("shops"), "", []int{404, 404, no, 404, no, no, no, unknown}},
+		{"POST", "/v1/previews", preview("workload", `,"namespace":"shop"`, workloadBody), "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"POST", "/v1/previews", preview("workload", `,"namespace":"other"`, workloadBody), "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"POST", "/v1/previews", preview("propagation_policy", "", selectors), "", []int{yes, yes, yes, no, yes, yes, no, unknown}},
+		{"POST", "/v1/previews", preview("propagation_policy", `,"namespace":"other"`, selectors), "", []int{yes, yes, yes, no, no, no, no, unknown}},
+		{"DELETE", "/v1/propagation-policies/all", "", selectors, []int{yes, yes, no, no, no, no, no, unknown}},
+		{"DELETE", "/v1/namespaces/shop/workloads/new", "", workloadBody, []int{yes, yes, no, no, yes, no, no, unknown}},
 		{"POST", "/v1/tokens", `{"role":"viewer"}`, "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"GET", "/v1/tokens", "", "", []int{yes, no, no, no, no, no, no, unknown}},
 		{"DELETE", "/v1/tokens/0123456789abcdef", "", "", []int{404, no, no, no, no, no, no, unknown}},
