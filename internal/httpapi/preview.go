@@ -130,7 +130,12 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0}); err != nil {
+	_, err = s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0})
+	if errors.Is(err, store.ErrInvalid) {
+		return newProblem(http.StatusRequestEntityTooLarge,
+			"the preview of %s has %d KiB, more than the store can hold: write it without a preview", api.KeyOf(p.Object), len(value)>>10)
+	}
+	if err != nil {
 		return fmt.Errorf("store the preview of %s: %w", api.KeyOf(p.Object), err)
 	}
 	return nil

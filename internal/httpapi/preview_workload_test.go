@@ -1,0 +1,495 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+const previewedWorkloadBody = `{"kind":"workload","metadata":{"namespace":"shop","name":"web"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5}}`
+
+// binding makes the decisions bind every workload to these clusters.
+func (f *fakeDecisions) binding(clusters ...string) {
+	f.bindingBy(func(workload *api.Workload) api.WorkloadStatus { return boundTo(workload, clusters...) })
+}
+
+func (f *fakeDecisions) bindingBy(bind func(*api.Workload) api.WorkloadStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bind = bind
+}
+
+func TestPreviewOfAWorkload(t *testing.T) {
+	s := startServer(t)
+	s.decisions.bindingBy(func(workload *api.Workload) api.WorkloadStatus {
+		status := boundTo(workload, "eu-1", "eu-2")
+		status.ObservedAffinity = "eu"
+		return status
+	})
+	p := s.mustPreview(previewedWorkloadBody)
+	if p.Token != p.ID || p.Kind != api.KindWorkload || p.Namespace != "shop" || p.Name != "web" || p.Summary != "as bound" || !p.Satisfied ||
+		p.Policy != "shop/eu" || p.ObservedAffinity != "eu" || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) ||
+		!slices.Equal(p.Clusters, []string{"eu-1", "eu-2"}) || len(p.Current) != 0 || len(p.CurrentReplicas) != 0 {
+		t.Errorf("%+v", p)
+	}
+	a := s.do(http.MethodGet, "/v1/previews/"+p.ID, "")
+	if again := decodeAs[api.Preview](t, a); a.StatusCode != 200 || fmt.Sprint(again) != fmt.Sprint(p) {
+		t.Errorf("GET: %d %s, want %+v", a.StatusCode, a.body, p)
+	}
+	if a := s.do(http.MethodGet, workloadPath, ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the preview made the workload: %d", a.StatusCode)
+	}
+	s.run(workloadPath, "us-1")
+	p = s.mustPreview(previewedWorkloadBody)
+	if !slices.Equal(p.Current, []string{"us-1"}) || !maps.Equal(p.CurrentReplicas, map[string]int64{"us-1": 1}) || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) {
+		t.Errorf("of a workload that exists: %+v", p)
+	}
+	s.decisions.bindingBy(func(workload *api.Workload) api.WorkloadStatus {
+		status := boundTo(workload)
+		status.Conditions = []api.Condition{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonUnschedulable}}
+		return status
+	})
+	if p = s.mustPreview(previewedWorkloadBody); p.Satisfied || p.Replicas != nil && len(p.Replicas) > 0 {
+		t.Errorf("of a workload without room: %+v", p)
+	}
+}
+
+func TestPreviewTokenCommitsTheBinding(t *testing.T) {
+	s := startServer(t)
+	for _, exists := range []bool{false, true} {
+		s.do(http.MethodDelete, workloadPath, "")
+		if exists {
+			s.run(workloadPath, "us-1")
+		}
+		s.decisions.binding("eu-1", "eu-2")
+		p := s.mustPreview(previewedWorkloadBody)
+		a := s.do(http.MethodPut, workloadPath, previewedWorkloadBody, "Preview-Token", p.Token)
+		got := decodeAs[api.Workload](t, a)
+		if a.StatusCode >= 300 || !maps.Equal(replicasByCluster(&got.Status), p.Replicas) || got.Status.ObservedGeneration != got.Metadata.Generation {
+			t.Fatalf("exists %t: %d %s", exists, a.StatusCode, a.body)
+		}
+		spec, status, err := s.store.Read(context.Background(), shopWeb)
+		if err != nil || status == nil || spec.ModRevision != status.ModRevision {
+			t.Errorf("exists %t: spec at %v, status at %v (%v): not one transaction", exists, spec, status, err)
+		}
+		// The same again has nothing to promise.
+		s.decisions.binding("us-9")
+		for _, token := range []string{p.Token, "unknown"} {
+			if a := s.do(http.MethodPut, workloadPath, previewedWorkloadBody, "Preview-Token", token); a.StatusCode != 200 || decodeAs[api.Workload](t, a).Metadata.Generation != got.Metadata.Generation {
+				t.Errorf("unchanged, token %q: %d %s", token, a.StatusCode, a.body)
+			}
+		}
+	}
+}
+
+func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
+	s := startServer(t)
+	with := func(change func(*api.WorkloadStatus)) func(*api.Workload) api.WorkloadStatus {
+		return func(workload *api.Workload) api.WorkloadStatus {
+			status := boundTo(workload, "eu-1", "eu-2")
+			change(&status)
+			return status
+		}
+	}
+	labelled := strings.Replace(previewedWorkloadBody, `"name":"web"`, `"name":"web","labels":{"a":"b"}`, 1)
+	for _, test := range []struct {
+		name       string
+		now        func(*api.WorkloadStatus)
+		path, body string
+		want       string // part of the detail; "" = it is accepted
+	}{
+		{name: "kept"},
+		{name: "another order", now: func(status *api.WorkloadStatus) { slices.Reverse(status.Clusters) }},
+		{name: "other conditions", now: func(status *api.WorkloadStatus) { status.Conditions = nil }},
+		{name: "other labels", body: labelled},
+		{name: "other labels that another policy selects", body: labelled, now: func(status *api.WorkloadStatus) { status.Policy = "labelled" },
+			want: `it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 2] under policy "labelled"`},
+		{name: "other replicas", now: func(status *api.WorkloadStatus) { status.Clusters[1].Replicas = 4 },
+			want: `the fleet changed since the preview: plan again: it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 4] under policy "shop/eu"`},
+		{name: "another cluster", now: func(status *api.WorkloadStatus) { status.Clusters[1].Name = "eu-3" }, want: "would now be [eu-1: 1, eu-3: 2]"},
+		{name: "no cluster", now: func(status *api.WorkloadStatus) { status.Clusters = nil }, want: "would now be [] under"},
+		{name: "no policy", now: func(status *api.WorkloadStatus) { status.Policy = "" }, want: "would now be [eu-1: 1, eu-2: 2] under no policy"},
+		{name: "another group", now: func(status *api.WorkloadStatus) { status.ObservedAffinity = "us" }, want: `of affinity group "us"`},
+		{name: "another spec", body: strings.Replace(previewedWorkloadBody, "5", "6", 1), want: `the preview was made for another spec of workload "shop/web": plan again`},
+		{name: "another name", path: "/v1/namespaces/shop/workloads/web2", body: strings.Replace(previewedWorkloadBody, `"web"`, `"web2"`, 1),
+			want: `the preview was made for workload "shop/web", not for workload "shop/web2": plan again`},
+		{name: "another kind", path: webPath, body: `{"spec":{}}`, want: `the preview was made for workload "shop/web", not for placement "shop/web": plan again`},
+		{name: "a policy", path: policyPath, body: policyBody, want: `the preview was made for workload "shop/web", not for propagation_policy "shop/eu": plan again`},
+	} {
+		for _, exists := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, exists: %t", test.name, exists), func(t *testing.T) {
+				s.do(http.MethodDelete, workloadPath, "")
+				if exists {
+					s.run(workloadPath, "us-1")
+				}
+				s.decisions.binding("eu-1", "eu-2")
+				p := s.mustPreview(previewedWorkloadBody)
+				if test.now != nil {
+					s.decisions.bindingBy(with(test.now))
+				}
+				path, body := workloadPath, previewedWorkloadBody
+				if test.path != "" {
+					path = test.path
+				}
+				if test.body != "" {
+					body = test.body
+				}
+				a := s.do(http.MethodPut, path, body, "Preview-Token", p.Token)
+				if test.want == "" {
+					if got := decodeAs[api.Workload](t, a); a.StatusCode >= 300 || !maps.Equal(replicasByCluster(&got.Status), p.Replicas) {
+						t.Errorf("%d %s", a.StatusCode, a.body)
+					}
+					return
+				}
+				if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, test.want) {
+					t.Errorf("%d %s, want 412 %q", a.StatusCode, a.body, test.want)
+				}
+				if a := s.do(http.MethodGet, workloadPath, ""); !exists && a.StatusCode != http.StatusNotFound || exists && *decodeAs[api.Workload](t, a).Spec.Replicas != 3 {
+					t.Errorf("something was written: %d %s", a.StatusCode, a.body)
+				}
+			})
+		}
+	}
+}
+
+// Only kinds with a decision have previews, and a document names its kind.
+func TestPreviewRejectsOtherKinds(t *testing.T) {
+	s := startServer(t)
+	for body, want := range map[string]string{
+		`{"kind":"cluster","metadata":{"name":"a"},"spec":{}}`:                              "kind",
+		`{"kind":"pod","metadata":{"name":"a"},"spec":{}}`:                                  "kind",
+		`{"kind":7,"metadata":{"name":"a"},"spec":{}}`:                                      "kind",
+		`{"kind":"workload","metadata":{"name":"a"},"spec":{"number_of_clusters":1}}`:       "spec.number_of_clusters",
+		`{"kind":"workload","metadata":{"name":"a"},"spec":{"kind":"Deployment"}}`:          "spec.api_version",
+		`{"kind":"propagation_policy","metadata":{"name":"a"},"spec":{}}`:                   "spec.resource_selectors",
+		`{"kind":"propagation_policy","spec":{"resource_selectors":[{"kind":"D"}]}}`:        "metadata.name",
+		`{"kind":"propagation_policy","metadata":{"name":"a","namespace":"B"},"spec":null}`: "metadata.namespace",
+	} {
+		a := s.do(http.MethodPost, "/v1/previews", body)
+		var fields []string
+		for _, e := range a.problem(t).Errors {
+			fields = append(fields, e.Field)
+		}
+		if a.StatusCode != 422 || !slices.Contains(fields, want) {
+			t.Errorf("%s: %d %s, want field %s", body, a.StatusCode, a.body, want)
+		}
+	}
+}
+
+// propagating makes the decisions of a policy bind every workload of its
+// namespace, or of all, by a function; nil leaves one as it is.
+func (s *testServer) propagating(bind func(policy *api.PropagationPolicy, workload *api.Workload) (status *api.WorkloadStatus, claimed bool)) {
+	s.decisions.mu.Lock()
+	defer s.decisions.mu.Unlock()
+	s.decisions.propagate = func(policy *api.PropagationPolicy) map[api.Key]previewedWorkload {
+		workloads := map[api.Key]previewedWorkload{}
+		for entry := range s.fleet.Snapshot().All(api.KindWorkload, policy.Metadata.Namespace) {
+			workload := *entry.Object.(*api.Workload)
+			w := previewedWorkload{Current: workload.Status, Summary: "as propagated"}
+			status, claimed := bind(policy, &workload)
+			if status != nil {
+				workload.Status = *status
+			}
+			w.Object, w.Claimed = &workload, claimed
+			workloads[api.KeyOf(&workload)] = w
+		}
+		return workloads
+	}
+}
+
+// propagatingTo makes the decisions bind all workloads to these clusters.
+func (s *testServer) propagatingTo(clusters ...string) {
+	s.propagating(func(policy *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
+		status := boundTo(workload, clusters...)
+		status.Policy, status.PolicyUID, status.PolicyGeneration = policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
+		return &status, true
+	})
+}
+
+func (s *testServer) statusOf(path string) api.WorkloadStatus {
+	s.t.Helper()
+	return decodeAs[api.Workload](s.t, s.do(http.MethodGet, path, "")).Status
+}
+
+func TestPreviewOfAPolicy(t *testing.T) {
+	s := startServer(t, authenticated)
+	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	s.token = admin
+	s.run("/v1/namespaces/shop/workloads/a", "eu-1")
+	s.run("/v1/namespaces/shop/workloads/b", "us-1")
+	s.run("/v1/namespaces/shop/workloads/c", "us-1")
+	s.run("/v1/namespaces/other/workloads/d", "us-1")
+	s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
+		status := boundTo(workload, "eu-1")
+		switch workload.Metadata.Name {
+		case "c":
+			return nil, false
+		case "d":
+			status.Conditions = nil
+		}
+		return &status, true
+	})
+	want := []api.PreviewedBinding{
+		{Workload: "other/d", CurrentReplicas: map[string]int64{"us-1": 1}, Replicas: map[string]int64{"eu-1": 1}, Claimed: true, Summary: "as propagated"},
+		{Workload: "shop/a", CurrentReplicas: map[string]int64{"eu-1": 1}, Replicas: map[string]int64{"eu-1": 1}, Claimed: true, Summary: "as propagated"},
+		{Workload: "shop/b", CurrentReplicas: map[string]int64{"us-1": 1}, Replicas: map[string]int64{"eu-1": 1}, Claimed: true, Summary: "as propagated"},
+		{Workload: "shop/c", CurrentReplicas: map[string]int64{"us-1": 1}, Replicas: map[string]int64{"us-1": 1}, Summary: "as propagated"},
+	}
+	p := s.mustPreview(globalBody)
+	if p.Kind != api.KindPropagationPolicy || p.Namespace != "" || p.Name != "all" || p.Satisfied || fmt.Sprint(p.Bindings) != fmt.Sprint(want) ||
+		p.Summary != "3 workloads would follow the policy, 2 of them on other clusters or with other replicas than now; 1 would follow it no longer" {
+		t.Errorf("%+v", p)
+	}
+	// A reader of one namespace learns nothing of the others, neither from a
+	// preview of its own nor from somebody else's.
+	s.token = viewer
+	own := s.mustPreview(globalBody)
+	theirs := decodeAs[api.Preview](t, s.do(http.MethodGet, "/v1/previews/"+p.ID, ""))
+	for _, seen := range []api.Preview{own, theirs} {
+		if fmt.Sprint(seen.Bindings) != fmt.Sprint(want[1:]) || !seen.Satisfied ||
+			seen.Summary != "2 workloads would follow the policy, 1 of them on other clusters or with other replicas than now; 1 would follow it no longer" {
+			t.Errorf("%+v", seen)
+		}
+	}
+	s.token = admin
+	if again := decodeAs[api.Preview](t, s.do(http.MethodGet, "/v1/previews/"+p.ID, "")); fmt.Sprint(again) != fmt.Sprint(p) {
+		t.Errorf("GET: %+v, want %+v", again, p)
+	}
+	if a := s.do(http.MethodGet, globalPath, ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the preview made the policy: %d", a.StatusCode)
+	}
+	if status := s.statusOf("/v1/namespaces/shop/workloads/b"); status.Clusters[0].Name != "us-1" {
+		t.Errorf("the preview moved a workload: %+v", status)
+	}
+}
+
+// The policy and the bindings that were shown are written at once: nobody sees
+// one without the other.
+func TestPreviewTokenCommitsThePolicyWithItsBindings(t *testing.T) {
+	s := startServer(t)
+	s.run("/v1/namespaces/shop/workloads/a", "us-1")
+	s.run("/v1/namespaces/shop/workloads/b", "us-1")
+	s.run("/v1/namespaces/other/workloads/a", "us-1")
+	s.propagatingTo("eu-1", "eu-2")
+	for i, body := range []string{policyBody, strings.Replace(policyBody, `"spec":{`, `"spec":{"priority":1,`, 1)} {
+		p := s.mustPreview(body)
+		if i > 0 {
+			s.mustPut(policyPath, body, "Preview-Token", p.Token)
+		} else if a := s.do(http.MethodPut, policyPath, body, "Preview-Token", p.Token); a.StatusCode != http.StatusCreated {
+			t.Fatalf("%d %s", a.StatusCode, a.body)
+		}
+		policy := decodeAs[api.PropagationPolicy](t, s.do(http.MethodGet, policyPath, ""))
+		spec, _, err := s.store.Read(context.Background(), api.KeyOf(&policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b"} {
+			status := s.statusOf("/v1/namespaces/shop/workloads/" + name)
+			if !maps.Equal(replicasByCluster(&status), map[string]int64{"eu-1": 1, "eu-2": 2}) ||
+				status.Policy != "shop/eu" || status.PolicyUID != policy.Metadata.UID || status.PolicyGeneration != int64(i+1) {
+				t.Errorf("workload %s: %+v", name, status)
+			}
+			_, record, err := s.store.Read(context.Background(), api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: name})
+			if err != nil || record.ModRevision != spec.ModRevision {
+				t.Errorf("workload %s: status at %+v, policy at %d (%v): not one transaction", name, record, spec.ModRevision, err)
+			}
+		}
+		if status := s.statusOf("/v1/namespaces/other/workloads/a"); status.Clusters[0].Name != "us-1" {
+			t.Errorf("another namespace: %+v", status)
+		}
+		// The same again has nothing to promise.
+		s.propagatingTo("eu-1")
+		for _, token := range []string{p.Token, "unknown"} {
+			if a := s.do(http.MethodPut, policyPath, body, "Preview-Token", token); a.StatusCode != 200 {
+				t.Errorf("unchanged, token %q: %d %s", token, a.StatusCode, a.body)
+			}
+		}
+		s.propagatingTo("eu-1", "eu-2")
+	}
+}
+
+func TestPreviewTokenOfAPolicyIsRefused(t *testing.T) {
+	s := startServer(t)
+	for _, test := range []struct {
+		name   string
+		change func()
+		body   string
+		want   string // part of the detail; "" = it is accepted
+	}{
+		{name: "kept", change: func() {}},
+		{name: "other replicas", change: func() { s.propagatingTo("eu-1", "eu-2", "eu-3") },
+			want: `the fleet changed since the preview: plan again: it showed workload "shop/a" on [eu-1: 1, eu-2: 2], and the decision would now be workload "shop/a" on [eu-1: 1, eu-2: 2, eu-3: 3]`},
+		{name: "a workload more", change: func() { s.run("/v1/namespaces/shop/workloads/c", "us-1") },
+			want: `it showed workload "shop/c" not under the policy, and the decision would now be workload "shop/c" on [eu-1: 1, eu-2: 2]`},
+		{name: "a workload less", change: func() { s.do(http.MethodDelete, "/v1/namespaces/shop/workloads/b", "") },
+			want: `it showed workload "shop/b" on [eu-1: 1, eu-2: 2], and the decision would now be workload "shop/b" not under the policy`},
+		{name: "a claim lost", change: func() {
+			s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
+				status := boundTo(workload, "eu-1", "eu-2")
+				return &status, workload.Metadata.Name == "a"
+			})
+		}, want: `the decision would now be workload "shop/b" no longer under the policy, on [eu-1: 1, eu-2: 2]`},
+		{name: "another spec", change: func() {}, body: strings.Replace(policyBody, `"spec":{`, `"spec":{"priority":9,`, 1),
+			want: `the preview was made for another spec of propagation_policy "shop/eu": plan again`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.do(http.MethodDelete, policyPath, "")
+			s.do(http.MethodDelete, "/v1/namespaces/shop/workloads/c", "")
+			s.run("/v1/namespaces/shop/workloads/a", "us-1")
+			s.run("/v1/namespaces/shop/workloads/b", "us-1")
+			s.propagatingTo("eu-1", "eu-2")
+			p := s.mustPreview(policyBody)
+			test.change()
+			body := policyBody
+			if test.body != "" {
+				body = test.body
+			}
+			a := s.do(http.MethodPut, policyPath, body, "Preview-Token", p.Token)
+			if test.want == "" {
+				if a.StatusCode != http.StatusCreated {
+					t.Errorf("%d %s", a.StatusCode, a.body)
+				}
+				return
+			}
+			if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, test.want) {
+				t.Errorf("%d %s, want 412 %q", a.StatusCode, a.body, test.want)
+			}
+			if a := s.do(http.MethodGet, policyPath, ""); a.StatusCode != http.StatusNotFound {
+				t.Errorf("the policy was written: %d", a.StatusCode)
+			}
+			if status := s.statusOf("/v1/namespaces/shop/workloads/a"); status.Clusters[0].Name != "us-1" {
+				t.Errorf("a binding was written: %+v", status)
+			}
+		})
+	}
+}
+
+// What changes is written with the policy while it fits into one transaction;
+// more workloads are decided when the policy is there. What does not change
+// counts for nothing.
+func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
+	for _, test := range []struct {
+		changed, unchanged int
+		long               bool // statuses of many kilobytes
+		written            bool
+	}{
+		{maxBindingWrites, 20, false, true},
+		{maxBindingWrites + 1, 0, false, false},
+		{0, 3, false, true},
+		{40, 0, true, false},
+	} {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			s := startServer(t)
+			for i := range test.changed + test.unchanged {
+				s.mustPut(fmt.Sprintf("/v1/namespaces/shop/workloads/w%02d?wait=0s", i), workloadBody)
+			}
+			s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
+				if workload.Metadata.Name >= fmt.Sprintf("w%02d", test.changed) {
+					return nil, true
+				}
+				status := boundTo(workload, "eu-1")
+				if test.long {
+					// Not compressible, so that it stays large.
+					for i := range 1500 {
+						message := fmt.Sprintf("%x", sha256.Sum256([]byte(fmt.Sprint(workload.Metadata.Name, i))))
+						status.Health = append(status.Health, api.ClusterHealth{Cluster: "eu-1", Status: api.Unhealthy, Message: message})
+					}
+				}
+				return &status, true
+			})
+			p := s.mustPreview(policyBody)
+			a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
+			if a.StatusCode != http.StatusCreated {
+				t.Fatalf("%d %.500s", a.StatusCode, a.body)
+			}
+			n := 0
+			for entry := range s.fleet.Snapshot().All(api.KindWorkload, "shop") {
+				if entry.StatusRevision > 0 {
+					n++
+				}
+			}
+			if want := map[bool]int{true: test.changed}[test.written]; n != want {
+				t.Errorf("%d bindings were written, want %d", n, want)
+			}
+		})
+	}
+}
+
+func TestPreviewTooLargeToKeep(t *testing.T) {
+	s := startServer(t)
+	s.mustPut(workloadPath, workloadBody)
+	s.propagating(func(_ *api.PropagationPolicy, workload *api.Workload) (*api.WorkloadStatus, bool) {
+		status := boundTo(workload)
+		for i := range 60_000 {
+			status.Clusters = append(status.Clusters, api.WorkloadCluster{Name: fmt.Sprintf("%x", sha256.Sum256([]byte(fmt.Sprint(i))))})
+		}
+		return &status, true
+	})
+	a := s.do(http.MethodPost, "/v1/previews", policyBody)
+	if a.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(a.problem(t).Detail, `the preview of propagation_policy "shop/eu" has `) {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+// A workload that changes between the decision and the commit makes the check
+// start again, whichever part of it changes.
+func TestBindingsAreCheckedAgainstWhatTheyReplace(t *testing.T) {
+	for name, change := range map[string]func(s *testServer){
+		"its status": func(s *testServer) { s.run(workloadPath, "us-2") },
+		"its spec":   func(s *testServer) { s.mustPut(workloadPath, previewedWorkloadBody) },
+		"all of it":  func(s *testServer) { s.do(http.MethodDelete, workloadPath, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			s.run(workloadPath, "us-1")
+			s.propagatingTo("eu-1")
+			p := s.mustPreview(policyBody)
+			original := s.Server.store
+			s.Server.store = &commitHook{Store: original, before: func() {
+				s.Server.store = original
+				change(s)
+				s.propagatingTo("eu-1", "eu-2")
+			}}
+			a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
+			if a.StatusCode != http.StatusPreconditionFailed {
+				t.Errorf("%d %s", a.StatusCode, a.body)
+			}
+			if a := s.do(http.MethodGet, policyPath, ""); a.StatusCode != http.StatusNotFound {
+				t.Errorf("the policy was written: %d", a.StatusCode)
+			}
+		})
+	}
+}
+
+// Decisions may be ahead of the fleet by a write that is on its way: the binding
+// is compared with what it replaces once that is visible.
+func TestBindingsWaitForTheFleet(t *testing.T) {
+	s := startServer(t)
+	workload := s.run(workloadPath, "us-1")
+	ahead := *workload
+	ahead.Status = boundTo(workload, "us-2")
+	s.decisions.mu.Lock()
+	asked := 0
+	s.decisions.propagate = func(*api.PropagationPolicy) map[api.Key]previewedWorkload {
+		asked++
+		object := ahead
+		object.Status = boundTo(&ahead, "eu-1")
+		if asked == 2 { // the write arrives after the first look of the PUT
+			go s.writeStatus(&ahead)
+		}
+		return map[api.Key]previewedWorkload{shopWeb: {Object: &object, Current: ahead.Status, Claimed: true}}
+	}
+	s.decisions.mu.Unlock()
+	p := s.mustPreview(policyBody)
+	a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
+	if status := s.statusOf(workloadPath); a.StatusCode != http.StatusCreated || status.Clusters[0].Name != "eu-1" || status.DecisionRevision != 3 {
+		t.Errorf("%d %s: %+v", a.StatusCode, a.body, status)
+	}
+}
