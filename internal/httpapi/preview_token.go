@@ -125,12 +125,16 @@ func changed(was, is string) *problem {
 // The policy and the affinity group are part of it: they say what happens when a
 // cluster is lost.
 func sameBinding(a, b *api.WorkloadStatus) bool {
-	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity && maps.Equal(replicasByCluster(a), replicasByCluster(b))
+	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
+		maps.Equal(replicasByCluster(a), replicasByCluster(b)) && maps.Equal(a.Evicting(), b.Evicting())
 }
 
 // bindingText renders the binding of a workload for a message.
 func bindingText(status *api.WorkloadStatus) string {
 	text := replicasText(replicasByCluster(status))
+	if leaving := status.Evicting(); len(leaving) > 0 {
+		text += ", leaving " + replicasText(leaving) + ","
+	}
 	if status.ObservedAffinity != "" {
 		text += " of affinity group " + strconv.Quote(status.ObservedAffinity)
 	}

@@ -31,11 +31,12 @@ func TestPreviewOfAWorkload(t *testing.T) {
 	s.decisions.bindingBy(func(workload *api.Workload) api.WorkloadStatus {
 		status := boundTo(workload, "eu-1", "eu-2")
 		status.ObservedAffinity = "eu"
+		status.Evictions = []api.Eviction{{Cluster: "us-1", Replicas: 3, PurgeMode: api.PurgeGracefully}}
 		return status
 	})
 	p := s.mustPreview(previewedWorkloadBody)
 	if p.Token != p.ID || p.Kind != api.KindWorkload || p.Namespace != "shop" || p.Name != "web" || p.Summary != "as bound" || !p.Satisfied ||
-		p.Policy != "shop/eu" || p.ObservedAffinity != "eu" || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) ||
+		p.Policy != "shop/eu" || p.ObservedAffinity != "eu" || p.Evicting["us-1"] != 3 || !maps.Equal(p.Replicas, map[string]int64{"eu-1": 1, "eu-2": 2}) ||
 		!slices.Equal(p.Clusters, []string{"eu-1", "eu-2"}) || len(p.Current) != 0 || len(p.CurrentReplicas) != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -117,6 +118,9 @@ func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
 		{name: "no cluster", now: func(status *api.WorkloadStatus) { status.Clusters = nil }, want: "would now be [] under"},
 		{name: "no policy", now: func(status *api.WorkloadStatus) { status.Policy = "" }, want: "would now be [eu-1: 1, eu-2: 2] under no policy"},
 		{name: "another group", now: func(status *api.WorkloadStatus) { status.ObservedAffinity = "us" }, want: `of affinity group "us"`},
+		{name: "an eviction", now: func(status *api.WorkloadStatus) {
+			status.Evictions = []api.Eviction{{Cluster: "us-1", Replicas: 2, PurgeMode: api.PurgeGracefully}}
+		}, want: "would now be [eu-1: 1, eu-2: 2], leaving [us-1: 2], under"},
 		{name: "another spec", body: strings.Replace(previewedWorkloadBody, "5", "6", 1), want: `the preview was made for another spec of workload "shop/web": plan again`},
 		{name: "another name", path: "/v1/namespaces/shop/workloads/web2", body: strings.Replace(previewedWorkloadBody, `"web"`, `"web2"`, 1),
 			want: `the preview was made for workload "shop/web", not for workload "shop/web2": plan again`},
