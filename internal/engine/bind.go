@@ -131,7 +131,7 @@ const (
 func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, spare Spare, bound Bound, now time.Time) Binding {
 	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
 	b.out = Binding{Group: -1}
-	observed := p.group(bound.Affinity)
+	observed := p.Group(bound.Affinity)
 	if len(bound.Clusters) == 0 && len(bound.Evictions) == 0 {
 		observed = -1
 	}
@@ -173,7 +173,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := Pass{fleet: b.fleet, query: b.p.Groups[max(observed, 0)].Query, reserved: b.others.Reserved}
-	braked := b.fleet.brakes()
+	braked := b.fleet.Brakes()
 	restore := b.bound.Lost > 0
 	for _, c := range b.bound.Clusters {
 		row, ok := b.fleet.Row(c.Name)
@@ -302,8 +302,8 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
 	if len(b.out.Shares) > 0 {
-		b.out.Group = max(b.p.group(b.bound.Affinity), 0)
-	} else if b.p.group(b.bound.Affinity) >= 0 {
+		b.out.Group = max(b.p.Group(b.bound.Affinity), 0)
+	} else if b.p.Group(b.bound.Affinity) >= 0 {
 		b.out.Group = start
 	}
 	if b.p.divided() {

@@ -18,9 +18,9 @@ const (
 	brakeLeast   = 4
 )
 
-// brakes reports whether evictions from clusters that are merely offline are held
+// Brakes reports whether evictions from clusters that are merely offline are held
 // back.
-func (f *Fleet) brakes() bool {
+func (f *Fleet) Brakes() bool {
 	lost := newBitmap(f.Slots())
 	for t, rows := range f.taints {
 		if api.AutomaticTaint(t.key) {
@@ -184,7 +184,7 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 
 // lossReason says why a cluster counts as lost.
 func (b *Binder) lossReason(m *memberRow) string {
-	query := b.p.Groups[max(b.p.group(b.bound.Affinity), 0)].Query
+	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
 	p := Pass{fleet: b.fleet, query: query, reserved: b.others.Reserved}
 	if !(state{}).Admits(&p, 0, m.row, true) {
 		return "the cluster " + state{}.Reason(&p, 0, m.row)

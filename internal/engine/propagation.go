@@ -179,8 +179,8 @@ func (p *Propagation) leave(policy *api.PropagationPolicy) {
 	}
 }
 
-// group is the position of an affinity group, -1 where there is none of the name.
-func (p *Propagation) group(name string) int {
+// Group is the position of an affinity group, -1 where there is none of the name.
+func (p *Propagation) Group(name string) int {
 	return slices.IndexFunc(p.Groups, func(g AffinityGroup) bool { return g.Name == name })
 }
 
@@ -211,4 +211,52 @@ func times(milli, replicas int64) int64 {
 		return maxHeld
 	}
 	return milli * replicas
+}
+
+// WatchesAll reports whether every cluster that fits is wanted, so that a new one
+// concerns the workload although it has what it needs.
+func (p *Propagation) WatchesAll() bool { return !p.divided() }
+
+// FailsBack reports whether earlier affinity groups take the workload back.
+func (p *Propagation) FailsBack() bool { return p.failBack }
+
+// DependsOnPlace reports whether it matters where the chosen clusters are, or
+// what they are labelled: spread constraints and limits look at it.
+func (p *Propagation) DependsOnPlace() bool { return len(p.constraints)+len(p.limits) > 0 }
+
+// Room is for how many replicas of a workload a cluster has room, in addition to
+// those it has and with what would be spare; ok is false where that is not known.
+func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
+	m := p.measure(f, reserved, spare, nil)
+	n := m.free(row)
+	return n, n != division.Unknown
+}
+
+// AddHold adds to spare what replicas of a workload hold on a cluster.
+func (s Spare) AddHold(f *Fleet, p *Propagation, cluster string, replicas int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for _, r := range p.holdOf(replicas) {
+		column := s[r.resource]
+		if column == nil {
+			column = make([]int64, f.Slots())
+			s[r.resource] = column
+		}
+		column[row] += r.milli
+	}
+}
+
+// Subtract takes amounts on a cluster out of what is spare.
+func (s Spare) Subtract(f *Fleet, cluster string, amounts map[string]int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for resource, milli := range amounts {
+		if column := s[resource]; row < len(column) {
+			column[row] -= milli
+		}
+	}
 }

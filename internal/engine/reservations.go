@@ -204,3 +204,17 @@ func Available(f *Fleet, reserved *Reservations, row int) api.Quantities {
 	})
 	return out
 }
+
+// Counted are the amounts that a workload's hold on a cluster takes from what is
+// available there: nothing where a capacity report contains it.
+func (r *Reservations) Counted(owner api.Key, cluster string) map[string]int64 {
+	h, ok := r.held(owner, cluster)
+	if !ok || !h.counted {
+		return nil
+	}
+	out := make(map[string]int64, len(h.requests))
+	for _, q := range h.requests {
+		out[q.resource] = h.count(q)
+	}
+	return out
+}

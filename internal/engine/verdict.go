@@ -150,7 +150,6 @@ func (v *verdicts) Fits() string {
 	return text
 }
 
-
 // rejected describes the clusters that do not fit, by name.
 func (v *verdicts) rejected() []api.Candidate {
 	f := v.pass.fleet
@@ -165,4 +164,11 @@ func (v *verdicts) rejected() []api.Candidate {
 		}
 	}
 	return out
+}
+
+// Fits is the sentence about how many clusters fit a query, and why the others do
+// not.
+func Fits(f *Fleet, q *Query, others Others) string {
+	v, _ := newVerdicts(f, q, others)
+	return v.Fits()
 }

@@ -5,43 +5,52 @@ import (
 	"time"
 )
 
-// agenda holds the instants at which a placement has to be looked at again. An
-// entry that no longer equals the placement's own instant is void.
-type agenda []appointment //nolint:recvcheck // as container/heap wants it
+// agenda holds the instants at which something has to be looked at again. An
+// entry that no longer equals its owner's own instant is void.
+type agenda[T appointee] []appointment[T] //nolint:recvcheck // as container/heap wants it
 
-type appointment struct {
-	at     time.Time
-	placed *tracked
+// appointee is what an agenda is about: a pointer that holds its own instant.
+type appointee interface {
+	comparable
+	// instant is where its instant is kept; zero = none.
+	instant() *time.Time
+	isGone() bool
+}
+
+type appointment[T appointee] struct {
+	at   time.Time
+	with T
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) } //nolint:forcetypeassert // only add pushes
-func (a *agenda) Pop() any {
+func (a agenda[T]) Len() int           { return len(a) }
+func (a agenda[T]) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a agenda[T]) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda[T]) Push(x any)        { *a = append(*a, x.(appointment[T])) } //nolint:forcetypeassert // only set pushes
+func (a *agenda[T]) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]
 	*a = (*a)[:last]
 	return x
 }
 
-// set makes at the placement's instant; zero is none.
-func (a *agenda) set(p *tracked, at time.Time) {
-	if p.at.Equal(at) {
+// set makes at the instant of one; zero is none.
+func (a *agenda[T]) set(with T, at time.Time) {
+	own := with.instant()
+	if own.Equal(at) {
 		return
 	}
-	p.at = at
+	*own = at
 	if !at.IsZero() {
-		heap.Push(a, appointment{at, p})
+		heap.Push(a, appointment[T]{at, with})
 	}
 }
 
 // next is the earliest instant, zero if there is none.
-func (a *agenda) next() time.Time {
+func (a *agenda[T]) next() time.Time {
 	for len(*a) > 0 {
 		first := (*a)[0]
-		if first.placed.at.Equal(first.at) && !first.placed.gone {
+		if first.with.instant().Equal(first.at) && !first.with.isGone() {
 			return first.at
 		}
 		heap.Pop(a)
@@ -49,17 +58,17 @@ func (a *agenda) next() time.Time {
 	return time.Time{}
 }
 
-// due removes and returns the placements whose instant has come.
-func (a *agenda) due(now time.Time) []*tracked {
-	var out []*tracked
+// due removes and returns those whose instant has come.
+func (a *agenda[T]) due(now time.Time) []T {
+	var out []T
 	for {
 		at := a.next()
 		if at.IsZero() || at.After(now) {
 			return out
 		}
-		p := (*a)[0].placed
+		with := (*a)[0].with
 		heap.Pop(a)
-		p.at = time.Time{}
-		out = append(out, p)
+		*with.instant() = time.Time{}
+		out = append(out, with)
 	}
 }

@@ -9,6 +9,7 @@ type metrics struct {
 	writing    prometheus.Histogram
 	queue      prometheus.Gauge
 	placements prometheus.Gauge
+	workloads  prometheus.Gauge
 	failed     prometheus.Counter
 }
 
@@ -17,7 +18,7 @@ func newMetrics() *metrics {
 	return &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scheduler_decisions_total",
-			Help: "Decisions written, by result: moved (another set of clusters), kept, unschedulable.",
+			Help: "Decisions written, by result: moved (other clusters, or other numbers of replicas), kept, unschedulable.",
 		}, []string{"result"}),
 		passing: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "scheduler_decision_pass_seconds", Help: "Time to make the stale decisions of one pass.", Buckets: buckets,
@@ -31,6 +32,9 @@ func newMetrics() *metrics {
 		placements: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_placements", Help: "Placements that decisions are kept for.",
 		}),
+		workloads: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scheduler_workloads", Help: "Workloads that bindings are kept for.",
+		}),
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_decision_write_failures_total", Help: "Batches of decisions that could not be written at first.",
 		}),
@@ -39,7 +43,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) decided(w write) {
 	switch {
-	case w.placed.wanting:
+	case w.wants():
 		m.decisions.WithLabelValues("unschedulable").Inc()
 	case w.moved:
 		m.decisions.WithLabelValues("moved").Inc()
@@ -51,5 +55,5 @@ func (m *metrics) decided(w write) {
 // Collectors are the reconciler's metrics.
 func (r *Reconciler) Collectors() []prometheus.Collector {
 	m := r.metrics
-	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.failed}
+	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed}
 }

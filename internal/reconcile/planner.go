@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,13 +9,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
-// planner knows every placement, its decision, and what would make that
-// decision stale. It is not safe for concurrent use; Reconciler guards it.
+// planner knows every placement and every workload, its decision, and what would
+// make that decision stale. It is not safe for concurrent use; Reconciler guards
+// it.
 type planner struct {
-	logger   *slog.Logger
-	fleet    *engine.Fleet
-	reserved *engine.Reservations
-	load     *engine.Load
+	*picture
+	bindings *bindings
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
@@ -29,10 +27,8 @@ type planner struct {
 	// appear and disappear.
 	constrained map[*tracked]struct{}
 	stale       []*tracked
-	agenda      agenda
+	agenda      agenda[*tracked]
 	passes      int
-	// version counts the changes of the fleet and of the reservations.
-	version int
 }
 
 // tracked is one placement and its decision.
@@ -52,18 +48,19 @@ type tracked struct {
 	holding bool // has reservations
 	stale   bool
 	gone    bool
-	pass    int // the last pass that decided it, and how often it did
-	rounds  int
+	rounds  rounds
 	at      time.Time
 }
 
 func newPlanner(logger *slog.Logger) *planner {
-	return &planner{
-		logger:      logger,
-		version:     1, // a class without a sentence has version 0
-		fleet:       &engine.Fleet{},
-		reserved:    engine.NewReservations(),
-		load:        engine.NewLoad(),
+	p := &planner{
+		picture: &picture{
+			logger:   logger,
+			version:  1, // a class without a sentence has version 0
+			fleet:    &engine.Fleet{},
+			reserved: engine.NewReservations(),
+			load:     engine.NewLoad(),
+		},
 		timed:       map[*class]struct{}{},
 		rankings:    map[string]*ranking{},
 		placements:  map[api.Key]*tracked{},
@@ -72,6 +69,9 @@ func newPlanner(logger *slog.Logger) *planner {
 		members:     map[string]map[*tracked]struct{}{},
 		constrained: map[*tracked]struct{}{},
 	}
+	p.bindings = newBindings(p.picture)
+	p.bindings.amountsChanged = func(rows []int) { p.touch(rows, nil, p.requesting, true) }
+	return p
 }
 
 // resume gives a new planner objects that were decided before, and looks at all
@@ -99,6 +99,10 @@ func (p *planner) put(object api.Object, specRevision int64) {
 		p.changeScore(api.KeyOf(o), o)
 	case *api.Placement:
 		p.putPlacement(o, specRevision)
+	case *api.PropagationPolicy:
+		p.bindings.putPolicy(o)
+	case *api.Workload:
+		p.bindings.putWorkload(o, specRevision)
 	}
 }
 
@@ -119,6 +123,10 @@ func (p *planner) remove(key api.Key) {
 		if placed, ok := p.placements[key]; ok {
 			p.drop(placed)
 		}
+	case api.KindPropagationPolicy:
+		p.bindings.removePolicy(key)
+	case api.KindWorkload:
+		p.bindings.removeWorkload(key)
 	}
 }
 
@@ -155,11 +163,6 @@ func (p *planner) changeScore(key api.Key, s *api.PlacementScore) {
 		p.pending.Scores = map[api.Key]*api.PlacementScore{}
 	}
 	p.pending.Scores[key] = s
-}
-
-// others is what the decisions amount to.
-func (p *planner) others() engine.Others {
-	return engine.Others{Reserved: p.reserved, Load: p.load}
 }
 
 // putPlacement takes in a new version of a placement. The status in it is used
@@ -217,9 +220,11 @@ func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
 func sameStatus(a, b *api.PlacementStatus) bool {
 	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
 		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests &&
-		slices.EqualFunc(a.Conditions, b.Conditions, func(x, y api.Condition) bool {
-			return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message
-		})
+		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
+}
+
+func sameCondition(x, y api.Condition) bool {
+	return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message
 }
 
 func (p *planner) drop(placed *tracked) {
@@ -319,71 +324,16 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 	slices.Sort(rows)
 	p.version++
 	p.touch(rows, nil, p.requesting, true)
-}
-
-// write is a status to be made durable.
-type write struct {
-	placed       *tracked
-	specRevision int64
-	moved        bool // the set of clusters changed
-}
-
-// maxRounds is how often a placement is decided in one pass. A second time is
-// due when a reservation taken or freed in the pass concerns it.
-const maxRounds = 4
-
-// pass applies what changed up to now and makes every stale decision again. It
-// returns what differs.
-func (p *planner) pass(now time.Time) []write {
-	p.passes++
-	p.advance(now)
-	for _, placed := range p.agenda.due(now) {
-		p.markStale(placed)
-	}
-	writes := map[*tracked]write{}
-	var order []*tracked
-	for len(p.stale) > 0 {
-		batch := p.stale
-		p.stale = nil
-		// Placements that compete for resources take their turn by name.
-		slices.SortFunc(batch, func(a, b *tracked) int {
-			return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
-		})
-		for _, placed := range batch {
-			placed.stale = false
-			if placed.gone {
-				continue
-			}
-			if placed.pass != p.passes {
-				placed.pass, placed.rounds = p.passes, 0
-			}
-			if placed.rounds++; placed.rounds > maxRounds {
-				p.logger.Warn("a placement did not settle in one pass; it is looked at again in a second", "placement", placed.query.Key.Path())
-				p.agenda.set(placed, now.Add(time.Second))
-				continue
-			}
-			changed, moved := p.decide(placed, now)
-			if changed {
-				w, again := writes[placed]
-				if !again {
-					order = append(order, placed)
-				}
-				writes[placed] = write{placed, placed.specRevision, moved || w.moved}
-			}
-		}
-	}
-	out := make([]write, 0, len(order))
-	for _, placed := range order {
-		out = append(out, writes[placed])
-	}
-	return out
+	p.bindings.roomChanged(rows)
 }
 
 // advance brings the fleet to a moment, with the pending changes.
 func (p *planner) advance(now time.Time) {
-	next, delta := p.fleet.With(p.pending, now)
+	was := p.fleet
+	next, delta := was.With(p.pending, now)
 	p.fleet, p.pending = next, engine.Changes{}
 	defer p.expire(now)
+	defer p.bindings.expire(now)
 	if delta.Empty() {
 		return
 	}
@@ -410,6 +360,7 @@ func (p *planner) advance(now time.Time) {
 		}
 	}
 	p.touch(delta.Rows, delta.Facts, p.classes, false)
+	p.bindings.advance(was, delta)
 }
 
 // expire refreshes the views out of which time alone takes a cluster, because a
@@ -441,6 +392,7 @@ func (p *planner) nextAt() time.Time {
 	for c := range p.timed {
 		sooner(c.view.Until)
 	}
+	sooner(p.bindings.nextAt())
 	return next
 }
 

@@ -340,10 +340,10 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 	}
 	w.write(p, metric("m5", 0.9)) // c5 is of group 1
 	writes := p.pass(epoch.Add(time.Hour))
-	if len(writes) != 1 || writes[0].placed.query.Key.Name != "g1" || !writes[0].moved {
+	if len(writes) != 1 || placedOf(writes[0]).query.Key.Name != "g1" || !writes[0].moved {
 		t.Fatalf("a better cluster in group 1 wrote %v", writes)
 	}
-	if got := writes[0].placed.status.Clusters; len(got) != 1 || got[0] != "c5" {
+	if got := placedOf(writes[0]).status.Clusters; len(got) != 1 || got[0] != "c5" {
 		t.Fatalf("g1 went to %v, want c5", got)
 	}
 	w.write(p, metric("m6", 0.1)) // worse, and not chosen or barely: c6 is of group 2
@@ -376,7 +376,7 @@ func TestPlannerWakesAtTheInstant(t *testing.T) {
 		t.Fatalf("wakes at %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(60 * time.Second))
-	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c2" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
 		t.Fatalf("at the instant: %v", writes)
 	}
 }
@@ -404,7 +404,7 @@ func TestPlannerAgesMetrics(t *testing.T) {
 		t.Fatalf("wakes at %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(30 * time.Second))
-	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c2" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
 		t.Fatalf("at max_age: %v", writes)
 	}
 }
@@ -468,7 +468,7 @@ func TestPlannerRemembersRisers(t *testing.T) {
 	}
 	w.write(p, metric("m1", 0.4)) // above c2, below c3
 	writes := p.pass(epoch)
-	if len(writes) != 1 || writes[0].placed.status.Clusters[0] != "c3" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c3" {
 		t.Fatalf("c1 fell below c3: %d writes", len(writes))
 	}
 }
@@ -479,19 +479,25 @@ func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, placement("web", 1))
 	first := p.pass(epoch)[0]
-	older := *first.placed.object
-	older.Status = first.placed.status
+	older := *placedOf(first).object
+	older.Status = placedOf(first).status
 	if got, want := older.Status.Conditions[0].Message, "0 of 0 clusters fit"; got != want {
 		t.Errorf("without clusters the message is %q, want %q", got, want)
 	}
 	w.write(p, &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Paused: true}})
 	second := p.pass(epoch)
-	want := second[0].placed.status.Conditions[0].Message
+	want := placedOf(second[0]).status.Conditions[0].Message
 	if want == older.Status.Conditions[0].Message {
 		t.Fatalf("the second decision says the same as the first: %q", want)
 	}
 	p.put(&older, first.specRevision)
-	if got := first.placed.status.Conditions[0].Message; got != want {
+	if got := placedOf(first).status.Conditions[0].Message; got != want {
 		t.Errorf("the planner believes in %q, it has decided %q", got, want)
 	}
+}
+
+// placedOf is the placement that a write is of.
+func placedOf(w write) *tracked {
+	placed, _ := w.decision.(*tracked)
+	return placed
 }

@@ -182,7 +182,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	}
 	for _, w := range again.pass(epoch.Add(time.Hour)) {
 		if w.moved {
-			t.Errorf("a restart moved %s to %v", w.placed.query.Key, w.placed.status.Clusters)
+			t.Errorf("a restart moved %s", w.key())
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	p.put(next, w.revision)
 	for _, written := range p.pass(epoch.Add(time.Second)) {
 		if written.moved {
-			t.Errorf("the committed decision was moved to %v", written.placed.status.Clusters)
+			t.Errorf("the committed decision was moved to %v", placedOf(written).status.Clusters)
 		}
 	}
 	wantClusters(t, p, "as committed", "c2")

@@ -107,15 +107,15 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 	r.load(subscription.Snapshot())
 	revision := subscription.Snapshot().Revision()
-	unwritten := map[*tracked]write{}
+	unwritten := map[decision]write{}
 	for first := true; ; first = false {
 		writes, next := r.decide()
 		if first {
 			close(r.ready)
 		}
 		for _, w := range writes {
-			w.moved = w.moved || unwritten[w.placed].moved
-			unwritten[w.placed] = w
+			w.moved = w.moved || unwritten[w.decision].moved
+			unwritten[w.decision] = w
 		}
 		if err := r.write(ctx, unwritten); err != nil {
 			return err
@@ -212,39 +212,38 @@ func (r *Reconciler) decide() ([]write, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	begin := time.Now()
-	r.metrics.queue.Set(float64(len(r.planner.stale)))
+	r.metrics.queue.Set(float64(len(r.planner.stale) + len(r.planner.bindings.stale)))
 	writes := r.planner.pass(r.now())
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
 	r.metrics.placements.Set(float64(len(r.planner.placements)))
+	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
 	return writes, r.planner.nextAt()
 }
 
 // write makes decisions durable and visible, and takes them out of the map. What
 // could not be written stays in it. The error is that of a store that belongs to
 // somebody else.
-func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) error {
+func (r *Reconciler) write(ctx context.Context, unwritten map[decision]write) error {
 	if len(unwritten) == 0 {
 		return nil
 	}
 	begin := time.Now()
 	batch := slices.SortedFunc(maps.Values(unwritten), func(a, b write) int {
-		return a.placed.query.Key.Compare(b.placed.query.Key)
+		return a.key().Compare(b.key())
 	})
 	derived := make([]store.StatusWrite, 0, len(batch))
 	for _, w := range batch {
-		if w.placed.gone {
-			delete(unwritten, w.placed)
+		if w.isGone() {
+			delete(unwritten, w.decision)
 			continue
 		}
-		object := *w.placed.object
-		object.Status = w.placed.status
-		value, err := r.options.Codec.EncodeStatus(&object)
+		value, err := r.options.Codec.EncodeStatus(w.result())
 		if err != nil {
-			r.logger.Error("a decision cannot be encoded", "placement", w.placed.query.Key.Path(), "error", err)
-			delete(unwritten, w.placed)
+			r.logger.Error("a decision cannot be encoded", "object", w.key().String(), "error", err)
+			delete(unwritten, w.decision)
 			continue
 		}
-		derived = append(derived, store.StatusWrite{Key: w.placed.query.Key, Value: value, SpecRevision: w.specRevision})
+		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision})
 	}
 	revision, err := r.derive(ctx, derived)
 	var conflict *store.ConflictError
@@ -266,7 +265,7 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[*tracked]write) er
 		}
 	}
 	for _, w := range batch {
-		delete(unwritten, w.placed)
+		delete(unwritten, w.decision)
 		r.metrics.decided(w)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
@@ -282,7 +281,7 @@ func (r *Reconciler) derive(ctx context.Context, writes []store.StatusWrite) (in
 	}
 	if len(writes) == 1 {
 		r.metrics.failed.Inc()
-		r.logger.Error("a decision cannot be stored; the one before it stays", "placement", writes[0].Key.Path(), "error", err)
+		r.logger.Error("a decision cannot be stored; the one before it stays", "object", writes[0].Key.String(), "error", err)
 		return revision, nil
 	}
 	half := len(writes) / 2
@@ -320,13 +319,17 @@ func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
 	}
 }
 
-// ErrNotFound says that there is no placement of the name.
-var ErrNotFound = errors.New("no such placement")
+// ErrNotFound says that there is no placement or workload of the name.
+var ErrNotFound = errors.New("no such placement or workload")
 
-// Explain says why a placement's decision is what it is, as of now.
+// Explain says why the decision of a placement, or the binding of a workload, is
+// what it is, as of now.
 func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if w, ok := r.planner.bindings.workloads[key]; ok {
+		return r.planner.bindings.explain(w, r.now()), nil
+	}
 	placed, ok := r.planner.placements[key]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", key, ErrNotFound)

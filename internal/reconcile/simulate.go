@@ -127,11 +127,9 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 		}
 	}
 	for _, w := range p.pass(now) {
-		key := w.placed.query.Key
-		object := *w.placed.object
-		object.Status = w.placed.status
-		s.objects[key] = &object
-		if w.placed.query.HasRequests() {
+		key := w.key()
+		s.objects[key] = w.result()
+		if placed, ok := w.decision.(*tracked); ok && placed.query.HasRequests() {
 			delete(explanations, key) // what others reserved in the pass counts, too
 		}
 	}

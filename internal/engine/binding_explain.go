@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// Explain answers as Bind does, and says of every cluster why it gets its
+// replicas, or none, as the affinity group sees it that has the workload, or was
+// asked first.
+func (b *Binder) Explain(f *Fleet, p *Propagation, views []*View, others Others, bound Bound, now time.Time) (Binding, *api.Explanation) {
+	out := b.Bind(f, p, views, others, nil, bound, now)
+	group := out.Group
+	if group < 0 && len(out.Tried) > 0 {
+		group = out.Tried[0].Group
+	}
+	e := &bindingExplained{b: b, out: out, group: group}
+	e.verdicts, _ = newVerdicts(f, p.Groups[group].Query, others)
+	e.result, e.err = b.try(group, false)
+	if out.Complete {
+		e.result, e.err = out.result, nil
+	}
+	e.admitPresent()
+	return out, e.render(now)
+}
+
+// bindingExplained is a binding together with the verdict on every cluster.
+type bindingExplained struct {
+	*verdicts
+	b      *Binder
+	out    Binding
+	group  int
+	result division.Result
+	err    error
+}
+
+func (e *bindingExplained) admitPresent() {
+	for i := range e.b.places {
+		if m := &e.b.places[i]; m.state != memberLeaving {
+			e.judgePresent(m.row)
+		}
+	}
+}
+
+func (e *bindingExplained) render(now time.Time) *api.Explanation {
+	f, p := e.b.fleet, e.b.p
+	x := &api.Explanation{
+		Kind: api.KindWorkload, Namespace: p.Key.Namespace, Name: p.Key.Name, At: now.UTC(),
+		Total: f.Len(), Feasible: e.Admitted.Count(), Rejections: e.Rejections(), NearestMiss: e.NearestMiss(),
+		ObservedAffinity: p.Groups[e.group].Name, Affinities: e.affinities(), Groups: e.groupReasons(),
+		Candidates: make([]api.Candidate, 0, f.Len()),
+	}
+	if e.out.Held {
+		x.Kept = "brake"
+	}
+	if next := e.out.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
+		x.NextAt = &next
+	}
+	x.Summary = e.summary()
+	leaving := map[int32]string{}
+	for i := range e.b.places {
+		if m := &e.b.places[i]; m.state == memberLeaving {
+			leaving[int32(m.row)] = m.evicted
+		}
+	}
+	known := make(map[int32]*division.Candidate, len(e.b.candidates))
+	for i := range e.b.candidates {
+		known[e.b.candidates[i].Row] = &e.b.candidates[i]
+	}
+	chosen := map[int32]bool{}
+	for i, s := range e.out.Shares {
+		chosen[s.Row] = true
+		c := e.candidate(s.Row, known[s.Row])
+		c.Selected, c.Rank = true, int64(i+1)
+		if p.replicated {
+			c.Replicas = &e.out.Shares[i].Replicas
+		}
+		if !e.out.Complete {
+			c.Reason = "keeps what it has while the workload waits"
+		}
+		x.Candidates = append(x.Candidates, c)
+	}
+	for _, row := range f.byName {
+		if e.rejectedBy[row] > 0 || chosen[row] {
+			continue
+		}
+		c := e.candidate(row, known[row])
+		if why, ok := leaving[row]; ok {
+			c.Filter, c.Reason = "evictions", "the workload is leaving it: "+why
+		}
+		x.Candidates = append(x.Candidates, c)
+	}
+	rejected := e.rejected()
+	x.Candidates = append(x.Candidates, slices.DeleteFunc(rejected, func(c api.Candidate) bool {
+		row, ok := f.Row(c.Cluster)
+		return ok && chosen[int32(row)] // stays although it does not fit: the brake
+	})...)
+	return x
+}
+
+// candidate describes a cluster that fits; c is nil where it was not asked.
+func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candidate {
+	p := e.b.p
+	out := api.Candidate{Cluster: e.b.fleet.name(int(row)), Current: e.current.Has(int(row))}
+	if c == nil {
+		return out
+	}
+	if c.Free != division.Unknown && p.replicated {
+		room := c.Free + c.Held
+		out.Available = &room
+	}
+	if len(p.weights) > 0 {
+		out.Weight = &c.Weight
+	}
+	if tiers := p.Groups[e.group].Query.tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
+		out.Tier = tiers[c.Tier].name
+	}
+	if e.err == nil {
+		out.Reason = e.result.Reason(c)
+	}
+	return out
+}
+
+// maxNamedClusters is how many clusters the summary names.
+const maxNamedClusters = 5
+
+func (e *bindingExplained) summary() string {
+	p := e.b.p
+	fits := func(group int) string {
+		if group == e.group {
+			return e.Fits()
+		}
+		v, _ := newVerdicts(e.b.fleet, p.Groups[group].Query, e.b.others)
+		return v.Fits()
+	}
+	if !e.out.Complete {
+		return pendingSentence(p, e.out, fits)
+	}
+	shares := slices.Clone(e.out.Shares)
+	slices.SortStableFunc(shares, func(a, b division.Share) int { return cmp.Compare(b.Replicas, a.Replicas) })
+	names := make([]string, 0, maxNamedClusters+1)
+	for _, s := range shares[:min(len(shares), maxNamedClusters)] {
+		name := e.b.fleet.name(int(s.Row))
+		if p.replicated {
+			name += fmt.Sprintf(" %d", s.Replicas)
+		}
+		names = append(names, name)
+	}
+	if more := len(shares) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	text := fmt.Sprintf("%d %s chosen", len(shares), plural(len(shares), "cluster", "clusters"))
+	if name := p.Groups[e.out.Group].Name; name != "" {
+		text += fmt.Sprintf(" from group %q", name)
+	}
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	return text + "; " + e.Fits()
+}
+
+// affinities says what became of each affinity group.
+func (e *bindingExplained) affinities() []api.AffinityTried {
+	p := e.b.p
+	if len(p.Groups) == 1 && p.Groups[0].Name == "" {
+		return nil
+	}
+	out := make([]api.AffinityTried, len(p.Groups))
+	for i, g := range p.Groups {
+		out[i] = api.AffinityTried{AffinityName: g.Name, Result: api.AffinityNotTried}
+	}
+	var none *division.NoCandidatesError
+	for _, t := range e.out.Tried {
+		a := &out[t.Group]
+		switch {
+		case t.Err == nil:
+			a.Result = api.AffinityScheduled
+		case errors.As(t.Err, &none):
+			v, _ := newVerdicts(e.b.fleet, p.Groups[t.Group].Query, e.b.others)
+			a.Result, a.Message = api.AffinityNoFit, v.Fits()
+		default:
+			a.Result, a.Message = api.AffinityUnschedulable, t.Err.Error()
+		}
+	}
+	for _, earlier := range e.out.Earlier {
+		if i := p.Group(earlier.AffinityName); i >= 0 {
+			out[i].Message = fmt.Sprintf("could take the workload back since %s, and does at %s if it still can",
+				earlier.FeasibleSince.Format(time.RFC3339), earlier.FeasibleSince.Add(p.stabilization).Format(time.RFC3339))
+		}
+	}
+	if !e.out.Complete && len(e.out.Shares) > 0 {
+		out[e.group].Result = api.AffinityKept
+	}
+	return out
+}
+
+// groupReasons says of every group of a spread constraint whether it is used.
+func (e *bindingExplained) groupReasons() []api.GroupReason {
+	var out []api.GroupReason
+	for i := range e.b.p.constraints {
+		c := &e.b.p.constraints[i]
+		if c.SpreadByField == api.GroupByCluster {
+			continue
+		}
+		counts, chosen := map[string]int{}, map[string]bool{}
+		e.Admitted.each(func(row int) {
+			for _, group := range groupsOf(e.b.fleet.Cluster(row), c) {
+				counts[group]++
+			}
+		})
+		for _, s := range e.out.Shares {
+			for _, group := range groupsOf(e.b.fleet.Cluster(int(s.Row)), c) {
+				chosen[group] = true
+			}
+		}
+		names := make([]string, 0, len(counts))
+		for name := range counts {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			out = append(out, api.GroupReason{By: c.By(), Group: name, Clusters: counts[name], Chosen: chosen[name]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// NewBindingStatus is the status of a workload after a binding: the present one
+// with what changed. changed is false where nothing but the clock differs; moved
+// says that clusters or replicas do. fits is called for the sentence about an
+// affinity group that has no cluster which fits.
+func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
+	now = now.UTC()
+	was := &w.Status
+	status = *was
+	if was.ObservedGeneration != w.Metadata.Generation {
+		status.Preemptions = nil
+	}
+	answered := was.ObservedGeneration == w.Metadata.Generation &&
+		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
+	status.ObservedGeneration = w.Metadata.Generation
+	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
+	status.Policy, status.PolicyUID, status.PolicyGeneration = policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
+	status.Clusters, moved = clustersAfter(f, was.Clusters, out.Shares, now)
+	if moved {
+		status.ScheduledAt = &now
+		status.DecisionRevision++
+	}
+	if out.Group >= 0 {
+		status.ObservedAffinity = p.Groups[out.Group].Name
+	}
+	status.LostReplicas = out.Lost
+	status.Evictions = out.Evictions
+	status.EarlierAffinities = out.Earlier
+	status.Health = concerned(was.Health, &status)
+	changed = !answered || moved || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
+		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
+		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
+	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
+		if old := api.FindCondition(was.Conditions, c.Type); old == nil ||
+			old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
+			status.Conditions = api.WithCondition(status.Conditions, c, now)
+			changed = true
+		}
+	}
+	return status, changed, moved
+}
+
+// UnclaimedStatus is the status of a workload that no policy selects: what it has
+// stays.
+func UnclaimedStatus(w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed bool) {
+	was := &w.Status
+	status = *was
+	status.ObservedGeneration = w.Metadata.Generation
+	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
+	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
+	changed = was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
+		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
+	if len(was.Clusters) > 0 {
+		c.Message += "; it stays where it is"
+	}
+	if old := api.FindCondition(was.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
+		status.Conditions = api.WithCondition(was.Conditions, c, now)
+		changed = true
+	}
+	return status, changed
+}
+
+func sameEviction(a, b api.Eviction) bool {
+	return a.Cluster == b.Cluster && a.Reason == b.Reason && a.Replicas == b.Replicas && a.PurgeMode == b.PurgeMode
+}
+
+// clustersAfter are the clusters of a status, by name; those whose replicas are
+// the same keep the moment since when.
+func clustersAfter(f *Fleet, was []api.WorkloadCluster, shares []division.Share, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
+	same := len(was) == len(shares)
+	for i, s := range shares {
+		same = same && was[i].Replicas == s.Replicas && was[i].Name == f.name(int(s.Row))
+	}
+	if same {
+		return was, false
+	}
+	before := make(map[string]*api.WorkloadCluster, len(was))
+	for i := range was {
+		before[was[i].Name] = &was[i]
+	}
+	clusters = make([]api.WorkloadCluster, len(shares))
+	for i, s := range shares {
+		clusters[i] = api.WorkloadCluster{Name: f.name(int(s.Row)), Replicas: s.Replicas, Since: &now}
+		if old := before[clusters[i].Name]; old != nil && old.Replicas == s.Replicas {
+			clusters[i].Since = old.Since
+		}
+	}
+	return clusters, true
+}
+
+// concerned leaves out what was reported about clusters that have nothing of the
+// workload any more.
+func concerned(health []api.ClusterHealth, status *api.WorkloadStatus) []api.ClusterHealth {
+	gone := func(h api.ClusterHealth) bool {
+		return !slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == h.Cluster }) &&
+			!slices.ContainsFunc(status.Evictions, func(e api.Eviction) bool { return e.Cluster == h.Cluster })
+	}
+	if !slices.ContainsFunc(health, gone) {
+		return health
+	}
+	return slices.DeleteFunc(slices.Clone(health), gone)
+}
+
+func boundCondition(p *Propagation, out Binding, fits func(group int) string) api.Condition {
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
+	if out.Complete {
+		return c
+	}
+	c.Status, c.Reason = api.ConditionFalse, api.ReasonNoClusterFit
+	var none *division.NoCandidatesError
+	for _, t := range out.Tried {
+		if !errors.As(t.Err, &none) {
+			c.Reason = api.ReasonUnschedulable
+		}
+	}
+	c.Message = pendingSentence(p, out, fits)
+	return c
+}
+
+func heldCondition(out Binding) api.Condition {
+	c := api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionFalse, Reason: api.ReasonNotHeld}
+	if out.Held {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonManyClustersLost
+		c.Message = fmt.Sprintf("more than %d %% of the clusters are not online at once: replicas on those stay until fewer are, or the clusters are tainted or deleted", brakePercent)
+	}
+	return c
+}
+
+// pendingSentence says why no affinity group takes the whole workload.
+func pendingSentence(p *Propagation, out Binding, fits func(group int) string) string {
+	var b strings.Builder
+	if p.divided() {
+		running := int64(0)
+		for _, s := range out.Shares {
+			running += s.Replicas
+		}
+		if running > 0 {
+			fmt.Fprintf(&b, "%d replicas stay where they are, %d are wanted; ", running, p.replicas)
+		}
+	}
+	for i, t := range out.Tried {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(triedSentence(p, t, fits))
+	}
+	return b.String()
+}
+
+// triedSentence says why one affinity group does not take the workload.
+func triedSentence(p *Propagation, t Tried, fits func(group int) string) string {
+	text := ""
+	if name := p.Groups[t.Group].Name; name != "" {
+		text = fmt.Sprintf("group %q: ", name)
+	}
+	var none *division.NoCandidatesError
+	if errors.As(t.Err, &none) {
+		return text + fits(t.Group)
+	}
+	return text + t.Err.Error()
+}

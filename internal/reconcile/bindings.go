@@ -1,0 +1,447 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// bindings are the workloads of a planner: the policy that each follows, where it
+// runs, and what would make that stale. The picture is the planner's.
+type bindings struct {
+	*picture
+	// amountsChanged tells the planner of rows on which reservations differ.
+	amountsChanged func(rows []int)
+
+	workloads map[api.Key]*bound
+	claims    *claims
+	binder    engine.Binder
+	scopes    map[string]*scope              // by engine.Query.Class
+	timed     map[*scope]struct{}            // those out of which time alone may take a cluster
+	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
+	followers map[string]map[*bound]struct{} // by path of the policy
+	stale     []*bound
+	agenda    agenda[*bound]
+	braked    bool // evictions from clusters that are offline are held back
+
+	// failed remembers what found no room since the reservations last changed, so
+	// that many alike cost little.
+	failed        map[string]engine.Binding
+	failedVersion int
+}
+
+// bound is one workload and its binding.
+type bound struct {
+	object       *api.Workload
+	specRevision int64
+	// status is the binding as last decided, which may be ahead of the store.
+	status api.WorkloadStatus
+	policy *api.PropagationPolicy // the claim; nil where no policy selects the workload
+	reason string                 // why that one
+	p      *engine.Propagation    // nil where there is no policy
+	alike  string                 // equal for two workloads that find the same, having nothing yet
+	scopes []*scope               // of p.Groups
+
+	unclaimed bool // which policy to follow has to be asked again
+	pending   bool
+	holds     map[string]int64 // replicas held, by cluster
+	reported  bool             // its health was reported, and is not written yet
+	stale     bool
+	gone      bool
+	rounds    rounds
+	at        time.Time
+}
+
+func (w *bound) key() api.Key        { return api.KeyOf(w.object) }
+func (w *bound) instant() *time.Time { return &w.at }
+func (w *bound) isGone() bool        { return w.gone }
+func (w *bound) wants() bool         { return w.pending }
+func (w *bound) revision() int64     { return w.specRevision }
+
+// result is the workload with its status as last decided.
+func (w *bound) result() api.Object {
+	object := *w.object
+	object.Status = w.status
+	return &object
+}
+
+func newBindings(p *picture) *bindings {
+	return &bindings{
+		picture:   p,
+		workloads: map[api.Key]*bound{},
+		claims:    newClaims(),
+		scopes:    map[string]*scope{},
+		timed:     map[*scope]struct{}{},
+		members:   map[string]map[*bound]struct{}{},
+		followers: map[string]map[*bound]struct{}{},
+	}
+}
+
+func (b *bindings) markStale(w *bound) {
+	if !w.stale {
+		w.stale = true
+		b.stale = append(b.stale, w)
+	}
+}
+
+// putPolicy takes in a new version of a policy.
+func (b *bindings) putPolicy(policy *api.PropagationPolicy) {
+	b.reclaim(b.claims.putPolicy(policy), policy.Path())
+}
+
+func (b *bindings) removePolicy(key api.Key) {
+	b.reclaim(b.claims.removePolicy(key), key.Path())
+}
+
+// reclaim has workloads ask again which policy they follow: those that a policy
+// selects or selected, and those that follow it.
+func (b *bindings) reclaim(affected []api.Key, path string) {
+	ask := func(w *bound) {
+		w.unclaimed = true
+		b.markStale(w)
+	}
+	for _, key := range affected {
+		if w, ok := b.workloads[key]; ok {
+			ask(w)
+		}
+	}
+	for w := range b.followers[path] {
+		ask(w)
+	}
+}
+
+// putWorkload takes in a new version of a workload. The status in it is used
+// where none is known; otherwise the one known is at least as new.
+func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
+	key := api.KeyOf(object)
+	w, ok := b.workloads[key]
+	if ok && w.object.Metadata.UID != object.Metadata.UID {
+		b.removeWorkload(key)
+		ok = false
+	}
+	if ok && w.specRevision == specRevision {
+		if sameBinding(&object.Status, &w.status) {
+			w.object = object
+			w.status = object.Status // share the memory of the fleet's copy
+		}
+		return
+	}
+	b.claims.putWorkload(object)
+	if !ok {
+		w = &bound{object: object, status: object.Status}
+		b.workloads[key] = w
+		b.index(w, &api.WorkloadStatus{})
+	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
+		// The binding was committed together with the spec: it had been previewed.
+		before := w.status
+		w.status = *now
+		b.index(w, &before)
+	}
+	w.object, w.specRevision = object, specRevision
+	w.unclaimed = true
+	w.p = nil // compiled from another spec
+	b.markStale(w)
+}
+
+// sameBinding reports whether two statuses of one workload say the same.
+func sameBinding(a, b *api.WorkloadStatus) bool {
+	return a.DecisionRevision == b.DecisionRevision && a.ObservedGeneration == b.ObservedGeneration &&
+		a.ObservedRescheduleRequests == b.ObservedRescheduleRequests && a.Policy == b.Policy && a.PolicyGeneration == b.PolicyGeneration &&
+		len(a.Evictions) == len(b.Evictions) && len(a.EarlierAffinities) == len(b.EarlierAffinities) && len(a.Preemptions) == len(b.Preemptions) &&
+		slices.EqualFunc(a.Health, b.Health, func(x, y api.ClusterHealth) bool {
+			return x.Cluster == y.Cluster && x.Status == y.Status && x.Message == y.Message
+		}) &&
+		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
+}
+
+func (b *bindings) removeWorkload(key api.Key) {
+	w, ok := b.workloads[key]
+	if !ok {
+		return
+	}
+	w.gone = true
+	b.claims.removeWorkload(key)
+	before := w.status
+	w.status = api.WorkloadStatus{}
+	b.hold(w)
+	b.index(w, &before)
+	b.leaveScopes(w)
+	delete(b.workloads, key)
+}
+
+// index keeps members and followers in step with a status.
+func (b *bindings) index(w *bound, before *api.WorkloadStatus) {
+	for name := range clustersOf(before) {
+		dropMember(b.members, name, w)
+	}
+	for name := range clustersOf(&w.status) {
+		addMember(b.members, name, w)
+	}
+	if before.Policy != w.status.Policy {
+		dropMember(b.followers, before.Policy, w)
+		if w.status.Policy != "" {
+			addMember(b.followers, w.status.Policy, w)
+		}
+	} else if w.status.Policy != "" {
+		addMember(b.followers, w.status.Policy, w)
+	}
+}
+
+func addMember(sets map[string]map[*bound]struct{}, name string, w *bound) {
+	if sets[name] == nil {
+		sets[name] = map[*bound]struct{}{}
+	}
+	sets[name][w] = struct{}{}
+}
+
+func dropMember(sets map[string]map[*bound]struct{}, name string, w *bound) {
+	delete(sets[name], w)
+	if len(sets[name]) == 0 {
+		delete(sets, name)
+	}
+}
+
+// clustersOf are the clusters that a workload runs on, or is leaving, each with
+// its replicas.
+func clustersOf(s *api.WorkloadStatus) map[string]int64 {
+	out := make(map[string]int64, len(s.Clusters)+len(s.Evictions))
+	for _, c := range s.Clusters {
+		out[c.Name] = c.Replicas
+	}
+	for _, e := range s.Evictions {
+		out[e.Cluster] += e.Replicas
+	}
+	return out
+}
+
+// hold keeps the reservations in step with a status, and has everything looked at
+// again that concerns the room on the touched clusters. It needs w.p where the
+// status has replicas.
+func (b *bindings) hold(w *bound) {
+	after := clustersOf(&w.status)
+	var more, less []int
+	touch := func(rows *[]int, name string) {
+		if row, ok := b.fleet.Row(name); ok {
+			*rows = append(*rows, row)
+		}
+	}
+	key := w.key()
+	for name, had := range w.holds {
+		if after[name] == 0 {
+			b.reserved.Release(b.fleet, key, name)
+			touch(&more, name)
+		} else if after[name] < had {
+			touch(&more, name)
+		}
+	}
+	for name, replicas := range after {
+		if replicas == 0 || w.p == nil {
+			delete(after, name)
+			continue
+		}
+		if replicas > w.holds[name] {
+			touch(&less, name)
+		}
+	}
+	for _, name := range sortedNames(after) {
+		b.reserved.HoldReplicas(b.fleet, w.p, name, after[name], sinceOf(&w.status, name))
+	}
+	w.holds = after
+	if len(more)+len(less) == 0 {
+		return
+	}
+	b.version++
+	b.roomChanged(more)
+	rows := slices.Concat(more, less)
+	slices.Sort(rows)
+	b.amountsChanged(rows)
+}
+
+func sortedNames(m map[string]int64) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sinceOf is since when a workload has its replicas on a cluster.
+func sinceOf(s *api.WorkloadStatus, name string) time.Time {
+	for _, c := range s.Clusters {
+		if c.Name == name {
+			if c.Since == nil {
+				return timeOf(s.ScheduledAt)
+			}
+			return *c.Since
+		}
+	}
+	for _, e := range s.Evictions {
+		if e.Cluster == name {
+			return timeOf(e.Since)
+		}
+	}
+	return time.Time{}
+}
+
+// nextAt is when time alone makes a binding stale, zero if it does not.
+func (b *bindings) nextAt() time.Time {
+	next := b.agenda.next()
+	for s := range b.timed {
+		if until := s.view.Until; !until.IsZero() && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+	}
+	return next
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// next is the batch of stale workloads, the most important first; of equals those
+// that wait longest.
+func (b *bindings) next() []*bound {
+	batch := b.stale
+	b.stale = nil
+	slices.SortFunc(batch, func(x, y *bound) int {
+		return cmp.Or(
+			cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
+			timeOf(x.object.Metadata.CreatedAt).Compare(timeOf(y.object.Metadata.CreatedAt)),
+			x.key().Compare(y.key()),
+		)
+	})
+	return batch
+}
+
+// claim finds out which policy a workload follows, and makes it ready to decide.
+func (b *bindings) claim(w *bound) {
+	if w.unclaimed {
+		w.unclaimed = false
+		policy, reason := b.claims.choose(w.object, w.status.Policy)
+		w.reason = reason
+		if policy != w.policy {
+			w.policy, w.p = policy, nil
+		}
+	}
+	if w.p != nil {
+		return
+	}
+	b.leaveScopes(w)
+	if w.policy == nil {
+		return
+	}
+	p, err := engine.NewPropagation(w.object, w.policy)
+	if err != nil {
+		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", w.key().Path(), "error", err)
+		w.policy = nil
+		return
+	}
+	w.p = p
+	w.alike = alike(w)
+	b.joinScopes(w)
+}
+
+// decide makes one binding again, and reports whether the status differs, and
+// whether clusters or replicas do.
+func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
+	b.claim(w)
+	object := *w.object
+	object.Status = w.status
+	before := w.status
+	if w.p == nil {
+		w.status, changed = engine.UnclaimedStatus(&object, w.reason, now)
+		w.pending = false
+		b.agenda.set(w, time.Time{})
+		b.index(w, &before)
+		return changed, false
+	}
+	present := engine.NewBound(&object, w.policy)
+	out, ok := b.known(w)
+	if !ok {
+		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
+		b.remember(w, out)
+	}
+	if !out.Complete && w.p.Preempts {
+		if better, done := b.preempt(w, present, now); done {
+			out = better
+		}
+	}
+	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
+	b.setPending(w, !out.Complete)
+	b.watch(w)
+	b.index(w, &before)
+	b.hold(w)
+	b.agenda.set(w, out.NextAt)
+	changed = changed || w.reported
+	w.reported = false
+	return changed, moved
+}
+
+// views are those of the affinity groups, in order.
+func (w *bound) views() []*engine.View {
+	views := make([]*engine.View, len(w.scopes))
+	for i, s := range w.scopes {
+		views[i] = s.view
+	}
+	return views
+}
+
+// report takes in how a workload does on a cluster. It reports whether that says
+// anything new.
+func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) bool {
+	now = now.UTC()
+	h := api.ClusterHealth{Cluster: r.Cluster, Status: r.Status, Message: r.Message, Since: &now, ReportedAt: &now}
+	list := slices.Clone(w.status.Health)
+	i := slices.IndexFunc(list, func(h api.ClusterHealth) bool { return h.Cluster == r.Cluster })
+	if i >= 0 {
+		was := list[i]
+		if was.Status == r.Status {
+			h.Since = was.Since
+			// The same once more says something new where it may end an eviction.
+			outdated := func(e api.Eviction) bool { return timeOf(was.ReportedAt).Before(timeOf(e.Since)) }
+			if was.Message == r.Message && !slices.ContainsFunc(w.status.Evictions, outdated) {
+				return false
+			}
+		}
+		list[i] = h
+	} else {
+		list = append(list, h)
+		slices.SortFunc(list, func(a, b api.ClusterHealth) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	}
+	w.status.Health = list
+	w.reported = true
+	b.markStale(w)
+	return true
+}
+
+// explain looks at one workload without changing anything.
+func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
+	object := *w.object
+	object.Status = w.status
+	if w.p == nil {
+		reason := w.reason
+		if reason == "" {
+			_, reason = b.claims.choose(w.object, w.status.Policy)
+		}
+		return unclaimed(&object, reason, b.fleet.Len(), now)
+	}
+	var binder engine.Binder
+	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), engine.NewBound(&object, w.policy), now)
+	x.Policy, x.PolicyReason = w.policy.Path(), w.reason
+	return x
+}
+
+// unclaimed explains a workload that no policy selects.
+func unclaimed(w *api.Workload, reason string, total int, now time.Time) *api.Explanation {
+	return &api.Explanation{
+		Kind: api.KindWorkload, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name, At: now.UTC(),
+		Summary: reason, PolicyReason: reason, Total: total, Candidates: []api.Candidate{},
+	}
+}

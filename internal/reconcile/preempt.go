@@ -1,0 +1,104 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// preempt makes room for a workload that does not fit by taking the clusters of
+// workloads of a lower priority, if that lets it have all that it wants; otherwise
+// nobody loses anything. Of the workloads on a cluster the least important goes
+// first, of equals the latest, and no more than needed.
+func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engine.Binding, bool) {
+	spare := engine.Spare{}
+	found := false
+	for _, victim := range b.workloads {
+		if b.yields(victim, w) {
+			for _, c := range victim.status.Clusters {
+				spare.AddHold(b.fleet, victim.p, c.Name, c.Replicas)
+				found = found || c.Replicas > 0
+			}
+		}
+	}
+	if !found {
+		return engine.Binding{}, false
+	}
+	out := b.binder.Bind(b.fleet, w.p, w.views(), b.others(), spare, present, now)
+	if !out.Complete {
+		return engine.Binding{}, false
+	}
+	before := clustersOf(&w.status)
+	for _, s := range out.Shares {
+		name := b.fleet.Cluster(int(s.Row)).Metadata.Name
+		b.clear(w, name, int(s.Row), s.Replicas-before[name], now)
+	}
+	return out, true
+}
+
+// yields reports whether a workload gives way to another.
+func (b *bindings) yields(victim, w *bound) bool {
+	return victim != w && victim.p != nil && !victim.gone && victim.p.Priority < w.p.Priority
+}
+
+// clear takes one cluster from workloads until there is room for more replicas of
+// w.
+func (b *bindings) clear(w *bound, cluster string, row int, more int64, now time.Time) {
+	var victims []*bound
+	for victim := range b.members[cluster] {
+		if b.yields(victim, w) {
+			victims = append(victims, victim)
+		}
+	}
+	slices.SortFunc(victims, func(x, y *bound) int {
+		return cmp.Or(
+			cmp.Compare(x.p.Priority, y.p.Priority),
+			timeOf(y.status.ScheduledAt).Compare(timeOf(x.status.ScheduledAt)),
+			x.key().Compare(y.key()),
+		)
+	})
+	freed := engine.Spare{}
+	for _, victim := range victims {
+		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= more {
+			return
+		}
+		b.take(victim, cluster, w, freed, now)
+	}
+}
+
+// take ends what a workload has on a cluster, because another needs the room. The
+// amounts are free for that one at once, also where only the next capacity report
+// will show them.
+func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.Spare, now time.Time) {
+	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
+	if i < 0 {
+		return
+	}
+	lost := victim.status.Clusters[i].Replicas
+	now = now.UTC()
+	before := victim.status
+	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
+	victim.status.LostReplicas += lost
+	victim.status.ScheduledAt = &now
+	victim.status.DecisionRevision++
+	victim.status.Preemptions = append(slices.Clone(before.Preemptions), api.PreemptedBy{
+		Cluster: cluster, Replicas: lost, Workload: by.key().Path(), Priority: by.p.Priority, At: &now,
+	})
+	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
+		victim.status.Preemptions = victim.status.Preemptions[over:]
+	}
+	freed.AddHold(b.fleet, victim.p, cluster, lost)
+	// What was counted as reserved is free with the release: not twice.
+	counted := b.reserved.Counted(victim.key(), cluster)
+	freed.Subtract(b.fleet, cluster, counted)
+	b.index(victim, &before)
+	b.hold(victim)
+	victim.reported = true // to be written, whatever it finds next
+	b.markStale(victim)
+}
+
+// maxPreemptions bounds what a status remembers of them.
+const maxPreemptions = 10

@@ -1,0 +1,288 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// scope is what workloads share whose affinity groups admit the same clusters:
+// one view of the fleet, which is kept up to date row by row.
+type scope struct {
+	query *engine.Query // of any user
+	view  *engine.View
+	users map[*bound]struct{}
+	// pending wait for room, or for a cluster. watching have what they need, and
+	// yet want to know: they take every cluster that fits, or would be taken back
+	// by this group.
+	pending  map[*bound]struct{}
+	watching map[*bound]struct{}
+
+	// fits is the sentence about why clusters do not fit, as of a version of the
+	// planner's fleet.
+	fits        string
+	fitsVersion int
+}
+
+// joinScopes gives a workload the views of its affinity groups.
+func (b *bindings) joinScopes(w *bound) {
+	w.scopes = make([]*scope, len(w.p.Groups))
+	for i := range w.p.Groups {
+		query := w.p.Groups[i].Query
+		s, ok := b.scopes[query.Class]
+		if !ok {
+			s = &scope{
+				query: query, view: engine.NewView(b.fleet, query, b.others(), nil),
+				users: map[*bound]struct{}{}, pending: map[*bound]struct{}{}, watching: map[*bound]struct{}{},
+			}
+			b.scopes[query.Class] = s
+			if query.HasTolerationSeconds() {
+				b.timed[s] = struct{}{}
+			}
+		}
+		s.users[w] = struct{}{}
+		w.scopes[i] = s
+	}
+}
+
+func (b *bindings) leaveScopes(w *bound) {
+	for _, s := range w.scopes {
+		delete(s.users, w)
+		delete(s.pending, w)
+		delete(s.watching, w)
+		if len(s.users) == 0 {
+			delete(b.scopes, s.query.Class)
+			delete(b.timed, s)
+		}
+	}
+	w.scopes = nil
+}
+
+func (b *bindings) setPending(w *bound, pending bool) {
+	w.pending = pending
+	for _, s := range w.scopes {
+		if pending {
+			s.pending[w] = struct{}{}
+		} else {
+			delete(s.pending, w)
+		}
+	}
+}
+
+// watch says which groups a workload that has what it needs has to hear of.
+func (b *bindings) watch(w *bound) {
+	observed := w.p.Group(w.status.ObservedAffinity)
+	for i, s := range w.scopes {
+		if i == observed && w.p.WatchesAll() || i < observed && w.p.FailsBack() {
+			s.watching[w] = struct{}{}
+		} else {
+			delete(s.watching, w)
+		}
+	}
+}
+
+// advance follows the fleet from one version to the next.
+func (b *bindings) advance(was *engine.Fleet, delta engine.Delta) {
+	for _, name := range delta.Gone {
+		for w := range b.members[name] {
+			b.markStale(w)
+		}
+	}
+	if braked := b.fleet.Brakes(); braked != b.braked {
+		b.braked = braked
+		for _, w := range b.workloads {
+			b.markStale(w)
+		}
+	}
+	var moved, rest []int // rows that say something else, and those with other amounts only
+	for _, row := range delta.Rows {
+		switch {
+		case delta.Facts != nil && !delta.Facts.Has(row):
+		case engine.SameStanding(was, b.fleet, row):
+			rest = append(rest, row)
+		default:
+			moved = append(moved, row)
+		}
+	}
+	b.roomChanged(rest)
+	if len(moved) > 0 {
+		for _, s := range b.scopes {
+			b.touchScope(s, moved)
+		}
+		b.touchMembers(moved)
+	}
+}
+
+// touchScope looks at rows that say something else as the users of a scope see
+// them.
+func (b *bindings) touchScope(s *scope, rows []int) {
+	for words := (b.fleet.Slots() + 63) / 64; len(s.view.Mask) < words; {
+		s.view.Mask = append(s.view.Mask, 0)
+	}
+	differs := false
+	if len(rows) > manyRows {
+		before := slices.Clone(s.view.Mask)
+		s.view.Refresh(b.fleet, s.query, b.others())
+		differs = !slices.Equal(before, s.view.Mask)
+		for _, row := range rows {
+			differs = differs || s.view.Mask.Has(row)
+		}
+	} else {
+		for _, row := range rows {
+			before := s.view.Mask.Has(row)
+			s.view.Judge(b.fleet, s.query, b.others(), row)
+			differs = differs || before || s.view.Mask.Has(row)
+		}
+	}
+	if !differs {
+		return
+	}
+	for w := range s.pending {
+		b.markStale(w)
+	}
+	for w := range s.watching {
+		b.markStale(w)
+	}
+}
+
+// touchMembers looks at rows that say something else as those see them that have
+// them.
+func (b *bindings) touchMembers(rows []int) {
+	for _, row := range rows {
+		cluster := b.fleet.Cluster(row)
+		if cluster == nil {
+			continue
+		}
+		for w := range b.members[cluster.Metadata.Name] {
+			if !w.stale && b.concerned(w, row) {
+				b.markStale(w)
+			}
+		}
+	}
+}
+
+// concerned reports whether it matters to a workload what one of its clusters
+// says now.
+func (b *bindings) concerned(w *bound, row int) bool {
+	if w.p == nil || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() {
+		return true
+	}
+	observed := w.p.Group(w.status.ObservedAffinity)
+	if observed < 0 || w.scopes[observed].query.HasTolerationSeconds() {
+		return true
+	}
+	return !engine.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
+}
+
+// roomChanged has those looked at again that wait for room on clusters, because
+// there may be more of it.
+func (b *bindings) roomChanged(rows []int) {
+	if len(rows) == 0 {
+		return
+	}
+	for _, s := range b.scopes {
+		if len(s.pending)+len(s.watching) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
+			continue
+		}
+		for w := range s.pending {
+			b.markStale(w)
+		}
+		for w := range s.watching {
+			if !b.takesBack(w, s) {
+				b.markStale(w)
+			}
+		}
+	}
+}
+
+// takesBack reports whether a group is known to have room for the whole of a
+// workload already: it is asked again when it is to take it back.
+func (b *bindings) takesBack(w *bound, s *scope) bool {
+	for i := range w.scopes {
+		if w.scopes[i] != s {
+			continue
+		}
+		name := w.p.Groups[i].Name
+		if slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name }) {
+			return true
+		}
+	}
+	return false
+}
+
+// expire refreshes the views out of which time alone takes a cluster, because a
+// toleration has run out. Who has the cluster is on the agenda.
+func (b *bindings) expire(now time.Time) {
+	for s := range b.timed {
+		if until := s.view.Until; until.IsZero() || now.Before(until) {
+			continue
+		}
+		b.version++
+		s.view.Refresh(b.fleet, s.query, b.others())
+		for w := range s.pending {
+			b.markStale(w)
+		}
+		for w := range s.watching {
+			b.markStale(w)
+		}
+	}
+}
+
+// fits is the sentence about why clusters do not fit a scope.
+func (b *bindings) fits(s *scope) string {
+	if s.fitsVersion != b.version {
+		s.fitsVersion = b.version
+		s.fits = engine.Fits(b.fleet, s.query, b.others())
+	}
+	return s.fits
+}
+
+// alike is equal for two workloads that ask for the same under the same policy.
+func alike(w *bound) string {
+	replicas := int64(-1)
+	if w.object.Spec.Replicas != nil {
+		replicas = *w.object.Spec.Replicas
+	}
+	text := fmt.Sprintf("%s %s %d %s %s %d", w.policy.Path(), w.policy.Metadata.UID, w.policy.Metadata.Generation,
+		w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
+	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {
+		text += " " + name + "=" + string(w.object.Spec.ReplicaRequests[name])
+	}
+	return text
+}
+
+func sortedResources(q api.Quantities) []string {
+	names := make([]string, 0, len(q))
+	for name := range q {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// known is what another workload that asks for the same has just found, where
+// that was nothing and this one has nothing either.
+func (b *bindings) known(w *bound) (engine.Binding, bool) {
+	if b.failedVersion != b.version || !isNew(&w.status) {
+		return engine.Binding{}, false
+	}
+	out, ok := b.failed[w.alike]
+	return out, ok
+}
+
+func isNew(s *api.WorkloadStatus) bool {
+	return len(s.Clusters)+len(s.Evictions)+len(s.EarlierAffinities) == 0 && s.LostReplicas == 0 && s.ObservedAffinity == ""
+}
+
+func (b *bindings) remember(w *bound, out engine.Binding) {
+	if out.Complete || !isNew(&w.status) {
+		return
+	}
+	if b.failedVersion != b.version || b.failed == nil {
+		b.failed, b.failedVersion = map[string]engine.Binding{}, b.version
+	}
+	b.failed[w.alike] = out
+}
