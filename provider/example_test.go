@@ -41,6 +41,10 @@ func TestAccDataSourceExamples(t *testing.T) {
 		Min: new(0.0), Max: new(1.0), MetricsProvider: api.MetricProviderRef{Name: "p", Metric: "m"},
 	}})
 	f.put(&api.Placement{Metadata: webMetadata()})
+	f.put(&api.PropagationPolicy{Metadata: webMetadata(), Spec: api.PropagationPolicySpec{
+		ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
+	}})
+	f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(3))}})
 	for _, file := range exampleFiles(t, "../examples/data-sources/*/data-source.tf") {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			resource.Test(t, resource.TestCase{

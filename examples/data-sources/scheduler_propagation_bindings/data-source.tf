@@ -1,0 +1,13 @@
+# What a policy has claimed, and what of it waits for room.
+data "scheduler_propagation_bindings" "web" {
+  name      = "web"
+  namespace = "shop"
+}
+
+output "runs_on" {
+  value = { for workload, b in data.scheduler_propagation_bindings.web.bindings : workload => b.clusters }
+}
+
+output "waiting" {
+  value = { for workload, b in data.scheduler_propagation_bindings.web.bindings : workload => b.message if !b.scheduled }
+}

@@ -1,0 +1,22 @@
+# The binding of a workload that another configuration made.
+data "scheduler_workload" "web" {
+  name      = "web"
+  namespace = "shop"
+  explain   = true
+}
+
+output "web" {
+  value = {
+    runs_on = data.scheduler_workload.web.clusters
+    leaving = { for e in data.scheduler_workload.web.evictions : e.cluster => e.reason }
+    policy  = data.scheduler_workload.web.policy
+    group   = data.scheduler_workload.web.observed_affinity
+    ill_on  = [for h in data.scheduler_workload.web.health : h.cluster if h.status == "unhealthy"]
+    why     = data.scheduler_workload.web.summary
+  }
+}
+
+# How the replicas of each cluster came about, and what kept the others out.
+output "reasons" {
+  value = { for c in data.scheduler_workload.web.explanation.candidates : c.cluster => c.reason }
+}
