@@ -48,6 +48,9 @@ const (
 	EstimateModel = "estimate_model"
 )
 
+// Kinds are the kinds of case that Play plays.
+var Kinds = []string{Schedule, Match, AffinityOrder, PlacementChanged, TaintEviction, EvictionTask, Validate, Course}
+
 // Case is one case in the terms of Karmada. Which fields it has depends on its
 // kind.
 type Case struct {

@@ -28,6 +28,11 @@ type expectation struct {
 	// Reason is that of the condition Scheduled; absent = Scheduled.
 	Reason    string              `json:"reason"`
 	Evictions map[string]eviction `json:"evictions"`
+	// AnyEvictions says that evictions that are not mentioned are none of the
+	// case's business.
+	AnyEvictions bool `json:"any_evictions"`
+	// Regions are those of the clusters that have replicas.
+	Regions []string `json:"regions"`
 	// Earlier are the affinity groups that could take the workload back.
 	Earlier []string `json:"earlier"`
 	// Held says that failover is held, as FailoverHeld tells it.

@@ -346,6 +346,44 @@ func (p *player) changes() []string {
 	return wrong
 }
 
+// complete checks that a workload that is scheduled has all its replicas: each
+// cluster its own where they are duplicated, all together where they are divided.
+func (p *player) complete(w *api.Workload) []string {
+	policy := p.policies[api.PolicyKey(w.Status.Policy)]
+	if policy == nil || !w.Spec.Replicated() || scheduled(&w.Status)[1] != api.ReasonScheduled {
+		return nil
+	}
+	scheduling := policy.Spec.Placement.ReplicaScheduling
+	if scheduling == nil || scheduling.Type == api.Duplicated {
+		for _, c := range w.Status.Clusters {
+			if c.Replicas != *w.Spec.Replicas {
+				return []string{fmt.Sprintf("%s has %d of %d replicas, and the workload is scheduled", c.Name, c.Replicas, *w.Spec.Replicas)}
+			}
+		}
+		return nil
+	}
+	sum := int64(0)
+	for _, c := range w.Status.Clusters {
+		sum += c.Replicas
+	}
+	if sum != *w.Spec.Replicas {
+		return []string{fmt.Sprintf("the clusters have %d of %d replicas, and the workload is scheduled", sum, *w.Spec.Replicas)}
+	}
+	return nil
+}
+
+// regions are those of the clusters that have replicas, each once.
+func (p *player) regions(s *api.WorkloadStatus) []string {
+	var out []string
+	for _, c := range s.Clusters {
+		if c.Replicas > 0 && p.clusters[c.Name] != nil {
+			out = append(out, p.clusters[c.Name].Spec.Region)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 func replicas(s *api.WorkloadStatus) map[string]int64 {
 	out := map[string]int64{}
 	for _, c := range s.Clusters {
@@ -374,6 +412,7 @@ func (p *player) compare(name string, want *expectation, strict bool) []string {
 	if names := s.Names(); !slices.IsSorted(names) || len(slices.Compact(names)) != len(s.Clusters) {
 		wrong = append(wrong, fmt.Sprintf("clusters are not listed once each by name: %q", names))
 	}
+	wrong = append(wrong, p.complete(w)...)
 	if want.Affinity != nil {
 		differ("affinity", s.ObservedAffinity, *want.Affinity)
 	}
@@ -383,7 +422,10 @@ func (p *player) compare(name string, want *expectation, strict bool) []string {
 	differ("condition", scheduled(s), [2]string{status(want.Reason), cmp.Or(want.Reason, api.ReasonScheduled)})
 	held := api.FindCondition(s.Conditions, api.ConditionFailoverHeld)
 	differ("failover held", held != nil && held.Status == api.ConditionTrue, want.Held)
-	if want.Evictions != nil || strict {
+	if want.Regions != nil {
+		differ("regions", p.regions(s), want.Regions)
+	}
+	if want.Evictions != nil || strict && !want.AnyEvictions {
 		differ("evictions", evictions(s, want), want.wanted())
 	}
 	if want.Earlier != nil {
