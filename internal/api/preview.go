@@ -28,6 +28,15 @@ type Preview struct {
 	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"Of a propagation policy: every workload that it would have claimed, or has now."`
 }
 
+// PreviewedWorkload is a workload as it would be if a propagation policy were
+// written.
+type PreviewedWorkload struct {
+	Object  *Workload // status included
+	Current WorkloadStatus
+	Claimed bool // the policy would have it
+	Summary string
+}
+
 // PreviewedBinding is what becomes of one workload when a propagation policy is
 // written.
 type PreviewedBinding struct {

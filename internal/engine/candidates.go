@@ -71,7 +71,7 @@ func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *room) {
 		return
 	}
 	own, ok := b.others.Reserved.held(b.p.Key, member.cluster)
-	if !ok || slices.EqualFunc(own.requests, b.p.holdOf(member.replicas), sameAmount) {
+	if !ok || slices.EqualFunc(own.requests, b.p.needs.of(member.replicas), sameAmount) {
 		return
 	}
 	if total := m.total(member.row, own); total != division.Unknown {
@@ -79,8 +79,6 @@ func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *room) {
 		c.Free = total - c.Held
 	}
 }
-
-func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
 
 // weigh gives every candidate its static weight: the largest of those that match.
 func (b *Binder) weigh() {

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"fmt"
 	"hash/fnv"
-	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -29,8 +26,8 @@ type Propagation struct {
 	weights     []weight
 	limits      []limit
 	constraints []api.GroupConstraint
-	requests    []request // of one replica
-	descending  bool      // see division.Request
+	needs       Needs
+	descending  bool // see division.Request
 	empty       bool
 
 	clusterPurge  purge
@@ -76,14 +73,9 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	if w.Spec.Replicas != nil {
 		p.replicas, p.replicated = *w.Spec.Replicas, true
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Spec.ReplicaRequests)) {
-		milli, err := w.Spec.ReplicaRequests[name].Milli()
-		if err != nil {
-			return nil, fmt.Errorf("%s: spec.replica_requests[%q]: %w", p.Key, name, err)
-		}
-		if milli > 0 && name != resourcePods {
-			p.requests = append(p.requests, request{name, w.Spec.ReplicaRequests[name], milli})
-		}
+	var err error
+	if p.needs, err = NewNeeds(w); err != nil {
+		return nil, err
 	}
 	// Equal claims to a seat go to the earlier name for one half of the workloads
 	// and to the later for the other, so that they do not all fall to the same
@@ -187,32 +179,6 @@ func (p *Propagation) Group(name string) int {
 // divided reports whether clusters share the replicas.
 func (p *Propagation) divided() bool { return p.replicated && p.mode != division.Duplicate }
 
-// resourcePods is needed once per replica, where a cluster reports it.
-const resourcePods = "pods"
-
-// maxHeld bounds what one workload reserves of a resource on a cluster, so that
-// sums do not overflow where nobody knows how much there is.
-const maxHeld = math.MaxInt64 >> 8
-
-// holdOf is what replicas on one cluster reserve.
-func (p *Propagation) holdOf(replicas int64) []request {
-	if replicas == 0 {
-		return nil
-	}
-	held := make([]request, 0, len(p.requests)+1)
-	for _, r := range p.requests {
-		held = append(held, request{resource: r.resource, milli: times(r.milli, replicas)})
-	}
-	return append(held, request{resource: resourcePods, milli: times(1000, replicas)})
-}
-
-func times(milli, replicas int64) int64 {
-	if replicas > 0 && milli > maxHeld/replicas {
-		return maxHeld
-	}
-	return milli * replicas
-}
-
 // WatchesAll reports whether every cluster that fits is wanted, so that a new one
 // concerns the workload although it has what it needs.
 func (p *Propagation) WatchesAll() bool { return !p.divided() }
@@ -223,40 +189,3 @@ func (p *Propagation) FailsBack() bool { return p.failBack }
 // DependsOnPlace reports whether it matters where the chosen clusters are, or
 // what they are labelled: spread constraints and limits look at it.
 func (p *Propagation) DependsOnPlace() bool { return len(p.constraints)+len(p.limits) > 0 }
-
-// Room is for how many replicas of a workload a cluster has room, in addition to
-// those it has and with what would be spare; ok is false where that is not known.
-func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
-	m := p.measure(f, reserved, spare, nil)
-	n := m.free(row)
-	return n, n != division.Unknown
-}
-
-// AddHold adds to spare what replicas of a workload hold on a cluster.
-func (s Spare) AddHold(f *Fleet, p *Propagation, cluster string, replicas int64) {
-	row, ok := f.Row(cluster)
-	if !ok {
-		return
-	}
-	for _, r := range p.holdOf(replicas) {
-		column := s[r.resource]
-		if column == nil {
-			column = make([]int64, f.Slots())
-			s[r.resource] = column
-		}
-		column[row] += r.milli
-	}
-}
-
-// Subtract takes amounts on a cluster out of what is spare.
-func (s Spare) Subtract(f *Fleet, cluster string, amounts map[string]int64) {
-	row, ok := f.Row(cluster)
-	if !ok {
-		return
-	}
-	for resource, milli := range amounts {
-		if column := s[resource]; row < len(column) {
-			column[row] -= milli
-		}
-	}
-}

@@ -108,16 +108,16 @@ func (r *Reservations) Hold(f *Fleet, q *Query, cluster string, since time.Time)
 // HoldReplicas reserves what replicas of a workload need on a cluster, as of a
 // moment. Where some were held before and a capacity report contains them, only
 // those that are new are reserved.
-func (r *Reservations) HoldReplicas(f *Fleet, p *Propagation, cluster string, replicas int64, since time.Time) {
-	h := &hold{requests: p.holdOf(replicas), since: since}
-	if before, ok := r.held(p.Key, cluster); ok {
+func (r *Reservations) HoldReplicas(f *Fleet, workload api.Key, needs Needs, cluster string, replicas int64, since time.Time) {
+	h := &hold{requests: needs.of(replicas), since: since}
+	if before, ok := r.held(workload, cluster); ok {
 		h.reported = before.reported
 		if _, known := f.Row(cluster); known && !before.counted {
 			h.reported = before.requests
 		}
-		r.Release(f, p.Key, cluster)
+		r.Release(f, workload, cluster)
 	}
-	r.hold(f, p.Key, cluster, h)
+	r.hold(f, workload, cluster, h)
 }
 
 func (r *Reservations) hold(f *Fleet, owner api.Key, cluster string, h *hold) {

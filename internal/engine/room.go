@@ -31,7 +31,7 @@ func (p *Propagation) measure(f *Fleet, reserved *Reservations, spare Spare, scr
 		return roomColumn{f.uncommitted[resource], reserved.column(resource), spare[resource], milli}
 	}
 	m := room{fleet: f, requests: scratch[:0], pods: column(resourcePods, 1000)}
-	for _, r := range p.requests {
+	for _, r := range p.needs {
 		m.requests = append(m.requests, column(r.resource, r.milli))
 	}
 	return m
@@ -110,4 +110,41 @@ func (m *room) total(row int, own *hold) int64 {
 		return division.Unknown
 	}
 	return best
+}
+
+// Room is for how many replicas of a workload a cluster has room, in addition to
+// those it has and with what would be spare; ok is false where that is not known.
+func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
+	m := p.measure(f, reserved, spare, nil)
+	n := m.free(row)
+	return n, n != division.Unknown
+}
+
+// AddHold adds to spare what replicas of a workload hold on a cluster.
+func (s Spare) AddHold(f *Fleet, needs Needs, cluster string, replicas int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for _, r := range needs.of(replicas) {
+		column := s[r.resource]
+		if column == nil {
+			column = make([]int64, f.Slots())
+			s[r.resource] = column
+		}
+		column[row] += r.milli
+	}
+}
+
+// Subtract takes amounts on a cluster out of what is spare.
+func (s Spare) Subtract(f *Fleet, cluster string, amounts map[string]int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for resource, milli := range amounts {
+		if column := s[resource]; row < len(column) {
+			column[row] -= milli
+		}
+	}
 }

@@ -47,8 +47,10 @@ type bound struct {
 
 	unclaimed bool // which policy to follow has to be asked again
 	pending   bool
-	holds     map[string]int64 // replicas held, by cluster
-	reported  bool             // its health was reported, and is not written yet
+	needs     engine.Needs
+	holds     map[string]int64 // replicas held, by cluster, of which each holds heldNeeds
+	heldNeeds engine.Needs
+	reported  bool // its health was reported, and is not written yet
 	stale     bool
 	gone      bool
 	rounds    rounds
@@ -129,18 +131,26 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 		}
 		return
 	}
+	needs, err := engine.NewNeeds(object)
+	if err != nil {
+		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", key.Path(), "error", err)
+		return
+	}
 	b.claims.putWorkload(object)
 	if !ok {
-		w = &bound{object: object, status: object.Status}
+		w = &bound{object: object, status: object.Status, needs: needs}
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
+		b.hold(w) // before any other is decided
 	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
 		// The binding was committed together with the spec: it had been previewed.
 		before := w.status
 		w.status = *now
 		b.index(w, &before)
 	}
-	w.object, w.specRevision = object, specRevision
+	// What the replicas that run were chosen for is held until the binding is made
+	// again.
+	w.object, w.specRevision, w.needs = object, specRevision, needs
 	w.unclaimed = true
 	w.p = nil // compiled from another spec
 	b.markStale(w)
@@ -218,8 +228,7 @@ func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 }
 
 // hold keeps the reservations in step with a status, and has everything looked at
-// again that concerns the room on the touched clusters. It needs w.p where the
-// status has replicas.
+// again that concerns the room on the touched clusters.
 func (b *bindings) hold(w *bound) {
 	after := clustersOf(&w.status)
 	var more, less []int
@@ -228,7 +237,7 @@ func (b *bindings) hold(w *bound) {
 			*rows = append(*rows, row)
 		}
 	}
-	key := w.key()
+	key, same := w.key(), w.needs.Equal(w.heldNeeds)
 	for name, had := range w.holds {
 		if after[name] == 0 {
 			b.reserved.Release(b.fleet, key, name)
@@ -238,18 +247,18 @@ func (b *bindings) hold(w *bound) {
 		}
 	}
 	for name, replicas := range after {
-		if replicas == 0 || w.p == nil {
+		switch {
+		case replicas == 0:
 			delete(after, name)
 			continue
-		}
-		if replicas > w.holds[name] {
+		case replicas == w.holds[name] && same:
+			continue
+		case replicas > w.holds[name] || !same:
 			touch(&less, name)
 		}
+		b.reserved.HoldReplicas(b.fleet, key, w.needs, name, replicas, sinceOf(&w.status, name))
 	}
-	for _, name := range sortedNames(after) {
-		b.reserved.HoldReplicas(b.fleet, w.p, name, after[name], sinceOf(&w.status, name))
-	}
-	w.holds = after
+	w.holds, w.heldNeeds = after, w.needs
 	if len(more)+len(less) == 0 {
 		return
 	}
@@ -258,15 +267,6 @@ func (b *bindings) hold(w *bound) {
 	rows := slices.Concat(more, less)
 	slices.Sort(rows)
 	b.amountsChanged(rows)
-}
-
-func sortedNames(m map[string]int64) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // sinceOf is since when a workload has its replicas on a cluster.

@@ -71,13 +71,14 @@ type Reconciler struct {
 	ready chan struct{} // closed after the first pass
 
 	simulations chan struct{} // a token for each simulation that may run at once
+	reports     chan healthReport
 }
 
 // New returns a reconciler that has decided nothing yet.
 func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now,
-		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations),
+		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan healthReport),
 	}
 	if r.logger == nil {
 		r.logger = slog.New(slog.DiscardHandler)
@@ -108,6 +109,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	r.load(subscription.Snapshot())
 	revision := subscription.Snapshot().Revision()
 	unwritten := map[decision]write{}
+	var unanswered []healthReport
 	for first := true; ; first = false {
 		writes, next := r.decide()
 		if first {
@@ -123,15 +125,20 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		r.metrics.queue.Set(float64(len(unwritten)))
 		if len(unwritten) == 0 {
 			r.settle(revision)
+			for _, report := range unanswered {
+				report.done <- nil
+			}
+			unanswered = nil
 		} else if retry := r.now().Add(retryAfter); next.IsZero() || retry.Before(next) {
 			next = retry
 		}
-		batch, ok := r.wait(ctx, batches, next)
-		if ctx.Err() != nil {
+		switch batch, report := r.wait(ctx, batches, next); {
+		case ctx.Err() != nil:
 			return nil
-		}
-		if ok {
-			revision = r.takeIn(batch, batches)
+		case batch != nil:
+			revision = r.takeIn(*batch, batches)
+		case report != nil:
+			unanswered = append(unanswered, r.takeInReports(*report)...)
 		}
 	}
 }
@@ -155,8 +162,8 @@ func forward(ctx context.Context, subscription *fleet.Subscription, batches chan
 	}
 }
 
-// wait returns the next change, or nothing when the instant has come.
-func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (fleet.Batch, bool) {
+// wait returns the next change or report, or nothing when the instant has come.
+func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (*fleet.Batch, *healthReport) {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
 		timer := time.NewTimer(max(next.Sub(r.now()), 0))
@@ -165,11 +172,13 @@ func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next 
 	}
 	select {
 	case batch := <-batches:
-		return batch, true
+		return &batch, nil
+	case report := <-r.reports:
+		return nil, &report
 	case <-alarm:
 	case <-ctx.Done():
 	}
-	return fleet.Batch{}, false
+	return nil, nil
 }
 
 // load fills the planner with the picture it starts from.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -27,20 +28,13 @@ const maxExplained = 100
 // says, from the same functions that decide for real. Nothing is changed.
 // Objects that break a rule are api.FieldErrors.
 func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
-	select {
-	case r.simulations <- struct{}{}:
-		defer func() { <-r.simulations }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
+	s, release, err := r.newSimulation(ctx)
+	if err != nil {
+		return nil, err
 	}
-	s := newSimulation(r.options.ReadConstant, r.logger)
-	if request.Base != "empty" {
-		snapshot := r.options.Fleet.Snapshot()
-		for _, info := range api.Kinds {
-			for entry := range snapshot.All(info.Kind, "") {
-				s.base(entry.Object)
-			}
-		}
+	defer release()
+	if request.Base == "empty" {
+		clear(s.objects)
 	}
 	now := r.now()
 	live := now
@@ -48,6 +42,23 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 		now = *request.Now
 	}
 	return s.run(ctx, request, live, now)
+}
+
+// newSimulation is a simulation of the world as it is, once it may run.
+func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release func(), err error) {
+	select {
+	case r.simulations <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
+	}
+	s = newSimulation(r.options.ReadConstant, r.logger)
+	snapshot := r.options.Fleet.Snapshot()
+	for _, info := range api.Kinds {
+		for entry := range snapshot.All(info.Kind, "") {
+			s.base(entry.Object)
+		}
+	}
+	return s, func() { <-r.simulations }, nil
 }
 
 // SimulateFile answers a simulation without a server: its base is empty. now is
@@ -84,10 +95,10 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	p := newPlanner(s.logger)
 	p.resume(s.sorted(), live)
 	base := maps.Clone(s.objects)
-	before := map[api.Key][]string{}
+	before := map[api.Key]where{}
 	for key, object := range s.objects {
-		if p, ok := object.(*api.Placement); ok {
-			before[key] = p.Status.Clusters
+		if at, ok := whereIs(object); ok {
+			before[key] = at
 		}
 	}
 	if err := s.lay(request, now); err != nil {
@@ -96,14 +107,14 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	s.readConstants(now)
 	standIns := s.completeMetrics(request, now)
 	for _, key := range s.order {
-		if p, ok := s.objects[key].(*api.Placement); ok {
-			before[key] = p.Status.Clusters
+		if at, ok := whereIs(s.objects[key]); ok {
+			before[key] = at
 		}
 	}
 	// What the request changes is told as it is live, in key order, so that the
 	// same request gives the same answer.
 	for _, key := range slices.SortedFunc(maps.Keys(base), api.Key.Compare) {
-		if object, kept := s.objects[key]; !kept || object != base[key] && key.Kind == api.KindPlacement {
+		if object, kept := s.objects[key]; !kept || object != base[key] && (key.Kind == api.KindPlacement || key.Kind == api.KindWorkload) {
 			p.remove(key)
 		}
 	}
@@ -245,6 +256,9 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		noteTaints(c, base != nil && !api.SameIntent(object, base), now)
 		observe(c, base, now)
 	}
+	if w, ok := object.(*api.Workload); ok && given.Status != nil {
+		completeBinding(w, given.Metadata.Generation == 0 && base == nil)
+	}
 	if p, ok := object.(*api.Placement); ok && given.Status != nil {
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
 		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
@@ -282,6 +296,15 @@ func completeDecision(p *api.Placement, answered bool) {
 	}
 	if answered && status.ObservedGeneration == 0 && len(status.Decisions) > 0 {
 		status.ObservedGeneration = p.Metadata.Generation
+	}
+}
+
+// completeBinding is completeDecision for a workload.
+func completeBinding(w *api.Workload, answered bool) {
+	status := &w.Status
+	slices.SortFunc(status.Clusters, func(a, b api.WorkloadCluster) int { return strings.Compare(a.Name, b.Name) })
+	if answered && status.ObservedGeneration == 0 && len(status.Clusters) > 0 {
+		status.ObservedGeneration = w.Metadata.Generation
 	}
 }
 
@@ -368,25 +391,15 @@ func (s *simulation) sorted() []api.Object {
 }
 
 // result returns the request's objects and every placement that moves.
-func (s *simulation) result(p *planner, before map[api.Key][]string, explanations map[api.Key]*api.Explanation, now time.Time) *api.SimulationResult {
+func (s *simulation) result(p *planner, before map[api.Key]where, explanations map[api.Key]*api.Explanation, now time.Time) *api.SimulationResult {
 	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
 	listed := map[api.Key]bool{}
 	add := func(key api.Key) {
 		listed[key] = true
-		object := s.objects[key]
-		if placed, ok := p.placements[key]; ok && explanations[key] == nil && len(out.Explanations) < max(maxExplained, len(s.order)) {
-			explanations[key] = p.explainPass(placed, now)
+		if explanations[key] == nil && len(out.Explanations) < max(maxExplained, len(s.order)) {
+			explanations[key] = p.explainPass(key, now)
 		}
-		if c, ok := object.(*api.Cluster); ok {
-			object = engine.Observe(p.fleet, p.reserved, c)
-		}
-		if placement, ok := object.(*api.Placement); ok {
-			object = s.score(placement, explanations[key])
-		}
-		if score, ok := object.(*api.PlacementScore); ok {
-			object = score.Observed(now)
-		}
-		out.Objects = append(out.Objects, object)
+		out.Objects = append(out.Objects, s.shown(p, key, explanations[key], now))
 		if e := explanations[key]; e != nil {
 			out.Explanations = append(out.Explanations, *e)
 		}
@@ -395,18 +408,15 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 		add(key)
 	}
 	for _, object := range s.sorted() {
-		placement, ok := object.(*api.Placement)
-		if !ok {
-			continue
-		}
-		key := api.KeyOf(placement)
-		if sameSet(before[key], placement.Status.Clusters) {
+		at, ok := whereIs(object)
+		key := api.KeyOf(object)
+		if !ok || before[key].same(at) {
 			continue
 		}
 		if !listed[key] {
 			add(key)
 		}
-		change := api.Change{Key: key, From: list(before[key]), To: list(placement.Status.Clusters)}
+		change := before[key].change(key, at)
 		if e := explanations[key]; e != nil {
 			change.Message = e.Summary
 		}
@@ -415,24 +425,35 @@ func (s *simulation) result(p *planner, before map[api.Key][]string, explanation
 	return out
 }
 
-// explainPass explains a decision of the pass just made. It starts from the
-// decision before it, unless the placement has reservations: those are already
-// the new ones.
-func (p *planner) explainPass(placed *tracked, now time.Time) *api.Explanation {
+// shown is an object after the pass, as a reader would see it.
+func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
+	switch o := s.objects[key].(type) {
+	case *api.Cluster:
+		return engine.Observe(p.fleet, p.reserved, o)
+	case *api.Placement:
+		return s.score(o, explanation)
+	case *api.PlacementScore:
+		return o.Observed(now)
+	case *api.PropagationPolicy:
+		return p.bindings.observe(o)
+	}
+	return s.objects[key]
+}
+
+// explainPass explains a decision of the pass just made, nil for what is not
+// decided. It starts from the decision before it, unless there are reservations:
+// those are already the new ones.
+func (p *planner) explainPass(key api.Key, now time.Time) *api.Explanation {
+	if w, ok := p.bindings.workloads[key]; ok {
+		return p.bindings.explain(w, now)
+	}
+	placed, ok := p.placements[key]
+	if !ok {
+		return nil
+	}
 	was := *placed
 	if !placed.query.HasRequests() {
 		was.status = placed.object.Status
 	}
 	return p.explainFrom(&was, was.present(), now).Render()
-}
-
-func list(names []string) []string {
-	if names == nil {
-		return []string{}
-	}
-	return names
-}
-
-func sameSet(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }

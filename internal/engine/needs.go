@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Needs are the amounts that one replica of a workload needs, by the names of the
+// resources. Immutable.
+type Needs []request
+
+// NewNeeds compiles what a replica needs. The error is that of a spec that never
+// should have passed validation.
+func NewNeeds(w *api.Workload) (Needs, error) {
+	needs := make(Needs, 0, len(w.Spec.ReplicaRequests))
+	for _, name := range slices.Sorted(maps.Keys(w.Spec.ReplicaRequests)) {
+		milli, err := w.Spec.ReplicaRequests[name].Milli()
+		if err != nil {
+			return nil, fmt.Errorf("%s: spec.replica_requests[%q]: %w", api.KeyOf(w), name, err)
+		}
+		if milli > 0 && name != resourcePods {
+			needs = append(needs, request{name, w.Spec.ReplicaRequests[name], milli})
+		}
+	}
+	return needs, nil
+}
+
+// Equal reports whether two replicas need the same.
+func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, sameAmount) }
+
+func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
+
+// resourcePods is needed once per replica, where a cluster reports it.
+const resourcePods = "pods"
+
+// maxHeld bounds what one workload reserves of a resource on a cluster, so that
+// sums do not overflow where nobody knows how much there is.
+const maxHeld = math.MaxInt64 >> 8
+
+// of is what a number of replicas needs.
+func (n Needs) of(replicas int64) []request {
+	if replicas == 0 {
+		return nil
+	}
+	held := make([]request, 0, len(n)+1)
+	for _, r := range n {
+		held = append(held, request{resource: r.resource, milli: times(r.milli, replicas)})
+	}
+	return append(held, request{resource: resourcePods, milli: times(1000, replicas)})
+}
+
+func times(milli, replicas int64) int64 {
+	if replicas > 0 && milli > maxHeld/replicas {
+		return maxHeld
+	}
+	return milli * replicas
+}

@@ -1,0 +1,52 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// where is where something is: the clusters of a placement, best first, or those
+// of a workload, each with its replicas.
+type where struct {
+	clusters []string
+	replicas map[string]int64 // nil for a placement
+}
+
+// whereIs reads an object's status; ok is false for one that is not decided.
+func whereIs(object api.Object) (at where, ok bool) {
+	switch o := object.(type) {
+	case *api.Placement:
+		return where{clusters: o.Status.Clusters}, true
+	case *api.Workload:
+		at = where{clusters: o.Status.Names(), replicas: map[string]int64{}}
+		for _, c := range o.Status.Clusters {
+			at.replicas[c.Name] = c.Replicas
+		}
+		return at, true
+	}
+	return where{}, false
+}
+
+// same reports whether two are the same clusters, in whatever order, with the same
+// replicas.
+func (w where) same(other where) bool {
+	if w.replicas != nil || other.replicas != nil {
+		return maps.Equal(w.replicas, other.replicas)
+	}
+	return len(w.clusters) == len(other.clusters) && !slices.ContainsFunc(w.clusters, func(name string) bool { return !slices.Contains(other.clusters, name) })
+}
+
+// change is what differs between two.
+func (w where) change(key api.Key, to where) api.Change {
+	return api.Change{Key: key, From: listed(w.clusters), To: listed(to.clusters), FromReplicas: w.replicas, ToReplicas: to.replicas}
+}
+
+// listed is a list that is shown even when it is empty.
+func listed(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
