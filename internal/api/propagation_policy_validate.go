@@ -73,7 +73,7 @@ func (s *PropagationPlacement) validate(errs *FieldErrors, field string) {
 
 func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, term *AffinityTerm, seen map[string]string) {
 	checkAffinityName(errs, field+".affinity_name", term.AffinityName, seen)
-	term.ClusterAffinity.validate(errs, field)
+	term.validate(errs, field)
 	if len(term.OverflowAffinities) == 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, ter
 	if !s.ReplicaScheduling.fillsByCapacity() {
 		errs.Add(overflow, "can only be used together with replica_scheduling type %q and division_preference %q or dynamic_weight: otherwise no group ever runs out of room", string(Divided), string(Aggregated))
 	}
-	if term.ClusterAffinity.empty() {
+	if term.empty() {
 		errs.Add(overflow, "needs a group to overflow from: the group selects every cluster, give it cluster_names, a label_selector or a field_selector")
 	}
 	if len(term.OverflowAffinities) > maxAffinities {
@@ -91,7 +91,7 @@ func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, ter
 	for j := range term.OverflowAffinities {
 		at := index(overflow, j)
 		checkAffinityName(errs, at+".affinity_name", term.OverflowAffinities[j].AffinityName, tiers)
-		term.OverflowAffinities[j].ClusterAffinity.validate(errs, at)
+		term.OverflowAffinities[j].validate(errs, at)
 	}
 }
 
