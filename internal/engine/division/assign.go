@@ -8,23 +8,56 @@ import (
 // assign gives the places their seats, and sees to it that the constraints hold
 // for those that got any.
 func (d *Divider) assign(r *Request) error {
-	left := d.share(r)
-	if left == 0 && d.anchor(r) {
-		left = d.share(r)
-	}
-	var needed int64
-	for i := range d.places {
-		if p := &d.places[i]; p.must {
-			needed += p.lower()
-		}
-	}
-	switch {
-	case needed > r.Replicas:
-		return d.tooFewReplicas(r, needed)
-	case left > 0:
+	if left := d.share(r); left > 0 {
 		return &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas, Limited: true}
 	}
+	if d.spread() {
+		return nil
+	}
+	if needed := d.anchor(); needed > r.Replicas {
+		return d.tooFewReplicas(r, needed)
+	}
+	if left := d.share(r); left > 0 {
+		return &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas, Limited: true}
+	}
+	if !d.spread() {
+		return &SpreadError{}
+	}
 	return nil
+}
+
+// spread reports whether the constraints hold for the places with seats.
+func (d *Divider) spread() bool {
+	d.clearTallies()
+	clusters := int64(0)
+	for i := range d.places {
+		if p := &d.places[i]; p.seats > 0 {
+			clusters++
+			d.tally(p)
+		}
+	}
+	if clusters < d.limits.least {
+		return false
+	}
+	for i := range d.limits.tallies {
+		if !d.limits.tallies[i].holds() {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Divider) clearTallies() {
+	for i := range d.limits.tallies {
+		t := &d.limits.tallies[i]
+		t.reset(t.constraint)
+	}
+}
+
+func (d *Divider) tally(p *place) {
+	for i := range d.limits.tallies {
+		d.limits.tallies[i].add(p.row)
+	}
 }
 
 // tooFewReplicas names the constraint that asks for the most groups.
@@ -42,54 +75,30 @@ func (d *Divider) tooFewReplicas(r *Request, needed int64) error {
 	return err
 }
 
-// anchor marks places that must get a replica, so that there are clusters and
-// groups enough. It prefers those that got replicas anyhow, and reports whether
-// any of them did not.
-func (d *Divider) anchor(r *Request) bool {
-	clusters := int64(0)
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
-		t.reset(t.constraint)
-	}
-	for i := range d.places {
-		if p := &d.places[i]; p.seats > 0 {
-			clusters++
-			for t := range d.limits.tallies {
-				d.limits.tallies[t].add(p.row)
-			}
-		}
-	}
-	enough := clusters >= d.limits.least
-	for i := range d.limits.tallies {
-		enough = enough && d.limits.tallies[i].holds()
-	}
-	if enough {
-		return false
-	}
-	order := d.entriesOf(filter{tier: -1})
+// anchor marks the places that must get a replica, so that there are clusters and
+// groups enough: those that got replicas anyhow first, then in their order. It
+// returns how many replicas these take at least.
+func (d *Divider) anchor() int64 {
+	order := d.entriesOf(everywhere)
 	slices.SortFunc(order, func(a, b entry) int {
 		p, q := &d.places[a.place], &d.places[b.place]
-		if (p.seats > 0) != (q.seats > 0) {
-			if p.seats > 0 {
-				return -1
-			}
+		switch {
+		case p.seats > 0 && q.seats == 0:
+			return -1
+		case p.seats == 0 && q.seats > 0:
 			return 1
 		}
 		return compareEntries(a, b)
 	})
-	clusters = 0
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
-		t.reset(t.constraint)
-	}
+	d.clearTallies()
+	var clusters, needed int64
 	mark := func(p *place) {
 		p.must = true
 		clusters++
-		for t := range d.limits.tallies {
-			d.limits.tallies[t].add(p.row)
-		}
+		needed += p.lower()
+		d.tally(p)
 	}
-	for {
+	for len(d.limits.tallies) > 0 {
 		// The place that opens the most of the groups that are missing.
 		var best *place
 		var most int64
@@ -117,7 +126,7 @@ func (d *Divider) anchor(r *Request) bool {
 			mark(p)
 		}
 	}
-	return true
+	return needed
 }
 
 // share gives the places their seats. It returns how many are left.
@@ -255,7 +264,7 @@ func (d *Divider) tiers() int32 {
 
 // spreadOver gives all places of a tier a part of n seats.
 func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
-	if d.minima {
+	if d.minima() {
 		n = d.seed(tier, n)
 	}
 	d.claims = d.claims[:0]

@@ -9,9 +9,11 @@ import (
 // one goroutine at a time. The zero value is ready.
 type Divider struct {
 	weighted bool // weights make a difference
-	minima   bool // some place has a lower bound
-	places   []place
-	claims   []claim
+	// The largest lower bound of places that hold no replicas, and of those that
+	// do, and the largest that places may have.
+	largest, ceiling [2]int64
+	places           []place
+	claims           []claim
 
 	// For the selection under constraints.
 	limits     limits
@@ -37,28 +39,59 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	if r.Replicated && r.Replicas == 0 && !r.Empty {
 		return res, nil
 	}
+	d.ceiling = [2]int64{Unlimited, Unlimited}
 	d.gather(r, candidates)
 	res.weighted = d.weighted
 	if !d.unchanged(r) {
 		if len(d.places) == 0 {
 			return res, d.noPlaces(r, candidates)
 		}
-		if err := d.choose(r); err != nil {
-			return res, err
+		err := d.decide(r)
+		for range maxRelaxations {
+			if err == nil || !d.minima() || !d.relax(r, candidates) {
+				break
+			}
+			if d.decide(r) == nil {
+				err = nil
+			}
 		}
-		switch {
-		case r.divided():
-			if err := d.assign(r); err != nil {
-				return res, err
-			}
-		case r.counted():
-			for i := range d.places {
-				d.places[i].seats = r.Replicas
-			}
+		if err != nil {
+			return res, err
 		}
 	}
 	d.emit(r, &res)
 	return res, nil
+}
+
+// decide chooses places and gives them their seats.
+func (d *Divider) decide(r *Request) error {
+	if err := d.choose(r); err != nil {
+		return err
+	}
+	if r.divided() {
+		return d.assign(r)
+	}
+	for i := range d.places {
+		if r.counted() {
+			d.places[i].seats = r.Replicas
+		}
+	}
+	return nil
+}
+
+// maxRelaxations bounds how often places are left out for their lower bounds.
+const maxRelaxations = 16
+
+// relax makes places anew, without those that ask for the most replicas at least:
+// of those that hold none, and then of all. It reports whether any are left.
+func (d *Divider) relax(r *Request, candidates []Candidate) bool {
+	if d.largest[0] > 0 {
+		d.ceiling[0] = d.largest[0] - 1
+	} else {
+		d.ceiling[1] = d.largest[1] - 1
+	}
+	d.gather(r, candidates)
+	return len(d.places) > 0
 }
 
 // noPlaces says why no candidate can be used.
@@ -76,7 +109,7 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 	case least == Unlimited:
 		for i := range r.Constraints {
 			if c := &r.Constraints[i]; c.Groups != nil {
-				return &TooFewGroupsError{By: c.By, Min: c.Min}
+				return &NoCandidatesError{By: c.By}
 			}
 		}
 	case room > 0 && least > r.Replicas:

@@ -3,9 +3,16 @@ package division
 import "fmt"
 
 // NoCandidatesError says that there is nothing to choose from.
-type NoCandidatesError struct{}
+type NoCandidatesError struct {
+	By string // what a constraint groups by, where no candidate is in a group
+}
 
-func (*NoCandidatesError) Error() string { return "no cluster to choose from" }
+func (e *NoCandidatesError) Error() string {
+	if e.By != "" {
+		return "no cluster to choose from has a " + e.By
+	}
+	return "no cluster to choose from"
+}
 
 // TooFewGroupsError says that a constraint asks for more groups than there are.
 type TooFewGroupsError struct {

@@ -58,7 +58,7 @@ func (c *Candidate) usable(r *Request, weighted bool) bool {
 
 // gather makes places of the candidates that can be used.
 func (d *Divider) gather(r *Request, candidates []Candidate) {
-	d.places, d.minima = d.places[:0], false
+	d.places, d.largest = d.places[:0], [2]int64{}
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
 	d.weighted = anyWeight(r, candidates)
 	steady := !r.Fresh && r.divided()
@@ -74,9 +74,11 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		case !c.usable(r, d.weighted):
 			continue
 		default:
-			p.room, p.most, p.least = c.room(r), c.most(r), c.Min
+			p.room, p.most = c.room(r), c.most(r)
+			if r.divided() {
+				p.least = c.Min
+			}
 			p.votes = p.room
-			d.minima = d.minima || c.Min > 0
 			if steady {
 				p.kept = min(c.Held, p.most)
 				p.votes -= c.Held
@@ -88,10 +90,23 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 				}
 			}
 		}
+		if p.least > 0 {
+			bound := 0
+			if p.kept > 0 {
+				bound = 1
+			}
+			if p.least > d.ceiling[bound] {
+				continue
+			}
+			d.largest[bound] = max(d.largest[bound], p.least)
+		}
 		p.holds = p.kept > 0 || c.Present && !r.Fresh && !r.divided()
 		d.places = append(d.places, p)
 	}
 }
+
+// minima reports whether any place has a lower bound.
+func (d *Divider) minima() bool { return d.largest != [2]int64{} }
 
 // counted reports whether there are replicas to count.
 func (r *Request) counted() bool { return r.Replicated && r.Replicas > 0 }

@@ -15,7 +15,7 @@ type limits struct {
 // limit reads the constraints. It returns an error if there are too few groups.
 func (d *Divider) limit(r *Request) error {
 	l := &d.limits
-	l.least, l.most, l.leastOf = 0, int64(len(d.places)), nil
+	l.least, l.most, l.leastOf = 1, int64(len(d.places)), nil
 	unused := l.tallies[:cap(l.tallies)]
 	l.tallies = unused[:0]
 	for i := range r.Constraints {
@@ -30,8 +30,8 @@ func (d *Divider) limit(r *Request) error {
 			l.most = min(l.most, c.Max)
 			continue
 		}
-		if c.Min <= 1 && c.Max >= int64(len(c.Groups.Names)) {
-			continue // holds in any case
+		if c.Min <= 1 && c.Max == Unlimited {
+			continue // asks for nothing
 		}
 		n := len(l.tallies)
 		if n < len(unused) {
@@ -104,9 +104,7 @@ func (d *Divider) pick(i int32) {
 	p.chosen = true
 	d.chosen = append(d.chosen, i)
 	d.chosenRoom += p.most
-	for t := range d.limits.tallies {
-		d.limits.tallies[t].add(p.row)
-	}
+	d.tally(p)
 }
 
 // lacksRoom reports whether the chosen places have too little room.
@@ -133,10 +131,7 @@ func (d *Divider) forget() {
 		d.places[i].chosen, d.places[i].out = false, false
 	}
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
-		t.reset(t.constraint)
-	}
+	d.clearTallies()
 }
 
 // replace exchanges chosen places, from the last on, each for the roomiest that is

@@ -80,6 +80,12 @@ func (d *Divider) try(r *Request, a attempt) bool {
 			return false
 		}
 	}
+	return d.complete(r, a)
+}
+
+// complete chooses among the places that are left: one in each group, and then
+// the first.
+func (d *Divider) complete(r *Request, a attempt) bool {
 	d.cover(a)
 	if int64(len(d.chosen)) > d.limits.most {
 		return false
@@ -103,7 +109,7 @@ func (d *Divider) try(r *Request, a attempt) bool {
 func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	c := t.constraint
 	groups := d.rate(r, t, a)
-	least, most, target := c.Min-t.groups, c.Max, d.limits.least
+	least, most, target := max(c.Min, 1)-t.groups, c.Max, d.limits.least
 	if most != Unlimited {
 		most -= t.groups
 	}
@@ -175,6 +181,9 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		d.groups[i] = group{id: int32(i), must: t.count[i] > 0}
 		d.presents[i] = 0
 	}
+	if a.roomy {
+		d.measure(t)
+	}
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
@@ -184,7 +193,9 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		for _, id := range t.constraint.Groups.of(p.row, &one) {
 			g := &d.groups[id]
 			g.value++
-			g.room += p.most
+			if !a.roomy {
+				g.room += p.most
+			}
 			if p.present {
 				d.presents[id]++
 			}
@@ -203,6 +214,26 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		n++
 	}
 	return d.groups[:n]
+}
+
+// measure sums up the room of groups, of as many clusters as may be chosen in one.
+func (d *Divider) measure(t *tally) {
+	slots := d.limits.most - int64(len(d.chosen)) - max(t.constraint.Min-t.groups-1, 0)
+	entries := d.entriesOf(everywhere)
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(d.places[b.place].most, d.places[a.place].most), compareEntries(a, b))
+	})
+	used := make([]int64, len(t.count))
+	var one [1]int32
+	for _, e := range entries {
+		p := &d.places[e.place]
+		for _, id := range t.constraint.Groups.of(p.row, &one) {
+			if used[id] < slots {
+				used[id]++
+				d.groups[id].room += p.most
+			}
+		}
+	}
 }
 
 // weight rates a group. Where every cluster takes all replicas it is how many
