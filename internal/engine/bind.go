@@ -132,9 +132,6 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
 	b.out = Binding{Group: -1}
 	observed := p.Group(bound.Affinity)
-	if len(bound.Clusters) == 0 && len(bound.Evictions) == 0 {
-		observed = -1
-	}
 	start := max(observed, 0)
 	if bound.Fresh {
 		start = 0
@@ -279,7 +276,6 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 		}
 		at := since.Add(b.p.stabilization)
 		if !b.out.Complete || !b.now.Before(at) { // what is incomplete cannot wait
-			b.out.Earlier = nil
 			return g, result
 		}
 		b.soon(at)

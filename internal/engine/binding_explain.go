@@ -54,8 +54,11 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	x := &api.Explanation{
 		Kind: api.KindWorkload, Namespace: p.Key.Namespace, Name: p.Key.Name, At: now.UTC(),
 		Total: f.Len(), Feasible: e.Admitted.Count(), Rejections: e.Rejections(), NearestMiss: e.NearestMiss(),
-		ObservedAffinity: p.Groups[e.group].Name, Affinities: e.affinities(), Groups: e.groupReasons(),
+		Affinities: e.affinities(), Groups: e.groupReasons(),
 		Candidates: make([]api.Candidate, 0, f.Len()),
+	}
+	if e.out.Group >= 0 {
+		x.ObservedAffinity = p.Groups[e.out.Group].Name
 	}
 	if e.out.Held {
 		x.Kept = "brake"
@@ -198,7 +201,25 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 	if !e.out.Complete && len(e.out.Shares) > 0 {
 		out[e.group].Result = api.AffinityKept
 	}
+	for i := range out {
+		if out[i].Result == api.AffinityNotTried && out[i].Message == "" {
+			out[i].Message = e.whyNotTried(i)
+		}
+	}
 	return out
+}
+
+// whyNotTried says why a group was not asked.
+func (e *bindingExplained) whyNotTried(group int) string {
+	switch first := e.out.Tried[0].Group; {
+	case group < first && e.b.p.failBack:
+		return "cannot take the workload back now"
+	case group < first:
+		return "comes before the group that has the workload: it is asked after an explicit reschedule, or with fail_back"
+	case !e.out.Complete:
+		return "running replicas do not move on to it because there is no room for more"
+	}
+	return "a group before it has the workload"
 }
 
 // groupReasons says of every group of a spread constraint whether it is used.

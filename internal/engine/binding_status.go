@@ -157,6 +157,9 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 		}
 		b.WriteString(triedSentence(p, t, fits))
 	}
+	if first := out.Tried[0].Group; first > 0 && !p.failBack {
+		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
+	}
 	return b.String()
 }
 

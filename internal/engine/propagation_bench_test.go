@@ -236,9 +236,9 @@ func BenchmarkPropagationRegions(b *testing.B) {
 
 // naiveCandidate is a cluster that fits.
 type naiveCandidate struct {
-	cluster         *api.Cluster
-	held, free, has int64
-	present         bool
+	cluster    *api.Cluster
+	held, free int64
+	present    bool
 }
 
 // fitting are the clusters of the inputs that the policy admits: those of the

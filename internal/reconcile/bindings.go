@@ -31,6 +31,10 @@ type bindings struct {
 	// that many alike cost little.
 	failed        map[string]engine.Binding
 	failedVersion int
+
+	// explained, where not nil, gets the explanations of the decisions of a pass for
+	// the workloads that it lists.
+	explained map[api.Key]*api.Explanation
 }
 
 // bound is one workload and its binding.
@@ -363,16 +367,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		return changed, false
 	}
 	present := engine.NewBound(&object, w.policy)
-	out, ok := b.known(w)
-	if !ok {
-		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
-		b.remember(w, out)
-	}
-	if !out.Complete && w.p.Preempts {
-		if better, done := b.preempt(w, present, now); done {
-			out = better
-		}
-	}
+	out := b.bind(w, present, now)
 	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
 	b.setPending(w, !out.Complete)
 	b.watch(w)
@@ -382,6 +377,27 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	changed = changed || w.reported
 	w.reported = false
 	return changed, moved
+}
+
+// bind answers where a workload goes that has a policy.
+func (b *bindings) bind(w *bound, present engine.Bound, now time.Time) engine.Binding {
+	out, ok := b.known(w)
+	if _, wanted := b.explained[w.key()]; wanted {
+		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
+		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policy.Path(), w.reason
+	} else if !ok {
+		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
+		b.remember(w, out)
+	}
+	if !out.Complete && w.p.Preempts {
+		if better, done := b.preempt(w, present, now); done {
+			if _, wanted := b.explained[w.key()]; wanted {
+				b.explained[w.key()] = nil // of no use any more
+			}
+			return better
+		}
+	}
+	return out
 }
 
 // views are those of the affinity groups, in order.

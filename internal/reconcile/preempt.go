@@ -41,7 +41,7 @@ func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engin
 
 // yields reports whether a workload gives way to another.
 func (b *bindings) yields(victim, w *bound) bool {
-	return victim != w && victim.p != nil && !victim.gone && victim.p.Priority < w.p.Priority
+	return victim != w && !victim.gone && victim.object.Spec.Priority < w.p.Priority
 }
 
 // clear takes one cluster from workloads until there is room for more replicas of
@@ -55,7 +55,7 @@ func (b *bindings) clear(w *bound, cluster string, row int, more int64, now time
 	}
 	slices.SortFunc(victims, func(x, y *bound) int {
 		return cmp.Or(
-			cmp.Compare(x.p.Priority, y.p.Priority),
+			cmp.Compare(x.object.Spec.Priority, y.object.Spec.Priority),
 			timeOf(y.status.ScheduledAt).Compare(timeOf(x.status.ScheduledAt)),
 			x.key().Compare(y.key()),
 		)

@@ -137,12 +137,21 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 			explanations[key] = p.explain(placed, now).Render()
 		}
 	}
+	p.bindings.explained = map[api.Key]*api.Explanation{}
+	for _, key := range s.order {
+		if key.Kind == api.KindWorkload {
+			p.bindings.explained[key] = nil
+		}
+	}
 	for _, w := range p.pass(now) {
 		key := w.key()
 		s.objects[key] = w.result()
 		if placed, ok := w.decision.(*tracked); ok && placed.query.HasRequests() {
 			delete(explanations, key) // what others reserved in the pass counts, too
 		}
+	}
+	for key, explanation := range p.bindings.explained {
+		explanations[key] = explanation
 	}
 	return s.result(p, before, explanations, now), nil
 }
