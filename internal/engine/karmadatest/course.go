@@ -275,12 +275,8 @@ func (c *Case) evictionTask() (course, error) {
 	since := epoch.Add(-time.Duration(c.AgeSeconds) * time.Second)
 	until := since.Add(time.Duration(c.TimeoutSeconds) * time.Second)
 	leaving := api.Eviction{Cluster: "old", Replicas: 1, Reason: api.EvictedClusterLost, PurgeMode: api.PurgeGracefully, Since: &since, Until: &until}
-	if c.SuppressDeletion != nil {
-		// Whether the replicas go is for somebody to say, who has said so or not.
-		leaving.PurgeMode, leaving.Until = api.PurgeDirectly, nil
-		if *c.SuppressDeletion {
-			leaving.PurgeMode = api.PurgeNever
-		}
+	if c.SuppressDeletion != nil && *c.SuppressDeletion {
+		leaving.PurgeMode, leaving.Until = api.PurgeNever, nil // whether the replicas go is for somebody to say
 	}
 	out := course{clusters: []cluster{{Name: "old"}}}
 	names, held := []string{"nowhere"}, map[string]int64{}
@@ -291,7 +287,7 @@ func (c *Case) evictionTask() (course, error) {
 			name := strings.ToLower(replacement)
 			names, held[name] = append(names, name), 1
 			out.clusters = append(out.clusters, cluster{Name: name})
-			health = append(health, api.ClusterHealth{Cluster: name, Status: api.HealthStatus(strings.ToLower(c.Replacements[replacement])), Since: &since})
+			health = append(health, api.ClusterHealth{Cluster: name, Status: api.HealthStatus(strings.ToLower(c.Replacements[replacement])), Since: &since, ReportedAt: &epoch})
 		}
 	}
 	status := before(held, "")

@@ -212,14 +212,15 @@ func (p *player) change(s *step) {
 
 // report is a health report as the server takes it in.
 func report(w *api.Workload, cluster string, status api.HealthStatus, now time.Time) {
+	h := api.ClusterHealth{Cluster: cluster, Status: status, Since: &now, ReportedAt: &now}
 	health := slices.Clone(w.Status.Health)
 	if i := slices.IndexFunc(health, func(h api.ClusterHealth) bool { return h.Cluster == cluster }); i >= 0 {
 		if health[i].Status == status {
-			return
+			h.Since = health[i].Since
 		}
 		health = slices.Delete(health, i, i+1)
 	}
-	health = append(health, api.ClusterHealth{Cluster: cluster, Status: status, Since: &now})
+	health = append(health, h)
 	slices.SortFunc(health, func(a, b api.ClusterHealth) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	w.Status.Health = health
 }
@@ -305,10 +306,15 @@ func (p *player) objects() []api.Object {
 	return out
 }
 
-// decision is what a second look must not change, as text.
+// decision is what a second look must not change, as text: all but what the
+// sentences say, which tell of the pass that was made.
 func decision(w *api.Workload) string {
 	s := w.Status
 	s.Health = nil
+	s.Conditions = slices.Clone(s.Conditions)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = ""
+	}
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err.Error()
