@@ -210,7 +210,7 @@ type fakeDecisions struct {
 	preview  func(placement *api.Placement) api.PlacementStatus
 
 	bind         func(workload *api.Workload) api.WorkloadStatus
-	propagate    func(policy *api.PropagationPolicy) map[api.Key]previewedWorkload
+	propagate    func(policy *api.PropagationPolicy) map[api.Key]api.PreviewedWorkload
 	bindings     []api.Binding // of every policy
 	reportHealth func(ctx context.Context, key api.Key, report api.HealthReport) (int64, error)
 }
@@ -261,7 +261,7 @@ func (f *fakeDecisions) PreviewWorkload(workload *api.Workload) (api.WorkloadSta
 	return status, &api.Explanation{Summary: "as bound"}, nil
 }
 
-func (f *fakeDecisions) PreviewPolicy(policy *api.PropagationPolicy) (map[api.Key]previewedWorkload, error) {
+func (f *fakeDecisions) PreviewPolicy(_ context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.propagate == nil {

@@ -22,8 +22,8 @@ type previewedBinding struct {
 
 // bindingsWith is what becomes of workloads when a policy is written, in the
 // order of their names.
-func (s *Server) bindingsWith(policy *api.PropagationPolicy) ([]previewedBinding, map[api.Key]previewedWorkload, error) {
-	workloads, err := s.decisions.PreviewPolicy(policy)
+func (s *Server) bindingsWith(ctx context.Context, policy *api.PropagationPolicy) ([]previewedBinding, map[api.Key]api.PreviewedWorkload, error) {
+	workloads, err := s.decisions.PreviewPolicy(ctx, policy)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,15 +89,11 @@ const (
 // together with their policy. Of more workloads than fit there are none: they
 // are decided anew once the policy is written.
 func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, policy *api.PropagationPolicy) ([]store.Write, error) {
-	bounded, cancel := s.waiting(ctx, pictureWait)
+	ctx, cancel := context.WithTimeout(ctx, simulationTime)
 	defer cancel()
 	snapshot := s.fleet.Snapshot()
 	for {
-		err := s.decisions.Settle(bounded, snapshot.Revision())
-		if err != nil {
-			return nil, unavailable("the decisions are behind the fleet: repeat the request")
-		}
-		bindings, workloads, err := s.bindingsWith(policy)
+		bindings, workloads, err := s.bindingsWith(ctx, policy)
 		if err != nil {
 			return nil, err
 		}
@@ -108,9 +104,9 @@ func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, 
 		if same || err != nil {
 			return writes, err
 		}
-		// The decisions are made on more than this snapshot shows.
-		if snapshot, err = s.fleet.WaitRevision(bounded, snapshot.Revision()+1); err != nil {
-			return nil, unavailable("the decisions are ahead of the fleet: repeat the request")
+		// The decisions were made on more than this snapshot shows.
+		if snapshot, err = s.fleet.WaitRevision(ctx, snapshot.Revision()+1); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -153,7 +149,7 @@ func (b *previewedBinding) text() string {
 // bindingWrites are the writes of every status that changes, each only while the
 // workload is as it was decided from. same is false where that is not how the
 // snapshot shows it.
-func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]previewedWorkload) (writes []store.Write, same bool, err error) {
+func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) (writes []store.Write, same bool, err error) {
 	size := 0
 	for _, key := range sortedKeys(workloads) {
 		w := workloads[key]

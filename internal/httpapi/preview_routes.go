@@ -17,7 +17,7 @@ func (s *Server) previewRoutes() {
 	create := huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
-		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement.",
+		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to 60 workloads are written at once; of more, they are compared, and decided when the policy is there.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	}
@@ -59,7 +59,7 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 		return nil, err
 	}
 	p := &preview{Object: s.intended(intent, current), OwnUID: current == nil}
-	if err := s.foresee(p); err != nil {
+	if err := s.foresee(ctx, p); err != nil {
 		return nil, err
 	}
 	if err := s.keepPreview(ctx, p); err != nil {
@@ -69,7 +69,7 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 }
 
 // foresee makes the decision of a preview.
-func (s *Server) foresee(p *preview) error {
+func (s *Server) foresee(ctx context.Context, p *preview) error {
 	var explanation *api.Explanation
 	var err error
 	switch object := p.Object.(type) {
@@ -80,7 +80,9 @@ func (s *Server) foresee(p *preview) error {
 		p.Current, p.CurrentReplicas = object.Status.Names(), replicasByCluster(&object.Status)
 		object.Status, explanation, err = s.decisions.PreviewWorkload(object)
 	case *api.PropagationPolicy:
-		p.Bindings, _, err = s.bindingsWith(object)
+		ctx, cancel := context.WithTimeout(ctx, simulationTime)
+		defer cancel()
+		p.Bindings, _, err = s.bindingsWith(ctx, object)
 	}
 	if err != nil {
 		return err

@@ -192,11 +192,11 @@ func TestPreviewRejectsOtherKinds(t *testing.T) {
 func (s *testServer) propagating(bind func(policy *api.PropagationPolicy, workload *api.Workload) (status *api.WorkloadStatus, claimed bool)) {
 	s.decisions.mu.Lock()
 	defer s.decisions.mu.Unlock()
-	s.decisions.propagate = func(policy *api.PropagationPolicy) map[api.Key]previewedWorkload {
-		workloads := map[api.Key]previewedWorkload{}
+	s.decisions.propagate = func(policy *api.PropagationPolicy) map[api.Key]api.PreviewedWorkload {
+		workloads := map[api.Key]api.PreviewedWorkload{}
 		for entry := range s.fleet.Snapshot().All(api.KindWorkload, policy.Metadata.Namespace) {
 			workload := *entry.Object.(*api.Workload)
-			w := previewedWorkload{Current: workload.Status, Summary: "as propagated"}
+			w := api.PreviewedWorkload{Current: workload.Status, Summary: "as propagated"}
 			status, claimed := bind(policy, &workload)
 			if status != nil {
 				workload.Status = *status
@@ -481,14 +481,14 @@ func TestBindingsWaitForTheFleet(t *testing.T) {
 	ahead.Status = boundTo(workload, "us-2")
 	s.decisions.mu.Lock()
 	asked := 0
-	s.decisions.propagate = func(*api.PropagationPolicy) map[api.Key]previewedWorkload {
+	s.decisions.propagate = func(*api.PropagationPolicy) map[api.Key]api.PreviewedWorkload {
 		asked++
 		object := ahead
 		object.Status = boundTo(&ahead, "eu-1")
 		if asked == 2 { // the write arrives after the first look of the PUT
 			go s.writeStatus(&ahead)
 		}
-		return map[api.Key]previewedWorkload{shopWeb: {Object: &object, Current: ahead.Status, Claimed: true}}
+		return map[api.Key]api.PreviewedWorkload{shopWeb: {Object: &object, Current: ahead.Status, Claimed: true}}
 	}
 	s.decisions.mu.Unlock()
 	p := s.mustPreview(policyBody)

@@ -41,13 +41,25 @@ type Decisions interface {
 	// Settle waits until every decision that follows from a revision is durable
 	// and in the fleet.
 	Settle(ctx context.Context, revision int64) error
-	// Explain says why a placement has the clusters it has.
+	// Explain says why a placement or a workload has the clusters it has.
 	Explain(key api.Key) (*api.Explanation, error)
 	// Observe is a copy of a cluster with its status completed.
 	Observe(cluster *api.Cluster) *api.Cluster
 	// Preview is the status that a placement would get, and why, if it were stored
 	// as given: with its uid, its generation, and the status it has at present.
 	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
+	// PreviewWorkload is Preview for a workload.
+	PreviewWorkload(workload *api.Workload) (status api.WorkloadStatus, explanation *api.Explanation, err error)
+	// PreviewPolicy is what becomes of every workload that follows a policy, or
+	// would if the policy were stored as given. It knows at least what the fleet
+	// shows.
+	PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error)
+	// ObservePolicy is a copy of a policy with its present bindings as status.
+	ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy
+	// ReportHealth records how a workload is doing on one of its clusters, and
+	// returns when that is durable. It returns api.FieldErrors where the workload
+	// does not run there.
+	ReportHealth(ctx context.Context, workload api.Key, report api.HealthReport) (revision int64, err error)
 	// Simulate decides without changing anything; api.FieldErrors for objects
 	// that are not valid.
 	Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
@@ -168,7 +180,7 @@ type Server struct {
 	store     Store
 	fleet     *fleet.Fleet
 	codec     Codec
-	decisions workloadDecisions
+	decisions Decisions
 	signals   Signals
 	logger    *slog.Logger
 	now       func() time.Time
@@ -195,7 +207,7 @@ func New(options Options) (*Server, error) {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
 	s := &Server{
-		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: knowingWorkloads(o.Decisions), signals: o.Signals,
+		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals,
 		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
 		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		events:      newEventLog(watchBacklog),
