@@ -125,8 +125,13 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	if tiers := p.Groups[e.group].Query.tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].name
 	}
-	if e.err == nil {
+	switch {
+	case e.err == nil:
 		out.Reason = e.result.Reason(c)
+	case out.Available != nil:
+		out.Reason = fmt.Sprintf("fits, and has room for %d replicas, but the group cannot take the workload: %s", *out.Available, e.err)
+	default:
+		out.Reason = fmt.Sprintf("fits, but the group cannot take the workload: %s", e.err)
 	}
 	return out
 }
