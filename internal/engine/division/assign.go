@@ -8,8 +8,8 @@ import (
 // assign gives the places their seats, and sees to it that the constraints hold
 // for those that got any.
 func (d *Divider) assign(r *Request) error {
-	if left := d.share(r); left > 0 {
-		return &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas, Limited: true}
+	if d.share(r) > 0 {
+		return &LimitsError{Replicas: r.Replicas}
 	}
 	if d.spread() {
 		return nil
@@ -17,8 +17,8 @@ func (d *Divider) assign(r *Request) error {
 	if needed := d.anchor(); needed > r.Replicas {
 		return d.tooFewReplicas(r, needed)
 	}
-	if left := d.share(r); left > 0 {
-		return &NoRoomError{Room: r.Replicas - left, Wanted: r.Replicas, Limited: true}
+	if d.share(r) > 0 {
+		return &LimitsError{Replicas: r.Replicas}
 	}
 	if !d.spread() {
 		return &SpreadError{}
@@ -64,8 +64,8 @@ func (d *Divider) tally(p *place) {
 func (d *Divider) tooFewReplicas(r *Request, needed int64) error {
 	err := &TooFewReplicasError{Replicas: r.Replicas, Needed: needed}
 	most := int64(0)
-	if l := &d.limits; l.leastOf != nil {
-		most, err.By = l.least, l.leastOf.By
+	if l := &d.limits; l.leastBy != "" {
+		most, err.By = l.least, l.leastBy
 	}
 	for i := range d.limits.tallies {
 		if c := d.limits.tallies[i].constraint; c.Min > most {
@@ -321,36 +321,34 @@ func (d *Divider) seed(tier int32, n int64) int64 {
 // fill gives n seats to as few places of a tier as have room for them: those that
 // hold replicas first, then from the largest room on.
 func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
-	d.claims = d.claims[:0]
-	var room int64
-	for k := int64(16); ; k *= 8 {
-		// A few are mostly enough.
-		order := d.first(k, byClaim, filter{tier: tier})
-		room = 0
-		taken := 0
-		for ; taken < len(order) && room < n; taken++ {
-			p := &d.places[order[taken].place]
-			if room += p.most - p.seats; p.seats == 0 && p.least > n {
-				room -= p.most
-			}
-		}
-		if room < n && int64(len(order)) == k {
-			continue
-		}
-		for _, e := range order[:taken] {
+	var room, seeds int64
+	few := int64(16) // are mostly enough
+	for {
+		d.claims, room, seeds = d.claims[:0], 0, 0
+		order := d.first(few, byClaim, filter{tier: tier})
+		for _, e := range order {
 			p := &d.places[e.place]
-			if p.seats == 0 && p.least > 0 {
-				if p.least > n {
-					continue
-				}
-				p.seats = p.least
-				n -= p.least
+			seed := int64(0)
+			if p.seats == 0 {
+				seed = p.least
 			}
-			d.claims = append(d.claims, p.claim(r, e.place))
+			if seed > n-seeds {
+				continue
+			}
+			c := p.claim(r, e.place)
+			c.seats += seed
+			d.claims = append(d.claims, c)
+			seeds += seed
+			if room += p.most - p.seats; room >= n {
+				break
+			}
 		}
-		break
+		if room >= n || int64(len(order)) < few {
+			break
+		}
+		few *= 8
 	}
-	n = apportion(d.claims, n, r.Descending)
+	n = apportion(d.claims, n-seeds, r.Descending)
 	d.settleClaims(r)
 	return n
 }

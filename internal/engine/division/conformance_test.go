@@ -336,7 +336,7 @@ func (c *conformanceCase) agreeError(t *testing.T, err error) bool {
 	case err == nil:
 	case errors.As(err, &none):
 		class = "no_fit"
-	case errors.As(err, &room) && !room.Limited:
+	case errors.As(err, &room) && room.By != "cluster":
 		class = "unschedulable"
 	default:
 		class = "select_failed"

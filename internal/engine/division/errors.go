@@ -36,16 +36,26 @@ func (*SpreadError) Error() string {
 type NoRoomError struct {
 	Room   int64 // replicas there is room for, on the roomiest choice found
 	Wanted int64
-	// Limited is set where all candidates together would have enough room, but
-	// not as many of them as the spread constraints allow.
-	Limited bool
+	// By is what the constraint groups by that does not allow more clusters to be
+	// used. It is empty where all candidates together have too little room.
+	By string
 }
 
 func (e *NoRoomError) Error() string {
-	if e.Limited {
-		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as the spread constraints allow", e.Room, e.Wanted)
+	if e.By != "" {
+		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as max_groups of %s allows", e.Room, e.Wanted, e.By)
 	}
 	return fmt.Sprintf("has room for %d of %d replicas", e.Room, e.Wanted)
+}
+
+// LimitsError says that the bounds on the replicas of single clusters leave no way
+// to divide the replicas.
+type LimitsError struct {
+	Replicas int64
+}
+
+func (e *LimitsError) Error() string {
+	return fmt.Sprintf("no division of %d replicas gives every cluster that is used what its limits ask for", e.Replicas)
 }
 
 // TooFewReplicasError says that there are fewer replicas than places that each

@@ -7,15 +7,15 @@ import (
 // limits are the constraints on what is chosen, as far as they can make a
 // difference.
 type limits struct {
-	least, most int64   // clusters
-	tallies     []tally // by constraint on groups
-	leastOf     *Constraint
+	least, most     int64   // clusters
+	tallies         []tally // by constraint on groups
+	leastBy, mostBy string  // constraints on clusters
 }
 
 // limit reads the constraints. It returns an error if there are too few groups.
 func (d *Divider) limit(r *Request) error {
 	l := &d.limits
-	l.least, l.most, l.leastOf = 1, int64(len(d.places)), nil
+	l.least, l.most, l.leastBy, l.mostBy = 1, int64(len(d.places)), "", ""
 	unused := l.tallies[:cap(l.tallies)]
 	l.tallies = unused[:0]
 	for i := range r.Constraints {
@@ -25,9 +25,11 @@ func (d *Divider) limit(r *Request) error {
 				return &TooFewGroupsError{By: c.By, Found: int64(len(d.places)), Min: c.Min}
 			}
 			if c.Min > l.least {
-				l.least, l.leastOf = c.Min, c
+				l.least, l.leastBy = c.Min, c.By
 			}
-			l.most = min(l.most, c.Max)
+			if c.Max < l.most {
+				l.most, l.mostBy = c.Max, c.By
+			}
 			continue
 		}
 		if c.Min <= 1 && c.Max == Unlimited {
@@ -54,6 +56,17 @@ func (d *Divider) limit(r *Request) error {
 	return nil
 }
 
+// narrowest names a constraint that keeps clusters from being used together.
+func (l *limits) narrowest() string {
+	by, most := l.mostBy, l.most
+	for i := range l.tallies {
+		if c := l.tallies[i].constraint; by == "" || c.Max < most {
+			by, most = c.By, c.Max
+		}
+	}
+	return by
+}
+
 // choose leaves only those places that the spread constraints allow to be used
 // together.
 func (d *Divider) choose(r *Request) error {
@@ -66,23 +79,51 @@ func (d *Divider) choose(r *Request) error {
 			return &NoRoomError{Room: room, Wanted: r.Replicas}
 		}
 		if l := &d.limits; l.least > r.Replicas {
-			return &TooFewReplicasError{Replicas: r.Replicas, Needed: l.least, By: l.leastOf.By}
+			return &TooFewReplicasError{Replicas: r.Replicas, Needed: l.least, By: l.leastBy}
 		}
 	}
-	if len(d.limits.tallies) == 0 {
-		if d.limits.most >= n {
-			return nil
-		}
-		for _, e := range d.first(d.limits.most, byPreference, everywhere) {
-			d.pick(e.place)
-		}
-		if d.lacksRoom(r) && !d.replace(r, false) {
-			return d.noRoom(r)
-		}
-		d.keepChosen()
+	if len(d.limits.tallies) == 0 && d.limits.most >= n {
 		return nil
 	}
-	return d.chooseGroups(r)
+	// First so that all stay that hold replicas, then freely; and a tier is used
+	// only where those before it are not enough.
+	var err error
+	tiers := d.tiers()
+	d.roomiest = 0
+	for _, keep := range []bool{true, false} {
+		if keep && !d.held() {
+			continue
+		}
+		for tier := range tiers {
+			if len(d.limits.tallies) == 0 {
+				err = d.chooseClusters(r, keep, tier)
+			} else {
+				err = d.chooseGroups(r, keep, tier)
+			}
+			if err == nil {
+				d.keepChosen()
+				return nil
+			}
+		}
+	}
+	return err
+}
+
+// held reports whether any place holds replicas.
+func (d *Divider) held() bool {
+	return slices.ContainsFunc(d.places, func(p place) bool { return p.holds })
+}
+
+// chooseClusters chooses as many clusters as are allowed.
+func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
+	d.forget(tier)
+	for _, e := range d.first(d.limits.most, byPreference, everywhere) {
+		d.pick(e.place)
+	}
+	if d.lacksRoom(r) && !d.replace(r, keep) || int64(len(d.chosen)) < d.limits.least {
+		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.mostBy}
+	}
+	return nil
 }
 
 // total is the room of all places.
@@ -92,10 +133,6 @@ func (d *Divider) total() int64 {
 		total += d.places[i].most
 	}
 	return total
-}
-
-func (d *Divider) noRoom(r *Request) error {
-	return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, Limited: true}
 }
 
 // pick chooses a place.
@@ -125,27 +162,40 @@ func (d *Divider) keepChosen() {
 	d.places = d.places[:n]
 }
 
-// forget takes all choices back.
-func (d *Divider) forget() {
+// forget takes all choices back. Further tiers than the given one are left out.
+func (d *Divider) forget(tier int32) {
 	for i := range d.places {
-		d.places[i].chosen, d.places[i].out = false, false
+		p := &d.places[i]
+		p.chosen, p.out = false, p.tier > tier && !p.holds
 	}
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
 	d.clearTallies()
 }
 
 // replace exchanges chosen places, from the last on, each for the roomiest that is
-// roomier, until there is enough room. Groups that are needed stay covered. With
-// keep those that hold replicas stay.
+// roomier, until there is enough room. Groups that are needed stay covered; what
+// covers one may give way when another does, so it goes round until nothing
+// changes. With keep those that hold replicas stay.
 func (d *Divider) replace(r *Request, keep bool) bool {
+	for before := int64(-1); d.chosenRoom < r.Replicas && d.chosenRoom != before; {
+		before = d.chosenRoom
+		d.replaceOnce(r, keep)
+	}
+	d.roomiest = max(d.roomiest, d.chosenRoom)
+	return d.chosenRoom >= r.Replicas
+}
+
+func (d *Divider) replaceOnce(r *Request, keep bool) {
 	rest := slices.Clone(d.first(int64(len(d.places)), byPreference, everywhere))
 	roomier := func(a, b entry) int {
 		return int(min(1, max(-1, d.places[b.place].most-d.places[a.place].most)))
 	}
 	slices.SortStableFunc(rest, roomier)
 	mine := make([]entry, 0, len(d.chosen))
-	for _, i := range d.chosen {
-		mine = append(mine, d.entry(byPreference, int(i)))
+	for i := range d.places {
+		if d.places[i].chosen {
+			mine = append(mine, d.entry(byPreference, i))
+		}
 	}
 	slices.SortFunc(mine, compareEntries)
 	for k := len(mine) - 1; k >= 0 && d.chosenRoom < r.Replicas; k-- {
@@ -170,8 +220,6 @@ func (d *Divider) replace(r *Request, keep bool) bool {
 			break
 		}
 	}
-	d.roomiest = max(d.roomiest, d.chosenRoom)
-	return d.chosenRoom >= r.Replicas
 }
 
 // exchange counts one place instead of another, if the constraints still hold.

@@ -1,7 +1,6 @@
 package division
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -9,6 +8,7 @@ import (
 // is only one such constraint the first attempts find what there is to find;
 // for several at once no fast way is known that always does.
 type attempt struct {
+	tier  int32 // the last one to choose from
 	keep  bool  // what holds replicas is chosen in any case
 	roomy bool  // the roomiest groups instead of the best
 	order []int // of the constraints
@@ -17,28 +17,19 @@ type attempt struct {
 // maxOrders bounds how many orders of the constraints are tried.
 const maxOrders = 24
 
-// chooseGroups chooses clusters under constraints on groups: first so that all
-// that hold replicas stay, then freely; first from the best groups, then from the
-// roomiest.
-func (d *Divider) chooseGroups(r *Request) error {
-	holders := slices.ContainsFunc(d.places, func(p place) bool { return p.holds })
+// chooseGroups chooses clusters under constraints on groups: first from the best
+// groups, then from the roomiest.
+func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 	orders := permutations(len(d.limits.tallies))
-	d.roomiest = 0
-	for _, keep := range []bool{true, false} {
-		if keep && !holders {
-			continue
-		}
-		for _, roomy := range []bool{false, true} {
-			for _, order := range orders {
-				if d.try(r, attempt{keep, roomy, order}) {
-					d.keepChosen()
-					return nil
-				}
+	for _, roomy := range []bool{false, true} {
+		for _, order := range orders {
+			if d.try(r, attempt{tier, keep, roomy, order}) {
+				return nil
 			}
 		}
 	}
 	if d.roomiest > 0 {
-		return d.noRoom(r)
+		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.narrowest()}
 	}
 	return &SpreadError{}
 }
@@ -67,7 +58,7 @@ func permutations(n int) [][]int {
 
 // try makes an attempt.
 func (d *Divider) try(r *Request, a attempt) bool {
-	d.forget()
+	d.forget(a.tier)
 	if a.keep {
 		for i := range d.places {
 			if d.places[i].holds {
@@ -129,7 +120,9 @@ func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	target = max(target, 0)
 	switch {
 	case a.roomy:
-		d.pickRoomiest(r, others, c.Groups.Names, least, most, target)
+		if !d.pickRoomiest(r, t, others, least, most) {
+			return false
+		}
 	case least > 0 || target > 0:
 		if !d.path.choose(others, c.Groups.Names, least, most, target) {
 			return false
@@ -181,9 +174,6 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		d.groups[i] = group{id: int32(i), must: t.count[i] > 0}
 		d.presents[i] = 0
 	}
-	if a.roomy {
-		d.measure(t)
-	}
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
@@ -193,9 +183,7 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		for _, id := range t.constraint.Groups.of(p.row, &one) {
 			g := &d.groups[id]
 			g.value++
-			if !a.roomy {
-				g.room += p.most
-			}
+			g.room += p.most
 			if p.present {
 				d.presents[id]++
 			}
@@ -214,26 +202,6 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		n++
 	}
 	return d.groups[:n]
-}
-
-// measure sums up the room of groups, of as many clusters as may be chosen in one.
-func (d *Divider) measure(t *tally) {
-	slots := d.limits.most - int64(len(d.chosen)) - max(t.constraint.Min-t.groups-1, 0)
-	entries := d.entriesOf(everywhere)
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(d.places[b.place].most, d.places[a.place].most), compareEntries(a, b))
-	})
-	used := make([]int64, len(t.count))
-	var one [1]int32
-	for _, e := range entries {
-		p := &d.places[e.place]
-		for _, id := range t.constraint.Groups.of(p.row, &one) {
-			if used[id] < slots {
-				used[id]++
-				d.groups[id].room += p.most
-			}
-		}
-	}
 }
 
 // weight rates a group. Where every cluster takes all replicas it is how many
@@ -280,27 +248,6 @@ func (d *Divider) entriesOf(f filter) []entry {
 		}
 	}
 	return d.entries
-}
-
-// pickRoomiest picks the groups with the most room: the least number, and further
-// ones until they have room for all replicas, and clusters enough.
-func (d *Divider) pickRoomiest(r *Request, groups []group, names []string, least, most, target int64) {
-	var room int64
-	for _, i := range d.chosen {
-		room += d.places[i].most
-	}
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.value, a.value), cmp.Compare(names[a.id], names[b.id]))
-	})
-	for i := range groups {
-		enough := int64(i) >= least && target <= 0 && (!r.divided() || room >= r.Replicas)
-		if enough || int64(i) >= most {
-			return
-		}
-		groups[i].picked = true
-		room += groups[i].room
-		target -= groups[i].value
-	}
 }
 
 // cover chooses one place in each of the groups that were chosen.

@@ -1,0 +1,156 @@
+package division
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxRoomSteps bounds the work of the exact search for room.
+const maxRoomSteps = 1 << 22
+
+// pickRoomiest picks groups that have room for what is missing, on as many
+// clusters as may still be chosen: the least number of groups that will do. It
+// reports whether there are any to pick.
+func (d *Divider) pickRoomiest(r *Request, t *tally, groups []group, least, most int64) bool {
+	most = min(most, int64(len(groups)))
+	least = max(least, 0)
+	slots := d.limits.most - int64(len(d.chosen))
+	if least > most || slots < least {
+		return false
+	}
+	rooms, free := d.rooms(t, groups)
+	clusters := int64(len(free))
+	for i := range rooms {
+		clusters += int64(len(rooms[i]))
+	}
+	need := int64(0)
+	if r.divided() {
+		need = r.Replicas - d.chosenRoom
+	}
+	if slots < clusters && (most+1)*(slots+1)*(clusters+int64(len(groups))) <= maxRoomSteps {
+		return d.pickExactly(groups, rooms, free, least, most, slots, need)
+	}
+	d.pickLargest(groups, rooms, free, least, most, slots, need)
+	return true
+}
+
+// rooms is the room of the clusters of each group, from the largest on, and that
+// of those that need no further group.
+func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64) {
+	index := make([]int32, len(t.count))
+	for i := range index {
+		index[i] = -1
+	}
+	for i := range groups {
+		index[groups[i].id] = int32(i)
+	}
+	rooms = make([][]int64, len(groups))
+	var one [1]int32
+	for i := range d.places {
+		p := &d.places[i]
+		if p.out || p.chosen {
+			continue
+		}
+		in := int32(-1)
+		for _, id := range t.constraint.Groups.of(p.row, &one) {
+			in = max(in, index[id])
+		}
+		if in < 0 {
+			free = append(free, p.most)
+		} else {
+			rooms[in] = append(rooms[in], p.most)
+		}
+	}
+	descending := func(a, b int64) int { return cmp.Compare(b, a) }
+	slices.SortFunc(free, descending)
+	for i := range rooms {
+		slices.SortFunc(rooms[i], descending)
+	}
+	return rooms, free
+}
+
+// pickLargest picks the groups with the largest sums, the least number and then
+// further ones until they have room enough. Where slots do not matter these are
+// the best; otherwise they are a guess.
+func (d *Divider) pickLargest(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) {
+	sum := func(rooms []int64) int64 {
+		var sum int64
+		for _, room := range rooms[:min(int64(len(rooms)), slots)] {
+			sum += room
+		}
+		return sum
+	}
+	order := make([]int32, len(groups))
+	for i := range groups {
+		order[i] = int32(i)
+		groups[i].room = sum(rooms[i])
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &groups[i], &groups[j]
+		return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.value, a.value), cmp.Compare(a.id, b.id))
+	})
+	room := sum(free)
+	clusters := int64(len(d.chosen) + len(free))
+	for n, i := range order[:most] {
+		if int64(n) >= least && room >= need && clusters >= d.limits.least {
+			return
+		}
+		groups[i].picked = true
+		room += groups[i].room
+		clusters += groups[i].value
+	}
+}
+
+// pickExactly picks the groups on which so many clusters have the most room. After
+// each group it knows the best sums for every number of groups and clusters.
+func (d *Divider) pickExactly(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) bool {
+	width := slots + 1
+	states := (most + 1) * width
+	best := make([]int64, states)
+	for i := range best {
+		best[i] = -1
+	}
+	sum := int64(0)
+	best[0] = 0
+	for k, room := range free[:min(int64(len(free)), slots)] {
+		sum += room
+		best[k+1] = sum
+	}
+	took := make([]int32, int64(len(groups))*states) // clusters of the group
+	for i := range groups {
+		for n := min(most, int64(i+1)); n > 0; n-- {
+			for k := slots; k > 0; k-- {
+				sum := int64(0)
+				for c, room := range rooms[i][:min(int64(len(rooms[i])), k)] {
+					sum += room
+					if with := best[(n-1)*width+k-int64(c)-1]; with >= 0 && with+sum > best[n*width+k] {
+						best[n*width+k] = with + sum
+						took[int64(i)*states+n*width+k] = int32(c + 1)
+					}
+				}
+			}
+		}
+	}
+	n, k := int64(-1), int64(0)
+	for groups := least; groups <= most; groups++ {
+		for clusters := max(d.limits.least-int64(len(d.chosen)), 0); clusters <= slots; clusters++ {
+			at := groups*width + clusters
+			if best[at] >= 0 && (n < 0 || best[at] > best[n*width+k]) {
+				n, k = groups, clusters
+			}
+		}
+		if n >= 0 && best[n*width+k] >= need {
+			break
+		}
+	}
+	if n < 0 {
+		return false
+	}
+	for i := len(groups) - 1; i >= 0; i-- {
+		if c := int64(took[int64(i)*states+n*width+k]); c > 0 {
+			groups[i].picked = true
+			n, k = n-1, k-c
+		}
+	}
+	return true
+}
