@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -91,8 +92,8 @@ const (
 func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, policy *api.PropagationPolicy) ([]store.Write, error) {
 	ctx, cancel := context.WithTimeout(ctx, simulationTime)
 	defer cancel()
-	snapshot := s.fleet.Snapshot()
 	for {
+		before := s.fleet.Snapshot()
 		bindings, workloads, err := s.bindingsWith(ctx, policy)
 		if err != nil {
 			return nil, err
@@ -100,15 +101,26 @@ func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, 
 		if err := sameBindings(promised, bindings); err != nil {
 			return nil, err
 		}
-		writes, same, err := s.bindingWrites(snapshot, workloads)
-		if same || err != nil {
-			return writes, err
-		}
-		// The decisions were made on more than this snapshot shows.
-		if snapshot, err = s.fleet.WaitRevision(ctx, snapshot.Revision()+1); err != nil {
+		writes, err := s.bindingWrites(before, workloads)
+		if err != nil || len(writes) == 0 {
 			return nil, err
 		}
+		// What is the same before and after the bindings were made is what they were
+		// made from.
+		if after := s.fleet.Snapshot(); same(before, after, maps.Keys(workloads)) {
+			return writes, nil
+		}
 	}
+}
+
+// same reports whether two snapshots show the same objects for keys.
+func same(before, after *fleet.Snapshot, keys iter.Seq[api.Key]) bool {
+	for key := range keys {
+		if before.Get(key) != after.Get(key) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameBindings is an error that names a workload whose binding is not the one
@@ -147,47 +159,32 @@ func (b *previewedBinding) text() string {
 }
 
 // bindingWrites are the writes of every status that changes, each only while the
-// workload is as it was decided from. same is false where that is not how the
-// snapshot shows it.
-func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) (writes []store.Write, same bool, err error) {
+// workload is as a snapshot shows it.
+func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) ([]store.Write, error) {
+	var writes []store.Write
 	size := 0
 	for _, key := range sortedKeys(workloads) {
-		w := workloads[key]
-		before := *w.Object
-		before.Status = w.Current
-		was, err := s.codec.EncodeStatus(&before)
-		if err != nil {
-			return nil, false, fmt.Errorf("encode the present binding: %w", err)
+		entry := snapshot.Get(key)
+		if entry == nil {
+			continue // it is newer than the snapshot, so this is tried again
 		}
-		value, err := s.codec.EncodeStatus(w.Object)
+		was, err := s.codec.EncodeStatus(entry.Object)
 		if err != nil {
-			return nil, false, fmt.Errorf("encode the previewed binding: %w", err)
+			return nil, fmt.Errorf("encode the present binding: %w", err)
+		}
+		value, err := s.codec.EncodeStatus(workloads[key].Object)
+		if err != nil {
+			return nil, fmt.Errorf("encode the previewed binding: %w", err)
 		}
 		if bytes.Equal(was, value) {
 			continue
 		}
 		if size += len(value); len(writes) == 2*maxBindingWrites || size > maxBindingBytes {
-			return nil, true, nil
-		}
-		entry := snapshot.Get(key)
-		if entry == nil || !sameVersion(entry.Object.Meta(), &w.Object.Metadata) {
-			return nil, false, nil
-		}
-		has, err := s.codec.EncodeStatus(entry.Object)
-		if err != nil {
-			return nil, false, fmt.Errorf("encode the present binding: %w", err)
-		}
-		if !bytes.Equal(has, was) {
-			return nil, false, nil
+			return nil, nil
 		}
 		writes = append(writes,
 			store.Write{Key: key, Part: store.Spec, Expect: entry.SpecRevision, CheckOnly: true},
 			store.Write{Key: key, Part: store.Status, Expect: entry.StatusRevision, Value: value})
 	}
-	return writes, true, nil
-}
-
-// sameVersion reports whether two copies of an object have the same spec.
-func sameVersion(a, b *api.Metadata) bool {
-	return a.UID == b.UID && a.Generation == b.Generation && a.RescheduleRequests == b.RescheduleRequests
+	return writes, nil
 }
