@@ -221,8 +221,8 @@ func decodeObject(data []byte) (api.Object, error) {
 	return decodeKind(head.Kind, data)
 }
 
-// Encode renders an object for a write: as its JSON, and with the secrets, which
-// JSON leaves out everywhere else.
+// Encode renders an object for a write: as its JSON, with its kind whether or not
+// it was filled in, and with the secrets, which JSON leaves out everywhere else.
 func Encode(object api.Object) ([]byte, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -233,6 +233,7 @@ func Encode(object api.Object) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
 	}
 	delete(document, "status")
+	document["kind"] = object.ObjectKind()
 	for field, secret := range object.Secrets() {
 		if err := setField(document, api.SplitField(field), secret.Reveal()); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", api.KeyOf(object), field, err)

@@ -62,7 +62,9 @@ func TestPreviewOfEveryKind(t *testing.T) {
 		ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
 	}}
 	policy.SetDefaults()
-	for _, object := range []api.Object{web(), shopWorkload(), policy} {
+	kindless := *shopWorkload() // as it is before its defaults are set
+	kindless.Kind = ""
+	for _, object := range []api.Object{web(), shopWorkload(), policy, &kindless} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			var sent struct {
 				Kind     api.Kind       `json:"kind"`

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+func workload(namespace, name string, replicas int64) *api.Workload {
+	return &api.Workload{
+		Metadata: api.Metadata{Namespace: namespace, Name: name},
+		Spec:     api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: &replicas},
+	}
+}
+
+func policy(name string, clusters ...string) *api.PropagationPolicy {
+	return &api.PropagationPolicy{
+		Metadata: api.Metadata{Name: name},
+		Spec: api.PropagationPolicySpec{
+			ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
+			Placement: api.PropagationPlacement{
+				ClusterAffinity:   &api.ClusterAffinity{ClusterNames: clusters},
+				ReplicaScheduling: &api.ReplicaScheduling{},
+			},
+			Failover: &api.Failover{Application: &api.ApplicationFailover{Toleration: "0s", PurgeMode: api.PurgeDirectly}},
+		},
+	}
+}
+
+func replicas(w *api.Workload) map[string]int64 {
+	byCluster := map[string]int64{}
+	for _, c := range w.Status.Clusters {
+		byCluster[c.Name] = c.Replicas
+	}
+	return byCluster
+}
+
+// What was previewed is committed, explained and shown by the policy, moves when
+// a cluster is reported to be unhealthy, and is there after a restart.
+func TestWorkloadFromPreviewToFailover(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, testConfig(dir))
+	for _, name := range []string{"berlin", "paris", "tokyo"} {
+		put(s, cluster(name))
+	}
+	ctx := t.Context()
+	commit := func(object api.Object) *api.Preview {
+		t.Helper()
+		preview, err := s.client.Preview(ctx, object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.client.Put(ctx, object, client.PutOptions{PreviewToken: preview.Token}); err != nil {
+			t.Fatal(err)
+		}
+		return preview
+	}
+	commit(policy("europe", "berlin", "paris"))
+	preview := commit(workload("shop", "web", 6))
+	key := api.KeyOf(workload("shop", "web", 6))
+	even := map[string]int64{"berlin": 3, "paris": 3}
+	if got := get[*api.Workload](s, key); !maps.Equal(replicas(got), even) || !maps.Equal(preview.Replicas, even) || got.Status.Policy != "europe" {
+		t.Fatalf("%+v, previewed %+v", got.Status, preview)
+	}
+	explanation, err := s.client.Explain(ctx, key)
+	if err != nil || explanation.Kind != api.KindWorkload || explanation.Policy != "europe" || len(explanation.Candidates) != 3 {
+		t.Errorf("%+v, %v", explanation, err)
+	}
+
+	moved, err := s.client.ReportHealth(ctx, key, api.HealthReport{Cluster: "paris", Status: api.Unhealthy, Message: "crash loop"})
+	if err != nil || !maps.Equal(replicas(moved), map[string]int64{"berlin": 6}) {
+		t.Fatalf("%+v, %v", moved, err)
+	}
+	if _, err := s.client.ReportHealth(ctx, key, api.HealthReport{Cluster: "tokyo", Status: api.Healthy}); client.StatusOf(err) != 422 {
+		t.Errorf("a report from a cluster that it does not run on: %v", err)
+	}
+	bound := get[*api.PropagationPolicy](s, api.KeyOf(policy("europe")))
+	if len(bound.Status.Bindings) != 1 || bound.Status.Bindings[0].Workload != "shop/web" || len(bound.Status.Bindings[0].Clusters) != 1 {
+		t.Errorf("%+v", bound.Status)
+	}
+
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, testConfig(dir))
+	if got := get[*api.Workload](s, key); !maps.Equal(replicas(got), map[string]int64{"berlin": 6}) || got.Status.DecisionRevision != moved.Status.DecisionRevision {
+		t.Errorf("after a restart: %+v", got.Status)
+	}
+	fresh, err := s.client.Reschedule(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not even a fresh decision goes back to a cluster on which it just failed.
+	if got, ok := fresh.(*api.Workload); !ok || !maps.Equal(replicas(got), map[string]int64{"berlin": 6}) || got.Status.ObservedRescheduleRequests != 1 {
+		t.Errorf("decided anew: %+v", fresh)
+	}
+	outdated, err := s.client.Preview(ctx, workload("shop", "web", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(s, policy("europe", "tokyo"))
+	if _, err := s.client.Put(ctx, workload("shop", "web", 4), client.PutOptions{PreviewToken: outdated.Token}); !client.IsPreconditionFailed(err) {
+		t.Errorf("an outdated preview: %v", err)
+	}
+}
