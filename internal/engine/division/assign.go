@@ -98,29 +98,7 @@ func (d *Divider) anchor() int64 {
 		needed += p.lower()
 		d.tally(p)
 	}
-	for len(d.limits.tallies) > 0 {
-		// The place that opens the most of the groups that are missing.
-		var best *place
-		var most int64
-		for _, e := range order {
-			p := &d.places[e.place]
-			if p.must {
-				continue
-			}
-			opens := int64(0)
-			for i := range d.limits.tallies {
-				t := &d.limits.tallies[i]
-				opens += min(t.opens(p.row), max(t.constraint.Min-t.groups, 0))
-			}
-			if opens > most {
-				best, most = p, opens
-			}
-		}
-		if best == nil {
-			break
-		}
-		mark(best)
-	}
+	d.coverMissing(order, func(e entry) { mark(&d.places[e.place]) })
 	for _, e := range order {
 		if p := &d.places[e.place]; clusters < d.limits.least && !p.must {
 			mark(p)

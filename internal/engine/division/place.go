@@ -80,7 +80,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 			}
 			p.votes = p.room
 			if steady {
-				p.kept = min(c.Held, p.most)
+				p.kept = min(c.Held, c.Max)
 				p.votes -= c.Held
 			}
 			if r.Mode == Static {

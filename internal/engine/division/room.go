@@ -69,13 +69,19 @@ func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64
 	return rooms, free
 }
 
+// pickMost picks as many groups as are allowed, the largest.
+func (d *Divider) pickMost(t *tally, groups []group, most int64) {
+	rooms, free := d.rooms(t, groups)
+	d.pickLargest(groups, rooms, free, 0, min(most, int64(len(groups))), d.limits.most-int64(len(d.chosen)), Unlimited)
+}
+
 // pickLargest picks the groups with the largest sums, the least number and then
 // further ones until they have room enough. Where slots do not matter these are
 // the best; otherwise they are a guess.
 func (d *Divider) pickLargest(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) {
 	sum := func(rooms []int64) int64 {
 		var sum int64
-		for _, room := range rooms[:min(int64(len(rooms)), slots)] {
+		for _, room := range rooms[:min(int64(len(rooms)), max(slots, 0))] {
 			sum += room
 		}
 		return sum

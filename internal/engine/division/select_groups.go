@@ -10,20 +10,29 @@ import (
 type attempt struct {
 	tier  int32 // the last one to choose from
 	keep  bool  // what holds replicas is chosen in any case
-	roomy bool  // the roomiest groups instead of the best
+	pick  preference
 	order []int // of the constraints
 }
+
+// preference says which groups an attempt picks.
+type preference uint8
+
+const (
+	bestGroups     preference = iota // those with the best clusters
+	roomiestGroups                   // the fewest that have room enough
+	mostGroups                       // as many as are allowed
+)
 
 // maxOrders bounds how many orders of the constraints are tried.
 const maxOrders = 24
 
-// chooseGroups chooses clusters under constraints on groups: first from the best
-// groups, then from the roomiest.
+// chooseGroups chooses clusters under constraints on groups: from the best groups
+// if it can be.
 func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 	orders := permutations(len(d.limits.tallies))
-	for _, roomy := range []bool{false, true} {
+	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
 		for _, order := range orders {
-			if d.try(r, attempt{tier, keep, roomy, order}) {
+			if d.try(r, attempt{tier, keep, pick, order}) {
 				return nil
 			}
 		}
@@ -100,11 +109,11 @@ func (d *Divider) complete(r *Request, a attempt) bool {
 func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	c := t.constraint
 	groups := d.rate(r, t, a)
-	least, most, target := max(c.Min, 1)-t.groups, c.Max, d.limits.least
-	if most != Unlimited {
-		most -= t.groups
+	least, limit, target := max(c.Min, 1)-t.groups, c.Max, d.limits.least
+	if limit != Unlimited {
+		limit -= t.groups
 	}
-	if most < 0 {
+	if limit < 0 {
 		return false
 	}
 	d.picked = d.picked[:0]
@@ -119,12 +128,14 @@ func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	}
 	target = max(target, 0)
 	switch {
-	case a.roomy:
-		if !d.pickRoomiest(r, t, others, least, most) {
+	case a.pick == roomiestGroups:
+		if !d.pickRoomiest(r, t, others, least, limit) {
 			return false
 		}
+	case a.pick == mostGroups:
+		d.pickMost(t, others, limit)
 	case least > 0 || target > 0:
-		if !d.path.choose(others, c.Groups.Names, least, most, target) {
+		if !d.path.choose(others, c.Groups.Names, least, limit, target) {
 			return false
 		}
 	default:
@@ -195,7 +206,7 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 		if g.value == 0 {
 			continue
 		}
-		if !g.must && !a.roomy {
+		if !g.must && a.pick == bestGroups {
 			g.weight = d.weight(r, t.constraint, &g)
 		}
 		d.groups[n] = g
@@ -250,8 +261,17 @@ func (d *Divider) entriesOf(f filter) []entry {
 	return d.entries
 }
 
-// cover chooses one place in each of the groups that were chosen.
+// cover chooses one place in each of the groups that were picked.
 func (d *Divider) cover(a attempt) {
+	if a.pick == mostGroups {
+		// Not in all of them: in as many as there must be.
+		order := d.entriesOf(everywhere)
+		slices.SortFunc(order, compareEntries)
+		d.coverMissing(order, func(e entry) {
+			d.pick(e.place)
+		})
+		return
+	}
 	for _, c := range a.order {
 		t := &d.limits.tallies[c]
 		d.firsts = d.firsts[:0]
@@ -276,5 +296,28 @@ func (d *Divider) cover(a attempt) {
 				d.pick(i)
 			}
 		}
+	}
+}
+
+// coverMissing takes places until no constraint lacks a group, each time the one
+// that opens the most of the missing ones.
+func (d *Divider) coverMissing(order []entry, take func(e entry)) {
+	for {
+		first, most := -1, int64(0)
+		for k, e := range order {
+			p := &d.places[e.place]
+			opens := int64(0)
+			for i := range d.limits.tallies {
+				t := &d.limits.tallies[i]
+				opens += min(t.opens(p.row), max(t.constraint.Min-t.groups, 0))
+			}
+			if opens > most {
+				first, most = k, opens
+			}
+		}
+		if first < 0 {
+			return
+		}
+		take(order[first])
 	}
 }
