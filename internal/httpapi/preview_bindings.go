@@ -110,6 +110,9 @@ func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, 
 		if after := s.fleet.Snapshot(); same(before, after, maps.Keys(workloads)) {
 			return writes, nil
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("preview workloads that do not stop changing: %w", err)
+		}
 	}
 }
 
