@@ -14,6 +14,7 @@ func (d *Divider) assign(r *Request) error {
 	if d.spread() {
 		return nil
 	}
+	d.anchored = true
 	if needed := d.anchor(); needed > r.Replicas {
 		return d.tooFewReplicas(r, needed)
 	}
@@ -28,6 +29,9 @@ func (d *Divider) assign(r *Request) error {
 
 // spread reports whether the constraints hold for the places with seats.
 func (d *Divider) spread() bool {
+	if d.limits.least <= 1 && len(d.limits.tallies) == 0 {
+		return true
+	}
 	d.clearTallies()
 	clusters := int64(0)
 	for i := range d.places {
@@ -112,7 +116,7 @@ func (d *Divider) share(r *Request) int64 {
 	var sum int64
 	for i := range d.places {
 		p := &d.places[i]
-		p.out = false
+		p.state = undecided
 		p.seats = p.kept
 		if p.kept > 0 || p.must {
 			p.seats = max(p.kept, p.lower())
@@ -151,7 +155,7 @@ func (d *Divider) fitMinima(r *Request, sum int64) int64 {
 		if p.seats > 0 && !p.must && p.least > 0 {
 			lower -= p.lower()
 			sum -= p.seats
-			p.seats, p.out = 0, true
+			p.seats, p.state = 0, out
 		}
 	}
 	return sum
@@ -164,14 +168,14 @@ func (d *Divider) contract(r *Request) {
 	for i := range d.places {
 		n -= d.places[i].reserve()
 	}
-	for tier := range d.tiers() {
+	for tier := range d.tiers {
 		n = d.contractTier(r, tier, n)
 	}
 }
 
 // reserve is what a place keeps in any case.
 func (p *place) reserve() int64 {
-	if p.out || p.seats == 0 {
+	if p.state == out || p.seats == 0 {
 		return 0
 	}
 	return p.lower()
@@ -183,7 +187,7 @@ func (d *Divider) contractTier(r *Request, tier int32, n int64) int64 {
 	d.claims = d.claims[:0]
 	for i := range d.places {
 		p := &d.places[i]
-		if p.tier != tier || p.out || p.seats == 0 {
+		if p.tier != tier || p.state == out || p.seats == 0 {
 			continue
 		}
 		c := claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)}
@@ -218,7 +222,7 @@ func (d *Divider) settle(c claim) { d.places[c.place].seats = c.seats }
 
 // expand gives away n more seats, tier by tier. It returns how many are left.
 func (d *Divider) expand(r *Request, n int64) int64 {
-	for tier := range d.tiers() {
+	for tier := range d.tiers {
 		if n == 0 {
 			break
 		}
@@ -231,24 +235,26 @@ func (d *Divider) expand(r *Request, n int64) int64 {
 	return n
 }
 
-// tiers is one more than the last tier.
-func (d *Divider) tiers() int32 {
-	last := int32(0)
-	for i := range d.places {
-		last = max(last, d.places[i].tier)
-	}
-	return last + 1
-}
-
 // spreadOver gives all places of a tier a part of n seats.
 func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 	if d.minima() {
 		n = d.seed(tier, n)
 	}
 	d.claims = d.claims[:0]
-	for i := range d.places {
-		if p := &d.places[i]; p.tier == tier && !p.out {
-			d.claims = append(d.claims, p.claim(r, int32(i)))
+	if fresh := !d.minima() && (r.Mode != Static || d.holders == 0); fresh && n < int64(len(d.places))/4 && !d.anchored {
+		// All begin without seats, so that only the first n can get any.
+		order := byVotes
+		if r.Descending {
+			order = byVotesDescending
+		}
+		for _, e := range d.first(n, order, filter{tier: tier, open: true}) {
+			d.claims = append(d.claims, d.places[e.place].claim(r, e.place))
+		}
+	} else {
+		for i := range d.places {
+			if p := &d.places[i]; p.tier == tier && p.state != out {
+				d.claims = append(d.claims, p.claim(r, int32(i)))
+			}
 		}
 	}
 	n = apportion(d.claims, n, r.Descending)
@@ -290,7 +296,7 @@ func (d *Divider) seed(tier int32, n int64) int64 {
 			p.seats = p.least
 			n -= p.least
 		default:
-			p.out = true
+			p.state = out
 		}
 	}
 	return n

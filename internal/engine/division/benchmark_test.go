@@ -112,7 +112,7 @@ func BenchmarkRegions(b *testing.B) {
 		{20, 2, 5, 10, 20, 20},
 		{22, 2, 5, 11, 22, 22},
 		{24, 2, 6, 12, 24, 24},
-		{200, 2, 10, 100, 200, 200},
+		{200, 2, 10, 100, 100, 100},
 	} {
 		n := int(bb.regions * bb.clusters)
 		var candidates []Candidate

@@ -1,19 +1,19 @@
 package division
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
 type Divider struct {
 	weighted bool // weights make a difference
+	anchored bool // some places got a replica only for a constraint
 	// The largest lower bound of places that hold no replicas, and of those that
 	// do, and the largest that places may have.
 	largest, ceiling [2]int64
 	places           []place
+	room             int64 // of all places
+	holders          int   // places that hold replicas, or a copy
+	tiers            int32
 	claims           []claim
+	shares           []Share
 
 	// For the selection under constraints.
 	limits     limits
@@ -32,14 +32,14 @@ type Divider struct {
 // result does not refer to the candidates or to the divider. With an error it has
 // no shares, but still tells the reasons of candidates that take none.
 func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
-	res := newResult(r)
+	res := Result{request: *r}
 	if len(candidates) == 0 {
 		return res, &NoCandidatesError{}
 	}
 	if r.Replicated && r.Replicas == 0 && !r.Empty {
 		return res, nil
 	}
-	d.ceiling = [2]int64{Unlimited, Unlimited}
+	d.ceiling, d.anchored = [2]int64{Unlimited, Unlimited}, false
 	d.gather(r, candidates)
 	res.weighted = d.weighted
 	if !d.unchanged(r) {
@@ -59,6 +59,7 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 			return res, err
 		}
 	}
+	res.anchored = d.anchored
 	d.emit(r, &res)
 	return res, nil
 }
@@ -162,28 +163,11 @@ func (d *Divider) unchanged(r *Request) bool {
 	}
 	for i := range d.places {
 		p := &d.places[i]
-		p.chosen, p.seats = p.present, p.kept
+		p.state, p.seats = out, p.kept
+		if p.present {
+			p.state = chosen
+		}
 	}
 	d.keepChosen()
 	return true
-}
-
-// emit writes the shares.
-func (d *Divider) emit(r *Request, res *Result) {
-	n := 0
-	for i := range d.places {
-		if d.places[i].seats > 0 || !r.divided() || r.Empty {
-			n++
-		}
-	}
-	res.Shares = make([]Share, 0, n)
-	for i := range d.places {
-		if p := &d.places[i]; p.seats > 0 || !r.divided() || r.Empty {
-			res.Shares = append(res.Shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
-		}
-	}
-	byRank := func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) }
-	if !slices.IsSortedFunc(res.Shares, byRank) {
-		slices.SortFunc(res.Shares, byRank)
-	}
 }

@@ -1,6 +1,9 @@
 package division
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // order is an order of places.
 type order uint8
@@ -11,8 +14,9 @@ const (
 	byPreference order = iota
 	// byClaim: those that hold replicas, then from the largest claim, by rank.
 	byClaim
-	// byKept: those that hold the most, by rank.
-	byKept
+	// byVotes: from the largest claim, by rank, or by rank descending.
+	byVotes
+	byVotesDescending
 )
 
 // entry is a place with what it is ordered by.
@@ -51,10 +55,15 @@ func (d *Divider) entry(o order, i int) entry {
 		e.lo |= uint64(largestRoom-min(p.room, largestRoom)) << 31
 	case byClaim:
 		e.hi = maxVotes - uint64(p.votes)
-	case byKept:
-		e.hi = maxVotes - uint64(p.kept)
+	case byVotes:
+		e.hi = maxVotes - uint64(p.votes)
+		return e
+	case byVotesDescending:
+		e.hi = maxVotes - uint64(p.votes)
+		e.lo = math.MaxInt32 - e.lo
+		return e
 	}
-	if !p.holds && o != byKept {
+	if !p.holds {
 		e.hi |= 1 << 63
 	}
 	return e
@@ -63,6 +72,7 @@ func (d *Divider) entry(o order, i int) entry {
 // filter says which places take part.
 type filter struct {
 	tier   int32 // of this tier; -1 = of any
+	open   bool  // that can get another replica
 	groups *Groups
 	group  int32 // of this group, where groups are given
 }
@@ -71,7 +81,7 @@ var everywhere = filter{tier: -1}
 
 func (f *filter) pass(p *place) bool {
 	switch {
-	case p.out || p.chosen || f.tier >= 0 && p.tier != f.tier:
+	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.open && p.seats >= p.most:
 		return false
 	case f.groups == nil:
 		return true

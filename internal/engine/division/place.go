@@ -1,22 +1,33 @@
 package division
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // place is a candidate that can be used, reduced to what the division asks of it.
 type place struct {
 	row, rank, tier int32
 	present         bool
-	must            bool  // gets at least one replica, for a constraint
-	holds           bool  // stays if it can: it has replicas, or a copy
-	chosen          bool  // by the selection
-	out             bool  // cannot be chosen, or gets none
+	holds           bool // stays if it can: it has replicas, or a copy
+	must            bool // gets at least one replica, for a constraint
+	state           state
 	kept            int64 // replicas that it keeps unless there is a surplus
 	room            int64 // replicas it has room for, those it has included
-	most            int64 // replicas it can have at most
+	most            int64 // replicas it can have at most, no more than there are
 	votes           int64 // its claim to replicas that it does not have yet
 	least           int64 // replicas it has at least where it is used
 	seats           int64
 }
+
+// state is what the selection has made of a place.
+type state uint8
+
+const (
+	undecided state = iota
+	chosen
+	out // is left out, and gets nothing
+)
 
 // lower is what the place has at least where it is used.
 func (p *place) lower() int64 {
@@ -46,7 +57,10 @@ func (c *Candidate) most(r *Request) int64 {
 
 // usable reports whether the candidate can get any replica.
 func (c *Candidate) usable(r *Request, weighted bool) bool {
-	most := c.most(r)
+	return c.usableUpTo(c.most(r), r, weighted)
+}
+
+func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	switch {
 	case r.Mode == Duplicate:
 		return most == r.Replicas && c.Min <= r.Replicas
@@ -58,26 +72,27 @@ func (c *Candidate) usable(r *Request, weighted bool) bool {
 
 // gather makes places of the candidates that can be used.
 func (d *Divider) gather(r *Request, candidates []Candidate) {
-	d.places, d.largest = d.places[:0], [2]int64{}
+	d.places = slices.Grow(d.places[:0], len(candidates))
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
+	d.room, d.holders, d.tiers, d.largest = 0, 0, 1, [2]int64{}
 	d.weighted = anyWeight(r, candidates)
-	steady := !r.Fresh && r.divided()
+	counted, divided := r.counted(), r.divided()
+	steady := !r.Fresh && divided
+	copies := !r.Fresh && !divided
 	for i := range candidates {
 		c := &candidates[i]
-		if !grouped(r.Constraints, c.Row) {
+		if len(r.Constraints) > 0 && !grouped(r.Constraints, c.Row) {
 			continue
 		}
-		p := place{row: c.Row, rank: c.Rank, tier: c.Tier, present: c.Present}
-		switch {
-		case !r.counted():
+		if !counted {
 			// All that is asked is where.
-		case !c.usable(r, d.weighted):
-			continue
-		default:
-			p.room, p.most = c.room(r), c.most(r)
-			if r.divided() {
-				p.least = c.Min
+			d.places = append(d.places, place{row: c.Row, rank: c.Rank, tier: c.Tier, present: c.Present})
+		} else {
+			most := c.most(r)
+			if !c.usableUpTo(most, r, d.weighted) {
+				continue
 			}
+			p := place{row: c.Row, rank: c.Rank, tier: c.Tier, present: c.Present, most: most, room: c.room(r)}
 			p.votes = p.room
 			if steady {
 				p.kept = min(c.Held, c.Max)
@@ -89,20 +104,33 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 					p.votes = min(c.Weight, maxVotes)
 				}
 			}
-		}
-		if p.least > 0 {
-			bound := 0
-			if p.kept > 0 {
-				bound = 1
-			}
-			if p.least > d.ceiling[bound] {
+			if divided && c.Min > 0 && !d.bound(&p, c.Min) {
 				continue
 			}
-			d.largest[bound] = max(d.largest[bound], p.least)
+			d.room += most
+			d.places = append(d.places, p)
 		}
-		p.holds = p.kept > 0 || c.Present && !r.Fresh && !r.divided()
-		d.places = append(d.places, p)
+		p := &d.places[len(d.places)-1]
+		if p.kept > 0 || copies && c.Present {
+			p.holds = true
+			d.holders++
+		}
+		d.tiers = max(d.tiers, c.Tier+1)
 	}
+}
+
+// bound gives a place its lower bound, unless it is too large.
+func (d *Divider) bound(p *place, least int64) bool {
+	kind := 0
+	if p.kept > 0 {
+		kind = 1
+	}
+	if least > d.ceiling[kind] {
+		return false
+	}
+	p.least = least
+	d.largest[kind] = max(d.largest[kind], least)
+	return true
 }
 
 // minima reports whether any place has a lower bound.

@@ -1,5 +1,10 @@
 package division
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Share is what one cluster gets.
 type Share struct {
 	Row, Rank int32
@@ -10,11 +15,63 @@ type Share struct {
 type Result struct {
 	Shares []Share // by Rank
 
+	// For the reasons.
 	request  Request
-	weighted bool
+	weighted bool     // weights made a difference
+	anchored bool     // some clusters got a replica only for a constraint
+	kept     int64    // replicas that were held and could stay
+	votes    int64    // what all claims to new replicas added up to
+	used     int64    // clusters that count for constraints
+	groups   []bitset // those that they are in, by constraint
 }
 
-func newResult(r *Request) Result { return Result{request: *r} }
+// emit writes the shares.
+func (d *Divider) emit(r *Request, res *Result) {
+	d.shares = d.shares[:0]
+	divided := r.divided()
+	sorted, last := true, int32(-1)
+	for i := range d.places {
+		p := &d.places[i]
+		res.kept += p.kept
+		res.votes += p.votes
+		if divided && p.seats == 0 && !r.Empty {
+			continue
+		}
+		sorted = sorted && p.rank > last
+		last = p.rank
+		d.shares = append(d.shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
+	}
+	res.Shares = slices.Clone(d.shares)
+	if !sorted {
+		slices.SortFunc(res.Shares, func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) })
+	}
+	res.occupy(r)
+}
 
-// Reason says in a few words why a candidate got its replicas, or none.
-func (r *Result) Reason(c *Candidate) string { return "" }
+// occupy notes which groups the clusters are in.
+func (res *Result) occupy(r *Request) {
+	if len(r.Constraints) == 0 {
+		return
+	}
+	res.groups = make([]bitset, len(r.Constraints))
+	for i := range r.Constraints {
+		if g := r.Constraints[i].Groups; g != nil {
+			res.groups[i] = newBitset(len(g.Names))
+		}
+	}
+	var one [1]int32
+	for _, s := range res.Shares {
+		if s.Replicas == 0 && r.divided() {
+			continue
+		}
+		res.used++
+		for i, set := range res.groups {
+			if set == nil {
+				continue
+			}
+			for _, id := range r.Constraints[i].Groups.of(s.Row, &one) {
+				set.add(id)
+			}
+		}
+	}
+}

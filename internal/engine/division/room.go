@@ -48,7 +48,7 @@ func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
-		if p.out || p.chosen {
+		if p.state != undecided {
 			continue
 		}
 		in := int32(-1)

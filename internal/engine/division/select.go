@@ -75,8 +75,8 @@ func (d *Divider) choose(r *Request) error {
 	}
 	n := int64(len(d.places))
 	if r.divided() {
-		if room := d.total(); room < r.Replicas {
-			return &NoRoomError{Room: room, Wanted: r.Replicas}
+		if d.room < r.Replicas {
+			return &NoRoomError{Room: d.room, Wanted: r.Replicas}
 		}
 		if l := &d.limits; l.least > r.Replicas {
 			return &TooFewReplicasError{Replicas: r.Replicas, Needed: l.least, By: l.leastBy}
@@ -88,13 +88,12 @@ func (d *Divider) choose(r *Request) error {
 	// First so that all stay that hold replicas, then freely; and a tier is used
 	// only where those before it are not enough.
 	var err error
-	tiers := d.tiers()
 	d.roomiest = 0
 	for _, keep := range []bool{true, false} {
-		if keep && !d.held() {
+		if keep && d.holders == 0 {
 			continue
 		}
-		for tier := range tiers {
+		for tier := range d.tiers {
 			if len(d.limits.tallies) == 0 {
 				err = d.chooseClusters(r, keep, tier)
 			} else {
@@ -109,14 +108,11 @@ func (d *Divider) choose(r *Request) error {
 	return err
 }
 
-// held reports whether any place holds replicas.
-func (d *Divider) held() bool {
-	return slices.ContainsFunc(d.places, func(p place) bool { return p.holds })
-}
-
 // chooseClusters chooses as many clusters as are allowed.
 func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
-	d.forget(tier)
+	if d.tiers > 1 || len(d.chosen) > 0 {
+		d.forget(tier)
+	}
 	for _, e := range d.first(d.limits.most, byPreference, everywhere) {
 		d.pick(e.place)
 	}
@@ -126,19 +122,10 @@ func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
 	return nil
 }
 
-// total is the room of all places.
-func (d *Divider) total() int64 {
-	var total int64
-	for i := range d.places {
-		total += d.places[i].most
-	}
-	return total
-}
-
 // pick chooses a place.
 func (d *Divider) pick(i int32) {
 	p := &d.places[i]
-	p.chosen = true
+	p.state = chosen
 	d.chosen = append(d.chosen, i)
 	d.chosenRoom += p.most
 	d.tally(p)
@@ -153,9 +140,9 @@ func (d *Divider) lacksRoom(r *Request) bool {
 func (d *Divider) keepChosen() {
 	n := 0
 	for i := range d.places {
-		if d.places[i].chosen {
+		if d.places[i].state == chosen {
 			d.places[n] = d.places[i]
-			d.places[n].chosen = false
+			d.places[n].state = undecided
 			n++
 		}
 	}
@@ -166,7 +153,10 @@ func (d *Divider) keepChosen() {
 func (d *Divider) forget(tier int32) {
 	for i := range d.places {
 		p := &d.places[i]
-		p.chosen, p.out = false, p.tier > tier && !p.holds
+		p.state = undecided
+		if p.tier > tier && !p.holds {
+			p.state = out
+		}
 	}
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
 	d.clearTallies()
@@ -193,7 +183,7 @@ func (d *Divider) replaceOnce(r *Request, keep bool) {
 	slices.SortStableFunc(rest, roomier)
 	mine := make([]entry, 0, len(d.chosen))
 	for i := range d.places {
-		if d.places[i].chosen {
+		if d.places[i].state == chosen {
 			mine = append(mine, d.entry(byPreference, i))
 		}
 	}
@@ -212,7 +202,7 @@ func (d *Divider) replaceOnce(r *Request, keep bool) {
 			if !d.exchange(old, p) {
 				continue
 			}
-			old.chosen, p.chosen = false, true
+			old.state, p.state = undecided, chosen
 			d.chosenRoom += p.most - old.most
 			rest = slices.Delete(rest, j, j+1)
 			at, _ := slices.BinarySearchFunc(rest, mine[k], roomier)

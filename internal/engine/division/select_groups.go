@@ -159,11 +159,13 @@ func (d *Divider) allow(g *Groups) {
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
-		if p.out || p.chosen {
+		if p.state != undecided {
 			continue
 		}
 		for _, id := range g.of(p.row, &one) {
-			p.out = p.out || !allowed.has(id)
+			if !allowed.has(id) {
+				p.state = out
+			}
 		}
 	}
 }
@@ -188,7 +190,7 @@ func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
-		if p.out {
+		if p.state == out {
 			continue
 		}
 		for _, id := range t.constraint.Groups.of(p.row, &one) {
@@ -281,7 +283,7 @@ func (d *Divider) cover(a attempt) {
 		var one [1]int32
 		for i := range d.places {
 			p := &d.places[i]
-			if p.out || p.chosen {
+			if p.state != undecided {
 				continue
 			}
 			e := d.entry(byPreference, i)
@@ -292,7 +294,7 @@ func (d *Divider) cover(a attempt) {
 			}
 		}
 		for id := range d.firsts {
-			if i := d.firsts[id].place; i >= 0 && t.count[id] == 0 && !d.places[i].chosen {
+			if i := d.firsts[id].place; i >= 0 && t.count[id] == 0 && d.places[i].state != chosen {
 				d.pick(i)
 			}
 		}

@@ -48,6 +48,9 @@ func apportion(claims []claim, n int64, descending bool) int64 {
 // much. Claims that have more than that already neither give nor take; claims that
 // are full leave something over, for another round.
 func apportionQuotas(claims []claim, n int64) int64 {
+	if n <= int64(len(claims)) {
+		return n // one by one is as fast
+	}
 	for n > 0 {
 		var votes, parties, total int64
 		for i := range claims {
@@ -58,7 +61,7 @@ func apportionQuotas(claims []claim, n int64) int64 {
 			}
 		}
 		if n <= parties {
-			return n // one by one is as fast
+			return n
 		}
 		total += n
 		// Leave out the claims that are ahead of their quota. Each one makes
@@ -113,7 +116,9 @@ func apportionOneByOne(claims []claim, n int64, descending bool) int64 {
 	open := 0
 	for i := range claims {
 		if claims[i].open() {
-			claims[open], claims[i] = claims[i], claims[open]
+			if open < i {
+				claims[open], claims[i] = claims[i], claims[open]
+			}
 			open++
 		}
 	}
