@@ -19,6 +19,8 @@ type Bound struct {
 	Lost      int64
 	// Answered says that the binding answers the present spec and policy.
 	Answered bool
+	// Pending says that the present binding is not all that is wanted.
+	Pending bool
 	// Fresh is an explicit wish for a new binding: the first group is tried first,
 	// and replicas are divided anew.
 	Fresh bool
@@ -27,7 +29,9 @@ type Bound struct {
 // NewBound is the binding that a workload's status tells.
 func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
 	s := &w.Status
+	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
 	return Bound{
+		Pending: scheduled != nil && scheduled.Status == api.ConditionFalse,
 		Clusters: s.Clusters, Affinity: s.ObservedAffinity, Evictions: s.Evictions, Health: s.Health,
 		Earlier: s.EarlierAffinities, Lost: s.LostReplicas,
 		Answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
@@ -171,7 +175,6 @@ func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := Pass{fleet: b.fleet, query: b.p.Groups[max(observed, 0)].Query, reserved: b.others.Reserved}
 	braked := b.fleet.Brakes()
-	restore := b.bound.Lost > 0
 	for _, c := range b.bound.Clusters {
 		row, ok := b.fleet.Row(c.Name)
 		if !ok {
@@ -180,15 +183,14 @@ func (b *Binder) judge(observed int) (lost int64) {
 		}
 		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name}
 		switch {
-		case pass.admits(row, true) || observed < 0 && b.fitsAny(row):
-			if b.failed(c.Name) {
-				m.state = memberFailed
-			}
 		case !pass.endures(row):
 			m.state = memberLost
 			if braked && pass.offlineOnly(row) {
 				m.state, b.out.Held = memberHeld, true
 			}
+		case b.failed(c.Name): // also where another group is to have the cluster
+			m.state = memberFailed
+		case pass.admits(row, true) || observed < 0 && b.fitsAny(row):
 		default:
 			m.state = memberUnwanted
 		}
@@ -197,6 +199,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 		}
 		b.places = append(b.places, m)
 	}
+	restore := lost+b.bound.Lost > 0
 	for _, e := range b.bound.Evictions {
 		row, ok := b.fleet.Row(e.Cluster)
 		if !ok || b.evictionOver(e) {
@@ -229,6 +232,9 @@ func (b *Binder) any(state memberState) bool {
 // try asks one affinity group to take the whole workload. For a fail-back, lost
 // clusters that are back count as candidates.
 func (b *Binder) try(g int, back bool) (division.Result, error) {
+	if b.p.replicated && b.p.replicas == 0 && !b.p.empty {
+		return division.Result{}, nil // nothing to place, so there is no need of clusters
+	}
 	query, view := b.p.Groups[g].Query, b.views[g]
 	b.mask = append(b.mask[:0], view.Mask...)
 	pass := Pass{fleet: b.fleet, query: query, reserved: b.others.Reserved}
@@ -260,7 +266,7 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 	if current < 0 {
 		current = observed
 	}
-	if !b.p.failBack || b.bound.Fresh || current <= 0 || current > observed {
+	if !b.p.failBack || current <= 0 {
 		return -1, division.Result{}
 	}
 	for g := range current {
@@ -298,7 +304,7 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
 	if len(b.out.Shares) > 0 {
-		b.out.Group = max(b.p.Group(b.bound.Affinity), 0)
+		b.out.Group = b.p.Group(b.bound.Affinity) // -1: they are of a group that is no more
 	} else if b.p.Group(b.bound.Affinity) >= 0 {
 		b.out.Group = start
 	}
@@ -316,10 +322,7 @@ func (b *Binder) soon(at time.Time) {
 
 // schedule notes when a toleration runs out that the binding rests on.
 func (b *Binder) schedule() {
-	if b.out.Group < 0 {
-		return
-	}
-	query := b.p.Groups[b.out.Group].Query
+	query := b.p.Groups[max(b.out.Group, 0)].Query // tolerations are those of the policy
 	if !query.HasTolerationSeconds() {
 		return
 	}

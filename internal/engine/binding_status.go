@@ -38,7 +38,10 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 	status.LostReplicas = out.Lost
 	status.Evictions = out.Evictions
 	status.EarlierAffinities = out.Earlier
-	status.Health = concerned(was.Health, &status)
+	status.Health = concerned(was, &status)
+	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
+		status.Health = nil // a new attempt: what was reported about the one before is past
+	}
 	changed = !answered || moved || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
 		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
@@ -102,16 +105,27 @@ func clustersAfter(f *Fleet, was []api.WorkloadCluster, shares []division.Share,
 }
 
 // concerned leaves out what was reported about clusters that have nothing of the
-// workload any more.
-func concerned(health []api.ClusterHealth, status *api.WorkloadStatus) []api.ClusterHealth {
-	gone := func(h api.ClusterHealth) bool {
-		return !slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == h.Cluster }) &&
-			!slices.ContainsFunc(status.Evictions, func(e api.Eviction) bool { return e.Cluster == h.Cluster })
+// workload any more, or got it back after it had failed there: that was about
+// other replicas.
+func concerned(was, is *api.WorkloadStatus) []api.ClusterHealth {
+	outdated := func(h api.ClusterHealth) bool {
+		on := func(s *api.WorkloadStatus) bool {
+			return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == h.Cluster })
+		}
+		left := func(s *api.WorkloadStatus, failed bool) bool {
+			return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool {
+				return e.Cluster == h.Cluster && (!failed || e.Reason == api.EvictedApplicationUnhealthy)
+			})
+		}
+		if on(is) {
+			return !on(was) && left(was, true)
+		}
+		return !left(is, false)
 	}
-	if !slices.ContainsFunc(health, gone) {
-		return health
+	if !slices.ContainsFunc(was.Health, outdated) {
+		return was.Health
 	}
-	return slices.DeleteFunc(slices.Clone(health), gone)
+	return slices.DeleteFunc(slices.Clone(was.Health), outdated)
 }
 
 func boundCondition(p *Propagation, out Binding, fits func(group int) string) api.Condition {

@@ -73,7 +73,7 @@ func (b *Binder) unwell(cluster string) bool {
 // failed reports whether the workload has been unhealthy on a cluster for too
 // long.
 func (b *Binder) failed(cluster string) bool {
-	if b.p.application == nil || b.bound.Fresh || !b.unwell(cluster) {
+	if b.p.application == nil || !b.unwell(cluster) {
 		return false
 	}
 	since := b.health(cluster).Since
@@ -105,7 +105,7 @@ func (b *Binder) replaced(e api.Eviction) bool {
 		if h == nil || h.Status != api.Healthy {
 			return false
 		}
-		if h.ReportedAt != nil && e.Since != nil && h.ReportedAt.Before(*e.Since) {
+		if h.ReportedAt != nil && e.Since != nil && !h.ReportedAt.After(*e.Since) {
 			return false // that was about the replicas before
 		}
 	}

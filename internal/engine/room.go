@@ -16,6 +16,7 @@ type room struct {
 // roomColumn is what is free of one resource by row, and how much a replica
 // needs.
 type roomColumn struct {
+	resource                     string
 	uncommitted, reserved, spare []int64
 	milli                        int64
 }
@@ -28,7 +29,7 @@ type Spare map[string][]int64
 // is, to see whether that would help.
 func (p *Propagation) measure(f *Fleet, reserved *Reservations, spare Spare, scratch []roomColumn) room {
 	column := func(resource string, milli int64) roomColumn {
-		return roomColumn{f.uncommitted[resource], reserved.column(resource), spare[resource], milli}
+		return roomColumn{resource, f.uncommitted[resource], reserved.column(resource), spare[resource], milli}
 	}
 	m := room{fleet: f, requests: scratch[:0], pods: column(resourcePods, 1000)}
 	for _, r := range p.needs {
@@ -89,7 +90,7 @@ func (m *room) total(row int, own *hold) int64 {
 		return division.Unknown
 	}
 	best := int64(math.MaxInt64)
-	least := func(c *roomColumn, resource string) {
+	least := func(c *roomColumn) {
 		left, ok := c.left(row)
 		if !ok {
 			if c != &m.pods {
@@ -97,15 +98,15 @@ func (m *room) total(row int, own *hold) int64 {
 			}
 			return
 		}
-		if amount := own.of(resource); left < math.MaxInt64-amount {
+		if amount := own.of(c.resource); left < math.MaxInt64-amount {
 			left += amount
 		}
 		best = min(best, max(left/c.milli, 0))
 	}
 	for i := range m.requests {
-		least(&m.requests[i], own.requests[i].resource)
+		least(&m.requests[i])
 	}
-	least(&m.pods, resourcePods)
+	least(&m.pods)
 	if best == math.MaxInt64 {
 		return division.Unknown
 	}

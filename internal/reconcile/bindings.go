@@ -25,7 +25,8 @@ type bindings struct {
 	followers map[string]map[*bound]struct{} // by path of the policy
 	stale     []*bound
 	agenda    agenda[*bound]
-	braked    bool // evictions from clusters that are offline are held back
+	now       time.Time // of the pass
+	braked    bool      // evictions from clusters that are offline are held back
 
 	// failed remembers what found no room since the reservations last changed, so
 	// that many alike cost little.
@@ -257,10 +258,16 @@ func (b *bindings) hold(w *bound) {
 			continue
 		case replicas == w.holds[name] && same:
 			continue
-		case replicas > w.holds[name] || !same:
+		case !same:
+			touch(&more, name) // of some resource perhaps
+		case replicas > w.holds[name]:
 			touch(&less, name)
 		}
-		b.reserved.HoldReplicas(b.fleet, key, w.needs, name, replicas, sinceOf(&w.status, name))
+		since := sinceOf(&w.status, name)
+		if !same && w.heldNeeds != nil {
+			since = b.now // a report before knows them with other needs
+		}
+		b.reserved.HoldReplicas(b.fleet, key, w.needs, name, replicas, since)
 	}
 	w.holds, w.heldNeeds = after, w.needs
 	if len(more)+len(less) == 0 {
@@ -421,7 +428,7 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) bool {
 		if was.Status == r.Status {
 			h.Since = was.Since
 			// The same once more says something new where it may end an eviction.
-			outdated := func(e api.Eviction) bool { return timeOf(was.ReportedAt).Before(timeOf(e.Since)) }
+			outdated := func(e api.Eviction) bool { return !timeOf(was.ReportedAt).After(timeOf(e.Since)) }
 			if was.Message == r.Message && !slices.ContainsFunc(w.status.Evictions, outdated) {
 				return false
 			}

@@ -123,6 +123,7 @@ func (p *planner) passPlacements(now time.Time, found *writes) {
 
 // pass makes the stale bindings again.
 func (b *bindings) pass(number int, now time.Time, found *writes) {
+	b.now = now
 	for _, w := range b.next() {
 		w.stale = false
 		if w.gone {
