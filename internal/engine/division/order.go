@@ -40,33 +40,32 @@ func compareEntries(e, f entry) int {
 // largestRoom is what room is cut to where it is ordered by.
 const largestRoom = 1<<32 - 1
 
+// entry orders a place.
 func (d *Divider) entry(o order, i int) entry {
-	p := &d.places[i]
-	e := entry{lo: uint64(p.rank), place: int32(i)}
-	switch o {
-	case byPreference:
-		e.hi = uint64(p.tier) << 46
+	hi, lo := o.key(&d.places[i], d.weighted)
+	return entry{hi: hi, lo: lo, place: int32(i)}
+}
+
+// key is what a place is ordered by, the smaller the better.
+func (o order) key(p *place, weighted bool) (hi, lo uint64) {
+	lo = uint64(p.rank)
+	if o == byPreference {
+		lo |= uint64(largestRoom-min(p.room, largestRoom)) << 31
+		hi = uint64(p.tier) << 46
 		if !p.present {
-			e.hi |= 1 << 45
+			hi |= 1 << 45
 		}
-		if d.weighted {
-			e.hi |= maxVotes - uint64(p.votes)
-		}
-		e.lo |= uint64(largestRoom-min(p.room, largestRoom)) << 31
-	case byClaim:
-		e.hi = maxVotes - uint64(p.votes)
-	case byVotes:
-		e.hi = maxVotes - uint64(p.votes)
-		return e
-	case byVotesDescending:
-		e.hi = maxVotes - uint64(p.votes)
-		e.lo = math.MaxInt32 - e.lo
-		return e
 	}
-	if !p.holds {
-		e.hi |= 1 << 63
+	if o != byPreference || weighted {
+		hi |= maxVotes - uint64(p.votes)
 	}
-	return e
+	if !p.holds && o <= byClaim {
+		hi |= 1 << 63
+	}
+	if o == byVotesDescending {
+		lo = math.MaxInt32 - lo
+	}
+	return hi, lo
 }
 
 // filter says which places take part.
@@ -90,35 +89,33 @@ func (f *filter) pass(p *place) bool {
 	return slices.Contains(f.groups.of(p.row, &one), f.group)
 }
 
-// first are the first k places in the order, of those that are neither out nor
-// chosen. They are valid until the next call.
+// first are the first k places in the order, of those that pass the filter. They
+// are valid until the next call.
 func (d *Divider) first(k int64, o order, f filter) []entry {
-	d.entries = d.entries[:0]
+	heap := d.entries[:0]
 	if k <= 0 {
 		return nil
 	}
-	heap := d.entries
-	full := false
-	for i := range d.places {
-		if !f.pass(&d.places[i]) {
+	i := 0
+	for ; i < len(d.places) && int64(len(heap)) < k; i++ {
+		if f.pass(&d.places[i]) {
+			heap = append(heap, d.entry(o, i))
+		}
+	}
+	if i < len(d.places) {
+		for j := len(heap)/2 - 1; j >= 0; j-- {
+			sinkEntry(heap, j)
+		}
+	}
+	// Most of the rest come after the last of these, and need no entry.
+	for ; i < len(d.places); i++ {
+		p := &d.places[i]
+		hi, lo := o.key(p, d.weighted)
+		if last := &heap[0]; hi > last.hi || hi == last.hi && lo > last.lo || !f.pass(p) {
 			continue
 		}
-		e := d.entry(o, i)
-		switch {
-		case int64(len(heap)) < k:
-			heap = append(heap, e)
-		case !full:
-			full = true
-			for j := len(heap)/2 - 1; j >= 0; j-- {
-				sinkEntry(heap, j)
-			}
-			fallthrough
-		default:
-			if e.before(&heap[0]) {
-				heap[0] = e
-				sinkEntry(heap, 0)
-			}
-		}
+		heap[0] = entry{hi: hi, lo: lo, place: int32(i)}
+		sinkEntry(heap, 0)
 	}
 	d.entries = heap
 	slices.SortFunc(heap, compareEntries)

@@ -70,53 +70,57 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	return most >= max(c.Min, 1)
 }
 
-// gather makes places of the candidates that can be used.
+// gather makes places of the candidates that can be used. It writes them field by
+// field where they belong: copying them would take most of the time.
 func (d *Divider) gather(r *Request, candidates []Candidate) {
-	d.places = slices.Grow(d.places[:0], len(candidates))
+	places := slices.Grow(d.places[:0], len(candidates))[:len(candidates)]
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
-	d.room, d.holders, d.tiers, d.largest = 0, 0, 1, [2]int64{}
+	d.largest = [2]int64{}
 	d.weighted = anyWeight(r, candidates)
 	counted, divided := r.counted(), r.divided()
-	steady := !r.Fresh && divided
-	copies := !r.Fresh && !divided
+	steady, copies := !r.Fresh && divided, !r.Fresh && !divided
+	n, holders, tiers, room := 0, 0, int32(1), int64(0)
 	for i := range candidates {
 		c := &candidates[i]
+		most := int64(0)
+		if counted {
+			if most = c.most(r); !c.usableUpTo(most, r, d.weighted) {
+				continue
+			}
+		}
 		if len(r.Constraints) > 0 && !grouped(r.Constraints, c.Row) {
 			continue
 		}
-		if !counted {
-			// All that is asked is where.
-			d.places = append(d.places, place{row: c.Row, rank: c.Rank, tier: c.Tier, present: c.Present})
-		} else {
-			most := c.most(r)
-			if !c.usableUpTo(most, r, d.weighted) {
-				continue
-			}
-			p := place{row: c.Row, rank: c.Rank, tier: c.Tier, present: c.Present, most: most, room: c.room(r)}
+		p := &places[n]
+		p.row, p.rank, p.tier = c.Row, c.Rank, c.Tier
+		p.present, p.holds, p.must, p.state = c.Present, copies && c.Present, false, undecided
+		p.most, p.kept, p.room, p.votes, p.least, p.seats = most, 0, 0, 0, 0, 0
+		if counted {
+			p.room = c.room(r)
 			p.votes = p.room
-			if steady {
-				p.kept = min(c.Held, c.Max)
-				p.votes -= c.Held
-			}
-			if r.Mode == Static {
-				p.votes = 1
-				if d.weighted {
-					p.votes = min(c.Weight, maxVotes)
-				}
-			}
-			if divided && c.Min > 0 && !d.bound(&p, c.Min) {
-				continue
-			}
-			d.room += most
-			d.places = append(d.places, p)
 		}
-		p := &d.places[len(d.places)-1]
-		if p.kept > 0 || copies && c.Present {
-			p.holds = true
-			d.holders++
+		if steady && c.Held > 0 {
+			p.kept = min(c.Held, c.Max)
+			p.votes -= c.Held
+			p.holds = p.kept > 0
 		}
-		d.tiers = max(d.tiers, c.Tier+1)
+		if divided && c.Min > 0 && !d.bound(p, c.Min) {
+			continue
+		}
+		if r.Mode == Static {
+			p.votes = 1
+			if d.weighted {
+				p.votes = min(c.Weight, maxVotes)
+			}
+		}
+		if p.holds {
+			holders++
+		}
+		tiers = max(tiers, c.Tier+1)
+		room += most
+		n++
 	}
+	d.places, d.holders, d.tiers, d.room = places[:n], holders, tiers, room
 }
 
 // bound gives a place its lower bound, unless it is too large.
