@@ -22,6 +22,10 @@ func TestAccImportBadID(t *testing.T) {
 		{"scheduler_placement_score", "load", `does not have the form\s+<cluster>/<name>`},
 		{"scheduler_placement_score", "/load", `does not have the form`},
 		{"scheduler_placement", "shop/", `does not have the form`},
+		{"scheduler_workload", "a/b/c", `does not have the form`},
+		{"scheduler_workload", "shop/nobody", `(?s)Cannot import non-existent remote object`},
+		{"scheduler_propagation_policy", "shop/", `does not have the form\s+<namespace>/<name>,\s+or\s+<name>`},
+		{"scheduler_propagation_policy", "nobody", `(?s)Cannot import non-existent remote object`},
 		{"scheduler_placement", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 	} {
 		t.Run(test.resource+" "+test.id, func(t *testing.T) {
@@ -45,6 +49,9 @@ var minimal = map[string]string{
 	"scheduler_cluster_set":      "name = \"x\"\n selector = {}",
 	"scheduler_placement_score":  "name = \"x\"\n cluster = \"x\"\n scores = {}",
 	"scheduler_placement":        `name = "x"`,
+	"scheduler_workload":         "name = \"x\"\n api_version = \"v1\"\n kind = \"Pod\"",
+
+	"scheduler_propagation_policy": "name = \"x\"\n resource_selectors = [{ api_version = \"v1\", kind = \"Pod\" }]",
 }
 
 func TestAccIdentity(t *testing.T) {
@@ -63,11 +70,15 @@ func TestAccIdentity(t *testing.T) {
 					`resource "scheduler_metric" "x" {`+"\n"+minimal["scheduler_metric"]+"\n}",
 					`resource "scheduler_placement_score" "x" {`+"\n"+minimal["scheduler_placement_score"]+"\n depends_on = [scheduler_cluster.x]\n}",
 					`resource "scheduler_placement" "x" {`+"\n"+minimal["scheduler_placement"]+"\n}",
+					`resource "scheduler_workload" "x" {`+"\n"+minimal["scheduler_workload"]+"\n}",
+					`resource "scheduler_propagation_policy" "x" {`+"\n"+minimal["scheduler_propagation_policy"]+"\n}",
 				),
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectIdentity("scheduler_cluster.x", map[string]knownvalue.Check{"name": name}),
 					statecheck.ExpectIdentity("scheduler_metric.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
 					statecheck.ExpectIdentity("scheduler_placement_score.x", map[string]knownvalue.Check{"name": name, "cluster": name}),
+					statecheck.ExpectIdentity("scheduler_workload.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
+					statecheck.ExpectIdentity("scheduler_propagation_policy.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
 					statecheck.ExpectIdentity("scheduler_placement.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
 				},
 			},

@@ -80,5 +80,5 @@ check "web" {
 }
 
 output "deployments" {
-  value = { for cluster, d in terraform_data.deployment : cluster => d.output.replicas }
+  value = { for cluster, d in terraform_data.deployment : cluster => d.input.replicas }
 }
