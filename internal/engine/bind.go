@@ -200,13 +200,17 @@ func (b *Binder) judge(observed int) (lost int64) {
 		b.places = append(b.places, m)
 	}
 	restore := lost+b.bound.Lost > 0
+	first := pass // of the group that is asked first
+	if b.bound.Fresh {
+		first.query = b.p.Groups[0].Query
+	}
 	for _, e := range b.bound.Evictions {
 		row, ok := b.fleet.Row(e.Cluster)
 		if !ok || b.evictionOver(e) {
 			continue
 		}
 		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
-		if restore && e.Reason == api.EvictedClusterLost && pass.admits(row, true) {
+		if restore && e.Reason == api.EvictedClusterLost && first.admits(row, true) {
 			m.state, m.evicted = memberStays, "" // it is back before a replacement was found
 		}
 		b.places = append(b.places, m)
@@ -297,7 +301,7 @@ func (b *Binder) remain(start int, lost int64) {
 	kept := int64(0)
 	for i := range b.places {
 		m := &b.places[i]
-		if m.state == memberStays || m.state == memberHeld {
+		if m.state == memberStays || m.state == memberHeld || m.state == memberUnwanted && b.fitsAny(m.row) {
 			b.out.Shares = append(b.out.Shares, division.Share{Row: int32(m.row), Rank: b.fleet.nameRank[m.row], Replicas: m.replicas})
 			kept += m.replicas
 		}

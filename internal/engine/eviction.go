@@ -64,10 +64,11 @@ func (b *Binder) health(cluster string) *api.ClusterHealth {
 	return nil
 }
 
-// unwell reports whether the workload was last reported unhealthy on a cluster.
+// unwell reports whether the workload was last reported unhealthy on a cluster. An
+// explicit reschedule is a new attempt, wherever.
 func (b *Binder) unwell(cluster string) bool {
 	h := b.health(cluster)
-	return h != nil && h.Status == api.Unhealthy
+	return h != nil && h.Status == api.Unhealthy && !b.bound.Fresh
 }
 
 // failed reports whether the workload has been unhealthy on a cluster for too

@@ -113,11 +113,15 @@ func (m *room) total(row int, own *hold) int64 {
 	return best
 }
 
-// Room is for how many replicas of a workload a cluster has room, in addition to
-// those it has and with what would be spare; ok is false where that is not known.
+// Room is for how many replicas of a workload a cluster has room, those it has and
+// what would be spare included; ok is false where that is not known.
 func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
 	m := p.measure(f, reserved, spare, nil)
-	n := m.free(row)
+	own, ok := reserved.held(p.Key, f.name(row))
+	if !ok {
+		own = &hold{}
+	}
+	n := m.total(row, own)
 	return n, n != division.Unknown
 }
 

@@ -381,6 +381,9 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	b.index(w, &before)
 	b.hold(w)
 	b.agenda.set(w, out.NextAt)
+	if len(w.status.Evictions) < len(before.Evictions) {
+		b.markStale(w) // a cluster that has been left is a candidate again
+	}
 	changed = changed || w.reported
 	w.reported = false
 	return changed, moved

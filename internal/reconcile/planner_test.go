@@ -42,7 +42,9 @@ func (w *world) write(p *planner, object api.Object) {
 	meta.UID = "uid-" + key.Path()
 	meta.Generation = 1
 	if was, ok := w.objects[key]; ok {
-		meta.Generation = was.Meta().Generation + 1
+		meta.UID, meta.Generation = was.Meta().UID, was.Meta().Generation+1
+	} else if _, again := w.specs[key]; again {
+		meta.UID += fmt.Sprint("-", w.revision) // another object of the same name
 	}
 	w.objects[key], w.specs[key] = object, w.revision
 	p.put(object, w.revision)

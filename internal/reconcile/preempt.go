@@ -31,10 +31,12 @@ func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engin
 	if !out.Complete {
 		return engine.Binding{}, false
 	}
-	before := clustersOf(&w.status)
 	for _, s := range out.Shares {
 		name := b.fleet.Cluster(int(s.Row)).Metadata.Name
-		b.clear(w, name, int(s.Row), s.Replicas-before[name], now)
+		// A cluster that has them stands where nothing but its size has changed.
+		if present.Pending || w.holds[name] < s.Replicas || !w.needs.Equal(w.heldNeeds) {
+			b.clear(w, name, int(s.Row), s.Replicas, now)
+		}
 	}
 	return out, true
 }
@@ -44,9 +46,8 @@ func (b *bindings) yields(victim, w *bound) bool {
 	return victim != w && !victim.gone && victim.object.Spec.Priority < w.p.Priority
 }
 
-// clear takes one cluster from workloads until there is room for more replicas of
-// w.
-func (b *bindings) clear(w *bound, cluster string, row int, more int64, now time.Time) {
+// clear takes one cluster from workloads until there is room for the replicas of w.
+func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now time.Time) {
 	var victims []*bound
 	for victim := range b.members[cluster] {
 		if b.yields(victim, w) {
@@ -62,7 +63,7 @@ func (b *bindings) clear(w *bound, cluster string, row int, more int64, now time
 	})
 	freed := engine.Spare{}
 	for _, victim := range victims {
-		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= more {
+		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
 			return
 		}
 		b.take(victim, cluster, w, freed, now)

@@ -75,11 +75,12 @@ func (b *bindings) setPending(w *bound, pending bool) {
 // watch says which groups a workload that has what it needs has to hear of.
 func (b *bindings) watch(w *bound) {
 	observed := w.p.Group(w.status.ObservedAffinity)
-	for i, s := range w.scopes {
+	for _, s := range w.scopes {
+		delete(s.watching, w)
+	}
+	for i, s := range w.scopes { // groups that select the same clusters share one
 		if i == observed && w.p.WatchesAll() || i < observed && w.p.FailsBack() {
 			s.watching[w] = struct{}{}
-		} else {
-			delete(s.watching, w)
 		}
 	}
 }

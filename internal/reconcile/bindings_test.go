@@ -1,0 +1,357 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+func workload(name string, replicas int64, change ...func(*api.Workload)) *api.Workload {
+	w := &api.Workload{
+		Metadata: api.Metadata{Name: name, Namespace: "shop"},
+		Spec:     api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment"},
+	}
+	if replicas >= 0 {
+		w.Spec.Replicas = &replicas
+	}
+	for _, c := range change {
+		c(w)
+	}
+	return w
+}
+
+func policy(name string, change ...func(*api.PropagationPolicySpec)) *api.PropagationPolicy {
+	p := &api.PropagationPolicy{
+		Metadata: api.Metadata{Name: name, Namespace: "shop"},
+		Spec:     api.PropagationPolicySpec{ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}},
+	}
+	for _, c := range change {
+		c(&p.Spec)
+	}
+	return p
+}
+
+func dynamic() *api.ReplicaScheduling {
+	return &api.ReplicaScheduling{WeightPreference: &api.WeightPreference{DynamicWeight: api.DynamicWeightAvailable}}
+}
+
+func sized(name, cpu string) *api.Cluster {
+	c := cluster(name, nil)
+	c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(cpu)}
+	return c
+}
+
+func replicasOf(p *planner, name string) map[string]int64 {
+	out := map[string]int64{}
+	for _, c := range p.bindings.workloads[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: name}].status.Clusters {
+		out[c.Name] = c.Replicas
+	}
+	return out
+}
+
+// checkBound demands that binding every workload from scratch changes nothing,
+// and that what stands in the statuses is what the planner goes by.
+func checkBound(t interface {
+	Fatalf(string, ...any)
+	Logf(string, ...any)
+}, p *planner, now time.Time) {
+	for key, w := range p.bindings.workloads {
+		chosen, _ := p.bindings.claims.choose(w.object, w.status.Policy)
+		if chosen == nil {
+			if c := api.FindCondition(w.status.Conditions, api.ConditionScheduled); c == nil || c.Reason != api.ReasonNoPolicyMatched {
+				t.Fatalf("%s: no policy selects it, and its condition is %+v", key, c)
+			}
+			continue
+		}
+		if w.status.Policy != chosen.Path() {
+			t.Fatalf("%s follows %q, and a fresh look says %q", key, w.status.Policy, chosen.Path())
+		}
+		prop, err := engine.NewPropagation(w.object, chosen)
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		views := make([]*engine.View, len(prop.Groups))
+		for i, g := range prop.Groups {
+			views[i] = engine.NewView(p.fleet, g.Query, p.others(), nil)
+			for row := range p.fleet.Slots() {
+				if views[i].Mask.Has(row) != w.scopes[i].view.Mask.Has(row) {
+					t.Fatalf("%s: the mask of group %q is wrong in row %d", key, g.Name, row)
+				}
+			}
+		}
+		object := *w.object
+		object.Status = w.status
+		var binder engine.Binder
+		out := binder.Bind(p.fleet, prop, views, p.others(), nil, engine.NewBound(&object, chosen), now)
+		status, _, moved := engine.NewBindingStatus(p.fleet, prop, &object, chosen, out, now, func(int) string { return "" })
+		preempting := chosen.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority && !out.Complete
+		if (moved || status.ObservedAffinity != w.status.ObservedAffinity) && !preempting {
+			t.Fatalf("%s is stale: has %v in %q, a fresh look gives %v in %q", key, w.status.Clusters, w.status.ObservedAffinity, status.Clusters, status.ObservedAffinity)
+		}
+		if !slices.EqualFunc(status.Evictions, w.status.Evictions, func(a, b api.Eviction) bool { return a.Cluster == b.Cluster && a.Reason == b.Reason }) {
+			t.Fatalf("%s leaves %+v, a fresh look says %+v", key, w.status.Evictions, status.Evictions)
+		}
+		was, is := api.FindCondition(w.status.Conditions, api.ConditionScheduled), api.FindCondition(status.Conditions, api.ConditionScheduled)
+		if was == nil || was.Status != is.Status && !preempting || was.Status == api.ConditionFalse && was.Message == "" {
+			t.Fatalf("%s: condition %+v, a fresh look gives %+v", key, was, is)
+		}
+		checkWhole(t, w, was)
+		want := clustersOf(&w.status)
+		maps.DeleteFunc(want, func(_ string, n int64) bool { return n == 0 })
+		if !maps.Equal(want, w.holds) {
+			t.Fatalf("%s holds %v, and its status says %v", key, w.holds, want)
+		}
+		for name := range p.bindings.members {
+			_, member := p.bindings.members[name][w]
+			if _, in := clustersOf(&w.status)[name]; in != member {
+				t.Fatalf("%s: members of %s are out of step", key, name)
+			}
+		}
+	}
+}
+
+// checkWhole demands that the replicas add up, or that the workload says why not.
+func checkWhole(t interface{ Fatalf(string, ...any) }, w *bound, scheduled *api.Condition) {
+	if scheduled.Status != api.ConditionTrue || w.object.Spec.Replicas == nil {
+		return
+	}
+	sum := int64(0)
+	for _, c := range w.status.Clusters {
+		sum += c.Replicas
+	}
+	if r := w.policy.Spec.Placement.ReplicaScheduling; r == nil || r.Type == api.Duplicated {
+		if sum != *w.object.Spec.Replicas*int64(len(w.status.Clusters)) {
+			t.Fatalf("%s: duplicates %d, has %v", w.key(), *w.object.Spec.Replicas, w.status.Clusters)
+		}
+	} else if sum != *w.object.Spec.Replicas {
+		t.Fatalf("%s: wants %d replicas, has %v and says that it is scheduled", w.key(), *w.object.Spec.Replicas, w.status.Clusters)
+	}
+}
+
+// drawPolicy draws a policy of a few that matter.
+func drawPolicy(t *rapid.T) *api.PropagationPolicy {
+	return policy(fmt.Sprintf("policy%d", rapid.IntRange(0, 3).Draw(t, "policy")), func(s *api.PropagationPolicySpec) {
+		s.ResourceSelectors[0].LabelSelector = rapid.SampledFrom([]*api.LabelSelector{nil, {MatchLabels: map[string]string{"tier": "a"}}}).Draw(t, "selects")
+		s.Priority = rapid.Int64Range(0, 2).Draw(t, "priority")
+		place := &s.Placement
+		zone := func(z string) api.ClusterAffinity {
+			return api.ClusterAffinity{LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"zone": z}}}
+		}
+		place.ReplicaScheduling = rapid.SampledFrom([]*api.ReplicaScheduling{
+			nil, dynamic(), dynamic(), {DivisionPreference: api.Aggregated}, {Type: api.Duplicated},
+			{WeightPreference: &api.WeightPreference{StaticWeights: []api.StaticWeight{{Affinity: zone("a"), Weight: 2}, {Affinity: zone("b"), Weight: 1}}}},
+			{ClusterLimits: []api.ClusterLimit{{MaxReplicas: ptr(int64(3))}}},
+		}).Draw(t, "division")
+		switch rapid.IntRange(0, 3).Draw(t, "affinity") {
+		case 0:
+			place.ClusterAffinities = []api.AffinityTerm{{AffinityName: "first", ClusterAffinity: zone("a")}, {AffinityName: "second", ClusterAffinity: zone("b")}, {AffinityName: "third"}}
+		case 1:
+			place.ClusterAffinities = []api.AffinityTerm{{AffinityName: "first", ClusterAffinity: zone("a")}, {AffinityName: "second", ClusterAffinity: zone("c")}}
+			if r := place.ReplicaScheduling; r != nil && r.WeightPreference != nil && r.WeightPreference.DynamicWeight != "" {
+				place.ClusterAffinities[0].OverflowAffinities = []api.OverflowAffinity{{AffinityName: "more", ClusterAffinity: zone("b")}}
+			}
+		case 2:
+			place.ClusterAffinity = &api.ClusterAffinity{ExcludeClusters: []string{"c0"}}
+		}
+		if rapid.IntRange(0, 2).Draw(t, "spreads") == 0 {
+			place.SpreadConstraints = rapid.SampledFrom([][]api.GroupConstraint{
+				{{SpreadByField: api.GroupByCluster, MaxGroups: ptr(int64(2))}},
+				{{SpreadByField: api.GroupByCluster, MinGroups: ptr(int64(2))}, {SpreadByField: api.GroupByRegion, MinGroups: ptr(int64(2))}},
+			}).Draw(t, "constraints")
+		}
+		if rapid.IntRange(0, 2).Draw(t, "tolerates") == 0 {
+			place.ClusterTolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: rapid.SampledFrom([]*int64{nil, ptr(int64(30))}).Draw(t, "seconds")}}
+		}
+		if rapid.Bool().Draw(t, "fails over") {
+			s.Failover = &api.Failover{
+				Cluster:     &api.ClusterFailover{PurgeMode: rapid.SampledFrom([]api.PurgeMode{api.PurgeDirectly, api.PurgeGracefully}).Draw(t, "purge")},
+				Application: &api.ApplicationFailover{Toleration: "30s", PurgeMode: rapid.SampledFrom([]api.PurgeMode{api.PurgeDirectly, api.PurgeGracefully, api.PurgeNever}).Draw(t, "application purge")},
+			}
+		}
+		s.FailBack = rapid.SampledFrom([]*api.FailBack{nil, {Stabilization: "60s"}}).Draw(t, "fail_back")
+		s.WorkloadPreemption = rapid.SampledFrom([]api.WorkloadPreemption{"", "", api.WorkloadPreemptionLowerPriority}).Draw(t, "preempts")
+	})
+}
+
+func drawWorkload(t *rapid.T) *api.Workload {
+	return workload(fmt.Sprintf("w%d", rapid.IntRange(0, 7).Draw(t, "workload")), rapid.Int64Range(-1, 9).Draw(t, "replicas"), func(w *api.Workload) {
+		w.Metadata.Labels = map[string]string{"tier": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tier")}
+		w.Spec.Priority = rapid.Int64Range(0, 2).Draw(t, "priority")
+		if rapid.IntRange(0, 3).Draw(t, "requests") > 0 {
+			w.Spec.ReplicaRequests = api.Quantities{"cpu": rapid.SampledFrom([]api.Quantity{"1", "1500m"}).Draw(t, "cpu")}
+		}
+	})
+}
+
+// TestBindingsMissNothing drives a planner with random changes and, after each
+// pass, binds everything from scratch beside it.
+func TestBindingsMissNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		now := epoch
+		clusterName := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("c%d", rapid.IntRange(0, 7).Draw(t, "cluster")) })
+		newCluster := func(t *rapid.T) *api.Cluster {
+			c := cluster(clusterName.Draw(t, "name"), map[string]string{"zone": rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "zone")})
+			c.Spec.Paused = rapid.IntRange(0, 9).Draw(t, "paused") == 0
+			c.Spec.Region = rapid.SampledFrom([]string{"", "eu", "us"}).Draw(t, "region")
+			if rapid.IntRange(0, 4).Draw(t, "sized") > 0 {
+				c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "cpu")))}
+				if rapid.IntRange(0, 3).Draw(t, "pods") == 0 {
+					c.Spec.Allocatable["pods"] = "5"
+				}
+				if rapid.Bool().Draw(t, "reports") {
+					c.Spec.Allocated = api.Quantities{"cpu": api.Quantity(fmt.Sprint(rapid.IntRange(0, 6).Draw(t, "allocated")))}
+					at := now.Add(-time.Second)
+					c.Status.CapacityReportedAt = &at
+				}
+			}
+			if rapid.IntRange(0, 5).Draw(t, "down") == 0 {
+				c.Status.State = api.StateOffline
+				at := now
+				c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: &at}}
+			}
+			if rapid.IntRange(0, 4).Draw(t, "tainted") == 0 {
+				at := now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "added")) * time.Second)
+				taint := api.Taint{Key: "k", Effect: rapid.SampledFrom(api.TaintEffects).Draw(t, "effect")}
+				c.Spec.Taints = []api.Taint{taint}
+				c.Status.Taints = append(c.Status.Taints, api.ClusterTaint{Key: "k", Effect: taint.Effect, TimeAdded: &at})
+			}
+			return c
+		}
+		w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+		key := func(t *rapid.T) api.Key {
+			return api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: fmt.Sprintf("w%d", rapid.IntRange(0, 7).Draw(t, "workload"))}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"cluster": func(t *rapid.T) { w.write(p, newCluster(t)) },
+			"several clusters": func(t *rapid.T) {
+				for range rapid.IntRange(1, 8).Draw(t, "n") {
+					w.write(p, newCluster(t))
+				}
+			},
+			"no cluster": func(t *rapid.T) { w.remove(p, api.Key{Kind: api.KindCluster, Name: clusterName.Draw(t, "name")}) },
+			"policy":     func(t *rapid.T) { w.write(p, drawPolicy(t)) },
+			"no policy": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: fmt.Sprintf("policy%d", rapid.IntRange(0, 3).Draw(t, "policy"))})
+			},
+			"workload":      func(t *rapid.T) { w.write(p, drawWorkload(t)) },
+			"more workload": func(t *rapid.T) { w.write(p, drawWorkload(t)) },
+			"no workload":   func(t *rapid.T) { w.remove(p, key(t)) },
+			"health": func(t *rapid.T) {
+				b := p.bindings.workloads[key(t)]
+				if b == nil || len(clustersOf(&b.status)) == 0 {
+					return
+				}
+				names := slices.Sorted(maps.Keys(clustersOf(&b.status)))
+				p.bindings.report(b, api.HealthReport{
+					Cluster: rapid.SampledFrom(names).Draw(t, "on"),
+					Status:  rapid.SampledFrom([]api.HealthStatus{api.Healthy, api.Healthy, api.Unhealthy}).Draw(t, "health"),
+				}, now)
+			},
+			"reschedule": func(t *rapid.T) {
+				known, ok := w.objects[key(t)].(*api.Workload)
+				if !ok {
+					return
+				}
+				again := *known
+				again.Metadata.RescheduleRequests++
+				w.revision++
+				w.objects[api.KeyOf(&again)] = &again
+				p.put(&again, w.revision)
+			},
+			"placement": func(t *rapid.T) {
+				w.write(p, placement("other", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+			},
+			"time": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
+			},
+			"": func(t *rapid.T) {
+				p.pass(now)
+				checkBound(t, p, now)
+				checkSettled(t, p, now)
+			},
+		})
+	})
+}
+
+// TestARestartMovesNoWorkload gives a new planner what another one decided.
+func TestARestartMovesNoWorkload(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		for i := range rapid.IntRange(1, 8).Draw(t, "clusters") {
+			c := sized(fmt.Sprintf("c%d", i), fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "cpu")))
+			c.Metadata.Labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")}
+			w.write(p, c)
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "policies") {
+			w.write(p, drawPolicy(t))
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "workloads") {
+			w.write(p, drawWorkload(t))
+		}
+		p.pass(epoch)
+		again := newPlanner(discard())
+		for _, key := range slices.SortedFunc(maps.Keys(w.objects), api.Key.Compare) {
+			object := w.objects[key]
+			if b, ok := p.bindings.workloads[key]; ok {
+				object = b.result()
+			}
+			again.put(object, w.specs[key])
+		}
+		for _, write := range again.pass(epoch) {
+			b, _ := write.decision.(*bound)
+			if b != nil && write.moved {
+				t.Fatalf("%s had %v, and after a restart %v", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
+			}
+		}
+	})
+}
+
+// TestNoClusterIsPromisedTwice lets workloads come, go, grow and shrink on
+// clusters that stay: what is reserved never exceeds what there is.
+func TestNoClusterIsPromisedTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
+			c := sized(fmt.Sprintf("c%d", i), fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "cpu")))
+			c.Metadata.Labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")}
+			w.write(p, c)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"policy":   func(t *rapid.T) { w.write(p, drawPolicy(t)) },
+			"workload": func(t *rapid.T) { w.write(p, drawWorkload(t)) },
+			"no workload": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: fmt.Sprintf("w%d", rapid.IntRange(0, 7).Draw(t, "workload"))})
+			},
+			"": func(t *rapid.T) {
+				p.pass(epoch)
+				promised := map[string]int64{}
+				for _, b := range p.bindings.workloads {
+					if b.pending || b.p == nil {
+						continue // what runs stays, also where its replicas have grown beyond the room
+					}
+					cpu, _ := b.object.Spec.ReplicaRequests["cpu"].Milli()
+					if _, ok := b.object.Spec.ReplicaRequests["cpu"]; !ok {
+						cpu = 0
+					}
+					for _, c := range b.status.Clusters {
+						promised[c.Name] += c.Replicas * cpu
+					}
+				}
+				for name, milli := range promised {
+					row, _ := p.fleet.Row(name)
+					if has, _ := p.fleet.Cluster(row).Spec.Allocatable["cpu"].Milli(); milli > has {
+						t.Fatalf("%s has %dm of cpu, and %dm are promised", name, has, milli)
+					}
+				}
+			},
+		})
+	})
+}
