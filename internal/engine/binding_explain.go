@@ -69,13 +69,18 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	x.Summary = e.summary()
 	leaving := map[int32]string{}
 	for i := range e.b.places {
-		if m := &e.b.places[i]; m.state == memberLeaving {
+		switch m := &e.b.places[i]; m.state {
+		case memberLeaving:
 			leaving[int32(m.row)] = m.evicted
+		case memberFailed:
+			leaving[int32(m.row)] = api.EvictedApplicationUnhealthy
 		}
 	}
 	known := make(map[int32]*division.Candidate, len(e.b.candidates))
-	for i := range e.b.candidates {
-		known[e.b.candidates[i].Row] = &e.b.candidates[i]
+	if !p.replicated || p.replicas > 0 || p.empty { // else nobody was asked
+		for i := range e.b.candidates {
+			known[e.b.candidates[i].Row] = &e.b.candidates[i]
+		}
 	}
 	chosen := map[int32]bool{}
 	for i, s := range e.out.Shares {
@@ -113,6 +118,9 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	p := e.b.p
 	out := api.Candidate{Cluster: e.b.fleet.name(int(row)), Current: e.current.Has(int(row))}
 	if c == nil {
+		if p.replicated && p.replicas == 0 {
+			out.Reason = "fits, and no replicas are wanted"
+		}
 		return out
 	}
 	if c.Free != division.Unknown && p.replicated {
