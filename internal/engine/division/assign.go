@@ -240,26 +240,35 @@ func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 	if d.minima() {
 		n = d.seed(tier, n)
 	}
+	few := n < int64(len(d.places))/4
 	d.claims = d.claims[:0]
-	if fresh := !d.minima() && (r.Mode != Static || d.holders == 0); fresh && n < int64(len(d.places))/4 && !d.anchored {
-		// All begin without seats, so that only the first n can get any.
+	for i := range d.places {
+		p := &d.places[i]
+		if p.tier == tier && p.state != out && (!few || p.started(r)) {
+			d.claims = append(d.claims, p.claim(r, int32(i)))
+		}
+	}
+	if few {
+		// Of those that begin without seats only the first n can get any.
 		order := byVotes
 		if r.Descending {
 			order = byVotesDescending
 		}
-		for _, e := range d.first(n, order, filter{tier: tier, open: true}) {
+		for _, e := range d.first(n, order, filter{tier: tier, unstarted: r}) {
 			d.claims = append(d.claims, d.places[e.place].claim(r, e.place))
-		}
-	} else {
-		for i := range d.places {
-			if p := &d.places[i]; p.tier == tier && p.state != out {
-				d.claims = append(d.claims, p.claim(r, int32(i)))
-			}
 		}
 	}
 	n = apportion(d.claims, n, r.Descending)
 	d.settleClaims(r)
 	return n
+}
+
+// started reports whether a place begins with seats.
+func (p *place) started(r *Request) bool {
+	if r.Mode == Static {
+		return p.seats > 0
+	}
+	return p.seats > p.kept
 }
 
 // claim is what a place asks of the seats to be given away: by weight those it has

@@ -154,3 +154,31 @@ func BenchmarkApportion(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkHopeless is a request for which there is too little room on the clusters
+// that three constraints on groups allow. A workload that waits is tried again and
+// again. Target: 10 ms.
+func BenchmarkHopeless(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		for _, most := range []int64{10, 100} {
+			candidates := feasible(n)
+			r := &Request{Replicas: 1 << 20, Replicated: true, Mode: Dynamic, Constraints: []Constraint{
+				{By: "region", Min: 2, Max: 4, Groups: regionsOf(n, 10)},
+				{By: "zone", Min: 2, Max: 8, Groups: regionsOf(n, 30)},
+				{By: "provider", Min: 2, Max: 3, Groups: regionsOf(n, 7)},
+				{By: "cluster", Min: 4, Max: most},
+			}}
+			for i := range candidates {
+				candidates[i].Present, candidates[i].Held = i < 2, int64(max(0, 2-i))
+			}
+			b.Run(fmt.Sprintf("n=%d/most=%d", n, most), func(b *testing.B) {
+				var d Divider
+				measure(b, func() {
+					if _, err := d.Divide(r, candidates); err == nil {
+						b.Fatal("there is room")
+					}
+				})
+			})
+		}
+	}
+}

@@ -3,29 +3,33 @@ package division
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
 type Divider struct {
+	places   []place
+	room     int64 // of all places
+	holders  int   // places that hold replicas, or a copy
+	tiers    int32
 	weighted bool // weights make a difference
 	anchored bool // some places got a replica only for a constraint
+	marked   bool // some places may not be undecided
 	// The largest lower bound of places that hold no replicas, and of those that
 	// do, and the largest that places may have.
 	largest, ceiling [2]int64
-	places           []place
-	room             int64 // of all places
-	holders          int   // places that hold replicas, or a copy
-	tiers            int32
-	claims           []claim
-	shares           []Share
 
 	// For the selection under constraints.
 	limits     limits
 	entries    []entry
 	chosen     []int32
 	chosenRoom int64
-	roomiest   int64
-	path       pathSearch
-	groups     []group
-	presents   []int64
-	picked     []int32
-	firsts     []entry
+	roomiest   int64 // the most room that a choice turned out to have
+	// What no choice can have more room than; 0 = not known.
+	ceilingRoom int64
+	path        pathSearch
+	groups      []group
+	presents    []int64
+	picked      []int32
+	firsts      []entry
+
+	claims []claim
+	shares []Share
 }
 
 // Divide chooses among the candidates and divides the replicas over them. The

@@ -139,7 +139,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 func TestDivideEqualsTheRules(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, shape{candidates: 30, replicas: 80})
+		w := drawWorld(t, rapid.SampledFrom([]shape{{candidates: 30, replicas: 80}, {candidates: 80, replicas: 15}}).Draw(t, "shape"))
 		r := &w.request
 		r.Constraints, r.Empty, r.Replicated = nil, false, true
 		r.Mode = max(r.Mode, Static)

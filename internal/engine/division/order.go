@@ -70,17 +70,18 @@ func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 
 // filter says which places take part.
 type filter struct {
-	tier   int32 // of this tier; -1 = of any
-	open   bool  // that can get another replica
-	groups *Groups
-	group  int32 // of this group, where groups are given
+	tier int32 // of this tier; -1 = of any
+	// Where a request is given, places that begin without seats and can have some.
+	unstarted *Request
+	groups    *Groups
+	group     int32 // of this group, where groups are given
 }
 
 var everywhere = filter{tier: -1}
 
 func (f *filter) pass(p *place) bool {
 	switch {
-	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.open && p.seats >= p.most:
+	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.unstarted != nil && (p.seats >= p.most || p.started(f.unstarted)):
 		return false
 	case f.groups == nil:
 		return true

@@ -74,8 +74,7 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 // field where they belong: copying them would take most of the time.
 func (d *Divider) gather(r *Request, candidates []Candidate) {
 	places := slices.Grow(d.places[:0], len(candidates))[:len(candidates)]
-	d.chosen, d.chosenRoom = d.chosen[:0], 0
-	d.largest = [2]int64{}
+	d.largest, d.marked = [2]int64{}, false
 	d.weighted = anyWeight(r, candidates)
 	counted, divided := r.counted(), r.divided()
 	steady, copies := !r.Fresh && divided, !r.Fresh && !divided
@@ -188,13 +187,7 @@ func newBitset(size int) bitset { return make(bitset, (size+63)/64) }
 
 func (s bitset) has(i int32) bool { return s[i>>6]&(1<<(i&63)) != 0 }
 
-// add reports whether i is new in the set.
-func (s bitset) add(i int32) bool {
-	bit := uint64(1) << (i & 63)
-	fresh := s[i>>6]&bit == 0
-	s[i>>6] |= bit
-	return fresh
-}
+func (s bitset) add(i int32) { s[i>>6] |= 1 << (i & 63) }
 
 func (s bitset) count() int64 {
 	n := 0

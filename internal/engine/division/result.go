@@ -27,8 +27,11 @@ type Result struct {
 
 // emit writes the shares.
 func (d *Divider) emit(r *Request, res *Result) {
-	d.shares = d.shares[:0]
 	divided := r.divided()
+	shares := d.shares[:0]
+	if !divided || r.Empty {
+		shares = make([]Share, 0, len(d.places))
+	}
 	sorted, last := true, int32(-1)
 	for i := range d.places {
 		p := &d.places[i]
@@ -39,9 +42,13 @@ func (d *Divider) emit(r *Request, res *Result) {
 		}
 		sorted = sorted && p.rank > last
 		last = p.rank
-		d.shares = append(d.shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
+		shares = append(shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
 	}
-	res.Shares = slices.Clone(d.shares)
+	if divided && !r.Empty {
+		d.shares = shares
+		shares = slices.Clone(shares)
+	}
+	res.Shares = shares
 	if !sorted {
 		slices.SortFunc(res.Shares, func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) })
 	}

@@ -160,3 +160,45 @@ func (d *Divider) pickExactly(groups []group, rooms [][]int64, free []int64, lea
 	}
 	return true
 }
+
+// hopeless reports whether the constraints, each taken alone, show that no choice
+// has room enough, after one has turned out to have too little.
+func (d *Divider) hopeless(r *Request) bool {
+	if d.roomiest == 0 {
+		return false
+	}
+	if d.ceilingRoom == 0 {
+		d.ceilingRoom = d.boundRoom()
+	}
+	return d.ceilingRoom < r.Replicas
+}
+
+// boundRoom is at least as much as any choice has room for: that of the roomiest
+// clusters, or groups.
+func (d *Divider) boundRoom() int64 {
+	sum := func(rooms []int64, most int64) int64 {
+		slices.Sort(rooms)
+		var sum int64
+		for i := len(rooms) - 1; i >= 0 && int64(len(rooms)-i) <= most; i-- {
+			sum += rooms[i]
+		}
+		return sum
+	}
+	rooms := make([]int64, len(d.places))
+	for i := range d.places {
+		rooms[i] = d.places[i].most
+	}
+	bound := sum(rooms, d.limits.most)
+	var one [1]int32
+	for i := range d.limits.tallies {
+		c := d.limits.tallies[i].constraint
+		groups := make([]int64, len(c.Groups.Names))
+		for j := range d.places {
+			for _, id := range c.Groups.of(d.places[j].row, &one) {
+				groups[id] += d.places[j].most
+			}
+		}
+		bound = min(bound, sum(groups, c.Max))
+	}
+	return bound
+}

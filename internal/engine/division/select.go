@@ -88,7 +88,7 @@ func (d *Divider) choose(r *Request) error {
 	// First so that all stay that hold replicas, then freely; and a tier is used
 	// only where those before it are not enough.
 	var err error
-	d.roomiest = 0
+	d.roomiest, d.ceilingRoom = 0, 0
 	for _, keep := range []bool{true, false} {
 		if keep && d.holders == 0 {
 			continue
@@ -110,9 +110,7 @@ func (d *Divider) choose(r *Request) error {
 
 // chooseClusters chooses as many clusters as are allowed.
 func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
-	if d.tiers > 1 || len(d.chosen) > 0 {
-		d.forget(tier)
-	}
+	d.forget(tier)
 	for _, e := range d.first(d.limits.most, byPreference, everywhere) {
 		d.pick(e.place)
 	}
@@ -151,13 +149,16 @@ func (d *Divider) keepChosen() {
 
 // forget takes all choices back. Further tiers than the given one are left out.
 func (d *Divider) forget(tier int32) {
-	for i := range d.places {
-		p := &d.places[i]
-		p.state = undecided
-		if p.tier > tier && !p.holds {
-			p.state = out
+	if d.marked || d.tiers > 1 {
+		for i := range d.places {
+			p := &d.places[i]
+			p.state = undecided
+			if p.tier > tier && !p.holds {
+				p.state = out
+			}
 		}
 	}
+	d.marked = true
 	d.chosen, d.chosenRoom = d.chosen[:0], 0
 	d.clearTallies()
 }

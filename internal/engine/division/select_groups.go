@@ -36,6 +36,9 @@ func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 				return nil
 			}
 		}
+		if d.hopeless(r) {
+			break
+		}
 	}
 	if d.roomiest > 0 {
 		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.narrowest()}
@@ -286,10 +289,10 @@ func (d *Divider) cover(a attempt) {
 			if p.state != undecided {
 				continue
 			}
-			e := d.entry(byPreference, i)
+			hi, lo := byPreference.key(p, d.weighted)
 			for _, id := range t.constraint.Groups.of(p.row, &one) {
-				if f := &d.firsts[id]; f.place < 0 || e.before(f) {
-					*f = e
+				if f := &d.firsts[id]; f.place < 0 || hi < f.hi || hi == f.hi && lo < f.lo {
+					*f = entry{hi: hi, lo: lo, place: int32(i)}
 				}
 			}
 		}

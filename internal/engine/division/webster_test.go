@@ -61,3 +61,47 @@ func TestApportionEqualsSeatBySeat(t *testing.T) {
 		}
 	})
 }
+
+// TestApportionOfMany: no seat is with a claim that comes after one which could
+// have had it. That defines the result, for numbers too large to go seat by seat.
+func TestApportionOfMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		claims := drawClaims(t, 40)
+		start := make([]int64, len(claims))
+		for i := range claims {
+			c := &claims[i]
+			if rapid.IntRange(0, 3).Draw(t, "roomy") > 0 {
+				c.upper = c.seats + rapid.Int64Range(0, 1<<31).Draw(t, "upper")
+			}
+			start[c.place] = c.seats
+		}
+		n := rapid.Int64Range(0, 1<<31).Draw(t, "n")
+		descending := rapid.Bool().Draw(t, "descending")
+		left := apportion(claims, n, descending)
+		given := int64(0)
+		for i := range claims {
+			last := claims[i]
+			given += last.seats - start[last.place]
+			if last.seats > last.upper || last.seats < start[last.place] {
+				t.Fatalf("%+v began with %d", last, start[last.place])
+			}
+			if last.seats == start[last.place] {
+				continue
+			}
+			last.seats--
+			for j := range claims {
+				if next := &claims[j]; j != i && next.open() && next.precedes(&last, descending) {
+					t.Fatalf("%+v has a seat that is %+v's", claims[i], *next)
+				}
+			}
+		}
+		if given+left != n {
+			t.Fatalf("%d seats given and %d left of %d", given, left, n)
+		}
+		for i := range claims {
+			if left > 0 && claims[i].open() {
+				t.Fatalf("%d seats are left, and %+v has none of them", left, claims[i])
+			}
+		}
+	})
+}
