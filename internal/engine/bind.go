@@ -68,8 +68,21 @@ type Binding struct {
 	Held bool
 	// NextAt is when time alone may change the answer; zero if it cannot.
 	NextAt time.Time
+	// Lack is by how many replicas the room has to grow for another answer, where
+	// the workload is not complete, and BackLack that for an earlier group to take
+	// it back; 0 where it is not room alone.
+	Lack, BackLack int64
 
 	result division.Result
+}
+
+// lackOf is by how many replicas the room that an error is about has to grow.
+func lackOf(err error) int64 {
+	var full *division.NoRoomError
+	if errors.As(err, &full) && full.Wanted > full.Room {
+		return full.Wanted - full.Room
+	}
+	return 0
 }
 
 // Binder binds workloads. It keeps memory for the next one, so it is for one
@@ -161,6 +174,11 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 	if b.out.Complete {
 		b.out.Shares = b.out.result.Shares
 	} else {
+		for i, t := range b.out.Tried {
+			if lack := lackOf(t.Err); i == 0 || lack < b.out.Lack {
+				b.out.Lack = lack
+			}
+		}
 		b.remain(start, lost)
 	}
 	b.evict(observed)
@@ -186,7 +204,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 		case !pass.endures(row):
 			m.state = memberLost
 			if braked && pass.offlineOnly(row) {
-				m.state, b.out.Held = memberHeld, true
+				m.state = memberHeld
 			}
 		case b.failed(c.Name): // also where another group is to have the cluster
 			m.state = memberFailed
@@ -276,6 +294,9 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 	for g := range current {
 		result, err := b.try(g, true)
 		if err != nil {
+			if lack := lackOf(err); g == 0 || lack < b.out.BackLack {
+				b.out.BackLack = lack
+			}
 			continue
 		}
 		since := b.now

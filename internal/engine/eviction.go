@@ -132,9 +132,11 @@ func (b *Binder) evict(observed int) {
 		}
 		b.out.Evictions = append(b.out.Evictions, e)
 	}
+	b.out.Held = false
 	for i := range b.places {
 		m := &b.places[i]
 		if m.state == memberLeaving || chosen[int32(m.row)] {
+			b.out.Held = b.out.Held || m.state == memberHeld
 			continue
 		}
 		if e, ok := b.eviction(m, observed); ok {

@@ -1,0 +1,391 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// TestBindingsKeepPromises drives a planner with random changes of clusters,
+// policies, workloads and their health, and lets time pass from one instant to
+// the next. Every binding keeps what its policy promises: complete, on clusters
+// that it may use, within limits and over as many groups as wanted. And a second
+// look at the same instant decides nothing otherwise.
+func TestBindingsKeepPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		now := epoch
+		for i := range 3 {
+			w.write(p, drawMember(t, fmt.Sprintf("c%d", i), now))
+		}
+		w.write(p, drawAnyPolicy(t, "p0"))
+		t.Repeat(map[string]func(*rapid.T){
+			"cluster": func(t *rapid.T) { w.write(p, drawMember(t, drawName(t, "c", 6), now)) },
+			"state": func(t *rapid.T) {
+				if c, ok := w.objects[api.Key{Kind: api.KindCluster, Name: drawName(t, "c", 6)}].(*api.Cluster); ok {
+					turned := *c
+					turned.Status.State, turned.Status.Taints = "", nil
+					if c.Status.State == "" {
+						lose(&turned, now)
+					}
+					w.write(p, &turned)
+				}
+			},
+			"no cluster": func(t *rapid.T) { w.remove(p, api.Key{Kind: api.KindCluster, Name: drawName(t, "c", 6)}) },
+			"policy":     func(t *rapid.T) { w.write(p, drawAnyPolicy(t, drawName(t, "p", 3))) },
+			"no policy": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: drawName(t, "p", 3)})
+			},
+			"workload": func(t *rapid.T) { w.write(p, drawAnyWorkload(t)) },
+			"scaled": func(t *rapid.T) {
+				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok {
+					scaled := *x
+					scaled.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
+					w.write(p, &scaled)
+				}
+			},
+			"reschedule": func(t *rapid.T) {
+				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok {
+					again := *x
+					again.Metadata.RescheduleRequests++
+					w.write(p, &again)
+				}
+			},
+			"no workload": func(t *rapid.T) {
+				w.remove(p, api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)})
+			},
+			"health": func(t *rapid.T) {
+				x, ok := p.bindings.workloads[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}]
+				if !ok || len(x.status.Clusters) == 0 {
+					return
+				}
+				status := rapid.SampledFrom([]api.HealthStatus{api.Healthy, api.Healthy, api.Unhealthy, api.HealthUnknown}).Draw(t, "status")
+				p.bindings.report(x, api.HealthReport{Cluster: rapid.SampledFrom(x.status.Clusters).Draw(t, "cluster").Name, Status: status}, now)
+			},
+			"time": func(t *rapid.T) {
+				until := now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
+				for at := p.nextAt(); !at.IsZero() && at.Before(until); at = p.nextAt() {
+					now = latest(at, now)
+					p.pass(now)
+				}
+				now = until
+			},
+			"": func(t *rapid.T) {
+				p.pass(now)
+				checkBindings(t, p, now)
+			},
+		})
+	})
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func drawName(t *rapid.T, of string, n int) string {
+	return fmt.Sprintf("%s%d", of, rapid.IntRange(0, n-1).Draw(t, of))
+}
+
+// lose takes a cluster offline, as whoever looks after its health would.
+func lose(c *api.Cluster, now time.Time) {
+	c.Status.State = api.StateOffline
+	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: &now}}
+}
+
+func drawMember(t *rapid.T, name string, now time.Time) *api.Cluster {
+	c := cluster(name, map[string]string{"tier": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tier")})
+	c.Spec.Region = rapid.SampledFrom([]string{"", "eu", "us", "us"}).Draw(t, "region")
+	if rapid.IntRange(0, 3).Draw(t, "sized") > 0 {
+		c.Spec.Allocatable = api.Quantities{"seats": api.Quantity(fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "seats")))}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "down") == 0 {
+		lose(c, now)
+	}
+	if rapid.IntRange(0, 5).Draw(t, "tainted") == 0 {
+		effect := rapid.SampledFrom(api.TaintEffects).Draw(t, "effect")
+		c.Spec.Taints = []api.Taint{{Key: "k", Effect: effect}}
+		c.Status.Taints = append(c.Status.Taints, api.ClusterTaint{Key: "k", Effect: effect, TimeAdded: &now})
+	}
+	return c
+}
+
+func drawAnyWorkload(t *rapid.T) *api.Workload {
+	w := &api.Workload{Metadata: api.Metadata{Name: drawName(t, "w", 4), Namespace: "shop"}}
+	w.Spec = api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Priority: rapid.Int64Range(0, 2).Draw(t, "priority")}
+	w.Spec.ReplicaRequests = api.Quantities{"seats": "1"}
+	if rapid.IntRange(0, 7).Draw(t, "replicated") > 0 {
+		w.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
+	}
+	return w
+}
+
+func drawAffinity(t *rapid.T) api.ClusterAffinity {
+	names := rapid.SliceOfNDistinct(rapid.IntRange(0, 5), 1, 4, rapid.ID).Draw(t, "names")
+	var a api.ClusterAffinity
+	for _, n := range names {
+		a.ClusterNames = append(a.ClusterNames, fmt.Sprintf("c%d", n))
+	}
+	return a
+}
+
+func drawAnyPolicy(t *rapid.T, name string) *api.PropagationPolicy {
+	p := &api.PropagationPolicy{Metadata: api.Metadata{Name: name, Namespace: "shop"}}
+	s := &p.Spec
+	s.ResourceSelectors = []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
+	s.Priority = rapid.Int64Range(0, 2).Draw(t, "priority")
+	if rapid.IntRange(0, 4).Draw(t, "preempts") == 0 {
+		s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority
+	}
+	place := &s.Placement
+	switch rapid.IntRange(0, 4).Draw(t, "scheduling") {
+	case 0:
+	case 1:
+		place.ReplicaScheduling = &api.ReplicaScheduling{}
+	case 2:
+		place.ReplicaScheduling = &api.ReplicaScheduling{DivisionPreference: api.Aggregated}
+	case 3:
+		place.ReplicaScheduling = &api.ReplicaScheduling{WeightPreference: &api.WeightPreference{DynamicWeight: api.DynamicWeightAvailable}}
+	case 4:
+		place.ReplicaScheduling = &api.ReplicaScheduling{WeightPreference: &api.WeightPreference{StaticWeights: []api.StaticWeight{
+			{Affinity: drawAffinity(t), Weight: rapid.Int64Range(1, 5).Draw(t, "weight")}, {Weight: 1},
+		}}}
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "groups") {
+		term := api.AffinityTerm{AffinityName: fmt.Sprintf("g%d", i), ClusterAffinity: drawAffinity(t)}
+		if r := place.ReplicaScheduling; r != nil && (r.DivisionPreference == api.Aggregated || r.WeightPreference != nil && r.WeightPreference.DynamicWeight != "") {
+			for j := range rapid.IntRange(0, 2).Draw(t, "tiers") {
+				term.OverflowAffinities = append(term.OverflowAffinities, api.OverflowAffinity{AffinityName: fmt.Sprintf("o%d", j), ClusterAffinity: drawAffinity(t)})
+			}
+		}
+		place.ClusterAffinities = append(place.ClusterAffinities, term)
+	}
+	if rapid.IntRange(0, 2).Draw(t, "spread") == 0 {
+		place.SpreadConstraints = []api.GroupConstraint{drawSpread(t, api.GroupConstraint{SpreadByField: api.GroupByCluster})}
+		if rapid.Bool().Draw(t, "by region") {
+			place.SpreadConstraints = append(place.SpreadConstraints, drawSpread(t, api.GroupConstraint{SpreadByField: api.GroupByRegion}))
+		}
+		if rapid.IntRange(0, 2).Draw(t, "by tier") == 0 {
+			place.SpreadConstraints = append(place.SpreadConstraints, drawSpread(t, api.GroupConstraint{SpreadByLabel: "tier"}))
+		}
+	}
+	if r := place.ReplicaScheduling; r != nil && rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
+		least := int64(0)
+		r.ClusterLimits = []api.ClusterLimit{{MinReplicas: &least, MaxReplicas: ptr(least + rapid.Int64Range(0, 6).Draw(t, "more"))}}
+	}
+	s.Failover = &api.Failover{Cluster: &api.ClusterFailover{PurgeMode: rapid.SampledFrom([]api.PurgeMode{"", "", api.PurgeDirectly}).Draw(t, "purge")}}
+	if rapid.Bool().Draw(t, "application") {
+		s.Failover.Application = &api.ApplicationFailover{
+			Toleration: rapid.SampledFrom([]api.Duration{"0s", "60s"}).Draw(t, "toleration"),
+			PurgeMode:  rapid.SampledFrom([]api.PurgeMode{"", api.PurgeDirectly, api.PurgeNever}).Draw(t, "purge of applications"),
+		}
+	}
+	if rapid.Bool().Draw(t, "fails back") {
+		s.FailBack = &api.FailBack{Stabilization: rapid.SampledFrom([]api.Duration{"0s", "60s", "10m"}).Draw(t, "stabilization")}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "tolerates") == 0 {
+		place.ClusterTolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: rapid.SampledFrom([]*int64{nil, ptr[int64](100)}).Draw(t, "seconds")}}
+	}
+	return p
+}
+
+func drawSpread(t *rapid.T, c api.GroupConstraint) api.GroupConstraint {
+	least := rapid.Int64Range(1, 2).Draw(t, "min")
+	c.MinGroups = &least
+	if rapid.Bool().Draw(t, "bounded") {
+		c.MaxGroups = ptr(least + rapid.Int64Range(0, 2).Draw(t, "max"))
+	}
+	return c
+}
+
+// checkBindings demands that every binding keeps what its policy promises, and
+// that a look from scratch would not decide otherwise.
+func checkBindings(t *rapid.T, p *planner, now time.Time) {
+	for _, key := range slices.SortedFunc(maps.Keys(p.bindings.workloads), api.Key.Compare) {
+		w := p.bindings.workloads[key]
+		checkIndexes(t, p, w)
+		policy, _ := p.bindings.claims.choose(w.object, w.status.Policy)
+		if policy != w.policy {
+			t.Fatalf("%s follows %v, and would choose %v", key, w.policy, policy)
+		}
+		if policy == nil {
+			continue
+		}
+		checkPromises(t, p, w)
+		checkFreshLook(t, p, w, now)
+	}
+}
+
+// checkIndexes: who has a cluster is known under its name, and holds what it has.
+func checkIndexes(t *rapid.T, p *planner, w *bound) {
+	has := clustersOf(&w.status)
+	for name, members := range p.bindings.members {
+		_, in := members[w]
+		if _, want := has[name]; in != want {
+			t.Fatalf("%s: members of %s are out of step: %t, and it has %v", w.key(), name, in, has)
+		}
+	}
+	for name := range has {
+		if _, in := p.bindings.members[name][w]; !in {
+			t.Fatalf("%s is not among the members of %s", w.key(), name)
+		}
+	}
+}
+
+// checkFreshLook decides a binding from scratch.
+func checkFreshLook(t *rapid.T, p *planner, w *bound, now time.Time) {
+	compiled, err := engine.NewPropagation(w.object, w.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	views := make([]*engine.View, len(compiled.Groups))
+	for i, g := range compiled.Groups {
+		views[i] = engine.NewView(p.fleet, g.Query, p.others(), nil)
+		for row := range p.fleet.Slots() {
+			if views[i].Mask.Has(row) != w.scopes[i].view.Mask.Has(row) {
+				t.Fatalf("%s: the mask of group %d is wrong in row %d: %t", w.key(), i, row, w.scopes[i].view.Mask.Has(row))
+			}
+		}
+	}
+	object := *w.object
+	object.Status = w.status
+	var binder engine.Binder
+	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, engine.NewBound(&object, w.policy), now)
+	status, _, moved := engine.NewBindingStatus(p.fleet, compiled, &object, w.policy, out, now, func(int) string { return "" })
+	told := func(s *api.WorkloadStatus) string {
+		text := fmt.Sprintf("%v in %q, %d lost, leaving", seatsOf(s), s.ObservedAffinity, s.LostReplicas)
+		for _, e := range s.Evictions {
+			text += fmt.Sprintf(" %s (%d, %s)", e.Cluster, e.Replicas, e.Reason)
+		}
+		for _, c := range s.Conditions {
+			text += fmt.Sprintf("; %s %s", c.Type, c.Status)
+		}
+		return text
+	}
+	if has, fresh := told(&w.status), told(&status); moved || has != fresh {
+		t.Fatalf("%s is stale:\nhas %s,\na fresh look gives %s\n%+v\n%+v", w.key(), has, fresh, w.status, status)
+	}
+}
+
+func seatsOf(s *api.WorkloadStatus) map[string]int64 {
+	out := map[string]int64{}
+	for _, c := range s.Clusters {
+		out[c.Name] = c.Replicas
+	}
+	return out
+}
+
+// checkPromises: a workload that is scheduled has all its replicas, on clusters
+// that it may use, within the limits and over as many groups as it wants.
+func checkPromises(t *rapid.T, p *planner, w *bound) {
+	s, spec, place := &w.status, &w.object.Spec, &w.policy.Spec.Placement
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Fatalf("%s: %s\nstatus %+v\npolicy %+v", w.key(), fmt.Sprintf(format, args...), s, w.policy.Spec)
+	}
+	if !slices.IsSortedFunc(s.Clusters, func(a, b api.WorkloadCluster) int { return compareNames(a.Name, b.Name) }) {
+		fail("clusters are not listed once each by name")
+	}
+	for _, e := range s.Evictions {
+		if _, both := seatsOf(s)[e.Cluster]; both {
+			fail("it runs on %s, and is leaving it", e.Cluster)
+		}
+	}
+	held := api.FindCondition(s.Conditions, api.ConditionFailoverHeld)
+	for _, c := range s.Clusters {
+		row, ok := p.fleet.Row(c.Name)
+		if !ok {
+			fail("it is on %s, which does not exist", c.Name)
+		}
+		if p.fleet.Cluster(row).Status.State == api.StateOffline && held.Status != api.ConditionTrue {
+			fail("it is on %s, which is offline", c.Name)
+		}
+	}
+	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
+	if scheduled == nil || scheduled.Status != api.ConditionTrue || s.ObservedGeneration != w.object.Metadata.Generation {
+		return
+	}
+	if s.LostReplicas != 0 {
+		fail("%d replicas are lost, and it is scheduled", s.LostReplicas)
+	}
+	sum := int64(0)
+	duplicated := place.ReplicaScheduling == nil
+	for _, c := range s.Clusters {
+		sum += c.Replicas
+		if duplicated && spec.Replicas != nil && c.Replicas != *spec.Replicas {
+			fail("%s does not have all replicas", c.Name)
+		}
+		checkCluster(t, w, c)
+	}
+	if spec.Replicas == nil || *spec.Replicas == 0 {
+		return
+	}
+	if !duplicated && sum != *spec.Replicas {
+		fail("it has %d of %d replicas", sum, *spec.Replicas)
+	}
+	for i := range place.SpreadConstraints {
+		c := &place.SpreadConstraints[i]
+		groups := map[string]bool{}
+		for _, member := range s.Clusters {
+			row, _ := p.fleet.Row(member.Name)
+			groups[groupOf(p.fleet.Cluster(row), c)] = true
+		}
+		if most, limited := c.Max(); int64(len(groups)) < *c.MinGroups || limited && int64(len(groups)) > most {
+			fail("it runs in %d groups by %s", len(groups), c.By())
+		}
+	}
+}
+
+func compareNames(a, b string) int {
+	if a < b {
+		return -1
+	}
+	return 1 // equal names are not in order either
+}
+
+func groupOf(c *api.Cluster, by *api.GroupConstraint) string {
+	switch {
+	case by.SpreadByLabel != "":
+		return c.Metadata.Labels[by.SpreadByLabel]
+	case by.SpreadByField == api.GroupByRegion:
+		return c.Spec.Region
+	}
+	return c.Metadata.Name
+}
+
+// checkCluster: one cluster of a workload that is scheduled is one that it may
+// use.
+func checkCluster(t *rapid.T, w *bound, has api.WorkloadCluster) {
+	place := &w.policy.Spec.Placement
+	if len(place.ClusterAffinities) > 0 {
+		i := slices.IndexFunc(place.ClusterAffinities, func(a api.AffinityTerm) bool { return a.AffinityName == w.status.ObservedAffinity })
+		if i < 0 {
+			t.Fatalf("%s is in group %q, which does not exist", w.key(), w.status.ObservedAffinity)
+		}
+		names := slices.Clone(place.ClusterAffinities[i].ClusterNames)
+		if w.object.Spec.Replicas != nil {
+			for _, o := range place.ClusterAffinities[i].OverflowAffinities {
+				names = append(names, o.ClusterNames...)
+			}
+		}
+		if !slices.Contains(names, has.Name) {
+			t.Fatalf("%s is on %s, which is not in group %q: %q", w.key(), has.Name, w.status.ObservedAffinity, names)
+		}
+	}
+	if r := place.ReplicaScheduling; r != nil && has.Replicas > 0 {
+		for _, l := range r.ClusterLimits {
+			if has.Replicas < *l.MinReplicas || has.Replicas > *l.MaxReplicas {
+				t.Fatalf("%s has %d replicas on %s, and may have %d to %d", w.key(), has.Replicas, has.Name, *l.MinReplicas, *l.MaxReplicas)
+			}
+		}
+	}
+}
