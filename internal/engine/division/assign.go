@@ -8,6 +8,7 @@ import (
 // assign gives the places their seats, and sees to it that the constraints hold
 // for those that got any.
 func (d *Divider) assign(r *Request) error {
+	d.anchored = false
 	if d.share(r) > 0 {
 		return &LimitsError{Replicas: r.Replicas}
 	}
@@ -83,17 +84,7 @@ func (d *Divider) tooFewReplicas(r *Request, needed int64) error {
 // groups enough: those that got replicas anyhow first, then in their order. It
 // returns how many replicas these take at least.
 func (d *Divider) anchor() int64 {
-	order := d.entriesOf(everywhere)
-	slices.SortFunc(order, func(a, b entry) int {
-		p, q := &d.places[a.place], &d.places[b.place]
-		switch {
-		case p.seats > 0 && q.seats == 0:
-			return -1
-		case p.seats == 0 && q.seats > 0:
-			return 1
-		}
-		return compareEntries(a, b)
-	})
+	order := d.seatedFirst()
 	d.clearTallies()
 	var clusters, needed int64
 	mark := func(p *place) {
@@ -109,6 +100,24 @@ func (d *Divider) anchor() int64 {
 		}
 	}
 	return needed
+}
+
+// seatedFirst are the places with seats, and then as many of the others, in their
+// order, as may be asked to have some. None of them is undecided any more.
+func (d *Divider) seatedFirst() []entry {
+	var seated []entry
+	for i := range d.places {
+		if p := &d.places[i]; p.seats > 0 {
+			seated = append(seated, d.entry(byPreference, i))
+			p.state = chosen
+		}
+	}
+	slices.SortFunc(seated, compareEntries)
+	others := d.limits.least
+	if len(d.limits.tallies) > 0 {
+		others = int64(len(d.places))
+	}
+	return append(seated, d.first(others, byPreference, everywhere)...)
 }
 
 // share gives the places their seats. It returns how many are left.
@@ -148,7 +157,7 @@ func (d *Divider) fitMinima(r *Request, sum int64) int64 {
 	if lower <= r.Replicas {
 		return sum
 	}
-	order := d.entriesOf(filter{tier: -1})
+	order := d.entriesOf(everywhere)
 	slices.SortFunc(order, compareEntries)
 	for k := len(order) - 1; k >= 0 && lower > r.Replicas; k-- {
 		p := &d.places[order[k].place]

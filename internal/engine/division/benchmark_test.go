@@ -73,7 +73,7 @@ func BenchmarkDivide(b *testing.B) {
 			name        string
 			mode        Mode
 			constraints []Constraint
-			held        int64
+			held, least int64
 		}{
 			{name: "A-duplicated", mode: Duplicate},
 			{name: "B-dynamic", mode: Dynamic},
@@ -83,8 +83,16 @@ func BenchmarkDivide(b *testing.B) {
 			{name: "F-aggregated", mode: Aggregate},
 			{name: "G-static", mode: Static},
 			{name: "H-scale-up", mode: Dynamic, constraints: []Constraint{clusters(2, 10)}, held: 8},
+			// Not measured with Karmada.
+			{name: "aggregated-over-3", mode: Aggregate, constraints: []Constraint{clusters(3, Unlimited)}},
+			{name: "scale-up-regions", mode: Dynamic, constraints: []Constraint{regions, clusters(4, 10)}, held: 8},
+			{name: "static-at-least-2", mode: Static, least: 2},
+			{name: "unchanged", mode: Dynamic, held: 10},
 		} {
 			candidates := feasible(n)
+			for i := range candidates {
+				candidates[i].Min = bb.least
+			}
 			for i := range min(10, len(candidates)) {
 				if bb.held > 0 {
 					candidates[i*3].Held, candidates[i*3].Present = bb.held, true

@@ -43,10 +43,10 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	if r.Replicated && r.Replicas == 0 && !r.Empty {
 		return res, nil
 	}
-	d.ceiling, d.anchored = [2]int64{Unlimited, Unlimited}, false
+	d.ceiling = [2]int64{Unlimited, Unlimited}
 	d.gather(r, candidates)
 	res.weighted = d.weighted
-	if !d.unchanged(r) {
+	if res.unchanged = d.unchanged(r); !res.unchanged {
 		if len(d.places) == 0 {
 			return res, d.noPlaces(r, candidates)
 		}
@@ -63,7 +63,7 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 			return res, err
 		}
 	}
-	res.anchored = d.anchored
+	res.anchored = r.divided() && !res.unchanged && d.anchored
 	d.emit(r, &res)
 	return res, nil
 }

@@ -41,7 +41,7 @@ func (r *Result) whyNot(c *Candidate) string {
 		return fmt.Sprintf("has room for %d of %d replicas", c.most(q), q.Replicas)
 	case len(r.Shares) == 0:
 		return "could be chosen"
-	case q.divided() && !q.Fresh && r.kept == q.Replicas:
+	case r.unchanged:
 		return "no replica has to move"
 	}
 	if why := r.whyNotChosen(c); why != "" {

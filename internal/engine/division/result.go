@@ -16,13 +16,14 @@ type Result struct {
 	Shares []Share // by Rank
 
 	// For the reasons.
-	request  Request
-	weighted bool     // weights made a difference
-	anchored bool     // some clusters got a replica only for a constraint
-	kept     int64    // replicas that were held and could stay
-	votes    int64    // what all claims to new replicas added up to
-	used     int64    // clusters that count for constraints
-	groups   []bitset // those that they are in, by constraint
+	request   Request
+	unchanged bool     // everything stays as it was
+	weighted  bool     // weights made a difference
+	anchored  bool     // some clusters got a replica only for a constraint
+	kept      int64    // replicas that were held and could stay
+	votes     int64    // what all claims to new replicas added up to
+	used      int64    // clusters that count for constraints
+	groups    []bitset // those that they are in, by constraint
 }
 
 // emit writes the shares.

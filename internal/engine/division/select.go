@@ -1,8 +1,6 @@
 package division
 
-import (
-	"slices"
-)
+import "slices"
 
 // limits are the constraints on what is chosen, as far as they can make a
 // difference.
@@ -60,7 +58,7 @@ func (d *Divider) limit(r *Request) error {
 func (l *limits) narrowest() string {
 	by, most := l.mostBy, l.most
 	for i := range l.tallies {
-		if c := l.tallies[i].constraint; by == "" || c.Max < most {
+		if c := l.tallies[i].constraint; by == "" || c.Max <= most {
 			by, most = c.By, c.Max
 		}
 	}

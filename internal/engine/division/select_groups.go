@@ -1,8 +1,6 @@
 package division
 
-import (
-	"slices"
-)
+import "slices"
 
 // attempt is one way to choose clusters under constraints on groups. Where there
 // is only one such constraint the first attempts find what there is to find;
@@ -239,8 +237,7 @@ func (d *Divider) weight(r *Request, c *Constraint, g *group) int64 {
 	// The score is that of as many of its best clusters as its part takes.
 	clusters := max(groups, d.limits.least)
 	var room, score int64
-	f := filter{tier: -1, groups: c.Groups, group: g.id}
-	entries := d.entriesOf(f)
+	entries := d.entriesOf(filter{tier: -1, groups: c.Groups, group: g.id})
 	slices.SortFunc(entries, compareEntries)
 	for i, e := range entries {
 		p := &d.places[e.place]
