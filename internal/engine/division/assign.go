@@ -247,7 +247,7 @@ func (d *Divider) expand(r *Request, n int64) int64 {
 // spreadOver gives all places of a tier a part of n seats.
 func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 	if d.minima() {
-		n = d.seed(tier, n)
+		n = d.seed(r, tier, n)
 	}
 	few := n < int64(len(d.places))/4
 	d.claims = d.claims[:0]
@@ -301,23 +301,35 @@ func (d *Divider) settleClaims(r *Request) {
 	}
 }
 
-// seed gives places without seats what they have at least, and leaves out those
-// for which there is not enough.
-func (d *Divider) seed(tier int32, n int64) int64 {
-	order := d.entriesOf(filter{tier: tier})
-	slices.SortFunc(order, compareEntries)
-	for _, e := range order {
-		p := &d.places[e.place]
-		switch {
-		case p.seats > 0 || p.least == 0:
-		case p.least <= n:
-			p.seats = p.least
-			n -= p.least
-		default:
+// seed gives places without seats what they have at least, in their order, and
+// leaves out those for which there is not enough. It returns how many seats are
+// left.
+func (d *Divider) seed(r *Request, tier int32, n int64) int64 {
+	left := n
+	for few := n; ; few *= 8 {
+		order := d.first(few, byPreference, filter{tier: tier, unstarted: r})
+		for _, e := range order {
+			if p := &d.places[e.place]; p.seats == 0 && p.least <= left {
+				p.seats = p.least
+				left -= p.least
+			}
+		}
+		if left == 0 || int64(len(order)) < few {
+			break
+		}
+		// Those that come later may ask for less: begin anew, to find more.
+		for _, e := range order {
+			p := &d.places[e.place]
+			p.seats = min(p.seats, p.kept)
+		}
+		left = n
+	}
+	for i := range d.places {
+		if p := &d.places[i]; p.tier == tier && p.seats == 0 && p.least > 0 {
 			p.state = out
 		}
 	}
-	return n
+	return left
 }
 
 // fill gives n seats to as few places of a tier as have room for them: those that

@@ -6,6 +6,7 @@ type Divider struct {
 	places   []place
 	room     int64 // of all places
 	holders  int   // places that hold replicas, or a copy
+	kept     int64 // replicas that all of them keep
 	tiers    int32
 	weighted bool // weights make a difference
 	anchored bool // some places got a replica only for a constraint
@@ -126,26 +127,15 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 // unchanged reports whether what is held is just what is wanted. Then the places
 // are those of the present binding, with the seats they have.
 func (d *Divider) unchanged(r *Request) bool {
-	if !r.divided() || r.Fresh {
+	if !r.divided() || r.Fresh || d.kept != r.Replicas {
 		return false
 	}
-	var sum int64
 	for i := range d.places {
-		p := &d.places[i]
-		if p.kept > 0 && p.kept < p.least {
+		if p := &d.places[i]; p.kept > 0 && p.kept < p.least {
 			return false
 		}
-		sum += p.kept
 	}
-	if sum != r.Replicas {
-		return false
-	}
-	clusters := int64(0)
-	for i := range d.places {
-		if d.places[i].kept > 0 {
-			clusters++
-		}
-	}
+	clusters := int64(d.holders)
 	for i := range r.Constraints {
 		c := &r.Constraints[i]
 		if c.Groups == nil {

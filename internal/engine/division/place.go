@@ -78,7 +78,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 	d.weighted = anyWeight(r, candidates)
 	counted, divided := r.counted(), r.divided()
 	steady, copies := !r.Fresh && divided, !r.Fresh && !divided
-	n, holders, tiers, room := 0, 0, int32(1), int64(0)
+	n, holders, tiers, room, kept := 0, 0, int32(1), int64(0), int64(0)
 	for i := range candidates {
 		c := &candidates[i]
 		most := int64(0)
@@ -117,9 +117,10 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		}
 		tiers = max(tiers, c.Tier+1)
 		room += most
+		kept += p.kept
 		n++
 	}
-	d.places, d.holders, d.tiers, d.room = places[:n], holders, tiers, room
+	d.places, d.holders, d.tiers, d.room, d.kept = places[:n], holders, tiers, room, kept
 }
 
 // bound gives a place its lower bound, unless it is too large.
