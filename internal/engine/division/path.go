@@ -32,6 +32,7 @@ const maxPathStates = 1 << 22
 type pathSearch struct {
 	taken     []bool // by group, length and value: whether the best path goes through the group
 	next, now []pathSum
+	sums      []int64 // values of the first groups
 	sorted    []int32
 }
 
@@ -125,10 +126,20 @@ func (s *pathSearch) pickBest(groups []group, least, most, target int64) bool {
 			s.next[count*values+value] = pathSum{ok: satisfied(count, value)}
 		}
 	}
+	s.sums = append(s.sums[:0], 0)
+	for i := range groups {
+		s.sums = append(s.sums, s.sums[i]+groups[i].value)
+	}
 	for i := len(groups) - 1; i >= 0; i-- {
 		g := &groups[i]
-		for count := range min(counts, int64(i)) + 1 { // no path has more before i
-			for value := range values {
+		// No path has more groups before i, or a value that the smallest or the
+		// largest of them do not add up to.
+		for count := range min(counts, int64(i)) + 1 {
+			largest := s.sums[i]
+			if count < counts || !unlimited {
+				largest -= s.sums[int64(i)-count]
+			}
+			for value := min(s.sums[count], target); value <= min(largest, target); value++ {
 				at := count*values + value
 				best, take := s.next[at], false
 				if (count < counts || unlimited) && !satisfied(count, value) {
