@@ -108,3 +108,94 @@ func TestAwaitDecision(t *testing.T) {
 		})
 	}
 }
+
+// What keeps a workload from its clusters is said in a word, and in a sentence.
+func TestAwaitBinding(t *testing.T) {
+	typ := schemaOf(t.Context(), objectResources(t)[api.KindWorkload]).Type().TerraformType(t.Context())
+	scheduled := func(reason string) api.Condition {
+		return api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: reason, Message: "nothing"}
+	}
+	for _, test := range []struct {
+		name      string
+		created   bool
+		condition api.Condition
+		severity  diag.Severity
+		summary   string // "" = none
+		want      string
+	}{
+		{name: "bound", condition: api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue}},
+		{name: "no policy", condition: scheduled(api.ReasonNoPolicyMatched), severity: diag.SeverityError, summary: `No propagation policy for workload "shop/web"`, want: "0 of 9 clusters fit."},
+		{name: "no policy on create", created: true, condition: scheduled(api.ReasonNoPolicyMatched), severity: diag.SeverityWarning, summary: `No propagation policy for workload "shop/web"`, want: "0 of 9 clusters fit."},
+		{name: "no room", condition: scheduled(api.ReasonUnschedulable), severity: diag.SeverityError, summary: `No room for workload "shop/web"`, want: "0 of 9 clusters fit."},
+		{name: "no cluster", condition: scheduled(api.ReasonNoClusterFit), severity: diag.SeverityError, summary: `No cluster for workload "shop/web"`, want: "0 of 9 clusters fit."},
+		{
+			name:      "failover is held back",
+			condition: api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionTrue, Reason: api.ReasonManyClustersLost, Message: "6 of 9 clusters are offline"},
+			severity:  diag.SeverityWarning, summary: `Failover is held back for workload "shop/web"`, want: "6 of 9 clusters are offline.",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			written := &api.Workload{Kind: api.KindWorkload, Metadata: api.Metadata{Name: "web", Namespace: "shop", Generation: 2, ResourceVersion: "10"}}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if strings.HasSuffix(r.URL.Path, "/explanation") {
+					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 9 clusters fit"})
+					return
+				}
+				bound := *written
+				bound.Status = api.WorkloadStatus{ObservedGeneration: 2, Conditions: []api.Condition{test.condition}}
+				_ = json.NewEncoder(w).Encode(&bound)
+			}))
+			defer server.Close()
+			c, err := client.New(client.Options{Endpoint: server.URL, MaxRetries: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			object, diags := awaitDecision(t.Context(), &session{client: c}, decisionWait{
+				object: written, plan: configValue(t, typ, valid["scheduler_workload"]), created: test.created, limit: time.Minute,
+			})
+			if state, ok := decisionOf(object); !ok || state.observed != 2 {
+				t.Errorf("the wait ended with %+v", object)
+			}
+			if test.summary == "" {
+				if len(diags) > 0 {
+					t.Errorf("diagnostics are %v", diags)
+				}
+				return
+			}
+			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || !strings.Contains(diags[0].Detail(), test.want) {
+				t.Errorf("diagnostics are %v, expected %q: %q", diags, test.summary, test.want)
+			}
+		})
+	}
+}
+
+// A policy that leaves workloads without clusters says which, and why; of many the
+// first ones.
+func TestReportBindings(t *testing.T) {
+	binding := func(name string, status api.ConditionStatus) api.Binding {
+		return api.Binding{Workload: "shop/" + name, Conditions: []api.Condition{{Type: api.ConditionScheduled, Status: status, Message: "room for 2 of 3"}}}
+	}
+	report := func(bindings ...api.Binding) diag.Diagnostics {
+		_, diags := reportBindings(t.Context(), nil, decisionWait{object: &api.PropagationPolicy{
+			Metadata: api.Metadata{Name: "web"}, Status: api.PropagationPolicyStatus{Bindings: bindings},
+		}})
+		return diags
+	}
+	if diags := report(binding("a", api.ConditionTrue), binding("b", api.ConditionUnknown), api.Binding{Workload: "shop/c"}); len(diags) > 0 {
+		t.Errorf("nothing waits, and the diagnostics are %v", diags)
+	}
+	diags := report(binding("a", api.ConditionTrue), binding("b", api.ConditionFalse))
+	if len(diags) != 1 || diags[0].Severity() != diag.SeverityWarning || diags[0].Summary() != `1 of the 2 workloads of propagation_policy "web" wait for clusters` ||
+		diags[0].Detail() != "shop/b: Room for 2 of 3." {
+		t.Errorf("diagnostics are %v", diags)
+	}
+	var many []api.Binding
+	for range 25 {
+		many = append(many, binding("w", api.ConditionFalse))
+	}
+	if diags := report(many...); len(diags) != 1 || !strings.HasSuffix(diags[0].Detail(), "Room for 2 of 3.\nAnd 15 more.") {
+		t.Errorf("diagnostics are %v", diags)
+	}
+}

@@ -1,9 +1,13 @@
 package provider
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -28,6 +32,7 @@ func newPropagationPolicyResource() resource.Resource {
 		decision:   policyBindings,
 		previewed:  previewedBindings,
 		inputs:     inputs,
+		decide:     reportBindings,
 	}
 }
 
@@ -51,4 +56,33 @@ func previewedBindings(preview *api.Preview) map[string]any {
 		}
 	}
 	return map[string]any{"bindings": bindings}
+}
+
+// maxReported is how many workloads a warning names.
+const maxReported = 10
+
+// reportBindings says which workloads the policy, as it was just written, leaves
+// without clusters. The server has answered with their bindings: there is nothing
+// more to wait for.
+func reportBindings(_ context.Context, _ *session, w decisionWait) (api.Object, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	policy, ok := w.object.(*api.PropagationPolicy)
+	if !ok {
+		return nil, diags
+	}
+	var pending []string
+	for _, b := range policy.Status.Bindings {
+		if c := api.FindCondition(b.Conditions, api.ConditionScheduled); c != nil && c.Status == api.ConditionFalse {
+			pending = append(pending, b.Workload+": "+sentence(c.Message))
+		}
+	}
+	if len(pending) == 0 {
+		return nil, diags
+	}
+	summary := fmt.Sprintf("%d of the %d workloads of %s wait for clusters", len(pending), len(policy.Status.Bindings), api.KeyOf(policy))
+	if more := len(pending) - maxReported; more > 0 {
+		pending = append(pending[:maxReported], fmt.Sprintf("And %d more.", more))
+	}
+	diags.AddWarning(summary, strings.Join(pending, "\n"))
+	return nil, diags
 }

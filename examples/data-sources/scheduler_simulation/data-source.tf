@@ -11,5 +11,18 @@ data "scheduler_simulation" "move" {
 }
 
 output "moves" {
-  value = { for c in data.scheduler_simulation.move.result.changes : "${c.namespace}/${c.name}" => "${join(", ", c.from)} -> ${join(", ", c.to)}" }
+  value = { for c in data.scheduler_simulation.move.result.changes : "${c.kind} ${c.namespace}/${c.name}" => "${join(", ", c.from)} -> ${join(", ", c.to)}" }
+}
+
+# What if the web shop had forty replicas? Its binding is taken from the server.
+data "scheduler_simulation" "more" {
+  objects = [jsonencode({
+    kind     = "workload"
+    metadata = { name = "web", namespace = "shop" }
+    spec     = { api_version = "apps/v1", kind = "Deployment", replicas = 40 }
+  })]
+}
+
+output "forty_replicas" {
+  value = one([for c in data.scheduler_simulation.more.result.changes : c.to_replicas if c.kind == "workload"])
 }
