@@ -153,3 +153,52 @@ func (s Spare) Subtract(f *Fleet, cluster string, amounts map[string]int64) {
 		}
 	}
 }
+
+// RowRoom is what is free on one cluster, by resource.
+type RowRoom struct {
+	reports bool
+	left    map[string]int64
+}
+
+// RoomOn measures what is free on a cluster.
+func RoomOn(f *Fleet, reserved *Reservations, row int) RowRoom {
+	if row >= len(f.rows) || f.rows[row] == nil {
+		return RowRoom{reports: true}
+	}
+	r := RowRoom{reports: f.rows[row].reports, left: make(map[string]int64, 4)}
+	for resource, column := range f.uncommitted {
+		c := roomColumn{resource: resource, uncommitted: column, reserved: reserved.column(resource)}
+		if left, ok := c.left(row); ok {
+			r.left[resource] = left
+		}
+	}
+	return r
+}
+
+// For is how many replicas there is room for.
+func (r RowRoom) For(needs Needs) int64 {
+	if !r.reports {
+		return math.MaxInt64
+	}
+	best := int64(math.MaxInt64)
+	for i := range needs {
+		best = min(best, max(r.left[needs[i].resource], 0)/needs[i].milli)
+	}
+	if left, ok := r.left[resourcePods]; ok {
+		best = min(best, max(left, 0)/1000)
+	}
+	return best
+}
+
+// Grew reports whether there is more of anything than before.
+func (r RowRoom) Grew(before RowRoom) bool {
+	if r.reports != before.reports {
+		return true
+	}
+	for resource, left := range r.left {
+		if was, ok := before.left[resource]; !ok || left > was {
+			return true
+		}
+	}
+	return len(r.left) < len(before.left) // a limit fewer, as of pods
+}

@@ -50,6 +50,10 @@ type bound struct {
 	alike  string                 // equal for two workloads that find the same, having nothing yet
 	scopes []*scope               // of p.Groups
 
+	// lack and backLack are those of the last binding, and gained is at least by
+	// how much the room has grown since.
+	lack, backLack, gained int64
+
 	unclaimed bool // which policy to follow has to be asked again
 	pending   bool
 	needs     engine.Needs
@@ -371,12 +375,14 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		w.pending = false
 		b.agenda.set(w, time.Time{})
 		b.index(w, &before)
+		b.hold(w)
 		return changed, false
 	}
 	present := engine.NewBound(&object, w.policy)
 	out := b.bind(w, present, now)
 	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
 	b.setPending(w, !out.Complete)
+	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	b.watch(w)
 	b.index(w, &before)
 	b.hold(w)

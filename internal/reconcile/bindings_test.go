@@ -93,7 +93,8 @@ func checkBound(t interface {
 		status, _, moved := engine.NewBindingStatus(p.fleet, prop, &object, chosen, out, now, func(int) string { return "" })
 		preempting := chosen.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority && !out.Complete
 		if (moved || status.ObservedAffinity != w.status.ObservedAffinity) && !preempting {
-			t.Fatalf("%s is stale: has %v in %q, a fresh look gives %v in %q", key, w.status.Clusters, w.status.ObservedAffinity, status.Clusters, status.ObservedAffinity)
+			t.Fatalf("%s is stale: has %v in %q, a fresh look gives %v in %q; %d wanted, %+v, %+v", key, w.status.Clusters, w.status.ObservedAffinity, status.Clusters, status.ObservedAffinity,
+				wanted(w.object), w.object.Spec.ReplicaRequests, w.status.Conditions)
 		}
 		if !slices.EqualFunc(status.Evictions, w.status.Evictions, func(a, b api.Eviction) bool { return a.Cluster == b.Cluster && a.Reason == b.Reason }) {
 			t.Fatalf("%s leaves %+v, a fresh look says %+v", key, w.status.Evictions, status.Evictions)
@@ -348,10 +349,20 @@ func TestNoClusterIsPromisedTwice(t *testing.T) {
 				for name, milli := range promised {
 					row, _ := p.fleet.Row(name)
 					if has, _ := p.fleet.Cluster(row).Spec.Allocatable["cpu"].Milli(); milli > has {
+						for key, b := range p.bindings.workloads {
+							t.Logf("%s wants %d with %v: has %v, %v %+v", key, wanted(b.object), b.object.Spec.ReplicaRequests, b.status.Clusters, b.status.Evictions, b.status.Conditions)
+						}
 						t.Fatalf("%s has %dm of cpu, and %dm are promised", name, has, milli)
 					}
 				}
 			},
 		})
 	})
+}
+
+func wanted(w *api.Workload) int64 {
+	if w.Spec.Replicas == nil {
+		return -1
+	}
+	return *w.Spec.Replicas
 }

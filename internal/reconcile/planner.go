@@ -331,6 +331,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 func (p *planner) advance(now time.Time) {
 	was := p.fleet
 	next, delta := was.With(p.pending, now)
+	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending = next, engine.Changes{}
 	defer p.expire(now)
 	defer p.bindings.expire(now)
@@ -360,7 +361,7 @@ func (p *planner) advance(now time.Time) {
 		}
 	}
 	p.touch(delta.Rows, delta.Facts, p.classes, false)
-	p.bindings.advance(was, delta)
+	p.bindings.advance(was, delta, rooms)
 }
 
 // expire refreshes the views out of which time alone takes a cluster, because a

@@ -19,7 +19,7 @@ func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engin
 	for _, victim := range b.workloads {
 		if b.yields(victim, w) {
 			for _, c := range victim.status.Clusters {
-				spare.AddHold(b.fleet, victim.needs, c.Name, c.Replicas)
+				spare.AddHold(b.fleet, victim.heldNeeds, c.Name, c.Replicas)
 				found = found || c.Replicas > 0
 			}
 		}
@@ -91,7 +91,7 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
 		victim.status.Preemptions = victim.status.Preemptions[over:]
 	}
-	freed.AddHold(b.fleet, victim.needs, cluster, lost)
+	freed.AddHold(b.fleet, victim.heldNeeds, cluster, lost)
 	// What was counted as reserved is free with the release: not twice.
 	counted := b.reserved.Counted(victim.key(), cluster)
 	freed.Subtract(b.fleet, cluster, counted)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -85,8 +86,20 @@ func (b *bindings) watch(w *bound) {
 	}
 }
 
-// advance follows the fleet from one version to the next.
-func (b *bindings) advance(was *engine.Fleet, delta engine.Delta) {
+// rooms is what is free on rows, before the fleet and the reservations move on.
+func (b *bindings) rooms(rows []int) map[int]engine.RowRoom {
+	rooms := make(map[int]engine.RowRoom, len(rows))
+	if len(b.workloads) > 0 {
+		for _, row := range rows {
+			rooms[row] = engine.RoomOn(b.fleet, b.reserved, row)
+		}
+	}
+	return rooms
+}
+
+// advance follows the fleet from one version to the next. rooms is what was free
+// before on the rows that changed.
+func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]engine.RowRoom) {
 	for _, name := range delta.Gone {
 		for w := range b.members[name] {
 			b.markStale(w)
@@ -108,7 +121,9 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta) {
 			moved = append(moved, row)
 		}
 	}
-	b.roomChanged(rest)
+	b.roomChanged(slices.DeleteFunc(rest, func(row int) bool {
+		return !engine.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row])
+	}))
 	if len(moved) > 0 {
 		for _, s := range b.scopes {
 			b.touchScope(s, moved)
@@ -168,7 +183,8 @@ func (b *bindings) touchMembers(rows []int) {
 // concerned reports whether it matters to a workload what one of its clusters
 // says now.
 func (b *bindings) concerned(w *bound, row int) bool {
-	if w.p == nil || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() {
+	held := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
+	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || held != nil && held.Status == api.ConditionTrue {
 		return true
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
@@ -178,25 +194,52 @@ func (b *bindings) concerned(w *bound, row int) bool {
 	return !engine.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
 }
 
-// roomChanged has those looked at again that wait for room on clusters, because
-// there may be more of it.
+// roomChanged has those looked at again that wait for room on clusters, where there
+// may be enough of it now.
 func (b *bindings) roomChanged(rows []int) {
-	if len(rows) == 0 {
-		return
-	}
-	for _, s := range b.scopes {
-		if len(s.pending)+len(s.watching) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
-			continue
+	for _, row := range rows {
+		room := engine.RoomOn(b.fleet, b.reserved, row)
+		name := ""
+		if c := b.fleet.Cluster(row); c != nil {
+			name = c.Metadata.Name
 		}
-		for w := range s.pending {
-			b.markStale(w)
-		}
-		for w := range s.watching {
-			if !b.takesBack(w, s) {
+		for w := range b.members[name] {
+			// It may grow there, though others may not come; and what it has may be more
+			// than there was room for.
+			if w.pending {
 				b.markStale(w)
 			}
 		}
+		for _, s := range b.scopes {
+			if len(s.pending)+len(s.watching) == 0 || row>>6 >= len(s.view.Mask) || !s.view.Mask.Has(row) {
+				continue
+			}
+			for w := range s.pending {
+				if !w.stale && (w.p.Preempts || w.mayFit(w.lack, room)) {
+					b.markStale(w)
+				}
+			}
+			for w := range s.watching {
+				if !w.stale && !b.takesBack(w, s) && w.mayFit(w.backLack, room) {
+					b.markStale(w)
+				}
+			}
+		}
 	}
+}
+
+// mayFit reports whether the room that has grown on a cluster may be enough for
+// what a workload lacks. It counts all the room there, so it errs on the side of
+// looking again.
+func (w *bound) mayFit(lack int64, room engine.RowRoom) bool {
+	fits := room.For(w.needs)
+	if fits == 0 {
+		return false
+	}
+	if w.gained += min(fits, math.MaxInt64-w.gained); w.gained < lack {
+		return false
+	}
+	return true
 }
 
 // takesBack reports whether a group is known to have room for the whole of a
