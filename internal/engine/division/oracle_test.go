@@ -21,14 +21,17 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		return c.Free
 	}
 	most := func(c Candidate) int64 {
-		if c.Free == Unknown {
+		switch {
+		case weighted && c.Weight == 0 && r.Fresh:
+			return 0
+		case weighted && c.Weight == 0:
+			return min(c.Max, c.Held) // it gets no more
+		case c.Free == Unknown:
 			return c.Max
 		}
 		return min(c.Max, c.Held+c.Free)
 	}
-	usable := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool {
-		return weighted && c.Weight == 0 || most(c) == 0
-	})
+	usable := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return most(c) == 0 })
 	slices.SortFunc(usable, func(a, b Candidate) int { return cmp.Compare(a.Rank, b.Rank) })
 	held, left := int64(0), r.Replicas
 	for _, c := range usable {
@@ -56,8 +59,11 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		return min(c.Held, most(c))
 	}
 	weight := func(c Candidate) int64 {
-		if weighted {
-			return c.Weight
+		switch {
+		case weighted && c.Weight == 0:
+			return 1 // next to nothing
+		case weighted:
+			return c.Weight * staticUnit
 		}
 		return 1
 	}

@@ -10,6 +10,7 @@ type place struct {
 	row, rank, tier int32
 	present         bool
 	holds           bool // stays if it can: it has replicas, or a copy
+	weightless      bool // keeps what it has, and has no claim to more
 	must            bool // gets at least one replica, for a constraint
 	state           state
 	kept            int64 // replicas that it keeps unless there is a surplus
@@ -65,10 +66,15 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	case r.Mode == Duplicate:
 		return most == r.Replicas && c.Min <= r.Replicas
 	case weighted && c.Weight <= 0:
-		return false
+		// What it has stays, it only gets no more.
+		return !r.Fresh && c.Held > 0 && min(most, c.Held) >= c.Min
 	}
 	return most >= max(c.Min, 1)
 }
+
+// staticUnit is what weights are counted in, so that replicas which stay on a
+// cluster without weight have some claim to do so, and next to none to the others.
+const staticUnit = 1 << 12
 
 // gather makes places of the candidates that can be used. It writes them field by
 // field where they belong: copying them would take most of the time.
@@ -93,6 +99,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		p := &places[n]
 		p.row, p.rank, p.tier = c.Row, c.Rank, c.Tier
 		p.present, p.holds, p.must, p.state = c.Present, copies && c.Present, false, undecided
+		p.weightless = false
 		p.most, p.kept, p.room, p.votes, p.least, p.seats = most, 0, 0, 0, 0, 0
 		if counted {
 			p.room = c.room(r)
@@ -109,7 +116,11 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		if r.Mode == Static {
 			p.votes = 1
 			if d.weighted {
-				p.votes = min(c.Weight, maxVotes)
+				p.votes = min(c.Weight, maxVotes/staticUnit) * staticUnit
+				if c.Weight <= 0 {
+					p.weightless, p.votes, p.most, p.room = true, 1, min(most, c.Held), min(p.room, c.Held)
+					most = p.most
+				}
 			}
 		}
 		if p.holds {

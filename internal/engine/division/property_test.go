@@ -116,8 +116,10 @@ func (w *world) fits(c *Candidate) int64 {
 	if r.Mode == Static && c.Weight == 0 {
 		for i := range w.candidates {
 			o := &w.candidates[i]
-			if o.Weight > 0 {
+			if o.Weight > 0 && r.Fresh {
 				return 0
+			} else if o.Weight > 0 {
+				return min(most, c.Held)
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func (r *Result) claim(c *Candidate) string {
 	case q.Mode == Static && !r.weighted:
 		return fmt.Sprintf(" by equal weights of %d", r.votes)
 	case q.Mode == Static:
-		return fmt.Sprintf(" by weight %d of %d", c.Weight, r.votes)
+		return fmt.Sprintf(" by weight %d of %d", c.Weight, r.votes/staticUnit)
 	case c.Free == Unknown:
 		return ", with room for anything"
 	}
