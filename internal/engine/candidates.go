@@ -66,13 +66,15 @@ func (b *Binder) markPresent(m *room) {
 
 // remeasure counts what a cluster has of the workload as free where replicas have
 // become larger or smaller than those that it was chosen for, or did so and found
-// no place since. Otherwise what runs stays, also where a cluster has shrunk.
+// no place since, and where it is to be taken back after it was lost. Otherwise
+// what runs stays, also where a cluster has shrunk.
 func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *room) {
-	if b.bound.Answered && !b.bound.Pending || c.Free == division.Unknown {
+	anew := b.bound.Pending || member.state == memberLeaving
+	if b.bound.Answered && !anew || c.Free == division.Unknown {
 		return
 	}
 	own, ok := b.others.Reserved.held(b.p.Key, member.cluster)
-	if !ok || !b.bound.Pending && slices.EqualFunc(own.requests, b.p.needs.of(member.replicas), sameAmount) {
+	if !ok || !anew && slices.EqualFunc(own.requests, b.p.needs.of(member.replicas), sameAmount) {
 		return
 	}
 	if total := m.total(member.row, own); total != division.Unknown {

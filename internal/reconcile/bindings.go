@@ -375,7 +375,6 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		w.pending = false
 		b.agenda.set(w, time.Time{})
 		b.index(w, &before)
-		b.hold(w)
 		return changed, false
 	}
 	present := engine.NewBound(&object, w.policy)
@@ -387,12 +386,17 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	b.index(w, &before)
 	b.hold(w)
 	b.agenda.set(w, out.NextAt)
-	if len(w.status.Evictions) < len(before.Evictions) {
+	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
 		b.markStale(w) // a cluster that has been left is a candidate again
 	}
 	changed = changed || w.reported
 	w.reported = false
 	return changed, moved
+}
+
+// leaves reports whether a workload is leaving a cluster.
+func leaves(s *api.WorkloadStatus, cluster string) bool {
+	return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool { return e.Cluster == cluster })
 }
 
 // bind answers where a workload goes that has a policy.

@@ -311,7 +311,13 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 		}
 	}
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
-	if scheduled == nil || scheduled.Status != api.ConditionTrue || s.ObservedGeneration != w.object.Metadata.Generation {
+	if scheduled == nil || s.ObservedGeneration != w.object.Metadata.Generation {
+		fail("it has not been looked at")
+	}
+	if scheduled.Status != api.ConditionTrue {
+		if room, known := roomFor(p, w); known && room >= *spec.Replicas {
+			fail("it waits, and there is room for %d", room)
+		}
 		return
 	}
 	if s.LostReplicas != 0 {
@@ -343,6 +349,42 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 			fail("it runs in %d groups by %s", len(groups), c.By())
 		}
 	}
+}
+
+// roomFor adds up how many replicas of a workload there is room for, those that it
+// has included; known is false where that is not all that matters.
+func roomFor(p *planner, w *bound) (room int64, known bool) {
+	place := &w.policy.Spec.Placement
+	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
+	if w.object.Spec.Replicas == nil || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || p.fleet.Brakes() {
+		return 0, false
+	}
+	if r := place.ReplicaScheduling; r != nil && len(r.ClusterLimits) > 0 {
+		return 0, false
+	}
+	for row := range p.fleet.Slots() {
+		c := p.fleet.Cluster(row)
+		if c == nil || len(c.Taints()) > 0 || slices.ContainsFunc(w.status.Evictions, func(e api.Eviction) bool { return e.Cluster == c.Metadata.Name }) {
+			continue
+		}
+		here := int64(1) << 40
+		if amount, told := c.Spec.Allocatable["seats"]; told {
+			milli, _ := amount.Milli()
+			here = milli / 1000
+			for _, other := range p.bindings.workloads {
+				if other != w {
+					here -= clustersOf(&other.status)[c.Metadata.Name]
+				}
+			}
+			here = max(here, 0)
+		}
+		if place.ReplicaScheduling == nil {
+			room = max(room, here) // every copy is a whole one
+		} else {
+			room += here
+		}
+	}
+	return room, true
 }
 
 func compareNames(a, b string) int {
