@@ -171,6 +171,11 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 		b.out.Tried = append(b.out.Tried, Tried{back, nil})
 		b.out.Group, b.out.result, b.out.Complete = back, result, true
 	}
+	if !b.out.Complete && bound.Fresh && len(bound.Clusters) > 0 {
+		// A new division finds no place: what there is stays as if nobody had asked.
+		bound.Fresh = false
+		return b.Bind(f, p, views, others, spare, bound, now)
+	}
 	if b.out.Complete {
 		b.out.Shares = b.out.result.Shares
 	} else {
