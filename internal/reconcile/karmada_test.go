@@ -1,0 +1,32 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/karmadatest"
+)
+
+// TestKarmada lays the cases of propagation policies before simulations that need
+// no server.
+func TestKarmada(t *testing.T) {
+	cases, err := karmadatest.Cases(karmadatest.Kinds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulate := func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
+		return SimulateFile(ctx, request, nil, epoch)
+	}
+	for _, c := range cases {
+		t.Run(c.ID, func(t *testing.T) {
+			wrong, err := c.Play(t.Context(), simulate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range wrong {
+				t.Errorf("%s: %s", c.Name, text)
+			}
+		})
+	}
+}
