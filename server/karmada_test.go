@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/karmadatest"
+)
+
+// TestKarmada lays the cases of propagation policies before a server, as
+// simulations.
+func TestKarmada(t *testing.T) {
+	cases, err := karmadatest.Cases(karmadatest.Kinds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, testConfig(t.TempDir()))
+	for _, c := range cases {
+		t.Run(c.ID, func(t *testing.T) {
+			wrong, err := c.Play(t.Context(), s.client.Simulate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range wrong {
+				t.Errorf("%s: %s", c.Name, text)
+			}
+		})
+	}
+}
