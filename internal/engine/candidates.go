@@ -14,15 +14,17 @@ func (b *Binder) gather(query *Query) {
 	b.columns = m.requests
 	b.candidates = slices.Grow(b.candidates[:0], b.mask.Count())
 	measured := b.p.replicated
-	for _, row := range f.byName {
+	for rank, row := range f.byName {
 		if !b.mask.Has(int(row)) {
 			continue
 		}
-		c := division.Candidate{Row: row, Rank: f.nameRank[row], Free: division.Unknown, Weight: 1, Max: division.Unlimited}
+		free := int64(division.Unknown)
 		if measured {
-			c.Free = m.free(int(row))
+			free = m.free(int(row))
 		}
-		b.candidates = append(b.candidates, c)
+		b.candidates = append(b.candidates, division.Candidate{
+			Row: row, Rank: int32(rank), Free: free, Weight: 1, Max: division.Unlimited,
+		})
 	}
 	b.markPresent(&m)
 	if len(query.tiers) > 1 {
