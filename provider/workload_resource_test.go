@@ -334,3 +334,90 @@ func TestAccWorkloadNamespaceOfProvider(t *testing.T) {
 		},
 	})
 }
+
+// A workload leaves a cluster on which it is reported unhealthy, where the policy
+// says so; with Never what runs there stays until somebody asks for a fresh
+// decision.
+func TestAccWorkloadUnhealthy(t *testing.T) {
+	f := newFleet(t)
+	f.member("member1", "4")
+	f.member("member2", "4")
+	config := f.config(policy(`
+		placement = { replica_scheduling = { division_preference = "Aggregated" } }
+		failover  = { application = { toleration = "0s", purge_mode = "Never" } }`),
+		workload(3, "depends_on = [scheduler_propagation_policy.web]"))
+	seen := resource.ConfigPlanChecks{
+		PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(workloadAddress, plancheck.ResourceActionNoop)},
+		PostApplyPostRefresh: emptyPlan(),
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config, ConfigStateChecks: binding(workloadAddress, counts{"member1": 3}, nil)},
+			{
+				PreConfig: func() {
+					if _, err := f.client.ReportHealth(f.ctx(), webWorkload, api.HealthReport{Cluster: "member1", Status: api.Unhealthy, Message: "crashes"}); err != nil {
+						t.Fatal(err)
+					}
+					f.untilBound(webWorkload, counts{"member2": 3}, counts{"member1": 3})
+					f.healthy(webWorkload, "member2")
+				},
+				Config: config, ConfigPlanChecks: seen,
+				ConfigStateChecks: binding(workloadAddress, counts{"member2": 3}, counts{"member1": 3}),
+			},
+			{
+				PreConfig: func() {
+					if _, err := f.client.Reschedule(f.ctx(), webWorkload); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config: config, ConfigPlanChecks: seen,
+				ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(workloadAddress, tfjsonpath.New("evicting"), counts(nil).check())},
+			},
+		},
+	})
+}
+
+// A workload of a higher priority takes the place of another one where the policy
+// allows it, and the next plan shows what became of that.
+func TestAccWorkloadPreemption(t *testing.T) {
+	f := newFleet(t)
+	f.member("member1", "4")
+	urgent := `
+		resource "scheduler_workload" "urgent" {
+		  name             = "urgent"
+		  namespace        = "shop"
+		  api_version      = "apps/v1"
+		  kind             = "Deployment"
+		  replicas         = 3
+		  replica_requests = { cpu = "1" }
+		  priority         = 100
+		  depends_on       = [scheduler_workload.web]
+		}`
+	deployments := policy(`
+		placement           = { replica_scheduling = { division_preference = "Aggregated" } }
+		workload_preemption = "LowerPriority"`)
+	web := workload(3, "depends_on = [scheduler_propagation_policy.web]")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: f.config(deployments, web), ConfigStateChecks: binding(workloadAddress, counts{"member1": 3}, nil)},
+			{ // what web has lost is no work for Terraform
+				Config:            f.config(deployments, web, urgent),
+				ConfigStateChecks: binding("scheduler_workload.urgent", counts{"member1": 3}, nil),
+				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{
+				Config: f.config(deployments, web, urgent, `
+					data "scheduler_workload" "web" {
+					  name      = "web"
+					  namespace = "shop"
+					}`),
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("preemptions").AtSliceIndex(0).AtMapKey("workload"), knownvalue.StringExact("shop/urgent")),
+					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("conditions").AtSliceIndex(0).AtMapKey("status"), knownvalue.StringExact("False")),
+				},
+			},
+		},
+	})
+}
