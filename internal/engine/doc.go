@@ -11,4 +11,9 @@
 // follows the fleet row by row. A cluster of the present decision is
 // looked at on its own, because staying is judged by other rules than coming:
 // it may be paused, and its own reservation does not count against it.
+//
+// A workload is bound in the same way, by a Propagation: the filters say which
+// clusters of an affinity group fit, package division chooses among them and
+// divides the replicas, and Bind puts both into the order that the policy asks
+// for: group by group, with failover, fail-back and eviction.
 package engine
