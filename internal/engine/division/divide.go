@@ -60,7 +60,7 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 				err = nil
 			}
 		}
-		if err != nil {
+		if err != nil && !d.decidePacked(r, candidates) {
 			return res, err
 		}
 	}
@@ -83,6 +83,22 @@ func (d *Divider) decide(r *Request) error {
 		}
 	}
 	return nil
+}
+
+// decidePacked decides with places whose lower bounds fit together, where leaving
+// out those with the largest was not enough.
+func (d *Divider) decidePacked(r *Request, candidates []Candidate) bool {
+	for _, roomiest := range []bool{false, true} {
+		d.ceiling = [2]int64{Unlimited, Unlimited}
+		d.gather(r, candidates)
+		if !r.divided() || !d.minima() {
+			return false
+		}
+		if d.pack(r, roomiest) && d.decide(r) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // maxRelaxations bounds how often places are left out for their lower bounds.

@@ -1,6 +1,7 @@
 package division
 
 import (
+	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,8 +23,12 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 		{"three constraints", shape{candidates: 9, replicas: 30, constraints: 3}, 2},
 		{"overlapping groups", shape{candidates: 9, replicas: 30, constraints: 1, several: true}, 1},
 		{"two of overlapping groups", shape{candidates: 9, replicas: 30, constraints: 2, several: true}, 2},
-		{"lower bounds", shape{candidates: 9, replicas: 30, minima: true}, 2},
-		{"lower bounds and a constraint", shape{candidates: 9, replicas: 30, constraints: 1, minima: true}, 2},
+		{"two constraints, few clusters", shape{candidates: 12, replicas: 30, constraints: 2, few: true}, 0},
+		{"three constraints, few clusters", shape{candidates: 12, replicas: 30, constraints: 3, few: true}, 0},
+		{"two of overlapping groups, few clusters", shape{candidates: 12, replicas: 30, constraints: 2, several: true, few: true}, 0},
+		{"three constraints, few replicas", shape{candidates: 12, replicas: 4, constraints: 3, few: true}, 0},
+		{"lower bounds", shape{candidates: 9, replicas: 30, minima: true}, 0},
+		{"lower bounds and a constraint", shape{candidates: 9, replicas: 30, constraints: 1, minima: true}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d Divider
@@ -48,4 +53,63 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNeedlesAreFound: among many clusters a few are laid that hold several
+// constraints at once, and the constraints are what these need.
+func TestNeedlesAreFound(t *testing.T) {
+	var d Divider
+	draw := rapid.Custom(drawNeedle)
+	missed := 0
+	for i := range 1000 {
+		w := draw.Example(i)
+		res, err := d.Divide(&w.request, w.candidates)
+		if err != nil {
+			missed++
+			t.Log(err)
+		} else if err := w.check(res); err != nil {
+			t.Fatalf("%v\n%v%+v", err, w, res.Shares)
+		}
+	}
+	if missed > 0 {
+		t.Errorf("missed %d of 1000", missed)
+	}
+}
+
+// drawNeedle draws a request that some of many candidates can take.
+func drawNeedle(t *rapid.T) *world {
+	n := rapid.IntRange(65, 200).Draw(t, "candidates")
+	w := &world{request: Request{Replicated: true, Mode: Dynamic}}
+	for i, rank := range rapid.Permutation(upTo(n)).Draw(t, "ranks") {
+		free := rapid.Int64Range(1, 9).Draw(t, "free")
+		w.candidates = append(w.candidates, Candidate{Row: int32(i), Rank: int32(rank), Free: free, Max: Unlimited})
+	}
+	needle := w.candidates[:rapid.IntRange(2, 6).Draw(t, "needle")]
+	for i := range rapid.IntRange(2, 3).Draw(t, "constraints") {
+		g := &Groups{}
+		for id := range rapid.IntRange(3, 12).Draw(t, "groups") {
+			g.Names = append(g.Names, fmt.Sprint("g", id))
+		}
+		used := map[int32]bool{}
+		for row := range n {
+			// Most of the others are in the first groups, so that the needle is rare.
+			last := len(g.Names) - 1
+			if row >= len(needle) && rapid.IntRange(0, 9).Draw(t, "common") > 0 {
+				last /= 2
+			}
+			g.Of = append(g.Of, int32(rapid.IntRange(0, last).Draw(t, "group")))
+			if row < len(needle) {
+				used[g.Of[row]] = true
+			}
+		}
+		groups := int64(len(used))
+		w.request.Constraints = append(w.request.Constraints, Constraint{By: fmt.Sprint("field", i), Min: groups, Max: groups, Groups: g})
+	}
+	clusters := int64(len(needle))
+	w.request.Constraints = append(w.request.Constraints, Constraint{By: "cluster", Min: clusters, Max: clusters})
+	for _, c := range needle {
+		w.request.Replicas += c.Free
+	}
+	w.request.Replicas = rapid.Int64Range(clusters, w.request.Replicas).Draw(t, "replicas")
+	return w
 }

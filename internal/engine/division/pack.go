@@ -1,0 +1,52 @@
+package division
+
+import (
+	"cmp"
+	"slices"
+)
+
+// pack leaves only places that can all have their lower bound and together have
+// room for the replicas: those that hold some first, then tier by tier, or from the
+// roomiest on. It reports whether there are such.
+func (d *Divider) pack(r *Request, roomiest bool) bool {
+	order := make([]int32, len(d.places))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &d.places[i], &d.places[j]
+		byRoom := cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(a.rank, b.rank))
+		switch {
+		case roomiest || a.holds == b.holds && a.tier == b.tier:
+			return byRoom
+		case a.holds != b.holds && a.holds:
+			return -1
+		case a.holds != b.holds:
+			return 1
+		}
+		return cmp.Compare(a.tier, b.tier)
+	})
+	var lower, room int64
+	for _, i := range order {
+		p := &d.places[i]
+		if lower+p.least > r.Replicas {
+			continue
+		}
+		lower += p.least
+		room += p.most
+		p.state, p.must = chosen, p.least > 0
+	}
+	if room < r.Replicas {
+		return false
+	}
+	d.keepChosen()
+	d.room, d.holders, d.kept = room, 0, 0
+	for i := range d.places {
+		p := &d.places[i]
+		d.kept += p.kept
+		if p.holds {
+			d.holders++
+		}
+	}
+	return true
+}
