@@ -179,7 +179,7 @@ func drawAnyPolicy(t *rapid.T, name string) *api.PropagationPolicy {
 		}
 	}
 	if r := place.ReplicaScheduling; r != nil && rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
-		least := int64(0)
+		least := rapid.Int64Range(0, 3).Draw(t, "least")
 		r.ClusterLimits = []api.ClusterLimit{{MinReplicas: &least, MaxReplicas: ptr(least + rapid.Int64Range(0, 6).Draw(t, "more"))}}
 	}
 	s.Failover = &api.Failover{Cluster: &api.ClusterFailover{PurgeMode: rapid.SampledFrom([]api.PurgeMode{"", "", api.PurgeDirectly}).Draw(t, "purge")}}
