@@ -301,12 +301,13 @@ func moves(before, after map[string]*api.Workload) []string {
 func TestTwentyThousandWorkloads(t *testing.T) {
 	probed := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer probed.Close()
-	lost := targetName(targetClusters/2 + 3)
+	lost := targetName(15) // one that policies of every sort use
 	dir := t.TempDir()
 	fleet := &propagated{}
 	fleet.load(t, dir, func(c *api.Cluster) {
 		if c.Metadata.Name == lost {
-			c.Spec.Health = &api.HealthSpec{URL: probed.URL, Interval: "100ms", FailureThreshold: 1, SuccessThreshold: 1}
+			// Slow enough that the load of the test does not make it look lost.
+			c.Spec.Health = &api.HealthSpec{URL: probed.URL, Interval: "1s", FailureThreshold: 3, SuccessThreshold: 1}
 		}
 	})
 	p := startServer(t, dir, debugArgs()...)
