@@ -188,4 +188,6 @@ func (p *Propagation) FailsBack() bool { return p.failBack }
 
 // DependsOnPlace reports whether it matters where the chosen clusters are, or
 // what they are labelled: spread constraints, limits and weights look at it.
-func (p *Propagation) DependsOnPlace() bool { return len(p.constraints)+len(p.limits)+len(p.weights) > 0 }
+func (p *Propagation) DependsOnPlace() bool {
+	return len(p.constraints)+len(p.limits)+len(p.weights) > 0
+}
