@@ -23,6 +23,7 @@ type shape struct {
 	constraints int // on groups, at most
 	several     bool
 	minima      bool
+	few         bool // several constraints on groups, and few clusters may be used
 }
 
 func drawGroups(t *rapid.T, n int, several bool) *Groups {
@@ -66,8 +67,18 @@ func drawWorld(t *rapid.T, s shape) *world {
 		c.By = "cluster"
 		w.request.Constraints = append(w.request.Constraints, c)
 	}
-	for i := range rapid.IntRange(0, s.constraints).Draw(t, "constraints") {
+	least := 0
+	if s.few {
+		least = s.constraints
+		c := Constraint{By: "cluster", Max: rapid.Int64Range(2, 4).Draw(t, "most clusters")}
+		w.request.Constraints = []Constraint{c}
+	}
+	for i := range rapid.IntRange(least, s.constraints).Draw(t, "constraints") {
 		c := drawConstraint(t, 3)
+		if s.few {
+			c.Min = rapid.Int64Range(2, 3).Draw(t, "least groups")
+			c.Max = max(c.Min, c.Max)
+		}
 		c.By = fmt.Sprint("field", i)
 		c.Groups = drawGroups(t, n, s.several)
 		w.request.Constraints = append(w.request.Constraints, c)
