@@ -204,9 +204,9 @@ func (b *bindings) roomChanged(rows []int) {
 			name = c.Metadata.Name
 		}
 		for w := range b.members[name] {
-			// It may grow there, though others may not come; and what it has may be more
-			// than there was room for.
-			if w.pending {
+			// It may grow there, though others may not come; what it has may be more than
+			// there was room for; and what it is leaving may take it back.
+			if w.pending || leaves(&w.status, name) {
 				b.markStale(w)
 			}
 		}
