@@ -28,6 +28,16 @@ type hold struct {
 	reported []request
 }
 
+// knows reports whether the cluster's last capacity report contains what was
+// decided at a moment. Where there is none, and nothing is declared to be in use,
+// it contains nothing.
+func (r *row) knows(since time.Time) bool {
+	if r.reportedAt.IsZero() && len(r.cluster.Spec.Allocated) == 0 && len(r.cluster.Status.Allocated) == 0 {
+		return false
+	}
+	return !since.After(r.reportedAt)
+}
+
 // count is how much of an amount is not in a report.
 func (h *hold) count(r request) int64 {
 	for _, known := range h.reported {
@@ -130,7 +140,7 @@ func (r *Reservations) hold(f *Fleet, owner api.Key, cluster string, h *hold) {
 		r.clusters[cluster] = holds
 	}
 	holds[owner] = h
-	if row, ok := f.Row(cluster); ok && h.since.After(f.rows[row].reportedAt) {
+	if row, ok := f.Row(cluster); ok && !f.rows[row].knows(h.since) {
 		r.count(row, h, f.Slots())
 	}
 }
@@ -169,7 +179,7 @@ func (r *Reservations) Sync(f *Fleet, delta Delta) {
 			continue
 		}
 		for _, h := range r.clusters[f.name(row)] {
-			if h.counted = false; h.since.After(f.rows[row].reportedAt) {
+			if h.counted = false; !f.rows[row].knows(h.since) {
 				r.count(row, h, f.Slots())
 			} else {
 				h.reported = nil
