@@ -16,14 +16,14 @@ func (d *Divider) assign(r *Request) error {
 		return nil
 	}
 	d.anchored = true
-	if needed := d.anchor(); needed > r.Replicas {
-		return d.tooFewReplicas(r, needed)
+	if d.anchor() > r.Replicas {
+		return d.tooFewReplicas(r)
 	}
 	if d.share(r) > 0 {
 		return &LimitsError{Replicas: r.Replicas}
 	}
 	if !d.spread() {
-		return &SpreadError{}
+		return &SpreadError{Replicas: r.Replicas}
 	}
 	return nil
 }
@@ -65,17 +65,20 @@ func (d *Divider) tally(p *place) {
 	}
 }
 
-// tooFewReplicas names the constraint that asks for the most groups.
-func (d *Divider) tooFewReplicas(r *Request, needed int64) error {
-	err := &TooFewReplicasError{Replicas: r.Replicas, Needed: needed}
-	most := int64(0)
+// tooFewReplicas names the constraint that asks for the most groups, where that alone
+// is too many; where groups overlap a replica can be in several.
+func (d *Divider) tooFewReplicas(r *Request) error {
+	err := &TooFewReplicasError{Replicas: r.Replicas}
 	if l := &d.limits; l.leastBy != "" {
-		most, err.By = l.least, l.leastBy
+		err.Needed, err.By = l.least, l.leastBy
 	}
 	for i := range d.limits.tallies {
-		if c := d.limits.tallies[i].constraint; c.Min > most {
-			most, err.By = c.Min, c.By
+		if c := d.limits.tallies[i].constraint; c.Min > err.Needed && c.Groups.Several == nil {
+			err.Needed, err.By = c.Min, c.By
 		}
+	}
+	if err.Needed <= r.Replicas {
+		return &SpreadError{Replicas: r.Replicas}
 	}
 	return err
 }
@@ -92,6 +95,11 @@ func (d *Divider) anchor() int64 {
 		clusters++
 		needed += p.lower()
 		d.tally(p)
+	}
+	for i := range d.places {
+		if p := &d.places[i]; p.must {
+			mark(p)
+		}
 	}
 	d.coverMissing(order, func(e entry) { mark(&d.places[e.place]) })
 	for _, e := range order {

@@ -1,5 +1,7 @@
 package division
 
+import "errors"
+
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
 type Divider struct {
@@ -11,6 +13,7 @@ type Divider struct {
 	weighted bool // weights make a difference
 	anchored bool // some places got a replica only for a constraint
 	marked   bool // some places may not be undecided
+	few      bool // no more places are chosen than there are replicas
 	// The largest lower bound of places that hold no replicas, and of those that
 	// do, and the largest that places may have.
 	largest, ceiling [2]int64
@@ -23,6 +26,7 @@ type Divider struct {
 	roomiest   int64 // the most room that a choice turned out to have
 	// What no choice can have more room than; 0 = not known.
 	ceilingRoom int64
+	searchSteps int // that searches have taken
 	path        pathSearch
 	groups      []group
 	presents    []int64
@@ -44,6 +48,7 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	if r.Replicated && r.Replicas == 0 && !r.Empty {
 		return res, nil
 	}
+	d.searchSteps = 0
 	d.ceiling = [2]int64{Unlimited, Unlimited}
 	d.gather(r, candidates)
 	res.weighted = d.weighted
@@ -61,7 +66,9 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 			}
 		}
 		if err != nil && !d.decidePacked(r, candidates) {
-			return res, err
+			if err = d.decideFew(r, candidates, err); err != nil {
+				return res, err
+			}
 		}
 	}
 	res.anchored = r.divided() && !res.unchanged && d.anchored
@@ -99,6 +106,23 @@ func (d *Divider) decidePacked(r *Request, candidates []Candidate) bool {
 		}
 	}
 	return false
+}
+
+// decideFew decides with no more clusters than there are replicas, so that each can
+// have one, where those that were chosen need more.
+func (d *Divider) decideFew(r *Request, candidates []Candidate, err error) error {
+	var spread *SpreadError
+	if !errors.As(err, &spread) || spread.Replicas == 0 {
+		return err
+	}
+	d.ceiling = [2]int64{Unlimited, Unlimited}
+	d.gather(r, candidates)
+	d.few = true
+	defer func() { d.few = false }()
+	if d.decide(r) == nil {
+		return nil
+	}
+	return err
 }
 
 // maxRelaxations bounds how often places are left out for their lower bounds.

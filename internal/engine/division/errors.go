@@ -26,9 +26,14 @@ func (e *TooFewGroupsError) Error() string {
 }
 
 // SpreadError says that no choice of clusters holds all spread constraints.
-type SpreadError struct{}
+type SpreadError struct {
+	Replicas int64 // that the chosen clusters share; 0 = there is no choice whatever they are
+}
 
-func (*SpreadError) Error() string {
+func (e *SpreadError) Error() string {
+	if e.Replicas > 0 {
+		return fmt.Sprintf("no division of %d replicas holds all spread constraints at once", e.Replicas)
+	}
 	return "no choice of the candidates holds all spread constraints at once"
 }
 

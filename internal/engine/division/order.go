@@ -17,6 +17,8 @@ const (
 	// byVotes: from the largest claim, by rank, or by rank descending.
 	byVotes
 	byVotesDescending
+	// byRoom: from the most replicas that they can have, by rank.
+	byRoom
 )
 
 // entry is a place with what it is ordered by.
@@ -49,6 +51,9 @@ func (d *Divider) entry(o order, i int) entry {
 // key is what a place is ordered by, the smaller the better.
 func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 	lo = uint64(p.rank)
+	if o == byRoom {
+		return uint64(math.MaxInt64 - p.most), lo
+	}
 	if o == byPreference {
 		lo |= uint64(largestRoom-min(p.room, largestRoom)) << 31
 		hi = uint64(p.tier) << 46

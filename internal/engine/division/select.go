@@ -51,6 +51,9 @@ func (d *Divider) limit(r *Request) error {
 			return &TooFewGroupsError{By: c.By, Found: t.groups, Min: c.Min}
 		}
 	}
+	if d.few {
+		l.most = min(l.most, r.Replicas)
+	}
 	return nil
 }
 

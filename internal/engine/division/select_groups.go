@@ -10,7 +10,6 @@ type attempt struct {
 	keep  bool  // what holds replicas is chosen in any case
 	pick  preference
 	order []int // of the constraints
-	first int32 // a place that is chosen before any other; -1: none
 }
 
 // preference says which groups an attempt picks.
@@ -31,7 +30,7 @@ func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 	orders := permutations(len(d.limits.tallies))
 	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
 		for _, order := range orders {
-			if d.try(r, attempt{tier, keep, pick, order, -1}) {
+			if d.try(r, attempt{tier, keep, pick, order}) {
 				return nil
 			}
 		}
@@ -39,34 +38,13 @@ func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 			break
 		}
 	}
-	if d.startElsewhere(r, keep, tier, orders) {
+	if d.search(r, keep, tier) {
 		return nil
 	}
 	if d.roomiest > 0 {
 		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.narrowest()}
 	}
 	return &SpreadError{}
-}
-
-// maxPlacesToStart bounds among how many places startElsewhere tries each.
-const maxPlacesToStart = 64
-
-// startElsewhere tries to choose, in turn, each place before all others, where
-// several constraints, or groups that overlap, have to be met with few clusters:
-// the place that is best for one may leave no room for another.
-func (d *Divider) startElsewhere(r *Request, keep bool, tier int32, orders [][]int) bool {
-	hard := func(t tally) bool { return len(d.limits.tallies) > 1 || t.constraint.Groups.Several != nil }
-	if len(d.places) > maxPlacesToStart || !slices.ContainsFunc(d.limits.tallies, hard) || d.hopeless(r) {
-		return false
-	}
-	for first := range d.places {
-		for _, order := range orders {
-			if d.try(r, attempt{tier, keep, bestGroups, order, int32(first)}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // permutations are the first orders of n things.
@@ -93,20 +71,7 @@ func permutations(n int) [][]int {
 
 // try makes an attempt.
 func (d *Divider) try(r *Request, a attempt) bool {
-	d.forget(a.tier)
-	if a.keep {
-		for i := range d.places {
-			if d.places[i].holds {
-				d.pick(int32(i))
-			}
-		}
-	}
-	if a.first >= 0 {
-		if d.places[a.first].state != undecided {
-			return false
-		}
-		d.pick(a.first)
-	}
+	d.restart(a.keep, a.tier)
 	for _, c := range a.order {
 		if !d.restrict(r, &d.limits.tallies[c], a) {
 			return false
