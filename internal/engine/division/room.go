@@ -61,10 +61,11 @@ func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64
 			rooms[in] = append(rooms[in], p.most)
 		}
 	}
-	descending := func(a, b int64) int { return cmp.Compare(b, a) }
-	slices.SortFunc(free, descending)
+	slices.Sort(free)
+	slices.Reverse(free)
 	for i := range rooms {
-		slices.SortFunc(rooms[i], descending)
+		slices.Sort(rooms[i])
+		slices.Reverse(rooms[i])
 	}
 	return rooms, free
 }

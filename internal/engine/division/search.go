@@ -1,14 +1,11 @@
 package division
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // maxSearchSteps bounds the work of all searches for one division. A step looks at
 // one class of places, so that a division takes about as long whatever the number
 // of clusters is; it is a count and no time, so that the result is always the same.
-const maxSearchSteps = 1 << 17
+const maxSearchSteps = 1 << 16
 
 // search looks for places that hold several constraints at once, by trying all that
 // differ. It is for what the attempts, which choose for one constraint after the
@@ -27,11 +24,13 @@ const maxSearchSteps = 1 << 17
 type search struct {
 	d       *Divider
 	classes []class
-	roomy   []entry // all places, from the roomiest on
+	roomy   []entry // all places, from the roomiest on once they are sorted
+	sorted  bool
 	of      []int32 // class by place
 	taken   []int32 // classes
 	alive   []int32 // classes that may be taken, node by node
-	helps   []int   // classes that help a constraint which lacks groups
+	options []option
+	helps   []int // classes that help a constraint which lacks groups
 	steps   int
 	slots   int64 // places that may be taken still
 	fill    int64 // places that may be taken or filled up with still
@@ -55,8 +54,11 @@ type class struct {
 // option is a class that could be taken.
 type option struct {
 	class int32
+	at    int32 // where it comes in the order of preference
 	gain  int64 // groups it opens that are missing; then the room it has
 }
+
+func (o *option) before(p *option) bool { return o.gain > p.gain || o.gain == p.gain && o.at < p.at }
 
 // search chooses places if it finds any that hold all constraints.
 func (d *Divider) search(r *Request, keep bool, tier int32) bool {
@@ -97,15 +99,15 @@ func (d *Divider) newSearch(r *Request) *search {
 		divided: r.divided(),
 	}
 	s.slots = s.fill
+	s.roomy = make([]entry, 0, len(d.places))
 	if s.divided {
 		s.need = r.Replicas
 		// Each place that is needed for a group must get a replica.
 		s.slots = min(s.slots, r.Replicas)
 	}
-	// Classes are refined group by group.
-	type part struct{ of, constraint, group int32 }
-	parts := map[part]int32{}
-	index := map[int32]int32{}
+	// Classes are refined group by group. Groups are numbered through.
+	parts := make(map[uint64]int32, 2*len(s.of)) // by the part that is refined, and the group
+	var classes []int32                          // by part
 	var one [1]int32
 	for i := range d.places {
 		p := &d.places[i]
@@ -113,21 +115,25 @@ func (d *Divider) newSearch(r *Request) *search {
 		if p.state != undecided {
 			continue
 		}
-		at := int32(-1)
-		for c := range d.limits.tallies {
-			for _, g := range d.limits.tallies[c].constraint.Groups.of(p.row, &one) {
-				next, ok := parts[part{at, int32(c), g}]
+		part, first := uint64(0), uint64(0)
+		for t := range d.limits.tallies {
+			groups := d.limits.tallies[t].constraint.Groups
+			for _, g := range groups.of(p.row, &one) {
+				refined := part<<32 | (first + uint64(g))
+				next, ok := parts[refined]
 				if !ok {
-					next = int32(len(parts))
-					parts[part{at, int32(c), g}] = next
+					classes = append(classes, -1)
+					next = int32(len(classes))
+					parts[refined] = next
 				}
-				at = next
+				part = uint64(next)
 			}
+			first += uint64(len(groups.Names))
 		}
-		k, ok := index[at]
-		if !ok {
+		k := classes[part-1]
+		if k < 0 {
 			k = int32(len(s.classes))
-			index[at] = k
+			classes[part-1] = k
 			s.classes = append(s.classes, class{row: p.row, preferred: d.entry(byPreference, i), roomiest: d.entry(byRoom, i)})
 		}
 		s.of[i] = k
@@ -143,7 +149,6 @@ func (d *Divider) newSearch(r *Request) *search {
 		}
 		s.roomy = append(s.roomy, e)
 	}
-	slices.SortFunc(s.roomy, compareEntries)
 	return s
 }
 
@@ -160,35 +165,42 @@ func (s *search) start() bool {
 		all[k] = int32(k)
 	}
 	slices.SortFunc(all, func(k, l int32) int { return compareEntries(s.classes[k].preferred, s.classes[l].preferred) })
+	s.alive = make([]int32, 0, 4*len(all))
+	s.options = make([]option, 0, 4*len(all))
 	return s.descend(all)
 }
 
 // descend tries the classes that may be taken in addition.
 func (s *search) descend(from []int32) bool {
-	options, from, done := s.look(from)
-	if done || len(options) == 0 {
-		return done
-	}
-	slices.SortStableFunc(options, func(a, b option) int { return cmp.Compare(b.gain, a.gain) })
-	found := false
-	for _, o := range options {
-		c := &s.classes[o.class]
-		s.add(o.class)
+	alive, options := len(s.alive), len(s.options)
+	found := s.look(from)
+	from, next := s.alive[alive:], s.options[options:]
+	for i := range next {
+		// Mostly the first few are enough, so they are not sorted.
+		for j := i + 1; j < len(next); j++ {
+			if next[j].before(&next[i]) {
+				next[i], next[j] = next[j], next[i]
+			}
+		}
+		s.steps -= len(next) >> 3
+		k := next[i].class
+		s.add(k)
 		if found = s.descend(from); found || s.steps < 0 {
 			break
 		}
-		s.remove(o.class)
-		c.banned = true
+		s.remove(k)
+		s.classes[k].banned = true
 	}
-	for _, o := range options {
+	for _, o := range next {
 		s.classes[o.class].banned = false
 	}
+	s.alive, s.options = s.alive[:alive], s.options[:options]
 	return found
 }
 
-// look says which classes to try next, and which of them may be tried later. It
-// reports whether the search is done.
-func (s *search) look(from []int32) (options []option, alive []int32, done bool) {
+// look finds the classes to try next, and all that may be taken later. It reports
+// whether none have to be.
+func (s *search) look(from []int32) bool {
 	tallies := s.d.limits.tallies
 	var missing int64
 	for i := range tallies {
@@ -196,36 +208,39 @@ func (s *search) look(from []int32) (options []option, alive []int32, done bool)
 		s.helps[i] = 0
 	}
 	if missing == 0 && s.leaf() {
-		return nil, nil, true
+		return true
 	}
 	if s.steps -= len(from); s.steps < 0 || s.slots <= 0 || s.fill <= 0 {
-		return nil, nil, false
+		return false
 	}
-	best := int64(0)
+	begin, best := len(s.options), int64(0)
 	for _, k := range from {
 		c := &s.classes[k]
 		opens, gain := s.opens(c)
 		if c.banned || opens <= 0 {
 			continue
 		}
-		alive = append(alive, k)
+		s.alive = append(s.alive, k)
+		o := option{class: k, at: int32(len(s.alive)), gain: gain}
 		if missing == 0 {
-			options = append(options, option{class: k, gain: c.room})
-		} else if gain > 0 {
-			best = max(best, gain)
-			options = append(options, option{class: k, gain: gain})
-			for i := range tallies {
-				if t := &tallies[i]; t.groups < t.constraint.Min && t.opens(c.row) > 0 {
-					s.helps[i]++
-				}
+			o.gain = c.room
+		} else if gain == 0 {
+			continue
+		}
+		s.options = append(s.options, o)
+		best = max(best, gain)
+		for i := range tallies {
+			if t := &tallies[i]; t.groups < t.constraint.Min && t.opens(c.row) > 0 {
+				s.helps[i]++
 			}
 		}
 	}
-	if missing == 0 {
-		return options, alive, false
-	}
-	if missing > best*min(s.slots, s.fill) {
-		return nil, nil, false
+	switch {
+	case missing == 0:
+		return false
+	case missing > best*min(s.slots, s.fill):
+		s.options = s.options[:begin]
+		return false
 	}
 	fewest := -1
 	for i := range tallies {
@@ -233,8 +248,9 @@ func (s *search) look(from []int32) (options []option, alive []int32, done bool)
 			fewest = i
 		}
 	}
-	options = slices.DeleteFunc(options, func(o option) bool { return tallies[fewest].opens(s.classes[o.class].row) == 0 })
-	return options, alive, false
+	kept := slices.DeleteFunc(s.options[begin:], func(o option) bool { return tallies[fewest].opens(s.classes[o.class].row) == 0 })
+	s.options = s.options[:begin+len(kept)]
+	return false
 }
 
 // opens is how many groups a class opens, and how many of these are missing. It is
@@ -307,6 +323,10 @@ func (s *search) leaf() bool {
 
 // fillUp is the room with the roomiest places of the classes that are open.
 func (s *search) fillUp() int64 {
+	if !s.sorted {
+		slices.SortFunc(s.roomy, compareEntries)
+		s.sorted = true
+	}
 	room, left := s.room, s.fill
 	for _, e := range s.roomy {
 		if left == 0 || room >= s.need {

@@ -21,13 +21,18 @@ const (
 	mostGroups                       // as many as are allowed
 )
 
-// maxOrders bounds how many orders of the constraints are tried.
-const maxOrders = 24
+// maxOrders bounds how many orders of the constraints are tried, and maxOrdered the
+// places that are looked at for it: what another order may find, the search after
+// all attempts does, too.
+const (
+	maxOrders  = 24
+	maxOrdered = 10_000
+)
 
 // chooseGroups chooses clusters under constraints on groups: from the best groups
 // if it can be.
 func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
-	orders := permutations(len(d.limits.tallies))
+	orders := permutations(len(d.limits.tallies), min(maxOrders, max(1, maxOrdered/len(d.places))))
 	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
 		for _, order := range orders {
 			if d.try(r, attempt{tier, keep, pick, order}) {
@@ -48,11 +53,11 @@ func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 }
 
 // permutations are the first orders of n things.
-func permutations(n int) [][]int {
+func permutations(n, most int) [][]int {
 	var all [][]int
 	var extend func(order []int)
 	extend = func(order []int) {
-		if len(all) == maxOrders {
+		if len(all) == most {
 			return
 		}
 		if len(order) == n {
