@@ -154,8 +154,9 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 	} else if now := &object.Status; now.ObservedGeneration == object.Metadata.Generation && now.ObservedGeneration > w.status.ObservedGeneration {
 		// The binding was committed together with the spec: it had been previewed.
 		before := w.status
-		w.status = *now
+		w.status, w.needs = *now, needs
 		b.index(w, &before)
+		b.hold(w)
 	}
 	// What the replicas that run were chosen for is held until the binding is made
 	// again.

@@ -366,3 +366,27 @@ func wanted(w *api.Workload) int64 {
 	}
 	return *w.Spec.Replicas
 }
+
+// TestNobodyTakesTheRoomOfACommittedPreview gives the planner a workload together
+// with its previewed binding, and another that would be decided before it.
+func TestNobodyTakesTheRoomOfACommittedPreview(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("c0", "4"))
+	needy := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	w.write(p, workload("second", 1, needy))
+	p.pass(epoch)
+	grown := workload("second", 4, needy)
+	grown.Status = p.bindings.workloads[api.KeyOf(w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "second"}])].status
+	grown.Status.ObservedGeneration = 2
+	grown.Status.Clusters = []api.WorkloadCluster{{Name: "c0", Replicas: 4, Since: &epoch}}
+	w.write(p, grown)
+	w.write(p, workload("first", 1, needy))
+	p.pass(epoch)
+	if got := replicasOf(p, "second"); got["c0"] != 4 {
+		t.Errorf("the previewed binding has become %v", got)
+	}
+	if got := replicasOf(p, "first"); len(got) != 0 {
+		t.Errorf("another workload took %v of its room", got)
+	}
+}
