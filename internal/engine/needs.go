@@ -32,6 +32,18 @@ func NewNeeds(w *api.Workload) (Needs, error) {
 // Equal reports whether two replicas need the same.
 func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, sameAmount) }
 
+// Compete reports whether replicas with one need leave less room on a cluster for
+// those with the other.
+func (n Needs) Compete(f *Fleet, row int, other Needs) bool {
+	pods := roomColumn{uncommitted: f.uncommitted[resourcePods]}
+	if _, reported := pods.left(row); reported {
+		return true
+	}
+	return slices.ContainsFunc(n, func(a request) bool {
+		return slices.ContainsFunc(other, func(b request) bool { return a.resource == b.resource })
+	})
+}
+
 func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
 
 // resourcePods is needed once per replica, where a cluster reports it.

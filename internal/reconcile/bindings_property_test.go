@@ -45,7 +45,7 @@ func TestBindingsKeepPromises(t *testing.T) {
 			},
 			"workload": func(t *rapid.T) { w.write(p, drawAnyWorkload(t)) },
 			"scaled": func(t *rapid.T) {
-				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok {
+				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok && x.Spec.Replicas != nil {
 					scaled := *x
 					scaled.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
 					w.write(p, &scaled)
@@ -123,7 +123,7 @@ func drawAnyWorkload(t *rapid.T) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: drawName(t, "w", 4), Namespace: "shop"}}
 	w.Spec = api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Priority: rapid.Int64Range(0, 2).Draw(t, "priority")}
 	w.Spec.ReplicaRequests = api.Quantities{"seats": "1"}
-	if rapid.IntRange(0, 7).Draw(t, "replicated") > 0 {
+	if w.Metadata.Name != "w0" { // which has no replicas, ever
 		w.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
 	}
 	return w
@@ -221,8 +221,31 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 			continue
 		}
 		checkPromises(t, p, w)
+		if w.pending && overbooked(p, w) {
+			continue // what it has there is measured anew while it waits
+		}
 		checkFreshLook(t, p, w, now)
 	}
+}
+
+// overbooked reports whether a workload is on a cluster that has shrunk below what
+// runs there.
+func overbooked(p *planner, w *bound) bool {
+	for name := range clustersOf(&w.status) {
+		row, ok := p.fleet.Row(name)
+		if !ok {
+			continue
+		}
+		amount, told := p.fleet.Cluster(row).Spec.Allocatable["seats"]
+		milli, _ := amount.Milli()
+		for _, other := range p.bindings.workloads {
+			milli -= 1000 * clustersOf(&other.status)[name]
+		}
+		if told && milli < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkIndexes: who has a cluster is known under its name, and holds what it has.

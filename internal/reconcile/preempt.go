@@ -66,7 +66,9 @@ func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now 
 		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
 			return
 		}
-		b.take(victim, cluster, w, freed, now)
+		if victim.holds[cluster] > 0 && victim.heldNeeds.Compete(b.fleet, row, w.needs) {
+			b.take(victim, cluster, w, freed, now)
+		}
 	}
 }
 
