@@ -10,7 +10,8 @@ import (
 // TestHardRequestsAreSeldomMissed measures where no fast way is known that finds
 // every solution: several constraints on groups at once, groups that overlap, and
 // lower bounds of clusters. An answer always holds; this is how often there is none
-// although trying all sets of clusters finds one.
+// although trying all sets of clusters finds one. Without lower bounds the search
+// misses nothing among so few clusters.
 func TestHardRequestsAreSeldomMissed(t *testing.T) {
 	const worlds = 3000
 	for _, tt := range []struct {
@@ -27,6 +28,8 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 		{"three constraints, few clusters", shape{candidates: 12, replicas: 30, constraints: 3, few: true}, 0},
 		{"two of overlapping groups, few clusters", shape{candidates: 12, replicas: 30, constraints: 2, several: true, few: true}, 0},
 		{"three constraints, few replicas", shape{candidates: 12, replicas: 4, constraints: 3, few: true}, 0},
+		{"lower bounds and two constraints, few clusters", shape{candidates: 12, replicas: 30, constraints: 2, few: true, minima: true}, 6},
+		{"lower bounds and two constraints, few replicas", shape{candidates: 12, replicas: 6, constraints: 2, few: true, minima: true}, 4},
 		{"lower bounds", shape{candidates: 9, replicas: 30, minima: true}, 0},
 		{"lower bounds and a constraint", shape{candidates: 9, replicas: 30, constraints: 1, minima: true}, 0},
 	} {

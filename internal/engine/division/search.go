@@ -2,9 +2,9 @@ package division
 
 import "slices"
 
-// maxSearchSteps bounds the work of all searches for one division. A step looks at
-// one class of places, so that a division takes about as long whatever the number
-// of clusters is; it is a count and no time, so that the result is always the same.
+// maxSearchSteps bounds the work of all searches for one division: about 2 ms. A
+// step looks at one class of places, so that the bound holds whatever their number
+// is. It is a count and no time, so that the result is always the same.
 const maxSearchSteps = 1 << 16
 
 // search looks for places that hold several constraints at once, by trying all that
@@ -17,10 +17,10 @@ const maxSearchSteps = 1 << 16
 // that, where room or clusters are missing, for any. Classes that open no group
 // fill up what is left at the leaves, from the roomiest place on.
 //
-// Within its steps a search finds a choice with room enough if there is any, and
-// without it knows that there is none. When the steps run out it gives up, and the
-// division fails although another choice may hold. Half of the steps that are left
-// are for one search, so that further ones have some, too.
+// A search that ends within its steps has found a choice with room enough, or there
+// is none; what clusters must have at least is not looked at. When the steps run out
+// it gives up, and the division may fail although some choice holds. One search gets
+// half of the steps that are left, so that further ones have some, too.
 type search struct {
 	d       *Divider
 	classes []class
@@ -88,7 +88,7 @@ func (d *Divider) restart(keep bool, tier int32) {
 	}
 }
 
-// newSearch sorts the undecided places into classes, from the preferred on.
+// newSearch begins a search, with the undecided places in classes.
 func (d *Divider) newSearch(r *Request) *search {
 	s := &search{
 		d:       d,
@@ -99,12 +99,12 @@ func (d *Divider) newSearch(r *Request) *search {
 		divided: r.divided(),
 	}
 	s.slots = s.fill
-	s.roomy = make([]entry, 0, len(d.places))
 	if s.divided {
 		s.need = r.Replicas
 		// Each place that is needed for a group must get a replica.
 		s.slots = min(s.slots, r.Replicas)
 	}
+	s.roomy = make([]entry, 0, len(d.places))
 	// Classes are refined group by group. Groups are numbered through.
 	parts := make(map[uint64]int32, 2*len(s.of)) // by the part that is refined, and the group
 	var classes []int32                          // by part
@@ -314,7 +314,10 @@ func (s *search) leaf() bool {
 	if !s.divided {
 		return true
 	}
-	if places > s.fill && (room >= s.need || s.d.roomiest == 0) {
+	if places > s.fill {
+		if room < s.need && s.d.roomiest > 0 {
+			return false // even if all of them could be chosen
+		}
 		room = s.fillUp()
 	}
 	s.d.roomiest = max(s.d.roomiest, min(room, s.need))

@@ -60,7 +60,7 @@ func BenchmarkSearchInVain(b *testing.B) {
 	scattered := func(groups, seed int) *Groups {
 		g := regionsOf(n, groups)
 		for i := range g.Of {
-			g.Of[i] = int32((i*7919 + i*i%104729*seed) >> 3 % groups)
+			g.Of[i] = int32((i*7919 + i*i%104729*seed) >> 3 % groups) // in no pattern
 		}
 		return g
 	}
@@ -69,30 +69,37 @@ func BenchmarkSearchInVain(b *testing.B) {
 		candidates[i] = Candidate{Row: int32(i), Rank: int32(i), Free: int64(10 + i*7919%90), Max: Unlimited}
 	}
 	for _, bb := range []struct {
-		name                       string
-		regions, zones, providers  *Groups
-		least, most, clusters, all int64
-		held, tiers                int
+		name        string
+		mode        Mode
+		constraints []Constraint
+		held, tiers int
 	}{
-		{"thousand classes, no room", scattered(10, 3), scattered(10, 5), scattered(10, 7), 2, 3, Unlimited, 80_000, 0, 1},
-		{"thousand classes, no room, held, tiers", scattered(10, 3), scattered(10, 5), scattered(10, 7), 2, 3, Unlimited, 80_000, 2, 3},
-		{"as many classes as clusters, no room", scattered(50, 3), scattered(50, 5), scattered(50, 7), 2, 10, Unlimited, 80_000, 0, 1},
-		{"as many classes as clusters, no room on few", scattered(50, 3), scattered(50, 5), scattered(50, 7), 2, 10, 1000, 80_000, 0, 1},
-		{"groups that contradict others", regionsOf(n, 5000), regionsOf(n, 2500), regionsOf(n, 8), 9, 9, 18, 100, 0, 1},
-		{"groups that contradict others, held, tiers", regionsOf(n, 5000), regionsOf(n, 2500), regionsOf(n, 8), 9, 9, 18, 100, 2, 3},
+		{"thousand classes, no room", Dynamic, []Constraint{
+			{Min: 2, Max: 3, Groups: scattered(10, 3)}, {Min: 2, Max: 3, Groups: scattered(10, 5)}, {Min: 2, Max: 3, Groups: scattered(10, 7)},
+		}, 0, 1},
+		{"thousand classes, no room, held, tiers", Dynamic, []Constraint{
+			{Min: 2, Max: 3, Groups: scattered(10, 3)}, {Min: 2, Max: 3, Groups: scattered(10, 5)}, {Min: 2, Max: 3, Groups: scattered(10, 7)},
+		}, 2, 3},
+		{"as many classes as clusters, no room", Dynamic, []Constraint{
+			{Min: 2, Max: 10, Groups: scattered(50, 3)}, {Min: 2, Max: 10, Groups: scattered(50, 5)}, {Min: 2, Max: 10, Groups: scattered(50, 7)},
+		}, 0, 1},
+		{"more regions than zones", Dynamic, []Constraint{
+			{Min: 10, Max: 10, Groups: regionsOf(n, 500)}, {Min: 2, Max: 9, Groups: regionsOf(n, 1000)}, {Min: 2, Max: 3, Groups: regionsOf(n, 7)},
+		}, 0, 1},
+		{"more regions than zones, all replicas each", Duplicate, []Constraint{
+			{Min: 10, Max: 10, Groups: regionsOf(n, 20)}, {Min: 2, Max: 9, Groups: regionsOf(n, 40)}, {Min: 2, Max: 3, Groups: regionsOf(n, 7)},
+		}, 0, 1},
 	} {
 		candidates := slices.Clone(candidates)
 		for i := range candidates {
 			candidates[i].Tier = int32(i % bb.tiers)
 			candidates[i].Present = i < bb.held
 			candidates[i].Held = int64(max(0, bb.held-i))
+			if bb.mode == Duplicate {
+				candidates[i].Free = Unknown
+			}
 		}
-		r := &Request{Replicas: bb.all, Replicated: true, Mode: Dynamic, Constraints: []Constraint{
-			{By: "region", Min: bb.least, Max: bb.most, Groups: bb.regions},
-			{By: "zone", Min: bb.least, Max: bb.most, Groups: bb.zones},
-			{By: "provider", Min: bb.least, Max: bb.most, Groups: bb.providers},
-			{By: "cluster", Min: 1, Max: bb.clusters},
-		}}
+		r := &Request{Replicas: 80_000, Replicated: true, Mode: bb.mode, Constraints: bb.constraints}
 		b.Run(bb.name, func(b *testing.B) {
 			var d Divider
 			measure(b, func() {
