@@ -31,6 +31,8 @@ type expectation struct {
 	// AnyEvictions says that evictions that are not mentioned are none of the
 	// case's business.
 	AnyEvictions bool `json:"any_evictions"`
+	// Preempted is how many replicas workloads of a higher priority took.
+	Preempted int64 `json:"preempted"`
 	// Regions are those of the clusters that have replicas.
 	Regions []string `json:"regions"`
 	// Earlier are the affinity groups that could take the workload back.

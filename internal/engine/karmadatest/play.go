@@ -434,6 +434,13 @@ func (p *player) compare(name string, want *expectation, strict bool) []string {
 	if want.Evictions != nil || strict && !want.AnyEvictions {
 		differ("evictions", evictions(s, want), want.wanted())
 	}
+	if strict {
+		taken := int64(0)
+		for _, p := range s.Preemptions {
+			taken += max(p.Replicas, 1) // also where there were none to take
+		}
+		differ("replicas that were taken", taken, want.Preempted)
+	}
 	if want.Earlier != nil {
 		earlier := []string{}
 		for _, e := range s.EarlierAffinities {

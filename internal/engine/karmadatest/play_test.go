@@ -82,6 +82,9 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 		{"other evictions", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) {
 			w.Status.Evictions[0].PurgeMode = api.PurgeNever
 		}, "evictions: got"},
+		{"preemptions", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) {
+			w.Status.Preemptions = []api.PreemptedBy{{Cluster: "c"}}
+		}, "replicas that were taken: got 1"},
 		{"earlier groups", func(w *api.Workload, _ *api.Explanation, _ *api.SimulationResult) { w.Status.EarlierAffinities = nil }, "earlier affinities: got"},
 		{"no explanation", func(_ *api.Workload, _ *api.Explanation, r *api.SimulationResult) { r.Explanations = nil }, "no explanation"},
 		{"no summary", func(_ *api.Workload, e *api.Explanation, _ *api.SimulationResult) { e.Summary = "" }, "no summary"},
