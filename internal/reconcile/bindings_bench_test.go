@@ -12,7 +12,7 @@ import (
 // boundWorld is workloads over 1,000 clusters in ten regions under 300 policies
 // of four sorts of division, each with a nearer group of one region and a farther
 // one of three. Room is that of one cluster, in CPUs.
-func boundWorld(workloads int, room string) (*world, *planner) {
+func boundWorld(workloads int, room string, change ...func(*api.PropagationPolicySpec)) (*world, *planner) {
 	w, p := newWorld(), newPlanner(discard())
 	for i := range 1_000 {
 		w.write(p, regional(i, room))
@@ -27,6 +27,9 @@ func boundWorld(workloads int, room string) (*world, *planner) {
 			s.Placement.ReplicaScheduling = []*api.ReplicaScheduling{
 				dynamic(), {DivisionPreference: api.Aggregated}, {}, {Type: api.Duplicated},
 			}[i%4]
+			for _, c := range change {
+				c(s)
+			}
 			if i%4 == 3 {
 				s.Placement.SpreadConstraints = []api.GroupConstraint{{SpreadByField: api.GroupByCluster, MaxGroups: ptr(int64(3))}}
 			}
@@ -117,13 +120,19 @@ func BenchmarkClusterLost(b *testing.B) {
 }
 
 // BenchmarkReportWhileManyWait has one cluster report a little more or less room
-// than before, while thousands of workloads wait for more than there is anywhere.
+// than before, while thousands of workloads wait for more than there is anywhere;
+// "preempting" has them ready to take the place of others, of which none is less
+// important.
 // Agents of 1,000 clusters that report every ten seconds do that a hundred times a
 // second, so it must not take more than a millisecond.
 func BenchmarkReportWhileManyWait(b *testing.B) {
-	for _, sort := range []string{"more", "less"} {
+	for _, sort := range []string{"more", "less", "preempting"} {
 		b.Run(sort, func(b *testing.B) {
-			w, p := boundWorld(20_000, "16")
+			w, p := boundWorld(20_000, "16", func(s *api.PropagationPolicySpec) {
+				if sort == "preempting" {
+					s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority
+				}
+			})
 			p.pass(epoch)
 			n := waiting(p)
 			if n < 1_000 {
