@@ -16,7 +16,7 @@ func (d *Divider) assign(r *Request) error {
 		return nil
 	}
 	d.anchored = true
-	if d.anchor() > r.Replicas {
+	if !d.anchor(r, true) && !d.anchor(r, false) {
 		return d.tooFewReplicas(r)
 	}
 	if d.share(r) > 0 {
@@ -84,30 +84,42 @@ func (d *Divider) tooFewReplicas(r *Request) error {
 }
 
 // anchor marks the places that must get a replica, so that there are clusters and
-// groups enough: those that got replicas anyhow first, then in their order. It
-// returns how many replicas these take at least.
-func (d *Divider) anchor() int64 {
+// groups enough: with keep what those cover that keep replicas is covered already.
+// It reports whether there are replicas enough for it.
+func (d *Divider) anchor(r *Request, keep bool) bool {
 	order := d.seatedFirst()
 	d.clearTallies()
+	must := make([]bool, len(d.places))
 	var clusters, needed int64
-	mark := func(p *place) {
-		p.must = true
+	mark := func(i int32) {
+		p := &d.places[i]
+		must[i] = true
 		clusters++
-		needed += p.lower()
+		least := max(p.least, 1)
+		if keep {
+			least = max(least, p.kept)
+		}
+		needed += least
 		d.tally(p)
 	}
 	for i := range d.places {
-		if p := &d.places[i]; p.must {
-			mark(p)
+		if p := &d.places[i]; p.must || keep && p.kept > 0 {
+			mark(int32(i))
 		}
 	}
-	d.coverMissing(order, func(e entry) { mark(&d.places[e.place]) })
+	d.coverMissing(order, func(e entry) { mark(e.place) })
 	for _, e := range order {
-		if p := &d.places[e.place]; clusters < d.limits.least && !p.must {
-			mark(p)
+		if clusters < d.limits.least && !must[e.place] {
+			mark(e.place)
 		}
 	}
-	return needed
+	if needed > r.Replicas {
+		return false
+	}
+	for i := range d.places {
+		d.places[i].must = must[i]
+	}
+	return true
 }
 
 // seatedFirst are the places with seats, and then as many of the others, in their

@@ -40,8 +40,12 @@ func TestHardRequestsAreSeldomMissed(t *testing.T) {
 			var example *world
 			for i := range worlds {
 				w := draw.Example(i)
-				_, err := d.Divide(&w.request, w.candidates)
-				if err != nil && !w.solvable(false) {
+				res, err := d.Divide(&w.request, w.candidates)
+				if err == nil {
+					if err := w.check(res); err != nil {
+						t.Fatalf("%v\n%v%+v", err, w, res.Shares)
+					}
+				} else if !w.solvable(false) {
 					continue
 				}
 				solvable++

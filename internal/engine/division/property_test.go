@@ -267,12 +267,16 @@ func TestDivideHoldsAllRules(t *testing.T) {
 	})
 }
 
-// TestDivideFindsWhatThereIs: with at most one constraint on groups, and no lower
-// bounds of clusters, an error means that there is no solution.
+// TestDivideFindsWhatThereIs: without lower bounds of clusters an error means that
+// there is no solution.
 func TestDivideFindsWhatThereIs(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, shape{candidates: 8, replicas: 20, constraints: 1})
+		w := drawWorld(t, rapid.SampledFrom([]shape{
+			{candidates: 8, replicas: 20, constraints: 1},
+			{candidates: 8, replicas: 10, constraints: 3, several: true},
+			{candidates: 8, replicas: 10, constraints: 2, several: true, few: true},
+		}).Draw(t, "shape"))
 		if _, err := d.Divide(&w.request, w.candidates); err != nil && w.solvable(false) {
 			t.Fatalf("%v\n%v", err, w)
 		}

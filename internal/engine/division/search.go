@@ -336,7 +336,7 @@ func (s *search) fillUp() int64 {
 			break
 		}
 		s.steps--
-		if c := &s.classes[s.of[e.place]]; c.open && !(c.taken && c.roomiest.place == e.place) {
+		if c := &s.classes[s.of[e.place]]; c.open && (!c.taken || c.roomiest.place != e.place) {
 			room += s.d.places[e.place].most
 			left--
 		}

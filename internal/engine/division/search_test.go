@@ -34,6 +34,12 @@ func TestSearchFindsTheOnlyChoice(t *testing.T) {
 			"[{1 1 1} {2 2 1}]"},
 		{"one replica in two zones", Request{Replicas: 1, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 2, Max: 2, Groups: overlapping}}}, three,
 			"[{2 2 1}]"},
+		{"one new replica for the zone that is missing", Request{Replicas: 7, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 3, Max: 3,
+			Groups: &Groups{Names: []string{"z1", "z2", "z3"}, Of: []int32{0, 1, 0, 2}, Several: map[int32][]int32{2: {0, 1}}}}}},
+			[]Candidate{
+				{Row: 0, Rank: 0, Present: true, Held: 3, Free: 4, Max: Unlimited}, {Row: 1, Rank: 1, Present: true, Held: 3, Free: 2, Max: Unlimited},
+				{Row: 2, Rank: 2, Free: 9, Max: Unlimited}, {Row: 3, Rank: 3, Free: 6, Max: Unlimited},
+			}, "[{0 0 3} {1 1 3} {3 3 1}]"},
 		{"a lower bound on one of two", Request{Replicas: 2, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 2, Max: 4}}},
 			[]Candidate{{Rank: 1, Free: 5, Max: Unlimited}, {Row: 1, Free: 3, Min: 2, Max: Unlimited}},
 			"[] no division of 2 replicas holds all spread constraints at once"},
