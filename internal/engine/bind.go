@@ -94,7 +94,6 @@ type Binder struct {
 	mask       Bitmap
 	scratch    Bitmap
 	places     []memberRow
-	groups     []division.Groups
 
 	// Of the workload at hand.
 	fleet  *Fleet
@@ -281,7 +280,7 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 		}
 	}
 	b.gather(query)
-	request := b.request(query)
+	request := b.request()
 	return b.divider.Divide(&request, b.candidates)
 }
 

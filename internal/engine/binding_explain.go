@@ -74,6 +74,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 			leaving[int32(m.row)] = m.evicted
 		case memberFailed:
 			leaving[int32(m.row)] = api.EvictedApplicationUnhealthy
+		default:
 		}
 	}
 	known := make(map[int32]*division.Candidate, len(e.b.candidates))

@@ -125,7 +125,7 @@ func (b *Binder) selection() Bitmap {
 }
 
 // request is the question to the divider.
-func (b *Binder) request(query *Query) division.Request {
+func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
 		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty,

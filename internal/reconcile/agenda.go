@@ -7,7 +7,7 @@ import (
 
 // agenda holds the instants at which something has to be looked at again. An
 // entry that no longer equals its owner's own instant is void.
-type agenda[T appointee] []appointment[T] //nolint:recvcheck // as container/heap wants it
+type agenda[T appointee] []appointment[T]
 
 // appointee is what an agenda is about: a pointer that holds its own instant.
 type appointee interface {

@@ -32,6 +32,10 @@ type bindings struct {
 	// that many alike cost little.
 	failed        map[string]engine.Binding
 	failedVersion int
+	// spares is what workloads of lower priorities hold, by the priority that they
+	// give way to, likewise.
+	spares        map[int64]engine.Spare
+	sparesVersion int
 
 	// explained, where not nil, gets the explanations of the decisions of a pass for
 	// the workloads that it lists.
@@ -53,6 +57,9 @@ type bound struct {
 	// lack and backLack are those of the last binding, and gained is at least by
 	// how much the room has grown since.
 	lack, backLack, gained int64
+	// rivals says that there were workloads whose place it could have taken, and that
+	// it was not enough. Those that came later have only taken room that was free.
+	rivals bool
 
 	unclaimed bool // which policy to follow has to be asked again
 	pending   bool
@@ -157,6 +164,9 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 		w.status, w.needs = *now, needs
 		b.index(w, &before)
 		b.hold(w)
+	}
+	if ok && object.Spec.Priority < w.object.Spec.Priority {
+		b.wakePreempting()
 	}
 	// What the replicas that run were chosen for is held until the binding is made
 	// again.
@@ -379,6 +389,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		return changed, false
 	}
 	present := engine.NewBound(&object, w.policy)
+	w.rivals = false
 	out := b.bind(w, present, now)
 	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
 	b.setPending(w, !out.Complete)
@@ -430,9 +441,8 @@ func (w *bound) views() []*engine.View {
 	return views
 }
 
-// report takes in how a workload does on a cluster. It reports whether that says
-// anything new.
-func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) bool {
+// report takes in how a workload does on a cluster, if that says anything new.
+func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) {
 	now = now.UTC()
 	h := api.ClusterHealth{Cluster: r.Cluster, Status: r.Status, Message: r.Message, Since: &now, ReportedAt: &now}
 	list := slices.Clone(w.status.Health)
@@ -444,7 +454,7 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) bool {
 			// The same once more says something new where it may end an eviction.
 			outdated := func(e api.Eviction) bool { return !timeOf(was.ReportedAt).After(timeOf(e.Since)) }
 			if was.Message == r.Message && !slices.ContainsFunc(w.status.Evictions, outdated) {
-				return false
+				return
 			}
 		}
 		list[i] = h
@@ -455,7 +465,6 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) bool {
 	w.status.Health = list
 	w.reported = true
 	b.markStale(w)
-	return true
 }
 
 // explain looks at one workload without changing anything.
