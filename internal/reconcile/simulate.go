@@ -114,7 +114,7 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	// What the request changes is told as it is live, in key order, so that the
 	// same request gives the same answer.
 	for _, key := range slices.SortedFunc(maps.Keys(base), api.Key.Compare) {
-		if object, kept := s.objects[key]; !kept || object != base[key] && (key.Kind == api.KindPlacement || key.Kind == api.KindWorkload) {
+		if object, kept := s.objects[key]; !kept || object != base[key] && startsOver(object, base[key]) {
 			p.remove(key)
 		}
 	}
@@ -154,6 +154,21 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 		explanations[key] = explanation
 	}
 	return s.result(p, before, explanations, now), nil
+}
+
+// startsOver reports whether what is known of an object's decision is void in its
+// new version. A workload that brings no binding of its own is changed as it is
+// live: what its replicas hold is what they were chosen for, not what the new
+// version requests, or they would count as fitting wherever they are.
+func startsOver(object, base api.Object) bool {
+	switch o := object.(type) {
+	case *api.Placement:
+		return true
+	case *api.Workload:
+		was, ok := base.(*api.Workload)
+		return !ok || !reflect.DeepEqual(o.Status, was.Status)
+	}
+	return false
 }
 
 // lay puts the request's objects over the base.

@@ -193,3 +193,45 @@ func TestSimulateOverTheLiveFleet(t *testing.T) {
 		t.Error("the simulation changed the live placement")
 	}
 }
+
+// Replicas that become larger are measured anew where they run, in a simulation
+// as when the workload is written.
+func TestSimulateReplicasThatBecomeLarger(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		south    string
+		replicas int64
+	}{
+		{"they have to move", "30", 4},
+		{"they have to move, and more are wanted", "30", 5},
+		{"there is no room for all of them", "3", 5},
+		{"there is no room for those that run", "1", 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			y, _ := start(t)
+			y.put(sized("north", "1"))
+			y.put(sized("south", test.south))
+			y.put(policy("equal", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = &api.ReplicaScheduling{} }))
+			y.put(workload("web", 4))
+			larger := workload("web", test.replicas, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} })
+			given, err := json.Marshal(map[string]any{"kind": api.KindWorkload, "metadata": map[string]any{"namespace": "shop", "name": "web"}, "spec": larger.Spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Objects: []json.RawMessage{given}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := result.Objects[0].(*api.Workload).Status
+			is := y.put(larger).Object.(*api.Workload).Status
+			sameSeat := func(a, b api.WorkloadCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas }
+			if !slices.EqualFunc(said.Clusters, is.Clusters, sameSeat) {
+				t.Errorf("simulated was %+v, written it is %+v", said.Clusters, is.Clusters)
+			}
+			was, now := api.FindCondition(said.Conditions, api.ConditionScheduled), api.FindCondition(is.Conditions, api.ConditionScheduled)
+			if was == nil || now == nil || was.Status != now.Status || was.Message != now.Message {
+				t.Errorf("simulated was %+v, written it is %+v", was, now)
+			}
+		})
+	}
+}
