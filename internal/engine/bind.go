@@ -94,6 +94,8 @@ type Binder struct {
 	mask       Bitmap
 	scratch    Bitmap
 	places     []memberRow
+	grouped    *Fleet // that groups are of
+	groups     map[string]*division.Groups
 
 	// Of the workload at hand.
 	fleet  *Fleet

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -147,26 +148,34 @@ func (b *Binder) request() division.Request {
 	return r
 }
 
-// groupsBy tells the clusters of the mask apart by a field or a label. Groups are
-// in the order of their names.
+// groupsBy tells the clusters apart by a field or a label. It is kept while the
+// fleet is the same.
 func (b *Binder) groupsBy(c *api.GroupConstraint) *division.Groups {
-	values := b.fleet.places[c.SpreadByField]
-	if c.SpreadByLabel != "" {
-		values = b.fleet.labels.values[c.SpreadByLabel]
+	if b.grouped != b.fleet {
+		b.grouped, b.groups = b.fleet, map[string]*division.Groups{}
 	}
-	out := &division.Groups{Names: make([]string, 0, len(values)), Of: make([]int32, b.fleet.Slots())}
+	by := c.By()
+	out, ok := b.groups[by]
+	if !ok {
+		values := b.fleet.places[c.SpreadByField]
+		if c.SpreadByLabel != "" {
+			values = b.fleet.labels.values[c.SpreadByLabel]
+		}
+		out = groupsOfValues(values, b.fleet.Slots())
+		b.groups[by] = out
+	}
+	return out
+}
+
+// groupsOfValues makes a group of the rows with the same value, in the order of
+// the values.
+func groupsOfValues(values map[string]*rowSet, slots int) *division.Groups {
+	out := &division.Groups{Names: slices.Sorted(maps.Keys(values)), Of: make([]int32, slots)}
 	for i := range out.Of {
 		out.Of[i] = -1
 	}
-	for value := range values {
-		out.Names = append(out.Names, value)
-	}
-	slices.Sort(out.Names)
 	for i, value := range out.Names {
 		values[value].each(func(row int) {
-			if !b.mask.Has(row) {
-				return
-			}
 			if out.Of[row] < 0 {
 				out.Of[row] = int32(i)
 				return

@@ -390,3 +390,31 @@ func TestNobodyTakesTheRoomOfACommittedPreview(t *testing.T) {
 		t.Errorf("another workload took %v of its room", got)
 	}
 }
+
+// TestALoweredPriorityMakesRoom has a workload wait that may take the place of
+// others, until one of them becomes less important.
+func TestALoweredPriorityMakesRoom(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
+		s.Placement.ReplicaScheduling = dynamic()
+		s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority
+	}))
+	w.write(p, sized("c0", "4"))
+	needy := func(priority int64) func(*api.Workload) {
+		return func(w *api.Workload) {
+			w.Spec.ReplicaRequests, w.Spec.Priority = api.Quantities{"cpu": "1"}, priority
+		}
+	}
+	w.write(p, workload("there", 4, needy(5)))
+	p.pass(epoch)
+	w.write(p, workload("waiting", 4, needy(5)))
+	p.pass(epoch)
+	if got := replicasOf(p, "waiting"); len(got) != 0 {
+		t.Fatalf("took %v from a workload of the same priority", got)
+	}
+	w.write(p, workload("there", 4, needy(4)))
+	p.pass(epoch)
+	if got := replicasOf(p, "waiting"); got["c0"] != 4 {
+		t.Errorf("has %v, and the other has become less important", got)
+	}
+}

@@ -14,17 +14,8 @@ import (
 // nobody loses anything. Of the workloads on a cluster the least important goes
 // first, of equals the latest, and no more than needed.
 func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engine.Binding, bool) {
-	spare := engine.Spare{}
-	found := false
-	for _, victim := range b.workloads {
-		if b.yields(victim, w) {
-			for _, c := range victim.status.Clusters {
-				spare.AddHold(b.fleet, victim.heldNeeds, c.Name, c.Replicas)
-				found = found || c.Replicas > 0
-			}
-		}
-	}
-	if !found {
+	spare := b.spareFor(w.p.Priority)
+	if w.rivals = spare != nil; !w.rivals {
 		return engine.Binding{}, false
 	}
 	out := b.binder.Bind(b.fleet, w.p, w.views(), b.others(), spare, present, now)
@@ -39,6 +30,45 @@ func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engin
 		}
 	}
 	return out, true
+}
+
+// spareFor is what workloads of a lower priority hold, nil where that is nothing.
+// It is kept until reservations change, so that many that wait cost little.
+func (b *bindings) spareFor(priority int64) engine.Spare {
+	if b.spares == nil || b.sparesVersion != b.version {
+		b.spares, b.sparesVersion = map[int64]engine.Spare{}, b.version
+	}
+	spare, known := b.spares[priority]
+	if known {
+		return spare
+	}
+	for _, victim := range b.workloads {
+		if victim.object.Spec.Priority >= priority {
+			continue
+		}
+		for _, c := range victim.status.Clusters {
+			if c.Replicas == 0 {
+				continue
+			}
+			if spare == nil {
+				spare = engine.Spare{}
+			}
+			spare.AddHold(b.fleet, victim.heldNeeds, c.Name, c.Replicas)
+		}
+	}
+	b.spares[priority] = spare
+	return spare
+}
+
+// wakePreempting has workloads that wait look for others to take the place of,
+// because one may have become less important than they are.
+func (b *bindings) wakePreempting() {
+	b.version++
+	for _, w := range b.workloads {
+		if w.pending && w.p != nil && w.p.Preempts {
+			b.markStale(w)
+		}
+	}
 }
 
 // yields reports whether a workload gives way to another.

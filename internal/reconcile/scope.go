@@ -215,7 +215,7 @@ func (b *bindings) roomChanged(rows []int) {
 				continue
 			}
 			for w := range s.pending {
-				if !w.stale && (w.p.Preempts || w.mayFit(w.lack, room)) {
+				if !w.stale && (w.rivals || w.mayFit(w.lack, room)) {
 					b.markStale(w)
 				}
 			}
