@@ -31,7 +31,7 @@ func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
 	return Bound{
-		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse && scheduled.Reason != api.ReasonNoPolicyMatched,
+		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
 		Clusters: s.Clusters, Affinity: s.ObservedAffinity, Evictions: s.Evictions, Health: s.Health,
 		Earlier: s.EarlierAffinities, Lost: s.LostReplicas,
 		Answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),

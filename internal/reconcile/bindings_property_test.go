@@ -85,6 +85,11 @@ func TestBindingsKeepPromises(t *testing.T) {
 	})
 }
 
+// checker is a test, or one draw of one.
+type checker interface {
+	Fatalf(format string, args ...any)
+}
+
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -249,7 +254,7 @@ func overbooked(p *planner, w *bound) bool {
 }
 
 // checkIndexes: who has a cluster is known under its name, and holds what it has.
-func checkIndexes(t *rapid.T, p *planner, w *bound) {
+func checkIndexes(t checker, p *planner, w *bound) {
 	has := clustersOf(&w.status)
 	for name, members := range p.bindings.members {
 		_, in := members[w]
@@ -265,10 +270,10 @@ func checkIndexes(t *rapid.T, p *planner, w *bound) {
 }
 
 // checkFreshLook decides a binding from scratch.
-func checkFreshLook(t *rapid.T, p *planner, w *bound, now time.Time) {
+func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
 	compiled, err := engine.NewPropagation(w.object, w.policy)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", w.key(), err)
 	}
 	views := make([]*engine.View, len(compiled.Groups))
 	for i, g := range compiled.Groups {
