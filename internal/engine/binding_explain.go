@@ -83,6 +83,11 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 			known[e.b.candidates[i].Row] = &e.b.candidates[i]
 		}
 	}
+	rejected := e.rejected()
+	misfits := map[string]*api.Candidate{}
+	for i := range rejected {
+		misfits[rejected[i].Cluster] = &rejected[i]
+	}
 	chosen := map[int32]bool{}
 	for i, s := range e.out.Shares {
 		chosen[s.Row] = true
@@ -93,6 +98,12 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		}
 		if !e.out.Complete {
 			c.Reason = "keeps what it has while the workload waits"
+		}
+		// It may stay although it does not fit: for the brake, or because it would
+		// fit another group that cannot take the whole workload.
+		if misfit := misfits[c.Cluster]; misfit != nil {
+			c.Filter = misfit.Filter
+			c.Reason = cmp.Or(c.Reason, "keeps what it has while failover is held") + ", although it does not fit: " + misfit.Reason
 		}
 		x.Candidates = append(x.Candidates, c)
 	}
@@ -106,10 +117,9 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		}
 		x.Candidates = append(x.Candidates, c)
 	}
-	rejected := e.rejected()
 	x.Candidates = append(x.Candidates, slices.DeleteFunc(rejected, func(c api.Candidate) bool {
 		row, ok := f.Row(c.Cluster)
-		return ok && chosen[int32(row)] // stays although it does not fit: the brake
+		return ok && chosen[int32(row)]
 	})...)
 	return x
 }

@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// A cluster that keeps its replicas although it does not fit says so, and is
+// counted among those that do not.
+func TestExplanationsCountWhatStaysAlthoughItDoesNotFit(t *testing.T) {
+	const (
+		policy = `{"kind":"propagation_policy","metadata":{"name":"ordered"},"spec":{
+			"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],
+			"placement":{"cluster_affinities":[
+				{"affinity_name":"a","label_selector":{"match_labels":{"group":"a"}}},
+				{"affinity_name":"b","label_selector":{"match_labels":{"group":"b"}}}],
+			"replica_scheduling":{"weight_preference":{"dynamic_weight":"AvailableReplicas"}}}}}`
+		offline = `,"status":{"state":"offline","taints":[{"key":"scheduler/unreachable","effect":"NoSelect","time_added":"2026-03-01T11:59:00Z"}]}`
+	)
+	cluster := func(name, group, cpu, status string) string {
+		return `{"kind":"cluster","metadata":{"name":"` + name + `","labels":{"group":"` + group + `"}},"spec":{"allocatable":{"cpu":"` + cpu + `"}}` + status + `}`
+	}
+	workload := func(replicas string) string {
+		return `{"kind":"workload","metadata":{"name":"web","namespace":"shop"},
+			"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":` + replicas + `,"replica_requests":{"cpu":"1"}},
+			"status":{"clusters":[{"name":"c1","replicas":3}],"policy":"ordered","observed_affinity":"a","policy_generation":1}}`
+	}
+	for _, test := range []struct {
+		name    string
+		objects []string
+		reason  string
+	}{
+		{"it is of another group now, which has too little room",
+			[]string{cluster("c1", "b", "4", ""), cluster("c2", "b", "1", ""), cluster("c3", "c", "1", ""), workload("9")},
+			`keeps what it has while the workload waits, although it does not fit: label "group" is "b", wanted In (a)`},
+		{"failover is held",
+			[]string{cluster("c1", "a", "4", offline), cluster("c2", "b", "4", offline), cluster("c3", "b", "4", offline), cluster("c4", "b", "4", offline), workload("3")},
+			"although it does not fit: is offline"},
+		{"failover is held, and more are wanted",
+			[]string{cluster("c1", "a", "4", offline), cluster("c2", "b", "4", offline), cluster("c3", "b", "4", offline), cluster("c4", "b", "4", offline), workload("9")},
+			"although it does not fit: is offline"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			result, err := SimulateFile(t.Context(), api.Simulation{Base: "empty", Now: &epoch, Objects: raw(append(test.objects, policy)...)}, readTable, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := result.Explanations[0]
+			rejected, counted := 0, 0
+			for _, c := range e.Candidates {
+				if c.Filter != "" {
+					rejected++
+				}
+				if c.Cluster == "c1" && (!c.Selected || !strings.Contains(c.Reason, test.reason)) {
+					t.Errorf("c1 keeps its replicas, and the explanation says %+v", c)
+				}
+			}
+			for _, r := range e.Rejections {
+				counted += r.Count
+			}
+			if rejected != counted || e.Feasible != e.Total-rejected {
+				t.Errorf("%d clusters are rejected, counted are %d, and %d of %d fit: %+v", rejected, counted, e.Feasible, e.Total, e.Candidates)
+			}
+		})
+	}
+}
