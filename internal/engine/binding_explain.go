@@ -43,8 +43,12 @@ type bindingExplained struct {
 
 func (e *bindingExplained) admitPresent() {
 	for i := range e.b.places {
-		if m := &e.b.places[i]; m.state != memberLeaving {
+		m := &e.b.places[i]
+		if m.state != memberLeaving {
 			e.judgePresent(m.row)
+		}
+		if m.state == memberLeaving || m.state == memberFailed {
+			e.leave(m.row)
 		}
 	}
 }
@@ -113,7 +117,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		}
 		c := e.candidate(row, known[row])
 		if why, ok := leaving[row]; ok {
-			c.Filter, c.Reason = "evictions", "the workload is leaving it: "+why
+			c.Filter, c.Reason = evictionsFilter, "the workload is leaving it: "+why
 		}
 		x.Candidates = append(x.Candidates, c)
 	}

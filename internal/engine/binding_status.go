@@ -171,6 +171,16 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 		}
 		b.WriteString(triedSentence(p, t, fits))
 	}
+	if n := len(out.Evictions); n > 0 {
+		names := make([]string, 0, maxNamedClusters+1)
+		for i := range out.Evictions[:min(n, maxNamedClusters)] {
+			names = append(names, out.Evictions[i].Cluster)
+		}
+		if n > len(names) {
+			names = append(names, fmt.Sprintf("%d more", n-len(names)))
+		}
+		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there meanwhile", strings.Join(names, ", "))
+	}
 	if first := out.Tried[0].Group; first > 0 && !p.failBack {
 		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
 	}

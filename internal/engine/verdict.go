@@ -21,6 +21,8 @@ type verdicts struct {
 	// rejectedBy is, by row, 1 + the position in grounds of the first ground that
 	// rejected the cluster; 0 where it fits.
 	rejectedBy []uint32
+	// leaving is how many clusters would fit, were the workload not leaving them.
+	leaving int
 }
 
 // groundOf is one ground of one filter.
@@ -78,6 +80,18 @@ func (v *verdicts) judgePresent(row int) {
 	}
 }
 
+// leave takes out a cluster that the workload is leaving.
+func (v *verdicts) leave(row int) {
+	if v.Admitted.Has(row) {
+		v.Admitted.clear(row)
+		v.leaving++
+	}
+}
+
+// evictionsFilter is the name under which explanations have the clusters that a
+// workload is leaving.
+const evictionsFilter = "evictions"
+
 // Rejections counts the rejected clusters by ground, in the order of the
 // filters.
 func (v *verdicts) Rejections() []api.Rejection {
@@ -93,6 +107,9 @@ func (v *verdicts) Rejections() []api.Rejection {
 			continue
 		}
 		out = append(out, api.Rejection{Filter: g.filter.Name(), On: g.filter.On(v.pass.query, g.ground), Count: v.counts[i]})
+	}
+	if v.leaving > 0 {
+		out = append(out, api.Rejection{Filter: evictionsFilter, Count: v.leaving})
 	}
 	return out
 }
@@ -143,6 +160,9 @@ func (v *verdicts) Fits() string {
 		if n := v.counts[i]; n > 0 {
 			blames = append(blames, fmt.Sprintf("%d %s%s", n, g.filter.Blame(q, g.ground, n), named(v.causes(i))))
 		}
+	}
+	if v.leaving > 0 {
+		blames = append(blames, fmt.Sprintf("%d %s being left", v.leaving, plural(v.leaving, "is", "are")))
 	}
 	if len(blames) > 0 {
 		text += ": " + strings.Join(blames, ", ")

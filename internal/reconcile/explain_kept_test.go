@@ -67,3 +67,33 @@ func TestExplanationsCountWhatStaysAlthoughItDoesNotFit(t *testing.T) {
 		})
 	}
 }
+
+// Clusters that a workload is leaving are none that fit, and what waits because
+// of that says so.
+func TestExplanationsCountWhatAWorkloadIsLeaving(t *testing.T) {
+	objects := raw(
+		`{"kind":"cluster","metadata":{"name":"c1"},"spec":{}}`,
+		`{"kind":"propagation_policy","metadata":{"name":"any"},"spec":{
+			"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],
+			"placement":{"replica_scheduling":{}},"failover":{"application":{"toleration":"1m"}}}}`,
+		`{"kind":"workload","metadata":{"name":"web","namespace":"shop"},
+			"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":3},
+			"status":{"clusters":[{"name":"c1","replicas":3}],"policy":"any","policy_generation":1,
+				"health":[{"cluster":"c1","status":"unhealthy","since":"2026-03-01T11:00:00Z","reported_at":"2026-03-01T11:00:00Z"}]}}`)
+	result, err := SimulateFile(t.Context(), api.Simulation{Base: "empty", Now: &epoch, Objects: objects}, readTable, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := result.Explanations[0]
+	if c := e.Candidates[0]; e.Feasible != 0 || c.Filter != "evictions" || len(e.Rejections) != 1 || e.Rejections[0] != (api.Rejection{Filter: "evictions", Count: 1}) {
+		t.Errorf("c1 is being left, and %d clusters fit: %+v, %+v", e.Feasible, c, e.Rejections)
+	}
+	const leaving = "it is leaving c1, and gets nothing there meanwhile"
+	if !strings.Contains(e.Summary, leaving) || !strings.Contains(e.Summary, "0 of 1 cluster fit: 1 is being left") {
+		t.Errorf("the summary is %q", e.Summary)
+	}
+	status := result.Objects[2].(*api.Workload).Status
+	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); len(status.Evictions) != 1 || c == nil || c.Status != api.ConditionFalse || !strings.Contains(c.Message, leaving) {
+		t.Errorf("the condition is %+v, leaving %+v", c, status.Evictions)
+	}
+}
