@@ -93,6 +93,7 @@ type Binder struct {
 	columns    []roomColumn
 	mask       Bitmap
 	scratch    Bitmap
+	weights    []int64 // by row
 	places     []memberRow
 	grouped    *Fleet // that groups are of
 	groups     map[string]*division.Groups

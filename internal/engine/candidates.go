@@ -89,19 +89,19 @@ func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *room) {
 // weigh gives every candidate its static weight: the largest of those that match.
 func (b *Binder) weigh() {
 	selected := b.selection()
-	for i := range b.candidates {
-		b.candidates[i].Weight = 0
-	}
+	weights := slices.Grow(b.weights[:0], b.fleet.Slots())[:b.fleet.Slots()]
+	clear(weights)
 	for i := range b.p.weights {
 		w := &b.p.weights[i]
 		copy(selected, b.mask)
 		w.affinity.selectInto(b.fleet, selected, b.scratch[:len(selected)])
-		for k := range b.candidates {
-			if c := &b.candidates[k]; w.weight > c.Weight && selected.Has(int(c.Row)) {
-				c.Weight = w.weight
-			}
-		}
+		selected.each(func(row int) { weights[row] = max(weights[row], w.weight) })
 	}
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		c.Weight = weights[c.Row]
+	}
+	b.weights = weights
 }
 
 // bind bounds the replicas of the candidates that a limit matches.
