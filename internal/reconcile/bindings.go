@@ -386,6 +386,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		w.pending = false
 		b.agenda.set(w, time.Time{})
 		b.index(w, &before)
+		b.hold(w) // what stays may have become larger or smaller
 		return changed, false
 	}
 	present := engine.NewBound(&object, w.policy)
