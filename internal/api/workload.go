@@ -236,3 +236,21 @@ func (w *Workload) Validate() FieldErrors {
 	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
 	return errs
 }
+
+// Validate returns every rule that the replicas in a status break. A status is
+// given only to a simulation.
+func (s *WorkloadStatus) Validate() FieldErrors {
+	var errs FieldErrors
+	check := func(field string, replicas int64) {
+		if replicas < 0 || replicas > maxReplicas {
+			errs.Add(field+".replicas", "%d must be from 0 to %d", replicas, maxReplicas)
+		}
+	}
+	for i, c := range s.Clusters {
+		check(index("status.clusters", i), c.Replicas)
+	}
+	for i, e := range s.Evictions {
+		check(index("status.evictions", i), e.Replicas)
+	}
+	return errs
+}

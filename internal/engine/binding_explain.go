@@ -152,7 +152,8 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	case e.err == nil:
 		out.Reason = e.result.Reason(c)
 	case out.Available != nil:
-		out.Reason = fmt.Sprintf("fits, and has room for %d replicas, but the group cannot take the workload: %s", *out.Available, e.err)
+		out.Reason = fmt.Sprintf("fits, and has room for %d %s, but the group cannot take the workload: %s",
+			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.err)
 	default:
 		out.Reason = fmt.Sprintf("fits, but the group cannot take the workload: %s", e.err)
 	}

@@ -56,24 +56,32 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 }
 
 // UnclaimedStatus is the status of a workload that no policy selects: what it has
-// stays.
-func UnclaimedStatus(w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed bool) {
+// stays, but for clusters that are gone.
+func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed, moved bool) {
 	was := &w.Status
 	status = *was
+	now = now.UTC()
+	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
+	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
+	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
+	if moved = len(status.Clusters) < len(was.Clusters); moved {
+		status.ScheduledAt = &now
+		status.DecisionRevision++
+	}
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
-	changed = was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
+	changed = moved || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
 		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
-	if len(was.Clusters) > 0 {
+	if len(status.Clusters) > 0 {
 		c.Message += "; it stays where it is"
 	}
 	if old := api.FindCondition(was.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
 		status.Conditions = api.WithCondition(was.Conditions, c, now)
 		changed = true
 	}
-	return status, changed
+	return status, changed, moved
 }
 
 func sameEviction(a, b api.Eviction) bool {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -21,14 +22,14 @@ const (
 // Brakes reports whether evictions from clusters that are merely offline are held
 // back.
 func (f *Fleet) Brakes() bool {
-	lost := newBitmap(f.Slots())
-	for t, rows := range f.taints {
-		if api.AutomaticTaint(t.key) {
-			rows.orInto(lost)
+	n := 0
+	for i, live := range f.live {
+		for w := live &^ f.online[i]; w != 0; w &= w - 1 {
+			if State(f.rows[i<<6+bits.TrailingZeros64(w)].cluster) != api.StatePending {
+				n++
+			}
 		}
 	}
-	lost.andNot(f.online)
-	n := lost.Count()
 	return n >= brakeLeast && 100*n > brakePercent*f.Len()
 }
 

@@ -382,12 +382,12 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	object.Status = w.status
 	before := w.status
 	if w.p == nil {
-		w.status, changed = engine.UnclaimedStatus(&object, w.reason, now)
+		w.status, changed, moved = engine.UnclaimedStatus(b.fleet, &object, w.reason, now)
 		w.pending = false
 		b.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // what stays may have become larger or smaller
-		return changed, false
+		return changed, moved
 	}
 	present := engine.NewBound(&object, w.policy)
 	w.rivals = false

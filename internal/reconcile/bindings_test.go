@@ -353,3 +353,49 @@ func TestALoweredPriorityMakesRoom(t *testing.T) {
 		t.Errorf("has %v, and the other has become less important", got)
 	}
 }
+
+// TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone: a cluster that comes under
+// the same name does not have it.
+func TestAWorkloadWithoutAPolicyLeavesAClusterThatIsGone(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("c0", "4"))
+	w.write(p, workload("web", 4, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }))
+	p.pass(epoch)
+	w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "base"})
+	p.pass(epoch)
+	if got := replicasOf(p, "web"); got["c0"] != 4 {
+		t.Fatalf("without a policy it is on %v", got)
+	}
+	w.remove(p, api.Key{Kind: api.KindCluster, Name: "c0"})
+	p.pass(epoch)
+	w.write(p, sized("c0", "4"))
+	p.pass(epoch)
+	if got := replicasOf(p, "web"); len(got) != 0 {
+		t.Errorf("the cluster is another one, and the workload is on %v", got)
+	}
+}
+
+// TestWhatWasReportedGoesWithPreemptedReplicas: new ones on the same cluster have
+// not been reported unhealthy.
+func TestWhatWasReportedGoesWithPreemptedReplicas(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
+		s.Placement.ReplicaScheduling = dynamic()
+		s.WorkloadPreemption = api.WorkloadPreemptionLowerPriority
+		s.Failover = &api.Failover{Application: &api.ApplicationFailover{Toleration: "0s"}}
+	}))
+	w.write(p, sized("c0", "4"))
+	needy := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	low := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "low"}
+	w.write(p, workload("low", 4, needy))
+	p.pass(epoch)
+	p.bindings.report(p.bindings.workloads[low], api.HealthReport{Cluster: "c0", Status: api.Unhealthy}, epoch)
+	w.write(p, workload("low", 1, needy))
+	w.write(p, workload("high", 3, needy, func(w *api.Workload) { w.Spec.Priority = 1 }))
+	p.pass(epoch)
+	if health := p.bindings.workloads[low].status.HealthOn("c0"); len(replicasOf(p, "low")) > 0 && health != nil {
+		t.Errorf("the new replicas are on %v, reported %+v", replicasOf(p, "low"), health)
+	}
+	checkBound(t, p, epoch)
+}

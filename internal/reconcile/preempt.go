@@ -115,6 +115,8 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	before := victim.status
 	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
 	victim.status.LostReplicas += lost
+	// What was reported was about the replicas that go.
+	victim.status.Health = slices.DeleteFunc(slices.Clone(before.Health), func(h api.ClusterHealth) bool { return h.Cluster == cluster })
 	victim.status.ScheduledAt = &now
 	victim.status.DecisionRevision++
 	victim.status.Preemptions = append(slices.Clone(before.Preemptions), api.PreemptedBy{

@@ -41,7 +41,7 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 	now := r.now()
 	policy, reason := b.claims.choose(workload, workload.Status.Policy)
 	if policy == nil {
-		status, _ := engine.UnclaimedStatus(workload, reason, now)
+		status, _, _ := engine.UnclaimedStatus(b.fleet, workload, reason, now)
 		return status, unclaimed(workload, reason, b.fleet.Len(), now), nil
 	}
 	p, err := engine.NewPropagation(workload, policy)

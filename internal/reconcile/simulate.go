@@ -212,7 +212,11 @@ func decode(raw json.RawMessage) (api.Object, error) {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
 	withhold(object)
-	return object, errs.And(object.Validate()).Err()
+	errs = errs.And(object.Validate())
+	if w, ok := object.(*api.Workload); ok {
+		errs = errs.And(w.Status.Validate()) // only here is a status given
+	}
+	return object, errs.Err()
 }
 
 // withheld stands in for a secret that an object as the API shows it does not
