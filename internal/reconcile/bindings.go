@@ -205,32 +205,14 @@ func (b *bindings) removeWorkload(key api.Key) {
 // index keeps members and followers in step with a status.
 func (b *bindings) index(w *bound, before *api.WorkloadStatus) {
 	for name := range clustersOf(before) {
-		dropMember(b.members, name, w)
+		drop(b.members, name, w)
 	}
 	for name := range clustersOf(&w.status) {
-		addMember(b.members, name, w)
+		add(b.members, name, w)
 	}
-	if before.Policy != w.status.Policy {
-		dropMember(b.followers, before.Policy, w)
-		if w.status.Policy != "" {
-			addMember(b.followers, w.status.Policy, w)
-		}
-	} else if w.status.Policy != "" {
-		addMember(b.followers, w.status.Policy, w)
-	}
-}
-
-func addMember(sets map[string]map[*bound]struct{}, name string, w *bound) {
-	if sets[name] == nil {
-		sets[name] = map[*bound]struct{}{}
-	}
-	sets[name][w] = struct{}{}
-}
-
-func dropMember(sets map[string]map[*bound]struct{}, name string, w *bound) {
-	delete(sets[name], w)
-	if len(sets[name]) == 0 {
-		delete(sets, name)
+	drop(b.followers, before.Policy, w)
+	if w.status.Policy != "" {
+		add(b.followers, w.status.Policy, w)
 	}
 }
 

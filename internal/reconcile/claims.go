@@ -158,15 +158,17 @@ func (c *claims) removeWorkload(key api.Key) {
 	}
 }
 
-func add[K comparable](index map[K]subjectSet, at K, s *subject) {
+// add puts something into one set of an index.
+func add[K, V comparable, S ~map[V]struct{}](index map[K]S, at K, v V) {
 	if index[at] == nil {
-		index[at] = subjectSet{}
+		index[at] = S{}
 	}
-	index[at][s] = struct{}{}
+	index[at][v] = struct{}{}
 }
 
-func drop[K comparable](index map[K]subjectSet, at K, s *subject) {
-	delete(index[at], s)
+// drop takes something out of one set of an index.
+func drop[K, V comparable, S ~map[V]struct{}](index map[K]S, at K, v V) {
+	delete(index[at], v)
 	if len(index[at]) == 0 {
 		delete(index, at)
 	}

@@ -47,28 +47,32 @@ func (c *class) noteRaised(merit engine.Merit) {
 // Rows that are not among facts have other values only; facts nil stands for all
 // rows.
 func (c *class) refresh(f *engine.Fleet, others engine.Others, rows []int, facts engine.Bitmap) (was engine.Bitmap) {
-	for words := (f.Slots() + 63) / 64; len(c.view.Mask) < words; {
-		c.view.Mask = append(c.view.Mask, 0)
-	}
-	same := func(row int) bool {
-		return facts != nil && !facts.Has(row) && !c.query.ReadsValues()
-	}
-	ask := 0
-	for _, row := range rows {
-		if !same(row) {
-			ask++
+	if facts != nil && !c.query.ReadsValues() {
+		asked := rows
+		rows = nil // mostly: of thousands of classes none is to take memory for that
+		for _, row := range asked {
+			if facts.Has(row) {
+				rows = append(rows, row)
+			}
 		}
 	}
-	was = c.view.Mask
+	return follow(c.view, f, c.query, others, rows)
+}
+
+// follow brings a view to the fleet's version, in which rows differ, and returns
+// the mask before.
+func follow(v *engine.View, f *engine.Fleet, q *engine.Query, others engine.Others, rows []int) (was engine.Bitmap) {
+	for words := (f.Slots() + 63) / 64; len(v.Mask) < words; {
+		v.Mask = append(v.Mask, 0)
+	}
+	was = v.Mask
 	switch {
-	case ask > manyRows:
-		c.view.Refresh(f, c.query, others)
-	case ask > 0:
+	case len(rows) > manyRows:
+		v.Refresh(f, q, others)
+	case len(rows) > 0:
 		was = slices.Clone(was)
 		for _, row := range rows {
-			if !same(row) {
-				c.view.Judge(f, c.query, others, row)
-			}
+			v.Judge(f, q, others, row)
 		}
 	}
 	return was

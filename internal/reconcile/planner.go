@@ -276,18 +276,12 @@ func (p *planner) index(placed *tracked, before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
 			p.load.Drop(p.fleet, name)
-			delete(p.members[name], placed)
-			if len(p.members[name]) == 0 {
-				delete(p.members, name)
-			}
+			drop(p.members, name, placed)
 		}
 	}
 	for _, name := range after {
-		if p.members[name] == nil {
-			p.members[name] = map[*tracked]struct{}{}
-		}
 		if _, known := p.members[name][placed]; !known {
-			p.members[name][placed] = struct{}{}
+			add(p.members, name, placed)
 			p.load.Add(p.fleet, name)
 		}
 	}

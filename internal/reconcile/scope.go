@@ -15,7 +15,7 @@ import (
 type scope struct {
 	query *engine.Query // of any user
 	view  *engine.View
-	users map[*bound]struct{}
+	users int // affinity groups of workloads that have it
 	// pending wait for room, or for a cluster. watching have what they need, and
 	// yet want to know: they take every cluster that fits, or would be taken back
 	// by this group.
@@ -37,24 +37,23 @@ func (b *bindings) joinScopes(w *bound) {
 		if !ok {
 			s = &scope{
 				query: query, view: engine.NewView(b.fleet, query, b.others(), nil),
-				users: map[*bound]struct{}{}, pending: map[*bound]struct{}{}, watching: map[*bound]struct{}{},
+				pending: map[*bound]struct{}{}, watching: map[*bound]struct{}{},
 			}
 			b.scopes[query.Class] = s
 			if query.HasTolerationSeconds() {
 				b.timed[s] = struct{}{}
 			}
 		}
-		s.users[w] = struct{}{}
+		s.users++
 		w.scopes[i] = s
 	}
 }
 
 func (b *bindings) leaveScopes(w *bound) {
 	for _, s := range w.scopes {
-		delete(s.users, w)
 		delete(s.pending, w)
 		delete(s.watching, w)
-		if len(s.users) == 0 {
+		if s.users--; s.users == 0 {
 			delete(b.scopes, s.query.Class)
 			delete(b.timed, s)
 		}
@@ -135,27 +134,14 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
 func (b *bindings) touchScope(s *scope, rows []int) {
-	for words := (b.fleet.Slots() + 63) / 64; len(s.view.Mask) < words; {
-		s.view.Mask = append(s.view.Mask, 0)
+	was := follow(s.view, b.fleet, s.query, b.others(), rows)
+	if !slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has) {
+		b.wake(s)
 	}
-	differs := false
-	if len(rows) > manyRows {
-		before := slices.Clone(s.view.Mask)
-		s.view.Refresh(b.fleet, s.query, b.others())
-		differs = !slices.Equal(before, s.view.Mask)
-		for _, row := range rows {
-			differs = differs || s.view.Mask.Has(row)
-		}
-	} else {
-		for _, row := range rows {
-			before := s.view.Mask.Has(row)
-			s.view.Judge(b.fleet, s.query, b.others(), row)
-			differs = differs || before || s.view.Mask.Has(row)
-		}
-	}
-	if !differs {
-		return
-	}
+}
+
+// wake has everybody looked at again who waits for something in a scope.
+func (b *bindings) wake(s *scope) {
 	for w := range s.pending {
 		b.markStale(w)
 	}
@@ -266,12 +252,7 @@ func (b *bindings) expire(now time.Time) {
 		}
 		b.version++
 		s.view.Refresh(b.fleet, s.query, b.others())
-		for w := range s.pending {
-			b.markStale(w)
-		}
-		for w := range s.watching {
-			b.markStale(w)
-		}
+		b.wake(s)
 	}
 }
 
