@@ -99,6 +99,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		return nil
 	}
 	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	// Taken before forward begins: from then on the subscription is its own.
+	loaded := subscription.Snapshot()
 	ctx, cancel := context.WithCancel(ctx)
 	batches := make(chan fleet.Batch)
 	var reading sync.WaitGroup
@@ -106,8 +108,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	defer reading.Wait()
 	defer cancel()
 
-	r.load(subscription.Snapshot())
-	revision := subscription.Snapshot().Revision()
+	r.load(loaded)
+	revision := loaded.Revision()
 	unwritten := map[decision]write{}
 	var unanswered []healthReport
 	for first := true; ; first = false {
