@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
 // Cluster is a target of placements: a Kubernetes cluster or anything else that
@@ -35,7 +37,35 @@ type ClusterSpec struct {
 	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
 	Paused          bool              `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
 	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty"`
-	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, and without heartbeats, the cluster counts as online."`
+	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, without a kubeconfig and without heartbeats, the cluster counts as online."`
+
+	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: its amounts and flavors are those of the zone."`
+	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud."`
+	InheritLabels    bool              `json:"inherit_labels,omitempty" doc:"Take over the labels of the cloud that was chosen to create the cluster on; of equal ones that of the cloud counts."`
+	InheritMetrics   bool              `json:"inherit_metrics,omitempty" doc:"Take over the metrics of that cloud, in addition to its own."`
+	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Sizes of machines that the cluster has, in addition to those of its cloud."`
+}
+
+// ClusterOpenStack is the availability zone that a cluster stands for.
+type ClusterOpenStack struct {
+	Cloud            string `json:"cloud" doc:"Name of the cloud."`
+	Region           string `json:"region"`
+	AvailabilityZone string `json:"availability_zone"`
+}
+
+// CloudConstraints say which clouds a cluster may be created on.
+type CloudConstraints struct {
+	LabelConstraints  []string `json:"label_constraints,omitempty" doc:"Constraints that the labels of the cloud must fulfil, all of them."`
+	MetricConstraints []string `json:"metric_constraints,omitempty" doc:"Constraints that the metrics of the cloud must fulfil, all of them."`
+}
+
+// ClusterFlavor is a size of machines that a cluster has. Where its size is
+// known, how many there is room for follows from the available amounts.
+type ClusterFlavor struct {
+	Name   string   `json:"name"`
+	VCPUs  int64    `json:"vcpus,omitempty"`
+	Memory Quantity `json:"memory,omitempty"`
+	Count  *int64   `json:"count,omitempty" doc:"How many there is room for, as long as no amounts are reported."`
 }
 
 // KubernetesSpec holds the access to a Kubernetes cluster.
@@ -96,10 +126,30 @@ type ClusterStatus struct {
 	Available   Quantities            `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
 	Metrics     []ClusterMetricStatus `json:"metrics,omitempty"`
 	Taints      []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
+	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
+	Cloud      string   `json:"cloud,omitempty" doc:"Cloud that was chosen to create the cluster on."`
+	CloudScore *float64 `json:"cloud_score,omitempty" doc:"Score of the cloud when it was chosen."`
+	// What was observed in the cluster itself counts in addition to what is
+	// declared; a declared region or zone counts instead.
+	Region            string            `json:"region,omitempty" doc:"Region of the cluster's nodes, as their labels have it."`
+	Zones             []string          `json:"zones,omitempty" doc:"Zones of the cluster's nodes, as their labels have them."`
+	CustomResources   []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions that are installed."`
+	APIResources      []string          `json:"api_resources,omitempty" doc:"Types of resources that the cluster serves."`
+	KubernetesVersion string            `json:"kubernetes_version,omitempty" doc:"Version of the cluster's API server."`
+	Nodes             *ClusterNodes     `json:"nodes,omitempty" doc:"How many nodes there are, and how many of them are well."`
+	Labels            map[string]string `json:"labels,omitempty" doc:"The cluster's labels together with those that it inherits; absent where it inherits none."`
+	Flavors           map[string]int64  `json:"flavors,omitempty" doc:"How many machines of each flavor there is room for."`
 	// LastHeartbeatAt is when an agent of the cluster last reported.
 	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty"`
 	// CapacityReportedAt is when `allocated` was last declared or reported.
 	CapacityReportedAt *time.Time `json:"capacity_reported_at,omitempty"`
+}
+
+// ClusterNodes counts the nodes of a cluster.
+type ClusterNodes struct {
+	Total    int64 `json:"total"`
+	Ready    int64 `json:"ready" doc:"Nodes that are ready, and not under pressure."`
+	Pressure int64 `json:"pressure,omitempty" doc:"Nodes that report pressure on memory, disk or processes."`
 }
 
 // ClusterMetricStatus is the present value of one of the cluster's metrics.
@@ -171,18 +221,9 @@ const (
 // owner: clusters are global, and that is what the writer must have meant.
 func (c *Cluster) SetDefaults() {
 	c.Kind = KindCluster
-	if c.Spec.Namespace == "" {
-		c.Spec.Namespace, c.Metadata.Namespace = c.Metadata.Namespace, ""
-	} else if c.Metadata.Namespace == c.Spec.Namespace {
-		c.Metadata.Namespace = ""
-	}
+	setOwner(&c.Metadata, &c.Spec.Namespace)
 	c.Metadata.setDefaults(Global)
-	for i := range c.Spec.Metrics {
-		if c.Spec.Metrics[i].Weight == nil {
-			one := 1.0
-			c.Spec.Metrics[i].Weight = &one
-		}
-	}
+	setDefaultWeights(c.Spec.Metrics)
 	if h := c.Spec.Health; h != nil {
 		if h.Interval == "" {
 			h.Interval = DefaultHealthInterval
@@ -223,20 +264,51 @@ func (c *Cluster) Validate() FieldErrors {
 	validateTaints(&errs, "spec.taints", s.Taints)
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
 	validateAPIResources(&errs, "spec.api_resources", s.APIResources)
-	c.validateMetrics(&errs)
+	validateMetricRefs(&errs, s.Metrics)
 	validateQuantities(&errs, "spec.capacity", s.Capacity)
 	validateQuantities(&errs, "spec.allocatable", s.Allocatable)
 	validateQuantities(&errs, "spec.allocated", s.Allocated)
 	if s.Health != nil {
 		s.Health.validate(&errs, "spec.health")
 	}
+	if s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero() {
+		errs.check("spec.kubernetes.kubeconfig", checkKubeconfig(s.Kubernetes.Kubeconfig.Reveal()))
+	}
+	if o := s.OpenStack; o != nil {
+		errs.check("spec.openstack.cloud", checkName(o.Cloud))
+		errs.check("spec.openstack.region", checkText(o.Region, 255))
+		errs.check("spec.openstack.availability_zone", checkText(o.AvailabilityZone, 255))
+	}
+	if k := s.CloudConstraints; k != nil {
+		validateConstraints(&errs, "spec.cloud_constraints", k.LabelConstraints, k.MetricConstraints)
+	}
+	validateFlavors(&errs, s.Flavors)
 	return errs
 }
 
-func (c *Cluster) validateMetrics(errs *FieldErrors) {
-	seen := make(map[Key]int, len(c.Spec.Metrics))
+// setOwner reads a namespace in the metadata of a global object as its owner.
+func setOwner(m *Metadata, namespace *string) {
+	if *namespace == "" {
+		*namespace, m.Namespace = m.Namespace, ""
+	} else if m.Namespace == *namespace {
+		m.Namespace = ""
+	}
+}
+
+func setDefaultWeights(refs []MetricRef) {
+	for i := range refs {
+		if refs[i].Weight == nil {
+			one := 1.0
+			refs[i].Weight = &one
+		}
+	}
+}
+
+// validateMetricRefs checks the metrics that rate an object, in spec.metrics.
+func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
+	seen := make(map[Key]int, len(refs))
 	sum, complete := 0.0, true
-	for i, ref := range c.Spec.Metrics {
+	for i, ref := range refs {
 		field := index("spec.metrics", i)
 		errs.check(field+".name", checkName(ref.Name))
 		if ref.Namespace != "" {
@@ -257,8 +329,46 @@ func (c *Cluster) validateMetrics(errs *FieldErrors) {
 			sum += *ref.Weight
 		}
 	}
-	if complete && len(c.Spec.Metrics) > 0 && (sum <= 0 || math.IsInf(sum, 0)) {
+	if complete && len(refs) > 0 && (sum <= 0 || math.IsInf(sum, 0)) {
 		errs.Add("spec.metrics", "the weights must have a positive, finite sum: at least one must be above 0")
+	}
+}
+
+func validateFlavors(errs *FieldErrors, flavors []ClusterFlavor) {
+	names := make([]string, len(flavors))
+	for i := range flavors {
+		f := &flavors[i]
+		at := index("spec.flavors", i)
+		names[i] = f.Name
+		errs.check(at+".name", checkText(f.Name, 255))
+		if f.VCPUs < 0 {
+			errs.Add(at+".vcpus", "%d must not be negative", f.VCPUs)
+		}
+		if f.Memory != "" {
+			if milli, err := f.Memory.Milli(); err != nil {
+				errs.Add(at+".memory", "%s", err)
+			} else if milli < 0 {
+				errs.Add(at+".memory", "%q must not be negative", string(f.Memory))
+			}
+		}
+		if f.Count != nil && *f.Count < 0 {
+			errs.Add(at+".count", "%d must not be negative", *f.Count)
+		}
+	}
+	checkUnique(errs, "spec.flavors", names)
+}
+
+// validateConstraints checks lists of label and metric constraints.
+func validateConstraints(errs *FieldErrors, field string, labels, metrics []string) {
+	for i, text := range labels {
+		if _, err := constraint.ParseLabel(text); err != nil {
+			errs.Add(index(field+".label_constraints", i), "%s", err)
+		}
+	}
+	for i, text := range metrics {
+		if _, err := constraint.ParseMetric(text); err != nil {
+			errs.Add(index(field+".metric_constraints", i), "%s", err)
+		}
 	}
 }
 

@@ -34,6 +34,13 @@ const (
 	// ConditionFailoverHeld of a workload: it stays on clusters that are not
 	// online, because too large a share of the fleet went at once.
 	ConditionFailoverHeld = "FailoverHeld"
+	// ConditionBound of a cluster: a cloud was chosen to create it on. Of a Magnum
+	// cluster: an OpenStack project was.
+	ConditionBound = "Bound"
+	// ConditionCollected of a cloud: the figures of all of its regions are current.
+	ConditionCollected = "Collected"
+	// ConditionObserved of a cluster with a kubeconfig: what it has is watched.
+	ConditionObserved = "Observed"
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
@@ -82,6 +89,21 @@ const (
 	// ReasonUnschedulable says that clusters fit, and have too little room or are
 	// too few.
 	ReasonUnschedulable = "Unschedulable"
+)
+
+// The reasons of Bound.
+const (
+	ReasonBound             = "Bound"
+	ReasonNoSuitableCloud   = "NoSuitableCloud"
+	ReasonNoSuitableProject = "NoSuitableProject"
+)
+
+// The reasons of Collected.
+const (
+	ReasonCollected         = "Collected"
+	ReasonAwaitingCollector = "AwaitingCollector"
+	ReasonUnauthorized      = "Unauthorized"
+	ReasonRegionFailed      = "RegionFailed"
 )
 
 // The reasons of FailoverHeld.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // FieldError is one broken rule of one field. Field is the path in the JSON
@@ -153,6 +154,19 @@ func checkLabelKey(key string) string {
 func checkLabelValue(value string) string {
 	if value != "" && (len(value) > 63 || !labelShape.MatchString(value)) {
 		return fmt.Sprintf("the value %q must have at most 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter, digit or \"_\"", value)
+	}
+	return ""
+}
+
+// checkText accepts any text of 1 to limit bytes without control characters.
+func checkText(text string, limit int) string {
+	switch {
+	case text == "":
+		return "is required"
+	case len(text) > limit:
+		return fmt.Sprintf("must have at most %d characters, has %d", limit, len(text))
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "must not contain control characters"
 	}
 	return ""
 }

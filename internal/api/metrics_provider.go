@@ -24,16 +24,20 @@ type ProviderType string
 // The types of metrics provider.
 const (
 	ProviderPrometheus ProviderType = "prometheus"
+	ProviderKafka      ProviderType = "kafka"
+	ProviderInflux     ProviderType = "influx"
 	ProviderStatic     ProviderType = "static"
 )
 
 // MetricsProviderSpec is a type and exactly the block of that name.
 type MetricsProviderSpec struct {
-	Type               ProviderType      `json:"type" enum:"prometheus,static"`
+	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static"`
 	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty"`
+	Kafka              *KafkaSpec        `json:"kafka,omitempty"`
+	Influx             *InfluxSpec       `json:"influx,omitempty"`
 	Static             *StaticSpec       `json:"static,omitempty"`
 	Interval           Duration          `json:"interval,omitempty" doc:"Time between two readings. Default \"15s\"."`
-	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\"."`
+	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\", \"10s\" for influx."`
 	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned." writeOnly:"true"`
 	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Sent as Authorization: Bearer. Never returned." writeOnly:"true"`
 	CACert             string            `json:"ca_cert,omitempty" doc:"PEM certificates that the server's certificate must chain to."`
@@ -44,6 +48,24 @@ type MetricsProviderSpec struct {
 // query API.
 type PrometheusSpec struct {
 	URL string `json:"url" doc:"Base address, such as http://prometheus:9090."`
+}
+
+// KafkaSpec addresses a ksqlDB server, and the table in it that has a row for
+// each metric.
+type KafkaSpec struct {
+	URL              string `json:"url" doc:"Base address of the ksqlDB server, such as http://ksqldb:8088."`
+	Table            string `json:"table" doc:"Table, or materialized view, with a row for each metric."`
+	ComparisonColumn string `json:"comparison_column" doc:"Column that holds the metrics' names."`
+	ValueColumn      string `json:"value_column" doc:"Column that holds their values."`
+}
+
+// InfluxSpec addresses an InfluxDB server: 2.x, or 1.x, where the bucket is a
+// database or database/retention-policy and the token is user:password.
+type InfluxSpec struct {
+	URL    string `json:"url" doc:"Base address, such as http://influxdb:8086."`
+	Token  Secret `json:"token,omitzero" doc:"API token; user:password for InfluxDB 1.x. Never returned." writeOnly:"true"`
+	Org    string `json:"org,omitempty" doc:"Organization; InfluxDB 1.x has none."`
+	Bucket string `json:"bucket" doc:"Bucket; a database, or database/retention-policy, for InfluxDB 1.x."`
 }
 
 // StaticSpec is a fixed table of values.
@@ -78,6 +100,9 @@ func (p *MetricsProvider) Secrets() map[string]Secret {
 	if !p.Spec.BearerToken.IsZero() {
 		out["spec.bearer_token"] = p.Spec.BearerToken
 	}
+	if i := p.Spec.Influx; i != nil && !i.Token.IsZero() {
+		out["spec.influx.token"] = i.Token
+	}
 	for name, value := range p.Spec.Headers {
 		out[headerField(name)] = value
 	}
@@ -88,6 +113,15 @@ func (p *MetricsProvider) Secrets() map[string]Secret {
 func (p *MetricsProvider) SetSecret(field string, secret Secret) {
 	if field == "spec.bearer_token" {
 		p.Spec.BearerToken = secret
+		return
+	}
+	if field == "spec.influx.token" {
+		influx := InfluxSpec{}
+		if p.Spec.Influx != nil {
+			influx = *p.Spec.Influx
+		}
+		influx.Token = secret
+		p.Spec.Influx = &influx
 		return
 	}
 	if steps := SplitField(field); len(steps) == 3 && steps[1] == "headers" {
@@ -108,6 +142,7 @@ func headerField(name string) string { return "spec.headers[" + quote(name) + "]
 const (
 	DefaultProviderInterval Duration = "15s"
 	DefaultProviderTimeout  Duration = "20s"
+	DefaultInfluxTimeout    Duration = "10s"
 )
 
 // SetDefaults implements Object.
@@ -119,6 +154,9 @@ func (p *MetricsProvider) SetDefaults() {
 	}
 	if p.Spec.Timeout == "" {
 		p.Spec.Timeout = DefaultProviderTimeout
+		if p.Spec.Type == ProviderInflux {
+			p.Spec.Timeout = DefaultInfluxTimeout
+		}
 	}
 }
 
@@ -127,8 +165,11 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	var errs FieldErrors
 	p.Metadata.validate(GlobalOrNamespaced, &errs)
 	s := &p.Spec
-	errs.check("spec.type", oneOf(s.Type, ProviderPrometheus, ProviderStatic))
-	blocks := map[ProviderType]bool{ProviderPrometheus: s.Prometheus != nil, ProviderStatic: s.Static != nil}
+	errs.check("spec.type", oneOf(s.Type, ProviderPrometheus, ProviderKafka, ProviderInflux, ProviderStatic))
+	blocks := map[ProviderType]bool{
+		ProviderPrometheus: s.Prometheus != nil, ProviderKafka: s.Kafka != nil,
+		ProviderInflux: s.Influx != nil, ProviderStatic: s.Static != nil,
+	}
 	for _, t := range slices.Sorted(maps.Keys(blocks)) {
 		_, known := blocks[s.Type]
 		switch {
@@ -140,6 +181,19 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	}
 	if s.Prometheus != nil {
 		errs.check("spec.prometheus.url", checkURL(s.Prometheus.URL))
+	}
+	if k := s.Kafka; k != nil {
+		errs.check("spec.kafka.url", checkURL(k.URL))
+		errs.check("spec.kafka.table", checkText(k.Table, 255))
+		errs.check("spec.kafka.comparison_column", checkText(k.ComparisonColumn, 255))
+		errs.check("spec.kafka.value_column", checkText(k.ValueColumn, 255))
+	}
+	if i := s.Influx; i != nil {
+		errs.check("spec.influx.url", checkURL(i.URL))
+		errs.check("spec.influx.bucket", checkText(i.Bucket, 255))
+		if !isHeaderValue(i.Token.Reveal()) {
+			errs.Add("spec.influx.token", "must not contain line breaks")
+		}
 	}
 	if s.Static != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Static.Metrics)) {
@@ -157,14 +211,14 @@ func (p *MetricsProvider) Validate() FieldErrors {
 		if s.Headers[name].IsZero() {
 			errs.Add(headerField(name), "must have a value: header values are never returned, so every write has to give them")
 		}
-		if strings.ContainsAny(s.Headers[name].Reveal(), "\r\n\x00") {
+		if !isHeaderValue(s.Headers[name].Reveal()) {
 			errs.Add(headerField(name), "the value must not contain line breaks")
 		}
 		if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" && !s.BearerToken.IsZero() {
 			errs.Add(headerField(name), "must be absent because spec.bearer_token is set")
 		}
 	}
-	if strings.ContainsAny(s.BearerToken.Reveal(), "\r\n\x00") {
+	if !isHeaderValue(s.BearerToken.Reveal()) {
 		errs.Add("spec.bearer_token", "must not contain line breaks")
 	}
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
@@ -172,6 +226,9 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	}
 	return errs
 }
+
+// isHeaderValue refuses what would end a header early.
+func isHeaderValue(value string) bool { return !strings.ContainsAny(value, "\r\n\x00") }
 
 // isHeaderName accepts the token of RFC 9110 section 5.1.
 func isHeaderName(name string) bool {

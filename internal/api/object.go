@@ -25,6 +25,10 @@ const (
 	KindWorkload        Kind = "workload"
 
 	KindPropagationPolicy Kind = "propagation_policy"
+
+	KindCloud            Kind = "cloud"
+	KindOpenStackProject Kind = "openstack_project"
+	KindMagnumCluster    Kind = "magnum_cluster"
 )
 
 // DefaultNamespace is the namespace of a namespaced object that names none.
@@ -145,6 +149,9 @@ type KindInfo struct {
 var Kinds = []KindInfo{
 	{KindClusterSet, Global, "cluster-sets", func() Object { return &ClusterSet{Kind: KindClusterSet} }},
 	{KindCluster, Global, "clusters", func() Object { return &Cluster{Kind: KindCluster} }},
+	{KindCloud, Global, "clouds", func() Object { return &Cloud{Kind: KindCloud} }},
+	{KindOpenStackProject, Namespaced, "openstack-projects", func() Object { return &OpenStackProject{Kind: KindOpenStackProject} }},
+	{KindMagnumCluster, Namespaced, "magnum-clusters", func() Object { return &MagnumCluster{Kind: KindMagnumCluster} }},
 	{KindMetricsProvider, GlobalOrNamespaced, "metrics-providers", func() Object { return &MetricsProvider{Kind: KindMetricsProvider} }},
 	{KindMetric, GlobalOrNamespaced, "metrics", func() Object { return &Metric{Kind: KindMetric} }},
 	{KindPlacementScore, OfCluster, "placement-scores", func() Object { return &PlacementScore{Kind: KindPlacementScore} }},

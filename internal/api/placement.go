@@ -3,8 +3,6 @@ package api
 import (
 	"math"
 	"time"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
 // Placement asks for clusters, and holds the decision that answers it.
@@ -159,16 +157,7 @@ func (p *Placement) Validate() FieldErrors {
 	for i, name := range s.ClusterSets {
 		errs.check(index("spec.cluster_sets", i), checkName(name))
 	}
-	for i, text := range s.LabelConstraints {
-		if _, err := constraint.ParseLabel(text); err != nil {
-			errs.Add(index("spec.label_constraints", i), "%s", err)
-		}
-	}
-	for i, text := range s.MetricConstraints {
-		if _, err := constraint.ParseMetric(text); err != nil {
-			errs.Add(index("spec.metric_constraints", i), "%s", err)
-		}
-	}
+	validateConstraints(&errs, "spec", s.LabelConstraints, s.MetricConstraints)
 	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
 	validatePredicates(&errs, "spec.predicates", s.Predicates)

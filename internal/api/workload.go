@@ -22,6 +22,101 @@ type WorkloadSpec struct {
 	Replicas        *int64     `json:"replicas,omitempty" doc:"How many replicas to place. Absent = not replicated: every chosen cluster gets a copy."`
 	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"What one replica needs, by resource; reserved on the chosen clusters."`
 	Priority        int64      `json:"priority,omitempty" doc:"Workloads with a higher number are placed first. Default 0."`
+
+	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload by itself, as the Arktos global scheduler does; no policy is needed, and none applies."`
+}
+
+// AllocationSpec says on which sites, which are clusters with a region and a
+// zone, a workload is placed, and how its replicas are divided over them.
+type AllocationSpec struct {
+	Flavors           []string           `json:"flavors,omitempty" doc:"Sizes of machines for one replica, the best first: a site takes the first that it has room for. In addition to replica_requests."`
+	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Where the sites may be: in any of these. Absent = anywhere."`
+	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites have to be: what is given must be equal."`
+	Operator          string             `json:"operator,omitempty" doc:"Who runs the sites."`
+	SiteID            string             `json:"site_id,omitempty" doc:"A site, as <region>--<zone>, or with <region>-- all of a region."`
+	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" doc:"centralize: fill the best site first. discrete (default): share by how many each site has room for."`
+	RegionStrategy    RegionStrategy     `json:"region_strategy,omitempty" enum:"alone" doc:"alone: all replicas in one region, the one with the most room."`
+	StackAffinity     []string           `json:"stack_affinity,omitempty" doc:"Workloads of the namespace that this one prefers to be with."`
+	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" doc:"Workloads of the namespace that it prefers not to be with."`
+}
+
+// AllocationRegion is a region, or zones of it.
+type AllocationRegion struct {
+	Region            string   `json:"region"`
+	AvailabilityZones []string `json:"availability_zones,omitempty" doc:"Absent = the whole region."`
+}
+
+// GeoLocation is a place on earth. Sites have theirs as claims of these names.
+type GeoLocation struct {
+	Country  string `json:"country,omitempty"`
+	Area     string `json:"area,omitempty"`
+	Province string `json:"province,omitempty"`
+	City     string `json:"city,omitempty"`
+}
+
+// The claims of a cluster that a site's place and operator are kept in.
+const (
+	ClaimCountry  = "country"
+	ClaimArea     = "area"
+	ClaimProvince = "province"
+	ClaimCity     = "city"
+	ClaimOperator = "operator"
+)
+
+// Claims are the parts that are given, by the claim that holds them.
+func (g *GeoLocation) Claims() map[string]string {
+	out := map[string]string{}
+	if g == nil {
+		return out
+	}
+	for claim, value := range map[string]string{ClaimCountry: g.Country, ClaimArea: g.Area, ClaimProvince: g.Province, ClaimCity: g.City} {
+		if value != "" {
+			out[claim] = value
+		}
+	}
+	return out
+}
+
+// LocationStrategy says how replicas are shared by sites.
+type LocationStrategy string
+
+// The location strategies.
+const (
+	LocationCentralize LocationStrategy = "centralize"
+	LocationDiscrete   LocationStrategy = "discrete"
+)
+
+// RegionStrategy says how replicas are shared by regions.
+type RegionStrategy string
+
+// RegionAlone keeps all replicas in one region.
+const RegionAlone RegionStrategy = "alone"
+
+// SiteID names a site by its region and zone.
+func SiteID(region, zone string) string { return region + "--" + zone }
+
+func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
+	const at = "spec.allocation"
+	if !replicated {
+		errs.Add("spec.replicas", "is required with spec.allocation")
+	}
+	checkUnique(errs, at+".flavors", a.Flavors)
+	for i, flavor := range a.Flavors {
+		errs.check(index(at+".flavors", i), checkText(flavor, 255))
+	}
+	for i, r := range a.Regions {
+		errs.check(index(at+".regions", i)+".region", checkText(r.Region, 255))
+	}
+	errs.check(at+".location_strategy", oneOf(a.LocationStrategy, LocationCentralize, LocationDiscrete))
+	if a.RegionStrategy != "" {
+		errs.check(at+".region_strategy", oneOf(a.RegionStrategy, RegionAlone))
+	}
+	for i, name := range a.StackAffinity {
+		errs.check(index(at+".stack_affinity", i), checkName(name))
+	}
+	for i, name := range a.StackAntiAffinity {
+		errs.check(index(at+".stack_anti_affinity", i), checkName(name))
+	}
 }
 
 // WorkloadStatus is the binding: where the workload runs, and why.
@@ -49,6 +144,7 @@ type WorkloadStatus struct {
 type WorkloadCluster struct {
 	Name     string     `json:"name"`
 	Replicas int64      `json:"replicas" doc:"0 where the workload is not replicated."`
+	Flavor   string     `json:"flavor,omitempty" doc:"Size of machines that each replica gets, where the workload asks for flavors."`
 	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its present number of replicas."`
 }
 
@@ -218,6 +314,9 @@ func (w *Workload) SetSecret(string, Secret) {}
 func (w *Workload) SetDefaults() {
 	w.Kind = KindWorkload
 	w.Metadata.setDefaults(Namespaced)
+	if a := w.Spec.Allocation; a != nil && a.LocationStrategy == "" {
+		a.LocationStrategy = LocationDiscrete
+	}
 }
 
 // maxReplicas is what Kubernetes counts replicas in.
@@ -234,6 +333,9 @@ func (w *Workload) Validate() FieldErrors {
 		errs.Add("spec.replicas", "%d must be from 0 to %d", *s.Replicas, maxReplicas)
 	}
 	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
+	if s.Allocation != nil {
+		s.Allocation.validate(&errs, s.Replicated())
+	}
 	return errs
 }
 

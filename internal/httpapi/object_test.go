@@ -20,6 +20,12 @@ var samples = map[api.Kind]struct{ path, body, other string }{
 		`{"spec":{"scores":{"cpu":50}}}`, `{"spec":{"scores":{"cpu":-100},"valid_until":"2030-01-01T00:00:00+01:00"}}`},
 	api.KindCluster: {"/v1/clusters/eu-1",
 		`{"spec":{"region":"eu"}}`, `{"spec":{"region":"us"}}`},
+	api.KindCloud: {"/v1/clouds/paris",
+		`{"spec":{"metrics":[{"name":"load"}]}}`, `{"spec":{"namespace":"shop","openstack":{"auth_url":"https://keystone:5000/v3","regions":["west"]}}}`},
+	api.KindOpenStackProject: {"/v1/namespaces/shop/openstack-projects/red",
+		`{"spec":{"project_id":"4711"}}`, `{"spec":{"project_id":"4712","template_id":"small","metrics":[{"name":"load","weight":2}]}}`},
+	api.KindMagnumCluster: {"/v1/namespaces/shop/magnum-clusters/web",
+		`{"spec":{"label_constraints":["location is DE"]}}`, `{"spec":{"metric_constraints":["load < 5"],"template_id":"large"}}`},
 	api.KindMetricsProvider: {"/v1/metrics-providers/prom",
 		`{"spec":{"type":"static","static":{"metrics":{"load":1}}}}`, `{"spec":{"type":"static","static":{"metrics":{"load":2}}}}`},
 	api.KindMetric: {"/v1/namespaces/shop/metrics/load",
@@ -321,8 +327,8 @@ func TestSecretsNeverComeBack(t *testing.T) {
 	s := startServer(t)
 	const secret = "s3cr3t-value"
 	answers := []answer{
-		s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}}}`),
-		s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}, "regionn":1}}`),
+		s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig(secret)+`}}}`),
+		s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig(secret)+`}, "regionn":1}}`),
 		s.do(http.MethodPut, "/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":["`+secret+`"]}}}`),
 		s.mustPut("/v1/metrics-providers/prom", `{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"},"bearer_token":"`+secret+`","headers":{"X-A":"`+secret+`2"}}}`),
 		s.do(http.MethodGet, "/v1/clusters/eu-1", ""), s.do(http.MethodGet, "/v1/clusters", ""),
@@ -336,11 +342,11 @@ func TestSecretsNeverComeBack(t *testing.T) {
 	if strings.Contains(s.logs.String(), secret) {
 		t.Error("the log shows the secret")
 	}
-	again := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"`+secret+`"}}}`))
+	again := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig(secret)+`}}}`))
 	if again.Metadata.Generation != 1 {
 		t.Errorf("the same secret gives generation %d, want 1", again.Metadata.Generation)
 	}
-	changed := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"other"}}}`))
+	changed := decodeAs[anyObject](t, s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig("other")+`}}}`))
 	if changed.Metadata.Generation != 2 {
 		t.Errorf("another secret gives generation %d, want 2", changed.Metadata.Generation)
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func TestWritingBackWhatWasReadLosesNoSecret(t *testing.T) {
 	s := startServer(t)
 	for _, test := range []struct{ path, body, without, field string }{
-		{"/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"text"}}}`, `{"spec":{"kubernetes":{}}}`, "spec.kubernetes.kubeconfig"},
+		{"/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":` + kubeconfig("text") + `}}}`, `{"spec":{"kubernetes":{}}}`, "spec.kubernetes.kubeconfig"},
 		{"/v1/metrics-providers/prom", `{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"},"bearer_token":"text"}}`,
 			`{"spec":{"type":"prometheus","prometheus":{"url":"http://p:9090"}}}`, "spec.bearer_token"},
 	} {
@@ -31,4 +32,10 @@ func TestWritingBackWhatWasReadLosesNoSecret(t *testing.T) {
 			}
 		}
 	}
+}
+
+// kubeconfig is a kubeconfig with a token, as a JSON string.
+func kubeconfig(token string) string {
+	return strconv.Quote(`{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],` +
+		`"clusters":[{"name":"k","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"` + token + `"}}]}`)
 }

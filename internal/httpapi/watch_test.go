@@ -117,7 +117,7 @@ func TestWatch(t *testing.T) {
 	s.mustPut("/v1/clusters/before", `{"spec":{}}`)
 	all := s.watch("/v1/watch").started()
 	placements := s.watch("/v1/watch?kinds=placement,metric").started()
-	s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":"hidden"}}}`)
+	s.mustPut("/v1/clusters/eu-1", `{"spec":{"kubernetes":{"kubeconfig":`+kubeconfig("hidden")+`}}}`)
 	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
 	s.do(http.MethodDelete, "/v1/clusters/eu-1", "")
 	s.do(http.MethodDelete, "/v1/namespaces/shop/placements/web", "")

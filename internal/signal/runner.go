@@ -6,6 +6,7 @@ package signal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,10 +19,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
 // ErrNotFound says that a heartbeat names a cluster that does not exist.
 var ErrNotFound = health.ErrNotFound
+
+// ErrStale says that what was decided on has changed since.
+var ErrStale = errors.New("the object has changed meanwhile")
 
 // Options of a Runner. All but Logger and Now are required.
 type Options struct {
@@ -155,14 +160,36 @@ func (r *Runner) Settle(ctx context.Context, revision int64) (int64, error) {
 // Heartbeat takes the report of a cluster's agent. It is durable when Heartbeat
 // returns, and the revision shows it. ErrNotFound: there is no such cluster.
 func (r *Runner) Heartbeat(ctx context.Context, cluster string, hb api.Heartbeat) (revision int64, err error) {
-	revision, err = r.monitor.Heartbeat(ctx, cluster, hb)
+	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Heartbeat(ctx, cluster, hb) })
+}
+
+// Report takes amounts that somebody else than its agent reports about a cluster.
+// They are durable when Report returns, and the revision shows them. ErrNotFound:
+// there is no such cluster.
+func (r *Runner) Report(ctx context.Context, cluster string, amounts health.Amounts) (revision int64, err error) {
+	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Report(ctx, cluster, amounts) })
+}
+
+// Bind stores on which cloud a cluster is to be created, as decided stands in its
+// status. ErrStale: the cluster has changed since, or is gone.
+func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error) {
+	revision, err = r.known(ctx, decided.Metadata.Name, func() (int64, error) { return r.monitor.Bind(ctx, decided, specRevision) })
+	if _, stale := errors.AsType[*status.StaleError](err); stale || errors.Is(err, ErrNotFound) {
+		return 0, fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return revision, err
+}
+
+// known asks the monitor about a cluster, and once more where it was created a
+// moment ago, and the monitor is yet to hear of it.
+func (r *Runner) known(ctx context.Context, cluster string, ask func() (int64, error)) (int64, error) {
+	revision, err := ask()
 	snapshot := r.fleet.Snapshot()
 	if !errors.Is(err, ErrNotFound) || snapshot.Get(api.Key{Kind: api.KindCluster, Name: cluster}) == nil {
 		return revision, err
 	}
-	// It was created a moment ago, and the monitor is yet to hear of it.
 	if err := r.tracker.Reach(ctx, snapshot.Revision()); err != nil {
 		return 0, err
 	}
-	return r.monitor.Heartbeat(ctx, cluster, hb)
+	return ask()
 }

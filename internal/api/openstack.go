@@ -1,0 +1,145 @@
+package api
+
+import (
+	"crypto/x509"
+	"time"
+)
+
+// OpenStackSpec is the access to an OpenStack: where its identity service is, and
+// who asks. Without credentials nothing is asked; the figures of a cloud are then
+// pushed by a collector that runs elsewhere.
+type OpenStackSpec struct {
+	AuthURL                     string   `json:"auth_url" doc:"Address of the identity service, such as https://keystone:5000/v3."`
+	Username                    string   `json:"username,omitempty"`
+	UserID                      string   `json:"user_id,omitempty" doc:"In place of username and user_domain_name."`
+	UserDomainName              string   `json:"user_domain_name,omitempty" doc:"Domain of the user. Default \"Default\" with a username."`
+	Password                    Secret   `json:"password,omitzero" doc:"Never returned." writeOnly:"true"`
+	ProjectName                 string   `json:"project_name,omitempty" doc:"Project that the user's role is in."`
+	ProjectID                   string   `json:"project_id,omitempty" doc:"In place of project_name and project_domain_name."`
+	ProjectDomainName           string   `json:"project_domain_name,omitempty" doc:"Domain of the project. Default \"Default\" with a project_name."`
+	ApplicationCredentialID     string   `json:"application_credential_id,omitempty" doc:"In place of user, password and project."`
+	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Never returned." writeOnly:"true"`
+	Regions                     []string `json:"regions,omitempty" doc:"Regions that count. Absent = all that the identity service lists."`
+	Interval                    Duration `json:"interval,omitempty" doc:"Time between two collections. Default \"60s\"."`
+	Timeout                     Duration `json:"timeout,omitempty" doc:"How long one collection of a region may take. Default \"60s\"."`
+	CACert                      string   `json:"ca_cert,omitempty" doc:"PEM certificates that the servers' certificates must chain to."`
+	InsecureSkipVerify          bool     `json:"insecure_skip_verify,omitempty" doc:"Do not check the servers' certificates."`
+}
+
+// The defaults of the access to an OpenStack.
+const (
+	DefaultOpenStackDomain          = "Default"
+	DefaultCollectInterval Duration = "60s"
+	DefaultCollectTimeout  Duration = "60s"
+	MaxUnreachableFailures int64    = 5
+)
+
+// HasCredentials reports whether the server can ask for itself.
+func (s *OpenStackSpec) HasCredentials() bool {
+	return s != nil && (!s.Password.IsZero() || !s.ApplicationCredentialSecret.IsZero())
+}
+
+func (s *OpenStackSpec) setDefaults() {
+	if s == nil {
+		return
+	}
+	if s.Username != "" && s.UserDomainName == "" {
+		s.UserDomainName = DefaultOpenStackDomain
+	}
+	if s.ProjectName != "" && s.ProjectDomainName == "" {
+		s.ProjectDomainName = DefaultOpenStackDomain
+	}
+	if s.Interval == "" {
+		s.Interval = DefaultCollectInterval
+	}
+	if s.Timeout == "" {
+		s.Timeout = DefaultCollectTimeout
+	}
+}
+
+const openStackField = "spec.openstack"
+
+func (s *OpenStackSpec) validate(errs *FieldErrors) {
+	if s == nil {
+		return
+	}
+	errs.check(openStackField+".auth_url", checkURL(s.AuthURL))
+	s.validateCredentials(errs)
+	checkUnique(errs, openStackField+".regions", s.Regions)
+	for i, region := range s.Regions {
+		errs.check(index(openStackField+".regions", i), checkText(region, 255))
+	}
+	errs.check(openStackField+".interval", s.Interval.check(100*time.Millisecond))
+	errs.check(openStackField+".timeout", s.Timeout.check(time.Millisecond))
+	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
+		errs.Add(openStackField+".ca_cert", "contains no PEM certificate")
+	}
+}
+
+// validateCredentials accepts an application credential, or a user with password
+// and project, or nothing of both.
+func (s *OpenStackSpec) validateCredentials(errs *FieldErrors) {
+	application := s.ApplicationCredentialID != "" || !s.ApplicationCredentialSecret.IsZero()
+	user := s.Username != "" || s.UserID != "" || !s.Password.IsZero()
+	project := s.ProjectName != "" || s.ProjectID != ""
+	absent := func(field, value, because string) {
+		if value != "" {
+			errs.Add(openStackField+"."+field, "must be absent because %s is set", because)
+		}
+	}
+	if application {
+		if s.ApplicationCredentialID == "" {
+			errs.Add(openStackField+".application_credential_id", "is required with application_credential_secret")
+		}
+		absent("username", s.Username, "an application credential")
+		absent("user_id", s.UserID, "an application credential")
+		absent("password", s.Password.Reveal(), "an application credential")
+		absent("project_name", s.ProjectName, "an application credential")
+		absent("project_id", s.ProjectID, "an application credential")
+		return
+	}
+	if s.Username != "" {
+		absent("user_id", s.UserID, "username")
+	}
+	if s.ProjectName != "" {
+		absent("project_id", s.ProjectID, "project_name")
+	}
+	if !user {
+		return
+	}
+	if s.Username == "" && s.UserID == "" {
+		errs.Add(openStackField+".username", "is required with a password")
+	}
+	if !project {
+		errs.Add(openStackField+".project_name", "is required with a user: it is the project that the user's role is in")
+	}
+}
+
+func (s *OpenStackSpec) secrets(out map[string]Secret) {
+	if s == nil {
+		return
+	}
+	if !s.Password.IsZero() {
+		out[openStackField+".password"] = s.Password
+	}
+	if !s.ApplicationCredentialSecret.IsZero() {
+		out[openStackField+".application_credential_secret"] = s.ApplicationCredentialSecret
+	}
+}
+
+// withSecret is a copy with one of the secrets set.
+func (s *OpenStackSpec) withSecret(field string, secret Secret) *OpenStackSpec {
+	copied := OpenStackSpec{}
+	if s != nil {
+		copied = *s
+	}
+	switch field {
+	case openStackField + ".password":
+		copied.Password = secret
+	case openStackField + ".application_credential_secret":
+		copied.ApplicationCredentialSecret = secret
+	default:
+		return s
+	}
+	return &copied
+}

@@ -1,0 +1,70 @@
+package api
+
+// OpenStackProject is a project of an OpenStack that Magnum clusters are created
+// in.
+type OpenStackProject struct {
+	Kind     Kind                   `json:"kind" enum:"openstack_project"`
+	Metadata Metadata               `json:"metadata"`
+	Spec     OpenStackProjectSpec   `json:"spec"`
+	Status   OpenStackProjectStatus `json:"status,omitzero"`
+}
+
+// OpenStackProjectSpec is what the owner of a project declares.
+type OpenStackProjectSpec struct {
+	Metrics    []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the project, each with its weight."`
+	ProjectID  string         `json:"project_id,omitempty" doc:"ID of the project in the OpenStack."`
+	UserID     string         `json:"user_id,omitempty" doc:"ID of the user who creates clusters in the project."`
+	TemplateID string         `json:"template_id,omitempty" doc:"ID of the Magnum cluster template that clusters are created from."`
+	OpenStack  *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack."`
+}
+
+// OpenStackProjectStatus is what the server knows about a project.
+type OpenStackProjectStatus struct {
+	ObservedGeneration int64                 `json:"observed_generation,omitempty"`
+	Conditions         []Condition           `json:"conditions,omitempty"`
+	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"The present values of the project's metrics."`
+}
+
+// ObjectKind implements Object.
+func (p *OpenStackProject) ObjectKind() Kind { return KindOpenStackProject }
+
+// Meta implements Object.
+func (p *OpenStackProject) Meta() *Metadata { return &p.Metadata }
+
+// SpecPart implements Object.
+func (p *OpenStackProject) SpecPart() any { return &p.Spec }
+
+// StatusPart implements Object.
+func (p *OpenStackProject) StatusPart() any { return &p.Status }
+
+// Copy implements Object.
+func (p *OpenStackProject) Copy() Object { d := *p; return &d }
+
+// Secrets implements Object.
+func (p *OpenStackProject) Secrets() map[string]Secret {
+	out := map[string]Secret{}
+	p.Spec.OpenStack.secrets(out)
+	return out
+}
+
+// SetSecret implements Object.
+func (p *OpenStackProject) SetSecret(field string, secret Secret) {
+	p.Spec.OpenStack = p.Spec.OpenStack.withSecret(field, secret)
+}
+
+// SetDefaults implements Object.
+func (p *OpenStackProject) SetDefaults() {
+	p.Kind = KindOpenStackProject
+	p.Metadata.setDefaults(Namespaced)
+	setDefaultWeights(p.Spec.Metrics)
+	p.Spec.OpenStack.setDefaults()
+}
+
+// Validate implements Object.
+func (p *OpenStackProject) Validate() FieldErrors {
+	var errs FieldErrors
+	p.Metadata.validate(Namespaced, &errs)
+	validateMetricRefs(&errs, p.Spec.Metrics)
+	p.Spec.OpenStack.validate(&errs)
+	return errs
+}

@@ -1,0 +1,87 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+// Amounts are what somebody else than the cluster reports about it: they say
+// nothing about whether it is online.
+type Amounts struct {
+	// Allocatable and Allocated are merged into those known, name by name.
+	Allocatable, Allocated api.Quantities
+	// Complete says that the report contains every decision made so far, so that
+	// reservations end. One about storage alone does not.
+	Complete bool
+}
+
+// Report takes in amounts. It returns once they are durable, with the revision
+// that shows them.
+func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int64, error) {
+	c, err := m.change(name, func(c *cluster) error {
+		at := m.Now().UTC()
+		c.wanted.Allocatable = merged(c.wanted.Allocatable, amounts.Allocatable)
+		c.wanted.Allocated = merged(c.wanted.Allocated, amounts.Allocated)
+		if amounts.Complete {
+			c.wanted.CapacityReportedAt = &at
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return m.flush(ctx, c)
+}
+
+// Bind takes in on which cloud a cluster is to be created: the cloud, its score
+// and the condition in the status of decided, which is the cluster as it was when
+// that was decided. A *status.StaleError says that it has changed since.
+func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
+	c, err := m.change(decided.Metadata.Name, func(c *cluster) error {
+		if c.object.Metadata.UID != decided.Metadata.UID || c.revision != specRevision {
+			return &status.StaleError{Keys: []api.Key{api.KeyOf(decided)}}
+		}
+		c.wanted.Cloud, c.wanted.CloudScore = decided.Status.Cloud, decided.Status.CloudScore
+		c.wanted.Conditions = without(c.wanted.Conditions, api.ConditionBound)
+		if bound := api.FindCondition(decided.Status.Conditions, api.ConditionBound); bound != nil {
+			c.wanted.Conditions = append(c.wanted.Conditions, *bound)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return m.flush(ctx, c)
+}
+
+// change changes what is wanted of a cluster.
+func (m *Monitor) change(name string, f func(c *cluster) error) (*cluster, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clusters[name]
+	if c == nil {
+		return nil, fmt.Errorf("cluster %q: %w", name, ErrNotFound)
+	}
+	if err := f(c); err != nil {
+		return nil, err
+	}
+	c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	return c, nil
+}
+
+// merged lays quantities over others; neither is changed.
+func merged(under, over api.Quantities) api.Quantities {
+	if len(over) == 0 {
+		return under
+	}
+	out := maps.Clone(under)
+	if out == nil {
+		out = make(api.Quantities, len(over))
+	}
+	maps.Copy(out, over)
+	return out
+}
