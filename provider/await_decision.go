@@ -26,10 +26,12 @@ func decisionUnawaited(plan tftypes.Value) bool {
 }
 
 // decisionState is what a wait looks at: the generation of the object that its
-// decision answers, and what the server says of it.
+// decision answers, what the server says of it, and the type of the condition that
+// says whether something was found.
 type decisionState struct {
 	observed   int64
 	conditions []api.Condition
+	found      string
 }
 
 // decisionOf is the state of an object's decision; ok is false for kinds that have
@@ -37,9 +39,17 @@ type decisionState struct {
 func decisionOf(object api.Object) (state decisionState, ok bool) {
 	switch o := object.(type) {
 	case *api.Placement:
-		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions}, true
+		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions, api.ConditionScheduled}, true
 	case *api.Workload:
-		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions}, true
+		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions, api.ConditionScheduled}, true
+	case *api.MagnumCluster:
+		return decisionState{o.Status.ObservedGeneration, o.Status.Conditions, api.ConditionBound}, true
+	case *api.Cluster:
+		state = decisionState{o.Status.ObservedGeneration, o.Status.Conditions, api.ConditionBound}
+		if o.Status.Cloud == "" && api.FindCondition(o.Status.Conditions, api.ConditionBound) == nil {
+			state.observed = 0 // its health was observed, and no cloud looked for yet
+		}
+		return state, true
 	}
 	return decisionState{}, false
 }
@@ -54,7 +64,7 @@ func (d decisionState) is(conditionType string, status api.ConditionStatus) *api
 }
 
 // awaitDecision waits until the object's status answers what was written. A
-// decision that finds no cluster ends the wait at once, with the sentence that
+// decision that finds nothing ends the wait at once, with the sentence that
 // explains it.
 func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
@@ -97,7 +107,7 @@ func undecided(ctx context.Context, err error, last decisionState, w decisionWai
 		operation = "create"
 	}
 	text := fmt.Sprintf("No decision after %s (timeouts.%s).", w.limit, operation)
-	if c := api.FindCondition(last.conditions, api.ConditionScheduled); c != nil {
+	if c := api.FindCondition(last.conditions, last.found); c != nil {
 		text += fmt.Sprintf(" Last condition: %s is %s, %s: %s", c.Type, c.Status, c.Reason, sentence(c.Message))
 	}
 	return text + " The server goes on deciding; the next refresh shows the decision."
@@ -105,7 +115,7 @@ func undecided(ctx context.Context, err error, last decisionState, w decisionWai
 
 // reportConditions says what is wrong with a decision that was made.
 func reportConditions(ctx context.Context, s *session, w decisionWait, key api.Key, state decisionState, diags *diag.Diagnostics) {
-	if c := state.is(api.ConditionScheduled, api.ConditionFalse); c != nil {
+	if c := state.is(state.found, api.ConditionFalse); c != nil {
 		report(diags, w, unscheduled(c.Reason)+key.String(), explained(ctx, s, key, c.Message))
 		return
 	}
@@ -120,20 +130,28 @@ func reportConditions(ctx context.Context, s *session, w decisionWait, key api.K
 	}
 }
 
-// unscheduled begins the summary of a decision that found no clusters.
+// unscheduled begins the summary of a decision that found nothing.
 func unscheduled(reason string) string {
 	switch reason {
 	case api.ReasonNoPolicyMatched:
 		return "No propagation policy for "
 	case api.ReasonUnschedulable:
 		return "No room for "
+	case api.ReasonNoSuitableCloud:
+		return "No cloud for "
+	case api.ReasonNoSuitableProject:
+		return "No project for "
 	}
 	return "No cluster for "
 }
 
 // explained is the sentence that explains a decision, with the constraint that
-// stands most in its way; message where there is no explanation.
+// stands most in its way; message where there is no explanation, as of the choice
+// of a cloud or a project.
 func explained(ctx context.Context, s *session, key api.Key, message string) string {
+	if key.Kind != api.KindPlacement && key.Kind != api.KindWorkload {
+		return sentence(message)
+	}
 	explanation, err := s.client.Explain(ctx, key)
 	if err != nil || explanation.Summary == "" {
 		return sentence(message)

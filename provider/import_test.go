@@ -26,6 +26,12 @@ func TestAccImportBadID(t *testing.T) {
 		{"scheduler_workload", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 		{"scheduler_propagation_policy", "shop/", `does not have the form\s+<namespace>/<name>,\s+or\s+<name>`},
 		{"scheduler_propagation_policy", "nobody", `(?s)Cannot import non-existent remote object`},
+		{"scheduler_cloud", "shop/de", `does not have the form\s+<name>`},
+		{"scheduler_cloud", "nowhere", `(?s)Cannot import non-existent remote object`},
+		{"scheduler_openstack_project", "a/b/c", `does not have the form\s+<namespace>/<name>,\s+or\s+<name>`},
+		{"scheduler_openstack_project", "shop/nobody", `(?s)Cannot import non-existent remote object`},
+		{"scheduler_magnum_cluster", "/k", `does not have the form`},
+		{"scheduler_magnum_cluster", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 		{"scheduler_placement", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 	} {
 		t.Run(test.resource+" "+test.id, func(t *testing.T) {
@@ -50,6 +56,10 @@ var minimal = map[string]string{
 	"scheduler_placement_score":  "name = \"x\"\n cluster = \"x\"\n scores = {}",
 	"scheduler_placement":        `name = "x"`,
 	"scheduler_workload":         "name = \"x\"\n api_version = \"v1\"\n kind = \"Pod\"",
+
+	"scheduler_cloud":             `name = "x"`,
+	"scheduler_openstack_project": `name = "x"`,
+	"scheduler_magnum_cluster":    `name = "x"`,
 
 	"scheduler_propagation_policy": "name = \"x\"\n resource_selectors = [{ api_version = \"v1\", kind = \"Pod\" }]",
 }

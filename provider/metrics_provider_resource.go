@@ -15,7 +15,7 @@ func newMetricsProviderResource() resource.Resource {
 		description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
 		attributes: map[string]schema.Attribute{
 			"type": schema.StringAttribute{
-				MarkdownDescription: "`prometheus` or `static`.",
+				MarkdownDescription: "`prometheus`, `kafka` (ksqlDB), `influx` or `static`.",
 				Required:            true,
 			},
 			"prometheus": schema.SingleNestedAttribute{
@@ -24,6 +24,52 @@ func newMetricsProviderResource() resource.Resource {
 				Attributes: map[string]schema.Attribute{
 					"url": schema.StringAttribute{
 						MarkdownDescription: "Base address, such as `http://prometheus:9090`.",
+						Required:            true,
+					},
+				},
+			},
+			"kafka": schema.SingleNestedAttribute{
+				MarkdownDescription: "A ksqlDB server, and the table in it that has a row for each metric.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"url": schema.StringAttribute{
+						MarkdownDescription: "Base address, such as `http://ksqldb:8088`.",
+						Required:            true,
+					},
+					"table": schema.StringAttribute{
+						MarkdownDescription: "Table, or materialized view, with a row for each metric.",
+						Required:            true,
+					},
+					"comparison_column": schema.StringAttribute{
+						MarkdownDescription: "Column that holds the metrics' names.",
+						Required:            true,
+					},
+					"value_column": schema.StringAttribute{
+						MarkdownDescription: "Column that holds their values.",
+						Required:            true,
+					},
+				},
+			},
+			"influx": schema.SingleNestedAttribute{
+				MarkdownDescription: "An InfluxDB server: 2.x, or 1.x, where the bucket is a database and the token `user:password`.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"url": schema.StringAttribute{
+						MarkdownDescription: "Base address, such as `http://influxdb:8086`.",
+						Required:            true,
+					},
+					"token": schema.StringAttribute{
+						MarkdownDescription: "API token; `user:password` for InfluxDB 1.x. Kept as `headers` are.",
+						Optional:            true,
+						Sensitive:           true,
+						WriteOnly:           true,
+					},
+					"org": schema.StringAttribute{
+						MarkdownDescription: "Organization; InfluxDB 1.x has none.",
+						Optional:            true,
+					},
+					"bucket": schema.StringAttribute{
+						MarkdownDescription: "Bucket; a database, or `database/retention-policy`, for InfluxDB 1.x.",
 						Required:            true,
 					},
 				},
@@ -47,10 +93,9 @@ func newMetricsProviderResource() resource.Resource {
 				Validators:          notEmpty,
 			},
 			"timeout": schema.StringAttribute{
-				MarkdownDescription: "How long one reading may take. Default `" + string(api.DefaultProviderTimeout) + "`.",
+				MarkdownDescription: "How long one reading may take. Default `" + string(api.DefaultProviderTimeout) + "`, `" + string(api.DefaultInfluxTimeout) + "` with type `influx`.",
 				Optional:            true,
 				Computed:            true,
-				Default:             stringdefault.StaticString(string(api.DefaultProviderTimeout)),
 				Validators:          notEmpty,
 			},
 			"headers": schema.MapAttribute{
@@ -78,6 +123,7 @@ func newMetricsProviderResource() resource.Resource {
 			},
 			secretsVersion: secretsVersionAttribute(),
 		},
-		local: map[string]bool{secretsVersion: true},
+		local:     map[string]bool{secretsVersion: true},
+		dependent: dependentDefaults{on: "type", names: []string{"timeout"}},
 	}
 }

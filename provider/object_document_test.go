@@ -114,6 +114,10 @@ func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
 		given doc
 	}{
 		{api.KindCluster, doc{"name": "x", "health": doc{}, "metrics": list{doc{"name": "m"}}}},
+		{api.KindCluster, doc{"name": "x", "cloud_constraints": doc{}, "openstack": doc{"cloud": "c", "region": "r", "availability_zone": "z"}, "flavors": list{doc{"name": "m"}}}},
+		{api.KindCloud, doc{"name": "x", "openstack": access(doc{"username": "u", "project_name": "p"}), "metrics": list{doc{"name": "m"}}}},
+		{api.KindOpenStackProject, doc{"name": "x", "openstack": access(nil), "metrics": list{doc{"name": "m"}}}},
+		{api.KindMagnumCluster, doc{"name": "x", "metrics": list{doc{"name": "m"}}}},
 		{api.KindClusterSet, doc{"name": "x", "selector": doc{}}},
 		{api.KindMetricsProvider, valid["scheduler_metrics_provider"]},
 		{api.KindMetric, valid["scheduler_metric"]},
@@ -124,6 +128,7 @@ func TestDefaultsAreThoseOfTheAPI(t *testing.T) {
 		}},
 		{api.KindPlacement, doc{"name": "x", "strategy": "prioritizers", "prioritizer_policy": doc{"configurations": list{doc{"name": "steady"}}}}},
 		{api.KindWorkload, valid["scheduler_workload"]},
+		{api.KindWorkload, valid[allocated]},
 		{api.KindPropagationPolicy, doc{
 			"name": "x", "resource_selectors": list{doc{"api_version": "v1", "kind": "ConfigMap"}},
 			"placement": doc{"cluster_tolerations": list{doc{"key": "a"}}, "spread_constraints": list{doc{}}, "replica_scheduling": doc{}},

@@ -86,18 +86,19 @@ func (r *objectResource) planDependentDefaults(ctx context.Context, plan, config
 
 // planDecision keeps the decision of the state in the plan unless one of the
 // attributes it follows from changes. A label or a time limit may then be edited
-// without everything that uses the decision becoming unknown.
+// without everything that uses the decision becoming unknown. Null is a decision
+// only where an object without one shows null.
 func (r *objectResource) planDecision(plan, before map[string]tftypes.Value) {
 	if r.decision == nil || before == nil {
 		return
 	}
 	changed := r.replanned(plan, before)
 	info, _ := api.LookupKind(r.kind)
-	for name := range r.decision(info.New()) {
+	for name, none := range r.decision(info.New()) {
 		switch {
 		case changed:
 			plan[name] = tftypes.NewValue(plan[name].Type(), tftypes.UnknownValue)
-		case !before[name].IsNull():
+		case none == nil || !before[name].IsNull():
 			plan[name] = before[name]
 		}
 	}

@@ -18,7 +18,7 @@ func newPlacementResource() resource.Resource {
 		ElementType:         types.StringType,
 		Computed:            true,
 	}
-	attributes["wait"] = waitAttribute("placement")
+	attributes["wait"] = waitAttribute("placement", "cluster", "clusters")
 	attributes[previewToken] = previewTokenAttribute("scheduler_placement_preview", "clusters")
 	return &objectResource{
 		kind: api.KindPlacement,

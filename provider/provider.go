@@ -43,6 +43,9 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		newClusterSetResource,
 		newClusterResource,
+		newCloudResource,
+		newOpenStackProjectResource,
+		newMagnumClusterResource,
 		newMetricsProviderResource,
 		newMetricResource,
 		newPlacementScoreResource,
@@ -57,6 +60,8 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newClusterDataSource,
 		newClustersDataSource,
+		newCloudDataSource,
+		newMagnumClusterDataSource,
 		newMetricDataSource,
 		newPlacementDecisionsDataSource,
 		newPlacementExplanationDataSource,

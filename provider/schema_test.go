@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for name, s := range resp.DataSourceSchemas {
 		described(t, "data source "+name, s.Block)
 	}
-	if len(resp.ResourceSchemas) != 8 || len(resp.DataSourceSchemas) != 11 || len(resp.Functions) != 3 {
+	if len(resp.ResourceSchemas) != 11 || len(resp.DataSourceSchemas) != 13 || len(resp.Functions) != 3 {
 		t.Errorf("%d resources, %d data sources, %d functions", len(resp.ResourceSchemas), len(resp.DataSourceSchemas), len(resp.Functions))
 	}
 }
@@ -56,7 +57,10 @@ func describedAttributes(t *testing.T, at string, attributes []*tfprotov6.Schema
 
 // The secrets of the API are write-only in Terraform, and nothing else is.
 func TestSecretsAreWriteOnly(t *testing.T) {
-	want := map[string]bool{"kubeconfig": true, "headers": true, "bearer_token": true}
+	// How many resources have each.
+	want := map[string]int{
+		"kubeconfig": 1, "headers": 1, "bearer_token": 1, "token": 1, "password": 2, "application_credential_secret": 2,
+	}
 	passing := "preview_token_wo" // no secret, but different in every plan
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
@@ -66,18 +70,18 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
+	found := map[string]int{}
 	var walk func(at string, attributes []*tfprotov6.SchemaAttribute)
 	walk = func(at string, attributes []*tfprotov6.SchemaAttribute) {
 		for _, a := range attributes {
 			if a.Name == passing {
 				continue
 			}
-			if a.WriteOnly != want[a.Name] || a.WriteOnly != a.Sensitive {
+			if a.WriteOnly != (want[a.Name] > 0) || a.WriteOnly != a.Sensitive {
 				t.Errorf("%s.%s: write-only is %v, sensitive %v", at, a.Name, a.WriteOnly, a.Sensitive)
 			}
 			if a.WriteOnly {
-				found++
+				found[a.Name]++
 			}
 			if a.NestedType != nil {
 				walk(at+"."+a.Name, a.NestedType.Attributes)
@@ -87,7 +91,7 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	for name, s := range resp.ResourceSchemas {
 		walk(name, s.Block.Attributes)
 	}
-	if found != len(want) {
-		t.Errorf("%d write-only attributes, expected %d", found, len(want))
+	if !maps.Equal(found, want) {
+		t.Errorf("write-only attributes are %v, expected %v", found, want)
 	}
 }

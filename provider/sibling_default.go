@@ -15,14 +15,19 @@ import (
 // other one is unknown, so is the default.
 type siblingDefault struct {
 	on string
-	// values are the defaults by the other attribute's value, "" = absent. Where
-	// there is none, the attribute is absent.
+	// values are the defaults by the other attribute's value, "" = absent.
 	values map[string]string
+	// otherwise is the default where the other attribute has a value that values
+	// lacks; "" = the attribute is absent then.
+	otherwise string
 }
 
 // Description implements planmodifier.String.
 func (d siblingDefault) Description(context.Context) string {
-	cases := make([]string, 0, len(d.values))
+	cases := make([]string, 0, len(d.values)+1)
+	if d.otherwise != "" {
+		cases = append(cases, fmt.Sprintf("%q where there is another %s", d.otherwise, d.on))
+	}
 	for value, text := range d.values {
 		cases = append(cases, fmt.Sprintf("%q where %s is %q", text, d.on, value))
 	}
@@ -40,7 +45,11 @@ func (d siblingDefault) PlanModifyString(ctx context.Context, req planmodifier.S
 	}
 	var other types.String
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, req.Path.ParentPath().AtName(d.on), &other)...)
-	switch text, ok := d.values[other.ValueString()]; {
+	text, ok := d.values[other.ValueString()]
+	if !ok && other.ValueString() != "" {
+		text, ok = d.otherwise, d.otherwise != ""
+	}
+	switch {
 	case other.IsUnknown():
 		resp.PlanValue = types.StringUnknown()
 	case ok:

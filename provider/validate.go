@@ -87,15 +87,18 @@ func fieldsUnder(attribute string, fields api.FieldErrors) api.FieldErrors {
 // depending on the others.
 var companions = map[api.Kind][]string{
 	api.KindClusterSet:      {"selector", "clusters"},
-	api.KindMetricsProvider: {"type", "prometheus", "static"},
+	api.KindMetricsProvider: {"type", "prometheus", "kafka", "influx", "static"},
 	api.KindPlacement:       {"strategy", "metrics", "prioritizer_policy"},
 }
 
 // dependsOnUnknown reports that whether an attribute may be there depends on one
 // that is not known yet. base is the attribute that holds the object.
 func dependsOnUnknown(kind api.Kind, base, at path.Path, unknown []path.Path) bool {
-	if kind == api.KindPropagationPolicy {
+	switch kind {
+	case api.KindPropagationPolicy:
 		return overflowUnsettled(base, at, unknown)
+	case api.KindCloud, api.KindOpenStackProject:
+		return accessUnsettled(base.AtName("openstack"), at, unknown)
 	}
 	of := companions[kind]
 	among := func(p path.Path) bool {
@@ -114,6 +117,18 @@ func overflowUnsettled(base, at path.Path, unknown []path.Path) bool {
 	}
 	division := base.AtName("placement").AtName("replica_scheduling")
 	return slices.ContainsFunc(unknown, func(p path.Path) bool { return related(p, division) || related(p, at.ParentPath()) })
+}
+
+// accessUnsettled reports that at is a user or a project of the access to an
+// OpenStack, of which one is required, and that the other way to name it is not
+// known yet.
+func accessUnsettled(access, at path.Path, unknown []path.Path) bool {
+	for name, id := range map[string]string{"username": "user_id", "project_name": "project_id"} {
+		if at.Equal(access.AtName(name)) && slices.ContainsFunc(unknown, access.AtName(id).Equal) {
+			return true
+		}
+	}
+	return false
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no

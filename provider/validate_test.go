@@ -238,6 +238,78 @@ var badFields = []struct {
 	{"scheduler_propagation_policy", "fail_back", doc{"mode": "later"}, "fail_back.mode"},
 	{"scheduler_propagation_policy", "fail_back", doc{"stabilization": "a while"}, "fail_back.stabilization"},
 
+	{"scheduler_cluster", "openstack", doc{"cloud": "A", "region": "r", "availability_zone": "z"}, "openstack.cloud"},
+	{"scheduler_cluster", "openstack", doc{"cloud": "a", "region": "", "availability_zone": "z"}, "openstack.region"},
+	{"scheduler_cluster", "openstack", doc{"cloud": "a", "region": "r", "availability_zone": ""}, "openstack.availability_zone"},
+	{"scheduler_cluster", "cloud_constraints", doc{"label_constraints": list{"location is DE", "location"}}, "cloud_constraints.label_constraints[1]"},
+	{"scheduler_cluster", "cloud_constraints", doc{"metric_constraints": list{"load is a lot"}}, "cloud_constraints.metric_constraints[0]"},
+	{"scheduler_cluster", "flavors", list{doc{"name": ""}}, "flavors[0].name"},
+	{"scheduler_cluster", "flavors", list{doc{"name": "m"}, doc{"name": "m"}}, "flavors[1]"},
+	{"scheduler_cluster", "flavors", list{doc{"name": "m", "vcpus": -1}}, "flavors[0].vcpus"},
+	{"scheduler_cluster", "flavors", list{doc{"name": "m", "vcpus": 0.5}}, "flavors[0].vcpus"},
+	{"scheduler_cluster", "flavors", list{doc{"name": "m", "memory": "much"}}, "flavors[0].memory"},
+	{"scheduler_cluster", "flavors", list{doc{"name": "m", "count": -1}}, "flavors[0].count"},
+	{"scheduler_cluster", "kubernetes", doc{"kubeconfig": "no kubeconfig"}, "kubernetes.kubeconfig"},
+	{"scheduler_cluster", "kubernetes", doc{"kubeconfig": kubeconfigThatRunsPrograms}, "kubernetes.kubeconfig"},
+	{"scheduler_cluster", "wait", doc{"for": "godot"}, "wait.for"},
+
+	{"scheduler_cloud", "name", "DE", "name"},
+	{"scheduler_cloud", "namespace", "", "namespace"},
+	{"scheduler_cloud", "namespace", "My Shop", "namespace"},
+	{"scheduler_cloud", "labels", doc{"a b": "x"}, `labels["a b"]`},
+	{"scheduler_cloud", "metrics", list{doc{"name": "a"}, doc{"name": "a"}}, "metrics[1].name"},
+	{"scheduler_cloud", "metrics", list{doc{"name": "a", "weight": 0}}, "metrics"},
+	{"scheduler_cloud", "openstack", doc{"auth_url": "keystone:5000"}, "openstack.auth_url"},
+	{"scheduler_cloud", "openstack", doc{"auth_url": "https://u:p@k:5000/v3"}, "openstack.auth_url"},
+	{"scheduler_cloud", "openstack", access(doc{"username": "u", "user_id": "i", "project_name": "p"}), "openstack.user_id"},
+	{"scheduler_cloud", "openstack", access(doc{"username": "u"}), "openstack.project_name"},
+	{"scheduler_cloud", "openstack", access(doc{"username": ""}), "openstack.username"},
+	{"scheduler_cloud", "openstack", access(doc{"password": "secret", "project_id": "p"}), "openstack.username"},
+	{"scheduler_cloud", "openstack", access(doc{"username": "u", "project_name": "p", "project_id": "i"}), "openstack.project_id"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_secret": "secret"}), "openstack.application_credential_id"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "username": "u"}), "openstack.username"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "password": "p"}), "openstack.password"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "project_name": "p"}), "openstack.project_name"},
+	{"scheduler_cloud", "openstack", access(doc{"regions": list{"a", "a"}}), "openstack.regions[1]"},
+	{"scheduler_cloud", "openstack", access(doc{"regions": list{""}}), "openstack.regions[0]"},
+	{"scheduler_cloud", "openstack", access(doc{"interval": "1ms"}), "openstack.interval"},
+	{"scheduler_cloud", "openstack", access(doc{"timeout": "soon"}), "openstack.timeout"},
+	{"scheduler_cloud", "openstack", access(doc{"ca_cert": "no certificate"}), "openstack.ca_cert"},
+	{"scheduler_cloud", "secrets_version", 1.5, "secrets_version"},
+
+	{"scheduler_openstack_project", "name", "-a", "name"},
+	{"scheduler_openstack_project", "namespace", "", "namespace"},
+	{"scheduler_openstack_project", "metrics", list{doc{"name": "a", "weight": -1}}, "metrics[0].weight"},
+	{"scheduler_openstack_project", "openstack", doc{"auth_url": "ftp://k"}, "openstack.auth_url"},
+	{"scheduler_openstack_project", "openstack", access(doc{"user_id": "u"}), "openstack.project_name"},
+
+	{"scheduler_magnum_cluster", "name", "A", "name"},
+	{"scheduler_magnum_cluster", "namespace", "A", "namespace"},
+	{"scheduler_magnum_cluster", "label_constraints", list{"location >"}, "label_constraints[0]"},
+	{"scheduler_magnum_cluster", "metric_constraints", list{"load"}, "metric_constraints[0]"},
+	{"scheduler_magnum_cluster", "metrics", list{doc{"name": "A"}}, "metrics[0].name"},
+	{"scheduler_magnum_cluster", "wait", doc{"on_timeout": "cry"}, "wait.on_timeout"},
+
+	{"scheduler_metrics_provider", "kafka", doc{"url": "http://k", "table": "t", "comparison_column": "c", "value_column": "v"}, "kafka"},
+	{ksql, "kafka", nil, "kafka"},
+	{ksql, "kafka", doc{"url": "k", "table": "t", "comparison_column": "c", "value_column": "v"}, "kafka.url"},
+	{ksql, "kafka", doc{"url": "http://k", "table": "", "comparison_column": "c", "value_column": "v"}, "kafka.table"},
+	{ksql, "kafka", doc{"url": "http://k", "table": "t", "comparison_column": "", "value_column": "v"}, "kafka.comparison_column"},
+	{ksql, "kafka", doc{"url": "http://k", "table": "t", "comparison_column": "c", "value_column": ""}, "kafka.value_column"},
+	{influx, "influx", nil, "influx"},
+	{influx, "influx", doc{"url": "i", "bucket": "b"}, "influx.url"},
+	{influx, "influx", doc{"url": "http://i", "bucket": ""}, "influx.bucket"},
+	{influx, "influx", doc{"url": "http://i", "bucket": "b", "token": "a\nb"}, "influx.token"},
+
+	{allocated, "replicas", nil, "replicas"},
+	{"scheduler_workload", "allocation", doc{"flavors": list{"m", "m"}}, "allocation.flavors[1]"},
+	{"scheduler_workload", "allocation", doc{"flavors": list{""}}, "allocation.flavors[0]"},
+	{"scheduler_workload", "allocation", doc{"regions": list{doc{"region": ""}}}, "allocation.regions[0].region"},
+	{"scheduler_workload", "allocation", doc{"location_strategy": "close"}, "allocation.location_strategy"},
+	{"scheduler_workload", "allocation", doc{"region_strategy": "together"}, "allocation.region_strategy"},
+	{"scheduler_workload", "allocation", doc{"stack_affinity": list{"A"}}, "allocation.stack_affinity[0]"},
+	{"scheduler_workload", "allocation", doc{"stack_anti_affinity": list{""}}, "allocation.stack_anti_affinity[0]"},
+
 	{"scheduler_placement", "wait", doc{"for": "godot"}, "wait.for"},
 	{"scheduler_placement", "wait", doc{"on_timeout": "cry"}, "wait.on_timeout"},
 }
@@ -258,13 +330,41 @@ var valid = map[string]doc{
 	"scheduler_placement":        {"name": "web", "namespace": "shop"},
 	rated:                        {"name": "web", "namespace": "shop", "strategy": "prioritizers"},
 	"scheduler_workload":         {"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3},
+	allocated:                    {"name": "web", "namespace": "shop", "api_version": "v1", "kind": "Pod", "replicas": 3, "allocation": doc{}},
+	"scheduler_cloud":            {"name": "de", "openstack": access(doc{"username": "u", "password": "secret", "project_name": "p"})},
+	"scheduler_openstack_project": {
+		"name": "p", "namespace": "shop", "openstack": access(doc{"application_credential_id": "a", "application_credential_secret": "s"}),
+	},
+	"scheduler_magnum_cluster": {"name": "k", "namespace": "shop"},
+	ksql:                       {"name": "p", "type": "kafka", "kafka": doc{"url": "http://k", "table": "t", "comparison_column": "c", "value_column": "v"}},
+	influx:                     {"name": "p", "type": "influx", "influx": doc{"url": "http://i", "bucket": "b", "org": "o", "token": "t"}},
 	"scheduler_propagation_policy": {
 		"name": "web", "namespace": "shop", "resource_selectors": list{doc{"api_version": "apps/v1", "kind": "Deployment"}},
 	},
 }
 
-// rated is a placement that is decided by prioritizers.
-const rated = "scheduler_placement by prioritizers"
+// The types of resource that have more than one valid configuration.
+const (
+	// rated is a placement that is decided by prioritizers.
+	rated     = "scheduler_placement by prioritizers"
+	ksql      = "scheduler_metrics_provider of ksqlDB"
+	influx    = "scheduler_metrics_provider of InfluxDB"
+	allocated = "scheduler_workload with an allocation"
+)
+
+// access is that to an OpenStack, with more attributes.
+func access(more doc) doc {
+	access := doc{"auth_url": "https://keystone:5000/v3"}
+	maps.Copy(access, more)
+	return access
+}
+
+const kubeconfigThatRunsPrograms = `
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: u, user: {exec: {command: aws}}}]
+`
 
 // typeName is the resource that an entry of valid is about.
 func typeName(resource string) string {
@@ -419,6 +519,8 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 		{"scheduler_cluster_set", doc{"name": "eu", "clusters": list{"a"}}, "selector"},
 		{"scheduler_metrics_provider", doc{"name": "p", "prometheus": doc{"url": "http://p"}}, "type"},
 		{"scheduler_metrics_provider", doc{"name": "p", "type": "static"}, "static"},
+		{"scheduler_metrics_provider", doc{"name": "p", "type": "influx"}, "influx"},
+		{"scheduler_metrics_provider", doc{"name": "p", "type": "kafka"}, "kafka"},
 		{"scheduler_placement", doc{"name": "web", "prioritizer_policy": doc{"mode": "exact"}}, "strategy"},
 		{"scheduler_placement", doc{"name": "web", "metrics": doc{}}, "strategy"},
 		{"scheduler_placement", doc{"name": "web"}, "prioritizer_policy"},
@@ -432,6 +534,42 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 	errs := check(t, v, "scheduler_placement", withUnknown(configValue(t, v.types["scheduler_placement"], broken), "strategy", false))
 	if len(errs) != 1 || errs["metrics.stickiness"] == "" {
 		t.Errorf("what is wrong under any strategy is not refused: %v", errs)
+	}
+}
+
+// Who asks an OpenStack can be named in two ways: while one of them is not known,
+// the other is not missing.
+func TestValidateWaitsForAccess(t *testing.T) {
+	v := newValidation(t)
+	typ := v.types["scheduler_cloud"]
+	for _, test := range []struct {
+		name    string
+		access  doc
+		unknown string
+		want    string // the attribute that is refused all the same; "" = none
+	}{
+		{"the user", access(doc{"password": "p", "project_id": "p"}), "user_id", ""},
+		{"the project", access(doc{"username": "u"}), "project_id", ""},
+		{"the password", access(doc{"username": "u", "project_id": "p"}), "password", ""},
+		{"the application credential", access(doc{"application_credential_secret": "s"}), "application_credential_id", ""},
+		{"the user, and there is no project", access(doc{"password": "p"}), "user_id", "openstack.project_name"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			config := configValue(t, typ, doc{"name": "de", "openstack": test.access})
+			unknown, err := tftypes.Transform(config, func(at *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
+				if renderPath(at) == "openstack."+test.unknown {
+					return tftypes.NewValue(value.Type(), tftypes.UnknownValue), nil
+				}
+				return value, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			errs := check(t, v, "scheduler_cloud", unknown)
+			if test.want == "" && len(errs) > 0 || test.want != "" && errs[test.want] == "" {
+				t.Errorf("errors are %v, expected %q", errs, test.want)
+			}
+		})
 	}
 }
 

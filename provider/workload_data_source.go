@@ -24,6 +24,12 @@ var workloadDocs = map[string]string{
 	"health.message":    "What is wrong.",
 	"affinity_name":     "Name of the affinity group.",
 	"feasible_since":    "Since when the group could take the whole workload.",
+
+	"allocation.regions.region":        "Name of the region.",
+	"allocation.geo_location.country":  "Country.",
+	"allocation.geo_location.area":     "Area of the country.",
+	"allocation.geo_location.province": "Province.",
+	"allocation.geo_location.city":     "City.",
 }
 
 func newWorkloadDataSource() datasource.DataSource {

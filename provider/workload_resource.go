@@ -27,11 +27,11 @@ func newWorkloadResource() resource.Resource {
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
-	attributes["wait"] = waitAttribute("workload")
+	attributes["wait"] = waitAttribute("workload", "cluster", "clusters")
 	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "clusters")
 	return &objectResource{
 		kind: api.KindWorkload,
-		description: "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where; `clusters` is the binding as of the last refresh. " +
+		description: "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
 		attributes: attributes,
 		local:      map[string]bool{"wait": true, previewToken: true},
@@ -71,6 +71,7 @@ func workloadSpecAttributes() map[string]schema.Attribute {
 			Computed:            true,
 			Default:             int64default.StaticInt64(0),
 		},
+		"allocation": allocationAttribute(),
 	}
 }
 

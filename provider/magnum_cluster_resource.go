@@ -1,0 +1,69 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newMagnumClusterResource() resource.Resource {
+	attributes := map[string]schema.Attribute{
+		"label_constraints": schema.ListAttribute{
+			MarkdownDescription: "Conditions on the project's labels, all of which must hold: `location is DE`, `tier not in (test)`.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"metric_constraints": schema.ListAttribute{
+			MarkdownDescription: "Conditions on the project's metrics, all of which must hold: `price < 5`. A failing metric satisfies none.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"metrics": metricsAttribute("cluster"),
+		"template_id": schema.StringAttribute{
+			MarkdownDescription: "ID of the Magnum cluster template. Without it that of the project.",
+			Optional:            true,
+		},
+	}
+	inputs := slices.Sorted(maps.Keys(attributes))
+	for name, description := range map[string]string{
+		"project":              "The decision: name of the chosen `scheduler_openstack_project`, null where none fits. Its score, and the labels and metrics that the cluster has from it, are read with the data source `scheduler_magnum_cluster`.",
+		"project_id":           "ID of that project in the OpenStack.",
+		"selected_template_id": "Template to create the cluster from: `template_id`, or that of the project.",
+	} {
+		attributes[name] = schema.StringAttribute{MarkdownDescription: description, Computed: true}
+	}
+	attributes["wait"] = waitAttribute("cluster", "project", "project")
+	return &objectResource{
+		kind: api.KindMagnumCluster,
+		description: "A cluster that OpenStack's Magnum is to create. The server chooses the project, by the labels and metrics of the `scheduler_openstack_project`s of its namespace; " +
+			"an `openstack_containerinfra_cluster_v1` with `project_id` and `selected_template_id` then creates it. The choice stays as long as the project is there and fits. " +
+			"Let it depend on the projects where both are in one configuration.",
+		attributes: attributes,
+		local:      map[string]bool{"wait": true},
+		decision:   magnumProject,
+		inputs:     inputs,
+		decide:     awaitDecision,
+		unawaited:  decisionUnawaited,
+	}
+}
+
+// magnumProject is the part of a Magnum cluster's status that is in state.
+func magnumProject(object api.Object) map[string]any {
+	decision := map[string]any{"project": nil, "project_id": nil, "selected_template_id": nil}
+	cluster, ok := object.(*api.MagnumCluster)
+	if !ok {
+		return decision
+	}
+	for name, value := range map[string]string{
+		"project": cluster.Status.Project, "project_id": cluster.Status.ProjectID, "selected_template_id": cluster.Status.TemplateID,
+	} {
+		if value != "" {
+			decision[name] = value
+		}
+	}
+	return decision
+}

@@ -1,0 +1,33 @@
+package provider
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+)
+
+// metricsAttribute lists the metrics that rate an object. what names it:
+// "cluster".
+func metricsAttribute(what string) schema.Attribute {
+	return schema.ListNestedAttribute{
+		MarkdownDescription: fmt.Sprintf("Metrics that rate the %s.", what),
+		Optional:            true,
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				MarkdownDescription: "Name of the `scheduler_metric`.",
+				Required:            true,
+			},
+			"namespace": schema.StringAttribute{
+				MarkdownDescription: "Namespace of the metric. Without it a global metric.",
+				Optional:            true,
+				Validators:          notEmpty,
+			},
+			"weight": schema.Float64Attribute{
+				MarkdownDescription: fmt.Sprintf("Weight of the metric in the %s's score, at least 0. Default `1`.", what),
+				Optional:            true,
+				Computed:            true,
+				Default:             decimalDefault{1},
+			},
+		}},
+	}
+}

@@ -1,0 +1,72 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// openStackAttribute is the access to an OpenStack.
+func openStackAttribute(description string) schema.Attribute {
+	const kept = " The server keeps it sealed and never returns it; it is in no plan and no state. Change `secrets_version` to send a new one."
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: notEmpty}
+	}
+	secret := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{MarkdownDescription: description + kept, Optional: true, Sensitive: true, WriteOnly: true}
+	}
+	domain := func(of, with string) schema.StringAttribute {
+		return schema.StringAttribute{
+			MarkdownDescription: "Domain of the " + of + ". Default `" + api.DefaultOpenStackDomain + "` with `" + with + "`, else none.",
+			Optional:            true,
+			Computed:            true,
+			Validators:          notEmpty,
+			PlanModifiers:       []planmodifier.String{siblingDefault{on: with, otherwise: api.DefaultOpenStackDomain}},
+		}
+	}
+	duration := func(description string, standard api.Duration) schema.StringAttribute {
+		return schema.StringAttribute{
+			MarkdownDescription: description + " Default `" + string(standard) + "`.",
+			Optional:            true,
+			Computed:            true,
+			Default:             stringdefault.StaticString(string(standard)),
+			Validators:          notEmpty,
+		}
+	}
+	return schema.SingleNestedAttribute{
+		MarkdownDescription: description,
+		Optional:            true,
+		Attributes: map[string]schema.Attribute{
+			"auth_url": schema.StringAttribute{
+				MarkdownDescription: "Address of the identity service, such as `https://keystone:5000/v3`.",
+				Required:            true,
+			},
+			"username":                      text("User who asks, with `password` and a project."),
+			"user_id":                       text("ID of the user, in place of `username` and `user_domain_name`."),
+			"user_domain_name":              domain("user", "username"),
+			"password":                      secret("Password of the user."),
+			"project_name":                  text("Project that the user's role is in."),
+			"project_id":                    text("ID of the project, in place of `project_name` and `project_domain_name`."),
+			"project_domain_name":           domain("project", "project_name"),
+			"application_credential_id":     text("Application credential, in place of user, password and project."),
+			"application_credential_secret": secret("Secret of the application credential."),
+			"regions": schema.ListAttribute{
+				MarkdownDescription: "Regions that count. Without it all that the identity service lists.",
+				ElementType:         types.StringType,
+				Optional:            true,
+			},
+			"interval": duration("Time between two collections.", api.DefaultCollectInterval),
+			"timeout":  duration("How long one collection of a region may take.", api.DefaultCollectTimeout),
+			"ca_cert":  text("PEM certificates that the servers' certificates must chain to."),
+			"insecure_skip_verify": schema.BoolAttribute{
+				MarkdownDescription: "Do not check the servers' certificates. Default `false`.",
+				Optional:            true,
+				Computed:            true,
+				Default:             booldefault.StaticBool(false),
+			},
+		},
+	}
+}

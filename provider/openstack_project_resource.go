@@ -1,0 +1,33 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func newOpenStackProjectResource() resource.Resource {
+	return &objectResource{
+		kind: api.KindOpenStackProject,
+		description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +
+			"Every `scheduler_magnum_cluster` of its namespace may be put into it. The data source `scheduler_openstack_projects` reads the projects that an OpenStack has.",
+		attributes: map[string]schema.Attribute{
+			"metrics": metricsAttribute("project"),
+			"project_id": schema.StringAttribute{
+				MarkdownDescription: "ID of the project in the OpenStack.",
+				Optional:            true,
+			},
+			"user_id": schema.StringAttribute{
+				MarkdownDescription: "ID of the user who creates clusters in the project.",
+				Optional:            true,
+			},
+			"template_id": schema.StringAttribute{
+				MarkdownDescription: "ID of the Magnum cluster template that clusters are created from.",
+				Optional:            true,
+			},
+			"openstack":    openStackAttribute("Access to the OpenStack, for whoever creates the clusters."),
+			secretsVersion: secretsVersionAttribute(),
+		},
+		local: map[string]bool{secretsVersion: true},
+	}
+}
