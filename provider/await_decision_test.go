@@ -171,6 +171,96 @@ func TestAwaitBinding(t *testing.T) {
 	}
 }
 
+// A cluster that says which clouds it may be on is waited for until one is chosen,
+// or none is found; a Magnum cluster always is. What was chosen before says nothing
+// about what is asked for now.
+func TestAwaitCloudAndProject(t *testing.T) {
+	bound := func(status api.ConditionStatus, reason string) []api.Condition {
+		return []api.Condition{{Type: api.ConditionBound, Status: status, Reason: reason, Message: "0 of 3 fit"}}
+	}
+	cluster := func(status api.ClusterStatus) api.Object {
+		return &api.Cluster{
+			Kind: api.KindCluster, Metadata: api.Metadata{Name: "east", Generation: 2, ResourceVersion: "10"},
+			Spec: api.ClusterSpec{CloudConstraints: &api.CloudConstraints{LabelConstraints: []string{"location is DE"}}}, Status: status,
+		}
+	}
+	unconstrained := &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: "east", Generation: 2, ResourceVersion: "10"}}
+	magnum := func(status api.MagnumClusterStatus) api.Object {
+		return &api.MagnumCluster{
+			Kind: api.KindMagnumCluster, Metadata: api.Metadata{Name: "k", Namespace: "shop", Generation: 2, ResourceVersion: "10"}, Status: status,
+		}
+	}
+	for _, test := range []struct {
+		name     string
+		written  api.Object
+		then     []api.Object // what the server shows, one after the other
+		created  bool
+		severity diag.Severity
+		summary  string // "" = none
+	}{
+		{name: "a cluster without constraints is as the server answers", written: unconstrained},
+		{
+			name: "a cloud is chosen after the cluster was seen", written: cluster(api.ClusterStatus{}),
+			then: []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2}), cluster(api.ClusterStatus{ObservedGeneration: 2, Cloud: "de", Conditions: bound(api.ConditionTrue, api.ReasonBound)})},
+		},
+		{
+			name: "the cloud that was chosen for another generation", written: cluster(api.ClusterStatus{ObservedGeneration: 1, Cloud: "fr"}),
+			then: []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2, Cloud: "de"})},
+		},
+		{
+			name: "no cloud on create", written: cluster(api.ClusterStatus{}), created: true,
+			then:     []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableCloud)})},
+			severity: diag.SeverityWarning, summary: `No cloud for cluster "east"`,
+		},
+		{
+			name: "no cloud on update", written: cluster(api.ClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableCloud)}),
+			severity: diag.SeverityError, summary: `No cloud for cluster "east"`,
+		},
+		{name: "a project", written: magnum(api.MagnumClusterStatus{}), then: []api.Object{magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Project: "p"})}},
+		{
+			name: "no project", written: magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableProject)}),
+			severity: diag.SeverityError, summary: `No project for magnum_cluster "shop/k"`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			shown := test.then
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if len(shown) == 0 {
+					t.Errorf("the server is asked for %s, and nothing is waited for", r.URL)
+					w.WriteHeader(http.StatusNotFound)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(shown[0])
+				shown = shown[1:]
+			}))
+			defer server.Close()
+			c, err := client.New(client.Options{Endpoint: server.URL, MaxRetries: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			r := objectResources(t)[test.written.ObjectKind()]
+			typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
+			_, diags := r.decide(t.Context(), &session{client: c}, decisionWait{
+				object: test.written, plan: configValue(t, typ, doc{"name": "x"}), created: test.created, limit: time.Minute,
+			})
+			if len(shown) > 0 {
+				t.Errorf("the wait ended before %+v", shown[0])
+			}
+			if test.summary == "" {
+				if len(diags) > 0 {
+					t.Errorf("diagnostics are %v", diags)
+				}
+				return
+			}
+			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || diags[0].Detail() != "0 of 3 fit." {
+				t.Errorf("diagnostics are %v, expected %q", diags, test.summary)
+			}
+		})
+	}
+}
+
 // A policy that leaves workloads without clusters says which, and why; of many the
 // first ones.
 func TestReportBindings(t *testing.T) {

@@ -62,6 +62,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		newClustersDataSource,
 		newCloudDataSource,
 		newMagnumClusterDataSource,
+		newOpenStackProjectsDataSource,
 		newMetricDataSource,
 		newPlacementDecisionsDataSource,
 		newPlacementExplanationDataSource,

@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// liveDocs says what the API's own documentation leaves to its reader.
+var liveDocs = map[string]string{
+	"projects":                 "The projects, by name.",
+	"projects.id":              "ID of the project.",
+	"projects.name":            "Name of the project.",
+	"projects.domain_id":       "ID of its domain.",
+	"projects.parent_id":       "ID of the project, or domain, that it is in.",
+	"projects.enabled":         "It may be used.",
+	"projects.description":     "What it is for.",
+	"templates.id":             "ID of the template.",
+	"templates.name":           "Name of the template.",
+	"templates.region":         "Region whose Magnum has it.",
+	"templates.public":         "Every project may use it.",
+	"templates.image_id":       "Image of the machines.",
+	"templates.keypair_id":     "SSH key of the machines.",
+	"templates.network_driver": "Network plugin of the clusters, such as `calico`.",
+	"templates.labels":         "Settings of the clusters, as Magnum has them.",
+}
+
+func newOpenStackProjectsDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:    "openstack_projects",
+		subject: "the OpenStack projects of a cloud",
+		description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials, so the user has to be allowed to list projects. " +
+			"With `for_each` a `scheduler_openstack_project` can be declared for each.",
+		arguments: map[string]schema.Attribute{
+			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{objectName{}}},
+			"tags":  schema.ListAttribute{MarkdownDescription: "Tags that a project must have, all of them. Without it any project.", ElementType: types.StringType, Optional: true},
+			"disabled": schema.BoolAttribute{
+				MarkdownDescription: "`true`: the projects that are disabled, in place of the others. Default `false`.",
+				Optional:            true,
+			},
+		},
+		answer: computedAttributes(reflect.TypeFor[api.LiveOpenStack](), liveDocs),
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			disabled, _ := arguments["disabled"].(bool)
+			live, err := s.client.OpenStackProjects(ctx, argument(arguments, "cloud"), api.LiveOptions{Tags: texts(arguments, "tags"), Disabled: disabled})
+			if err != nil {
+				return nil, err
+			}
+			return jsonDocument(live)
+		},
+	}
+}
