@@ -6,6 +6,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/influx"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/ksql"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/prometheus"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
@@ -16,6 +18,8 @@ import (
 var types = []source.Type{
 	static.Type,
 	prometheus.Type,
+	influx.Type,
+	ksql.Type,
 }
 
 // ReadConstant returns the status that a metric has at a provider whose values

@@ -10,12 +10,10 @@
 package prometheus
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -23,7 +21,6 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -34,9 +31,6 @@ var Type = source.Type{
 		return open(provider, nil)
 	},
 }
-
-// maxBody is the largest answer to one request.
-const maxBody = 16 << 20
 
 // recheck is for how long a query that cannot be part of a batch is remembered.
 // Its text will not get better, but the server may: a newer Prometheus knows
@@ -68,32 +62,10 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	if spec.Prometheus == nil {
 		return nil, errors.New("spec.prometheus is required")
 	}
-	headers := make(map[string]string, len(spec.Headers)+1)
-	for name, value := range spec.Headers {
-		headers[name] = value.Reveal()
-	}
-	if !spec.BearerToken.IsZero() {
-		headers["Authorization"] = "Bearer " + spec.BearerToken.Reveal()
-	}
-	origin, err := url.Parse(spec.Prometheus.URL)
+	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Prometheus.URL, RoundTripper: roundTripper})
 	if err != nil {
-		return nil, fmt.Errorf("spec.prometheus.url %q is not an address", spec.Prometheus.URL)
+		return nil, err
 	}
-	var roots *x509.CertPool
-	if spec.CACert != "" {
-		roots = x509.NewCertPool()
-		if !roots.AppendCertsFromPEM([]byte(spec.CACert)) {
-			return nil, errors.New("spec.ca_cert contains no PEM certificate")
-		}
-	}
-	client := outbound.New(outbound.Options{
-		Origin:             origin,
-		Headers:            headers,
-		MaxBody:            maxBody,
-		RootCAs:            roots,
-		InsecureSkipVerify: spec.InsecureSkipVerify,
-		RoundTripper:       roundTripper,
-	})
 	c, err := promapi.NewClient(promapi.Config{Address: spec.Prometheus.URL, Client: client})
 	if err != nil {
 		return nil, fmt.Errorf("spec.prometheus.url: %w", err)

@@ -117,7 +117,7 @@ func (r *reading) askAlone(ctx context.Context, t term) {
 	}
 	switch {
 	case tooLarge:
-		reject(source.Invalid("the answer is larger than %d MiB: the expression should give one number", maxBody>>20))
+		reject(source.Invalid("the answer is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
 		return
 	case refused != nil && refused.Type == promv1.ErrBadData:
 		reject(source.Invalid("Prometheus rejects the expression: %s", refused.Msg))

@@ -1,0 +1,35 @@
+package influx
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// number turns the value of a field into a number. The error says what it is
+// instead. NaN and infinities pass: what to do with them is decided where the
+// range of the metric is known.
+func number(value any) (float64, error) {
+	switch v := value.(type) {
+	case nil:
+		return 0, errors.New("null")
+	case float64:
+		return v, nil
+	case int64:
+		return float64(v), nil
+	case uint64:
+		return float64(v), nil
+	case json.Number:
+		f, err := strconv.ParseFloat(v.String(), 64)
+		if err != nil {
+			return 0, errors.New("a number out of range")
+		}
+		return f, nil
+	case bool:
+		return 0, fmt.Errorf("the boolean %t", v)
+	case string:
+		return 0, errors.New("a text")
+	}
+	return 0, errors.New("of a type that is no number")
+}

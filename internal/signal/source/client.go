@@ -1,0 +1,62 @@
+package source
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+)
+
+// MaxBody is the largest answer to one request, in bytes.
+const MaxBody = 16 << 20
+
+// ClientOptions are what a type of provider adds to what every provider's spec
+// says about connections.
+type ClientOptions struct {
+	// Address is the provider's base address; only its host gets the headers.
+	Address string
+	// Headers come before those of the spec, which may replace them.
+	Headers map[string]string
+	// MaxConnsPerHost bounds the connections. Default no limit.
+	MaxConnsPerHost int
+	// RoundTripper takes the place of the network in tests.
+	RoundTripper http.RoundTripper
+}
+
+// NewClient makes the HTTP client of a provider: with its headers, its token and
+// its certificates, and with limits on what comes back.
+func NewClient(spec *api.MetricsProviderSpec, options ClientOptions) (*http.Client, error) {
+	origin, err := url.Parse(options.Address)
+	if err != nil {
+		return nil, fmt.Errorf("spec.%s.url %q is not an address", spec.Type, options.Address)
+	}
+	headers := make(map[string]string, len(options.Headers)+len(spec.Headers)+1)
+	maps.Copy(headers, options.Headers)
+	for name, value := range spec.Headers {
+		headers[http.CanonicalHeaderKey(name)] = value.Reveal()
+	}
+	if !spec.BearerToken.IsZero() {
+		headers["Authorization"] = "Bearer " + spec.BearerToken.Reveal()
+	}
+	var roots *x509.CertPool
+	if spec.CACert != "" {
+		roots = x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(spec.CACert)) {
+			return nil, errors.New("spec.ca_cert contains no PEM certificate")
+		}
+	}
+	return outbound.New(outbound.Options{
+		Origin:             origin,
+		Headers:            headers,
+		MaxBody:            MaxBody,
+		RootCAs:            roots,
+		InsecureSkipVerify: spec.InsecureSkipVerify,
+		MaxConnsPerHost:    options.MaxConnsPerHost,
+		RoundTripper:       options.RoundTripper,
+	}), nil
+}
