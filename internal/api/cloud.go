@@ -41,8 +41,9 @@ type CollectorStatus struct {
 type CloudRegion struct {
 	Name         string            `json:"name"`
 	ObservedAt   *time.Time        `json:"observed_at,omitempty" doc:"When something in the region was last found to be different."`
-	Failures     int64             `json:"failures,omitempty" doc:"Collections in a row that failed."`
+	Failures     int64             `json:"failures,omitempty" doc:"Collections in a row that failed, counted up to 5: from then on the region counts as lost."`
 	FailingSince *time.Time        `json:"failing_since,omitempty"`
+	Reason       string            `json:"reason,omitempty" doc:"Unauthorized or RegionFailed, where the last collection failed."`
 	Message      string            `json:"message,omitempty" doc:"Why the last collection failed."`
 	Zones        []CloudZone       `json:"zones,omitempty" doc:"Availability zones by name."`
 	Flavors      []CloudFlavor     `json:"flavors,omitempty" doc:"By name."`
@@ -117,10 +118,14 @@ func (r *CloudRegion) Zone(name string) *CloudZone {
 // collector are numbered from 1; one that does not follow on the last is refused,
 // and the collector then sends a full one, which any number may have.
 type CloudReport struct {
-	Collector string              `json:"collector" doc:"Name of the collector; differs for every start."`
-	Sequence  int64               `json:"sequence" doc:"Number of the report, one more than that of the last."`
-	Full      bool                `json:"full,omitempty" doc:"The report holds all there is: regions and zones that it lacks are gone."`
-	Regions   []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something is different."`
+	Collector string `json:"collector" doc:"Name of the collector; differs for every start."`
+	Sequence  int64  `json:"sequence" doc:"Number of the report, one more than that of the last."`
+	Full      bool   `json:"full,omitempty" doc:"The report holds all there is: regions and zones that it lacks are gone."`
+	// Error says that not even the regions could be asked for; it counts for each
+	// that is known, and the report is never full.
+	Error   string              `json:"error,omitempty" doc:"Why the OpenStack could not be asked at all."`
+	Reason  string              `json:"reason,omitempty" doc:"Reason of the condition that follows from an error."`
+	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something is different."`
 }
 
 // CloudRegionReport is what is different in one region.
@@ -129,6 +134,7 @@ type CloudRegionReport struct {
 	Error string `json:"error,omitempty" doc:"Why the collection failed; nothing else is given then."`
 	// Reason is that of the condition that follows from an error.
 	Reason       string             `json:"reason,omitempty"`
+	Full         bool               `json:"full,omitempty" doc:"The report holds all zones of the region: those that it lacks are gone."`
 	Zones        []CloudZone        `json:"zones,omitempty" doc:"Zones whose figures are different."`
 	RemovedZones []string           `json:"removed_zones,omitempty"`
 	Flavors      *[]CloudFlavor     `json:"flavors,omitempty" doc:"All flavors, where they are different."`
@@ -142,10 +148,16 @@ func (r *CloudReport) Validate() FieldErrors {
 	if r.Sequence < 1 {
 		errs.Add("sequence", "%d must be at least 1", r.Sequence)
 	}
+	if r.Error != "" && (r.Full || len(r.Regions) > 0) {
+		errs.Add("error", "must be absent in a report that is full or about regions")
+	}
 	names := make([]string, len(r.Regions))
 	for i := range r.Regions {
 		region := &r.Regions[i]
 		at := index("regions", i)
+		if region.Error != "" && (region.Full || len(region.Zones) > 0 || len(region.RemovedZones) > 0 || region.Flavors != nil || region.VolumeTypes != nil) {
+			errs.Add(at+".error", "must be absent in a report with figures of the region")
+		}
 		names[i] = region.Name
 		errs.check(at+".name", checkText(region.Name, 255))
 		zones := make([]string, len(region.Zones))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	prom "github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -49,6 +51,7 @@ type Runner struct {
 	tracker   *settle.Tracker
 	collector *collect.Collector
 	monitor   *health.Monitor
+	clouds    *openstack.Clouds
 }
 
 // New makes a Runner.
@@ -65,12 +68,13 @@ func New(o Options) *Runner {
 		Types: types, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now,
 	})
 	r.monitor = health.New(health.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.clouds = openstack.New(openstack.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	return r
 }
 
 // Collectors are the runner's own figures.
 func (r *Runner) Collectors() []prom.Collector {
-	return append(r.collector.Collectors(), r.monitor.Collectors()...)
+	return slices.Concat(r.collector.Collectors(), r.monitor.Collectors(), r.clouds.Collectors())
 }
 
 // Run listens until ctx ends. It begins once the fleet is loaded: before, a
@@ -87,6 +91,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.collector.Run(ctx) })
 	group.Go(func() error { return r.monitor.Run(ctx) })
+	group.Go(func() error { return r.clouds.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
 		return err
@@ -95,7 +100,7 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 // order is that in which objects are told: a metric's provider before the metric.
-var order = []api.Kind{api.KindMetricsProvider, api.KindMetric, api.KindCluster}
+var order = []api.Kind{api.KindMetricsProvider, api.KindMetric, api.KindCloud, api.KindCluster}
 
 func (r *Runner) load(snapshot *fleet.Snapshot) {
 	for _, kind := range order {
@@ -129,19 +134,25 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 }
 
 func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
-	if c, ok := entry.Object.(*api.Cluster); ok {
-		r.monitor.Put(c, entry.SpecRevision, since, latest)
-		return
+	switch o := entry.Object.(type) {
+	case *api.Cluster:
+		r.monitor.Put(o, entry.SpecRevision, since, latest)
+	case *api.Cloud:
+		r.clouds.Put(o, entry.SpecRevision, since, latest)
+	default:
+		r.collector.Put(o, entry.SpecRevision, since, latest)
 	}
-	r.collector.Put(entry.Object, entry.SpecRevision, since, latest)
 }
 
 func (r *Runner) remove(key api.Key, since, latest int64) {
-	if key.Kind == api.KindCluster {
+	switch key.Kind {
+	case api.KindCluster:
 		r.monitor.Remove(key.Name, latest)
-		return
+	case api.KindCloud:
+		r.clouds.Remove(key.Name, latest)
+	default:
+		r.collector.Remove(key, since, latest)
 	}
-	r.collector.Remove(key, since, latest)
 }
 
 // Settle waits until every provider, metric and cluster that changed in a
@@ -192,4 +203,38 @@ func (r *Runner) known(ctx context.Context, cluster string, ask func() (int64, e
 		return 0, err
 	}
 	return ask()
+}
+
+// ReportCloud takes what a collector found about a cloud; see openstack.Clouds.
+func (r *Runner) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error) {
+	revision, changed, err = r.clouds.Report(ctx, cloud, report)
+	if !errors.Is(err, openstack.ErrNotFound) {
+		return revision, changed, err
+	}
+	if err := r.awaitCloud(ctx, cloud, err); err != nil {
+		return 0, false, err
+	}
+	return r.clouds.Report(ctx, cloud, report)
+}
+
+// LiveOpenStack asks the OpenStack of a cloud what it has; see openstack.Clouds.
+func (r *Runner) LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
+	live, err := r.clouds.Live(ctx, cloud, options)
+	if !errors.Is(err, openstack.ErrNotFound) {
+		return live, err
+	}
+	if err := r.awaitCloud(ctx, cloud, err); err != nil {
+		return nil, err
+	}
+	return r.clouds.Live(ctx, cloud, options)
+}
+
+// awaitCloud waits until a cloud that was created a moment ago is known; where
+// there is none it returns the given error.
+func (r *Runner) awaitCloud(ctx context.Context, cloud string, missing error) error {
+	snapshot := r.fleet.Snapshot()
+	if snapshot.Get(api.Key{Kind: api.KindCloud, Name: cloud}) == nil {
+		return missing
+	}
+	return r.tracker.Reach(ctx, snapshot.Revision())
 }

@@ -1,0 +1,390 @@
+// Package openstack finds out what OpenStack clouds have, per region and
+// availability zone, and keeps the status of clouds, which it alone writes. It
+// asks those clouds that it has credentials for, and takes in what is pushed about
+// the others; the same code collects for itself and for a collector that pushes.
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+var (
+	// ErrNotFound says that there is no cloud of that name.
+	ErrNotFound = errors.New("there is no such cloud")
+	// ErrCollected says that the server asks the cloud itself, so that nobody else
+	// reports about it.
+	ErrCollected = errors.New("the server collects the figures of the cloud itself, because it has its credentials")
+	// ErrNoCredentials says that a cloud cannot be asked.
+	ErrNoCredentials = errors.New("the cloud has no credentials")
+)
+
+// SequenceError says that a report does not follow on the last that was taken in.
+type SequenceError struct {
+	// Expected is the number that the next report of the collector has to have; 0 =
+	// only a full one will do.
+	Expected int64
+}
+
+// Error implements error.
+func (e *SequenceError) Error() string {
+	if e.Expected == 0 {
+		return "nothing is known that the report could follow on: send a full one"
+	}
+	return fmt.Sprintf("the report does not follow on the last that was taken in: send number %d, or a full one", e.Expected)
+}
+
+// retryWrite is how long after a failed write the next try comes.
+const retryWrite = time.Second
+
+// Writer stores the status of a cloud.
+type Writer interface {
+	// WriteOne stores it and returns the revision. A *status.StaleError says that
+	// the cloud changed meanwhile or is gone.
+	WriteOne(ctx context.Context, write status.Write) (revision int64, err error)
+}
+
+// Options of Clouds.
+type Options struct {
+	// Writer stores what was observed.
+	Writer Writer
+	// Tracker learns which changes are answered.
+	Tracker *settle.Tracker
+	// Concurrency is how many regions are read at a time; those that failed last
+	// have as many places of their own. Default 16.
+	Concurrency int
+	// RoundTripper sends the requests. Default: over the network.
+	RoundTripper http.RoundTripper
+	// Logger. Default: discards.
+	Logger *slog.Logger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Clouds watches clouds. Put and Remove tell it which there are, Report what
+// somebody else found; Run does the rest.
+type Clouds struct {
+	Options
+	figures *figures
+	lanes   *lanes
+
+	mu      sync.Mutex
+	clouds  map[string]*cloud
+	run     context.Context // nil = not running
+	running sync.WaitGroup
+}
+
+// cloud is one cloud and what is known of it. Its fields are guarded by the lock
+// of Clouds, but for writing.
+type cloud struct {
+	name     string
+	object   *api.Cloud
+	revision int64 // of the user-written part
+	latest   int64 // change that the tracker waits for
+	wanted   api.CloudStatus
+	written  api.CloudStatus
+	storedAt int64 // revision of that
+	// unanswered says that the change is answered only by the next collection.
+	unanswered bool
+	known      bool               // was collected before the server started
+	stop       context.CancelFunc // ends the collection; nil = there is none
+	changed    chan struct{}      // closed at the next change of the user-written part
+	gone       bool
+	writing    chan struct{} // held by who writes the status
+}
+
+// New makes a Clouds that knows none.
+func New(options Options) *Clouds {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Concurrency <= 0 {
+		options.Concurrency = 16
+	}
+	return &Clouds{Options: options, figures: newFigures(), lanes: newLanes(options.Concurrency), clouds: map[string]*cloud{}}
+}
+
+// Collectors are the figures about collections.
+func (m *Clouds) Collectors() []prometheus.Collector { return m.figures.collectors() }
+
+// Run collects until ctx ends.
+func (m *Clouds) Run(ctx context.Context) error {
+	m.mu.Lock()
+	m.run = ctx
+	for _, c := range m.clouds {
+		m.begin(c)
+	}
+	m.mu.Unlock()
+	<-ctx.Done()
+	m.mu.Lock()
+	m.run = nil
+	m.mu.Unlock()
+	m.running.Wait()
+	return nil
+}
+
+// Put tells of a cloud as it is since a change that happened in the revisions from
+// since to latest. Changes that leave the user-written part alone do nothing.
+func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clouds[o.Metadata.Name]
+	if c != nil && c.revision == specRevision {
+		return
+	}
+	if c != nil && c.object.Metadata.UID != o.Metadata.UID {
+		m.drop(c)
+		c = nil
+	}
+	first := c == nil
+	if first {
+		c = &cloud{name: o.Metadata.Name, wanted: o.Status, written: o.Status, changed: make(chan struct{}), writing: make(chan struct{}, 1)}
+		m.clouds[c.name] = c
+	} else {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+	sameAccess := !first && reflect.DeepEqual(c.object.Spec.OpenStack, o.Spec.OpenStack)
+	c.object, c.revision = o, specRevision
+	c.declare(m.Now())
+	if !sameAccess {
+		m.end(c)
+		// Known from before a restart: the stored figures hold, and the collections
+		// come one after the other, not all at once.
+		c.known = first && o.Status.ObservedGeneration == o.Metadata.Generation
+		c.unanswered = o.Spec.OpenStack.HasCredentials() && !c.known
+		if !o.Spec.OpenStack.HasCredentials() {
+			m.figures.forget(c.name)
+		}
+	}
+	if c.unanswered || c.dirty() {
+		c.latest = latest
+		m.Tracker.Open(api.KeyOf(o), since, latest)
+	}
+	if m.run != nil {
+		m.begin(c)
+	}
+}
+
+// declare takes over what follows from the user-written part alone.
+func (c *cloud) declare(now time.Time) {
+	access := c.object.Spec.OpenStack
+	if access.HasCredentials() {
+		c.wanted.Collector = nil
+	}
+	if access != nil && !access.HasCredentials() && c.wanted.Collector == nil {
+		c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
+			Type: api.ConditionCollected, Status: api.ConditionUnknown, Reason: api.ReasonAwaitingCollector,
+			Message: "the cloud has no credentials, and no collector has pushed its figures",
+		}, now)
+	}
+	if access != nil || c.written.ObservedGeneration != 0 {
+		c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	}
+}
+
+// Remove tells that a cloud is gone.
+func (m *Clouds) Remove(name string, latest int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Tracker.Close(api.Key{Kind: api.KindCloud, Name: name}, latest, 0)
+	if c := m.clouds[name]; c != nil {
+		m.drop(c)
+		delete(m.clouds, name)
+		m.figures.forget(name)
+	}
+}
+
+func (m *Clouds) drop(c *cloud) {
+	c.gone = true
+	close(c.changed)
+	m.end(c)
+}
+
+// begin starts what a cloud needs: its collection, or one write of its status.
+func (m *Clouds) begin(c *cloud) {
+	if c.stop == nil && c.object.Spec.OpenStack.HasCredentials() {
+		ctx, stop := context.WithCancel(m.run)
+		c.stop = stop
+		collector := &collector{
+			name: c.name, spec: c.object.Spec.OpenStack, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, known: c.known,
+			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
+				m.keep(ctx, c, change, answered)
+			},
+		}
+		m.running.Go(func() { collector.run(ctx) })
+	}
+	if c.dirty() {
+		run := m.run
+		m.running.Go(func() { m.store(run, c) })
+	}
+}
+
+func (m *Clouds) end(c *cloud) {
+	if c.stop != nil {
+		c.stop()
+		c.stop = nil
+	}
+}
+
+// keep takes in what a collection found, and stores it.
+func (m *Clouds) keep(ctx context.Context, c *cloud, change func(api.CloudStatus) api.CloudStatus, answered bool) {
+	m.mu.Lock()
+	if ctx.Err() != nil || c.gone {
+		m.mu.Unlock()
+		return // of an access that is no longer the present one
+	}
+	before := collectedReason(c.wanted)
+	c.wanted = change(c.wanted)
+	c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	if after := collectedReason(c.wanted); after != before {
+		m.Logger.Info("cloud", "name", c.name, "collected", after)
+	}
+	c.unanswered = c.unanswered && !answered
+	idle := !c.dirty() && !answered
+	m.mu.Unlock()
+	if !idle {
+		m.store(ctx, c)
+	}
+}
+
+func collectedReason(s api.CloudStatus) string {
+	if condition := api.FindCondition(s.Conditions, api.ConditionCollected); condition != nil {
+		return condition.Reason
+	}
+	return ""
+}
+
+// Report takes in what somebody else found. It returns once that is durable, with
+// the revision that shows it; changed is false where nothing in it was new.
+// ErrNotFound: there is no such cloud. ErrCollected: the server asks it itself. A
+// *SequenceError: the report does not follow on the last.
+func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport) (revision int64, changed bool, err error) {
+	m.mu.Lock()
+	c := m.clouds[name]
+	if c == nil {
+		m.mu.Unlock()
+		return 0, false, fmt.Errorf("cloud %q: %w", name, ErrNotFound)
+	}
+	if c.object.Spec.OpenStack.HasCredentials() {
+		m.mu.Unlock()
+		return 0, false, fmt.Errorf("cloud %q: %w", name, ErrCollected)
+	}
+	last := c.wanted.Collector
+	same := last != nil && last.Name == report.Collector
+	switch {
+	case same && last.Sequence == report.Sequence:
+		// Its answer got lost; what it said is here, and perhaps not stored yet.
+		changed = c.dirty()
+	case report.Full || same && last.Sequence+1 == report.Sequence:
+		before := c.wanted
+		before.Collector = nil
+		c.wanted = apply(before, report, m.Now())
+		changed = !reflect.DeepEqual(before, c.wanted)
+		c.wanted.Collector = &api.CollectorStatus{Name: report.Collector, Sequence: report.Sequence}
+		c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	default:
+		m.mu.Unlock()
+		wrong := &SequenceError{}
+		if same {
+			wrong.Expected = last.Sequence + 1
+		}
+		return 0, false, fmt.Errorf("cloud %q: %w", name, wrong)
+	}
+	m.mu.Unlock()
+	revision, err = m.flush(ctx, c)
+	return revision, changed, err
+}
+
+// dirty reports whether the status should be another one than is stored.
+func (c *cloud) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
+
+// store writes the status of a cloud; where that fails it is tried again.
+func (m *Clouds) store(ctx context.Context, c *cloud) {
+	for {
+		_, err := m.flush(ctx, c)
+		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
+			return
+		}
+		m.Logger.Warn("the status of a cloud is not stored; trying again", "cloud", c.name, "error", err)
+		if !sleep(ctx, retryWrite) {
+			return
+		}
+	}
+}
+
+// flush stores what is wanted and returns the revision that shows it. One write
+// per cloud is under way at a time, so that an older status never overtakes a
+// newer one.
+func (m *Clouds) flush(ctx context.Context, c *cloud) (int64, error) {
+	select {
+	case c.writing <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { <-c.writing }()
+	for {
+		m.mu.Lock()
+		if c.gone {
+			m.mu.Unlock()
+			return 0, fmt.Errorf("cloud %q: %w", c.name, ErrNotFound)
+		}
+		key, wanted, revision, latest, changed := api.KeyOf(c.object), c.wanted, c.revision, c.latest, c.changed
+		answered := !c.unanswered
+		object := *c.object
+		dirty, storedAt := c.dirty(), c.storedAt
+		m.mu.Unlock()
+		if dirty {
+			object.Status = wanted
+			at, err := m.Writer.WriteOne(ctx, status.Write{Object: &object, SpecRevision: revision})
+			var stale *status.StaleError
+			switch {
+			case errors.As(err, &stale):
+				// The change is on its way to us.
+				if err := awaitChange(ctx, changed, err); err != nil {
+					return 0, err
+				}
+				continue
+			case err != nil:
+				return 0, err
+			}
+			m.mu.Lock()
+			c.written, c.storedAt, storedAt = wanted, at, at
+			m.mu.Unlock()
+		}
+		if answered {
+			m.Tracker.Close(key, latest, storedAt)
+		}
+		return storedAt, nil
+	}
+}
+
+// awaitChange waits for the cloud to change, but not for ever: the change may be
+// older than what made us write.
+func awaitChange(ctx context.Context, changed <-chan struct{}, stale error) error {
+	timer := time.NewTimer(retryWrite)
+	defer timer.Stop()
+	select {
+	case <-changed:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the cloud keeps changing: %w", stale)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

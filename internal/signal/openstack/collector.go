@@ -1,0 +1,271 @@
+package openstack
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+const (
+	// startWithin is the time over which the first collections after a restart are
+	// spread.
+	startWithin = 5 * time.Second
+	// jitter is the part of an interval by which it is shortened at random.
+	jitter = 0.1
+	// loginAgain is after which time the services are asked for again: a new region
+	// shows in a new token only.
+	loginAgain = 30 * time.Minute
+)
+
+// collector reads one OpenStack, each region at its own pace: one that is slow or
+// broken keeps no other waiting.
+type collector struct {
+	name         string // of the cloud
+	spec         *api.OpenStackSpec
+	roundTripper http.RoundTripper
+	now          func() time.Time
+	lanes        *lanes
+	figures      *figures
+	// known says that there are figures from before, so that there is no hurry.
+	known bool
+	// keep takes in what was found: change makes the new status of the cloud from
+	// the old one. answered says that by now every region has been tried once.
+	keep func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool)
+
+	mu       sync.Mutex
+	session  *session
+	loggedIn time.Time
+	untried  map[string]bool // regions that were not tried yet; nil = not known
+}
+
+// run collects until ctx ends.
+func (c *collector) run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() {
+		if s := c.current(); s != nil {
+			s.close()
+		}
+	}()
+	stops := map[string]context.CancelFunc{}
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	interval := c.spec.Interval.Or(time.Minute)
+	if c.known && !sleep(ctx, time.Duration(rand.Float64()*float64(min(startWithin, interval)))) {
+		return
+	}
+	for {
+		names, err := c.regions(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			c.unreachable(ctx, failureOf("logging in at "+c.spec.AuthURL, err))
+		default:
+			c.expect(ctx, names)
+			for name, stop := range stops {
+				if !slices.Contains(names, name) {
+					stop()
+					delete(stops, name)
+				}
+			}
+			for _, name := range names {
+				if stops[name] != nil {
+					continue
+				}
+				regionCtx, stop := context.WithCancel(ctx)
+				stops[name] = stop
+				running.Go(func() { c.follow(regionCtx, name, interval) })
+			}
+		}
+		if !sleep(ctx, jittered(interval)) {
+			return
+		}
+	}
+}
+
+// regions lists the regions to collect, by name. It logs in where that was not
+// done lately.
+func (c *collector) regions(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
+	defer cancel()
+	if c.current() == nil || c.now().Sub(c.loggedIn) > loginAgain {
+		leave, err := c.lanes.enter(ctx, c.current() == nil)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		s, err := login(ctx, c.spec, c.roundTripper)
+		if err != nil && c.current() == nil {
+			return nil, err
+		}
+		// While the old token is good it goes on; when it is not, each region says so.
+		if err == nil {
+			c.replace(s)
+		}
+	}
+	if len(c.spec.Regions) > 0 {
+		return slices.Sorted(slices.Values(c.spec.Regions)), nil
+	}
+	names := c.current().regions()
+	if len(names) == 0 {
+		return nil, failed("the identity service at %s lists no compute service", c.spec.AuthURL)
+	}
+	return names, nil
+}
+
+func (c *collector) current() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+func (c *collector) replace(s *session) {
+	c.mu.Lock()
+	old := c.session
+	c.session, c.loggedIn = s, c.now()
+	c.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+}
+
+// unreachable notes that the OpenStack cannot be asked at all.
+func (c *collector) unreachable(ctx context.Context, f *Failure) {
+	c.figures.failed(c.name, "")
+	c.keep(ctx, func(old api.CloudStatus) api.CloudStatus {
+		report := api.CloudReport{Error: f.Message, Reason: f.Reason}
+		if len(c.spec.Regions) > 0 {
+			// They are known without asking.
+			report = api.CloudReport{}
+			for _, name := range c.spec.Regions {
+				report.Regions = append(report.Regions, api.CloudRegionReport{Name: name, Error: f.Message, Reason: f.Reason})
+			}
+		}
+		return apply(old, report, c.now())
+	}, true)
+}
+
+// expect notes which regions there are. Others are gone.
+func (c *collector) expect(ctx context.Context, names []string) {
+	c.mu.Lock()
+	if c.untried == nil {
+		c.untried = map[string]bool{}
+		for _, name := range names {
+			c.untried[name] = true
+		}
+	}
+	c.mu.Unlock()
+	c.keep(ctx, func(old api.CloudStatus) api.CloudStatus {
+		kept := slices.DeleteFunc(slices.Clone(old.Regions), func(r api.CloudRegion) bool { return !slices.Contains(names, r.Name) })
+		if len(kept) != len(old.Regions) {
+			old.Regions = kept
+			old.Conditions = withCollected(old, api.CloudReport{}, c.now())
+		}
+		return old
+	}, false)
+}
+
+// follow collects one region at intervals.
+func (c *collector) follow(ctx context.Context, name string, interval time.Duration) {
+	r := &region{name: name}
+	failing := false
+	for {
+		begun := c.now()
+		found, err := c.collect(ctx, r, failing)
+		if interrupted(ctx) {
+			return
+		}
+		failing = err != nil
+		c.note(ctx, name, found, err)
+		if !sleep(ctx, max(jittered(interval)-c.now().Sub(begun), interval/10)) {
+			return
+		}
+	}
+}
+
+// collect reads the region once. Regions that failed wait for their turn among
+// themselves: they may take all the time they are given.
+func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.CloudRegion, error) {
+	leave, err := c.lanes.enter(ctx, failing)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
+	defer cancel()
+	begun := c.now()
+	r.session = c.current()
+	found, err := r.collect(ctx)
+	c.figures.duration.Observe(c.now().Sub(begun).Seconds())
+	return found, err
+}
+
+// note takes in the outcome of a collection.
+func (c *collector) note(ctx context.Context, name string, found *api.CloudRegion, err error) {
+	c.mu.Lock()
+	delete(c.untried, name)
+	answered := len(c.untried) == 0
+	c.mu.Unlock()
+	c.keep(ctx, func(old api.CloudStatus) api.CloudStatus {
+		if err != nil {
+			f := failureOf("collecting", err)
+			c.figures.failed(c.name, name)
+			return apply(old, api.CloudReport{Regions: []api.CloudRegionReport{{Name: name, Error: f.Message, Reason: f.Reason}}}, c.now())
+		}
+		from := &api.CloudRegion{}
+		if known := old.Region(name); known != nil {
+			from = known
+		}
+		report := difference(from, found)
+		if report == nil {
+			return old
+		}
+		return apply(old, api.CloudReport{Regions: []api.CloudRegionReport{*report}}, c.now())
+	}, answered)
+}
+
+func jittered(interval time.Duration) time.Duration {
+	return time.Duration(float64(interval) * (1 - jitter*rand.Float64()))
+}
+
+// sleep waits; it reports false where ctx ended meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lanes bound how many regions are read at a time.
+type lanes struct{ well, failing chan struct{} }
+
+func newLanes(width int) *lanes {
+	return &lanes{well: make(chan struct{}, width), failing: make(chan struct{}, width)}
+}
+
+// enter waits for a place.
+func (l *lanes) enter(ctx context.Context, failing bool) (leave func(), err error) {
+	lane := l.well
+	if failing {
+		lane = l.failing
+	}
+	select {
+	case lane <- struct{}{}:
+		return func() { <-lane }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,73 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+)
+
+// Failure says why an OpenStack could not be asked: the reason that the condition
+// Collected gives, and what the person reading it should know. The message is the
+// same every time the same thing is wrong, because a changed message is written to
+// the store; so it has nothing of what the OpenStack wrote, which often numbers
+// its errors.
+type Failure struct {
+	Reason  string
+	Message string
+	status  int // of the answer that says so; 0 = there was none
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+func failed(format string, args ...any) *Failure {
+	return &Failure{Reason: api.ReasonRegionFailed, Message: fmt.Sprintf(format, args...)}
+}
+
+// failureOf describes an error in what was being done.
+func failureOf(doing string, err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	if again, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		return failureOf(doing, again.ErrReauth)
+	}
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		f := failed("%s: the answer is %d %s", doing, answer.Actual, http.StatusText(answer.Actual))
+		f.status = answer.Actual
+		return f
+	}
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, shape := errors.AsType[*json.UnmarshalTypeError](err)
+	if syntax || shape || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return failed("%s: the answer is not what an OpenStack sends", doing)
+	}
+	return failed("%s: %s", doing, outbound.Describe(err))
+}
+
+// statusOf is the status of the answer that an error is about, 0 where there was
+// none.
+func statusOf(err error) int {
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.status
+	}
+	if again, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		return statusOf(again.ErrReauth)
+	}
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		return answer.Actual
+	}
+	return 0
+}
+
+// interrupted reports whether an error only says that nobody wants the answer any
+// more.
+func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

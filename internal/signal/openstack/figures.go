@@ -1,0 +1,32 @@
+package openstack
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// figures are what /metrics shows of the collections.
+type figures struct {
+	duration prometheus.Histogram
+	failures *prometheus.CounterVec
+}
+
+func newFigures() *figures {
+	return &figures{
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scheduler_openstack_collection_duration_seconds", Help: "How long collections of a region took.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
+		}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_openstack_collection_failures_total", Help: "Collections that failed, by cloud and region; without a region where not even those could be asked for.",
+		}, []string{"cloud", "region"}),
+	}
+}
+
+func (f *figures) collectors() []prometheus.Collector {
+	return []prometheus.Collector{f.duration, f.failures}
+}
+
+func (f *figures) failed(cloud, region string) { f.failures.WithLabelValues(cloud, region).Inc() }
+
+// forget drops the figures of a cloud that is gone.
+func (f *figures) forget(cloud string) {
+	f.failures.DeletePartialMatch(prometheus.Labels{"cloud": cloud})
+}

@@ -1,0 +1,151 @@
+package openstack
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// unlimited is the amount of a pool without a limit, in GiB: 8 Pi.
+const unlimited = 8 << 20
+
+// pool is a storage pool as Cinder's scheduler sees it. Sizes are in GiB.
+type pool struct {
+	backend string
+	total   size
+	free    size
+	// provisioned is the sum of the sizes of its volumes, where the backend knows.
+	provisioned size
+	thin        bool    // volumes take room only as they are filled
+	ratio       float64 // how much more than there is may be provisioned, when thin
+	reserved    float64 // percentage that is kept free
+}
+
+// size is one of Cinder's sizes: a number, "infinite", or not known.
+type size struct {
+	gib      float64
+	known    bool
+	infinite bool
+}
+
+// amount is what a pool counts for; ok is false where that is not known. It
+// follows what Cinder's own scheduler decides by.
+func (p pool) amount() (a amount, endless, ok bool) {
+	if p.total.infinite || p.free.infinite && !p.total.known {
+		return amount{}, true, true
+	}
+	if !p.total.known {
+		return amount{}, false, false
+	}
+	ratio := 1.0
+	if p.thin && p.ratio >= 1 {
+		ratio = p.ratio
+	}
+	var used float64
+	switch {
+	case p.provisioned.known && (p.thin || !p.free.known):
+		used = p.provisioned.gib
+	case p.free.known && !p.free.infinite:
+		used = p.total.gib - p.free.gib
+	case p.free.infinite:
+		used = 0
+	default:
+		return amount{}, false, false
+	}
+	reserved := math.Floor(p.total.gib * p.reserved / 100)
+	return amount{
+		total:       whole(math.Floor(p.total.gib)),
+		allocatable: whole(math.Floor(p.total.gib*ratio) - reserved),
+		used:        whole(math.Ceil(used)),
+	}, false, true
+}
+
+// whole is a number of GiB that is not negative, and not above unlimited.
+func whole(gib float64) int64 { return int64(min(max(gib, 0), unlimited)) }
+
+// storage adds up the pools of every volume type, by the name of its resource. A
+// type has the pools of the backend that its extra specs name, and a backend that
+// no type names is listed under its own name. What is not known is left out.
+func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
+	backends := map[string]*amount{}
+	endless := map[string]bool{}
+	for _, p := range pools {
+		a, infinite, ok := p.amount()
+		if !ok {
+			continue
+		}
+		if backends[p.backend] == nil {
+			backends[p.backend] = &amount{}
+		}
+		backends[p.backend].add(a)
+		endless[p.backend] = endless[p.backend] || infinite
+	}
+	out := map[string]amount{}
+	put := func(name, backend string) {
+		key := resourceOf(name)
+		if key == "" {
+			return
+		}
+		if _, taken := out[key]; taken {
+			return
+		}
+		a := *backends[backend]
+		a.total, a.allocatable = min(a.total, unlimited), min(a.allocatable, unlimited)
+		if endless[backend] {
+			a = amount{total: unlimited, allocatable: unlimited}
+		}
+		out[key] = a
+	}
+	named := map[string]bool{}
+	for _, t := range types {
+		if backends[t.Backend] != nil && t.Backend != "" {
+			named[t.Backend] = true
+			put(t.Name, t.Backend)
+		}
+	}
+	for _, backend := range slices.Sorted(maps.Keys(backends)) {
+		if !named[backend] {
+			put(backend, backend)
+		}
+	}
+	return out
+}
+
+// resourceOf is the name of the resource of a volume type. OpenStack takes any
+// text as a name; what no name of a resource has becomes "-", and of types that
+// then have one name the first counts.
+func resourceOf(name string) string {
+	const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	var text strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune(alphanumeric+"-_.", r) {
+			text.WriteRune(r)
+		} else {
+			text.WriteByte('-')
+		}
+	}
+	trim := func(s string) string { return strings.Trim(s, "-_.") }
+	clean := trim(text.String())
+	if len(clean) > 63 {
+		clean = trim(clean[:63])
+	}
+	if clean == "" {
+		return ""
+	}
+	return api.ResourceStoragePrefix + clean
+}
+
+// regional adds what a region has as a whole to each of its zones.
+func regional(zones []api.CloudZone, pools map[string]amount, floatingIPs *amount) {
+	for i := range zones {
+		for name, a := range pools {
+			a.into(&zones[i], name, "Gi")
+		}
+		if floatingIPs != nil {
+			floatingIPs.into(&zones[i], api.ResourceFloatingIPs, "")
+		}
+	}
+}

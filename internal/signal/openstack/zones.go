@@ -1,0 +1,123 @@
+package openstack
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// defaultZone is the availability zone of hosts that no aggregate puts into
+// another.
+const defaultZone = "nova"
+
+// hypervisor is what one compute node has. Several may be of one host.
+type hypervisor struct {
+	id   string
+	host string // name of the compute service, by which aggregates name it
+	up   bool   // runs, and takes machines
+	cpu  amount
+	// memory is in MiB.
+	memory amount
+}
+
+// amount is an amount of one resource, in whole units.
+type amount struct {
+	total       int64 // as the host has it
+	allocatable int64 // with the allocation ratio, less what is reserved
+	used        int64
+}
+
+func (a *amount) add(b amount) {
+	a.total += b.total
+	a.allocatable += b.allocatable
+	a.used += b.used
+}
+
+// aggregate is a set of hosts. With a zone it makes an availability zone, or part
+// of one.
+type aggregate struct {
+	zone  string
+	hosts []string
+}
+
+// zoneOf says for every host that an aggregate names in which zone it is. Nova
+// allows a host in one zone only; should an answer have it in several, it is
+// counted in the first by name.
+func zoneOf(aggregates []aggregate) map[string]string {
+	zones := map[string]string{}
+	for _, a := range aggregates {
+		for _, host := range a.hosts {
+			if known, ok := zones[host]; a.zone != "" && (!ok || a.zone < known) {
+				zones[host] = a.zone
+			}
+		}
+	}
+	return zones
+}
+
+// compute adds up what the hypervisors of every availability zone have, by the
+// name of the zone. Those that are down or disabled count for nothing; a zone that
+// has no others is listed with nothing.
+func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
+	zones := zoneOf(aggregates)
+	type sum struct {
+		hosts       map[string]bool
+		cpu, memory amount
+	}
+	sums := map[string]*sum{}
+	seen := map[string]bool{}
+	for _, h := range hypervisors {
+		if seen[h.id] {
+			continue // on two pages, because one was added meanwhile
+		}
+		seen[h.id] = true
+		name, ok := zones[h.host]
+		if !ok {
+			name = defaultZone
+		}
+		s := sums[name]
+		if s == nil {
+			s = &sum{hosts: map[string]bool{}}
+			sums[name] = s
+		}
+		if h.up {
+			s.hosts[h.host] = true
+			s.cpu.add(h.cpu)
+			s.memory.add(h.memory)
+		}
+	}
+	out := make([]api.CloudZone, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		s := sums[name]
+		zone := api.CloudZone{
+			Name: name, Hosts: int64(len(s.hosts)),
+			Capacity: api.Quantities{}, Allocatable: api.Quantities{}, Allocated: api.Quantities{}, Available: api.Quantities{},
+		}
+		s.cpu.into(&zone, api.ResourceCPU, "")
+		s.memory.into(&zone, api.ResourceMemory, "Mi")
+		out = append(out, zone)
+	}
+	return out
+}
+
+// into writes an amount into a zone. Too much in use leaves nothing available: it
+// is clamped here, after everything was added up, so that one host that is full
+// beyond its measure counts against the others.
+func (a amount) into(zone *api.CloudZone, resource, unit string) {
+	zone.Capacity[resource] = quantity(a.total, unit)
+	zone.Allocatable[resource] = quantity(a.allocatable, unit)
+	zone.Allocated[resource] = quantity(a.used, unit)
+	zone.Available[resource] = quantity(max(a.allocatable-a.used, 0), unit)
+}
+
+func quantity(n int64, unit string) api.Quantity {
+	switch {
+	case n == 0:
+		return "0"
+	case unit == "Gi" && n == unlimited:
+		return "8Pi"
+	}
+	return api.Quantity(strconv.FormatInt(n, 10) + unit)
+}
