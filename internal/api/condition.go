@@ -106,6 +106,19 @@ const (
 	ReasonRegionFailed      = "RegionFailed"
 )
 
+// The reasons of Observed besides Unauthorized.
+const (
+	ReasonObserved = "Observed"
+	// ReasonUnreachable says that the API server gives no answer.
+	ReasonUnreachable = "Unreachable"
+	// ReasonForbidden says that the credentials may not read all that is watched.
+	ReasonForbidden = "Forbidden"
+	// ReasonInvalidKubeconfig says that there is nothing to connect with.
+	ReasonInvalidKubeconfig = "InvalidKubeconfig"
+	// ReasonIncomplete says that a part could not be read.
+	ReasonIncomplete = "Incomplete"
+)
+
 // The reasons of FailoverHeld.
 const (
 	ReasonManyClustersLost = "ManyClustersLost"

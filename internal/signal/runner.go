@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -51,6 +52,7 @@ type Runner struct {
 	tracker   *settle.Tracker
 	collector *collect.Collector
 	monitor   *health.Monitor
+	observer  *kubernetes.Observer
 	clouds    *openstack.Clouds
 }
 
@@ -69,12 +71,13 @@ func New(o Options) *Runner {
 	})
 	r.monitor = health.New(health.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.observer = kubernetes.New(kubernetes.Options{Sink: r.monitor})
 	return r
 }
 
 // Collectors are the runner's own figures.
 func (r *Runner) Collectors() []prom.Collector {
-	return slices.Concat(r.collector.Collectors(), r.monitor.Collectors(), r.clouds.Collectors())
+	return slices.Concat(r.collector.Collectors(), r.monitor.Collectors(), r.observer.Collectors(), r.clouds.Collectors())
 }
 
 // Run listens until ctx ends. It begins once the fleet is loaded: before, a
@@ -91,6 +94,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.collector.Run(ctx) })
 	group.Go(func() error { return r.monitor.Run(ctx) })
+	group.Go(func() error { return r.observer.Run(ctx) })
 	group.Go(func() error { return r.clouds.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
@@ -137,6 +141,7 @@ func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
 	switch o := entry.Object.(type) {
 	case *api.Cluster:
 		r.monitor.Put(o, entry.SpecRevision, since, latest)
+		r.observer.Put(o) // after the monitor, which takes what it observes
 	case *api.Cloud:
 		r.clouds.Put(o, entry.SpecRevision, since, latest)
 	default:
@@ -147,6 +152,7 @@ func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
 func (r *Runner) remove(key api.Key, since, latest int64) {
 	switch key.Kind {
 	case api.KindCluster:
+		r.observer.Remove(key.Name)
 		r.monitor.Remove(key.Name, latest)
 	case api.KindCloud:
 		r.clouds.Remove(key.Name, latest)

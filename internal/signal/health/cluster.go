@@ -24,6 +24,8 @@ const (
 	unwatched mode = iota
 	probed
 	heartbeats
+	// observed: it is a Kubernetes cluster whose kubeconfig is known.
+	observed
 )
 
 // check is how one cluster is watched.
@@ -32,20 +34,33 @@ type check struct {
 	url      string
 	interval time.Duration
 	thresholds
+	// kubeconfig is what the cluster is observed with, also where a probe decides
+	// on its state.
+	kubeconfig api.Secret
 }
 
 // checkOf reads the check out of a cluster.
 func checkOf(c *api.Cluster, beaten bool) check {
-	h := c.Spec.Health
-	if h == nil {
-		if !beaten {
-			return check{}
-		}
-		return check{heartbeats, "", agentInterval, thresholds{agentFailureThreshold, agentSuccessThreshold}}
+	k := check{interval: 10 * time.Second, thresholds: thresholds{api.DefaultFailureThreshold, api.DefaultSuccessThreshold}}
+	if access := c.Spec.Kubernetes; access != nil {
+		k.kubeconfig = access.Kubeconfig
 	}
-	k := check{heartbeats, h.URL, max(h.Interval.Or(10*time.Second), 10*time.Millisecond), thresholds{max(h.FailureThreshold, 1), max(h.SuccessThreshold, 1)}}
-	if h.URL != "" {
-		k.mode = probed
+	h := c.Spec.Health
+	if h != nil {
+		k.interval = max(h.Interval.Or(k.interval), 10*time.Millisecond)
+		k.thresholds = thresholds{max(h.FailureThreshold, 1), max(h.SuccessThreshold, 1)}
+	}
+	switch {
+	case h != nil && h.URL != "":
+		k.mode, k.url = probed, h.URL
+	case !k.kubeconfig.IsZero():
+		k.mode = observed
+	case h != nil:
+		k.mode = heartbeats
+	case beaten:
+		return check{mode: heartbeats, interval: agentInterval, thresholds: thresholds{agentFailureThreshold, agentSuccessThreshold}}
+	default:
+		return check{}
 	}
 	return k
 }
@@ -75,9 +90,12 @@ type cluster struct {
 	due      time.Time // the earliest of the three when it was put into the queue
 	index    int       // position in the queue; -1 = not in it
 	// unprobed says that the change is answered only by the next probe.
-	unprobed  bool
-	epoch     int // counts the changes of the check; an older probe says nothing
-	interrupt context.CancelFunc
+	unprobed bool
+	// unobserved says the same of the next observation.
+	unobserved bool
+	pods       uint64 // set of pods that was observed last; 0 = none yet
+	epoch      int    // counts the changes of the check; an older probe says nothing
+	interrupt  context.CancelFunc
 
 	changed chan struct{} // closed at the next change of the user-written part
 	gone    bool
@@ -119,6 +137,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 		c.watch(next, now)
 		c.begin(now)
 	}
+	c.forget()
 	c.mark(now)
 	if c.check.mode != unwatched || c.wanted.CapacityReportedAt != nil || len(c.wanted.Taints) > 0 || c.written.ObservedGeneration != 0 {
 		c.wanted.ObservedGeneration = o.Metadata.Generation
@@ -128,6 +147,7 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 // watch begins to watch the cluster in another way. What is known of its state
 // holds until the new way proves otherwise.
 func (c *cluster) watch(next check, now time.Time) {
+	c.unobserved = !next.kubeconfig.IsZero()
 	c.check = next
 	c.health = health{state: c.health.state}
 	c.probeAt, c.deadline, c.unprobed = time.Time{}, time.Time{}, false
@@ -138,6 +158,8 @@ func (c *cluster) watch(next check, now time.Time) {
 	switch next.mode {
 	case probed:
 		c.probeAt, c.unprobed = now, true
+	case observed:
+		c.unprobed = true
 	case heartbeats:
 		// A full grace period, also after a restart: nobody was there to listen.
 		c.deadline = now.Add(next.grace())
@@ -149,6 +171,9 @@ func (c *cluster) watch(next check, now time.Time) {
 		}
 	}
 }
+
+// answered reports whether everything that the user changed is answered.
+func (c *cluster) answered() bool { return !c.unprobed && !c.unobserved }
 
 // begin gives a cluster whose state is not known yet the one it starts from. A
 // new cluster is pending until it has shown that it is well; one that was there

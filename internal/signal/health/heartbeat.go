@@ -90,7 +90,7 @@ func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 			return 0, fmt.Errorf("cluster %q: %w", c.name, ErrNotFound)
 		}
 		key, wanted, revision, latest, changed := api.KeyOf(c.object), c.wanted, c.revision, c.latest, c.changed
-		answered := !c.unprobed
+		answered := c.answered()
 		object := *c.object
 		dirty, storedAt := c.dirty(), c.storedAt
 		m.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package health finds out which clusters are online, by probes and by
-// heartbeats, and keeps the status of clusters, which it alone writes.
+// Package health finds out which clusters are online, by probes, by heartbeats
+// and by what is observed in Kubernetes clusters, and keeps the status of
+// clusters, which it alone writes.
 package health
 
 import (
@@ -133,14 +134,19 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 		// Known from before a restart: its stored state holds, and the probes
 		// come one after the other, not all at once.
 		c.unprobed = false
-		c.probeAt = now.Add(time.Duration(rand.Float64() * float64(min(startWithin, c.check.interval))))
+		if c.check.mode == probed {
+			c.probeAt = now.Add(time.Duration(rand.Float64() * float64(min(startWithin, c.check.interval))))
+		}
+	}
+	if loaded && api.FindCondition(o.Status.Conditions, api.ConditionObserved) != nil {
+		c.unobserved = false
 	}
 	dirty := c.dirty()
 	// What the probe has no say in does not wait for it: it may hang.
-	if dirty && (!c.unprobed || !reflect.DeepEqual(c.wanted.Taints, c.written.Taints)) {
+	if dirty && (c.answered() || !reflect.DeepEqual(c.wanted.Taints, c.written.Taints)) {
 		c.flushAt = now
 	}
-	if dirty || c.unprobed {
+	if dirty || !c.answered() {
 		c.latest = latest
 		m.Tracker.Open(api.KeyOf(o), since, latest)
 	}

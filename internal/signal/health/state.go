@@ -12,7 +12,23 @@ const (
 	refused
 	// unreachable: it does not answer.
 	unreachable
+	// pressed: it answers, and its nodes are under pressure.
+	pressed
+	// notReady: it answers, and its nodes are not ready.
+	notReady
 )
+
+// state is that of a cluster which a failure has taken out.
+func (o outcome) state() api.ClusterState {
+	switch o {
+	case refused, pressed:
+		return api.StateUnhealthy
+	case notReady:
+		return api.StateNotReady
+	case success, unreachable:
+	}
+	return api.StateOffline
+}
 
 // thresholds are how many outcomes of one sort in a row change the state.
 type thresholds struct{ failure, success int64 }
@@ -30,12 +46,13 @@ type health struct {
 //
 //	pending     one success → online; failures up to the threshold → out
 //	online      failures up to the threshold → out
-//	offline     a success → connecting
+//	offline     a success, or an answer about its nodes → connecting
 //	connecting  successes up to the threshold → online; a failure → out
 //	unhealthy   successes up to the threshold → online
 //
-// "Out" is offline where the cluster does not answer, and unhealthy where it
-// answers with an error. A cluster that is out changes from one to the other
+// "Out" is offline where the cluster does not answer, unhealthy where it answers
+// with an error or its nodes are under pressure, and notready where its nodes are
+// not ready. A cluster that is out changes from one to the other
 // only after a threshold of failures of the other sort.
 func (h health) after(o outcome, t thresholds) health {
 	if o == success {
@@ -48,13 +65,17 @@ func (h health) after(o outcome, t thresholds) health {
 	}
 	h.failures++
 	h.successes, h.last = 0, o
-	out := api.StateOffline
-	if o == refused {
-		out = api.StateUnhealthy
-	}
+	out := o.state()
 	switch h.state {
 	case api.StateConnecting:
 		h.state = out
+	case api.StateOffline:
+		switch {
+		case o == pressed || o == notReady:
+			h.state = api.StateConnecting // it is there again; the next one says how it is
+		case h.alike >= t.failure:
+			h.state = out
+		}
 	case "", api.StatePending:
 		h.state = api.StatePending
 		if h.failures >= t.failure {

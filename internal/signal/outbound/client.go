@@ -110,7 +110,7 @@ func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, left: l.maxBody}
+	resp.Body = Bounded(resp.Body, l.maxBody)
 	return resp, nil
 }
 
@@ -119,6 +119,11 @@ func (l *limits) CloseIdleConnections() {
 	if c, ok := l.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// Bounded is a body whose reading fails with ErrTooLarge beyond a number of bytes.
+func Bounded(body io.ReadCloser, limit int64) io.ReadCloser {
+	return &boundedBody{ReadCloser: body, left: limit}
 }
 
 // boundedBody fails where the limit is passed, instead of cutting the body off:

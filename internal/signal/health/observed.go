@@ -1,0 +1,170 @@
+package health
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Answer is what the API server of a Kubernetes cluster said of itself.
+type Answer int
+
+const (
+	// AnswerUnasked: it was not asked; something that is watched has changed.
+	AnswerUnasked Answer = iota
+	// AnswerReady: it is ready.
+	AnswerReady
+	// AnswerNotReady: it answers, and says that it is not ready.
+	AnswerNotReady
+	// AnswerNone: it cannot be reached, or not with the credentials there are.
+	AnswerNone
+)
+
+// Observation is what was observed in a Kubernetes cluster.
+type Observation struct {
+	Answer  Answer
+	Message string // that explains the answer
+	// Condition says whether everything is watched; its type is left out.
+	Condition api.Condition
+	Facts     Facts
+}
+
+// Facts are what there is in a cluster. What is nil, or empty, is not known.
+type Facts struct {
+	Nodes     *NodeFacts
+	Allocated api.Quantities
+	// Pods goes up with every change of the set of pods.
+	Pods            uint64
+	CustomResources []string
+	APIResources    []string
+	Version         string
+}
+
+// NodeFacts are the nodes of a cluster.
+type NodeFacts struct {
+	// Total of them, Ready and not under pressure, NotReady, and under Pressure.
+	Total, Ready, NotReady, Pressure int64
+	Capacity, Allocatable            api.Quantities
+	Region                           string
+	Zones                            []string
+}
+
+// Up to this share of the nodes may be ill without the cluster being it: the
+// others take the workloads, and what they have room for is observed. When more
+// than half of them are, something is wrong with the cluster.
+const (
+	maxNotReady = 0.5
+	maxPressure = 0.5
+)
+
+// The reasons of a cluster's Ready condition where it is observed.
+const (
+	reasonObserved      = "Observed"
+	reasonUnreachable   = "Unreachable"
+	reasonNodesNotReady = "NodesNotReady"
+	reasonNodePressure  = "NodesUnderPressure"
+)
+
+// judge says what an observation means for the state of the cluster. A cluster
+// without nodes is well: it may add them when they are needed.
+func (o *Observation) judge() (result outcome, reason, message string) {
+	above := func(n int64, share float64) bool { return float64(n) > share*float64(o.Facts.Nodes.Total) }
+	switch {
+	case o.Answer == AnswerNone:
+		return unreachable, reasonUnreachable, o.Message
+	case o.Answer == AnswerNotReady:
+		return refused, reasonProbeFailed, o.Message
+	case o.Facts.Nodes != nil && above(o.Facts.Nodes.Pressure, maxPressure):
+		return pressed, reasonNodePressure, "more than half of the nodes are under pressure"
+	case o.Facts.Nodes != nil && above(o.Facts.Nodes.NotReady, maxNotReady):
+		return notReady, reasonNodesNotReady, "more than half of the nodes are not ready"
+	}
+	return success, reasonObserved, o.Message
+}
+
+// ObserveInterval is the time between two probes of a cluster with a kubeconfig.
+func ObserveInterval(c *api.Cluster) time.Duration { return checkOf(c, false).interval }
+
+// Observed takes in what was observed in a cluster with a kubeconfig. That of
+// another kubeconfig than the cluster's present one is too late.
+func (m *Monitor) Observed(name string, kubeconfig api.Secret, o Observation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.clusters[name]
+	if c == nil || c.check.kubeconfig != kubeconfig {
+		return
+	}
+	now := m.Now()
+	c.learn(o.Facts, now)
+	o.Condition.Type = api.ConditionObserved
+	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, o.Condition, now)
+	if c.check.mode == observed && o.Answer != AnswerUnasked {
+		before := c.health.state
+		result, reason, message := o.judge()
+		c.become(c.health.after(result, c.check.thresholds), reason, message, now)
+		if c.health.state != before {
+			m.Logger.Info("cluster", "name", c.name, "state", c.health.state, "reason", reason, "observed", message)
+		}
+		c.unprobed = false
+	}
+	c.wanted.ObservedGeneration = c.object.Metadata.Generation
+	awaited := c.unobserved
+	c.unobserved = false
+	if awaited || c.dirty() {
+		c.flushAt = now
+		m.schedule(c)
+	}
+}
+
+// learn puts what was observed into the wanted status.
+func (c *cluster) learn(f Facts, now time.Time) {
+	s := &c.wanted
+	if n := f.Nodes; n != nil {
+		s.Nodes = &api.ClusterNodes{Total: n.Total, Ready: n.Ready, Pressure: n.Pressure}
+		s.Capacity, s.Allocatable = n.Capacity, n.Allocatable
+		s.Region, s.Zones = n.Region, n.Zones
+	}
+	if f.Allocated != nil {
+		// Another set of pods shows decisions made since, also where their sum is
+		// the same.
+		moved := c.pods != 0 && c.pods != f.Pods
+		if moved || !maps.Equal(s.Allocated, f.Allocated) {
+			at := now.UTC()
+			s.Allocated, s.CapacityReportedAt = f.Allocated, &at
+		}
+		c.pods = f.Pods
+	}
+	if f.CustomResources != nil {
+		s.CustomResources = orNone(f.CustomResources)
+	}
+	if f.APIResources != nil {
+		s.APIResources = orNone(f.APIResources)
+	}
+	if f.Version != "" {
+		s.KubernetesVersion = f.Version
+	}
+}
+
+// orNone gives an empty list the form that it has when it is read back.
+func orNone(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.Clone(list)
+}
+
+// forget takes out of the wanted status what was observed with a kubeconfig that
+// the cluster has no more.
+func (c *cluster) forget() {
+	s := &c.wanted
+	if c.check.kubeconfig != (api.Secret{}) || api.FindCondition(s.Conditions, api.ConditionObserved) == nil {
+		return
+	}
+	s.Conditions = without(s.Conditions, api.ConditionObserved)
+	s.Capacity, s.Allocatable, s.Allocated = nil, nil, nil
+	s.Region, s.Zones, s.Nodes, s.KubernetesVersion = "", nil, nil, ""
+	s.CustomResources, s.APIResources = nil, nil
+	c.pods = 0
+}

@@ -1,0 +1,52 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+)
+
+// answerOf says what a probe of readyz tells about a cluster. A proxy in front of
+// an API server that is gone, and an API server that does not take the
+// credentials, are as good as no answer.
+func answerOf(code int, err error) (answer health.Answer, reason, message string) {
+	switch {
+	case errors.Is(err, errKubeconfig):
+		return health.AnswerNone, api.ReasonInvalidKubeconfig, err.Error()
+	case err != nil:
+		return health.AnswerNone, api.ReasonUnreachable, "the API server cannot be reached: " + outbound.Describe(err)
+	case code == http.StatusUnauthorized:
+		return health.AnswerNone, api.ReasonUnauthorized, "the API server does not accept the credentials (401)"
+	case code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
+		return health.AnswerNone, api.ReasonUnreachable, fmt.Sprintf("the API server cannot be reached (%d)", code)
+	case code == http.StatusForbidden, code == http.StatusNotFound:
+		// Who may not ask, or asks a server without readyz, got an answer at least.
+		return health.AnswerReady, "", "the API server answers"
+	case code < 200 || code > 299:
+		return health.AnswerNotReady, "", fmt.Sprintf("the API server says that it is not ready (%d)", code)
+	}
+	return health.AnswerReady, "", "the API server is ready"
+}
+
+// describe says why something of a cluster is not current, in words that stay the
+// same while the cause does.
+func describe(what string, err error) (reason, message string) {
+	status, answered := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return api.ReasonUnauthorized, what + ": the API server does not accept the credentials (401)"
+	case apierrors.IsForbidden(err):
+		return api.ReasonForbidden, what + ": the credentials may not list and watch them (403)"
+	case answered && status.Status().Code >= http.StatusBadRequest:
+		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)
+	case answered:
+		return api.ReasonIncomplete, what + ": the answer cannot be read"
+	}
+	return api.ReasonIncomplete, what + ": " + outbound.Describe(err)
+}

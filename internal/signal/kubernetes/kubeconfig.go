@@ -1,0 +1,60 @@
+package kubernetes
+
+import (
+	"errors"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// errKubeconfig begins every error about a kubeconfig. What follows never repeats
+// a part of it.
+var errKubeconfig = errors.New("the kubeconfig cannot be used")
+
+// load reads a kubeconfig. Only what stands in it is used: it is what a user of
+// the server wrote, who must not have the server read its files or run programs.
+func load(kubeconfig api.Secret) (*rest.Config, error) {
+	config, err := clientcmd.Load([]byte(kubeconfig.Reveal()))
+	if err != nil {
+		return nil, invalid("it is not YAML of that form, or what is encoded in it is broken")
+	}
+	for _, user := range config.AuthInfos {
+		if reason := refused(user); reason != "" {
+			return nil, invalid(reason)
+		}
+	}
+	for _, cluster := range config.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return nil, invalid("it names a file (certificate-authority)")
+		}
+	}
+	rested, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, invalid("it is not complete")
+	}
+	return rested, nil
+}
+
+func refused(user *clientcmdapi.AuthInfo) string {
+	switch {
+	case user.Exec != nil || user.AuthProvider != nil:
+		return "it runs programs (exec, auth-provider)"
+	case user.ClientCertificate != "" || user.ClientKey != "" || user.TokenFile != "":
+		return "it names files (client-certificate, client-key, tokenFile)"
+	}
+	return ""
+}
+
+func invalid(reason string) error { return &kubeconfigError{reason} }
+
+// kubeconfigError says what is wrong with a kubeconfig.
+type kubeconfigError struct{ reason string }
+
+// Error implements error.
+func (e *kubeconfigError) Error() string { return errKubeconfig.Error() + ": " + e.reason }
+
+// Unwrap makes errors.Is find errKubeconfig.
+func (e *kubeconfigError) Unwrap() error { return errKubeconfig }

@@ -1,0 +1,40 @@
+package kubernetes
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	serviceResource    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+)
+
+// named is what counts of an object that only its name is wanted of, and whether
+// it changed: a type becomes available some time after it is defined.
+type named struct{ name, version string }
+
+func namedOf(object runtime.Object) (named, bool) {
+	o, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok || o.Name == "" || len(o.Name) > maxName {
+		return named{}, false
+	}
+	return named{o.Name, o.ResourceVersion}, true
+}
+
+// names are the names of objects, sorted.
+func names(objects map[uid]named) []string {
+	distinct := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		distinct[o.name] = true
+	}
+	sorted := slices.Sorted(maps.Keys(distinct))
+	if sorted == nil {
+		sorted = []string{} // none, which is known
+	}
+	return sorted
+}

@@ -1,0 +1,90 @@
+package kubernetes
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+)
+
+// part is something that is watched in a cluster.
+type part struct {
+	what  string
+	known bool
+	err   error // why it is not current
+}
+
+// parts are what an observation consists of. What only says when to look is none.
+func (w *watcher) parts() []part {
+	of := func(what string, version uint64, err error) part { return part{what, version > 0, err} }
+	nodeVersion, nodeErr := w.nodes.state()
+	podVersion, podErr := w.pods.state()
+	definitionVersion, definitionErr := w.definitions.state()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return []part{
+		of("nodes", nodeVersion, nodeErr), of("pods", podVersion, podErr),
+		of("custom resource definitions", definitionVersion, definitionErr),
+		{"API resources", w.types.known, w.types.err},
+	}
+}
+
+// observation is everything that is known of the cluster.
+func (w *watcher) observation() health.Observation {
+	return health.Observation{Facts: w.facts(), Condition: condition(w.parts())}
+}
+
+// condition says whether everything is watched, and if not what is missing. The
+// first thing that fails gives the reason.
+func condition(parts []part) api.Condition {
+	var reason string
+	var messages []string
+	for _, p := range parts {
+		switch {
+		case p.err != nil:
+			r, message := describe(p.what, p.err)
+			if reason == "" {
+				reason = r
+			}
+			messages = append(messages, message)
+		case !p.known:
+			messages = append(messages, p.what+": not read yet")
+		}
+	}
+	if len(messages) == 0 {
+		return api.Condition{Status: api.ConditionTrue, Reason: api.ReasonObserved, Message: "what the cluster has is watched"}
+	}
+	if reason == "" {
+		reason = api.ReasonIncomplete
+	}
+	return api.Condition{Status: api.ConditionFalse, Reason: reason, Message: strings.Join(messages, "; ")}
+}
+
+func (w *watcher) facts() health.Facts {
+	var f health.Facts
+	var nodes map[uid]node
+	w.nodes.view(func(rows map[uid]node) {
+		if rows != nil {
+			f.Nodes = nodeFacts(rows)
+			nodes = maps.Clone(rows)
+		}
+	})
+	w.pods.view(func(rows map[uid]pod) {
+		if rows != nil {
+			f.Allocated = allocated(rows, nodes)
+		}
+	})
+	f.Pods, _ = w.pods.state()
+	w.definitions.view(func(rows map[uid]named) {
+		if rows != nil {
+			f.CustomResources = names(rows)
+		}
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.types.known {
+		f.APIResources, f.Version = w.types.texts(), w.types.version
+	}
+	return f
+}

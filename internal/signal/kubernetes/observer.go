@@ -1,0 +1,159 @@
+// Package kubernetes watches the clusters that have a kubeconfig: whether their
+// API server is well, their nodes, what their pods take up, which types they
+// serve. It keeps a few numbers of each object and no objects.
+package kubernetes
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+)
+
+const (
+	// listsAtOnce is how many pages of lists are read at a time, over all
+	// clusters. It bounds the memory that they take while they are read.
+	listsAtOnce = 8
+	// startWithin is the time over which the beginnings after a restart are spread.
+	startWithin = 5 * time.Second
+)
+
+// Sink takes what is observed.
+type Sink interface {
+	// Observed takes what was observed in a cluster with a kubeconfig. It must
+	// not keep its caller waiting.
+	Observed(cluster string, kubeconfig api.Secret, o health.Observation)
+}
+
+// Options of an Observer.
+type Options struct {
+	// Sink takes what is observed. Required.
+	Sink Sink
+	// Dial opens connections. Default: over the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Observer watches clusters. Put and Remove tell it what there is; Run does the
+// rest.
+type Observer struct {
+	Options
+	places places
+	count  prometheus.Gauge
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil = not running
+	running sync.WaitGroup
+	known   map[string]*watched
+}
+
+// watched is a cluster that is watched, or will be when Run runs.
+type watched struct {
+	target target
+	delay  time.Duration
+	stop   context.CancelFunc
+}
+
+// New makes an Observer that knows no clusters.
+func New(options Options) *Observer {
+	if options.Dial == nil {
+		options.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return &Observer{
+		Options: options, places: make(places, listsAtOnce), known: map[string]*watched{},
+		count: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",
+		}),
+	}
+}
+
+// Collectors are the observer's own figures.
+func (o *Observer) Collectors() []prometheus.Collector { return []prometheus.Collector{o.count} }
+
+// Put tells of a cluster as it is now. Another kubeconfig or interval begins
+// anew, with connections of its own; what was known of the cluster stays until
+// then.
+func (o *Observer) Put(c *api.Cluster) {
+	t, ok := targetOf(c)
+	if !ok {
+		o.Remove(c.Metadata.Name)
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old := o.known[c.Metadata.Name]
+	if old != nil && old.target == t {
+		return
+	}
+	if old != nil {
+		o.end(c.Metadata.Name, old)
+	}
+	w := &watched{target: t}
+	if old == nil && api.FindCondition(c.Status.Conditions, api.ConditionObserved) != nil {
+		// Known from before a restart: not all at once.
+		w.delay = time.Duration(rand.Int64N(int64(min(startWithin, t.interval))))
+	}
+	o.known[c.Metadata.Name] = w
+	o.count.Inc()
+	if o.ctx != nil {
+		o.begin(c.Metadata.Name, w)
+	}
+}
+
+// targetOf reads out of a cluster how it is watched.
+func targetOf(c *api.Cluster) (target, bool) {
+	k := c.Spec.Kubernetes
+	if k == nil || k.Kubeconfig.IsZero() {
+		return target{}, false
+	}
+	return target{c.Metadata.UID, k.Kubeconfig, health.ObserveInterval(c)}, true
+}
+
+// Remove tells that a cluster is gone, or has no kubeconfig any more.
+func (o *Observer) Remove(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w := o.known[name]; w != nil {
+		o.end(name, w)
+	}
+}
+
+func (o *Observer) end(name string, w *watched) {
+	delete(o.known, name)
+	o.count.Dec()
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// begin watches a cluster. The caller holds the lock.
+func (o *Observer) begin(name string, w *watched) {
+	ctx, cancel := context.WithCancel(o.ctx)
+	w.stop = cancel
+	o.running.Go(func() {
+		defer cancel()
+		pause(ctx, w.delay)
+		newWatcher(name, w.target, o.Sink, o.places).run(ctx, o.Dial)
+	})
+}
+
+// Run watches the clusters until ctx ends.
+func (o *Observer) Run(ctx context.Context) error {
+	o.mu.Lock()
+	o.ctx = ctx
+	for name, w := range o.known {
+		o.begin(name, w)
+	}
+	o.mu.Unlock()
+	<-ctx.Done()
+	o.mu.Lock()
+	o.ctx = nil
+	o.mu.Unlock()
+	o.running.Wait()
+	return nil
+}

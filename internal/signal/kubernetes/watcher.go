@@ -1,0 +1,231 @@
+package kubernetes
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+)
+
+const (
+	// quiet is how long nothing must change before what changed is told, and
+	// atLatest how long that may take: pods come and go many at a time.
+	quiet    = 250 * time.Millisecond
+	atLatest = time.Second
+	// firstWithin is how long the first report waits for what there is.
+	firstWithin = 5 * time.Second
+	// maxProbe is the longest that a probe may take.
+	maxProbe = 10 * time.Second
+	// jitter is the part of an interval by which it is shortened at random.
+	jitter = 0.1
+)
+
+// target is what is watched.
+type target struct {
+	uid        string // of the cluster: another of the same name begins anew
+	kubeconfig api.Secret
+	interval   time.Duration
+}
+
+// watcher watches one cluster.
+type watcher struct {
+	name   string
+	target target
+	sink   Sink
+	places places
+	client *client
+	gate   *gate
+
+	nodes       *table[node]
+	pods        *table[pod]
+	definitions *table[named]
+	services    *table[named]
+
+	mu    sync.Mutex
+	types types
+
+	again        time.Time     // when to read the types once more; zero = not
+	probed       chan struct{} // closed when the first probe has been told
+	wake         chan struct{} // has room for one: something changed
+	typesChanged chan struct{} // has room for one
+}
+
+func newWatcher(name string, t target, sink Sink, p places) *watcher {
+	return &watcher{
+		name: name, target: t, sink: sink, places: p, gate: newGate(),
+		nodes: &table[node]{reduce: nodeOf}, pods: &table[pod]{reduce: podOf},
+		definitions: &table[named]{reduce: namedOf}, services: &table[named]{reduce: namedOf},
+		probed: make(chan struct{}), wake: make(chan struct{}, 1), typesChanged: make(chan struct{}, 1),
+	}
+}
+
+// run watches until ctx ends.
+func (w *watcher) run(ctx context.Context, dial dialer) {
+	config, err := load(w.target.kubeconfig)
+	if err == nil {
+		w.client, err = newClient(config, dial)
+	}
+	if err != nil {
+		// Nothing to do but to say so, at the pace of the probes.
+		for ctx.Err() == nil {
+			w.tell(0, err)
+			pause(ctx, w.target.interval)
+		}
+		return
+	}
+	defer w.client.close()
+	ctx = quietly(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { w.probe(ctx) })
+	group.Go(func() { w.report(ctx) })
+	group.Go(func() { w.followTypes(ctx) })
+	group.Go(func() { newReflector(w, w.nodes, nodeObjects(w.client), w.changed).run(ctx) })
+	group.Go(func() { newReflector(w, w.pods, podObjects(w.client), w.changed).run(ctx) })
+	group.Go(func() {
+		newReflector(w, w.definitions, metadataOnly{w.client.metadata, definitionResource}, w.changedTypes).run(ctx)
+	})
+	// What serves types besides the cluster itself only says when to read them.
+	group.Go(func() {
+		newReflector(w, w.services, metadataOnly{w.client.metadata, serviceResource}, w.changedTypes).run(ctx)
+	})
+	<-ctx.Done()
+	// Ends what hangs.
+	w.client.close()
+	group.Wait()
+}
+
+func newReflector[V comparable](w *watcher, t *table[V], l lister, changed func()) *reflector[V] {
+	return &reflector[V]{table: t, lister: l, gate: w.gate, places: w.places, changed: changed}
+}
+
+func (w *watcher) changed() { signal(w.wake) }
+
+func (w *watcher) changedTypes() {
+	signal(w.typesChanged)
+	signal(w.wake)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// probe asks the API server how it is, once in each interval.
+func (w *watcher) probe(ctx context.Context) {
+	for first := true; ctx.Err() == nil; first = false {
+		began := time.Now()
+		asking, cancel := context.WithTimeout(ctx, min(w.target.interval, maxProbe))
+		code, err := w.client.readyz(asking)
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		answer, _, _ := answerOf(code, err)
+		if w.gate.set(answer != health.AnswerNone) && !first && answer != health.AnswerNone {
+			signal(w.typesChanged) // it may be another version by now
+		}
+		if first {
+			w.awaitFirst(ctx)
+		}
+		w.tell(code, err)
+		if first {
+			close(w.probed)
+		}
+		next := time.Duration(float64(w.target.interval) * (1 - jitter*rand.Float64()))
+		pause(ctx, next-time.Since(began))
+	}
+}
+
+// awaitFirst waits a moment for what there is, so that the first report is whole.
+func (w *watcher) awaitFirst(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstWithin)
+	defer cancel()
+	for w.gate.isOpen() && w.pending() && ctx.Err() == nil {
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// pending reports whether something is neither known nor known to fail.
+func (w *watcher) pending() bool {
+	for _, p := range w.parts() {
+		if !p.known && p.err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// report tells what changed, not for each change, until ctx ends.
+func (w *watcher) report(ctx context.Context) {
+	select {
+	case <-w.probed:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return
+		}
+		w.gather(ctx)
+		if ctx.Err() == nil && w.gate.isOpen() {
+			w.sink.Observed(w.name, w.target.kubeconfig, w.observation())
+		}
+	}
+}
+
+// gather waits until nothing changed for a moment, but not too long.
+func (w *watcher) gather(ctx context.Context) {
+	latest := time.NewTimer(atLatest)
+	defer latest.Stop()
+	still := time.NewTimer(quiet)
+	defer still.Stop()
+	for {
+		select {
+		case <-w.wake:
+			still.Reset(quiet)
+		case <-still.C:
+			return
+		case <-latest.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell tells what a probe found, together with everything else.
+func (w *watcher) tell(code int, err error) {
+	o := w.observation()
+	var reason string
+	o.Answer, reason, o.Message = answerOf(code, err)
+	if o.Answer == health.AnswerNone {
+		o.Condition = api.Condition{Status: api.ConditionFalse, Reason: reason, Message: o.Message}
+	}
+	w.sink.Observed(w.name, w.target.kubeconfig, o)
+}
+
+// quietly keeps what libraries have to say out of the server's log: what matters
+// of it stands in the status of the cluster.
+func quietly(ctx context.Context) context.Context { return klog.NewContext(ctx, logr.Discard()) }
