@@ -34,7 +34,7 @@ const fullCluster = `
 	  claims           = { gpu = "h100", empty = "" }
 	  taints           = [{ key = "dedicated", value = "web", effect = "NoSchedule" }, { key = "old", effect = "PreferNoSelect" }]
 	  health           = { url = "http://127.0.0.1:1/healthz", interval = "1m0s", failure_threshold = 5, success_threshold = 1 }
-	  kubernetes       = { kubeconfig = "the first secret" }
+	  kubernetes       = { kubeconfig = ` + kubeconfigHCL + ` }
 	  secrets_version  = %d
 	}`
 

@@ -343,7 +343,7 @@ func TestAccIgnoreChanges(t *testing.T) {
 			  name            = "east"
 			  labels          = { team = %q }
 			  paused          = %s
-			  kubernetes      = { kubeconfig = "secret" }
+			  kubernetes      = { kubeconfig = `+kubeconfigHCL+` }
 			  secrets_version = 1
 			  lifecycle { ignore_changes = [labels] }
 			}`, team, paused))
