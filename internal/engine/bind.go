@@ -26,7 +26,8 @@ type Bound struct {
 	Fresh bool
 }
 
-// NewBound is the binding that a workload's status tells.
+// NewBound is the binding that a workload's status tells. policy is the one that
+// it follows, nil where it is placed by itself.
 func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
@@ -40,7 +41,17 @@ func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
 }
 
 func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
-	return s.Policy == policy.Path() && s.PolicyUID == policy.Metadata.UID && s.PolicyGeneration == policy.Metadata.Generation
+	path, uid, generation := claimOf(policy)
+	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
+}
+
+// claimOf is what a status tells of the policy that the workload follows; nil is
+// none.
+func claimOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
+	if policy == nil {
+		return "", "", 0
+	}
+	return policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
 }
 
 // Tried is what became of one affinity group.
@@ -73,7 +84,8 @@ type Binding struct {
 	// it back; 0 where it is not room alone.
 	Lack, BackLack int64
 
-	result division.Result
+	result  division.Result
+	flavors map[int32]string // of an allocation, by chosen row
 }
 
 // lackOf is by how many replicas the room that an error is about has to grow.
@@ -90,6 +102,8 @@ func lackOf(err error) int64 {
 type Binder struct {
 	divider    division.Divider
 	candidates []division.Candidate
+	positions  []int32     // of flavors, by candidate, of an allocation
+	sizes      []siteSized // by row
 	columns    []roomColumn
 	mask       Bitmap
 	scratch    Bitmap
@@ -188,6 +202,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 		}
 		b.remain(start, lost)
 	}
+	b.chooseFlavors()
 	b.evict(observed)
 	b.schedule()
 	return b.out
@@ -281,6 +296,9 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 				b.mask.clear(m.row)
 			}
 		}
+	}
+	if b.p.allocation != nil {
+		return b.trySites()
 	}
 	b.gather(query)
 	request := b.request()

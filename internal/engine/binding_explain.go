@@ -39,6 +39,7 @@ type bindingExplained struct {
 	group  int
 	result division.Result
 	err    error
+	rating *siteRating // of an allocation, once asked for
 }
 
 func (e *bindingExplained) admitPresent() {
@@ -148,16 +149,48 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	if tiers := p.Groups[e.group].Query.tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].name
 	}
+	e.rate(c, &out)
 	switch {
 	case e.err == nil:
-		out.Reason = e.result.Reason(c)
+		out.Reason = e.result.Reason(c) + e.flavorText(c)
 	case out.Available != nil:
-		out.Reason = fmt.Sprintf("fits, and has room for %d %s, but the group cannot take the workload: %s",
-			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.err)
+		out.Reason = fmt.Sprintf("fits, and has room for %d %s%s, but %s cannot take the workload: %s",
+			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.flavorText(c), e.takers(), e.err)
 	default:
-		out.Reason = fmt.Sprintf("fits, but the group cannot take the workload: %s", e.err)
+		out.Reason = fmt.Sprintf("fits%s, but %s cannot take the workload: %s", e.flavorText(c), e.takers(), e.err)
 	}
 	return out
+}
+
+// takers are those who are asked to take the workload.
+func (e *bindingExplained) takers() string {
+	if e.b.p.allocation != nil {
+		return "the sites"
+	}
+	return "the group"
+}
+
+// rate says how good a site is.
+func (e *bindingExplained) rate(c *division.Candidate, out *api.Candidate) {
+	if e.b.p.allocation == nil {
+		return
+	}
+	if e.rating == nil {
+		e.rating = e.b.siteRating()
+	}
+	score := float64(c.Weight)
+	out.Score, out.Scores = &score, e.rating.parts(c, e.b.positions[e.b.candidateAt(int(c.Row))])
+}
+
+// flavorText names the flavor that replicas have on a site.
+func (e *bindingExplained) flavorText(c *division.Candidate) string {
+	if e.b.p.allocation == nil || len(e.b.p.allocation.flavors) == 0 {
+		return ""
+	}
+	if flavor := e.b.candidateFlavor(e.b.candidateAt(int(c.Row))); flavor != "" {
+		return " with flavor " + flavor
+	}
+	return ", with none of the flavors"
 }
 
 // maxNamedClusters is how many clusters the summary names.

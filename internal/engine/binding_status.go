@@ -12,7 +12,8 @@ import (
 )
 
 // NewBindingStatus is the status of a workload after a binding: the present one
-// with what changed. changed is false where nothing but the clock differs; moved
+// with what changed; policy is the one that the workload follows, nil where it is
+// placed by itself. changed is false where nothing but the clock differs; moved
 // says that clusters or replicas do. fits is called for the sentence about an
 // affinity group that has no cluster which fits.
 func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
@@ -26,8 +27,8 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
-	status.Policy, status.PolicyUID, status.PolicyGeneration = policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
-	status.Clusters, moved = clustersAfter(f, was.Clusters, out.Shares, now)
+	status.Policy, status.PolicyUID, status.PolicyGeneration = claimOf(policy)
+	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
 	if moved {
 		status.ScheduledAt = &now
 		status.DecisionRevision++
@@ -90,10 +91,11 @@ func sameEviction(a, b api.Eviction) bool {
 
 // clustersAfter are the clusters of a status, by name; those whose replicas are
 // the same keep the moment since when.
-func clustersAfter(f *Fleet, was []api.WorkloadCluster, shares []division.Share, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
+func clustersAfter(f *Fleet, was []api.WorkloadCluster, out Binding, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
+	shares := out.Shares
 	same := len(was) == len(shares)
 	for i, s := range shares {
-		same = same && was[i].Replicas == s.Replicas && was[i].Name == f.name(int(s.Row))
+		same = same && was[i].Replicas == s.Replicas && was[i].Name == f.name(int(s.Row)) && was[i].Flavor == out.flavors[s.Row]
 	}
 	if same {
 		return was, false
@@ -104,8 +106,8 @@ func clustersAfter(f *Fleet, was []api.WorkloadCluster, shares []division.Share,
 	}
 	clusters = make([]api.WorkloadCluster, len(shares))
 	for i, s := range shares {
-		clusters[i] = api.WorkloadCluster{Name: f.name(int(s.Row)), Replicas: s.Replicas, Since: &now}
-		if old := before[clusters[i].Name]; old != nil && old.Replicas == s.Replicas {
+		clusters[i] = api.WorkloadCluster{Name: f.name(int(s.Row)), Replicas: s.Replicas, Flavor: out.flavors[s.Row], Since: &now}
+		if old := before[clusters[i].Name]; old != nil && old.Replicas == s.Replicas && old.Flavor == clusters[i].Flavor {
 			clusters[i].Since = old.Since
 		}
 	}

@@ -129,7 +129,7 @@ func (b *Binder) selection() Bitmap {
 func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
-		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty,
+		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Regions: b.sharesRegion(),
 	}
 	for i := range b.p.constraints {
 		c := &b.p.constraints[i]

@@ -46,6 +46,7 @@ var filters = []Filter{
 	pause{},
 	taints{},
 	clusterAffinity{},
+	site{},
 	labelConstraints{},
 	predicates{},
 	customResources{},

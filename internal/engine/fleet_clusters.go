@@ -168,7 +168,7 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
 	}
 	b.rows[at] = r
-	changed := before == nil || !before.reportedAt.Equal(r.reportedAt)
+	changed := before == nil || !before.reportedAt.Equal(r.reportedAt) || !sameFlavors(old.Spec.Flavors, c.Spec.Flavors)
 	if b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels) || before == nil {
 		b.replaced = append(b.replaced, at)
 		changed = true

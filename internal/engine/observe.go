@@ -19,6 +19,7 @@ func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluste
 		return &c
 	}
 	c.Status.Available = Available(f, reserved, row)
+	c.Status.Flavors = FlavorCounts(f, reserved, row)
 	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	c.Status.Metrics = nil
 	for _, m := range f.rows[row].metrics {

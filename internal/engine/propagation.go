@@ -29,6 +29,7 @@ type Propagation struct {
 	needs       Needs
 	descending  bool // see division.Request
 	empty       bool
+	allocation  *allocation // nil where a policy says where to
 
 	clusterPurge  purge
 	application   *purge // nil: an unhealthy workload stays
@@ -62,12 +63,11 @@ type purge struct {
 	grace time.Duration
 }
 
-// NewPropagation compiles a workload and its policy.
+// NewPropagation compiles a workload and its policy, which is not looked at where
+// the workload is placed by itself.
 func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
-	place := &policy.Spec.Placement
 	p := &Propagation{
-		Key: api.KeyOf(w), Priority: w.Spec.Priority, constraints: place.SpreadConstraints, empty: place.EmptyClusters,
-		Preempts:     policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority,
+		Key: api.KeyOf(w), Priority: w.Spec.Priority,
 		clusterPurge: purge{mode: api.PurgeGracefully, grace: api.DefaultGracePeriod.Or(0)},
 	}
 	if w.Spec.Replicas != nil {
@@ -77,6 +77,13 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	if p.needs, err = NewNeeds(w); err != nil {
 		return nil, err
 	}
+	if w.Spec.Allocation != nil {
+		p.newAllocation(w)
+		return p, nil
+	}
+	place := &policy.Spec.Placement
+	p.constraints, p.empty = place.SpreadConstraints, place.EmptyClusters
+	p.Preempts = policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority
 	// Equal claims to a seat go to the earlier name for one half of the workloads
 	// and to the later for the other, so that they do not all fall to the same
 	// cluster. The hash is Karmada's.
@@ -189,5 +196,5 @@ func (p *Propagation) FailsBack() bool { return p.failBack }
 // DependsOnPlace reports whether it matters where the chosen clusters are, or
 // what they are labelled: spread constraints, limits and weights look at it.
 func (p *Propagation) DependsOnPlace() bool {
-	return len(p.constraints)+len(p.limits)+len(p.weights) > 0
+	return len(p.constraints)+len(p.limits)+len(p.weights) > 0 || p.allocation != nil && p.allocation.alone
 }

@@ -47,6 +47,7 @@ type Query struct {
 	tiers       []affinity // its affinity group, then the overflow tiers; none = every cluster
 	apiResource string
 	groupBy     []api.GroupConstraint // those that group clusters by more than themselves
+	site        []siteDemand          // of an allocation; see allocation.go
 }
 
 // request is an amount of a resource in thousandths.
@@ -170,6 +171,9 @@ func (q *Query) class(strategy string) string {
 	write('k', q.apiResource)
 	for i := range q.groupBy {
 		write('g', q.groupBy[i].By())
+	}
+	if len(q.site) > 0 {
+		write('A', normalSite(q.site))
 	}
 	for _, r := range q.requests {
 		write('r', fmt.Sprintf("%s=%d", r.resource, r.milli))

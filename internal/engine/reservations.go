@@ -40,6 +40,9 @@ func (r *row) knows(since time.Time) bool {
 
 // count is how much of an amount is not in a report.
 func (h *hold) count(r request) int64 {
+	if r.declared() {
+		return r.milli
+	}
 	for _, known := range h.reported {
 		if known.resource == r.resource {
 			return max(r.milli-known.milli, 0)
@@ -140,8 +143,8 @@ func (r *Reservations) hold(f *Fleet, owner api.Key, cluster string, h *hold) {
 		r.clusters[cluster] = holds
 	}
 	holds[owner] = h
-	if row, ok := f.Row(cluster); ok && !f.rows[row].knows(h.since) {
-		r.count(row, h, f.Slots())
+	if row, ok := f.Row(cluster); ok {
+		r.count(row, h, f.rows[row].knows(h.since), f.Slots())
 	}
 }
 
@@ -156,9 +159,11 @@ func (r *Reservations) Release(f *Fleet, placement api.Key, cluster string) {
 	if len(holds) == 0 {
 		delete(r.clusters, cluster)
 	}
-	if row, ok := f.Row(cluster); ok && h.counted {
+	if row, ok := f.Row(cluster); ok {
 		for _, q := range h.requests {
-			r.sums[q.resource][row] -= h.count(q)
+			if h.counted || q.declared() {
+				r.sums[q.resource][row] -= h.count(q)
+			}
 		}
 	}
 }
@@ -179,18 +184,22 @@ func (r *Reservations) Sync(f *Fleet, delta Delta) {
 			continue
 		}
 		for _, h := range r.clusters[f.name(row)] {
-			if h.counted = false; !f.rows[row].knows(h.since) {
-				r.count(row, h, f.Slots())
-			} else {
+			known := f.rows[row].knows(h.since)
+			if r.count(row, h, known, f.Slots()); known {
 				h.reported = nil
 			}
 		}
 	}
 }
 
-func (r *Reservations) count(row int, h *hold, slots int) {
-	h.counted = true
+// count adds a hold to the sums, but for what the cluster's last capacity report
+// contains.
+func (r *Reservations) count(row int, h *hold, known bool, slots int) {
+	h.counted = !known
 	for _, q := range h.requests {
+		if known && !q.declared() {
+			continue
+		}
 		column := r.sums[q.resource]
 		if len(column) < slots {
 			column = append(column, make([]int64, slots-len(column))...)

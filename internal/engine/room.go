@@ -28,11 +28,15 @@ type Spare map[string][]int64
 // measure prepares the measuring of room. It can be told of more room than there
 // is, to see whether that would help.
 func (p *Propagation) measure(f *Fleet, reserved *Reservations, spare Spare, scratch []roomColumn) room {
+	return measureNeeds(f, p.needs, reserved, spare, scratch)
+}
+
+func measureNeeds(f *Fleet, needs Needs, reserved *Reservations, spare Spare, scratch []roomColumn) room {
 	column := func(resource string, milli int64) roomColumn {
 		return roomColumn{resource, f.uncommitted[resource], reserved.column(resource), spare[resource], milli}
 	}
 	m := room{fleet: f, requests: scratch[:0], pods: column(resourcePods, 1000)}
-	for _, r := range p.needs {
+	for _, r := range needs {
 		m.requests = append(m.requests, column(r.resource, r.milli))
 	}
 	return m

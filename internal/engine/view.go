@@ -6,6 +6,7 @@ import "time"
 type Others struct {
 	Reserved *Reservations
 	Load     *Load
+	Bindings Bindings // nil: no workload runs anywhere
 }
 
 // View is what all queries of a Class have in common, as of a fleet: who is

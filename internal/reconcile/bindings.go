@@ -50,7 +50,7 @@ type bound struct {
 	status api.WorkloadStatus
 	policy *api.PropagationPolicy // the claim; nil where no policy selects the workload
 	reason string                 // why that one
-	p      *engine.Propagation    // nil where there is no policy
+	p      *engine.Propagation    // nil where nothing says where to
 	alike  string                 // equal for two workloads that find the same, having nothing yet
 	scopes []*scope               // of p.Groups
 
@@ -66,7 +66,8 @@ type bound struct {
 	needs     engine.Needs
 	holds     map[string]int64 // replicas held, by cluster, of which each holds heldNeeds
 	heldNeeds engine.Needs
-	reported  bool // its health was reported, and is not written yet
+	machines  map[string]engine.Needs // what each holds instead, by cluster, where replicas have a flavor
+	reported  bool                    // its health was reported, and is not written yet
 	stale     bool
 	gone      bool
 	rounds    rounds
@@ -87,7 +88,7 @@ func (w *bound) result() api.Object {
 }
 
 func newBindings(p *picture) *bindings {
-	return &bindings{
+	b := &bindings{
 		picture:   p,
 		workloads: map[api.Key]*bound{},
 		claims:    newClaims(),
@@ -96,6 +97,17 @@ func newBindings(p *picture) *bindings {
 		members:   map[string]map[*bound]struct{}{},
 		followers: map[string]map[*bound]struct{}{},
 	}
+	p.bound = b
+	return b
+}
+
+// Bound implements engine.Bindings.
+func (b *bindings) Bound(workload api.Key) []api.WorkloadCluster {
+	w, ok := b.workloads[workload]
+	if !ok {
+		return nil
+	}
+	return w.status.Clusters
 }
 
 func (b *bindings) markStale(w *bound) {
@@ -231,15 +243,19 @@ func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 
 // hold keeps the reservations in step with a status, and has everything looked at
 // again that concerns the room on the touched clusters.
-func (b *bindings) hold(w *bound) {
+func (b *bindings) hold(w *bound) { b.holdAs(w, w.needs) }
+
+// holdAs is hold where each replica needs an amount, and its machine.
+func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 	after := clustersOf(&w.status)
+	machines := b.machinesOf(w, needs)
 	var more, less []int
 	touch := func(rows *[]int, name string) {
 		if row, ok := b.fleet.Row(name); ok {
 			*rows = append(*rows, row)
 		}
 	}
-	key, same := w.key(), w.needs.Equal(w.heldNeeds)
+	key, alike := w.key(), needs.Equal(w.heldNeeds)
 	for name, had := range w.holds {
 		if after[name] == 0 {
 			b.reserved.Release(b.fleet, key, name)
@@ -249,6 +265,11 @@ func (b *bindings) hold(w *bound) {
 		}
 	}
 	for name, replicas := range after {
+		each, same := needs, alike
+		if len(machines)+len(w.machines) > 0 {
+			each = eachOn(machines, needs, name)
+			same = each.Equal(w.heldOn(name))
+		}
 		switch {
 		case replicas == 0:
 			delete(after, name)
@@ -261,12 +282,12 @@ func (b *bindings) hold(w *bound) {
 			touch(&less, name)
 		}
 		since := sinceOf(&w.status, name)
-		if !same && w.heldNeeds != nil {
+		if !alike && w.heldNeeds != nil {
 			since = b.now // a report before knows them with other needs
 		}
-		b.reserved.HoldReplicas(b.fleet, key, w.needs, name, replicas, since)
+		b.reserved.HoldReplicas(b.fleet, key, each, name, replicas, since)
 	}
-	w.holds, w.heldNeeds = after, w.needs
+	w.holds, w.heldNeeds, w.machines = after, needs, machines
 	if len(more)+len(less) == 0 {
 		return
 	}
@@ -275,6 +296,47 @@ func (b *bindings) hold(w *bound) {
 	rows := slices.Concat(more, less)
 	slices.Sort(rows)
 	b.amountsChanged(rows)
+}
+
+// machinesOf is what a replica needs on the clusters on which it has a flavor.
+func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string]engine.Needs) {
+	for i := range w.status.Clusters {
+		c := &w.status.Clusters[i]
+		if c.Flavor == "" {
+			continue
+		}
+		if machines == nil {
+			machines = make(map[string]engine.Needs, len(w.status.Clusters))
+		}
+		machines[c.Name] = engine.NeedsOn(b.fleet, needs, c.Name, c.Flavor)
+	}
+	return machines
+}
+
+// heldOn is what each replica of a workload holds on a cluster.
+func (w *bound) heldOn(cluster string) engine.Needs { return eachOn(w.machines, w.heldNeeds, cluster) }
+
+func eachOn(machines map[string]engine.Needs, needs engine.Needs, cluster string) engine.Needs {
+	if m, ok := machines[cluster]; ok {
+		return m
+	}
+	return needs
+}
+
+// resize keeps what replicas hold in step with the flavors of clusters that have
+// changed.
+func (b *bindings) resize(was *engine.Fleet, rows []int) {
+	for _, row := range rows {
+		cluster := b.fleet.Cluster(row)
+		if cluster == nil || engine.SameMachines(was, b.fleet, row) {
+			continue
+		}
+		for w := range b.members[cluster.Metadata.Name] {
+			if w.machines != nil {
+				b.holdAs(w, w.heldNeeds)
+			}
+		}
+	}
 }
 
 // sinceOf is since when a workload has its replicas on a cluster.
@@ -342,7 +404,7 @@ func (b *bindings) claim(w *bound) {
 		return
 	}
 	b.leaveScopes(w)
-	if w.policy == nil {
+	if w.policy == nil && w.object.Spec.Allocation == nil {
 		return
 	}
 	p, err := engine.NewPropagation(w.object, w.policy)
@@ -352,8 +414,8 @@ func (b *bindings) claim(w *bound) {
 		return
 	}
 	w.p = p
-	w.alike = alike(w)
 	b.joinScopes(w)
+	w.alike = alike(w)
 }
 
 // decide makes one binding again, and reports whether the status differs, and
@@ -394,12 +456,12 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 	return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool { return e.Cluster == cluster })
 }
 
-// bind answers where a workload goes that has a policy.
+// bind answers where a workload goes that has a policy, or needs none.
 func (b *bindings) bind(w *bound, present engine.Bound, now time.Time) engine.Binding {
 	out, ok := b.known(w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
-		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policy.Path(), w.reason
+		b.explained[w.key()].Policy, b.explained[w.key()].PolicyReason = w.policyPath(), w.reason
 	} else if !ok {
 		out = b.binder.Bind(b.fleet, w.p, w.views(), b.others(), nil, present, now)
 		b.remember(w, out)
@@ -413,6 +475,15 @@ func (b *bindings) bind(w *bound, present engine.Bound, now time.Time) engine.Bi
 		}
 	}
 	return out
+}
+
+// policyPath is the path of the policy that a workload follows, "" where it needs
+// none.
+func (w *bound) policyPath() string {
+	if w.policy == nil {
+		return ""
+	}
+	return w.policy.Path()
 }
 
 // views are those of the affinity groups, in order.
@@ -463,7 +534,7 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 	}
 	var binder engine.Binder
 	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), engine.NewBound(&object, w.policy), now)
-	x.Policy, x.PolicyReason = w.policy.Path(), w.reason
+	x.Policy, x.PolicyReason = w.policyPath(), w.reason
 	return x
 }
 

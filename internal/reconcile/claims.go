@@ -123,8 +123,13 @@ func sortedKeys(keys []api.Key) []api.Key {
 	return slices.Compact(keys)
 }
 
-// putWorkload takes in a new version of a workload.
+// putWorkload takes in a new version of a workload. One that is placed by itself
+// is none that policies select.
 func (c *claims) putWorkload(w *api.Workload) {
+	if w.Spec.Allocation != nil {
+		c.removeWorkload(api.KeyOf(w))
+		return
+	}
 	s := subjectOf(w)
 	if known, ok := c.subjects[s.key]; ok {
 		if known.apiVersion == s.apiVersion && known.kind == s.kind && maps.Equal(known.labels, s.labels) {
@@ -370,6 +375,9 @@ func (c *claims) sets(r *rule) []subjectSet {
 // choose says which policy a workload follows, nil for none, and why. held is
 // the path of the policy that has claimed it, "" if none has.
 func (c *claims) choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
+	if w.Spec.Allocation != nil {
+		return nil, "spec.allocation places it: it follows no policy"
+	}
 	s := subjectOf(w)
 	var gone string
 	if held != "" {

@@ -12,11 +12,12 @@ type picture struct {
 	fleet    *engine.Fleet
 	reserved *engine.Reservations
 	load     *engine.Load
+	bound    engine.Bindings
 	// version counts the changes of the fleet and of the reservations.
 	version int
 }
 
 // others is what the decisions amount to.
 func (p *picture) others() engine.Others {
-	return engine.Others{Reserved: p.reserved, Load: p.load}
+	return engine.Others{Reserved: p.reserved, Load: p.load, Bindings: p.bound}
 }

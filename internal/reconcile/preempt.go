@@ -53,7 +53,7 @@ func (b *bindings) spareFor(priority int64) engine.Spare {
 			if spare == nil {
 				spare = engine.Spare{}
 			}
-			spare.AddHold(b.fleet, victim.heldNeeds, c.Name, c.Replicas)
+			spare.AddHold(b.fleet, victim.heldOn(c.Name), c.Name, c.Replicas)
 		}
 	}
 	b.spares[priority] = spare
@@ -96,7 +96,7 @@ func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now 
 		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
 			return
 		}
-		if victim.holds[cluster] > 0 && victim.heldNeeds.Compete(b.fleet, row, w.needs) {
+		if victim.holds[cluster] > 0 && victim.heldOn(cluster).Compete(b.fleet, row, w.needs) {
 			b.take(victim, cluster, w, freed, now)
 		}
 	}
@@ -125,7 +125,7 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
 		victim.status.Preemptions = victim.status.Preemptions[over:]
 	}
-	freed.AddHold(b.fleet, victim.heldNeeds, cluster, lost)
+	freed.AddHold(b.fleet, victim.heldOn(cluster), cluster, lost)
 	// What was counted as reserved is free with the release: not twice.
 	counted := b.reserved.Counted(victim.key(), cluster)
 	freed.Subtract(b.fleet, cluster, counted)

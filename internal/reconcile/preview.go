@@ -40,7 +40,7 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 	b := r.planner.bindings
 	now := r.now()
 	policy, reason := b.claims.choose(workload, workload.Status.Policy)
-	if policy == nil {
+	if policy == nil && workload.Spec.Allocation == nil {
 		status, _, _ := engine.UnclaimedStatus(b.fleet, workload, reason, now)
 		return status, unclaimed(workload, reason, b.fleet.Len(), now), nil
 	}
@@ -58,7 +58,10 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 	}
 	var binder engine.Binder
 	out, explanation := binder.Explain(b.fleet, p, views, b.others(), engine.NewBound(workload, policy), now)
-	explanation.Policy, explanation.PolicyReason = policy.Path(), reason
+	explanation.PolicyReason = reason
+	if policy != nil {
+		explanation.Policy = policy.Path()
+	}
 	status, _, _ := engine.NewBindingStatus(b.fleet, p, workload, policy, out, now, func(group int) string {
 		return engine.Fits(b.fleet, p.Groups[group].Query, b.others())
 	})

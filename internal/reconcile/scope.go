@@ -104,6 +104,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 			b.markStale(w)
 		}
 	}
+	b.resize(was, delta.Rows)
 	if braked := b.fleet.Brakes(); braked != b.braked {
 		b.braked = braked
 		for _, w := range b.workloads {
@@ -265,14 +266,20 @@ func (b *bindings) fits(s *scope) string {
 	return s.fits
 }
 
-// alike is equal for two workloads that ask for the same under the same policy.
+// alike is equal for two workloads that ask for the same under the same policy, or
+// of the same sites.
 func alike(w *bound) string {
 	replicas := int64(-1)
 	if w.object.Spec.Replicas != nil {
 		replicas = *w.object.Spec.Replicas
 	}
-	text := fmt.Sprintf("%s %s %d %s %s %d", w.policy.Path(), w.policy.Metadata.UID, w.policy.Metadata.Generation,
-		w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
+	var text string
+	if w.policy != nil {
+		text = fmt.Sprintf("%s %s %d", w.policy.Path(), w.policy.Metadata.UID, w.policy.Metadata.Generation)
+	} else if a := w.object.Spec.Allocation; a != nil {
+		text = fmt.Sprintf("%s %q %s %s", w.scopes[0].query.Class, a.Flavors, a.LocationStrategy, a.RegionStrategy)
+	}
+	text += fmt.Sprintf(" %s %s %d", w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
 	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {
 		text += " " + name + "=" + string(w.object.Spec.ReplicaRequests[name])
 	}

@@ -35,6 +35,7 @@ type Divider struct {
 
 	claims []claim
 	shares []Share
+	sites  []siteSeat
 }
 
 // Divide chooses among the candidates and divides the replicas over them. The
@@ -47,6 +48,10 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	}
 	if r.Replicated && r.Replicas == 0 && !r.Empty {
 		return res, nil
+	}
+	if r.Mode == Centralize || r.Mode == Discrete {
+		err := d.divideSites(r, candidates, &res)
+		return res, err
 	}
 	d.searchSteps = 0
 	d.ceiling = [2]int64{Unlimited, Unlimited}

@@ -44,9 +44,15 @@ type NoRoomError struct {
 	// By is what the constraint groups by that does not allow more clusters to be
 	// used. It is empty where all candidates together have too little room.
 	By string
+	// Together says that the room is that of one region, because all replicas have to
+	// be in one.
+	Together bool
 }
 
 func (e *NoRoomError) Error() string {
+	if e.Together {
+		return fmt.Sprintf("has room for %d of %d replicas in one region", e.Room, e.Wanted)
+	}
 	if e.By != "" {
 		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as max_groups of %s allows", e.Room, e.Wanted, e.By)
 	}

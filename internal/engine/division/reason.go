@@ -47,6 +47,9 @@ func (r *Result) whyNot(c *Candidate) string {
 	if why := r.whyNotChosen(c); why != "" {
 		return why
 	}
+	if why := r.whyNoSite(c); why != "" {
+		return why
+	}
 	switch {
 	case q.divided() && r.kept > q.Replicas && c.Held > 0 && !q.Fresh:
 		return fmt.Sprintf("its %d replicas are part of the surplus of %d", c.Held, r.kept-q.Replicas)
@@ -154,6 +157,8 @@ func (r *Result) claim(c *Candidate) string {
 	switch {
 	case q.Mode == Aggregate:
 		return " on the fewest clusters with room"
+	case q.Mode == Centralize:
+		return " in the order of the scores"
 	case q.Mode == Static && !r.weighted:
 		return fmt.Sprintf(" by equal weights of %d", r.votes)
 	case q.Mode == Static:

@@ -23,6 +23,10 @@ const (
 	Dynamic
 	// Aggregate takes as few clusters as there is room in.
 	Aggregate
+	// Centralize fills the best site first.
+	Centralize
+	// Discrete divides by the room that sites have, with the largest remainder.
+	Discrete
 )
 
 // Candidate is a cluster that may get replicas.
@@ -33,7 +37,7 @@ type Candidate struct {
 	Present bool  // part of the present binding
 	Held    int64 // replicas it has now
 	Free    int64 // replicas it has room for in addition, or Unknown
-	Weight  int64 // its weight, for Static
+	Weight  int64 // its weight, for Static; how good it is, for Centralize and Discrete
 	Min     int64 // replicas it has at least where it is used; 0 = no bound
 	Max     int64 // replicas it has at most, or Unlimited
 }
@@ -62,6 +66,9 @@ type Request struct {
 	Fresh       bool // divide anew, not only the difference to what is held
 	Descending  bool // of equal claims to a seat the later name has the better
 	Empty       bool // chosen clusters that get nothing stay, with 0
+	// Regions, where given, are those of which one is to have all replicas. For
+	// Centralize and Discrete.
+	Regions *Groups
 }
 
 // maxVotes is what room and weights are cut to, so that sums of them do not

@@ -24,6 +24,8 @@ type Result struct {
 	votes     int64    // what all claims to new replicas added up to
 	used      int64    // clusters that count for constraints
 	groups    []bitset // those that they are in, by constraint
+	region    int32    // that has all replicas, where inRegion
+	inRegion  bool
 }
 
 // emit writes the shares.

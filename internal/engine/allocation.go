@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// allocation is what is special about a workload that is placed by itself: it
+// follows no policy, its clusters are sites, and a replica can be a machine of
+// one of several sizes. Immutable.
+type allocation struct {
+	flavors []string // the best first; none = replicas are no machines
+	alone   bool     // all replicas in one region
+	// affine and apart are workloads that it prefers to be with, and not to be
+	// with.
+	affine, apart []api.Key
+}
+
+// newAllocation compiles what a workload says about its sites: the only affinity
+// group of the propagation.
+func (p *Propagation) newAllocation(w *api.Workload) {
+	spec := w.Spec.Allocation
+	p.allocation = &allocation{flavors: spec.Flavors, alone: spec.RegionStrategy == api.RegionAlone}
+	workload := func(name string) api.Key {
+		return api.Key{Kind: api.KindWorkload, Namespace: w.Metadata.Namespace, Name: name}
+	}
+	for _, name := range spec.StackAffinity {
+		p.allocation.affine = append(p.allocation.affine, workload(name))
+	}
+	for _, name := range spec.StackAntiAffinity {
+		p.allocation.apart = append(p.allocation.apart, workload(name))
+	}
+	if p.mode = division.Discrete; spec.LocationStrategy == api.LocationCentralize {
+		p.mode = division.Centralize
+	}
+	// What runs on a site that is lost is not waited for.
+	p.clusterPurge = purge{mode: api.PurgeDirectly}
+	q := &Query{
+		Key: p.Key, Wanted: All, Migration: true,
+		namespace: w.Metadata.Namespace, apiResource: w.Spec.APIResource(), site: siteDemands(spec),
+	}
+	q.Class = q.class("allocation")
+	p.Groups = []AffinityGroup{{Query: q}}
+}
+
+// Bindings says where workloads run, for those that want to be with others, or
+// apart from them.
+type Bindings interface {
+	// Bound is where a workload runs; nothing where there is none of the key.
+	Bound(workload api.Key) []api.WorkloadCluster
+}

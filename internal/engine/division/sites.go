@@ -1,0 +1,199 @@
+package division
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// siteSeat is a site that can be used, reduced to what is asked of it.
+type siteSeat struct {
+	c     *Candidate
+	kept  int64 // replicas that it keeps unless there is a surplus
+	free  int64 // further ones that it has room for
+	seats int64
+	rest  uint64 // of its quota, beyond whole seats
+}
+
+// before orders sites: the best first; of equals those that have replicas, then by
+// name.
+func (s *siteSeat) before(other *siteSeat) int {
+	present := func(c *Candidate) int {
+		if c.Present {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(other.c.Weight, s.c.Weight),
+		cmp.Compare(present(s.c), present(other.c)),
+		cmp.Compare(s.c.Rank, other.c.Rank),
+	)
+}
+
+// divideSites divides by the strategies for sites. It is all or nothing: where the
+// room does not suffice nobody gets anything. What runs stays.
+func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) error {
+	d.gatherSites(r, candidates)
+	if err := d.chooseRegion(r, res); err != nil {
+		return err
+	}
+	room := int64(0)
+	for i := range d.sites {
+		s := &d.sites[i]
+		s.seats = s.kept
+		res.kept += s.kept
+		room += s.free
+	}
+	res.votes = room
+	switch more := r.Replicas - res.kept; {
+	case more > room:
+		return &NoRoomError{Room: res.kept + room, Wanted: r.Replicas, Together: r.Regions != nil}
+	case more == 0:
+		res.unchanged = !r.Fresh
+	case r.Mode == Centralize && more > 0:
+		d.fillSites(more, func(s *siteSeat) int64 { return s.free })
+	case r.Mode == Centralize:
+		d.emptySites()
+		d.fillSites(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+	case more > 0:
+		d.quotaSites(more, func(s *siteSeat) int64 { return s.free })
+	default:
+		d.emptySites()
+		d.quotaSites(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+	}
+	for i := range d.sites {
+		if s := &d.sites[i]; s.seats > 0 {
+			res.Shares = append(res.Shares, Share{Row: s.c.Row, Rank: s.c.Rank, Replicas: s.seats})
+		}
+	}
+	slices.SortFunc(res.Shares, func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) })
+	return nil
+}
+
+// gatherSites lists the sites that have replicas, or room for some, the best
+// first.
+func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
+	d.sites = d.sites[:0]
+	for i := range candidates {
+		c := &candidates[i]
+		s := siteSeat{c: c, kept: c.Held, free: c.Free}
+		if c.Free == Unknown {
+			s.free = r.Replicas
+		}
+		s.free = min(s.free, maxVotes)
+		if r.Fresh {
+			s.kept, s.free = 0, min(s.free+c.Held, maxVotes)
+		}
+		if s.kept+s.free > 0 {
+			d.sites = append(d.sites, s)
+		}
+	}
+	slices.SortFunc(d.sites, func(a, b siteSeat) int { return a.before(&b) })
+}
+
+// regionSeat is what sites of one region have together.
+type regionSeat struct {
+	id         int32
+	kept, room int64
+	first      int // position of its best site
+}
+
+// chooseRegion leaves only the sites of one region, where all replicas are to be
+// in one: the region that has them, else the one with the most room.
+func (d *Divider) chooseRegion(r *Request, res *Result) error {
+	if r.Regions == nil {
+		return nil
+	}
+	regions := make([]regionSeat, len(r.Regions.Names))
+	for i := range d.sites {
+		s := &d.sites[i]
+		at := r.Regions.Of[s.c.Row]
+		if at < 0 {
+			continue
+		}
+		region := &regions[at]
+		if region.room == 0 {
+			region.id, region.first = at, i
+		}
+		region.kept += s.kept
+		region.room += s.kept + s.free
+	}
+	regions = slices.DeleteFunc(regions, func(region regionSeat) bool { return region.room == 0 })
+	slices.SortFunc(regions, func(a, b regionSeat) int {
+		return cmp.Or(cmp.Compare(b.kept, a.kept), cmp.Compare(b.room, a.room), cmp.Compare(a.first, b.first))
+	})
+	used := 0
+	for i := range regions {
+		if regions[i].kept > 0 {
+			used++
+		}
+	}
+	if used == 1 {
+		regions = regions[:1] // nothing that runs moves
+	}
+	roomiest := int64(0)
+	for _, region := range regions {
+		if region.room >= r.Replicas {
+			res.region, res.inRegion = region.id, true
+			d.sites = slices.DeleteFunc(d.sites, func(s siteSeat) bool { return r.Regions.Of[s.c.Row] != region.id })
+			return nil
+		}
+		roomiest = max(roomiest, region.room)
+	}
+	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, Together: true}
+}
+
+func (d *Divider) emptySites() {
+	for i := range d.sites {
+		d.sites[i].seats = 0
+	}
+}
+
+// fillSites gives n seats to the best sites.
+func (d *Divider) fillSites(n int64, most func(*siteSeat) int64) {
+	for i := range d.sites {
+		got := min(n, most(&d.sites[i]))
+		d.sites[i].seats += got
+		n -= got
+	}
+}
+
+// quotaSites gives n seats by the method of the largest remainder: to each site
+// the whole part of its quota, n · votes / sum of votes, and the seats that are
+// left to those with the largest rests, of equals to the best sites. Nobody gets
+// more than its votes, as long as there are no more seats than votes.
+func (d *Divider) quotaSites(n int64, votes func(*siteSeat) int64) {
+	sum := uint64(0)
+	for i := range d.sites {
+		sum += uint64(votes(&d.sites[i]))
+	}
+	left := n
+	order := make([]int32, len(d.sites))
+	for i := range d.sites {
+		s := &d.sites[i]
+		high, low := bits.Mul64(uint64(n), uint64(votes(s)))
+		var whole uint64
+		whole, s.rest = bits.Div64(high, low, sum)
+		s.seats += int64(whole)
+		left -= int64(whole)
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(d.sites[b].rest, d.sites[a].rest) })
+	for _, i := range order[:left] {
+		d.sites[i].seats++
+	}
+}
+
+// whyNoSite says what keeps a site from getting anything; nothing where its claim
+// is just too small.
+func (r *Result) whyNoSite(c *Candidate) string {
+	q := &r.request
+	switch {
+	case r.inRegion && q.Regions.Of[c.Row] != r.region:
+		return "all replicas are in region " + q.Regions.Names[r.region]
+	case q.Mode == Centralize && (r.kept < q.Replicas || q.Fresh):
+		return "better sites have room enough"
+	}
+	return ""
+}
