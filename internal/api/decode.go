@@ -82,6 +82,16 @@ func DecodeInto(data []byte, into any) error {
 	}
 }
 
+// DecodeAnyCase reads a document of another system into a struct: its keys may be
+// spelled in any case, with or without dashes and underscores. Unknown fields are
+// passed over unless strict. Wrong fields are FieldErrors.
+func DecodeAnyCase(data []byte, into any, strict bool) error {
+	if err := json.Unmarshal(data, into, json.MatchCaseInsensitiveNames(true), json.RejectUnknownMembers(strict)); err != nil {
+		return decodeError(err)
+	}
+	return nil
+}
+
 // leaveOut removes what a pointer points at from a decoded document; an element
 // of a list becomes null, so that the others keep their places.
 func leaveOut(tree any, pointer jsontext.Pointer) bool {

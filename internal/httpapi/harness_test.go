@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -305,6 +306,7 @@ type fakeSignals struct {
 	store  *store.Store
 	codec  *store.Codec
 	settle func(ctx context.Context, revision int64) (int64, error)
+	mu     sync.Mutex
 }
 
 func (f *fakeSignals) Settle(ctx context.Context, revision int64) (int64, error) {
@@ -327,6 +329,40 @@ func (f *fakeSignals) Heartbeat(ctx context.Context, name string, report api.Hea
 	cluster := &api.Cluster{Metadata: api.Metadata{Name: name}, Status: api.ClusterStatus{
 		State: api.StateOnline, LastHeartbeatAt: &now, Allocated: maps.Clone(report.Allocated),
 	}}
+	value, err := f.codec.EncodeStatus(cluster)
+	if err != nil {
+		return 0, err
+	}
+	return f.store.Derive(ctx, []store.StatusWrite{{Key: key, Value: value, SpecRevision: spec.ModRevision}})
+}
+
+func (f *fakeSignals) Report(ctx context.Context, name string, amounts clusterhealth.Amounts) (int64, error) {
+	f.mu.Lock() // as the monitor has it, for the sake of what others report meanwhile
+	defer f.mu.Unlock()
+	key := api.Key{Kind: api.KindCluster, Name: name}
+	spec, status, err := f.store.Read(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if spec == nil {
+		return 0, errors.New("no such cluster")
+	}
+	cluster := &api.Cluster{Metadata: api.Metadata{Name: name}}
+	if status != nil {
+		if err := f.codec.DecodeStatus(cluster, status.Value); err != nil {
+			return 0, err
+		}
+	}
+	for into, from := range map[*api.Quantities]api.Quantities{&cluster.Status.Allocatable: amounts.Allocatable, &cluster.Status.Allocated: amounts.Allocated} {
+		if *into == nil {
+			*into = api.Quantities{}
+		}
+		maps.Copy(*into, from)
+	}
+	if amounts.Complete {
+		now := time.Now().UTC()
+		cluster.Status.CapacityReportedAt = &now
+	}
 	value, err := f.codec.EncodeStatus(cluster)
 	if err != nil {
 		return 0, err

@@ -96,8 +96,11 @@ func listOf(item *huma.Schema) *huma.Schema {
 func (s *Server) describeBody(op huma.Operation, schema *huma.Schema, required bool) {
 	path := s.api.OpenAPI().Paths[op.Path]
 	registered := path.Put
-	if op.Method == http.MethodPost {
+	switch op.Method {
+	case http.MethodPost:
 		registered = path.Post
+	case http.MethodPatch:
+		registered = path.Patch
 	}
 	registered.RequestBody = &huma.RequestBody{
 		Required: required, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}},

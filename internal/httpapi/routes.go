@@ -25,6 +25,7 @@ func (s *Server) routes() http.Handler {
 	}
 	s.decisionRoutes()
 	s.reportRoutes()
+	s.globalSchedulerRoutes()
 	s.previewRoutes()
 	s.otherRoutes()
 	s.describeBackup()

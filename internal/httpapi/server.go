@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
 // Store is what the API needs of the store; *store.Store is one.
@@ -72,6 +73,9 @@ type Signals interface {
 	Settle(ctx context.Context, revision int64) (int64, error)
 	// Heartbeat records the report of a cluster's agent.
 	Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (revision int64, err error)
+	// Report records amounts that somebody else than its agent reports about a
+	// cluster.
+	Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (revision int64, err error)
 }
 
 // Options configures a server. Store, Fleet, Codec, Decisions and Signals are
@@ -191,6 +195,8 @@ type Server struct {
 	logins      *loginLimit
 	events      *eventLog
 	simulations chan struct{}
+	// registering is held while a cluster is registered for a site.
+	registering sync.Mutex
 
 	// stopping ends when the server is asked to stop: it wakes everybody who
 	// waits.

@@ -222,7 +222,11 @@ func TestOpenAPI(t *testing.T) {
 	}
 	want = append(want, "/v1/clusters/{name}/heartbeat", "/v1/namespaces/{namespace}/placements/{name}/explanation",
 		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/explanation",
-		"/v1/namespaces/{namespace}/workloads/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/health", "/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
+		"/v1/namespaces/{namespace}/workloads/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/health", "/globalscheduler/v1/clusters", "/globalscheduler/v1/clusters/id/{id}", "/globalscheduler/v1/clusters/name/{name}",
+		"/globalscheduler/v1/regionresources", "/globalscheduler/v1/regionresources/{region}", "/globalscheduler/v1/siteresources/update",
+		"/globalscheduler/v1/pods", "/globalscheduler/v1/pods/id/{id}", "/globalscheduler/v1/pods/name/{name}",
+		"/globalscheduler/v1/allocations", "/globalscheduler/v1/allocations/id/{id}",
+		"/v1/previews", "/v1/previews/{id}", "/v1/simulations", "/v1/watch", "/v1/server", "/v1/backup", "/v1/tokens", "/v1/tokens/{id}")
 	var got []string
 	ids := map[string]bool{}
 	for path, operations := range document.Paths {
@@ -233,7 +237,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
 			}
 			ids[id] = true
-			if _, ok := operation["requestBody"]; ok != (method == "put" || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat", path) && method == "post") {
+			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, globalSchedulerPath) || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat", path) && method == "post") {
 				t.Errorf("%s %s: has a body: %t", method, path, ok)
 			}
 		}

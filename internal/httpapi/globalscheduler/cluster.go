@@ -1,0 +1,247 @@
+package globalscheduler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The claims of a cluster that keep what only this API knows.
+const (
+	claimIPAddress   = "ipaddress"
+	claimServerPrice = "serverprice"
+)
+
+type clusterBody struct {
+	Name             string
+	Namespace        string // ours: the owner
+	Labels           map[string]string
+	IPAddress        string
+	GeoLocation      api.GeoLocation
+	Region           jsontext.Value // {region, availabilityzone}, or the name alone
+	AvailabilityZone string
+	Operator         string
+	Flavors          []clusterFlavorBody
+	Storage          []storageBody
+	EIPCapacity      *float64
+	CPUCapacity      *float64
+	MemCapacity      *float64
+	ServerPrice      *float64
+}
+
+type clusterFlavorBody struct {
+	FlavorID      string
+	TotalCapacity *int64
+	// The sizes are ours: with them the counts follow from what is available.
+	VCPUs int64
+	RAM   *float64
+}
+
+// ParseCluster reads the registration of a cluster: the spec of the Cluster custom
+// resource, alone, or as {"cluster": …}, or with metadata and spec. The cluster is
+// not validated but for what this API requires.
+func ParseCluster(data []byte) (*api.Cluster, error) {
+	inner, err := unwrap(data, "cluster")
+	if err != nil {
+		return nil, err
+	}
+	parts, err := membersOf(inner)
+	if err != nil {
+		return nil, err
+	}
+	var body clusterBody
+	if spec, ok := parts["spec"]; ok {
+		var metadata struct {
+			Name   string
+			Labels map[string]string
+		}
+		if raw, ok := parts["metadata"]; ok {
+			if err := decodeLoosely(raw, &metadata); err != nil {
+				return nil, err
+			}
+		}
+		inner = spec
+		body.Name, body.Labels = metadata.Name, metadata.Labels
+	}
+	if err := decodeLoosely(inner, &body); err != nil {
+		return nil, err
+	}
+	return body.cluster()
+}
+
+func (b *clusterBody) cluster() (*api.Cluster, error) {
+	var errs api.FieldErrors
+	region := struct{ Region, AvailabilityZone string }{AvailabilityZone: b.AvailabilityZone}
+	switch b.Region.Kind() {
+	case '"':
+		if err := decodeLoosely(b.Region, &region.Region); err != nil {
+			return nil, err
+		}
+	case '{':
+		if err := decodeLoosely(b.Region, &region); err != nil {
+			return nil, err
+		}
+	case 0, 'n':
+	default:
+		errs.Add("region", "must be an object with region and availabilityzone")
+	}
+	for _, required := range []struct{ field, value string }{
+		{"name", b.Name}, {"region.region", region.Region}, {"region.availabilityzone", region.AvailabilityZone},
+	} {
+		if required.value == "" {
+			errs.Add(required.field, "is required")
+		}
+	}
+	var a amounts
+	a.set("cpucapacity", api.ResourceCPU, given(b.CPUCapacity), pieces)
+	a.set("memcapacity", api.ResourceMemory, given(b.MemCapacity), mebibytes)
+	a.set("eipcapacity", api.ResourceFloatingIPs, given(b.EIPCapacity), pieces)
+	a.setStorage("storage", slices.DeleteFunc(slices.Clone(b.Storage), func(s storageBody) bool { return s.StorageCapacity != nil && *s.StorageCapacity == 0 }))
+	errs = append(errs, a.errs...)
+	c := &api.Cluster{
+		Metadata: api.Metadata{Name: b.Name, Labels: b.Labels},
+		Spec: api.ClusterSpec{
+			Namespace: b.Namespace, Region: region.Region, Zones: []string{region.AvailabilityZone},
+			Claims: b.GeoLocation.Claims(), Allocatable: a.quantities,
+		},
+	}
+	for name := range a.quantities {
+		if c.Spec.Allocated == nil {
+			c.Spec.Allocated = api.Quantities{}
+		}
+		c.Spec.Allocated[name] = "0"
+	}
+	for claim, value := range map[string]string{api.ClaimOperator: b.Operator, claimIPAddress: b.IPAddress} {
+		if value != "" {
+			c.Spec.Claims[claim] = value
+		}
+	}
+	if b.ServerPrice != nil {
+		c.Spec.Claims[claimServerPrice] = format(*b.ServerPrice)
+	}
+	for i, f := range b.Flavors {
+		at := "flavors[" + strconv.Itoa(i) + "]"
+		if f.FlavorID == "" {
+			errs.Add(at+".flavorid", "is required")
+			continue
+		}
+		flavor := api.ClusterFlavor{Name: f.FlavorID, VCPUs: f.VCPUs, Count: f.TotalCapacity}
+		if f.RAM != nil {
+			memory, message := quantity(*f.RAM, mebibytes)
+			if message != "" {
+				errs.Add(at+".ram", "%s", message)
+			}
+			flavor.Memory = memory
+		}
+		c.Spec.Flavors = append(c.Spec.Flavors, flavor)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	c.SetDefaults()
+	return c, nil
+}
+
+// given is a capacity that says something: the custom resource has 0 where none
+// is given.
+func given(capacity *float64) *float64 {
+	if capacity == nil || *capacity == 0 {
+		return nil
+	}
+	return capacity
+}
+
+// RegisteredCluster is a cluster as this API shows it.
+type RegisteredCluster struct {
+	ID          string           `json:"id"`
+	Name        string           `json:"name"`
+	Namespace   string           `json:"namespace,omitempty" doc:"Owner: only pods of this namespace see the cluster."`
+	SiteID      string           `json:"site_id" doc:"<region>--<zone>"`
+	State       api.ClusterState `json:"state"`
+	IPAddress   string           `json:"ipaddress,omitempty"`
+	GeoLocation *api.GeoLocation `json:"geolocation,omitempty"`
+	Region      Region           `json:"region"`
+	Operator    string           `json:"operator,omitempty"`
+	Flavors     []Flavor         `json:"flavors,omitempty" doc:"By name."`
+	CPUCapacity int64            `json:"cpucapacity,omitempty" doc:"What workloads may use, of what was declared or pushed."`
+	MemCapacity int64            `json:"memcapacity,omitempty" doc:"MiB"`
+	EIPCapacity int64            `json:"eipcapacity,omitempty"`
+	Storage     []Storage        `json:"storage,omitempty" doc:"By type."`
+	ServerPrice string           `json:"serverprice,omitempty"`
+	Available   api.Quantities   `json:"available,omitempty" doc:"What is available at present, by resource."`
+}
+
+// Region is where a cluster is.
+type Region struct {
+	Region           string `json:"region"`
+	AvailabilityZone string `json:"availabilityzone"`
+}
+
+// Flavor is a size of machines of a cluster.
+type Flavor struct {
+	FlavorID      string `json:"flavorid"`
+	VCPUs         int64  `json:"vcpus,omitempty"`
+	RAM           int64  `json:"ram,omitempty" doc:"MiB"`
+	TotalCapacity *int64 `json:"totalcapacity,omitempty" doc:"As it was registered."`
+	Count         *int64 `json:"count,omitempty" doc:"How many there is room for at present."`
+}
+
+// Storage is an amount of one type of volumes.
+type Storage struct {
+	TypeID          string `json:"typeid"`
+	StorageCapacity int64  `json:"storagecapacity" doc:"GB"`
+}
+
+// ShowCluster is the cluster of a site as this API shows it. Its status has to be
+// completed.
+func ShowCluster(s Site) RegisteredCluster {
+	c := s.Cluster
+	claims := c.Spec.Claims
+	shown := RegisteredCluster{
+		ID: c.Metadata.UID, Name: c.Metadata.Name, Namespace: c.Spec.Namespace, SiteID: s.ID(),
+		State: cmp.Or(c.Status.State, api.StateOnline), IPAddress: claims[claimIPAddress], Operator: claims[api.ClaimOperator],
+		Region: Region{s.Region, s.Zone}, ServerPrice: claims[claimServerPrice], Available: c.Status.Available,
+	}
+	geo := api.GeoLocation{Country: claims[api.ClaimCountry], Area: claims[api.ClaimArea], Province: claims[api.ClaimProvince], City: claims[api.ClaimCity]}
+	if geo != (api.GeoLocation{}) {
+		shown.GeoLocation = &geo
+	}
+	allocatable, _ := declared(c)
+	shown.CPUCapacity = number(allocatable[api.ResourceCPU], pieces)
+	shown.MemCapacity = number(allocatable[api.ResourceMemory], mebibytes)
+	shown.EIPCapacity = number(allocatable[api.ResourceFloatingIPs], pieces)
+	for _, name := range slices.Sorted(maps.Keys(allocatable)) {
+		if volumeType, ok := strings.CutPrefix(name, api.ResourceStoragePrefix); ok {
+			shown.Storage = append(shown.Storage, Storage{volumeType, number(allocatable[name], gibibytes)})
+		}
+	}
+	flavors := map[string]Flavor{}
+	for _, f := range c.Spec.Flavors {
+		flavors[f.Name] = Flavor{FlavorID: f.Name, VCPUs: f.VCPUs, RAM: number(f.Memory, mebibytes), TotalCapacity: f.Count}
+	}
+	for name, count := range c.Status.Flavors {
+		f := flavors[name]
+		f.FlavorID, f.Count = name, &count
+		flavors[name] = f
+	}
+	for _, name := range slices.Sorted(maps.Keys(flavors)) {
+		shown.Flavors = append(shown.Flavors, flavors[name])
+	}
+	return shown
+}
+
+// ClusterAnswer is one cluster.
+type ClusterAnswer struct {
+	Cluster RegisteredCluster `json:"cluster"`
+}
+
+// ClusterList are clusters by name.
+type ClusterList struct {
+	Clusters []RegisteredCluster `json:"clusters"`
+}

@@ -1,0 +1,165 @@
+package globalscheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Report is what a push says about one site.
+type Report struct {
+	Site      Site
+	Available api.Quantities
+	// Complete says that processors and memory are among it: the push then counts
+	// all that was placed before it.
+	Complete bool
+}
+
+// UnknownError says that a push is about a region or a zone that no cluster
+// stands for.
+type UnknownError struct{ What string }
+
+// Error names what is not known.
+func (e *UnknownError) Error() string {
+	return e.What + " is not known: there is no cluster with that region and zone"
+}
+
+// SharedError says that a push is about a site that several clusters stand for:
+// each of them would count what is there only once.
+type SharedError struct {
+	ID       string
+	Clusters []string
+}
+
+// Error names the site and the clusters.
+func (e *SharedError) Error() string {
+	return fmt.Sprintf("site %q is that of several clusters, %s: what is available there is not that of any one of them", e.ID, strings.Join(e.Clusters, ", "))
+}
+
+// CollectedError says that a push is about a site whose figures are those of a
+// cloud.
+type CollectedError struct{ Site Site }
+
+// Error names the cluster and its cloud.
+func (e *CollectedError) Error() string {
+	return fmt.Sprintf("cluster %q takes the figures of site %q from cloud %q: nothing is pushed for it", e.Site.Cluster.Metadata.Name, e.Site.ID(), e.Site.Cluster.Spec.OpenStack.Cloud)
+}
+
+// Resolve finds the sites that figures are about, ordered by their clusters. What
+// is said about a site goes before what is said about its region. Where one of the
+// figures is about nothing that is known, no report is returned at all.
+func Resolve(figures []Figures, sites []Site) ([]Report, error) {
+	known := newDirectory(sites)
+	reports := map[string]*Report{} // by cluster
+	for _, f := range figures {
+		if f.Zone == "" {
+			continue
+		}
+		s, err := known.site(f)
+		if err != nil {
+			return nil, err
+		}
+		name := s.Cluster.Metadata.Name
+		if reports[name] != nil {
+			return nil, api.FieldErrors{{Field: "AvailabilityZone", Message: fmt.Sprintf("%q is listed before, as another spelling of site %q", f.Zone, s.ID())}}
+		}
+		reports[name] = &Report{Site: s, Available: maps.Clone(f.Available)}
+	}
+	for _, f := range figures {
+		if f.Zone != "" {
+			continue
+		}
+		if len(known.regions[f.Region]) == 0 {
+			return nil, &UnknownError{fmt.Sprintf("region %q", f.Region)}
+		}
+		if len(f.Available) == 0 {
+			continue
+		}
+		for _, s := range known.regions[f.Region] {
+			if s.Cluster.Spec.OpenStack != nil {
+				continue // its storage is that of its cloud, too
+			}
+			if _, err := known.site(Figures{Region: s.Region, Zone: s.Zone}); err != nil {
+				return nil, err
+			}
+			r := reports[s.Cluster.Metadata.Name]
+			if r == nil {
+				r = &Report{Site: s}
+				reports[s.Cluster.Metadata.Name] = r
+			}
+			r.Available = over(f.Available, r.Available)
+		}
+	}
+	out := make([]Report, 0, len(reports))
+	for _, name := range slices.Sorted(maps.Keys(reports)) {
+		r := reports[name]
+		_, cpu := r.Available[api.ResourceCPU]
+		_, memory := r.Available[api.ResourceMemory]
+		r.Complete = cpu && memory
+		out = append(out, *r)
+	}
+	return out, nil
+}
+
+// spellings are the ways to name a site, in the order in which they count: a name
+// that a zone has goes before one that is put together.
+var spellings = []func(s Site) string{
+	func(s Site) string { return s.Zone },
+	Site.ID,
+	func(s Site) string { return s.Region + "|" + s.Zone },
+	func(s Site) string { return s.Region + "-" + s.Zone },
+}
+
+// directory finds sites by what pushes call them.
+type directory struct {
+	regions map[string][]Site
+	// named are the sites by region and name, for each of the spellings, and under
+	// the region "" by their ids.
+	named []map[[2]string][]Site
+}
+
+func newDirectory(sites []Site) *directory {
+	d := &directory{regions: map[string][]Site{}, named: make([]map[[2]string][]Site, len(spellings))}
+	for _, s := range sites {
+		d.regions[s.Region] = append(d.regions[s.Region], s)
+	}
+	for i, spelling := range spellings {
+		d.named[i] = make(map[[2]string][]Site, len(sites))
+		for _, s := range sites {
+			name := spelling(s)
+			d.named[i][[2]string{s.Region, name}] = append(d.named[i][[2]string{s.Region, name}], s)
+			if i == 1 || i == 2 {
+				d.named[i][[2]string{"", name}] = append(d.named[i][[2]string{"", name}], s)
+			}
+		}
+	}
+	return d
+}
+
+// site is the one that figures are about.
+func (d *directory) site(f Figures) (Site, error) {
+	for _, named := range d.named {
+		meant := named[[2]string{f.Region, f.Zone}]
+		if len(meant) == 0 {
+			continue
+		}
+		if len(meant) > 1 {
+			shared := &SharedError{ID: meant[0].ID()}
+			for _, s := range meant {
+				shared.Clusters = append(shared.Clusters, s.Cluster.Metadata.Name)
+			}
+			return Site{}, shared
+		}
+		if meant[0].Cluster.Spec.OpenStack != nil {
+			return Site{}, &CollectedError{meant[0]}
+		}
+		return meant[0], nil
+	}
+	if f.Region == "" {
+		return Site{}, &UnknownError{fmt.Sprintf("site %q", f.Zone)}
+	}
+	return Site{}, &UnknownError{fmt.Sprintf("zone %q of region %q", f.Zone, f.Region)}
+}

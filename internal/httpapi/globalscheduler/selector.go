@@ -1,0 +1,131 @@
+package globalscheduler
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// selectorBody says where machines may be, in the words of pods and allocations.
+type selectorBody struct {
+	GeoLocation       api.GeoLocation
+	Regions           []selectorRegion
+	Operator          string
+	SiteID            string
+	Strategy          strategyBody
+	StackAffinity     []stackName
+	StackAntiAffinity []stackName
+}
+
+type selectorRegion struct {
+	Region           string
+	AvailabilityZone texts
+	// AvailablityZone is how manifests of Arktos misspell it.
+	AvailablityZone texts
+}
+
+type strategyBody struct {
+	LocationStrategy string
+	RegionStrategy   string
+}
+
+// stackName is the name of a workload. Arktos also takes requirements of labels
+// there, which are refused: it would be lost which workloads they mean.
+type stackName string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *stackName) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		return errors.New("must be the name of a pod or the id of an allocation: requirements of labels are not supported")
+	}
+	return json.Unmarshal(data, (*string)(n))
+}
+
+func stackNames(names []stackName) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, string(n))
+	}
+	return out
+}
+
+// allocation is the selector together with the flavors that are asked for.
+func (b *selectorBody) allocation(flavors []string) *api.AllocationSpec {
+	a := &api.AllocationSpec{
+		Flavors: flavors, Operator: b.Operator, SiteID: b.SiteID,
+		LocationStrategy:  api.LocationStrategy(strings.ToLower(b.Strategy.LocationStrategy)),
+		RegionStrategy:    api.RegionStrategy(strings.ToLower(b.Strategy.RegionStrategy)),
+		StackAffinity:     stackNames(b.StackAffinity),
+		StackAntiAffinity: stackNames(b.StackAntiAffinity),
+	}
+	if b.GeoLocation != (api.GeoLocation{}) {
+		a.GeoLocation = &b.GeoLocation
+	}
+	for _, r := range b.Regions {
+		zones := append(append([]string(nil), r.AvailabilityZone...), r.AvailablityZone...)
+		a.Regions = append(a.Regions, api.AllocationRegion{Region: r.Region, AvailabilityZones: zones})
+	}
+	return a
+}
+
+// documentFields are the parts of a workload as the documents of this API call
+// them.
+var documentFields = strings.NewReplacer(
+	"spec.allocation.flavors", "flavors", "spec.allocation.location_strategy", "selector.strategy.location_strategy",
+	"spec.allocation.region_strategy", "selector.strategy.region_strategy", "spec.allocation.stack_anti_affinity", "selector.stack_antiaffinity",
+	"spec.allocation.", "selector.", "spec.replica_requests", "requests", "spec.replicas", "replicas", "metadata.", "",
+)
+
+// checked fills in the defaults of a workload and validates it; the fields of what
+// is wrong are those of the document.
+func checked(w *api.Workload) (*api.Workload, error) {
+	w.SetDefaults()
+	errs := w.Validate()
+	for i := range errs {
+		errs[i].Field = documentFields.Replace(errs[i].Field)
+	}
+	return w, errs.Err()
+}
+
+// requests add up what is asked for, in thousandths by resource.
+type requests map[string]int64
+
+// add notes an amount so many times, at least once; what is wrong with it is the
+// message.
+func (r requests) add(resource string, amount api.Quantity, times int64) string {
+	milli, err := amount.Milli()
+	if err != nil {
+		return err.Error()
+	}
+	if milli < 0 {
+		return strconv.Quote(string(amount)) + " must not be negative"
+	}
+	if milli > (maxMilli-r[resource])/times {
+		return strconv.Quote(string(amount)) + " is too much"
+	}
+	r[resource] += milli * times
+	return ""
+}
+
+// maxMilli bounds what a request may add up to.
+const maxMilli = 1 << 62
+
+// quantities are the sums, without those that are 0.
+func (r requests) quantities() api.Quantities {
+	var out api.Quantities
+	for name, milli := range r {
+		if milli == 0 {
+			continue
+		}
+		if out == nil {
+			out = api.Quantities{}
+		}
+		out[name] = api.FormatMilli(name, milli)
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+)
+
+type globalAllocationOutput struct {
+	Status int
+	Body   gs.AllocationAnswer
+}
+
+type globalAllocateInput struct {
+	Payload   Payload
+	Namespace string `query:"namespace" doc:"Where the body names none. Default \"default\"."`
+}
+
+type globalAllocation struct {
+	ID        string `path:"id" doc:"Id of the allocation, which is the name of its workload."`
+	Namespace string `query:"namespace" default:"default" doc:"Namespace of the allocation."`
+}
+
+type globalDeleteAllocation struct {
+	ID        string `path:"id" doc:"Id of the allocation, which is the name of its workload."`
+	Namespace string `query:"namespace" default:"default" doc:"Namespace of the allocation."`
+	Wait      string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+}
+
+// globalAllocationRoutes adds allocations.
+func (s *Server) globalAllocationRoutes() {
+	post := s.globalOperation(http.MethodPost, "/allocations", "allocate", "Choose sites for all replicas of a resource group, or for none", http.StatusCreated, gs.AllocationAnswer{}, http.StatusConflict)
+	register(s, post, s.allocate)
+	s.describeGlobalBody(post, `{"allocation": {"id", "namespace", "replicas", "resource_group": {"name", "labels", "resources": [{"name", "resource_type", "flavors": [{"flavor_id"}], "storage": {type: GB}, "need_eip", "count"}]}, "selector": as that of a pod}}`)
+
+	register(s, s.globalOperation(http.MethodGet, "/allocations/id/{id}", "get-allocation", "Read an allocation", http.StatusOK, gs.AllocationAnswer{}, http.StatusNotFound), s.getAllocation)
+	register(s, s.globalOperation(http.MethodDelete, "/allocations/id/{id}", "delete-allocation", "Delete an allocation", http.StatusOK, gs.Result{}, http.StatusNotFound),
+		func(ctx context.Context, in *globalDeleteAllocation) (*resultOutput, error) {
+			return s.deleteWorkload(ctx, in.Namespace, in.Wait, func(who identity) *api.Workload {
+				return s.workloadByName(who, in.Namespace, in.ID, gs.IsAllocation)
+			})
+		})
+}
+
+func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*globalAllocationOutput, error) {
+	if err := checkGlobalBody(in.Payload.data); err != nil {
+		return nil, err
+	}
+	who := identityOf(ctx)
+	workload, err := gs.ParseAllocation(in.Payload.data, in.Namespace, newAllocationID, s.flavorSizes(who))
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	written, err := s.createOnly(ctx, workload)
+	if err != nil {
+		return nil, err
+	}
+	decided, ok := s.settledObject(ctx, written, defaultWait).(*api.Workload)
+	if ok && gs.Placed(decided) == *workload.Spec.Replicas {
+		return &globalAllocationOutput{http.StatusCreated, gs.AllocationAnswer{Allocation: gs.ShowAllocation(decided, s.visibleCluster(who))}}, nil
+	}
+	refusal := s.refusal(who, decided)
+	// It must not be placed later, when nobody expects it any more; that the
+	// client went away makes no difference.
+	key := api.KeyOf(workload)
+	if _, err := s.remove(context.WithoutCancel(ctx), key, precondition{}); err != nil {
+		return nil, fmt.Errorf("take back %s: %w", key, err)
+	}
+	return nil, refusal
+}
+
+// refusal says why an allocation was not placed, with the room that each site has.
+func (s *Server) refusal(who identity, workload *api.Workload) error {
+	if workload.Status.ObservedGeneration != workload.Metadata.Generation {
+		return unavailable("the decision was not made in time: nothing was allocated; repeat the request")
+	}
+	p := newProblem(http.StatusConflict, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
+	explanation, err := s.decisions.Explain(api.KeyOf(workload))
+	if err != nil {
+		return p // deleted in between: there is nobody to explain
+	}
+	p.Detail += ": " + explanation.Summary
+	cluster := s.visibleCluster(who)
+	for _, candidate := range s.visible(who, explanation).Candidates {
+		c := cluster(candidate.Cluster)
+		if c == nil {
+			continue
+		}
+		site, ok := gs.SiteOf(c)
+		if !ok {
+			continue
+		}
+		message := candidate.Reason
+		if candidate.Available != nil {
+			message = fmt.Sprintf("has room for %d", *candidate.Available)
+		}
+		p.Errors = append(p.Errors, api.FieldError{Field: site.ID(), Message: message})
+	}
+	return p
+}
+
+// newAllocationID names an allocation that the client gave no id.
+func newAllocationID() string {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	return "allocation-" + hex.EncodeToString(id[:])
+}
+
+// flavorSizes finds the size of a flavor among those of all clusters; where they
+// differ the largest counts.
+func (s *Server) flavorSizes(who identity) func(name string) (gs.Size, bool) {
+	return func(name string) (gs.Size, bool) {
+		var largest gs.Size
+		found := false
+		consider := func(size gs.Size) {
+			found = true
+			largest = largest.Max(size)
+		}
+		snapshot := s.fleet.Snapshot()
+		for entry := range snapshot.All(api.KindCluster, "") {
+			c, ok := entry.Object.(*api.Cluster)
+			if !ok || !who.sees(owner(c)) {
+				continue
+			}
+			for _, f := range c.Spec.Flavors {
+				if f.Name == name && f.VCPUs > 0 && f.Memory != "" {
+					consider(gs.Size{VCPUs: f.VCPUs, Memory: f.Memory})
+				}
+			}
+		}
+		for entry := range snapshot.All(api.KindCloud, "") {
+			c, ok := entry.Object.(*api.Cloud)
+			if !ok || !who.sees(owner(c)) {
+				continue
+			}
+			for i := range c.Status.Regions {
+				for _, f := range c.Status.Regions[i].Flavors {
+					if f.Name == name {
+						consider(gs.Size{VCPUs: f.VCPUs, Memory: api.Quantity(fmt.Sprintf("%dMi", f.MemoryMiB))})
+					}
+				}
+			}
+		}
+		return largest, found
+	}
+}
+
+func (s *Server) getAllocation(ctx context.Context, in *globalAllocation) (*globalAllocationOutput, error) {
+	who := identityOf(ctx)
+	if err := who.mayReadNamespace(in.Namespace); err != nil {
+		return nil, err
+	}
+	workload := s.workloadByName(who, in.Namespace, in.ID, gs.IsAllocation)
+	if workload == nil {
+		return nil, newProblem(http.StatusNotFound, "there is no such allocation")
+	}
+	return &globalAllocationOutput{http.StatusOK, gs.AllocationAnswer{Allocation: gs.ShowAllocation(workload, s.visibleCluster(who))}}, nil
+}
