@@ -86,8 +86,8 @@ func TestBackupAndRestore(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "backup.tar")
 	s := start(t, testConfig(dir))
 	fillFleet(s, 90, 10)
-	sealed := cluster("sealed")
-	sealed.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret("hush-hush")}
+	sealed := staticProvider("sealed", nil)
+	sealed.Spec.BearerToken = api.NewSecret("hush-hush")
 	put(s, sealed)
 	want := toJSON(t, s.objects())
 	mustCommand(t, "backup", "--endpoint", s.url, file)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
@@ -62,7 +63,8 @@ func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, 
 		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Logger: logger, Now: time.Now,
 	})
 	s.decider = reconcile.New(reconcile.Options{
-		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, Logger: logger, Now: time.Now,
+		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
+		Logger: logger, Now: time.Now,
 	})
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
@@ -78,6 +80,16 @@ func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, 
 		return nil, err
 	}
 	return s, s.register(registry)
+}
+
+// bindCluster hands the cloud that was chosen for a cluster to the writer of its
+// status.
+func (s *server) bindCluster(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
+	revision, err := s.signals.Bind(ctx, decided, specRevision)
+	if errors.Is(err, signal.ErrStale) {
+		return 0, fmt.Errorf("%w: %w", reconcile.ErrConflict, err)
+	}
+	return revision, err
 }
 
 // components are the working parts in the order in which they start; they stop

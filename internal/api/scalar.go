@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -131,7 +132,7 @@ type Quantities map[string]Quantity
 // 68719476736000 of memory is "64Gi".
 func FormatMilli(name string, milli int64) Quantity {
 	format := resource.DecimalSI
-	if name == "memory" || name == "ephemeral-storage" || name == "storage" {
+	if name == ResourceMemory || name == "ephemeral-storage" || name == "storage" || strings.HasPrefix(name, ResourceStoragePrefix) {
 		format = resource.BinarySI
 	}
 	if milli%1000 == 0 {

@@ -12,8 +12,13 @@ import (
 type metricsAvailable struct{}
 
 func (metricsAvailable) Name() string          { return "metrics_available" }
-func (metricsAvailable) Grounds(*Query) int    { return 1 }
 func (metricsAvailable) On(*Query, int) string { return "" }
+func (metricsAvailable) Grounds(q *Query) int {
+	if q.ignoresFailing {
+		return 0
+	}
+	return 1
+}
 func (metricsAvailable) Blame(_ *Query, _, n int) string {
 	return plural(n, "has a failing metric", "have a failing metric")
 }

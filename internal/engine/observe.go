@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,22 +21,15 @@ func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluste
 	}
 	c.Status.Available = Available(f, reserved, row)
 	c.Status.Flavors = FlavorCounts(f, reserved, row)
+	completeDerived(&c, f.rows[row].cluster)
 	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	c.Status.Metrics = nil
 	for _, m := range f.rows[row].metrics {
 		s := f.metrics[m.id]
-		shown := api.ClusterMetricStatus{Name: s.key.Name, Namespace: s.key.Namespace, Weight: m.weight, Reason: s.reason}
-		if s.metric != nil {
-			shown.ObservedAt = s.metric.Status.ObservedAt
-			shown.Value = s.metric.Status.Value
-		}
-		if s.usable {
-			raw, normalized := s.raw, s.normalized
-			shown.Value, shown.Normalized = &raw, &normalized
-		} else if condition.Status == api.ConditionTrue {
+		if !s.usable && condition.Status == api.ConditionTrue {
 			condition.Status, condition.Reason, condition.Message = api.ConditionFalse, s.reason, s.describe()
 		}
-		c.Status.Metrics = append(c.Status.Metrics, shown)
+		c.Status.Metrics = append(c.Status.Metrics, s.shown(m.weight))
 	}
 	if len(c.Status.Metrics) > 0 {
 		conditions := make([]api.Condition, 0, len(c.Status.Conditions)+1)
@@ -47,6 +41,51 @@ func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluste
 		c.Status.Conditions = append(conditions, condition)
 	}
 	return &c
+}
+
+// completeDerived shows what a cluster has from its cloud.
+func completeDerived(c, effective *api.Cluster) {
+	if effective.Metadata.UID != c.Metadata.UID {
+		return
+	}
+	if !maps.Equal(effective.Metadata.Labels, c.Metadata.Labels) {
+		c.Status.Labels = effective.Metadata.Labels
+	}
+	if c.Spec.OpenStack == nil {
+		return
+	}
+	from := &effective.Status
+	c.Status.State, c.Status.Taints, c.Status.Conditions = State(effective), from.Taints, from.Conditions
+	c.Status.Capacity, c.Status.Allocatable, c.Status.Allocated = from.Capacity, from.Allocatable, from.Allocated
+	c.Status.CapacityReportedAt = from.CapacityReportedAt
+}
+
+// shown is a metric as the status of what lists it has it.
+func (s *metricState) shown(weight float64) api.ClusterMetricStatus {
+	shown := api.ClusterMetricStatus{Name: s.key.Name, Namespace: s.key.Namespace, Weight: weight, Reason: s.reason}
+	if s.metric != nil {
+		shown.ObservedAt = s.metric.Status.ObservedAt
+		shown.Value = s.metric.Status.Value
+	}
+	if s.usable {
+		raw, normalized := s.raw, s.normalized
+		shown.Value, shown.Normalized = &raw, &normalized
+	}
+	return shown
+}
+
+// ObserveMetrics are the present values of metrics that something lists which is
+// no cluster of the fleet.
+func ObserveMetrics(f *Fleet, refs []api.MetricRef) []api.ClusterMetricStatus {
+	out := make([]api.ClusterMetricStatus, len(refs))
+	for i, ref := range refs {
+		if id, ok := f.metricIDs[ref.Key()]; ok {
+			out[i] = f.metrics[id].shown(weightOf(ref))
+			continue
+		}
+		out[i] = (&metricState{key: ref.Key(), reason: api.ReasonUnknownMetric}).shown(weightOf(ref))
+	}
+	return out
 }
 
 // NewStatus is the status of a placement after an outcome: the present one with

@@ -48,6 +48,10 @@ type Query struct {
 	apiResource string
 	groupBy     []api.GroupConstraint // those that group clusters by more than themselves
 	site        []siteDemand          // of an allocation; see allocation.go
+
+	// Of what looks for a host; see host.go.
+	one, many      string // what hosts are called; empty = "cluster", "clusters"
+	ignoresFailing bool   // metrics without a value keep nothing out
 }
 
 // request is an amount of a resource in thousandths.
@@ -174,6 +178,9 @@ func (q *Query) class(strategy string) string {
 	}
 	if len(q.site) > 0 {
 		write('A', normalSite(q.site))
+	}
+	if q.ignoresFailing {
+		write('i', "")
 	}
 	for _, r := range q.requests {
 		write('r', fmt.Sprintf("%s=%d", r.resource, r.milli))

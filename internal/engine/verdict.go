@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -154,7 +155,7 @@ func named(causes []Cause) string {
 func (v *verdicts) Fits() string {
 	f, q := v.pass.fleet, v.pass.query
 	fit := v.Admitted.Count()
-	text := fmt.Sprintf("%d of %d %s %s", fit, f.Len(), plural(f.Len(), "cluster", "clusters"), plural(fit, "fits", "fit"))
+	text := fmt.Sprintf("%d of %d %s %s", fit, f.Len(), plural(f.Len(), cmp.Or(v.pass.query.one, "cluster"), cmp.Or(v.pass.query.many, "clusters")), plural(fit, "fits", "fit"))
 	blames := make([]string, 0, len(v.grounds))
 	for i, g := range v.grounds {
 		if n := v.counts[i]; n > 0 {

@@ -18,11 +18,15 @@ type explainOutput struct {
 func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInput) (*explainOutput, error) {
 	key := in.Target.key(info.Kind)
 	who := identityOf(ctx)
-	if err := who.mayReadNamespace(key.Namespace); err != nil {
+	if err := s.mayReadKey(who, key); err != nil {
 		return nil, err
 	}
-	if s.fleet.Snapshot().Get(key) == nil {
+	entry := s.fleet.Snapshot().Get(key)
+	if entry == nil {
 		return nil, notFound(key)
+	}
+	if err := s.mayRead(who, entry.Object); err != nil {
+		return nil, err
 	}
 	explanation, err := s.decisions.Explain(key)
 	if err != nil {
@@ -42,9 +46,24 @@ func (s *Server) visible(who identity, explanation *api.Explanation) *api.Explan
 	}
 	snapshot := s.fleet.Snapshot()
 	shown := *explanation
+	kind := candidateKind(explanation)
+	if kind == api.KindOpenStackProject {
+		return explanation // of the namespace that may be read
+	}
 	shown.Candidates = slices.DeleteFunc(slices.Clone(explanation.Candidates), func(c api.Candidate) bool {
-		entry := snapshot.Get(api.Key{Kind: api.KindCluster, Name: c.Cluster})
+		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
 		return entry != nil && !who.sees(owner(entry.Object))
 	})
 	return &shown
+}
+
+// candidateKind is what an explanation's candidates are.
+func candidateKind(x *api.Explanation) api.Kind {
+	switch x.Kind {
+	case api.KindCluster:
+		return api.KindCloud
+	case api.KindMagnumCluster:
+		return api.KindOpenStackProject
+	}
+	return api.KindCluster
 }

@@ -234,7 +234,11 @@ func (f *fakeDecisions) Explain(key api.Key) (*api.Explanation, error) {
 	return &api.Explanation{Namespace: key.Namespace, Name: key.Name, Summary: "as told", Candidates: []api.Candidate{}}, nil
 }
 
-func (f *fakeDecisions) Observe(cluster *api.Cluster) *api.Cluster {
+func (f *fakeDecisions) Observe(object api.Object) api.Object {
+	cluster, ok := object.(*api.Cluster)
+	if !ok {
+		return object
+	}
 	observed := *cluster
 	if observed.Status.State == "" {
 		observed.Status.State = api.StateOnline
@@ -306,7 +310,20 @@ type fakeSignals struct {
 	store  *store.Store
 	codec  *store.Codec
 	settle func(ctx context.Context, revision int64) (int64, error)
+	live   func(cloud string, options api.LiveOptions) (*api.LiveOpenStack, error)
+	report func(cloud string, report api.CloudReport) (int64, bool, error)
 	mu     sync.Mutex
+}
+
+func (f *fakeSignals) ReportCloud(_ context.Context, cloud string, report api.CloudReport) (int64, bool, error) {
+	if f.report == nil {
+		return 0, false, nil
+	}
+	return f.report(cloud, report)
+}
+
+func (f *fakeSignals) LiveOpenStack(_ context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
+	return f.live(cloud, options)
 }
 
 func (f *fakeSignals) Settle(ctx context.Context, revision int64) (int64, error) {

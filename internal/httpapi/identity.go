@@ -38,10 +38,13 @@ type identity struct {
 func (i identity) bound() bool { return len(i.namespaces) > 0 }
 
 // owner is the namespace that an object belongs to, "" for everybody's. A
-// cluster is global but may have an owner.
+// cluster or a cloud is global but may have an owner.
 func owner(object api.Object) string {
-	if cluster, ok := object.(*api.Cluster); ok {
-		return cluster.Spec.Namespace
+	switch o := object.(type) {
+	case *api.Cluster:
+		return o.Spec.Namespace
+	case *api.Cloud:
+		return o.Spec.Namespace
 	}
 	return object.Meta().Namespace
 }

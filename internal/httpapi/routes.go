@@ -25,6 +25,7 @@ func (s *Server) routes() http.Handler {
 	}
 	s.decisionRoutes()
 	s.reportRoutes()
+	s.cloudRoutes()
 	s.globalSchedulerRoutes()
 	s.previewRoutes()
 	s.otherRoutes()
@@ -130,16 +131,25 @@ func (s *Server) collectionPath(info api.KindInfo, within bool) string {
 	return api.CollectionPath(info.Kind, "")
 }
 
-// decidedKinds are those that get a decision of their own.
-var decidedKinds = []api.Kind{api.KindPlacement, api.KindWorkload}
+// decidedKinds are those that get a decision of their own, and may ask for a fresh
+// one; explainedKinds are those whose decision is explained. A cluster that was
+// created on a cloud stays there.
+var (
+	decidedKinds   = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindMagnumCluster}
+	explainedKinds = append([]api.Kind{api.KindCluster}, decidedKinds...)
+)
 
 // decisionRoutes adds what only objects with a decision have.
 func (s *Server) decisionRoutes() {
+	for _, kind := range explainedKinds {
+		info, _ := api.LookupKind(kind)
+		path := s.collectionPath(info, info.Scope != api.Global) + "/{name}"
+		register(s, s.operation(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", s.schema(api.Explanation{})),
+			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return s.explain(ctx, info, in) })
+	}
 	for _, kind := range decidedKinds {
 		info, _ := api.LookupKind(kind)
 		path := s.collectionPath(info, true) + "/{name}"
-		register(s, s.operation(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", s.schema(api.Explanation{})),
-			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return s.explain(ctx, info, in) })
 		register(s, s.operation(info, http.MethodPost, path+"/reschedule", "reschedule", "Ask for a fresh decision", s.schema(info.New())),
 			func(ctx context.Context, in *rescheduleInput) (*objectOutput, error) {
 				return s.reschedule(ctx, info, in)

@@ -44,8 +44,9 @@ type Decisions interface {
 	Settle(ctx context.Context, revision int64) error
 	// Explain says why a placement or a workload has the clusters it has.
 	Explain(key api.Key) (*api.Explanation, error)
-	// Observe is a copy of a cluster with its status completed.
-	Observe(cluster *api.Cluster) *api.Cluster
+	// Observe is a copy of an object with its status completed by what moves
+	// without a write, or the object itself where there is nothing of that.
+	Observe(object api.Object) api.Object
 	// Preview is the status that a placement would get, and why, if it were stored
 	// as given: with its uid, its generation, and the status it has at present.
 	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
@@ -76,6 +77,11 @@ type Signals interface {
 	// Report records amounts that somebody else than its agent reports about a
 	// cluster.
 	Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (revision int64, err error)
+	// ReportCloud takes in what a collector found about a cloud; changed is false
+	// where nothing in it was new.
+	ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error)
+	// LiveOpenStack asks the OpenStack of a cloud what it has.
+	LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error)
 }
 
 // Options configures a server. Store, Fleet, Codec, Decisions and Signals are

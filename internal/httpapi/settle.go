@@ -80,12 +80,10 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 // the clock.
 func (s *Server) shown(who identity, object api.Object) api.Object {
 	switch o := object.(type) {
-	case *api.Cluster:
-		return s.decisions.Observe(o)
 	case *api.PlacementScore:
 		return o.Observed(s.now())
 	case *api.PropagationPolicy:
 		return s.boundPolicy(who, o)
 	}
-	return object
+	return s.decisions.Observe(object)
 }

@@ -91,6 +91,10 @@ func (p *planner) pass(now time.Time) []write {
 		p.bindings.markStale(w)
 	}
 	found := &writes{of: map[decision]write{}}
+	for _, g := range p.hosted {
+		found.add(g, true)
+	}
+	p.hosted = nil
 	for len(p.stale)+len(p.bindings.stale) > 0 {
 		p.passPlacements(now, found)
 		p.bindings.pass(p.passes, now, found)

@@ -29,6 +29,15 @@ type planner struct {
 	stale       []*tracked
 	agenda      agenda[*tracked]
 	passes      int
+
+	figures        *figures
+	clouds         *hosting // of clusters
+	cloudObjects   map[string]*api.Cloud
+	cloudOf        map[string]string              // the cloud that a cluster has something from
+	onCloud        map[string]map[string]struct{} // clusters by that cloud
+	projects       *hosting                       // of Magnum clusters
+	projectObjects map[string]*api.OpenStackProject
+	hosted         []*guest // with a new decision, for the pass to write
 }
 
 // tracked is one placement and its decision.
@@ -68,7 +77,15 @@ func newPlanner(logger *slog.Logger) *planner {
 		requesting:  map[string]*class{},
 		members:     map[string]map[*tracked]struct{}{},
 		constrained: map[*tracked]struct{}{},
+
+		figures:        newFigures(),
+		cloudObjects:   map[string]*api.Cloud{},
+		cloudOf:        map[string]string{},
+		onCloud:        map[string]map[string]struct{}{},
+		projectObjects: map[string]*api.OpenStackProject{},
 	}
+	p.clouds = newHosting(clustersOnClouds, p.figures, logger)
+	p.projects = newHosting(magnumInProjects(p.projectObjects), p.figures, logger)
 	p.bindings = newBindings(p.picture)
 	p.bindings.amountsChanged = func(rows []int) { p.touch(rows, nil, p.requesting, true) }
 	return p
@@ -88,7 +105,13 @@ func (p *planner) resume(objects []api.Object, now time.Time) {
 func (p *planner) put(object api.Object, specRevision int64) {
 	switch o := object.(type) {
 	case *api.Cluster:
-		p.changeCluster(o.Metadata.Name, o)
+		p.putCluster(o, specRevision)
+	case *api.Cloud:
+		p.putCloud(o.Metadata.Name, o)
+	case *api.OpenStackProject:
+		p.putProject(api.KeyOf(o), o)
+	case *api.MagnumCluster:
+		p.putMagnum(o, specRevision)
 	case *api.Metric:
 		p.changeMetric(api.KeyOf(o), o)
 	case *api.MetricsProvider:
@@ -110,7 +133,13 @@ func (p *planner) put(object api.Object, specRevision int64) {
 func (p *planner) remove(key api.Key) {
 	switch key.Kind {
 	case api.KindCluster:
-		p.changeCluster(key.Name, nil)
+		p.removeCluster(key)
+	case api.KindCloud:
+		p.putCloud(key.Name, nil)
+	case api.KindOpenStackProject:
+		p.putProject(key, nil)
+	case api.KindMagnumCluster:
+		p.projects.removeGuest(key)
 	case api.KindMetric:
 		p.changeMetric(key, nil)
 	case api.KindMetricsProvider:
@@ -142,6 +171,9 @@ func (p *planner) changeMetric(key api.Key, m *api.Metric) {
 		p.pending.Metrics = map[api.Key]*api.Metric{}
 	}
 	p.pending.Metrics[key] = m
+	change(p.figures.metrics, key, m)
+	p.clouds.changeMetric(key, m)
+	p.projects.changeMetric(key, m)
 }
 
 func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
@@ -149,6 +181,9 @@ func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
 		p.pending.Providers = map[api.Key]*api.MetricsProvider{}
 	}
 	p.pending.Providers[key] = m
+	change(p.figures.providers, key, m)
+	p.clouds.changeProvider(key, m)
+	p.projects.changeProvider(key, m)
 }
 
 func (p *planner) changeSet(name string, s *api.ClusterSet) {
@@ -323,6 +358,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 
 // advance brings the fleet to a moment, with the pending changes.
 func (p *planner) advance(now time.Time) {
+	p.host(now)
 	was := p.fleet
 	next, delta := was.With(p.pending, now)
 	rooms := p.bindings.rooms(delta.Rows)

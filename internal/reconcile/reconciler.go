@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -38,6 +39,11 @@ type Options struct {
 	// ReadConstant lets simulations know the values of static metrics. Nil knows
 	// none.
 	ReadConstant ReadConstant
+	// BindCluster stores the cloud that was chosen for a cluster, as it stands in
+	// the status of the given copy. It is asked because the rest of that status
+	// is not decided here but observed. ErrConflict says that the cluster has
+	// changed since. Nil writes the status like every other.
+	BindCluster func(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error)
 	// Logger receives what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Now is the clock. Nil is time.Now.
@@ -243,9 +249,14 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[decision]write) er
 		return a.key().Compare(b.key())
 	})
 	derived := make([]store.StatusWrite, 0, len(batch))
+	var bound []write
 	for _, w := range batch {
 		if w.isGone() {
 			delete(unwritten, w.decision)
+			continue
+		}
+		if w.key().Kind == api.KindCluster && r.options.BindCluster != nil {
+			bound = append(bound, w)
 			continue
 		}
 		value, err := r.options.Codec.EncodeStatus(w.result())
@@ -257,6 +268,13 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[decision]write) er
 		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision})
 	}
 	revision, err := r.derive(ctx, derived)
+	if err == nil || revision > 0 {
+		latest, failed := r.bind(ctx, bound)
+		revision = max(revision, latest)
+		if failed != nil {
+			err = failed
+		}
+	}
 	var conflict *store.ConflictError
 	switch {
 	case ctx.Err() != nil: // stopping: what was not written is decided again after the start
@@ -281,6 +299,32 @@ func (r *Reconciler) write(ctx context.Context, unwritten map[decision]write) er
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
 	return nil
+}
+
+// maxBinds is how many clusters are told of their cloud at a time.
+const maxBinds = 64
+
+// bind stores the clouds that were chosen for clusters.
+func (r *Reconciler) bind(ctx context.Context, writes []write) (int64, error) {
+	revisions := make([]int64, len(writes))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxBinds)
+	for i, w := range writes {
+		group.Go(func() error {
+			decided, ok := w.result().(*api.Cluster)
+			if !ok {
+				return nil
+			}
+			var err error
+			revisions[i], err = r.options.BindCluster(ctx, decided, w.specRevision)
+			if errors.Is(err, ErrConflict) {
+				return nil // that change is on its way here, and leads to another decision
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.Max(append(revisions, 0)), err
 }
 
 // derive writes statuses. One that the store cannot hold is left out, so that it
@@ -330,8 +374,11 @@ func (r *Reconciler) Settle(ctx context.Context, revision int64) error {
 	}
 }
 
-// ErrNotFound says that there is no placement or workload of the name.
+// ErrNotFound says that there is nothing of the name that is decided.
 var ErrNotFound = errors.New("no such placement or workload")
+
+// ErrConflict says that an object has changed since it was decided.
+var ErrConflict = errors.New("the object has changed since it was decided")
 
 // Explain says why the decision of a placement, or the binding of a workload, is
 // what it is, as of now.
@@ -341,6 +388,11 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	if w, ok := r.planner.bindings.workloads[key]; ok {
 		return r.planner.bindings.explain(w, r.now()), nil
 	}
+	for _, h := range []*hosting{r.planner.clouds, r.planner.projects} {
+		if g, ok := h.guests[key]; ok {
+			return h.explain(g, r.now()), nil
+		}
+	}
 	placed, ok := r.planner.placements[key]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", key, ErrNotFound)
@@ -348,10 +400,16 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	return r.planner.explain(placed, r.now()).Render(), nil
 }
 
-// Observe returns a copy of a cluster with its status completed by what
-// decisions are made on: the present metric values and available amounts.
-func (r *Reconciler) Observe(cluster *api.Cluster) *api.Cluster {
+// Observe returns a copy of an object with its status completed by what decisions
+// are made on: the present metric values, and the amounts that are available on a
+// cluster. An object that has nothing of that is returned as it is.
+func (r *Reconciler) Observe(object api.Object) api.Object {
+	switch object.(type) {
+	case *api.Cluster, *api.Cloud, *api.OpenStackProject, *api.MagnumCluster:
+	default:
+		return object
+	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return engine.Observe(r.planner.fleet, r.planner.reserved, cluster)
+	return r.planner.observe(object)
 }

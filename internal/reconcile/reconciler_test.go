@@ -357,7 +357,7 @@ func TestObserveAndExplainAgree(t *testing.T) {
 		t.Errorf("the shares add up to %v, the score is %v", sum, *e.Candidates[0].Score)
 	}
 	c := y.fleet.Snapshot().Get(api.Key{Kind: api.KindCluster, Name: "c1"}).Object.(*api.Cluster)
-	seen := y.reconciler.Observe(c)
+	seen := y.reconciler.Observe(c).(*api.Cluster)
 	if seen.Status.State != api.StateOnline || len(seen.Status.Metrics) != 1 || *seen.Status.Metrics[0].Normalized != 0.5 {
 		t.Errorf("observed status %+v", seen.Status)
 	}

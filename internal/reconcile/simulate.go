@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
 // maxSimulations is how many simulations run at once; each holds a copy of the
@@ -456,8 +455,6 @@ func (s *simulation) result(p *planner, before map[api.Key]where, explanations m
 // shown is an object after the pass, as a reader would see it.
 func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
 	switch o := s.objects[key].(type) {
-	case *api.Cluster:
-		return engine.Observe(p.fleet, p.reserved, o)
 	case *api.Placement:
 		return s.score(o, explanation)
 	case *api.PlacementScore:
@@ -465,7 +462,7 @@ func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation
 	case *api.PropagationPolicy:
 		return p.bindings.observe(o)
 	}
-	return s.objects[key]
+	return p.observe(s.objects[key])
 }
 
 // explainPass explains a decision of the pass just made, nil for what is not
@@ -474,6 +471,11 @@ func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation
 func (p *planner) explainPass(key api.Key, now time.Time) *api.Explanation {
 	if w, ok := p.bindings.workloads[key]; ok {
 		return p.bindings.explain(w, now)
+	}
+	for _, h := range []*hosting{p.clouds, p.projects} {
+		if g, ok := h.guests[key]; ok && g.query != nil && (g.host != "" || g.wants()) {
+			return h.explain(g, now)
+		}
 	}
 	placed, ok := p.placements[key]
 	if !ok {

@@ -7,11 +7,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// where is where something is: the clusters of a placement, best first, or those
-// of a workload, each with its replicas.
+// where is where something is: the clusters of a placement, best first, those of
+// a workload, each with its replicas, or the host that something is created on.
 type where struct {
 	clusters []string
-	replicas map[string]int64 // nil for a placement
+	replicas map[string]int64 // nil for others than workloads
 }
 
 // whereIs reads an object's status; ok is false for one that is not decided.
@@ -19,6 +19,10 @@ func whereIs(object api.Object) (at where, ok bool) {
 	switch o := object.(type) {
 	case *api.Placement:
 		return where{clusters: o.Status.Clusters}, true
+	case *api.Cluster:
+		return onHost(o.Status.Cloud), true
+	case *api.MagnumCluster:
+		return onHost(o.Status.Project), true
 	case *api.Workload:
 		at = where{clusters: o.Status.Names(), replicas: map[string]int64{}}
 		for _, c := range o.Status.Clusters {
@@ -27,6 +31,13 @@ func whereIs(object api.Object) (at where, ok bool) {
 		return at, true
 	}
 	return where{}, false
+}
+
+func onHost(name string) where {
+	if name == "" {
+		return where{}
+	}
+	return where{clusters: []string{name}}
 }
 
 // same reports whether two are the same clusters, in whatever order, with the same

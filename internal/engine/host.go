@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// A host is what something is created on: a cloud for a cluster, an OpenStack
+// project for a Magnum cluster. Hosts are rows of a Fleet of their own, and the
+// choice is the decision that placements get: label and metric constraints, then
+// the weighted mean of the metrics, without stickiness, since nothing is moved.
+
+// CloudHost is a cloud as a row.
+func CloudHost(c *api.Cloud) *api.Cluster {
+	return &api.Cluster{
+		Kind:     api.KindCluster,
+		Metadata: api.Metadata{Name: c.Metadata.Name, UID: c.Metadata.UID, Generation: 2, Labels: c.Metadata.Labels},
+		Spec:     api.ClusterSpec{Namespace: c.Spec.Namespace, Metrics: c.Spec.Metrics},
+	}
+}
+
+// ProjectHost is an OpenStack project as a row. Its name is that of its path, as
+// projects of two namespaces may have one name.
+func ProjectHost(p *api.OpenStackProject) *api.Cluster {
+	return &api.Cluster{
+		Kind:     api.KindCluster,
+		Metadata: api.Metadata{Name: api.KeyOf(p).Path(), UID: p.Metadata.UID, Generation: 2, Labels: p.Metadata.Labels},
+		Spec:     api.ClusterSpec{Namespace: p.Metadata.Namespace, Metrics: p.Spec.Metrics},
+	}
+}
+
+// HostRequest is what a guest asks of its host.
+type HostRequest struct {
+	// Guest is what is to be created, and UID tells it from earlier ones.
+	Guest api.Key
+	UID   string
+	// Namespace is the one whose hosts it sees besides those of nobody.
+	Namespace                           string
+	LabelConstraints, MetricConstraints []string
+	// One and Many name hosts in sentences: "cloud", "clouds".
+	One, Many string
+	// Desperate takes a host with a failing metric where no other fits.
+	Desperate bool
+}
+
+// HostQuery is a HostRequest made ready to decide. Immutable.
+type HostQuery struct {
+	request HostRequest
+	query   *Query // hosts whose metrics have values
+	mild    *Query // likewise those whose metrics fail
+	present *Query // likewise whatever the values of metrics are
+}
+
+// NewHostQuery compiles a request. The error is that of one that never should have
+// passed validation.
+func NewHostQuery(r HostRequest) (*HostQuery, error) {
+	stickiness := 0.0
+	placement := &api.Placement{
+		Metadata: api.Metadata{Namespace: r.Namespace, Name: r.Guest.Name, UID: r.UID},
+		Spec: api.PlacementSpec{
+			LabelConstraints: r.LabelConstraints, MetricConstraints: r.MetricConstraints,
+			Strategy: api.StrategyMetrics, Metrics: &api.MetricsStrategy{Stickiness: &stickiness},
+			MetricConstraintBasis: api.BasisRaw,
+		},
+	}
+	query, err := NewQuery(placement)
+	if err != nil {
+		return nil, err
+	}
+	query.Key, query.Migration = r.Guest, false
+	query.one, query.many = r.One, r.Many
+	mild := *query
+	mild.ignoresFailing = true
+	present := mild
+	present.metrics = nil
+	return &HostQuery{request: r, query: query, mild: &mild, present: &present}, nil
+}
+
+// Choose is the host for a guest, with its score. A host of the guest's own
+// namespace goes before one of nobody, whatever their scores
+// (reference: "global clouds are tried only if no namespaced cloud matches").
+func (h *HostQuery) Choose(f *Fleet, now time.Time) (host string, score float64, ok bool) {
+	queries := []*Query{h.query}
+	if h.request.Desperate {
+		queries = append(queries, h.mild)
+	}
+	var first Choice
+	for _, owned := range []bool{true, false} {
+		for _, q := range queries {
+			out := Decide(f, q, NewView(f, q, Others{}, nil), Others{}, Present{}, now)
+			for _, c := range out.Choices {
+				if owner := f.rows[c.Row].cluster.Spec.Namespace; (owner != "") == owned {
+					first, ok = c, true
+					break
+				}
+			}
+			if ok {
+				return f.name(first.Row), first.Score, true
+			}
+		}
+	}
+	return "", 0, false
+}
+
+// Fits reports whether a host that was chosen before still fits what the guest
+// asks for. Metrics were asked when it was chosen: what was created is not moved
+// because a figure has changed.
+func (h *HostQuery) Fits(f *Fleet, host string) bool {
+	row, ok := f.Row(host)
+	return ok && Admits(f, h.present, nil, row, true)
+}
+
+// Sentence says how many hosts fit, and why the others do not.
+func (h *HostQuery) Sentence(f *Fleet) string { return Fits(f, h.query, Others{}) }
+
+// Explain says why the guest has its host, or, where it has none, why no host
+// fits.
+func (h *HostQuery) Explain(f *Fleet, host string, now time.Time) *api.Explanation {
+	query := *h.query
+	if row, ok := f.Row(host); ok && !Admits(f, &query, nil, row, true) && h.Fits(f, host) {
+		query = *h.present
+	}
+	query.Wanted = 1
+	present := Present{Answered: true}
+	if host != "" {
+		present.Decisions = []api.Decision{{Cluster: host}}
+	}
+	x := Explain(f, &query, nil, Others{}, present, now).Render()
+	x.Kind, x.Namespace = h.request.Guest.Kind, h.request.Guest.Namespace
+	if prefix := h.request.Guest.Namespace + "/"; prefix != "/" {
+		for i := range x.Candidates { // projects are of the guest's own namespace
+			x.Candidates[i].Cluster = strings.TrimPrefix(x.Candidates[i].Cluster, prefix)
+		}
+		x.Summary = strings.ReplaceAll(x.Summary, prefix, "")
+	}
+	return x
+}

@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// clustersOnClouds is the role of clusters that are created on clouds.
+var clustersOnClouds = role{
+	request: func(object api.Object) (engine.HostRequest, wish) {
+		c, ok := object.(*api.Cluster)
+		if !ok {
+			return engine.HostRequest{}, noWish
+		}
+		r := engine.HostRequest{
+			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: c.Spec.Namespace,
+			One: "cloud", Many: "clouds", Desperate: true,
+		}
+		if k := c.Spec.CloudConstraints; k != nil {
+			r.LabelConstraints, r.MetricConstraints = k.LabelConstraints, k.MetricConstraints
+		}
+		return r, cloudWish(c)
+	},
+	chosen: func(object api.Object) (string, *float64) {
+		if c, ok := object.(*api.Cluster); ok {
+			return c.Status.Cloud, c.Status.CloudScore
+		}
+		return "", nil
+	},
+	result: func(g *guest, now time.Time) api.Object {
+		c, ok := g.object.Copy().(*api.Cluster)
+		if !ok {
+			return g.object
+		}
+		c.Status.Cloud, c.Status.CloudScore = g.host, g.score
+		c.Status.Conditions = withBound(c.Status.Conditions, g.bound(api.ReasonNoSuitableCloud), now)
+		return c
+	},
+}
+
+// cloudWish is how much a cluster wants a cloud. One with a kubeconfig exists, and
+// one that stands for an availability zone is of that zone's cloud. One that is
+// probed, sends heartbeats or has amounts exists as well, but may say all the same
+// that it wants a cloud.
+func cloudWish(c *api.Cluster) wish {
+	s := &c.Spec
+	switch {
+	case s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero(), s.OpenStack != nil:
+		return noWish
+	case s.CloudConstraints != nil || s.InheritLabels || s.InheritMetrics:
+		return statedWish
+	case s.Health != nil || c.Status.LastHeartbeatAt != nil:
+		return noWish
+	case len(s.Capacity)+len(s.Allocatable)+len(s.Allocated)+len(c.Status.Allocatable)+len(c.Status.Allocated) > 0:
+		return noWish
+	}
+	return silentWish
+}
+
+// putCluster takes in a new version of a cluster.
+func (p *planner) putCluster(c *api.Cluster, specRevision int64) {
+	p.clouds.putGuest(c, specRevision)
+	p.see(c)
+}
+
+func (p *planner) removeCluster(key api.Key) {
+	p.clouds.removeGuest(key)
+	drop(p.onCloud, p.cloudOf[key.Name], key.Name)
+	delete(p.cloudOf, key.Name)
+	p.changeCluster(key.Name, nil)
+}
+
+// see brings a cluster into the fleet as decisions see it: together with what it
+// has from its cloud.
+func (p *planner) see(c *api.Cluster) {
+	name := c.Metadata.Name
+	cloud := ""
+	if c.Spec.OpenStack != nil {
+		cloud = c.Spec.OpenStack.Cloud
+	} else if g := p.clouds.guests[api.KeyOf(c)]; g != nil {
+		cloud = g.host
+	}
+	if was := p.cloudOf[name]; was != cloud {
+		drop(p.onCloud, was, name)
+		delete(p.cloudOf, name)
+		if cloud != "" {
+			p.cloudOf[name] = cloud
+			add(p.onCloud, cloud, name)
+		}
+	}
+	p.changeCluster(name, engine.Effective(c, p.cloudObjects[cloud]))
+}
+
+// putCloud takes in a new version of a cloud; nil takes it away.
+func (p *planner) putCloud(name string, c *api.Cloud) {
+	if c == nil {
+		delete(p.cloudObjects, name)
+		p.clouds.putHost(name, nil)
+	} else {
+		p.cloudObjects[name] = c
+		p.clouds.putHost(name, engine.CloudHost(c))
+	}
+	for cluster := range p.onCloud[name] {
+		if c, ok := p.clouds.guests[api.Key{Kind: api.KindCluster, Name: cluster}].object.(*api.Cluster); ok {
+			p.see(c)
+		}
+	}
+}
+
+// host chooses clouds and projects, and lets the clusters whose cloud is another
+// inherit from that.
+func (p *planner) host(now time.Time) {
+	p.projects.pass(now)
+	p.hosted = append(p.hosted, p.projects.take()...)
+	p.clouds.pass(now)
+	for _, g := range p.clouds.take() {
+		p.hosted = append(p.hosted, g)
+		if c, ok := g.object.(*api.Cluster); ok {
+			p.see(c)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// magnumInProjects is the role of Magnum clusters that are created in OpenStack
+// projects.
+func magnumInProjects(projects map[string]*api.OpenStackProject) role {
+	return role{
+		request: func(object api.Object) (engine.HostRequest, wish) {
+			m, ok := object.(*api.MagnumCluster)
+			if !ok {
+				return engine.HostRequest{}, noWish
+			}
+			return engine.HostRequest{
+				Guest: api.KeyOf(m), UID: m.Metadata.UID, Namespace: m.Metadata.Namespace,
+				LabelConstraints: m.Spec.LabelConstraints, MetricConstraints: m.Spec.MetricConstraints,
+				One: "project", Many: "projects",
+			}, statedWish
+		},
+		chosen: func(object api.Object) (string, *float64) {
+			m, ok := object.(*api.MagnumCluster)
+			if !ok || m.Status.Project == "" {
+				return "", nil
+			}
+			return m.Metadata.Namespace + "/" + m.Status.Project, m.Status.Score
+		},
+		result: func(g *guest, now time.Time) api.Object {
+			m, ok := g.object.Copy().(*api.MagnumCluster)
+			if !ok {
+				return g.object
+			}
+			decideMagnum(m, g, projects[g.host], now.UTC())
+			return m
+		},
+	}
+}
+
+// decideMagnum puts a decision into the status of a Magnum cluster, with what it
+// has from its project. Its own labels win (reference: the opposite of a cluster
+// and its cloud).
+func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject, now time.Time) {
+	s := &m.Status
+	s.ObservedGeneration = m.Metadata.Generation
+	s.ObservedRescheduleRequests = m.Metadata.RescheduleRequests
+	name := strings.TrimPrefix(g.host, m.Metadata.Namespace+"/")
+	if name != s.Project {
+		s.ScheduledAt = &now
+		s.DecisionRevision++
+	}
+	s.Project, s.Score = name, g.score
+	s.ProjectID, s.TemplateID, s.Labels = "", m.Spec.TemplateID, nil
+	if project != nil {
+		s.ProjectID = project.Spec.ProjectID
+		s.TemplateID = cmp.Or(m.Spec.TemplateID, project.Spec.TemplateID)
+		s.Labels = inherit(project.Metadata.Labels, m.Metadata.Labels)
+	}
+	s.Conditions = withBound(s.Conditions, g.bound(api.ReasonNoSuitableProject), now)
+}
+
+// magnumMetrics are the metrics of a Magnum cluster: those of its project, and its
+// own, which count where both list one.
+func magnumMetrics(m *api.MagnumCluster, project *api.OpenStackProject) []api.MetricRef {
+	if project == nil {
+		return m.Spec.Metrics
+	}
+	refs := slices.DeleteFunc(slices.Clone(project.Spec.Metrics), func(r api.MetricRef) bool {
+		return slices.ContainsFunc(m.Spec.Metrics, func(own api.MetricRef) bool { return own.Key() == r.Key() })
+	})
+	return append(refs, m.Spec.Metrics...)
+}
+
+// putMagnum takes in a new version of a Magnum cluster.
+func (p *planner) putMagnum(m *api.MagnumCluster, specRevision int64) {
+	p.projects.putGuest(m, specRevision)
+	if g := p.projects.guests[api.KeyOf(m)]; g != nil && m.Status.ObservedRescheduleRequests < m.Metadata.RescheduleRequests && !g.rescheduled(m) {
+		g.fresh = true
+		p.projects.markStale(g)
+	}
+}
+
+// rescheduled reports whether a request for a fresh decision is answered, though
+// the answer is not stored yet.
+func (g *guest) rescheduled(m *api.MagnumCluster) bool {
+	done, ok := g.outcome.(*api.MagnumCluster)
+	return ok && done.Status.ObservedRescheduleRequests >= m.Metadata.RescheduleRequests
+}
+
+// putProject takes in a new version of a project; nil takes it away.
+func (p *planner) putProject(key api.Key, project *api.OpenStackProject) {
+	if project == nil {
+		delete(p.projectObjects, key.Path())
+		p.projects.putHost(key.Path(), nil)
+		return
+	}
+	p.projectObjects[key.Path()] = project
+	p.projects.putHost(key.Path(), engine.ProjectHost(project))
+}

@@ -1,0 +1,276 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func wishing(name string, constraints ...string) *api.Cluster {
+	c := cluster(name, nil)
+	c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: constraints}
+	return c
+}
+
+// written are the names of what a pass wants to write, of one kind.
+func written(writes []write, kind api.Kind) []string {
+	var names []string
+	for _, w := range writes {
+		if w.key().Kind == kind {
+			names = append(names, w.key().Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// stored gives the planner what a pass has written, as the fleet would.
+func (w *world) stored(p *planner, writes []write) {
+	for _, wr := range writes {
+		object := wr.result()
+		w.objects[wr.key()] = object
+		p.put(object, w.specs[wr.key()])
+	}
+}
+
+func TestAClusterIsBoundOnceAndStays(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("green", 0.9))
+	w.write(p, metric("brown", 0.1))
+	w.write(p, cloud("north", "", map[string]string{"location": "NO"}, api.MetricRef{Name: "green"}))
+	w.write(p, cloud("south", "", map[string]string{"location": "IT"}, api.MetricRef{Name: "brown"}))
+	guest := wishing("edge")
+	w.write(p, guest)
+	key := api.KeyOf(guest)
+	cloudOf := func() string { return guestOf[*api.Cluster](t, p.clouds, key).Status.Cloud }
+	writes := p.pass(epoch)
+	if got := written(writes, api.KindCluster); !slices.Equal(got, []string{"edge"}) || cloudOf() != "north" {
+		t.Fatalf("wrote %v, the cloud is %q", got, cloudOf())
+	}
+	w.stored(p, writes)
+	if again := p.pass(epoch); len(again) > 0 {
+		t.Errorf("a second pass writes %v", written(again, api.KindCluster))
+	}
+
+	// Another figure, another cloud, a failing metric: it stays.
+	w.write(p, metric("brown", 1))
+	w.write(p, metric("green", 0))
+	w.write(p, cloud("west", "", nil, api.MetricRef{Name: "brown"}))
+	if writes := p.pass(epoch.Add(time.Hour)); len(writes) > 0 || cloudOf() != "north" {
+		t.Errorf("moved to %q, wrote %d", cloudOf(), len(writes))
+	}
+	// A spec that the cloud still fits.
+	w.write(p, wishing("edge", "location is NO"))
+	w.stored(p, p.pass(epoch.Add(2*time.Hour)))
+	if cloudOf() != "north" {
+		t.Errorf("moved to %q though its cloud fits", cloudOf())
+	}
+	// One that it does not fit.
+	w.write(p, wishing("edge", "location is IT"))
+	w.stored(p, p.pass(epoch.Add(3*time.Hour)))
+	if cloudOf() != "south" {
+		t.Errorf("stays on %q that does not fit", cloudOf())
+	}
+	// The cloud goes, and one comes that fits.
+	w.remove(p, api.Key{Kind: api.KindCloud, Name: "south"})
+	w.stored(p, p.pass(epoch.Add(4*time.Hour)))
+	bound := api.FindCondition(guestOf[*api.Cluster](t, p.clouds, key).Status.Conditions, api.ConditionBound)
+	if cloudOf() != "" || bound == nil || !strings.Contains(bound.Message, "0 of 2 clouds fit") {
+		t.Errorf("cloud %q, condition %+v", cloudOf(), bound)
+	}
+	w.write(p, cloud("rome", "", map[string]string{"location": "IT"}))
+	w.stored(p, p.pass(epoch.Add(5*time.Hour)))
+	if cloudOf() != "rome" {
+		t.Errorf("not bound when a cloud appeared: %q", cloudOf())
+	}
+}
+
+func TestAClusterThatExistsIsNotBound(t *testing.T) {
+	beaten := cluster("beaten", nil)
+	at := epoch
+	beaten.Status.LastHeartbeatAt = &at
+	measured := cluster("measured", nil)
+	measured.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	probed := cluster("probed", nil)
+	probed.Spec.Health = &api.HealthSpec{URL: "http://probed/"}
+	zone := cluster("zone", nil)
+	zone.Spec.OpenStack = &api.ClusterOpenStack{Cloud: "only", Region: "r", AvailabilityZone: "z"}
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cloud("only", "", nil))
+	for _, c := range []*api.Cluster{beaten, measured, probed, zone, cluster("new", nil)} {
+		w.write(p, c)
+	}
+	if got := written(p.pass(epoch), api.KindCluster); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("bound %v, want the new one only", got)
+	}
+}
+
+// TestWithoutCloudsNothingIsWritten: a fleet that has no clouds hears nothing of
+// them.
+func TestWithoutCloudsNothingIsWritten(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("a", nil))
+	if writes := p.pass(epoch); len(writes) > 0 {
+		t.Errorf("wrote %v", written(writes, api.KindCluster))
+	}
+	w.write(p, wishing("b"))
+	if got := written(p.pass(epoch), api.KindCluster); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("wrote %v, want what asks for a cloud to be told that there is none", got)
+	}
+}
+
+func TestInheritedLabelsFollowTheCloud(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cloud("paris", "", map[string]string{"location": "FR", "tier": "gold"}))
+	guest := cluster("edge", map[string]string{"tier": "edge", "own": "yes"})
+	guest.Spec.InheritLabels = true
+	w.write(p, guest)
+	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"location is FR", "tier is gold"} }))
+	chosen := func() []string { return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters }
+	w.stored(p, p.pass(epoch))
+	if !slices.Equal(chosen(), []string{"edge"}) {
+		t.Fatalf("placed on %v", chosen())
+	}
+	seen, _ := p.observe(guest).(*api.Cluster)
+	if got := seen.Status.Labels; got["tier"] != "gold" || got["own"] != "yes" || got["location"] != "FR" {
+		t.Errorf("labels %v", got)
+	}
+	w.write(p, cloud("paris", "", map[string]string{"location": "FR"}))
+	w.stored(p, p.pass(epoch.Add(time.Hour)))
+	if len(chosen()) != 0 {
+		t.Errorf("placed on %v though the cloud is no longer gold", chosen())
+	}
+	// The label of the cluster itself counts again.
+	if seen, _ := p.observe(w.objects[api.KeyOf(guest)]).(*api.Cluster); seen.Status.Labels["tier"] != "edge" {
+		t.Errorf("labels %v", seen.Status.Labels)
+	}
+}
+
+func TestAZoneGivesItsAmounts(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	paris := cloud("paris", "", nil)
+	at := epoch.Add(-time.Minute)
+	paris.Status.Regions = []api.CloudRegion{{Name: "west", Zones: []api.CloudZone{{
+		Name: "az1", Allocatable: api.Quantities{"cpu": "8"}, Allocated: api.Quantities{"cpu": "6"}, ObservedAt: &at,
+	}}}}
+	w.write(p, paris)
+	site := cluster("site", nil)
+	site.Spec.OpenStack = &api.ClusterOpenStack{Cloud: "paris", Region: "west", AvailabilityZone: "az1"}
+	w.write(p, site)
+	w.write(p, placement("small", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+	w.write(p, placement("large", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
+	chosen := func(name string) int {
+		return len(p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}].status.Clusters)
+	}
+	w.stored(p, p.pass(epoch))
+	if chosen("small") != 1 || chosen("large") != 0 {
+		t.Fatalf("small on %d, large on %d clusters", chosen("small"), chosen("large"))
+	}
+	seen, _ := p.observe(site).(*api.Cluster)
+	if s := seen.Status; s.Allocatable["cpu"] != "8" || s.Available["cpu"] != "0" || s.State != api.StateOnline {
+		t.Errorf("status %+v", s)
+	}
+
+	// A newer figure: the reservation ends, and there is room for both.
+	later := *paris
+	now := epoch.Add(time.Minute)
+	later.Status.Regions = []api.CloudRegion{{Name: "west", Zones: []api.CloudZone{{
+		Name: "az1", Allocatable: api.Quantities{"cpu": "16"}, Allocated: api.Quantities{"cpu": "8"}, ObservedAt: &now,
+	}}}}
+	p.put(&later, w.specs[api.KeyOf(paris)])
+	w.stored(p, p.pass(now))
+	if chosen("large") != 1 {
+		t.Error("the newer figures are not seen")
+	}
+
+	// The region is lost, and comes back.
+	lost := later
+	lost.Status.Regions = slices.Clone(later.Status.Regions)
+	lost.Status.Regions[0].Failures, lost.Status.Regions[0].FailingSince, lost.Status.Regions[0].Message = api.MaxUnreachableFailures, &now, "no answer"
+	p.put(&lost, w.specs[api.KeyOf(paris)])
+	w.stored(p, p.pass(now))
+	seen, _ = p.observe(site).(*api.Cluster)
+	if chosen("small") != 0 || seen.Status.State != api.StateOffline || len(seen.Status.Taints) != 1 {
+		t.Errorf("on %d clusters, status %+v", chosen("small"), seen.Status)
+	}
+	p.put(&later, w.specs[api.KeyOf(paris)])
+	w.stored(p, p.pass(now))
+	if chosen("small") != 1 {
+		t.Error("not back")
+	}
+}
+
+func TestAMagnumClusterGetsWhatItsProjectHas(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	red := project("red", map[string]string{"tier": "gold"})
+	red.Spec.ProjectID, red.Spec.TemplateID = "4711", "small"
+	w.write(p, red)
+	foreign := project("blue", map[string]string{"tier": "gold"})
+	foreign.Metadata.Namespace = "other"
+	w.write(p, foreign)
+	guest := magnum("web", map[string]string{"app": "web"}, "tier is gold")
+	w.write(p, guest)
+	status := func() api.MagnumClusterStatus {
+		return guestOf[*api.MagnumCluster](t, p.projects, api.KeyOf(guest)).Status
+	}
+	w.stored(p, p.pass(epoch))
+	if s := status(); s.Project != "red" || s.ProjectID != "4711" || s.TemplateID != "small" || s.Labels["tier"] != "gold" || s.Labels["app"] != "web" || s.DecisionRevision != 1 {
+		t.Fatalf("status %+v", s)
+	}
+	// The project's template changes: the decision does not, what it says does.
+	changed := project("red", map[string]string{"tier": "gold"})
+	changed.Spec.ProjectID, changed.Spec.TemplateID = "4711", "large"
+	w.write(p, changed)
+	w.stored(p, p.pass(epoch.Add(time.Hour)))
+	if s := status(); s.TemplateID != "large" || s.DecisionRevision != 1 || !s.ScheduledAt.Equal(epoch) {
+		t.Errorf("status %+v", s)
+	}
+	// A better one comes: nothing moves until somebody asks.
+	w.write(p, provider())
+	w.write(p, metric("green", 1))
+	w.write(p, project("best", map[string]string{"tier": "gold"}, api.MetricRef{Name: "green"}))
+	w.stored(p, p.pass(epoch.Add(2*time.Hour)))
+	if status().Project != "red" {
+		t.Errorf("moved to %q", status().Project)
+	}
+	asked, _ := w.objects[api.KeyOf(guest)].Copy().(*api.MagnumCluster)
+	asked.Metadata.RescheduleRequests++
+	w.revision++
+	w.specs[api.KeyOf(guest)] = w.revision
+	p.put(asked, w.revision)
+	w.stored(p, p.pass(epoch.Add(3*time.Hour)))
+	if s := status(); s.Project != "best" || s.DecisionRevision != 2 || s.ObservedRescheduleRequests != 1 {
+		t.Errorf("after a request for a fresh decision %+v", s)
+	}
+	if writes := p.pass(epoch.Add(4 * time.Hour)); len(writes) > 0 {
+		t.Error("the answered request is answered again")
+	}
+	x := p.projects.explain(p.projects.guests[api.KeyOf(guest)], epoch)
+	if x.Kind != api.KindMagnumCluster || len(x.Candidates) != 3 || x.Candidates[0].Cluster != "best" || !x.Candidates[0].Selected {
+		t.Errorf("explained %+v", x)
+	}
+}
+
+// TestARestartKeepsBindings: whoever starts from what is stored decides nothing
+// anew.
+func TestARestartKeepsBindings(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cloud("a", "", nil))
+	w.write(p, cloud("b", "", nil))
+	w.write(p, project("red", nil))
+	w.write(p, magnum("web", nil))
+	guest := wishing("edge")
+	w.write(p, guest)
+	w.stored(p, p.pass(epoch))
+	next := newPlanner(discard())
+	for key, object := range w.objects {
+		next.put(object, w.specs[key])
+	}
+	if writes := next.pass(epoch.Add(time.Hour)); len(writes) > 0 {
+		t.Errorf("wrote %d statuses", len(writes))
+	}
+}

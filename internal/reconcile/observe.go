@@ -1,0 +1,39 @@
+package reconcile
+
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// observe returns a copy of an object with its status completed by what moves
+// without a write: amounts and metrics. One that has nothing of that is returned as
+// it is.
+func (p *planner) observe(object api.Object) api.Object {
+	switch o := object.(type) {
+	case *api.Cluster:
+		return engine.Observe(p.fleet, p.reserved, o)
+	case *api.Cloud:
+		if len(o.Spec.Metrics) == 0 {
+			return o
+		}
+		c := *o
+		c.Status.Metrics = engine.ObserveMetrics(p.fleet, o.Spec.Metrics)
+		return &c
+	case *api.OpenStackProject:
+		if len(o.Spec.Metrics) == 0 {
+			return o
+		}
+		c := *o
+		c.Status.Metrics = engine.ObserveMetrics(p.fleet, o.Spec.Metrics)
+		return &c
+	case *api.MagnumCluster:
+		refs := magnumMetrics(o, p.projectObjects[o.Metadata.Namespace+"/"+o.Status.Project])
+		if len(refs) == 0 {
+			return o
+		}
+		c := *o
+		c.Status.Metrics = engine.ObserveMetrics(p.fleet, refs)
+		return &c
+	}
+	return object
+}
