@@ -56,7 +56,8 @@ func (f *failure) err(status int) error {
 	if code := f.ErrorCode / 100; code >= 400 && code <= 599 {
 		status = code
 	}
-	if status == http.StatusBadRequest && !f.wantsOtherPath() {
+	// The only other code of 400 is 40004: this path wants HTTP/2.
+	if status == http.StatusBadRequest && f.ErrorCode != 40004 && !f.wantsOtherPath() {
 		return &refusal{oneLine(f.Message)}
 	}
 	return &statusError{status: status, message: oneLine(f.Message)}
