@@ -190,7 +190,11 @@ func (r *Runner) Report(ctx context.Context, cluster string, amounts health.Amou
 // Bind stores on which cloud a cluster is to be created, as decided stands in its
 // status. ErrStale: the cluster has changed since, or is gone.
 func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error) {
-	revision, err = r.known(ctx, decided.Metadata.Name, func() (int64, error) { return r.monitor.Bind(ctx, decided, specRevision) })
+	// Who decided may have heard of the spec before the monitor has.
+	if err := r.tracker.Reach(ctx, specRevision); err != nil {
+		return 0, err
+	}
+	revision, err = r.monitor.Bind(ctx, decided, specRevision)
 	if _, stale := errors.AsType[*status.StaleError](err); stale || errors.Is(err, ErrNotFound) {
 		return 0, fmt.Errorf("%w: %w", ErrStale, err)
 	}
