@@ -1,0 +1,492 @@
+package arktostest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Simulate answers a simulation: a function of this process, or a server.
+type Simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
+
+// epoch is the moment of every case.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// The names of what a case calls nothing.
+const (
+	theSite     = "site"
+	theWorkload = "workload"
+	theFlavor   = "flavor"
+	// beside is a workload that the one of a case wants to be with, or apart from.
+	beside = "beside"
+)
+
+// Play lays a case before a simulation, and returns what is not as it should be.
+func (c *Case) Play(ctx context.Context, simulate Simulate) ([]string, error) {
+	p := &player{Case: c, ctx: ctx, simulate: simulate}
+	wrong, err := p.play()
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", c.ID, err)
+	}
+	_, meant := Differences[c.ID]
+	switch {
+	case meant && len(wrong) == 0:
+		return []string{"it agrees, and Differences says that it does not"}, nil
+	case meant:
+		return nil, nil
+	}
+	return wrong, nil
+}
+
+type player struct {
+	*Case
+	ctx      context.Context
+	simulate Simulate
+}
+
+func (p *player) play() ([]string, error) {
+	switch p.Group {
+	case FlavorCount:
+		return p.playCount()
+	case SiteFilter:
+		return p.playFilter()
+	case SiteScore:
+		return p.playScore()
+	case Strategy:
+		return p.playStrategy()
+	case Pipeline:
+		return p.playRetry()
+	}
+	return nil, fmt.Errorf("nobody plays group %q", p.Group)
+}
+
+// site is a cluster that is a site.
+func site(name, region, zone string, change ...func(*api.Cluster)) *api.Cluster {
+	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: "uid-" + name, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
+	c.Spec.Region, c.Spec.Zones = region, []string{zone}
+	for _, f := range change {
+		f(c)
+	}
+	c.SetDefaults()
+	return c
+}
+
+// pod is a workload that is placed on sites.
+func pod(name string, replicas int64, change ...func(*api.Workload)) *api.Workload {
+	w := &api.Workload{Metadata: api.Metadata{Name: name, UID: "uid-" + name, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
+	w.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "Pod", Replicas: &replicas, Allocation: &api.AllocationSpec{}}
+	for _, f := range change {
+		f(w)
+	}
+	w.SetDefaults()
+	return w
+}
+
+// amounts says what a site has, and what of that is in use.
+func amounts(allocatable, allocated api.Quantities) func(*api.Cluster) {
+	return func(c *api.Cluster) { c.Spec.Allocatable, c.Spec.Allocated = allocatable, allocated }
+}
+
+// machines gives a site flavors by their size, and their number where that is
+// registered.
+func machines(sizes map[string][2]int64, registered map[string]int64) func(*api.Cluster) {
+	return func(c *api.Cluster) {
+		for _, name := range slices.Sorted(maps.Keys(sizes)) {
+			f := api.ClusterFlavor{Name: name, VCPUs: sizes[name][0], Memory: mebibytes(sizes[name][1])}
+			if n, ok := registered[name]; ok {
+				f.Count = &n
+			}
+			c.Spec.Flavors = append(c.Spec.Flavors, f)
+		}
+	}
+}
+
+// counted gives a site a number of machines of one flavor.
+func counted(flavor string, n int64) func(*api.Cluster) {
+	return func(c *api.Cluster) {
+		c.Spec.Flavors = append(c.Spec.Flavors, api.ClusterFlavor{Name: flavor, Count: &n})
+	}
+}
+
+func asks(flavors ...string) func(*api.Workload) {
+	return func(w *api.Workload) { w.Spec.Allocation.Flavors = flavors }
+}
+
+func mebibytes(n int64) api.Quantity { return api.Quantity(fmt.Sprintf("%dMi", n)) }
+
+// volumes are amounts of storage by volume type.
+func volumes(gigabytes map[string]int64) api.Quantities {
+	out := api.Quantities{}
+	for name, n := range gigabytes {
+		out["storage/"+name] = api.Quantity(fmt.Sprintf("%dGi", n))
+	}
+	return out
+}
+
+// sizes are those of the flavors that cases only name.
+var sizes = map[string][2]int64{"m1.nano": {1, 128}, "m1.large": {4, 8192}}
+
+// answer is what a simulation says.
+type answer struct {
+	clusters     map[string]*api.Cluster
+	workloads    map[string]*api.Workload
+	explanations map[string]*api.Explanation
+}
+
+// ask lays objects before a simulation.
+func (p *player) ask(objects ...api.Object) (*answer, error) {
+	request := api.Simulation{Base: "empty", Now: &epoch}
+	for _, object := range objects {
+		raw, err := json.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", api.KeyOf(object), err)
+		}
+		request.Objects = append(request.Objects, raw)
+	}
+	result, err := p.simulate(p.ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{clusters: map[string]*api.Cluster{}, workloads: map[string]*api.Workload{}, explanations: map[string]*api.Explanation{}}
+	for _, object := range result.Objects {
+		switch o := object.(type) {
+		case *api.Cluster:
+			a.clusters[o.Metadata.Name] = o
+		case *api.Workload:
+			a.workloads[o.Metadata.Name] = o
+		}
+	}
+	for i := range result.Explanations {
+		a.explanations[result.Explanations[i].Name] = &result.Explanations[i]
+	}
+	return a, nil
+}
+
+// pending is why the workload of a case waits, "" where it has all it asks for.
+func (a *answer) pending() string {
+	c := api.FindCondition(a.workloads[theWorkload].Status.Conditions, api.ConditionScheduled)
+	if c == nil || c.Status == api.ConditionTrue {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}
+
+func (a *answer) replicas() map[string]int64 {
+	out := map[string]int64{}
+	for _, c := range a.workloads[theWorkload].Status.Clusters {
+		out[c.Name] = c.Replicas
+	}
+	return out
+}
+
+// playCount asks how many machines a site has room for.
+func (p *player) playCount() ([]string, error) {
+	in := &p.In
+	c := site(theSite, "West", "az1", machines(in.Flavors, nil))
+	pushed := func(vcpus, memory int64) {
+		c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(vcpus)), "memory": mebibytes(memory)}
+	}
+	objects := []api.Object{c}
+	switch {
+	case in.Push != nil:
+		pushed(in.Push.VCPUs, in.Push.Memory)
+	case !in.NoCapacityPushed:
+		pushed(in.AvailableVCPUs, in.AvailableMemory)
+	}
+	if in.Flavor != nil {
+		machines(map[string][2]int64{theFlavor: *in.Flavor}, nil)(c)
+	}
+	for name := range in.Registered {
+		machines(map[string][2]int64{name: sizes[name]}, in.Registered)(c)
+	}
+	if in.Bind != "" {
+		objects = append(objects, pod(theWorkload, 1, asks(in.Bind)))
+	}
+	a, err := p.ask(objects...)
+	if err != nil {
+		return nil, err
+	}
+	has := a.clusters[theSite].Status.Flavors
+	if p.Out.Count != "" {
+		if n, counts := has[theFlavor]; counts {
+			return []string{fmt.Sprintf("the flavor counts %d, want it left out", n)}, nil
+		}
+		return nil, nil
+	}
+	want, err := p.counts()
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(has, want) {
+		return []string{fmt.Sprintf("counts %v, want %v", has, want)}, nil
+	}
+	return nil, nil
+}
+
+// playFilter asks whether a site fits.
+func (p *player) playFilter() ([]string, error) {
+	in := &p.In
+	c, w := site(theSite, "West", "az1"), pod(theWorkload, 1)
+	if err := p.place(c); err != nil {
+		return nil, err
+	}
+	switch in.Plugin {
+	case "SiteAvailability":
+		w.Spec.Allocation.SiteID = in.SiteID
+		if in.Status != "" && in.Status != "Normal" {
+			return nil, fmt.Errorf("nobody knows what status %q is", in.Status)
+		}
+	case "regionandaz":
+		for _, r := range in.Regions {
+			w.Spec.Allocation.Regions = append(w.Spec.Allocation.Regions, api.AllocationRegion{Region: r.Region})
+		}
+	case "Flavor":
+		return p.playStacks(c)
+	case "Volume":
+		amounts(volumes(in.Total), volumes(in.Used))(c)
+		w.Spec.Replicas, w.Spec.ReplicaRequests = &in.Count, volumes(in.Request)
+	default:
+		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin)
+	}
+	a, err := p.ask(c, w)
+	if err != nil {
+		return nil, err
+	}
+	return p.passes(a), nil
+}
+
+// place puts the site of a case where the case has it.
+func (p *player) place(c *api.Cluster) error {
+	if p.In.Site == nil {
+		return nil
+	}
+	var id string
+	var place [2]string
+	if json.Unmarshal(p.In.Site, &id) == nil {
+		region, zone, _ := strings.Cut(id, "--")
+		place = [2]string{region, zone}
+	} else if err := json.Unmarshal(p.In.Site, &place); err != nil {
+		return fmt.Errorf("read the site: %w", err)
+	}
+	c.Spec.Region, c.Spec.Zones = place[0], []string{place[1]}
+	return nil
+}
+
+func (p *player) passes(a *answer) []string {
+	has := a.pending() == ""
+	switch {
+	case p.Out.Pass == nil:
+		return []string{"the case does not say whether the site passes"}
+	case has != *p.Out.Pass:
+		return []string{fmt.Sprintf("passes: %t (%s), want %t", has, a.pending(), *p.Out.Pass)}
+	}
+	return nil
+}
+
+// playStacks asks for a stack, and for as many as there should be room for, and
+// one more: the machines of a stack are replicas.
+func (p *player) playStacks(c *api.Cluster) ([]string, error) {
+	resource := p.In.Resources[0]
+	for _, name := range slices.Sorted(maps.Keys(p.In.Allocatable)) {
+		counted(name, p.In.Allocatable[name])(c)
+	}
+	a, err := p.ask(c, pod(theWorkload, resource.Count, asks(resource.Flavors...)))
+	if err != nil {
+		return nil, err
+	}
+	wrong := p.passes(a)
+	if p.Out.MaxStacks == nil {
+		return wrong, nil
+	}
+	for stacks, fits := range map[int64]bool{*p.Out.MaxStacks: true, *p.Out.MaxStacks + 1: false} {
+		a, err := p.ask(c, pod(theWorkload, stacks*resource.Count, asks(resource.Flavors...)))
+		if err != nil {
+			return nil, err
+		}
+		if has := a.pending() == ""; has != fits {
+			wrong = append(wrong, fmt.Sprintf("%d stacks fit: %t (%s), want %t", stacks, has, a.pending(), fits))
+		}
+	}
+	return wrong, nil
+}
+
+// playScore asks how good a site is.
+func (p *player) playScore() ([]string, error) {
+	in := &p.In
+	c, w := site(theSite, "West", "az1"), pod(theWorkload, 1)
+	objects := []api.Object{c, w}
+	switch in.Plugin {
+	case "Flavor":
+		for i := range in.Alternatives[0] {
+			w.Spec.Allocation.Flavors = append(w.Spec.Allocation.Flavors, fmt.Sprintf("%s%d", theFlavor, i+1))
+		}
+		counted(fmt.Sprintf("%s%d", theFlavor, in.Alternatives[0]), 10)(c)
+	case "StackAffinity":
+		other := pod(beside, 1)
+		other.Status.Clusters = []api.WorkloadCluster{{Name: theSite, Replicas: 1}}
+		objects = append(objects, other)
+		if in.Affinity != "" {
+			w.Spec.Allocation.StackAffinity = []string{beside}
+		}
+		if in.AntiAffinity != "" {
+			w.Spec.Allocation.StackAntiAffinity = []string{beside}
+		}
+	case "SiteResourcesLeastAllocated":
+		amounts(plain(in.Capacity), plain(in.Requested))(c)
+	default:
+		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin)
+	}
+	a, err := p.ask(objects...)
+	if err != nil {
+		return nil, err
+	}
+	x := a.explanations[theWorkload]
+	i := slices.IndexFunc(x.Candidates, func(c api.Candidate) bool { return c.Cluster == theSite })
+	if i < 0 {
+		return []string{"the site is no candidate: " + x.Summary}, nil
+	}
+	for _, part := range x.Candidates[i].Scores {
+		if part.Name != in.Plugin {
+			continue
+		}
+		if part.Value != *p.Out.Score || part.Weight != 1 || part.Share != part.Value {
+			return []string{fmt.Sprintf("%+v, want a score of %g", part, *p.Out.Score)}, nil
+		}
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("no score %s: %+v", in.Plugin, x.Candidates[i])}, nil
+}
+
+// plain are amounts without a unit.
+func plain(numbers map[string]int64) api.Quantities {
+	out := api.Quantities{}
+	for name, n := range numbers {
+		if name == "storage" {
+			name = "storage/ssd"
+		}
+		out[name] = api.Quantity(fmt.Sprint(n))
+	}
+	return out
+}
+
+// playStrategy asks how replicas are shared. The names of sites stand in the order
+// of the ranking, because all are rated alike.
+func (p *player) playStrategy() ([]string, error) {
+	in := &p.In
+	w := pod(theWorkload, in.Replicas, func(w *api.Workload) {
+		w.Spec.Allocation.LocationStrategy = api.LocationStrategy(in.Strategy)
+		w.Spec.Allocation.RegionStrategy = api.RegionStrategy(in.RegionStrategy)
+	})
+	objects := []api.Object{w}
+	regions := map[string]string{}
+	if in.RequestStorage != nil {
+		w.Spec.ReplicaRequests = volumes(in.RequestStorage)
+	} else {
+		asks(theFlavor)(w)
+	}
+	add := func(name, region string, room int64) {
+		c := site(strings.ToLower(name), region, "az1")
+		if in.RequestStorage != nil {
+			amounts(volumes(in.StorageTotal), nil)(c)
+		} else {
+			counted(theFlavor, room)(c)
+		}
+		regions[c.Metadata.Name] = region
+		objects = append(objects, c)
+	}
+	for _, r := range in.Ranked {
+		add(r.site, "West", r.room)
+	}
+	for name, rooms := range in.Sites {
+		for i, room := range rooms {
+			add(fmt.Sprintf("%s-%d", name, i), name, room)
+		}
+	}
+	a, err := p.ask(objects...)
+	if p.Out.Error == "400" {
+		var refused api.FieldErrors
+		if !errors.As(err, &refused) || len(refused) != 1 || !strings.HasSuffix(refused[0].Field, "spec.allocation.location_strategy") {
+			return []string{fmt.Sprintf("answered with %v, want the strategy refused", err)}, nil
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Out.Error != "":
+		return p.unschedulable(a), nil
+	case p.Out.Region != "":
+		return p.inRegion(a, regions), nil
+	}
+	counts, err := p.counts()
+	if err != nil {
+		return nil, err
+	}
+	want := map[string]int64{}
+	for name, n := range counts {
+		want[strings.ToLower(name)] = n
+	}
+	if has := a.replicas(); !maps.Equal(has, want) {
+		return []string{fmt.Sprintf("replicas %v (%s), want %v", has, a.pending(), want)}, nil
+	}
+	return nil, nil
+}
+
+func (p *player) unschedulable(a *answer) []string {
+	why := a.pending()
+	if !strings.HasPrefix(why, api.ReasonUnschedulable) || len(a.replicas()) > 0 {
+		return []string{fmt.Sprintf("replicas %v, %q, want none", a.replicas(), why)}
+	}
+	if p.Out.MaxStacks != nil {
+		if want := fmt.Sprintf("has room for %d of %d replicas", *p.Out.MaxStacks, p.In.Replicas); !strings.Contains(why, want) {
+			return []string{fmt.Sprintf("it waits because %q, want %q", why, want)}
+		}
+	}
+	return nil
+}
+
+func (p *player) inRegion(a *answer, regions map[string]string) []string {
+	sum := int64(0)
+	for name, n := range a.replicas() {
+		if regions[name] != p.Out.Region {
+			return []string{fmt.Sprintf("%d replicas in region %s, want all in %s", n, regions[name], p.Out.Region)}
+		}
+		sum += n
+	}
+	if sum != p.In.Replicas {
+		return []string{fmt.Sprintf("%d replicas (%s), want %d", sum, a.pending(), p.In.Replicas)}
+	}
+	return nil
+}
+
+// playRetry asks for more than there is, and again when capacity has been pushed.
+func (p *player) playRetry() ([]string, error) {
+	if !p.In.Retried {
+		return nil, errors.New("nobody plays this")
+	}
+	c := site(theSite, "West", "az1", machines(sizes, nil), amounts(api.Quantities{"cpu": "4", "memory": "8Gi"}, nil))
+	w := pod(theWorkload, 2, asks("m1.large"))
+	a, err := p.ask(c, w)
+	if err != nil {
+		return nil, err
+	}
+	if a.pending() == "" {
+		return []string{"it is placed before there is room"}, nil
+	}
+	c.Spec.Allocatable = api.Quantities{"cpu": "8", "memory": "16Gi"}
+	if a, err = p.ask(c, a.workloads[theWorkload]); err != nil {
+		return nil, err
+	}
+	if retried := a.pending() == ""; retried != p.Out.Retried {
+		return []string{fmt.Sprintf("retried: %t (%s), want %t", retried, a.pending(), p.Out.Retried)}, nil
+	}
+	return nil, nil
+}

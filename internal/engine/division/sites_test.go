@@ -1,0 +1,230 @@
+package division
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// at is a site by its position: how good it is, and its room.
+func at(i int32, score, held, free int64) Candidate {
+	return Candidate{Row: i, Rank: i, Present: held > 0, Held: held, Free: free, Weight: score, Max: Unlimited}
+}
+
+func TestSites(t *testing.T) {
+	two := &Groups{Names: []string{"East", "West"}, Of: []int32{0, 0, 1, 1}}
+	for _, tt := range []struct {
+		name     string
+		mode     Mode
+		replicas int64
+		fresh    bool
+		regions  *Groups
+		sites    []Candidate
+		want     map[int32]int64
+		err      string
+	}{
+		{name: "the best is filled first", mode: Centralize, replicas: 5, sites: []Candidate{at(0, 1, 0, 9), at(1, 2, 0, 3)}, want: map[int32]int64{1: 3, 0: 2}},
+		{name: "of equals those that are used first", mode: Centralize, replicas: 3, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 1, 1)}, want: map[int32]int64{1: 2, 0: 1}},
+		{name: "of equals the first by name", mode: Centralize, replicas: 2, sites: []Candidate{at(0, 1, 0, 9), at(1, 1, 0, 9)}, want: map[int32]int64{0: 2}},
+		{name: "what runs stays though a better site has room", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 1, 1: 3}},
+		{name: "a new division moves it", mode: Centralize, replicas: 4, fresh: true, sites: []Candidate{at(0, 9, 0, 9), at(1, 1, 3, 5)}, want: map[int32]int64{0: 4}},
+		{name: "the surplus goes from the worst", mode: Centralize, replicas: 4, sites: []Candidate{at(0, 1, 3, 0), at(1, 2, 3, 0)}, want: map[int32]int64{0: 1, 1: 3}},
+		{name: "room that is not known is enough", mode: Centralize, replicas: 7, sites: []Candidate{at(0, 1, 0, Unknown)}, want: map[int32]int64{0: 7}},
+		{name: "too little room", mode: Centralize, replicas: 6, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 2, 0)}, err: "has room for 5 of 6 replicas"},
+
+		{name: "by room", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 0, 4), at(1, 1, 0, 8)}, want: map[int32]int64{0: 2, 1: 4}},
+		{name: "the largest remainder", mode: Discrete, replicas: 3, sites: []Candidate{at(0, 1, 0, 10), at(1, 9, 0, 1), at(2, 9, 0, 1)}, want: map[int32]int64{0: 3}},
+		{name: "of equal remainders the best", mode: Discrete, replicas: 4, sites: []Candidate{at(0, 1, 0, 5), at(1, 9, 0, 5), at(2, 5, 0, 5)}, want: map[int32]int64{0: 1, 1: 2, 2: 1}},
+		{name: "new ones by what is free", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 4, 0), at(1, 1, 0, 6)}, want: map[int32]int64{0: 4, 1: 2}},
+		{name: "the surplus in proportion", mode: Discrete, replicas: 3, sites: []Candidate{at(0, 1, 2, 9), at(1, 1, 4, 9)}, want: map[int32]int64{0: 1, 1: 2}},
+		{name: "nothing moves where nothing is asked", mode: Discrete, replicas: 6, sites: []Candidate{at(0, 1, 5, 0), at(1, 9, 1, 9)}, want: map[int32]int64{0: 5, 1: 1}},
+
+		{name: "the region with the most room", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 3)}, want: map[int32]int64{2: 2, 3: 2}},
+		{name: "of equal regions that of the best site", mode: Centralize, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 0, 3), at(2, 1, 0, 1), at(3, 9, 0, 5)}, want: map[int32]int64{3: 4}},
+		{name: "no region has room", mode: Discrete, replicas: 6, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 2)}, err: "has room for 5 of 6 replicas in one region"},
+		{name: "more replicas stay in the region", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{0: 3}},
+		{name: "and wait there", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, err: "has room for 3 of 4 replicas in one region"},
+		{name: "a new division may leave it", mode: Discrete, replicas: 4, fresh: true, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{2: 4}},
+		{name: "what is in several regions comes together where most is", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 2), at(2, 1, 1, 9)}, want: map[int32]int64{0: 3}},
+		{name: "unless there is no room", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 0), at(2, 1, 1, 9)}, want: map[int32]int64{2: 3}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var d Divider
+			res, err := d.Divide(&Request{Replicas: tt.replicas, Replicated: true, Mode: tt.mode, Fresh: tt.fresh, Regions: tt.regions}, tt.sites)
+			if text := fmt.Sprint(err); tt.err != "" && text != tt.err || tt.err == "" && err != nil {
+				t.Fatalf("%v, want %q", err, tt.err)
+			}
+			if got := sharesOf(&res); tt.err == "" && !maps.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+			if tt.err != "" && len(res.Shares) > 0 {
+				t.Errorf("%v, and %v", res.Shares, err)
+			}
+		})
+	}
+}
+
+func sharesOf(res *Result) map[int32]int64 {
+	out := map[int32]int64{}
+	for _, s := range res.Shares {
+		out[s.Row] = s.Replicas
+	}
+	return out
+}
+
+func drawSites(t *rapid.T) []Candidate {
+	sites := make([]Candidate, rapid.IntRange(1, 8).Draw(t, "sites"))
+	for i := range sites {
+		held := max(rapid.Int64Range(-3, 5).Draw(t, "held"), 0)
+		sites[i] = at(int32(i), rapid.Int64Range(0, 3).Draw(t, "score"), held, rapid.Int64Range(0, 6).Draw(t, "free"))
+	}
+	return sites
+}
+
+// TestSitesKeepPromises: all replicas or none, never more than there is room for,
+// whatever runs stays as long as no fewer are wanted, the order of the sites does
+// not matter, and what was divided is divided alike.
+func TestSitesKeepPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sites := drawSites(t)
+		regions := &Groups{Names: []string{"East", "North", "West"}, Of: make([]int32, len(sites))}
+		for i := range regions.Of {
+			regions.Of[i] = rapid.Int32Range(0, 2).Draw(t, "region")
+		}
+		r := &Request{
+			Replicas: rapid.Int64Range(1, 25).Draw(t, "replicas"), Replicated: true,
+			Mode: rapid.SampledFrom([]Mode{Centralize, Discrete}).Draw(t, "mode"), Fresh: rapid.Bool().Draw(t, "fresh"),
+		}
+		if rapid.Bool().Draw(t, "alone") {
+			r.Regions = regions
+		}
+		var d Divider
+		res, err := d.Divide(r, sites)
+		shuffled := rapid.Permutation(sites).Draw(t, "order")
+		again, errAgain := d.Divide(r, shuffled)
+		if fmt.Sprint(err) != fmt.Sprint(errAgain) || !slices.Equal(res.Shares, again.Shares) {
+			t.Fatalf("%v, %v; in another order %v, %v", res.Shares, err, again.Shares, errAgain)
+		}
+		room, kept, used := int64(0), int64(0), map[int32]int64{}
+		for _, c := range sites {
+			room += c.Held + c.Free
+			kept += c.Held
+			if !r.Fresh && c.Held > 0 {
+				used[regions.Of[c.Row]] += c.Held
+			}
+		}
+		var full *NoRoomError
+		if errors.As(err, &full) {
+			if len(res.Shares) > 0 || r.Regions == nil && room >= r.Replicas || full.Room >= r.Replicas {
+				t.Fatalf("%v, %v, with room for %d", res.Shares, err, room)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, sum, in := sharesOf(&res), int64(0), map[int32]bool{}
+		for _, c := range sites {
+			n := got[c.Row]
+			sum += n
+			if n > 0 {
+				in[regions.Of[c.Row]] = true
+			}
+			if n > c.Held+c.Free {
+				t.Fatalf("site %d has %d, and room for %d", c.Row, n, c.Held+c.Free)
+			}
+			if !r.Fresh && kept <= r.Replicas && n < c.Held && (r.Regions == nil || len(used) == 1) {
+				t.Fatalf("site %d goes from %d to %d of %d", c.Row, c.Held, n, r.Replicas)
+			}
+		}
+		if sum != r.Replicas {
+			t.Fatalf("%d of %d replicas", sum, r.Replicas)
+		}
+		if r.Regions != nil && len(in) != 1 {
+			t.Fatalf("in regions %v", in)
+		}
+		// What was divided stays as it is.
+		for i := range sites {
+			c := &sites[i]
+			n := got[c.Row]
+			c.Free += c.Held - n
+			c.Held, c.Present = n, n > 0
+		}
+		r.Fresh = false
+		if stays, err := d.Divide(r, sites); err != nil || !maps.Equal(sharesOf(&stays), got) {
+			t.Fatalf("%v becomes %v, %v", got, stays.Shares, err)
+		}
+	})
+}
+
+// naiveQuotas shares n seats by votes as the method of the largest remainder is
+// written down: whole quotas, then one by one the largest fraction.
+func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) map[int32]int64 {
+	sum := int64(0)
+	for _, v := range votes {
+		sum += v
+	}
+	out, left := map[int32]int64{}, n
+	rest := map[int32]*big.Rat{}
+	for row, v := range votes {
+		quota := big.NewRat(n*v, sum)
+		whole := new(big.Int).Quo(quota.Num(), quota.Denom())
+		out[row] = whole.Int64()
+		left -= whole.Int64()
+		rest[row] = quota.Sub(quota, new(big.Rat).SetInt(whole))
+	}
+	for ; left > 0; left-- {
+		best := slices.MinFunc(slices.Collect(maps.Keys(rest)), func(a, b int32) int {
+			if c := rest[b].Cmp(rest[a]); c != 0 {
+				return c
+			}
+			return before(a, b)
+		})
+		out[best]++
+		delete(rest, best)
+	}
+	maps.DeleteFunc(out, func(_ int32, n int64) bool { return n == 0 })
+	return out
+}
+
+// TestLargestRemainder holds the division of new replicas, and of what is left of
+// a surplus, against the rule as it is written down.
+func TestLargestRemainder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sites := drawSites(t)
+		sites[0].Held, sites[0].Free = max(sites[0].Held, 1), max(sites[0].Free, 1) // so that there is something to share
+		fewer := rapid.Bool().Draw(t, "fewer")
+		votes, kept := map[int32]int64{}, int64(0)
+		for i := range sites {
+			c := &sites[i]
+			if !fewer {
+				c.Held, c.Present = 0, false
+			}
+			votes[c.Row] = c.Free
+			if fewer {
+				votes[c.Row] = c.Held
+			}
+			kept += votes[c.Row]
+		}
+		n := rapid.Int64Range(1, kept).Draw(t, "replicas")
+		var d Divider
+		res, err := d.Divide(&Request{Replicas: n, Replicated: true, Mode: Discrete}, sites)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := naiveQuotas(n, votes, func(a, b int32) int {
+			x, y := &sites[a], &sites[b]
+			present := func(c *Candidate) int64 { return min(c.Held, 1) }
+			return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(present(y), present(x)), cmp.Compare(a, b))
+		})
+		if got := sharesOf(&res); !maps.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
