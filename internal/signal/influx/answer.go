@@ -141,7 +141,7 @@ func (b *csvBody) check() error {
 // Read implements io.Reader.
 func (b *csvBody) Read(p []byte) (int, error) {
 	n, err := b.reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if b.err == nil && err != nil && !errors.Is(err, io.EOF) {
 		b.err = err
 	}
 	return n, err

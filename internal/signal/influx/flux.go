@@ -37,7 +37,11 @@ func (f *flux) ask(ctx context.Context, batch []term, take func(*series)) error 
 	}
 	defer func() { _ = result.Close() }()
 	for result.Next() {
-		take(seriesOf(result.Record()))
+		record := result.Record()
+		if record == nil {
+			return errNotInflux // an annotation that the library does not know
+		}
+		take(seriesOf(record))
 	}
 	if body, ok := result.Closer.(*csvBody); ok && body.err != nil {
 		return body.err
