@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
+)
+
+type reportCloudInput struct {
+	Target  Target
+	Payload Payload
+	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+}
+
+type liveInput struct {
+	Target  Target
+	Tags    []string `query:"tags" doc:"Tags that a project must have, all of them, separated by commas."`
+	Enabled bool     `query:"enabled" default:"true" doc:"false lists the projects that are disabled in place of the others."`
+}
+
+type liveOutput struct{ Body *api.LiveOpenStack }
+
+// cloudRoutes adds what only clouds have.
+func (s *Server) cloudRoutes() {
+	clouds, _ := api.LookupKind(api.KindCloud)
+	path := s.collectionPath(clouds, false) + "/{name}"
+	report := s.operation(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", s.schema(&api.Cloud{}))
+	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full."
+	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
+	report.MaxBodyBytes = s.options.MaxBodyBytes
+	register(s, report, s.reportCloud)
+	s.describeBody(report, s.schema(api.CloudReport{}), true)
+
+	live := s.operation(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", s.schema(api.LiveOpenStack{}))
+	live.Errors = append(live.Errors, http.StatusConflict, http.StatusBadGateway)
+	register(s, live, s.liveOpenStack)
+}
+
+// cloud is the cloud that a path names.
+func (s *Server) cloud(key api.Key) (*api.Cloud, error) {
+	entry := s.fleet.Snapshot().Get(key)
+	if entry == nil {
+		return nil, notFound(key)
+	}
+	cloud, ok := entry.Object.(*api.Cloud)
+	if !ok {
+		return nil, notFound(key)
+	}
+	return cloud, nil
+}
+
+func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*objectOutput, error) {
+	wait, err := parseWait(in.Wait, defaultWait)
+	if err != nil {
+		return nil, err
+	}
+	who := identityOf(ctx)
+	if err := who.mayReportAtAll(); err != nil {
+		return nil, err
+	}
+	key := in.Target.key(api.KindCloud)
+	cloud, err := s.cloud(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := who.mayReport(cloud); err != nil {
+		return nil, err
+	}
+	var report api.CloudReport
+	if err := decodeBody(in.Payload.data, &report); err != nil {
+		return nil, err
+	}
+	if err := report.Validate().Err(); err != nil {
+		return nil, err
+	}
+	revision, changed, err := s.signals.ReportCloud(ctx, key.Name, report)
+	wrong, outOfOrder := errors.AsType[*openstack.SequenceError](err)
+	switch {
+	case errors.Is(err, openstack.ErrNotFound):
+		return nil, notFound(key) // deleted in between
+	case errors.Is(err, openstack.ErrCollected):
+		return nil, newProblem(http.StatusUnprocessableEntity, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
+	case outOfOrder:
+		return nil, newProblem(http.StatusConflict, "%s: %s", key, wrong)
+	case err != nil:
+		return nil, err
+	case !changed:
+		return &objectOutput{Status: http.StatusNoContent}, nil
+	}
+	return s.settled(ctx, &stored{object: cloud, revision: revision}, wait, http.StatusOK), nil
+}
+
+func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {
+	key := in.Target.key(api.KindCloud)
+	who := identityOf(ctx)
+	if err := s.mayReadKey(who, key); err != nil {
+		return nil, err
+	}
+	cloud, err := s.cloud(key)
+	if err != nil {
+		return nil, err
+	}
+	// The projects of a cloud are those of all who use it, not only of the
+	// namespaces that may see the cloud.
+	if err := who.mayRead(cloud); err != nil || who.bound() && owner(cloud) == "" {
+		return nil, who.forbidden("list the projects of " + key.String())
+	}
+	for _, tag := range in.Tags {
+		if strings.TrimSpace(tag) == "" {
+			return nil, invalid("tags", "a tag must not be empty")
+		}
+	}
+	live, err := s.signals.LiveOpenStack(ctx, key.Name, api.LiveOptions{Tags: in.Tags, Disabled: !in.Enabled})
+	failure, refused := errors.AsType[*openstack.Failure](err)
+	switch {
+	case errors.Is(err, openstack.ErrNotFound):
+		return nil, notFound(key)
+	case errors.Is(err, openstack.ErrNoCredentials):
+		return nil, newProblem(http.StatusConflict, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
+	case refused:
+		return nil, newProblem(http.StatusBadGateway, "%s: %s", key, failure)
+	case err != nil:
+		return nil, err
+	}
+	return &liveOutput{Body: live}, nil
+}

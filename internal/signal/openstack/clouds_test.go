@@ -1,0 +1,513 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+// world is a Clouds with a store that the test can look into, and break.
+type world struct {
+	*Clouds
+	t       *testing.T
+	stack   *recorded
+	tracker *settle.Tracker
+
+	mu       sync.Mutex
+	revision int64
+	clouds   map[string]*api.Cloud
+	specs    map[string]int64
+	writes   int
+	broken   error
+}
+
+func newWorld(t *testing.T, stack *recorded) *world {
+	w := &world{t: t, stack: stack, tracker: settle.New(), clouds: map[string]*api.Cloud{}, specs: map[string]int64{}}
+	w.Clouds = New(Options{Writer: w, Tracker: w.tracker, RoundTripper: stack, Concurrency: 2})
+	return w
+}
+
+// start runs it until the end of the test.
+func (w *world) start() *world {
+	w.t.Cleanup(w.run())
+	return w
+}
+
+func (w *world) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// restart is the same store with a new Clouds, that has loaded everything.
+func (w *world) restart() *world {
+	n := newWorld(w.t, w.stack)
+	n.revision, n.clouds, n.specs = w.revision, w.clouds, w.specs
+	for name, c := range n.clouds {
+		n.Put(c, n.specs[name], n.specs[name], n.specs[name])
+	}
+	n.tracker.Advance(n.revision)
+	return n
+}
+
+func (w *world) WriteOne(_ context.Context, write status.Write) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return 0, w.broken
+	}
+	name := write.Object.Meta().Name
+	if w.specs[name] != write.SpecRevision {
+		return 0, &status.StaleError{Keys: []api.Key{api.KeyOf(write.Object)}}
+	}
+	w.revision++
+	w.writes++
+	w.clouds[name] = write.Object.(*api.Cloud)
+	return w.revision, nil
+}
+
+func (w *world) breakStore(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = err
+}
+
+// put stores a cloud as a user would.
+func (w *world) put(name string, spec *api.OpenStackSpec) int64 {
+	w.mu.Lock()
+	w.revision++
+	revision := w.revision
+	c := &api.Cloud{Metadata: api.Metadata{Name: name, UID: "uid-" + name}, Spec: api.CloudSpec{OpenStack: spec}}
+	c.SetDefaults()
+	if old := w.clouds[name]; old != nil {
+		c.Status, c.Metadata.Generation = old.Status, old.Metadata.Generation
+	}
+	c.Metadata.Generation++
+	w.clouds[name], w.specs[name] = c, revision
+	w.mu.Unlock()
+	w.Put(c, revision, revision, revision)
+	w.tracker.Advance(revision)
+	return revision
+}
+
+// settle waits as a write does.
+func (w *world) settle(revision int64) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := w.tracker.Wait(ctx, revision); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) status(name string) api.CloudStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clouds[name].Status
+}
+
+func (w *world) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
+// collected is the condition in one line.
+func (w *world) collected(name string) string {
+	c := api.FindCondition(w.status(name).Conditions, api.ConditionCollected)
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprint(c.Status, " ", c.Reason, ": ", c.Message)
+}
+
+func (w *world) expectCollected(name, want string) {
+	w.t.Helper()
+	if got := w.collected(name); got != want {
+		w.t.Errorf("%s: got  %s\nwant %s", name, got, want)
+	}
+}
+
+const (
+	isCurrent   = "True Collected: the figures of every region are current"
+	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`
+	isFailing   = "False RegionFailed: listing the aggregates: the answer is 500 Internal Server Error"
+	isAwaiting  = "Unknown AwaitingCollector: the cloud has no credentials, and no collector has pushed its figures"
+	aggregates  = "/v2.1/os-aggregates"
+	hypervisors = "/v2.1/os-hypervisors/detail"
+)
+
+// TestPutSettles: a write of a cloud is answered when its figures are there.
+func TestPutSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", access()))
+		w.expectCollected("paris", isCurrent)
+		s := w.status("paris")
+		expectZones(t, &s.Regions[0], recordedZones())
+		if s.ObservedGeneration != 1 || s.Regions[0].ObservedAt == nil || s.Regions[0].Zones[0].ObservedAt == nil {
+			t.Errorf("got %+v", s)
+		}
+		// Figures that stay are not written again.
+		writes := w.count()
+		time.Sleep(time.Hour)
+		if w.count() != writes {
+			t.Errorf("%d writes in an hour without news", w.count()-writes)
+		}
+		if n := w.stack.requests(hypervisors); n < 60 || n > 70 {
+			t.Errorf("collected %d times in an hour, want every 54 to 60 seconds", n)
+		}
+	})
+}
+
+// TestChangeShows: a machine that starts shows within one interval, and only its
+// zone is found to be different.
+func TestChangeShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", access()))
+		before := w.status("paris").Regions[0]
+		c := loadCapture(t, "nova-hypervisors-detail-2.87")
+		w.stack.reply(hypervisors, says(200, strings.Replace(string(c.Body), `"vcpus_used": 16`, `"vcpus_used": 20`, 1)))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		after := w.status("paris").Regions[0]
+		if got := after.Zone("az-b").Available["cpu"]; got != "492" {
+			t.Errorf("available cpu of az-b: %s, want 492", got)
+		}
+		if !after.Zone("az-b").ObservedAt.After(*before.Zone("az-b").ObservedAt) || !after.Zone("az-a").ObservedAt.Equal(*before.Zone("az-a").ObservedAt) || !after.ObservedAt.After(*before.ObservedAt) {
+			t.Errorf("az-a observed at %s, az-b at %s", after.Zone("az-a").ObservedAt, after.Zone("az-b").ObservedAt)
+		}
+	})
+}
+
+// TestFailures: failures are counted, the figures stay, and a success ends it.
+// While nothing changes nothing is written.
+func TestFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", access()))
+		before := w.status("paris")
+		w.stack.reply(aggregates, says(500, ""))
+		for i := int64(1); i <= 7; i++ {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			r := w.status("paris").Regions[0]
+			if i <= 4 && (r.Failures < i || r.Unreachable() != (r.Failures >= 5)) || r.FailingSince == nil || r.Message == "" || len(r.Zones) != 2 {
+				t.Errorf("after %d minutes: %+v", i, r)
+			}
+		}
+		w.expectCollected("paris", isFailing)
+		if !w.status("paris").Regions[0].Unreachable() {
+			t.Error("not unreachable after 7 failures")
+		}
+		writes := w.count()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if w.count() != writes {
+			t.Errorf("%d writes in an hour of the same failure", w.count()-writes)
+		}
+		w.stack.reply(aggregates, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.expectCollected("paris", isCurrent)
+		after := w.status("paris").Regions[0]
+		if after.Failures != 0 || after.FailingSince != nil || after.Message != "" || after.Reason != "" || !after.ObservedAt.Equal(*before.Regions[0].ObservedAt) {
+			t.Errorf("after the recovery: %+v", after)
+		}
+	})
+}
+
+// TestOtherRegions: a region that fails or hangs keeps no other from being
+// collected, and the write of the cloud waits for both.
+func TestOtherRegions(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(*http.Request) (int, []byte)
+		want   string
+	}{
+		"fails": {says(500, ""), `False RegionFailed: region "RegionTwo": listing the aggregates: the answer is 500 Internal Server Error`},
+		"hangs": {hangs, `False RegionFailed: region "RegionTwo": listing the aggregates: no answer in time`},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			stack := newRecorded(t)
+			stack.regions = []string{"RegionTwo"}
+			stack.reply("regiontwo"+aggregates, c.answer)
+			w := newWorld(t, stack).start()
+			w.settle(w.put("paris", access()))
+			w.expectCollected("paris", c.want)
+			s := w.status("paris")
+			one := s.Region("RegionOne")
+			expectZones(t, one, recordedZones())
+			begun := stack.requests(hypervisors)
+			time.Sleep(10 * time.Minute)
+			if n := stack.requests(hypervisors) - begun; n < 19 {
+				t.Errorf("%d collections of two regions in ten minutes", n)
+			}
+			stack.reply("regiontwo"+aggregates, nil)
+			time.Sleep(time.Minute + 10*time.Second)
+			synctest.Wait()
+			w.expectCollected("paris", isCurrent)
+		})
+	}
+}
+
+// TestWrongPassword: the condition says what to correct, and correcting it is
+// enough. A region that the spec names has its failures counted.
+func TestWrongPassword(t *testing.T) {
+	for name, regions := range map[string][]string{"any region": nil, "one region": {"RegionOne"}} {
+		inBubble(t, name, func(t *testing.T) {
+			w := newWorld(t, newRecorded(t)).start()
+			spec := access()
+			spec.Password, spec.Regions = api.NewSecret("wrong"), regions
+			w.settle(w.put("paris", spec))
+			w.expectCollected("paris", isRefused)
+			if r := w.status("paris").Regions; len(r) != len(regions) || len(r) == 1 && r[0].Failures != 1 {
+				t.Errorf("got the regions %+v", r)
+			}
+			right := access()
+			right.Regions = regions
+			w.settle(w.put("paris", right))
+			w.expectCollected("paris", isCurrent)
+			// Changed on the other side, the token may hold on for a while.
+			w.stack.setPassword("another")
+			w.stack.expire()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if got := w.collected("paris"); !strings.HasPrefix(got, "False Unauthorized: ") || !strings.Contains(got, "spec.openstack.password") {
+				t.Errorf("got %s", got)
+			}
+			rotated := access()
+			rotated.Password, rotated.Regions = api.NewSecret("another"), regions
+			w.settle(w.put("paris", rotated))
+			w.expectCollected("paris", isCurrent)
+		})
+	}
+}
+
+// TestSlowCloud: one that does not answer holds up its own write only.
+func TestSlowCloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stack := newRecorded(t)
+		w := newWorld(t, stack).start()
+		stack.reply("/v3/auth/tokens", hangs)
+		slow := w.put("slow", access())
+		begun := time.Now()
+		w.settle(w.put("other", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		if d := time.Since(begun); d > 2*time.Second {
+			t.Errorf("the write of another cloud took %s", d)
+		}
+		w.settle(slow)
+		if d := time.Since(begun); d > 11*time.Second {
+			t.Errorf("the write took %s, want the 10s of the time limit", d)
+		}
+		w.expectCollected("slow", "False RegionFailed: logging in at http://127.0.0.1:5000/v3: no answer in time")
+	})
+}
+
+// TestRegionsFollow: regions that the spec or the catalog no longer has are gone.
+func TestRegionsFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stack := newRecorded(t)
+		stack.regions = []string{"RegionTwo"}
+		w := newWorld(t, stack).start()
+		w.settle(w.put("paris", access()))
+		if n := len(w.status("paris").Regions); n != 2 {
+			t.Fatalf("%d regions, want 2", n)
+		}
+		one := access()
+		one.Regions = []string{"RegionTwo"}
+		w.settle(w.put("paris", one))
+		if r := w.status("paris").Regions; len(r) != 1 || r[0].Name != "RegionTwo" {
+			t.Errorf("got %+v", r)
+		}
+		w.settle(w.put("paris", access()))
+		stack.mu.Lock()
+		stack.regions = nil
+		stack.mu.Unlock()
+		time.Sleep(2 * loginAgain)
+		synctest.Wait()
+		if r := w.status("paris").Regions; len(r) != 1 || r[0].Name != "RegionOne" {
+			t.Errorf("got %+v", r)
+		}
+		w.expectCollected("paris", isCurrent)
+	})
+}
+
+// TestRestart: what is stored holds, and the collections are spread.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t))
+		stop := w.run()
+		for i := range 20 {
+			w.settle(w.put(fmt.Sprint("cloud-", i), access()))
+		}
+		stop()
+		writes := w.writes
+		n := w.restart().start()
+		n.settle(n.revision)
+		synctest.Wait()
+		at := n.stack.requests(hypervisors)
+		time.Sleep(startWithin + time.Second)
+		if got := n.stack.requests(hypervisors) - at; got < 15 {
+			t.Errorf("%d of 20 clouds were not collected at once but within %s", got, startWithin)
+		}
+		if n.writes != 0 || writes == 0 {
+			t.Errorf("%d writes after a restart without news", n.writes)
+		}
+	})
+}
+
+// TestStoreBreaks: what could not be stored is stored later.
+func TestStoreBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.breakStore(errors.New("the store is full"))
+		revision := w.put("paris", access())
+		time.Sleep(10 * time.Minute)
+		w.breakStore(nil)
+		w.settle(revision)
+		time.Sleep(2 * retryWrite)
+		synctest.Wait()
+		w.expectCollected("paris", isCurrent)
+	})
+}
+
+// TestRemove: a cloud that is gone is not asked any more, and nobody waits for it.
+func TestRemove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.stack.reply(aggregates, hangs)
+		w.put("paris", access())
+		time.Sleep(time.Second)
+		w.mu.Lock()
+		w.revision++
+		revision := w.revision
+		w.mu.Unlock()
+		w.Remove("paris", revision)
+		w.tracker.Advance(revision)
+		w.settle(revision)
+		synctest.Wait()
+		asked := w.stack.requests(hypervisors)
+		time.Sleep(time.Hour)
+		if n := w.stack.requests(hypervisors); n != asked {
+			t.Errorf("asked %d times after it was removed", n-asked)
+		}
+		if _, _, err := w.Report(t.Context(), "paris", api.CloudReport{Collector: "c", Sequence: 1, Full: true}); !errors.Is(err, ErrNotFound) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// TestReport: reports are taken in by number; one that does not follow is refused
+// with what is expected, and one that comes twice counts once.
+func TestReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		w.expectCollected("paris", isAwaiting)
+		zone := func(name, cpu string) api.CloudZone {
+			return api.CloudZone{Name: name, Hosts: 1, Allocatable: api.Quantities{"cpu": api.Quantity(cpu)}, Allocated: api.Quantities{"cpu": "1"}}
+		}
+		regions := func(zones ...api.CloudZone) []api.CloudRegionReport {
+			return []api.CloudRegionReport{{Name: "RegionOne", Zones: zones}}
+		}
+		send := func(report api.CloudReport) (bool, error) {
+			t.Helper()
+			revision, changed, err := w.Report(t.Context(), "paris", report)
+			if err == nil && changed && (revision == 0 || w.revision != revision) {
+				t.Errorf("the revision is %d, stored is %d", revision, w.revision)
+			}
+			return changed, err
+		}
+		refused := func(report api.CloudReport, expected int64) {
+			t.Helper()
+			_, err := send(report)
+			if wrong, ok := errors.AsType[*SequenceError](err); !ok || wrong.Expected != expected {
+				t.Errorf("got %v, want that %d is expected", err, expected)
+			}
+		}
+		accepted := func(report api.CloudReport, changed bool) {
+			t.Helper()
+			if got, err := send(report); err != nil || got != changed {
+				t.Errorf("changed %t, %v; want %t", got, err, changed)
+			}
+		}
+		refused(api.CloudReport{Collector: "c", Sequence: 1, Regions: regions(zone("a", "4"))}, 0)
+		accepted(api.CloudReport{Collector: "c", Sequence: 1, Full: true, Regions: regions(zone("a", "4"), zone("b", "8"))}, true)
+		w.expectCollected("paris", isCurrent)
+		if got := w.status("paris").Regions[0].Zone("a").Available["cpu"]; got != "3" {
+			t.Errorf("available is %q, want what allocatable and allocated leave: 3", got)
+		}
+		accepted(api.CloudReport{Collector: "c", Sequence: 1, Full: true, Regions: regions(zone("a", "4"), zone("b", "8"))}, false)
+		accepted(api.CloudReport{Collector: "c", Sequence: 2, Regions: regions(zone("a", "6"))}, true)
+		accepted(api.CloudReport{Collector: "c", Sequence: 2, Regions: regions(zone("a", "6"))}, false)
+		accepted(api.CloudReport{Collector: "c", Sequence: 3, Regions: regions(zone("a", "6"))}, false)
+		refused(api.CloudReport{Collector: "c", Sequence: 5, Regions: regions(zone("a", "7"))}, 4)
+		refused(api.CloudReport{Collector: "c", Sequence: 2, Regions: regions(zone("a", "7"))}, 4)
+		refused(api.CloudReport{Collector: "other", Sequence: 4, Regions: regions(zone("a", "7"))}, 0)
+		accepted(api.CloudReport{Collector: "c", Sequence: 4, Regions: []api.CloudRegionReport{{Name: "RegionOne", Error: "no answer in time"}}}, true)
+		w.expectCollected("paris", "False RegionFailed: no answer in time")
+		accepted(api.CloudReport{Collector: "c", Sequence: 5, Regions: []api.CloudRegionReport{{Name: "RegionOne"}}}, true)
+		w.expectCollected("paris", isCurrent)
+		accepted(api.CloudReport{Collector: "c", Sequence: 6, Regions: []api.CloudRegionReport{{Name: "RegionOne", RemovedZones: []string{"b"}}}}, true)
+		if s := w.status("paris").Regions[0]; len(s.Zones) != 1 || s.Zones[0].Allocatable["cpu"] != "6" {
+			t.Errorf("got %+v", s)
+		}
+		// A full report of another collector takes over, wherever its numbers are.
+		accepted(api.CloudReport{Collector: "other", Sequence: 9, Full: true, Regions: []api.CloudRegionReport{{Name: "RegionTwo", Zones: []api.CloudZone{zone("a", "4")}}}}, true)
+		if s := w.status("paris"); len(s.Regions) != 1 || s.Regions[0].Name != "RegionTwo" || *s.Collector != (api.CollectorStatus{Name: "other", Sequence: 9}) {
+			t.Errorf("got %+v", s)
+		}
+		// A server that was restarted knows the number.
+		n := w.restart().start()
+		if _, changed, err := n.Report(t.Context(), "paris", api.CloudReport{Collector: "other", Sequence: 10, Regions: []api.CloudRegionReport{{Name: "RegionTwo", Zones: []api.CloudZone{zone("a", "5")}}}}); err != nil || !changed {
+			t.Errorf("after a restart: %t, %v", changed, err)
+		}
+		// With credentials the server asks for itself.
+		n.settle(n.put("paris", access()))
+		n.expectCollected("paris", isCurrent)
+		if _, _, err := n.Report(t.Context(), "paris", api.CloudReport{Collector: "other", Sequence: 11}); !errors.Is(err, ErrCollected) || n.status("paris").Collector != nil {
+			t.Errorf("got %v, collector %+v", err, n.status("paris").Collector)
+		}
+		// Without them it waits again, and keeps what it knows.
+		n.settle(n.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		n.expectCollected("paris", isAwaiting)
+		if len(n.status("paris").Regions[0].Zones) != 2 {
+			t.Error("the figures are gone with the credentials")
+		}
+	})
+}
+
+// TestReportNotStored: a report whose write failed is stored when it comes again.
+func TestReportNotStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		report := api.CloudReport{Collector: "c", Sequence: 1, Full: true, Regions: []api.CloudRegionReport{{Name: "RegionOne", Zones: []api.CloudZone{{Name: "a"}}}}}
+		w.breakStore(errors.New("the store is full"))
+		if _, _, err := w.Report(t.Context(), "paris", report); err == nil {
+			t.Error("a report was taken in that could not be stored")
+		}
+		w.breakStore(nil)
+		if _, changed, err := w.Report(t.Context(), "paris", report); err != nil || !changed {
+			t.Errorf("again: %t, %v", changed, err)
+		}
+		w.expectCollected("paris", isCurrent)
+	})
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs an OpenStack for the integration tests: the real services of Debian's packages, over drivers that
+# have no hardware (scripts/openstack). Only the Python halves of the services are installed, so that none of
+# them starts, asks questions or sets up a hypervisor; the few files that only the other packages have are
+# unpacked next to the state. Does nothing when all of it is there already.
+#
+# It needs Debian 12, root and apt.
+#
+#   SCHEDULER_TESTBED   where its files and its state go (default ~/.cache/scheduler-testbed)
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/openstack/env.sh"
+export DEBIAN_FRONTEND=noninteractive
+
+packages=(mariadb-server mariadb-client rabbitmq-server memcached uwsgi-core uwsgi-plugin-python3
+	python3-keystone python3-nova python3-placement python3-cinder python3-neutron python3-glance python3-magnum
+	python3-pymysql python3-openstacksdk python3-memcache python3-systemd)
+unpacked=(keystone nova-common placement-common cinder-common neutron-common neutron-api glance-common glance-api magnum-common)
+
+if ! dpkg-query -W -f '${Status}\n' "${packages[@]}" 2>/dev/null | sort -u | grep -qx 'install ok installed' ||
+	dpkg-query -W -f '${Status}\n' "${packages[@]}" 2>&1 | grep -qvx 'install ok installed'; then
+	# The database and the message broker are started by the tests, not by their installation.
+	if ! [[ -e /usr/sbin/policy-rc.d ]]; then
+		printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+		chmod +x /usr/sbin/policy-rc.d
+		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+	fi
+	apt-get update -q
+	apt-get -o DPkg::Lock::Timeout=900 install -q -y --no-install-recommends "${packages[@]}"
+fi
+
+if ! [[ -e $OSK/deb/complete ]]; then
+	mkdir -p "$OSK/deb" "$OSK/dl"
+	cd "$OSK/dl"
+	apt-get -q download "${unpacked[@]}"
+	for package in *.deb; do dpkg-deb -x "$package" "$OSK/deb"; done
+	cd - >/dev/null
+	rm -rf "$OSK/dl"
+	touch "$OSK/deb/complete"
+fi
+echo "$OSK"
