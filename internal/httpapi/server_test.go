@@ -220,7 +220,7 @@ func TestOpenAPI(t *testing.T) {
 			want = append(want, namespaced, namespaced+"/{name}")
 		}
 	}
-	want = append(want, "/v1/clusters/{name}/explanation", "/v1/namespaces/{namespace}/magnum-clusters/{name}/explanation",
+	want = append(want, "/v1/clouds/{name}/resources", "/v1/clouds/{name}/openstack-projects", "/v1/clusters/{name}/explanation", "/v1/namespaces/{namespace}/magnum-clusters/{name}/explanation",
 		"/v1/namespaces/{namespace}/magnum-clusters/{name}/reschedule", "/v1/clusters/{name}/heartbeat", "/v1/namespaces/{namespace}/placements/{name}/explanation",
 		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/explanation",
 		"/v1/namespaces/{namespace}/workloads/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/health", "/globalscheduler/v1/clusters", "/globalscheduler/v1/clusters/id/{id}", "/globalscheduler/v1/clusters/name/{name}",
