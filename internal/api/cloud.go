@@ -122,7 +122,7 @@ type CloudReport struct {
 	Sequence  int64  `json:"sequence" doc:"Number of the report, one more than that of the last."`
 	Full      bool   `json:"full,omitempty" doc:"The report holds all there is: regions and zones that it lacks are gone."`
 	// Error says that not even the regions could be asked for; it counts for each
-	// that is known, and the report is never full.
+	// that is known. Such a report is never full, and may have any number.
 	Error   string              `json:"error,omitempty" doc:"Why the OpenStack could not be asked at all."`
 	Reason  string              `json:"reason,omitempty" doc:"Reason of the condition that follows from an error."`
 	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something is different."`
@@ -225,6 +225,12 @@ func (c *Cloud) Validate() FieldErrors {
 		errs.check("spec.namespace", checkName(c.Spec.Namespace))
 	}
 	validateMetricRefs(&errs, c.Spec.Metrics)
+	for i, ref := range c.Spec.Metrics {
+		// What everybody is bound by must not depend on what one namespace owns.
+		if c.Spec.Namespace == "" && ref.Namespace != "" {
+			errs.Add(index("spec.metrics", i)+".namespace", "must be absent: a cloud without a namespace is rated by global metrics only")
+		}
+	}
 	c.Spec.OpenStack.validate(&errs)
 	return errs
 }

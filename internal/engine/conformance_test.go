@@ -18,17 +18,16 @@ import (
 //
 //   - label_constraint, metric_constraint and the comparison itself of
 //     metric_constraint_match: internal/constraint.
-//   - provider_prometheus, provider_static, provider_scope: internal/signal; the
-//     scope of provider_scope is also that of api.Metric.ProviderKey.
+//   - provider_prometheus, provider_kafka, provider_influx, provider_static,
+//     provider_scope: internal/signal.
 //   - observer: not expressible. Krake polls the nodes of a cluster every two
 //     seconds and takes the cluster out on the first answer; here a probe with
 //     thresholds in both directions sets the state (DESIGN 3.1, health).
 //   - retry, migration_retry: not expressible. A placement that finds no cluster
 //     has no retries to use up: it is decided again when something it depends
 //     on changes, and reschedule_after is the only delay (DESIGN 3.2.4).
-//   - select_cloud, select_project, auto_create, inherit, cluster_intake,
-//     provider_kafka, provider_influx, config: kinds and providers that do not
-//     exist here yet.
+//   - select_cloud, select_project, auto_create, inherit, cluster_intake, config:
+//     kinds that do not exist here yet.
 //
 // In place of the reference's codes stand the reasons of the metric.
 var reasonOfCode = map[int]string{

@@ -78,6 +78,12 @@ func (b *bench) put(object api.Object) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
 	defer cancel()
+	b.settle(ctx, b.write(ctx, object))
+}
+
+// write writes the user-written part of an object.
+func (b *bench) write(ctx context.Context, object api.Object) (revision int64) {
+	b.t.Helper()
 	object.SetDefaults()
 	if err := object.Validate().Err(); err != nil {
 		b.t.Fatal(err)
@@ -92,11 +98,11 @@ func (b *bench) put(object api.Object) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	revision, err := b.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Value: value, Expect: -1})
+	revision, err = b.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Value: value, Expect: -1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.settle(ctx, revision)
+	return revision
 }
 
 func (b *bench) settle(ctx context.Context, revision int64) {
