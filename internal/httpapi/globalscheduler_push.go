@@ -136,8 +136,8 @@ func (s *Server) resolve(who identity, figures []gs.Figures) ([]gs.Report, error
 		// It may be known, but not be theirs.
 		if theirs, err := gs.Resolve(figures, append(mine, others...)); err == nil {
 			for _, r := range theirs {
-				if err := who.mayReport(r.Site.Cluster); err != nil {
-					return nil, err
+				if who.mayReport(r.Site.Cluster) != nil {
+					return nil, who.forbidden("report for site \"" + r.Site.ID() + "\"")
 				}
 			}
 		}

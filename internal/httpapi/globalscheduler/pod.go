@@ -241,8 +241,10 @@ func selected(chosen api.WorkloadCluster, cluster func(name string) *api.Cluster
 		return s
 	}
 	s.ClusterNamespace = c.Spec.Namespace
-	if site, ok := SiteOf(c); ok {
-		s.SiteID, s.Region, s.AvailabilityZone = site.ID(), site.Region, site.Zone
+	site, ok := SiteOf(c)
+	s.Region, s.AvailabilityZone = site.Region, site.Zone
+	if ok {
+		s.SiteID = site.ID()
 	}
 	return s
 }

@@ -14,7 +14,8 @@ type Site struct {
 
 // SiteOf reads the site out of a cluster: what is declared before what was
 // observed, and that before the zone of a cloud that it stands for. ok is false
-// where the cluster has no region, or not exactly one zone.
+// where the cluster has no region, or not exactly one zone; site then has what
+// there is.
 func SiteOf(c *api.Cluster) (site Site, ok bool) {
 	region := cmp.Or(c.Spec.Region, c.Status.Region)
 	zones := c.Spec.Zones
@@ -27,10 +28,12 @@ func SiteOf(c *api.Cluster) (site Site, ok bool) {
 			zones = []string{o.AvailabilityZone}
 		}
 	}
-	if region == "" || len(zones) != 1 {
-		return Site{}, false
+	site = Site{Cluster: c, Region: region}
+	if len(zones) != 1 {
+		return site, false
 	}
-	return Site{c, region, zones[0]}, true
+	site.Zone = zones[0]
+	return site, region != ""
 }
 
 // ID names the site: <region>--<zone>.

@@ -1,0 +1,178 @@
+package globalscheduler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// A number is never rounded up: what is not there is not given away. It loses
+// less than the smallest part that its unit is counted in.
+func TestAmountsAreRoundedDown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Float64Range(0, 1e6).Draw(t, "number")
+		u := rapid.SampledFrom([]unit{pieces, mebibytes, gibibytes}).Draw(t, "unit")
+		q, message := quantity(n, u)
+		milli, err := q.Milli()
+		if message != "" || err != nil {
+			t.Fatalf("%q %s %v", q, message, err)
+		}
+		one, part := map[unit]float64{pieces: 1000, mebibytes: 1000 << 20, gibibytes: 1000 << 30}[u], map[unit]float64{pieces: 1, mebibytes: 1000 << 10, gibibytes: 1000 << 20}[u]
+		if lost := n*one - float64(milli); lost < -1 || lost > part+1 {
+			t.Errorf("%v became %q and lost %v", n, q, lost)
+		}
+		if whole := float64(int64(n)); whole == n && number(q, u) != int64(n) {
+			t.Errorf("%v became %q, which reads as %d", n, q, number(q, u))
+		}
+	})
+	for _, wrong := range []float64{-1, 1e13, -0.001} {
+		if q, message := quantity(wrong, pieces); message == "" {
+			t.Errorf("%v became %q", wrong, q)
+		}
+	}
+}
+
+func drawSites(t *rapid.T) []Site {
+	var sites []Site
+	seen := map[[2]string]bool{}
+	name := rapid.SampledFrom([]string{"West", "East", "az1", "az2", "West-az1", "East-az2", "West--az1", "a-b"})
+	for i := range rapid.IntRange(1, 6).Draw(t, "sites") {
+		region, zone := name.Draw(t, "region"), name.Draw(t, "zone")
+		if seen[[2]string{region, zone}] {
+			continue
+		}
+		seen[[2]string{region, zone}] = true
+		sites = append(sites, Site{&api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%d", i)}}, region, zone})
+	}
+	return sites
+}
+
+// A zone is found by its name in its region whatever the others are called, and
+// whatever is found by another spelling is in the region that was named.
+func TestSitesAreFoundByTheirNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sites := drawSites(t)
+		for _, s := range sites {
+			reports, err := Resolve([]Figures{{s.Region, s.Zone, api.Quantities{"cpu": "1"}}}, sites)
+			if err != nil || len(reports) != 1 || reports[0].Site != s {
+				t.Fatalf("%s: %+v %v", s.ID(), reports, err)
+			}
+			for _, spelled := range []string{s.ID(), s.Region + "|" + s.Zone, s.Region + "-" + s.Zone} {
+				reports, err := Resolve([]Figures{{s.Region, spelled, nil}}, sites)
+				if err == nil && reports[0].Site.Region != s.Region {
+					t.Errorf("%s of %s is %+v", spelled, s.Region, reports)
+				}
+				if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+					t.Errorf("%s of %s: %v", spelled, s.Region, err)
+				}
+			}
+		}
+	})
+}
+
+// What is pushed for a region reaches every site of it and no other, and gives way
+// to what is pushed for a site, in whatever order they stand.
+func TestRegionsReachTheirSites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sites := drawSites(t)
+		special := rapid.SampledFrom(sites).Draw(t, "special")
+		figures := []Figures{{special.Region, special.Zone, api.Quantities{"storage/ssd": "1Gi"}}, {special.Region, "", api.Quantities{"storage/ssd": "9Gi"}}}
+		if rapid.Bool().Draw(t, "turned") {
+			slices.Reverse(figures)
+		}
+		reports, err := Resolve(figures, sites)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached := map[string]api.Quantity{}
+		for _, r := range reports {
+			reached[r.Site.Cluster.Metadata.Name] = r.Available["storage/ssd"]
+			if r.Complete {
+				t.Errorf("storage alone counts as all there is: %+v", r)
+			}
+		}
+		for _, s := range sites {
+			want := api.Quantity("")
+			if s.Region == special.Region {
+				want = "9Gi"
+			}
+			if s == special {
+				want = "1Gi"
+			}
+			if got := reached[s.Cluster.Metadata.Name]; got != want {
+				t.Errorf("%s got %q, want %q", s.ID(), got, want)
+			}
+		}
+	})
+}
+
+// Once a push is applied, the same push changes nothing.
+func TestPushesAreIdempotent(t *testing.T) {
+	amount := rapid.SampledFrom([]api.Quantity{"0", "1", "1000m", "1Gi", "1024Mi", "2Gi"})
+	amounts := rapid.MapOf(rapid.SampledFrom([]string{"cpu", "memory", "storage/ssd"}), amount)
+	rapid.Check(t, func(t *rapid.T) {
+		c := &api.Cluster{
+			Spec:   api.ClusterSpec{Allocatable: amounts.Draw(t, "declared"), Allocated: amounts.Draw(t, "declared in use")},
+			Status: api.ClusterStatus{Allocatable: amounts.Draw(t, "reported"), Allocated: amounts.Draw(t, "reported in use")},
+		}
+		pushed := api.Quantities(amounts.Draw(t, "pushed"))
+		free := api.Quantities{}
+		for name := range pushed {
+			free[name] = "0"
+		}
+		changed := Changed(c, pushed)
+		after := *c
+		after.Status.Allocatable, after.Status.Allocated = over(c.Status.Allocatable, pushed), over(c.Status.Allocated, free)
+		if again := Changed(&after, pushed); len(again) > 0 {
+			t.Errorf("again %v after %v", again, changed)
+		}
+		allocatable, _ := declared(c)
+		for name, q := range pushed {
+			if _, said := changed[name]; !said && !equal(allocatable[name], q) {
+				t.Errorf("%s: %q is lost, it was %q", name, q, allocatable[name])
+			}
+		}
+	})
+}
+
+// What is shown of a cluster registers an equal one.
+func TestWhatIsShownCanBeRegistered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{"", "a", "Austin", "o-1"})
+		whole := rapid.Int64Range(0, 1e6)
+		count := whole.Draw(t, "count")
+		registered := RegisteredCluster{
+			Name: "c", IPAddress: text.Draw(t, "ip"), Operator: text.Draw(t, "operator"), Region: Region{"West", "az1"},
+			CPUCapacity: whole.Draw(t, "cpu"), MemCapacity: whole.Draw(t, "memory"), EIPCapacity: whole.Draw(t, "addresses"),
+			Flavors: []Flavor{{FlavorID: "m1", VCPUs: whole.Draw(t, "vcpus"), RAM: whole.Draw(t, "ram"), TotalCapacity: &count}},
+			Storage: []Storage{{"ssd", rapid.Int64Range(1, 1e6).Draw(t, "storage")}},
+		}
+		if city := text.Draw(t, "city"); city != "" {
+			registered.GeoLocation = &api.GeoLocation{City: city}
+		}
+		document, err := json.Marshal(ClusterAnswer{registered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ParseCluster(document)
+		if err != nil || len(c.Validate()) > 0 {
+			t.Fatalf("%s: %v %v", document, err, c.Validate())
+		}
+		site, _ := SiteOf(c)
+		shown := ShowCluster(site)
+		if shown.SiteID != "West--az1" || shown.State != api.StateOnline {
+			t.Errorf("%+v", shown)
+		}
+		shown.SiteID, shown.State = "", ""
+		if !reflect.DeepEqual(shown, registered) {
+			t.Errorf("%+v, want %+v", shown, registered)
+		}
+	})
+}

@@ -1,0 +1,323 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+const (
+	regionsPath     = globalSchedulerPath + "/regionresources"
+	sitesPath       = globalSchedulerPath + "/siteresources/update"
+	podsPath        = globalSchedulerPath + "/pods"
+	allocationsPath = globalSchedulerPath + "/allocations"
+)
+
+func startGlobal(t testing.TB) *testServer {
+	t.Helper()
+	return startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+}
+
+// expect fails unless a request is answered with a status; bad requests have to be
+// answered with a problem document.
+func (s *testServer) expect(status int, method, path, body string, header ...string) answer {
+	s.t.Helper()
+	a := s.do(method, path, body, header...)
+	if a.StatusCode != status {
+		s.t.Errorf("%s %s %s: %d %s, want %d", method, path, body, a.StatusCode, a.body, status)
+	} else if status >= 400 {
+		a.problem(s.t)
+	}
+	return a
+}
+
+func TestClustersOfTheGlobalScheduler(t *testing.T) {
+	s := startGlobal(t)
+	registered := s.mustRegister("west-1", "West", "az1", `,"geolocation":{"city":"Bellevue","province":"Washington","area":"NW","country":"US"},"operator":"globalscheduler",
+		"flavors":[{"flavorid":"m1.large","totalcapacity":1000,"vcpus":4,"ram":8192},{"flavorid":"other","totalcapacity":7}],
+		"storage":[{"typeid":"ssd","storagecapacity":500.5},{"typeid":"sata","storagecapacity":0}],"eipcapacity":5,"cpucapacity":40,"memcapacity":163840,"serverprice":1.5`)
+	if registered.ID == "" || registered.SiteID != "West--az1" || registered.State != api.StateOnline || registered.IPAddress != "10.0.0.1" || registered.ServerPrice != "1.5" ||
+		registered.Operator != "globalscheduler" || registered.GeoLocation == nil || registered.GeoLocation.City != "Bellevue" || registered.EIPCapacity != 5 ||
+		!slices.Equal(registered.Storage, []gs.Storage{{TypeID: "ssd", StorageCapacity: 500}}) || registered.Available["memory"] != "160Gi" {
+		t.Errorf("%+v", registered)
+	}
+	// The count follows from what is available where the size is known.
+	if f := registered.Flavors; len(f) != 2 || f[0].Count == nil || *f[0].Count != 10 || *f[0].TotalCapacity != 1000 || f[0].RAM != 8192 {
+		t.Errorf("flavors %+v", f)
+	}
+	s.mustPut("/v1/clusters/east-1", `{"spec":{"namespace":"shop","region":"East","zones":["az1"]}}`)
+	s.mustPut("/v1/clusters/wide", `{"spec":{"region":"East","zones":["az2","az3"]}}`)
+
+	list := decodeAs[gs.ClusterList](t, s.expect(200, http.MethodGet, globalSchedulerPath+"/clusters", ""))
+	if len(list.Clusters) != 2 || list.Clusters[0].Name != "east-1" || list.Clusters[0].Namespace != "shop" || list.Clusters[1].ID != registered.ID {
+		t.Errorf("%+v", list)
+	}
+	for _, missing := range []string{"/clusters/id/none", "/clusters/name/none", "/clusters/name/wide", "/clusters/name/West--az1"} {
+		s.expect(404, http.MethodGet, globalSchedulerPath+missing, "")
+		s.expect(404, http.MethodDelete, globalSchedulerPath+missing, "")
+	}
+	s.expect(200, http.MethodDelete, globalSchedulerPath+"/clusters/id/"+registered.ID, "")
+	s.expect(404, http.MethodGet, globalSchedulerPath+"/clusters/id/"+registered.ID, "")
+	s.expect(200, http.MethodDelete, globalSchedulerPath+"/clusters/name/east-1", "")
+
+	for _, body := range []string{
+		`{"Name":"a","IpAddress":"1.2.3.4","Region":{"Region":"North","AvailabilityZone":"az1"}}`,
+		`{"apiVersion":"globalscheduler.com/v1","kind":"Cluster","metadata":{"name":"b","namespace":"default","labels":{"tier":"edge"}},"spec":{"region":{"region":"North","availabilityzone":"az2"},"homescheduler":"x"},"status":"Bound"}`,
+		`{"cluster":{"metadata":{"name":"c"},"spec":{"region":{"region":"North","availabilityzone":"az3"}}}}`,
+		`{"name":"d","region":"North","availabilityzone":"az4"}`,
+	} {
+		s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body)
+	}
+	if b := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/b", "")); b.Metadata.Labels["tier"] != "edge" || b.Spec.Namespace != "" {
+		t.Errorf("%+v", b)
+	}
+	for body, fields := range map[string]int{
+		``: 0, `[]`: 0, `{"name":`: 0, "{\"name\":\"\\u0000\"}": 0,
+		`{}`: 3, `{"name":"x"}`: 2, `{"name":"No Name","region":"R","availabilityzone":"z"}`: 1,
+		`{"name":"x","region":"R","availabilityzone":"z","cpucapacity":-1}`:                      1,
+		`{"name":"x","region":"R","availabilityzone":"z","storage":[{"typeid":"a b"},{}]}`:       2,
+		`{"name":"x","region":"R","availabilityzone":"z","flavors":[{"totalcapacity":1}]}`:       1,
+		`{"name":"x","region":7,"availabilityzone":"z"}`:                                         2,
+		`{"name":"x","region":"R","availabilityzone":"z","memcapacity":"many"}`:                  1,
+		`{"name":"x","region":"R","availabilityzone":"z","flavors":[{"flavorid":"f","ram":-1}]}`: 1,
+	} {
+		if p := s.expect(400, http.MethodPost, globalSchedulerPath+"/clusters", body).problem(t); len(p.Errors) != fields {
+			t.Errorf("%s: %+v", body, p)
+		}
+	}
+}
+
+func TestPushes(t *testing.T) {
+	s := startGlobal(t)
+	s.mustRegister("c1", "West", "az1", "")
+	s.mustRegister("c2", "West", "West-az2", "")
+	s.mustRegister("c3", "East", "az1", "")
+	for _, step := range []struct {
+		name, method, path, body string
+		status                   int
+		// what the clusters c1, c2 and c3 have then: cpu, MiB of memory, GB of ssd
+		c1, c2, c3 [3]int64
+	}{
+		{"nothing at all", http.MethodPatch, regionsPath + "/West", `{}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"no regions", http.MethodPatch, regionsPath, `{"regionresources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"no sites", http.MethodPatch, sitesPath, `{"SiteResources":[]}`, 204, [3]int64{}, [3]int64{}, [3]int64{}},
+		{"a zone by its name", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8,"MemCapacity":1024}]}`, 200, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
+		{"the same again", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":8.0,"MemCapacity":1.024e3}]}`, 204, [3]int64{8, 1024}, [3]int64{}, [3]int64{}},
+		{"with the region before it", http.MethodPatch, regionsPath + "/West", `{"cpumemresources":[{"availability_zone":"West-az1","cpucapacity":9}]}`, 200, [3]int64{9, 1024}, [3]int64{}, [3]int64{}},
+		{"by the id of its site", http.MethodPatch, regionsPath + "/West", `{"siteresource":{"CPUMEMRESOURCES":[{"AVAILABILITYZONE":"West--West-az2","CPUCAPACITY":5,"MEMCAPACITY":512}]}}`, 200, [3]int64{9, 1024}, [3]int64{5, 512}, [3]int64{}},
+		{"by the name it has", http.MethodPatch, regionsPath + "/West", `{"regionresource":{"regionname":"West","CPUMemResources":[{"AvailabilityZone":"West-az2","CpuCapacity":6}]}}`, 200, [3]int64{9, 1024}, [3]int64{6, 512}, [3]int64{}},
+		{"volumes only", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":60},{"TypeId":"ssd","StorageCapacity":40}]}`, 200, [3]int64{9, 1024, 100}, [3]int64{6, 512, 100}, [3]int64{}},
+		{"the same volumes", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":100}]}`, 204, [3]int64{9, 1024, 100}, [3]int64{6, 512, 100}, [3]int64{}},
+		{"several regions, by POST", http.MethodPost, regionsPath, `{"regionresources":[{"regionname":"East","cpumemresources":[{"availabilityzone":"az1","cpucapacity":3,"memcapacity":64}],"volumeresources":[{"typeid":"ssd","storagecapacity":7}]},{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":90}]}]}`,
+			200, [3]int64{9, 1024, 90}, [3]int64{6, 512, 90}, [3]int64{3, 64, 7}},
+		{"sites", http.MethodPatch, sitesPath, `{"SiteResources":[{"SiteID":"West--az1","CPUCapacity":1,"MemCapacity":2,"Storage":[{"TypeID":"ssd","StorageCapacity":3}]},{"SiteID":"East|az1","CPUCapacity":4}]}`, 200, [3]int64{1, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"one site", http.MethodPatch, sitesPath, `{"siteresource":{"siteid":"West--az1","cpucapacity":0}}`, 200, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"an unknown region", http.MethodPatch, regionsPath + "/North", `{}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"an unknown zone after a known one", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"az9","CpuCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"an unknown region after a known one", http.MethodPatch, regionsPath, `{"regionresources":[{"regionname":"West","volumeresources":[{"typeid":"ssd","storagecapacity":1}]},{"regionname":"North"}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"an unknown site", http.MethodPatch, sitesPath, `{"SiteResources":[{"SiteID":"az1","CPUCapacity":1}]}`, 404, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"another region than the path has", http.MethodPatch, regionsPath + "/West", `{"RegionName":"East","VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"a zone twice", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":77},{"AvailabilityZone":"West-az1","CpuCapacity":1}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"a misspelled field", http.MethodPatch, regionsPath + "/West", `{"CPUMemoryResources":[]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"an infinite pool", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1e999}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"no number", http.MethodPatch, regionsPath + "/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":NaN}]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+		{"the examples of the document as they are printed", http.MethodPatch, regionsPath + "/West", `{"CPUMemResources":[{"AvailabilityZone":"West-az1","CpuCapacity":800,"MemCapacity":128,},]}`, 400, [3]int64{0, 2, 3}, [3]int64{6, 512, 90}, [3]int64{4, 64, 7}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			a := s.do(step.method, step.path, step.body)
+			if a.StatusCode != step.status || a.StatusCode == 204 && len(a.body) > 0 {
+				t.Fatalf("%d %s", a.StatusCode, a.body)
+			}
+			if a.StatusCode >= 400 {
+				a.problem(t)
+			} else if result := (gs.PushResult{}); a.StatusCode == 200 {
+				if result = decodeAs[gs.PushResult](t, a); result.Result != "ok" || len(result.Sites) == 0 {
+					t.Errorf("%s", a.body)
+				}
+			}
+			for name, want := range map[string][3]int64{"c1": step.c1, "c2": step.c2, "c3": step.c3} {
+				c := s.siteOf(name)
+				got := [3]int64{c.CPUCapacity, c.MemCapacity}
+				if len(c.Storage) > 0 {
+					got[2] = c.Storage[0].StorageCapacity
+				}
+				if got != want {
+					t.Errorf("%s has %v, want %v", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// What is placed on a site counts against it until a push has seen it.
+func TestPushesEndReservations(t *testing.T) {
+	s := startGlobal(t)
+	s.mustRegister("c1", "West", "az1", `,"flavors":[{"flavorid":"m1.large","vcpus":4,"ram":8192,"totalcapacity":1000}]`)
+	push := func(cpu, memory int) {
+		s.expect(200, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {int64(cpu), int64(memory)}}))
+	}
+	push(40, 163840)
+	if f := s.siteOf("c1").Flavors[0]; *f.Count != 10 {
+		t.Errorf("%d before anything is placed", *f.Count)
+	}
+	s.expect(201, http.MethodPost, podsPath, `{"name":"p","flavor":"m1.large"}`)
+	if c := s.siteOf("c1"); *c.Flavors[0].Count != 9 || c.Available["cpu"] != "36" {
+		t.Errorf("%+v", c)
+	}
+	s.expect(204, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {40, 163840}}))
+	if c := s.siteOf("c1"); c.Available["cpu"] != "36" {
+		t.Errorf("a push that knows nothing new ended the reservation: %v", c.Available)
+	}
+	push(36, 155648)
+	if c := s.siteOf("c1"); *c.Flavors[0].Count != 9 || c.Available["cpu"] != "36" || c.Available["memory"] != "152Gi" {
+		t.Errorf("%+v", c)
+	}
+	// Ten times the room: the counts go up again.
+	push(400, 1638400)
+	if f := s.siteOf("c1").Flavors[0]; *f.Count != 100 {
+		t.Errorf("%d after the site grew", *f.Count)
+	}
+}
+
+func TestPushesForSitesThatAreNotOneCluster(t *testing.T) {
+	s := startGlobal(t)
+	s.mustPut("/v1/clusters/a", `{"spec":{"region":"West","zones":["az1"]}}`)
+	s.mustPut("/v1/clusters/b", `{"spec":{"region":"West","zones":["az1"]}}`)
+	if p := s.expect(409, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {1, 1}})).problem(t); !strings.Contains(p.Detail, "a, b") {
+		t.Errorf("%s", p.Detail)
+	}
+	s.expect(409, http.MethodPatch, regionsPath+"/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
+	s.mustPut("/v1/clouds/paris", `{"spec":{}}`)
+	s.mustPut("/v1/clusters/b", `{"spec":{"openstack":{"cloud":"paris","region":"West","availability_zone":"az2"}}}`)
+	if p := s.expect(409, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az2": {1, 1}})).problem(t); !strings.Contains(p.Detail, `"paris"`) {
+		t.Errorf("%s", p.Detail)
+	}
+	s.expect(200, http.MethodPatch, regionsPath+"/West", `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
+	if b := s.siteOf("b"); len(b.Storage) != 0 {
+		t.Errorf("%+v", b)
+	}
+}
+
+func TestConcurrentPushesLoseNothing(t *testing.T) {
+	s := startGlobal(t)
+	const zones, pushers = 6, 4
+	for i := range zones {
+		s.mustRegister(fmt.Sprintf("c%d", i), "West", fmt.Sprintf("az%d", i), "")
+	}
+	var pushing sync.WaitGroup
+	for p := range pushers {
+		pushing.Go(func() {
+			for round := range 5 {
+				body := fmt.Sprintf(`{"VolumeResources":[{"TypeId":"t%d","StorageCapacity":%d}],"CPUMemResources":[{"AvailabilityZone":"az%d","CpuCapacity":%d,"MemCapacity":64}]}`, p, round+1, p, round+1)
+				if a, err := s.try(context.Background(), http.MethodPatch, regionsPath+"/West?wait=0s", body); err != nil || a.StatusCode != 200 {
+					t.Errorf("%d %s %v", a.StatusCode, a.body, err)
+				}
+			}
+		})
+	}
+	pushing.Wait()
+	for i := range zones {
+		c := s.siteOf(fmt.Sprintf("c%d", i))
+		want := []gs.Storage{}
+		for p := range pushers {
+			want = append(want, gs.Storage{TypeID: fmt.Sprintf("t%d", p), StorageCapacity: 5})
+		}
+		if !slices.Equal(c.Storage, want) || i < pushers && c.CPUCapacity != 5 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestTwoClustersDoNotGetOneSiteAtOnce(t *testing.T) {
+	s := startGlobal(t)
+	statuses := make([]int, 8)
+	var registering sync.WaitGroup
+	for i := range statuses {
+		registering.Go(func() {
+			a, err := s.try(context.Background(), http.MethodPost, globalSchedulerPath+"/clusters?wait=0s", fmt.Sprintf(`{"name":"c%d","region":"West","availabilityzone":"az1"}`, i))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			statuses[i] = a.StatusCode
+		})
+	}
+	registering.Wait()
+	slices.Sort(statuses)
+	if statuses[0] != 201 || statuses[1] != 409 {
+		t.Errorf("%v", statuses)
+	}
+}
+
+func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
+	s := startGlobal(t)
+	s.mustPut("/v1/clusters/shop-1", `{"spec":{"namespace":"shop","region":"West","zones":["az1"]}}`)
+	s.mustPut("/v1/clusters/bank-1", `{"spec":{"namespace":"bank","region":"West","zones":["az2"]}}`)
+	s.mustPut("/v1/clusters/east-1", `{"spec":{"region":"East","zones":["az1"]}}`)
+	admin := s.addToken(RoleAdmin)
+	tokens := map[string]string{
+		"agent": s.addToken(RoleAgent), "shop agent": s.addToken(RoleAgent, "shop"), "viewer": s.addToken(RoleViewer), "editor": s.addToken(RoleEditor),
+		"shop editor": s.addToken(RoleEditor, "shop"), "shop viewer": s.addToken(RoleViewer, "shop"),
+	}
+	west := pushZones(map[string][2]int64{"az1": {1, 1}})
+	bank := pushZones(map[string][2]int64{"az2": {1, 1}})
+	volumes := `{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":%d}]}`
+	for i, c := range []struct {
+		who, method, path, body string
+		status                  int
+	}{
+		{"viewer", http.MethodPatch, regionsPath + "/West", west, 403},
+		{"viewer", http.MethodPost, podsPath, `{"name":"p"}`, 403},
+		{"viewer", http.MethodPost, allocationsPath, `{"allocation":{"resource_group":{"resources":[{}]}}}`, 403},
+		{"viewer", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","region":"R","availabilityzone":"z"}`, 403},
+		{"viewer", http.MethodDelete, globalSchedulerPath + "/clusters/name/shop-1", ``, 403},
+		{"viewer", http.MethodDelete, podsPath + "/name/p", ``, 403},
+		{"agent", http.MethodPatch, regionsPath + "/West", west, 200},
+		{"agent", http.MethodGet, globalSchedulerPath + "/clusters", ``, 403},
+		{"agent", http.MethodGet, podsPath, ``, 403},
+		{"agent", http.MethodGet, podsPath + "/name/p", ``, 403},
+		{"agent", http.MethodGet, allocationsPath + "/id/p", ``, 403},
+		{"agent", http.MethodPost, podsPath, `{"name":"p"}`, 403},
+		{"shop agent", http.MethodPatch, regionsPath + "/West", west, 204},
+		{"shop agent", http.MethodPatch, regionsPath + "/West", bank, 403},
+		{"shop agent", http.MethodPatch, regionsPath + "/East", fmt.Sprintf(volumes, 1), 403},
+		{"shop agent", http.MethodPatch, regionsPath + "/North", fmt.Sprintf(volumes, 1), 404},
+		{"shop agent", http.MethodPatch, regionsPath + "/West", fmt.Sprintf(volumes, 1), 200},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","region":"R","availabilityzone":"z"}`, 403},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","namespace":"shop","region":"R","availabilityzone":"z"}`, 201},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"y","namespace":"shop","region":"West","availabilityzone":"az2"}`, 409},
+		{"shop editor", http.MethodGet, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
+		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
+		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/east-1", ``, 403},
+		{"shop editor", http.MethodPost, podsPath, `{"name":"p"}`, 403},
+		{"shop editor", http.MethodPost, podsPath + "?namespace=shop", `{"name":"p"}`, 201},
+		{"editor", http.MethodPost, podsPath, `{"name":"p","namespace":"bank"}`, 201},
+		{"shop viewer", http.MethodGet, podsPath + "/name/p?namespace=bank", ``, 404},
+		{"shop viewer", http.MethodGet, podsPath + "?namespace=bank", ``, 403},
+		{"shop viewer", http.MethodGet, allocationsPath + "/id/p?namespace=bank", ``, 403},
+		{"shop viewer", http.MethodGet, podsPath + "/name/p?namespace=shop", ``, 200},
+		{"shop editor", http.MethodDelete, podsPath + "/name/p?namespace=bank", ``, 403},
+	} {
+		s.token = tokens[c.who]
+		a := s.expect(c.status, c.method, c.path, c.body)
+		if strings.Contains(string(a.body), "bank-1") && strings.HasPrefix(c.who, "shop") && !strings.Contains(c.path+c.body, "bank") {
+			t.Errorf("%d: %s learns of a cluster of others: %s", i, c.who, a.body)
+		}
+	}
+	s.token = tokens["shop viewer"]
+	if list := decodeAs[gs.PodList](t, s.do(http.MethodGet, podsPath, "")); len(list.Pods) != 1 || list.Pods[0].Namespace != "shop" {
+		t.Errorf("%+v", list)
+	}
+	s.token = admin
+	if c := s.siteOf("bank-1"); len(c.Storage) != 0 || c.CPUCapacity != 0 {
+		t.Errorf("an agent of others wrote %+v", c)
+	}
+}
