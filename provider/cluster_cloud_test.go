@@ -1,0 +1,201 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// clouds adds clouds de and fr, which a static metric rates: de 0.2, fr 0.8.
+func (f *fleet) clouds() {
+	f.t.Helper()
+	f.put(&api.MetricsProvider{Metadata: api.Metadata{Name: "table"}, Spec: api.MetricsProviderSpec{
+		Type: api.ProviderStatic, Interval: "200ms",
+		Static: &api.StaticSpec{Metrics: map[string]float64{"green_de": 2, "green_fr": 8}},
+	}})
+	for _, name := range []string{"de", "fr"} {
+		f.put(&api.Metric{Metadata: api.Metadata{Name: "green", Namespace: name}, Spec: api.MetricSpec{
+			Min: new(0.0), Max: new(10.0), MetricsProvider: api.MetricProviderRef{Name: "table", Metric: "green_" + name},
+		}})
+		f.put(&api.Cloud{
+			Metadata: api.Metadata{Name: name, Labels: map[string]string{"location": name, "tier": "prod"}},
+			Spec:     api.CloudSpec{Metrics: []api.MetricRef{{Name: "green", Namespace: name}}},
+		})
+	}
+}
+
+// untilChosen waits for a choice, of a cloud or a project, that is one of these.
+func (f *fleet) untilChosen(key api.Key, names ...string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	defer cancel()
+	object, err := f.client.Get(ctx, key)
+	for err == nil {
+		chosen := ""
+		switch o := object.(type) {
+		case *api.Cluster:
+			chosen = o.Status.Cloud
+		case *api.MagnumCluster:
+			chosen = o.Status.Project
+		}
+		if slices.Contains(names, chosen) {
+			return
+		}
+		object, err = f.client.GetNewer(ctx, key, object.Meta().ResourceVersion, 10*time.Second)
+	}
+	f.t.Fatalf("%s is not on one of %v: %v", key, names, err)
+}
+
+// wanted is a cluster "east" that is to be created, with attributes.
+func wanted(attributes string) string {
+	return fmt.Sprintf("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n %s\n}", attributes)
+}
+
+// onCloud checks the choice of the cluster.
+func onCloud(name string) []statecheck.StateCheck {
+	want := knownvalue.Null()
+	check := statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("cloud"), want)
+	if name != "" {
+		check = statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("cloud"), knownvalue.StringExact(name))
+	}
+	return []statecheck.StateCheck{check}
+}
+
+func TestAccClusterCloud(t *testing.T) {
+	f := newFleet(t)
+	f.clouds()
+	cloud := tfjsonpath.New("cloud")
+	east := "scheduler_cluster.east"
+	asks := resource.ConfigPlanChecks{
+		PreApply:             []plancheck.PlanCheck{plancheck.ExpectUnknownValue(east, cloud)},
+		PostApplyPostRefresh: emptyPlan(),
+	}
+	keeps := func(name string) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{
+			PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate),
+				plancheck.ExpectKnownValue(east, cloud, knownvalue.StringExact(name)),
+			},
+			PostApplyPostRefresh: emptyPlan(),
+		}
+	}
+	anywhere := `cloud_constraints = { label_constraints = ["location in (de, fr)"], metric_constraints = ["green > 1"] }`
+	germany := `cloud_constraints = { label_constraints = ["location is de"] }`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: f.config(wanted(anywhere)), ConfigPlanChecks: asks, ConfigStateChecks: onCloud("fr")},
+			{
+				ResourceName: east, ImportState: true, ImportStateId: "east",
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+			},
+			{ // a better cloud: what is created stays where it is
+				PreConfig: func() {
+					edit(f, api.Key{Kind: api.KindMetricsProvider, Name: "table"}, func(p *api.MetricsProvider) {
+						p.Spec.Static = &api.StaticSpec{Metrics: map[string]float64{"green_de": 9, "green_fr": 8}}
+					})
+				},
+				Config:           f.config(wanted(anywhere + "\n labels = { team = \"web\" }")),
+				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
+			},
+			{ // it is there, and its kubeconfig comes back: the cloud stays
+				Config: f.config(wanted(anywhere + `
+					kubernetes = { kubeconfig = yamlencode({
+					  current-context = "c"
+					  contexts        = [{ name = "c", context = { cluster = "c", user = "u" } }]
+					  clusters        = [{ name = "c", cluster = { server = "https://127.0.0.1:1" } }]
+					  users           = [{ name = "u", user = { token = "t" } }]
+					}) }
+					secrets_version = 1
+					inherit_labels  = true`)),
+				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
+			},
+			{ // what it inherits
+				Config: f.config(wanted(anywhere+`
+					secrets_version = 1
+					kubernetes      = {}
+					inherit_labels  = true`), `data "scheduler_cluster" "east" { name = scheduler_cluster.east.name }`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectKnownValue(east, cloud, knownvalue.StringExact("fr"))}},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue("data.scheduler_cluster.east", tfjsonpath.New("status").AtMapKey("cloud"), knownvalue.StringExact("fr")),
+					statecheck.ExpectKnownValue("data.scheduler_cluster.east", tfjsonpath.New("status").AtMapKey("labels"), knownvalue.MapExact(map[string]knownvalue.Check{
+						"location": knownvalue.StringExact("fr"), "tier": knownvalue.StringExact("prod"),
+					})),
+				},
+			},
+			{ // other constraints, which the cloud does not fulfil
+				Config: f.config(wanted(germany)), ConfigPlanChecks: asks, ConfigStateChecks: onCloud("de"),
+			},
+			{
+				Config:      f.config(wanted(`cloud_constraints = { label_constraints = ["location is es"] }`)),
+				ExpectError: regexp.MustCompile(`(?s)No cloud for cluster "east"`),
+			},
+			{ // the zone it stands for says where it is
+				Config: f.config(wanted(`openstack = { cloud = "de", region = "RegionOne", availability_zone = "az1" }`)), ConfigPlanChecks: asks,
+				ConfigStateChecks: onCloud(""),
+			},
+		},
+	})
+}
+
+// A cloud that goes: the next refresh shows the one that took its place, and
+// nothing is left to do.
+func TestAccClusterCloudIsGone(t *testing.T) {
+	f := newFleet(t)
+	f.clouds()
+	config := f.config(wanted(`cloud_constraints = { label_constraints = ["tier is prod"] }`))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config, ConfigStateChecks: onCloud("fr")},
+			{
+				PreConfig: func() {
+					f.delete(api.Key{Kind: api.KindCloud, Name: "fr"})
+					f.untilChosen(eastKey, "de")
+				},
+				Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: emptyPlan(), PostApplyPostRefresh: emptyPlan()},
+				ConfigStateChecks: onCloud("de"),
+			},
+		},
+	})
+}
+
+// A cluster that nothing binds, and one that says what no cloud has: the first is
+// not waited for, the second is created with a warning.
+func TestAccClusterWithoutCloud(t *testing.T) {
+	f := newFleet(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config:           f.config(wanted(`labels = { location = "DE" }`)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()}, ConfigStateChecks: onCloud(""),
+			},
+			{
+				Config:            f.config(wanted(`paused = true`)),
+				ConfigStateChecks: onCloud(""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("cloud"), knownvalue.Null())},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+			},
+		},
+	})
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config:           f.config(wanted(`cloud_constraints = { label_constraints = ["location is es"] }`)),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()}, ConfigStateChecks: onCloud(""),
+		}},
+	})
+}
