@@ -134,6 +134,7 @@ type CloudRegionReport struct {
 	Error string `json:"error,omitempty" doc:"Why the collection failed; nothing else is given then."`
 	// Reason is that of the condition that follows from an error.
 	Reason       string             `json:"reason,omitempty"`
+	Failures     int64              `json:"failures,omitempty" doc:"With an error: how many collections in a row failed. Absent = one more than before."`
 	Full         bool               `json:"full,omitempty" doc:"The report holds all zones of the region: those that it lacks are gone."`
 	Zones        []CloudZone        `json:"zones,omitempty" doc:"Zones whose figures are different."`
 	RemovedZones []string           `json:"removed_zones,omitempty"`
@@ -160,6 +161,9 @@ func (r *CloudReport) Validate() FieldErrors {
 		}
 		names[i] = region.Name
 		errs.check(at+".name", checkText(region.Name, 255))
+		if region.Failures < 0 {
+			errs.Add(at+".failures", "%d must not be negative", region.Failures)
+		}
 		zones := make([]string, len(region.Zones))
 		for j := range region.Zones {
 			zone := &region.Zones[j]

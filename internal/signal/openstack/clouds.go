@@ -291,7 +291,7 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 	case same && last.Sequence == report.Sequence:
 		// Its answer got lost; what it said is here, and perhaps not stored yet.
 		changed = c.dirty()
-	case report.Full || same && last.Sequence+1 == report.Sequence:
+	case report.Full || report.Error != "" || same && last.Sequence+1 == report.Sequence:
 		before := c.wanted
 		before.Collector = nil
 		c.wanted = apply(before, report, m.Now())

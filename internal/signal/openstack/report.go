@@ -38,7 +38,11 @@ func apply(old api.CloudStatus, report api.CloudReport, now time.Time) api.Cloud
 		region := regions[r.Name]
 		region.Name = r.Name
 		if r.Error != "" {
-			regions[r.Name] = failing(region, r.Reason, r.Error, now)
+			region = failing(region, r.Reason, r.Error, now)
+			if r.Failures > 0 {
+				region.Failures = min(r.Failures, api.MaxUnreachableFailures)
+			}
+			regions[r.Name] = region
 		} else {
 			regions[r.Name] = observed(region, r, report.Full || r.Full, now)
 		}
@@ -189,10 +193,10 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 func difference(from, to *api.CloudRegion) *api.CloudRegionReport {
 	report := &api.CloudRegionReport{Name: to.Name}
 	if to.Failures > 0 {
-		if from.Failures >= to.Failures && from.Reason == to.Reason && from.Message == to.Message {
+		if from.Failures == to.Failures && from.Reason == to.Reason && from.Message == to.Message {
 			return nil
 		}
-		report.Error, report.Reason = to.Message, to.Reason
+		report.Error, report.Reason, report.Failures = to.Message, to.Reason, to.Failures
 		return report
 	}
 	// Of a region that was not observed yet it is not known which zones there are

@@ -1,0 +1,194 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+const (
+	// firstRetry is how long after a failed push the next try comes; the time
+	// doubles up to lastRetry.
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// ErrOutOfOrder says that the server did not take a report, because it does not
+// follow on what it knows.
+var ErrOutOfOrder = errors.New("the report does not follow on the last")
+
+// PushOptions say what is collected, and where it goes.
+type PushOptions struct {
+	// Cloud is the name of the cloud; it is in the logs only.
+	Cloud string
+	// Access is how the OpenStack is reached.
+	Access *api.OpenStackSpec
+	// Collector names this start of the collector. No other start may have the
+	// same name.
+	Collector string
+	// Send delivers a report. An error that is ErrOutOfOrder asks for a full one;
+	// after any other error the report may or may not have arrived.
+	Send func(ctx context.Context, report api.CloudReport) error
+	// Concurrency is how many regions are read at a time. Default 16.
+	Concurrency int
+	// RoundTripper reaches the OpenStack. Default: over the network.
+	RoundTripper http.RoundTripper
+	// Logger. Default: discards.
+	Logger *slog.Logger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// pusher collects one cloud and pushes what changes. It knows what the server
+// has, and sends the difference to what there is; so nothing is lost while the
+// server cannot be reached, and no push holds what the server knows already.
+type pusher struct {
+	PushOptions
+	wake chan struct{} // has room for one
+
+	mu       sync.Mutex
+	wanted   api.CloudStatus
+	complete bool     // every region was tried once
+	lost     *Failure // the OpenStack could not be asked at all, and that was not pushed yet
+
+	// The rest belongs to the goroutine that sends.
+	known    api.CloudStatus // what the server has
+	sequence int64
+	full     bool // the next report has to be full
+}
+
+// Push collects a cloud and pushes what changes until ctx ends.
+func Push(ctx context.Context, options PushOptions) error {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Concurrency <= 0 {
+		options.Concurrency = 16
+	}
+	p := &pusher{PushOptions: options, wake: make(chan struct{}, 1), full: true}
+	c := &collector{
+		name: p.Cloud, spec: p.Access, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
+	}
+	var collecting sync.WaitGroup
+	collecting.Go(func() { c.run(ctx) })
+	p.send(ctx)
+	collecting.Wait()
+	return nil
+}
+
+// keep takes in what was found.
+func (p *pusher) keep(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	p.wanted = change(p.wanted)
+	p.complete = p.complete || answered
+	p.lost = nil
+	collected := api.FindCondition(p.wanted.Conditions, api.ConditionCollected)
+	if len(p.wanted.Regions) == 0 && collected != nil && collected.Status == api.ConditionFalse {
+		p.lost = &Failure{Reason: collected.Reason, Message: collected.Message}
+	}
+	if collected != nil && collected.Status == api.ConditionFalse {
+		p.Logger.Warn("the cloud cannot be collected", "cloud", p.Cloud, "reason", collected.Reason, "message", collected.Message)
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send pushes until ctx ends.
+func (p *pusher) send(ctx context.Context) {
+	delay := firstRetry
+	for {
+		report, after := p.next()
+		if report == nil {
+			select {
+			case <-p.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		err := p.Send(ctx, *report)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			p.known, p.full, delay = after, p.full && !report.Full, firstRetry
+			p.Logger.Debug("pushed", "cloud", p.Cloud, "sequence", report.Sequence, "full", report.Full, "regions", len(report.Regions))
+			continue
+		case errors.Is(err, ErrOutOfOrder) && !p.full:
+			p.full = true
+			continue
+		}
+		p.full = true // whether it arrived is not known
+		p.Logger.Warn("the figures could not be pushed; trying again", "cloud", p.Cloud, "error", err)
+		if !sleep(ctx, time.Duration(float64(delay)*(1-jitter*rand.Float64()))) {
+			return
+		}
+		delay = min(2*delay, lastRetry)
+	}
+}
+
+// next is the next report, and what the server has once it was taken in; nil
+// where there is nothing to say.
+func (p *pusher) next() (*api.CloudReport, api.CloudStatus) {
+	p.mu.Lock()
+	wanted, complete, lost := p.wanted, p.complete, p.lost
+	p.lost = nil
+	p.mu.Unlock()
+	report := &api.CloudReport{Collector: p.Collector, Sequence: p.sequence + 1}
+	switch {
+	case lost != nil:
+		report.Error, report.Reason = lost.Message, lost.Reason
+	case !complete || len(wanted.Regions) == 0:
+		return nil, p.known
+	default:
+		report.Full = p.full || gone(p.known, wanted)
+		from := p.known
+		if report.Full {
+			from = api.CloudStatus{}
+		}
+		for i := range wanted.Regions {
+			to := &wanted.Regions[i]
+			known := &api.CloudRegion{}
+			if r := from.Region(to.Name); r != nil {
+				known = r
+			}
+			if r := difference(known, to); r != nil {
+				report.Regions = append(report.Regions, *r)
+			}
+		}
+		if len(report.Regions) == 0 {
+			return nil, p.known
+		}
+	}
+	p.sequence++
+	known := p.known
+	if report.Full {
+		known = api.CloudStatus{}
+	}
+	return report, apply(known, *report, p.Now())
+}
+
+// gone reports whether a region that the server knows is no longer there.
+func gone(known, wanted api.CloudStatus) bool {
+	for i := range known.Regions {
+		if wanted.Region(known.Regions[i].Name) == nil {
+			return true
+		}
+	}
+	return false
+}
