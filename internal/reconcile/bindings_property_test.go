@@ -236,17 +236,20 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 // overbooked reports whether a workload is on a cluster that has shrunk below what
 // runs there.
 func overbooked(p *planner, w *bound) bool {
+	all := promised(p, func(w *bound) []api.WorkloadCluster {
+		has := slices.Clone(w.status.Clusters)
+		for _, e := range w.status.Evictions {
+			has = append(has, api.WorkloadCluster{Name: e.Cluster, Replicas: e.Replicas})
+		}
+		return has
+	})
 	for name := range clustersOf(&w.status) {
 		row, ok := p.fleet.Row(name)
 		if !ok {
 			continue
 		}
-		amount, told := p.fleet.Cluster(row).Spec.Allocatable["seats"]
-		milli, _ := amount.Milli()
-		for _, other := range p.bindings.workloads {
-			milli -= 1000 * clustersOf(&other.status)[name]
-		}
-		if told && milli < 0 {
+		c := p.fleet.Cluster(row)
+		if resource, _, _ := lacking(c, c.Spec.Allocated, all[name]); resource != "" {
 			return true
 		}
 	}

@@ -65,11 +65,12 @@ func checkBound(t checker, p *planner, now time.Time) {
 		if !maps.Equal(want, w.holds) {
 			t.Fatalf("%s holds %v, and its status says %v", key, w.holds, want)
 		}
+		checkAllocation(t, p, w)
 		scheduled := api.FindCondition(w.status.Conditions, api.ConditionScheduled)
 		switch chosen, _ := p.bindings.claims.choose(w.object, w.status.Policy); {
-		case chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
+		case w.object.Spec.Allocation == nil && chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
 			t.Fatalf("%s: no policy selects it, and its condition is %+v", key, scheduled)
-		case chosen == nil:
+		case w.object.Spec.Allocation == nil && chosen == nil:
 		case w.pending && (scheduled.Message == "" || scheduled.Status != api.ConditionFalse):
 			t.Fatalf("%s waits, and does not say why: %+v", key, scheduled)
 		case w.pending && (w.p.Preempts || overbooked(p, w)):
@@ -133,6 +134,7 @@ func drawWorkload(t *rapid.T) *api.Workload {
 		if rapid.IntRange(0, 3).Draw(t, "requests") > 0 {
 			w.Spec.ReplicaRequests = api.Quantities{"cpu": rapid.SampledFrom([]api.Quantity{"1", "1500m"}).Draw(t, "cpu")}
 		}
+		drawAllocation(t, w)
 	})
 }
 
@@ -158,6 +160,7 @@ func TestBindingsMissNothing(t *testing.T) {
 					c.Status.CapacityReportedAt = &at
 				}
 			}
+			drawMachines(t, c)
 			if rapid.IntRange(0, 5).Draw(t, "down") == 0 {
 				c.Status.State = api.StateOffline
 				at := now
@@ -234,6 +237,8 @@ func TestARestartMovesNoWorkload(t *testing.T) {
 		for i := range rapid.IntRange(1, 8).Draw(t, "clusters") {
 			c := sized(fmt.Sprintf("c%d", i), fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "cpu")))
 			c.Metadata.Labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")}
+			c.Spec.Region = rapid.SampledFrom([]string{"", "eu", "us"}).Draw(t, "region")
+			drawMachines(t, c)
 			w.write(p, c)
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "policies") {
@@ -268,6 +273,8 @@ func TestNoClusterIsPromisedTwice(t *testing.T) {
 		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
 			c := sized(fmt.Sprintf("c%d", i), fmt.Sprint(rapid.IntRange(0, 12).Draw(t, "cpu")))
 			c.Metadata.Labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")}
+			c.Spec.Region = rapid.SampledFrom([]string{"", "eu", "us", "us"}).Draw(t, "region")
+			drawMachines(t, c)
 			w.write(p, c)
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -278,25 +285,7 @@ func TestNoClusterIsPromisedTwice(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				p.pass(epoch)
-				promised := map[string]int64{}
-				for _, b := range p.bindings.workloads {
-					if b.pending || b.p == nil {
-						continue // what runs stays, also where its replicas have grown beyond the room
-					}
-					cpu, _ := b.object.Spec.ReplicaRequests["cpu"].Milli()
-					if _, ok := b.object.Spec.ReplicaRequests["cpu"]; !ok {
-						cpu = 0
-					}
-					for _, c := range b.status.Clusters {
-						promised[c.Name] += c.Replicas * cpu
-					}
-				}
-				for name, milli := range promised {
-					row, _ := p.fleet.Row(name)
-					if has, _ := p.fleet.Cluster(row).Spec.Allocatable["cpu"].Milli(); milli > has {
-						t.Fatalf("%s has %dm of cpu, and %dm are promised", name, has, milli)
-					}
-				}
+				checkPromised(t, p)
 			},
 		})
 	})

@@ -198,7 +198,7 @@ func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) ma
 func TestLargestRemainder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
-		sites[0].Held, sites[0].Free = max(sites[0].Held, 1), max(sites[0].Free, 1) // so that there is something to share
+		sites[0] = at(0, sites[0].Weight, max(sites[0].Held, 1), max(sites[0].Free, 1)) // so that there is something to share
 		fewer := rapid.Bool().Draw(t, "fewer")
 		votes, kept := map[int32]int64{}, int64(0)
 		for i := range sites {
