@@ -26,7 +26,8 @@ const (
 type Observation struct {
 	Answer  Answer
 	Message string // that explains the answer
-	// Condition says whether everything is watched; its type is left out.
+	// Condition says whether everything is watched; its type is left out. Without
+	// a status it stays as it is.
 	Condition api.Condition
 	Facts     Facts
 }
@@ -98,8 +99,10 @@ func (m *Monitor) Observed(name string, kubeconfig api.Secret, o Observation) {
 	}
 	now := m.Now()
 	c.learn(o.Facts, now)
-	o.Condition.Type = api.ConditionObserved
-	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, o.Condition, now)
+	if o.Condition.Status != "" {
+		o.Condition.Type = api.ConditionObserved
+		c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, o.Condition, now)
+	}
 	if c.check.mode == observed && o.Answer != AnswerUnasked {
 		before := c.health.state
 		result, reason, message := o.judge()

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -79,18 +78,21 @@ func (t totals) addTo(name string, n int64) {
 
 func (t totals) quantities() api.Quantities {
 	out := make(api.Quantities, len(t))
-	for _, name := range slices.Sorted(maps.Keys(t)) {
-		out[name] = api.Quantity(t.quantity(name).String())
+	for name, n := range t {
+		out[name] = quantity(name, n)
 	}
 	return out
 }
 
-func (t totals) quantity(name string) *resource.Quantity {
+// quantity is a sum in the notation that fits its resource.
+func quantity(name string, n int64) api.Quantity {
 	switch {
+	case name == api.ResourceCPU && n%1000 != 0:
+		return api.Quantity(strconv.FormatInt(n, 10) + "m")
 	case name == api.ResourceCPU:
-		return resource.NewMilliQuantity(t[name], resource.DecimalSI)
+		n /= 1000
 	case name == api.ResourceMemory || name == string(corev1.ResourceEphemeralStorage) || strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
-		return resource.NewQuantity(t[name], resource.BinarySI)
+		return api.Quantity(resource.NewQuantity(n, resource.BinarySI).String())
 	}
-	return resource.NewQuantity(t[name], resource.DecimalSI)
+	return api.Quantity(strconv.FormatInt(n, 10))
 }

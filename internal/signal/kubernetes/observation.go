@@ -30,11 +30,6 @@ func (w *watcher) parts() []part {
 	}
 }
 
-// observation is everything that is known of the cluster.
-func (w *watcher) observation() health.Observation {
-	return health.Observation{Facts: w.facts(), Condition: condition(w.parts())}
-}
-
 // condition says whether everything is watched, and if not what is missing. The
 // first thing that fails gives the reason.
 func condition(parts []part) api.Condition {

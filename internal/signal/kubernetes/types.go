@@ -30,8 +30,8 @@ const (
 	maxTypes = 20_000
 )
 
-// types are the types of resources that a cluster serves.
-type types struct {
+// served are the types of resources that a cluster serves.
+type served struct {
 	// byVersion has the kinds by API version.
 	byVersion map[schema.GroupVersion][]string
 	version   string // of Kubernetes
@@ -73,7 +73,7 @@ func (w *watcher) readTypes(ctx context.Context) error {
 			}
 		}
 	}
-	w.types = types{byVersion: found, version: clip(version.GitVersion), known: true}
+	w.types = served{byVersion: found, version: clip(version.GitVersion), known: true}
 	return nil
 }
 
@@ -100,7 +100,7 @@ func kinds(lists []*metav1.APIResourceList) map[schema.GroupVersion][]string {
 }
 
 // texts are the types as "<api version>/<kind>", sorted.
-func (t types) texts() []string {
+func (t served) texts() []string {
 	out := []string{}
 	for gv, kinds := range maps.All(t.byVersion) {
 		for _, kind := range kinds {

@@ -48,7 +48,7 @@ type watcher struct {
 	services    *table[named]
 
 	mu    sync.Mutex
-	types types
+	types served
 
 	again        time.Time     // when to read the types once more; zero = not
 	probed       chan struct{} // closed when the first probe has been told
@@ -176,7 +176,8 @@ func (w *watcher) pending() bool {
 	return false
 }
 
-// report tells what changed, not for each change, until ctx ends.
+// report tells what changed, not for each change, until ctx ends. Whether
+// everything is current is told with the probes: they know why it is not.
 func (w *watcher) report(ctx context.Context) {
 	select {
 	case <-w.probed:
@@ -190,7 +191,7 @@ func (w *watcher) report(ctx context.Context) {
 		}
 		w.gather(ctx)
 		if ctx.Err() == nil && w.gate.isOpen() {
-			w.sink.Observed(w.name, w.target.kubeconfig, w.observation())
+			w.sink.Observed(w.name, w.target.kubeconfig, health.Observation{Facts: w.facts()})
 		}
 	}
 }
@@ -217,7 +218,7 @@ func (w *watcher) gather(ctx context.Context) {
 
 // tell tells what a probe found, together with everything else.
 func (w *watcher) tell(code int, err error) {
-	o := w.observation()
+	o := health.Observation{Facts: w.facts(), Condition: condition(w.parts())}
 	var reason string
 	o.Answer, reason, o.Message = answerOf(code, err)
 	if o.Answer == health.AnswerNone {

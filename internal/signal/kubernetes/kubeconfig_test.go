@@ -1,0 +1,81 @@
+package kubernetes
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestKubeconfigsRefused: nothing outside of a kubeconfig is read or run, also
+// where one was stored before it was checked; no message repeats a part of it.
+func TestKubeconfigsRefused(t *testing.T) {
+	whole := kubeconfigOf("eu", "hush-hush").Reveal()
+	for _, c := range []struct{ name, old, new, want string }{
+		{"not YAML", "contexts:", "contexts: [", "not YAML"},
+		{"no context", "current-context: c", "current-context: other", "not complete"},
+		{"exec", `token: "hush-hush"`, "exec: {command: hush, apiVersion: client.authentication.k8s.io/v1}", "runs programs"},
+		{"auth provider", `token: "hush-hush"`, "auth-provider: {name: hush}", "runs programs"},
+		{"a token file", `token: "hush-hush"`, "tokenFile: /hush", "names files"},
+		{"a certificate file", `token: "hush-hush"`, "client-certificate: /hush", "names files"},
+		{"an authority file", "certificate-authority-data: " + authority, "certificate-authority: /hush", "names a file"},
+		{"a broken authority", authority, "aHVzaA==", "certificates"},
+		{"no base64", authority, "hush!", "broken"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config, err := load(api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
+			if err == nil {
+				_, err = newClient(config, nil)
+			}
+			if !errors.Is(err, errKubeconfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestCertificates: what is wrong with the certificate of an API server is said.
+func TestCertificates(t *testing.T) {
+	for _, c := range []struct{ name, host, old, new, message string }{
+		{"another name", "elsewhere.example", "", "", "certificate is valid for"},
+		{"another authority", "eu", "certificate-authority-data: " + authority, "insecure-skip-tls-verify: false", "certificate signed by unknown authority"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.server(c.host)
+				cluster := on("eu", c.host)
+				cluster.Spec.Kubernetes.Kubeconfig = api.NewSecret(strings.Replace(cluster.Spec.Kubernetes.Kubeconfig.Reveal(), c.old, c.new, 1))
+				w.put(cluster)
+				w.expect("eu", api.StatePending, api.ConditionFalse, api.ReasonUnreachable)
+				if text := asJSON(t, w.status("eu").Conditions); !strings.Contains(text, c.message) {
+					t.Errorf("conditions %s", text)
+				}
+				time.Sleep(time.Minute)
+				w.steady(10 * time.Minute)
+			})
+		})
+	}
+}
+
+// FuzzKubeconfig: no text makes the server read files, run programs or repeat the
+// text.
+func FuzzKubeconfig(f *testing.F) {
+	f.Add(kubeconfigOf("eu", "hush-hush").Reveal())
+	f.Add("current-context: c\nusers: [{name: u, user: {exec: {command: x}}}]")
+	f.Add(`{"current-context":"c","contexts":[{"name":"c","context":{}}],"clusters":[{"name":"","cluster":{"server":"https://x"}}]}`)
+	f.Add("proxy-url: \x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		config, err := load(api.NewSecret(text))
+		if err == nil {
+			if config.ExecProvider != nil || config.AuthProvider != nil || config.BearerTokenFile != "" || config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" {
+				t.Fatalf("it reads files or runs programs: %q", text)
+			}
+			_, err = newClient(config, nil)
+		}
+		if err != nil && !errors.Is(err, errKubeconfig) {
+			t.Errorf("an error of another sort: %v", err)
+		}
+	})
+}

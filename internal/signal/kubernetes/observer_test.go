@@ -1,0 +1,407 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestObserve: everything that a cluster has stands in its status when the write
+// of it is answered, follows it, and is written only when it changes.
+func TestObserve(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1", in("eu-west", "b")), machine("n2", in("eu-west", "a")), machine("n3", in("eu-north", "a"), cordoned))
+		s.put(running("p1", "n1", "cpu", "250m", "memory", "1Gi"), running("p2", "n2", "cpu", "1"), running("p3", "n3", "cpu", "2"))
+		s.put(definition("crontabs.stable.example.com"), definition("a.example.com"))
+		began := time.Now().UTC()
+		w.put(on("eu", "eu"))
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		got := w.status("eu")
+		for what, pair := range map[string][2]string{
+			"capacity":    {asJSON(t, got.Capacity), `{"cpu":"12","memory":"48Gi","pods":"330"}`},
+			"allocatable": {asJSON(t, got.Allocatable), `{"cpu":"7","memory":"30Gi","pods":"220"}`},
+			"allocated":   {asJSON(t, got.Allocated), `{"cpu":"1250m","memory":"1Gi","pods":"2"}`},
+			"topology":    {got.Region + asJSON(t, got.Zones), `eu-west["a","b"]`},
+			"definitions": {asJSON(t, got.CustomResources), `["a.example.com","crontabs.stable.example.com"]`},
+			"types":       {asJSON(t, got.APIResources), `["apps/v1/Deployment","v1/Node","v1/Pod"]`},
+			"version":     {got.KubernetesVersion, "v1.37.1"},
+			"nodes":       {asJSON(t, got.Nodes), `{"total":3,"ready":3}`},
+			"generation":  {fmt.Sprint(got.ObservedGeneration), "1"},
+		} {
+			if pair[0] != pair[1] {
+				t.Errorf("%s: %s, want %s", what, pair[0], pair[1])
+			}
+		}
+		if at := got.CapacityReportedAt; at == nil || at.Before(began) {
+			t.Errorf("capacity reported at %v", at)
+		}
+		w.steady(10 * time.Minute)
+
+		s.put(machine("n4", in("eu-north", "c")), machine("n5", in("eu-north", "c")))
+		s.remove(running("p1", "n1"))
+		s.put(definition("b.example.com"))
+		s.remove(definition("a.example.com"))
+		s.do(func() { s.types["example.com/v1"] = []string{"Thing"} })
+		time.Sleep(15 * time.Second)
+		got = w.status("eu")
+		for what, pair := range map[string][2]string{
+			"capacity":    {asJSON(t, got.Capacity), `{"cpu":"20","memory":"80Gi","pods":"550"}`},
+			"allocated":   {asJSON(t, got.Allocated), `{"cpu":"1","memory":"0","pods":"1"}`},
+			"topology":    {got.Region + asJSON(t, got.Zones), `eu-north["a","b","c"]`},
+			"definitions": {asJSON(t, got.CustomResources), `["b.example.com","crontabs.stable.example.com"]`},
+			"types":       {asJSON(t, got.APIResources), `["apps/v1/Deployment","example.com/v1/Thing","v1/Node","v1/Pod"]`},
+		} {
+			if pair[0] != pair[1] {
+				t.Errorf("afterwards, %s: %s, want %s", what, pair[0], pair[1])
+			}
+		}
+		w.steady(10 * time.Minute)
+
+		// A restart finds what is stored to be so.
+		w.stop()
+		before := w.status("eu")
+		w.start()
+		w.steady(time.Minute)
+		if after := w.status("eu"); asJSON(t, before) != asJSON(t, after) {
+			t.Errorf("after a restart %s, before %s", asJSON(t, after), asJSON(t, before))
+		}
+	})
+}
+
+// TestChurn: a burst of pods is a few writes, the last of which has them all.
+func TestChurn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		w.put(on("eu", "eu"))
+		before := w.count()
+		const pods = 1000
+		for i := range pods {
+			s.put(running(fmt.Sprint("p", i), "n1", "cpu", "10m"))
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if got := asJSON(t, w.status("eu").Allocated); got != `{"cpu":"10","memory":"0","pods":"1000"}` {
+			t.Errorf("allocated %s", got)
+		}
+		if writes := w.count() - before; writes > 7 {
+			t.Errorf("%d writes for %d pods within 5 s", writes, pods)
+		}
+		// One pod in the place of another leaves the sums as they are, and shows a
+		// later decision all the same.
+		reported := *w.status("eu").CapacityReportedAt
+		time.Sleep(time.Minute)
+		s.remove(running("p1", "n1", "cpu", "10m"))
+		s.put(running("new", "n1", "cpu", "10m"))
+		time.Sleep(2 * time.Second)
+		if at := *w.status("eu").CapacityReportedAt; at.Sub(reported) < time.Minute {
+			t.Errorf("capacity reported at %s, before at %s", at, reported)
+		}
+	})
+}
+
+// TestFailures: what goes wrong is said in words that stay the same, and never
+// with the credentials in them.
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		broken  func(s *apiServer)
+		state   api.ClusterState
+		reason  string
+		message string
+	}{
+		{"refused", func(s *apiServer) { s.refuse(true) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: dial: connection refused"},
+		{"hangs", func(s *apiServer) { s.do(func() { s.hangAll = true }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no answer in time"},
+		{"readyz hangs", func(s *apiServer) { s.do(func() { s.readyz = -1 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached: no answer in time"},
+		{"a proxy without a server", func(s *apiServer) { s.do(func() { s.readyz = 503 }) }, api.StateOffline, api.ReasonUnreachable, "the API server cannot be reached (503)"},
+		{"credentials", func(s *apiServer) { s.do(func() { s.token = "another" }) }, api.StateOffline, api.ReasonUnauthorized, "the API server does not accept the credentials (401)"},
+		{"not ready", func(s *apiServer) { s.do(func() { s.readyz = 500 }) }, api.StateUnhealthy, "", "the API server says that it is not ready (500)"},
+		{"redirects", func(s *apiServer) { s.do(func() { s.redirect = "http://elsewhere" }) }, api.StateUnhealthy, "", "the API server says that it is not ready (302)"},
+		{"readyz is forbidden", func(s *apiServer) { s.do(func() { s.readyz = 403 }) }, api.StateOnline, "", ""},
+		{"pods are forbidden", func(s *apiServer) { s.do(func() { s.collections[podsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "pods: the credentials may not list and watch them (403)"},
+		{"nodes fail", func(s *apiServer) { s.do(func() { s.collections[nodesPath].status = 500 }) }, api.StateOnline, api.ReasonIncomplete, "nodes: the API server answered with 500"},
+		{"nodes hang", func(s *apiServer) { s.do(func() { s.collections[nodesPath].hang = true }) }, api.StateOnline, api.ReasonIncomplete, "nodes: no answer in time"},
+		{"definitions are forbidden", func(s *apiServer) { s.do(func() { s.collections[definitionsPath].status = 403 }) }, api.StateOnline, api.ReasonForbidden, "custom resource definitions: the credentials may not list and watch them (403)"},
+		{"services are forbidden", func(s *apiServer) { s.do(func() { s.collections[servicesPath].status = 403 }) }, api.StateOnline, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				s := w.server("eu")
+				elsewhere := w.server("elsewhere")
+				s.put(machine("n1"), running("p", "n1", "cpu", "1"), definition("a.example.com"))
+				w.put(on("eu", "eu"))
+				w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+				before := w.status("eu")
+				c.broken(s)
+				s.cutWatches()
+				time.Sleep(2 * time.Minute)
+				if c.reason == "" {
+					// What a redirect leads to, and readyz, leave the watches alone.
+					if c.name != "redirects" {
+						w.expect("eu", c.state, api.ConditionTrue, api.ReasonObserved)
+					}
+				} else {
+					w.expect("eu", c.state, api.ConditionFalse, c.reason)
+				}
+				got := w.status("eu")
+				if text := asJSON(t, got.Conditions); !strings.Contains(text, c.message) || strings.Contains(text, "hush") {
+					t.Errorf("conditions %s, want %q in them", text, c.message)
+				}
+				// What was known stays known.
+				if asJSON(t, got.Allocatable) != asJSON(t, before.Allocatable) || asJSON(t, got.CustomResources) != asJSON(t, before.CustomResources) {
+					t.Errorf("the facts are gone: %s", asJSON(t, got))
+				}
+				w.steady(10 * time.Minute)
+				if n := elsewhere.asked("/readyz"); n > 0 {
+					t.Errorf("the credentials went elsewhere %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// TestFirstObservationFails: a write is answered when that is clear, and what
+// hangs is not waited for long.
+func TestFirstObservationFails(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		set    func(s *apiServer)
+		within time.Duration
+		state  api.ClusterState
+		reason string
+	}{
+		{"well", func(*apiServer) {}, 0, api.StateOnline, api.ReasonObserved},
+		{"hangs", func(s *apiServer) { s.hangAll = true }, 10 * time.Second, api.StatePending, api.ReasonUnreachable},
+		{"pods hang", func(s *apiServer) { s.collections[podsPath].hang = true }, firstWithin, api.StateOnline, api.ReasonIncomplete},
+		{"all but readyz is forbidden", func(s *apiServer) {
+			for _, c := range s.collections {
+				c.status = http.StatusForbidden
+			}
+		}, 0, api.StateOnline, api.ReasonForbidden},
+		{"credentials", func(s *apiServer) { s.token = "another" }, 0, api.StatePending, api.ReasonUnauthorized},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				s := w.server("eu")
+				s.do(func() { c.set(s) })
+				if took := w.put(on("eu", "eu")); took > c.within {
+					t.Errorf("the write took %s", took)
+				}
+				status := api.ConditionFalse
+				if c.reason == api.ReasonObserved {
+					status = api.ConditionTrue
+				}
+				w.expect("eu", c.state, status, c.reason)
+				// It becomes well by itself.
+				s.do(func() {
+					s.hangAll, s.token = false, ""
+					for _, c := range s.collections {
+						c.status, c.hang = 0, false
+					}
+				})
+				time.Sleep(2 * time.Minute)
+				w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+			})
+		})
+	}
+}
+
+// TestUnusableKubeconfig: one that was stored before it was checked is refused
+// here as well.
+func TestUnusableKubeconfig(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.put(on("eu", "eu"))
+		c := on("eu", "eu")
+		c.Metadata.UID = "uid-eu"
+		c.Spec.Kubernetes.Kubeconfig = api.NewSecret(strings.Replace(c.Spec.Kubernetes.Kubeconfig.Reveal(), `token: "hush-hush"`, `exec: {command: hush, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}`, 1))
+		w.mu.Lock()
+		w.revision++
+		w.clusters["eu"], w.specs["eu"] = c, w.revision
+		revision := w.revision
+		w.mu.Unlock()
+		w.monitor.Put(c, revision, revision, revision)
+		w.observer.Put(c)
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonInvalidKubeconfig)
+		w.steady(10 * time.Minute)
+	})
+}
+
+// TestRotation: other credentials take over without a gap in the state, and the
+// connections of the old ones end.
+func TestRotation(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		w.put(on("eu", "eu"))
+		next := on("eu", "eu")
+		next.Spec.Kubernetes.Kubeconfig = kubeconfigOf("eu", "fresh")
+		s.do(func() { s.token = "fresh" }) // the old one is not accepted any more
+		s.put(machine("n2"))
+		w.put(next)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		if got := w.status("eu").Nodes.Total; got != 2 {
+			t.Errorf("%d nodes when the write was answered", got)
+		}
+		s.mu.Lock()
+		old := s.tokens["hush-hush"]
+		s.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		s.put(machine("n3"))
+		time.Sleep(time.Minute)
+		s.mu.Lock()
+		again := s.tokens["hush-hush"]
+		s.mu.Unlock()
+		if again != old {
+			t.Errorf("%d requests with the old credentials", again-old)
+		}
+		if got := w.history("eu"); got != "online" {
+			t.Errorf("states %s", got)
+		}
+		if got := w.status("eu").Nodes.Total; got != 3 {
+			t.Errorf("%d nodes", got)
+		}
+	})
+}
+
+// TestKubeconfigTakenBack: what was observed with it disappears; what is declared
+// stays.
+func TestKubeconfigTakenBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1", in("eu-west", "a")), running("p", "n1", "cpu", "1"), definition("a.example.com"))
+		w.put(on("eu", "eu"))
+		w.put(&api.Cluster{Metadata: api.Metadata{Name: "eu"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "3"}}})
+		got := w.status("eu")
+		got.CapacityReportedAt, got.ObservedGeneration = nil, 0
+		if text := asJSON(t, got); text != "{}" {
+			t.Errorf("what is left of it: %s", text)
+		}
+		asked := s.asked("/readyz")
+		w.steady(10 * time.Minute)
+		if s.asked("/readyz") != asked {
+			t.Error("the API server is still asked")
+		}
+		// Back again, as if for the first time; then the cluster goes.
+		w.put(on("eu", "eu"))
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		w.observer.Remove("eu")
+		w.monitor.Remove("eu", 1000)
+		asked = s.asked("/readyz")
+		time.Sleep(10 * time.Minute)
+		if s.asked("/readyz") != asked {
+			t.Error("the API server of a removed cluster is still asked")
+		}
+	})
+}
+
+// TestHealthURLDecides: with a probe the observation gives facts only.
+func TestHealthURLDecides(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1", says(corev1.NodeReady, corev1.ConditionFalse)))
+		c := on("eu", "eu")
+		c.Spec.Health = &api.HealthSpec{URL: "http://eu/healthz"}
+		w.put(c)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":1,"ready":0}` {
+			t.Errorf("nodes %s", got)
+		}
+		w.mu.Lock()
+		w.probe = http.StatusInternalServerError
+		w.mu.Unlock()
+		s.put(machine("n1"), machine("n2"))
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateUnhealthy, api.ConditionTrue, api.ReasonObserved)
+		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":2,"ready":2}` {
+			t.Errorf("nodes %s", got)
+		}
+		// Without the address the nodes decide.
+		w.put(on("eu", "eu"))
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+	})
+}
+
+// TestManyHangingClusters: those that accept lists and never answer do not take
+// the places of others.
+func TestManyHangingClusters(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for i := range 3 * listsAtOnce {
+			host := fmt.Sprint("bad", i)
+			s := w.server(host)
+			s.do(func() {
+				s.readyz = -1
+				for _, c := range s.collections {
+					c.hang = true
+				}
+			})
+			w.write(on(host, host))
+		}
+		s := w.server("good")
+		s.put(machine("n1"))
+		if took := w.put(on("good", "good")); took > 2*time.Second { // one of them for the courtesy of waiting for others
+			t.Errorf("the write of a cluster that answers took %s", took)
+		}
+		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+	})
+}
+
+// TestStates plays what may happen to the nodes of a cluster.
+func TestStates(t *testing.T) {
+	notReady := says(corev1.NodeReady, corev1.ConditionUnknown)
+	disk := says(corev1.NodeDiskPressure, corev1.ConditionTrue)
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		w.put(on("eu", "eu")) // no nodes: it may add them
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		for i := range 5 {
+			s.put(machine(fmt.Sprint("n", i)))
+		}
+		s.put(machine("n0", notReady), machine("n1", disk))
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		if got := asJSON(t, w.status("eu").Nodes); got != `{"total":5,"ready":3,"pressure":1}` {
+			t.Errorf("nodes %s", got)
+		}
+		s.put(machine("n1", notReady), machine("n2", notReady))
+		time.Sleep(5 * time.Second)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved) // not often enough yet
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateNotReady, api.ConditionTrue, api.ReasonObserved)
+		s.put(machine("n0", disk), machine("n1", disk), machine("n2", disk))
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateUnhealthy, api.ConditionTrue, api.ReasonObserved)
+		s.put(machine("n0"), machine("n1"), machine("n2"))
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		s.do(func() { s.hangAll = true })
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonUnreachable)
+		s.do(func() { s.hangAll = false })
+		time.Sleep(time.Minute)
+		w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		synctest.Wait()
+		if got := w.history("eu"); got != "online notready unhealthy online offline connecting online" {
+			t.Errorf("states %s", got)
+		}
+	})
+}

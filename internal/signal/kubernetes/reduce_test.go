@@ -1,0 +1,159 @@
+package kubernetes
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func container(requests ...string) corev1.Container {
+	return corev1.Container{Resources: corev1.ResourceRequirements{Requests: list(requests...)}}
+}
+
+func sidecar(requests ...string) corev1.Container {
+	c := container(requests...)
+	always := corev1.ContainerRestartPolicyAlways
+	c.RestartPolicy = &always
+	return c
+}
+
+// TestPodRequests: a pod takes up what the scheduler of Kubernetes reserves for it.
+func TestPodRequests(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(p *corev1.Pod)
+		want   string // "" = takes up nothing
+	}{
+		{"one container", func(*corev1.Pod) {}, `{"cpu":"1","memory":"1Gi","pods":"1"}`},
+		{"two", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, container("cpu", "250m")) }, `{"cpu":"1250m","memory":"1Gi","pods":"1"}`},
+		{"a larger init container", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{container("cpu", "3"), container("memory", "512Mi")}
+		}, `{"cpu":"3","memory":"1Gi","pods":"1"}`},
+		{"a sidecar counts beside", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{sidecar("cpu", "500m"), container("cpu", "1")}
+		}, `{"cpu":"1500m","memory":"1Gi","pods":"1"}`},
+		{"overhead", func(p *corev1.Pod) { p.Spec.Overhead = list("cpu", "100m") }, `{"cpu":"1100m","memory":"1Gi","pods":"1"}`},
+		{"of the whole pod", func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "2")} }, `{"cpu":"2","memory":"1Gi","pods":"1"}`},
+		{"others", func(p *corev1.Pod) {
+			p.Spec.Containers[0] = container("nvidia.com/gpu", "2", "ephemeral-storage", "10Gi")
+		}, `{"cpu":"0","ephemeral-storage":"10Gi","memory":"0","nvidia.com/gpu":"2","pods":"1"}`},
+		{"no requests", func(p *corev1.Pod) { p.Spec.Containers[0] = container() }, `{"cpu":"0","memory":"0","pods":"1"}`},
+		{"pending on a node", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, `{"cpu":"1","memory":"1Gi","pods":"1"}`},
+		{"without a node", func(p *corev1.Pod) { p.Spec.NodeName = "" }, ""},
+		{"succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, ""},
+		{"failed", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := running("p", "n1", "cpu", "1", "memory", "1Gi")
+			c.change(p)
+			got, ok := podOf(p)
+			if ok != (c.want != "") {
+				t.Fatalf("counted: %t", ok)
+			}
+			if text := asJSON(t, allocated(map[uid]pod{{}: got}, nil)); ok && text != c.want {
+				t.Errorf("%s, want %s", text, c.want)
+			}
+		})
+	}
+}
+
+// TestSums: whatever nodes and pods there are, what is counted of them is what a
+// plain sum of quantities gives.
+func TestSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, pods := map[uid]node{}, map[uid]pod{}
+		allocatable, used := map[string]resource.Quantity{}, map[string]resource.Quantity{}
+		add := func(sum map[string]resource.Quantity, l corev1.ResourceList) {
+			for name, q := range l {
+				total := sum[string(name)]
+				total.Add(q)
+				sum[string(name)] = total
+			}
+		}
+		amounts := rapid.Custom(func(t *rapid.T) corev1.ResourceList {
+			return list("cpu", fmt.Sprintf("%dm", rapid.Int64Range(0, 100_000).Draw(t, "cpu")),
+				"memory", fmt.Sprint(rapid.Int64Range(0, 1<<42).Draw(t, "memory")),
+				"nvidia.com/gpu", fmt.Sprint(rapid.IntRange(0, 8).Draw(t, "gpu")))
+		})
+		for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {
+			n := machine(fmt.Sprint("n", i))
+			n.Status.Allocatable = amounts.Draw(t, "allocatable")
+			n.Spec.Unschedulable = rapid.Bool().Draw(t, "cordoned")
+			reduced, _ := nodeOf(n)
+			nodes[uid{byte(i)}] = reduced
+			if !n.Spec.Unschedulable {
+				add(allocatable, n.Status.Allocatable)
+			}
+			for j := range rapid.IntRange(0, 4).Draw(t, "pods") {
+				p := running("p", n.Name)
+				p.Spec.Containers[0].Resources.Requests = amounts.Draw(t, "requests")
+				reduced, _ := podOf(p)
+				pods[uid{byte(i), byte(j)}] = reduced
+				if !n.Spec.Unschedulable {
+					add(used, p.Spec.Containers[0].Resources.Requests)
+				}
+			}
+		}
+		check := func(what string, got api.Quantities, want map[string]resource.Quantity) {
+			for name, q := range want {
+				text := string(got[name])
+				if text == "" {
+					text = "0"
+				}
+				if have := resource.MustParse(text); have.Cmp(q) != 0 {
+					t.Fatalf("%s of %s is %s, want %s", what, name, text, q.String())
+				}
+			}
+		}
+		check("allocatable", nodeFacts(nodes).Allocatable, allocatable)
+		check("allocated", allocated(pods, nodes), used)
+	})
+}
+
+// TestTopology: the region is that of most nodes, and does not depend on their
+// order.
+func TestTopology(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		nodes string // region/zone of each
+		want  string
+	}{
+		{"none", "/ /", ""},
+		{"one", "eu/a eu/b eu/a", "eu a b"},
+		{"most nodes", "eu/a us/b us/c", "us a b c"},
+		{"equal numbers", "us/a eu/b", "eu a b"},
+		{"without a zone", "eu/ eu/", "eu"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nodes := map[uid]node{}
+			for i, text := range strings.Fields(c.nodes) {
+				region, zone, _ := strings.Cut(text, "/")
+				n, _ := nodeOf(machine("n", in(region, zone)))
+				nodes[uid{byte(i)}] = n
+			}
+			f := nodeFacts(nodes)
+			if got := strings.TrimSpace(strings.Join(slices.Concat([]string{f.Region}, f.Zones), " ")); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestHugeAmounts: a node that says nonsense does not turn sums around.
+func TestHugeAmounts(t *testing.T) {
+	n := machine("n")
+	n.Status.Capacity = list("memory", fmt.Sprint(math.MaxInt64), "cpu", "-4")
+	reduced, _ := nodeOf(n)
+	f := nodeFacts(map[uid]node{{1}: reduced, {2}: reduced})
+	if got := asJSON(t, f.Capacity); got != `{"cpu":"0","memory":"9223372036854775807"}` {
+		t.Errorf("capacity %s", got)
+	}
+}

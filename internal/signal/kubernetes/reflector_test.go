@@ -1,0 +1,155 @@
+package kubernetes
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// pods is how many pods the status says there are.
+func (w *world) pods(name string) string { return string(w.status(name).Allocated["pods"]) }
+
+// TestWatchesResume: what happens to a watch loses nothing, and a new list is read
+// only where the watch cannot go on.
+func TestWatchesResume(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		broken func(s *apiServer)
+		lists  int // more than the first
+	}{
+		{"cut off", func(s *apiServer) { s.cutWatches() }, 0},
+		{"refused for a moment", func(s *apiServer) { s.refuse(true) }, 0},
+		{"the history is gone", func(s *apiServer) {
+			s.refuse(true)
+			s.put(running("p9", "n1"))
+			s.remove(running("p9", "n1"))
+			s.compact()
+		}, 1},
+		{"the history is gone, a bookmark is newer", func(s *apiServer) {
+			s.bookmark(podsPath)
+			time.Sleep(time.Second)
+			s.compact()
+			s.cutWatches()
+		}, 0},
+		{"answered with an error", func(s *apiServer) {
+			s.do(func() { s.collections[podsPath].status = 500 })
+			s.cutWatches()
+			time.Sleep(5 * time.Second)
+			s.do(func() { s.collections[podsPath].status = 0 })
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				s := w.server("eu")
+				s.put(machine("n1"), running("p0", "n1"))
+				w.put(on("eu", "eu"))
+				s.put(running("p1", "n1"), running("p2", "n1"))
+				time.Sleep(2 * time.Second)
+				first, _, _ := s.counted(podsPath)
+				c.broken(s)
+				s.put(running("p3", "n1"), running("p4", "n1"))
+				s.remove(running("p1", "n1"))
+				s.refuse(false)
+				time.Sleep(time.Minute)
+				if got := w.pods("eu"); got != "4" {
+					t.Errorf("%s pods, want 4", got)
+				}
+				if lists, _, _ := s.counted(podsPath); lists != first+c.lists {
+					t.Errorf("%d more lists, want %d", lists-first, c.lists)
+				}
+				w.expect("eu", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+			})
+		})
+	}
+}
+
+// TestWatchesEnd: they end by themselves every few minutes, and go on without a
+// list and without a write.
+func TestWatchesEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"), running("p", "n1"))
+		w.put(on("eu", "eu"))
+		w.steady(2 * time.Hour)
+		lists, watches, _ := s.counted(podsPath)
+		if lists != 1 || watches < 10 || watches > 30 {
+			t.Errorf("%d lists, %d watches in two hours", lists, watches)
+		}
+		s.put(running("p1", "n1"))
+		time.Sleep(2 * time.Second)
+		if got := w.pods("eu"); got != "2" {
+			t.Errorf("%s pods, want 2", got)
+		}
+	})
+}
+
+// TestPages: a large list comes in pages, also when it must be begun again.
+func TestPages(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		const pods = 3*pageSize + 7
+		for i := range pods {
+			s.put(running(fmt.Sprint("p", i), "n1"))
+		}
+		s.do(func() { s.collections[podsPath].expirePages = 2 })
+		w.put(on("eu", "eu"))
+		time.Sleep(10 * time.Second)
+		if got := w.pods("eu"); got != fmt.Sprint(pods) {
+			t.Errorf("%s pods, want %d", got, pods)
+		}
+		lists, _, largest := s.counted(podsPath)
+		if largest > pageSize || lists != 2+4 {
+			t.Errorf("%d pages, the largest of %d objects", lists, largest)
+		}
+	})
+}
+
+// TestTypesInPart: an API server behind the cluster's own that is down takes none
+// of its types away.
+func TestTypesInPart(t *testing.T) {
+	for name, legacy := range map[string]bool{"aggregated": false, "before Kubernetes 1.27": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				s := w.server("eu")
+				s.do(func() { s.legacy = legacy; s.types["metrics.k8s.io/v1"] = []string{"PodMetrics"} })
+				w.put(on("eu", "eu"))
+				const all = `["apps/v1/Deployment","metrics.k8s.io/v1/PodMetrics","v1/Node","v1/Pod"]`
+				if got := asJSON(t, w.status("eu").APIResources); got != all {
+					t.Errorf("types %s", got)
+				}
+				s.do(func() { s.stale = []string{"metrics.k8s.io/v1"} })
+				w.steady(time.Hour)
+				// It is taken away.
+				s.do(func() { s.stale = nil; delete(s.types, "metrics.k8s.io/v1") })
+				time.Sleep(typesEvery + time.Minute)
+				if got := asJSON(t, w.status("eu").APIResources); got != `["apps/v1/Deployment","v1/Node","v1/Pod"]` {
+					t.Errorf("types %s", got)
+				}
+			})
+		})
+	}
+}
+
+// TestManyDefinitions: a burst of definitions does not have the types read for
+// each of them.
+func TestManyDefinitions(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		w.put(on("eu", "eu"))
+		before := s.asked("/apis")
+		for i := range 300 {
+			s.put(definition(fmt.Sprintf("things.g%d.example.com", i)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		if reads := s.asked("/apis") - before; reads < 2 || reads > 10 {
+			t.Errorf("the types were read %d times within 30 s", reads)
+		}
+		if got := len(w.status("eu").CustomResources); got != 300 {
+			t.Errorf("%d definitions", got)
+		}
+	})
+}
