@@ -48,6 +48,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newTokenCommand(), newSimulateCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newTokenCommand(), newSimulateCommand(), newCollectCommand(), newVersionCommand())
 	return root
 }

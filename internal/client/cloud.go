@@ -41,7 +41,8 @@ func (c *Client) ReportCloud(ctx context.Context, cloud string, report api.Cloud
 		return false, fmt.Errorf("report of cloud %q: %w", cloud, err)
 	}
 	path := api.Key{Kind: api.KindCloud, Name: cloud}.URLPath() + "/resources"
-	q := &call{method: http.MethodPut, path: path, body: body, wait: serverWait, repeatable: true}
+	// Who pushes has no use for the decisions that follow.
+	q := &call{method: http.MethodPut, path: path, query: url.Values{"wait": {"0s"}}, body: body, repeatable: true}
 	resp, err := c.send(ctx, q)
 	if err != nil {
 		return false, err

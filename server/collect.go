@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
+)
+
+// collectConfig is what collect can be told.
+type collectConfig struct {
+	ConfigFile string
+
+	Server         string
+	TokenFile      string
+	ServerCAFile   string
+	ClientCertFile string
+	ClientKeyFile  string
+
+	Cloud                           string
+	AuthURL                         string
+	Username                        string
+	UserID                          string
+	UserDomainName                  string
+	PasswordFile                    string
+	ProjectName                     string
+	ProjectID                       string
+	ProjectDomainName               string
+	ApplicationCredentialID         string
+	ApplicationCredentialSecretFile string
+	Regions                         []string
+	Interval                        time.Duration
+	Timeout                         time.Duration
+	CACertFile                      string
+	InsecureSkipVerify              bool
+
+	LogLevel  string
+	LogFormat string
+
+	// What has no flag: the command line of a process is there for all to read.
+	token    string
+	password string
+	secret   string
+}
+
+// define is the table of settings. There is none for a secret but the file that it
+// is in.
+func (c *collectConfig) define(flags *pflag.FlagSet) {
+	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
+	flags.StringVar(&c.Server, "server", client.DefaultEndpoint, "address of the server to push to")
+	flags.StringVar(&c.TokenFile, "token-file", "", "file with the token to push with, of role agent")
+	flags.StringVar(&c.ServerCAFile, "server-ca-file", "", "PEM certificates that the server's certificate must chain to")
+	flags.StringVar(&c.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
+	flags.StringVar(&c.ClientKeyFile, "client-key-file", "", "PEM key of client-cert-file")
+
+	flags.StringVar(&c.Cloud, "cloud", "", "name of the cloud at the server")
+	flags.StringVar(&c.AuthURL, "auth-url", "", "address of the OpenStack's identity service, such as https://keystone:5000/v3")
+	flags.StringVar(&c.Username, "username", "", "user who asks")
+	flags.StringVar(&c.UserID, "user-id", "", "in place of username and user-domain-name")
+	flags.StringVar(&c.UserDomainName, "user-domain-name", "", "domain of the user (default \""+api.DefaultOpenStackDomain+"\")")
+	flags.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
+	flags.StringVar(&c.ProjectName, "project-name", "", "project that the user's role is in")
+	flags.StringVar(&c.ProjectID, "project-id", "", "in place of project-name and project-domain-name")
+	flags.StringVar(&c.ProjectDomainName, "project-domain-name", "", "domain of the project (default \""+api.DefaultOpenStackDomain+"\")")
+	flags.StringVar(&c.ApplicationCredentialID, "application-credential-id", "", "in place of user, password and project")
+	flags.StringVar(&c.ApplicationCredentialSecretFile, "application-credential-secret-file", "", "file with the secret of the application credential")
+	flags.StringSliceVar(&c.Regions, "regions", nil, "regions that count; empty = all that the identity service lists")
+	flags.DurationVar(&c.Interval, "interval", api.DefaultCollectInterval.Or(0), "time between two collections")
+	flags.DurationVar(&c.Timeout, "timeout", api.DefaultCollectTimeout.Or(0), "how long one collection of a region may take")
+	flags.StringVar(&c.CACertFile, "ca-cert-file", "", "PEM certificates that those of the OpenStack must chain to")
+	flags.BoolVar(&c.InsecureSkipVerify, "insecure-skip-verify", false, "do not check the certificates of the OpenStack")
+
+	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
+	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+}
+
+// The variables of the secrets, in place of the files.
+const (
+	tokenVariable    = "SCHEDULER_TOKEN"                         //nolint:gosec // a name, no secret
+	passwordVariable = "SCHEDULER_PASSWORD"                      //nolint:gosec // a name, no secret
+	secretVariable   = "SCHEDULER_APPLICATION_CREDENTIAL_SECRET" //nolint:gosec // a name, no secret
+)
+
+func newCollectCommand() *cobra.Command {
+	var c collectConfig
+	cmd := &cobra.Command{
+		Use:   "collect",
+		Short: "Collect what an OpenStack has, and push it to a server",
+		Long: `Collect what an OpenStack has, per region and availability zone, and push what
+changes to a server that has no credentials for it. It runs until it is stopped.
+
+Every flag is also an environment variable and a key of the configuration file:
+--auth-url is SCHEDULER_AUTH_URL and auth_url. A flag goes before the variable,
+the variable before the file. Secrets have no flag: each is in a file that a flag
+names, or in ` + tokenVariable + `, ` + passwordVariable + ` or
+` + secretVariable + `.`,
+		Args: cobra.NoArgs,
+	}
+	c.define(cmd.Flags())
+	nameVariables(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		access, err := c.load(cmd.Flags(), os.Getenv)
+		if err != nil {
+			return err
+		}
+		logger, _, err := newLogger(config{LogLevel: c.LogLevel, LogFormat: c.LogFormat}, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		return c.collect(cmd.Context(), access, logger)
+	}
+	return cmd
+}
+
+// load completes the flags from the environment and the files, and returns the
+// access to the OpenStack.
+func (c *collectConfig) load(flags *pflag.FlagSet, getenv func(string) string) (*api.OpenStackSpec, error) {
+	if err := fill(flags, getenv); err != nil {
+		return nil, err
+	}
+	var errs []error
+	read := func(flag, path string) string {
+		if path == "" {
+			return ""
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+		}
+		return strings.TrimRight(string(data), "\r\n")
+	}
+	c.token = cmp.Or(read("token-file", c.TokenFile), getenv(tokenVariable))
+	c.password = cmp.Or(read("password-file", c.PasswordFile), getenv(passwordVariable))
+	c.secret = cmp.Or(read("application-credential-secret-file", c.ApplicationCredentialSecretFile), getenv(secretVariable))
+	cloud := &api.Cloud{Metadata: api.Metadata{Name: c.Cloud}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{
+		AuthURL: c.AuthURL, Username: c.Username, UserID: c.UserID, UserDomainName: c.UserDomainName, Password: api.NewSecret(c.password),
+		ProjectName: c.ProjectName, ProjectID: c.ProjectID, ProjectDomainName: c.ProjectDomainName,
+		ApplicationCredentialID: c.ApplicationCredentialID, ApplicationCredentialSecret: api.NewSecret(c.secret),
+		Regions: c.Regions, Interval: api.Duration(c.Interval.String()), Timeout: api.Duration(c.Timeout.String()),
+		CACert: read("ca-cert-file", c.CACertFile), InsecureSkipVerify: c.InsecureSkipVerify,
+	}}}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if c.Cloud == "" {
+		return nil, errors.New("cloud: is required: it is the name of the cloud at the server")
+	}
+	cloud.SetDefaults()
+	if err := cloud.Validate().Err(); err != nil {
+		return nil, asSettings(err)
+	}
+	if !cloud.Spec.OpenStack.HasCredentials() {
+		return nil, fmt.Errorf("password-file: is required, or %s, or an application credential", passwordVariable)
+	}
+	return cloud.Spec.OpenStack, nil
+}
+
+// asSettings names the settings in place of the fields of a cloud.
+func asSettings(err error) error {
+	fields, ok := errors.AsType[api.FieldErrors](err)
+	if !ok {
+		return err
+	}
+	var out []error
+	for _, field := range fields {
+		name := strings.TrimPrefix(field.Field, "spec.openstack.")
+		if name == "metadata.name" {
+			name = "cloud"
+		}
+		out = append(out, fmt.Errorf("%s: %s", strings.ReplaceAll(name, "_", "-"), field.Message))
+	}
+	return errors.Join(out...)
+}
+
+// collect collects and pushes until ctx ends.
+func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, logger *slog.Logger) error {
+	// What was not delivered is pushed again, with what is new by then.
+	server, err := client.New(client.Options{
+		MaxRetries: -1,
+		Endpoint:   c.Server, Token: api.NewSecret(c.token), CACertFile: c.ServerCAFile,
+		ClientCertFile: c.ClientCertFile, ClientKeyFile: c.ClientKeyFile, UserAgent: "scheduler-server/" + version,
+	})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	name := collectorName()
+	logger.Info("the collector is starting", "version", version, "cloud", c.Cloud, "auth_url", c.AuthURL, "server", c.Server, "collector", name)
+	err = openstack.Push(ctx, openstack.PushOptions{
+		Cloud: c.Cloud, Access: access, Collector: name, Logger: logger, Now: time.Now,
+		Send: func(ctx context.Context, report api.CloudReport) error { return push(ctx, server, c.Cloud, report) },
+	})
+	logger.Info("the collector has stopped")
+	return err
+}
+
+// push delivers one report.
+func push(ctx context.Context, server *client.Client, cloud string, report api.CloudReport) error {
+	_, err := server.ReportCloud(ctx, cloud, report)
+	if problem, ok := errors.AsType[*api.Problem](err); ok && problem.Status == http.StatusConflict {
+		return fmt.Errorf("%w: %w", openstack.ErrOutOfOrder, problem)
+	}
+	return err
+}
+
+// collectorName is another one at every start.
+func collectorName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "collector"
+	}
+	return host + "-" + rand.Text()
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+)
+
+// tinyOpenStack has one region, two zones, and a host in each.
+type tinyOpenStack struct {
+	*httptest.Server
+	mu   sync.Mutex
+	used map[string]int // processors in use by host
+}
+
+func newTinyOpenStack(t *testing.T) *tinyOpenStack {
+	o := &tinyOpenStack{used: map[string]int{"h1": 1, "h2": 2}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		if !bytes.Contains(data, []byte(`"password":"s3cret"`)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("X-Subject-Token", "t")
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"token":{"catalog":[{"type":"compute","endpoints":[{"interface":"public","region_id":"R","url":"%s/nova"}]}]}}`, o.URL)
+	})
+	mux.HandleFunc("GET /nova/os-hypervisors/detail", func(w http.ResponseWriter, _ *http.Request) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		var hosts []string
+		for _, name := range []string{"h1", "h2"} {
+			hosts = append(hosts, fmt.Sprintf(`{"id":%q,"state":"up","status":"enabled","service":{"host":%q},"vcpus":8,"vcpus_used":%d,"memory_mb":1024,"memory_mb_used":0}`, name, name, o.used[name]))
+		}
+		fmt.Fprintf(w, `{"hypervisors":[%s]}`, strings.Join(hosts, ","))
+	})
+	mux.HandleFunc("GET /nova/os-aggregates", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"aggregates":[{"availability_zone":"z1","hosts":["h1"]},{"availability_zone":"z2","hosts":["h2"]}]}`)
+	})
+	mux.HandleFunc("GET /nova/flavors/detail", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"flavors":[{"id":"1","name":"small","vcpus":1,"ram":512}]}`)
+	})
+	o.Server = httptest.NewServer(mux)
+	t.Cleanup(o.Close)
+	return o
+}
+
+func (o *tinyOpenStack) use(host string, processors int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.used[host] = processors
+}
+
+// wire stands before a server, notes what is pushed, and can be cut.
+type wire struct {
+	*httptest.Server
+	mu     sync.Mutex
+	pushes []api.CloudReport
+	cut    bool
+}
+
+func newWire(t *testing.T, server string) *wire {
+	target, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{}
+	transport := &http.Transport{}
+	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		w.mu.Lock()
+		cut := w.cut
+		var report api.CloudReport
+		if !cut && json.Unmarshal(data, &report) == nil {
+			w.pushes = append(w.pushes, report)
+		}
+		w.mu.Unlock()
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		proxy.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(func() {
+		w.Close()
+		transport.CloseIdleConnections()
+	})
+	return w
+}
+
+func (w *wire) setCut(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+}
+
+func (w *wire) seen() []api.CloudReport {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]api.CloudReport(nil), w.pushes...)
+}
+
+// TestCollectPushesWhatChanges runs the collector as a command, with the token of
+// an agent: the first push is full, the next has the zone that changed and nothing
+// else, and what changes while the server is cut off arrives afterwards.
+func TestCollectPushesWhatChanges(t *testing.T) {
+	s := start(t, testConfig(t.TempDir()))
+	put(s, &api.Cloud{Metadata: api.Metadata{Name: "paris"}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: "http://elsewhere:5000/v3"}}})
+	var created struct {
+		Token string `json:"token"`
+	}
+	if err := s.client.Call(t.Context(), http.MethodPost, tokensPath, httpapi.TokenRequest{Role: httpapi.RoleAgent}, &created); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	tokenFile, passwordFile, configFile := filepath.Join(dir, "token"), filepath.Join(dir, "password"), filepath.Join(dir, "collect.yaml")
+	o, w := newTinyOpenStack(t), newWire(t, s.url)
+	for path, text := range map[string]string{
+		tokenFile: created.Token + "\n", passwordFile: "s3cret\n",
+		configFile: fmt.Sprintf("server: %s\ntoken_file: %s\ncloud: paris\nauth_url: %s/v3\nusername: u\npassword_file: %s\nproject_name: p\ninterval: 100ms\nlog_level: debug\n", w.URL, tokenFile, o.URL, passwordFile),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	logs := &safeBuffer{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"collect", "--config", configFile}, strings.NewReader(""), io.Discard, logs)
+	}()
+	defer func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("the collector ends with %d", code)
+		}
+		for _, secret := range []string{"s3cret", created.Token} {
+			if strings.Contains(logs.String(), secret) {
+				t.Errorf("a secret is in the log:\n%s", logs)
+			}
+		}
+		if t.Failed() {
+			t.Logf("the collector's log:\n%s", logs)
+		}
+	}()
+	await := func(what string, reached func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !reached(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does not come; pushed were %+v", what, w.seen())
+			}
+		}
+	}
+	pushed := func(n int) []api.CloudReport {
+		t.Helper()
+		await(fmt.Sprintf("push %d", n), func() bool { return len(w.seen()) >= n })
+		return w.seen()
+	}
+	if first := pushed(1)[0]; !first.Full || first.Sequence != 1 || len(first.Regions) != 1 || len(first.Regions[0].Zones) != 2 {
+		t.Errorf("the first push is %+v", first)
+	}
+	o.use("h2", 5)
+	second := pushed(2)[1]
+	if second.Full || second.Sequence != 2 || len(second.Regions) != 1 || len(second.Regions[0].Zones) != 1 || second.Regions[0].Zones[0].Name != "z2" ||
+		second.Regions[0].Zones[0].Available["cpu"] != "3" || second.Regions[0].Flavors != nil {
+		t.Errorf("the second push is %+v", second)
+	}
+	w.setCut(true)
+	o.use("h1", 7)
+	o.use("h2", 7)
+	await("the end of the connection", func() bool { return strings.Contains(logs.String(), "could not be pushed") })
+	w.setCut(false)
+	if third := pushed(3)[2]; !third.Full || len(third.Regions[0].Zones) != 2 {
+		t.Errorf("the push after the outage is %+v", third)
+	}
+}
+
+func TestCollectMistakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"no cloud":                        {nil, nil, "cloud: is required: it is the name of the cloud at the server\n"},
+		"no address":                      {[]string{"--cloud", "paris"}, nil, `auth-url: "" is not an address: write http://host[:port]/path or https://host[:port]/path` + "\n"},
+		"no password":                     {[]string{"--cloud", "paris", "--auth-url", "http://k"}, nil, "password-file: is required, or SCHEDULER_PASSWORD, or an application credential\n"},
+		"no user":                         {[]string{"--cloud", "paris", "--auth-url", "http://k", "--project-name", "p"}, map[string]string{passwordVariable: "s3cret"}, "username: is required with a password\n"},
+		"no project":                      {[]string{"--cloud", "paris", "--auth-url", "http://k", "--username", "u"}, map[string]string{passwordVariable: "s3cret"}, "project-name: is required with a user: it is the project that the user's role is in\n"},
+		"no file":                         {[]string{"--cloud", "paris", "--password-file", "/nowhere/x"}, nil, "password-file: open /nowhere/x: no such file or directory\n"},
+		"a password where others read it": {[]string{"--password", "s3cret"}, nil, "unknown flag: --password\n"},
+		"short interval": {
+			[]string{"--cloud", "paris", "--auth-url", "http://k", "--username", "u", "--project-name", "p", "--interval", "1ms"},
+			map[string]string{passwordVariable: "s3cret"}, "interval: \"1ms\" must be at least 100ms\n",
+		},
+		"no server": {
+			[]string{"--cloud", "paris", "--auth-url", "http://k", "--application-credential-id", "a", "--server", "nowhere"},
+			map[string]string{secretVariable: "s3cret"}, "endpoint \"nowhere\" is not an address: write http://host:port or https://host:port\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.env {
+				t.Setenv(variable, value)
+			}
+			code, stdout, stderr := command(t, append([]string{"collect"}, c.args...)...)
+			if code != 1 || stdout != "" || stderr != "scheduler-server: "+c.want {
+				t.Errorf("exit code %d, output %q, message %q, want %q", code, stdout, stderr, c.want)
+			}
+		})
+	}
+}
