@@ -154,10 +154,10 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	case e.err == nil:
 		out.Reason = e.result.Reason(c) + e.flavorText(c)
 	case out.Available != nil:
-		out.Reason = fmt.Sprintf("fits, and has room for %d %s%s, but %s cannot take the workload: %s",
-			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.flavorText(c), e.takers(), e.err)
+		out.Reason = fmt.Sprintf("fits, and has room for %d %s, but %s cannot take the workload: %s%s",
+			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.takers(), e.err, e.flavorText(c))
 	default:
-		out.Reason = fmt.Sprintf("fits%s, but %s cannot take the workload: %s", e.flavorText(c), e.takers(), e.err)
+		out.Reason = fmt.Sprintf("fits, but %s cannot take the workload: %s%s", e.takers(), e.err, e.flavorText(c))
 	}
 	return out
 }
@@ -182,15 +182,20 @@ func (e *bindingExplained) rate(c *division.Candidate, out *api.Candidate) {
 	out.Score, out.Scores = &score, e.rating.parts(c, e.b.positions[e.b.candidateAt(int(c.Row))])
 }
 
-// flavorText names the flavor that replicas have on a site.
+// flavorText names the flavor that replicas have on a site, or would have.
 func (e *bindingExplained) flavorText(c *division.Candidate) string {
 	if e.b.p.allocation == nil || len(e.b.p.allocation.flavors) == 0 {
 		return ""
 	}
-	if flavor := e.b.candidateFlavor(e.b.candidateAt(int(c.Row))); flavor != "" {
-		return " with flavor " + flavor
+	flavor := e.b.candidateFlavor(e.b.candidateAt(int(c.Row)))
+	_, chosen := slices.BinarySearchFunc(e.out.Shares, c.Rank, func(s division.Share, rank int32) int { return int(s.Rank) - int(rank) })
+	switch {
+	case flavor == "":
+		return "; there is no machine of any of the flavors left"
+	case chosen:
+		return ", with flavor " + flavor
 	}
-	return ", with none of the flavors"
+	return "; replicas would have flavor " + flavor
 }
 
 // maxNamedClusters is how many clusters the summary names.
