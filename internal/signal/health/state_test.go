@@ -10,10 +10,11 @@ import (
 )
 
 var letters = map[api.ClusterState]string{
-	"": "-", api.StatePending: "p", api.StateOnline: "O", api.StateConnecting: "c", api.StateOffline: "x", api.StateUnhealthy: "u",
+	"": "-", api.StatePending: "p", api.StateOnline: "O", api.StateConnecting: "c", api.StateOffline: "x", api.StateUnhealthy: "u", api.StateNotReady: "n",
 }
 
-// TestHysteresis: outcomes are + success, e answered with an error, . no answer;
+// TestHysteresis: outcomes are + success, e answered with an error, . no answer, p
+// nodes under pressure, r nodes not ready;
 // with failure threshold 3 and success threshold 2 unless told otherwise.
 func TestHysteresis(t *testing.T) {
 	for _, c := range []struct {
@@ -39,13 +40,18 @@ func TestHysteresis(t *testing.T) {
 		{"offline becomes unhealthy after the threshold", api.StateOffline, "ee.eee", "xxxxxu", 3, 2},
 		{"unhealthy becomes offline after the threshold", api.StateUnhealthy, "e...", "uuux", 3, 2},
 		{"threshold of one", api.StateOnline, ".+", "xO", 1, 1},
-		{"a stored state of another source", api.StateNotReady, "++", "?O", 3, 2},
+		{"not ready until the threshold", api.StateNotReady, "++", "nO", 3, 2},
+		{"nodes go", api.StateOnline, "rrr", "OOn", 3, 2},
+		{"pressure, and then they go", api.StateOnline, "pprppprrr", "OOnnnuuun", 3, 2},
+		{"lost, and there with nodes that are not ready", api.StateOffline, "rr++", "cnnO", 3, 2},
+		{"lost, and there under pressure", api.StateOffline, "p+", "cc", 3, 2},
+		{"not ready from the start", "", "rrr", "ppn", 3, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := health{state: c.from}
 			var got strings.Builder
 			for _, r := range c.outcomes {
-				o := map[rune]outcome{'+': success, 'e': refused, '.': unreachable}[r]
+				o := map[rune]outcome{'+': success, 'e': refused, '.': unreachable, 'p': pressed, 'r': notReady}[r]
 				h = h.after(o, thresholds{c.failure, c.success})
 				letter, ok := letters[h.state]
 				if !ok {
@@ -80,7 +86,7 @@ func TestStateNeedsARow(t *testing.T) {
 		h := health{state: rapid.SampledFrom([]api.ClusterState{"", api.StateOnline, api.StateOffline, api.StateUnhealthy}).Draw(t, "state")}
 		known := h.state != ""
 		var good, bad int64
-		for _, o := range rapid.SliceOf(rapid.SampledFrom([]outcome{success, refused, unreachable})).Draw(t, "outcomes") {
+		for _, o := range rapid.SliceOf(rapid.SampledFrom([]outcome{success, refused, unreachable, pressed, notReady})).Draw(t, "outcomes") {
 			if o == success {
 				good, bad = good+1, 0
 			} else {
@@ -88,8 +94,8 @@ func TestStateNeedsARow(t *testing.T) {
 			}
 			before := h.state
 			h = h.after(o, limits)
-			wasOut := before == api.StateOffline || before == api.StateUnhealthy || before == api.StateConnecting
-			isOut := h.state == api.StateOffline || h.state == api.StateUnhealthy
+			wasOut := before == api.StateOffline || before == api.StateUnhealthy || before == api.StateNotReady || before == api.StateConnecting
+			isOut := h.state == api.StateOffline || h.state == api.StateUnhealthy || h.state == api.StateNotReady
 			if before == api.StateOnline && isOut && bad < limits.failure {
 				t.Fatalf("out after %d failures, the threshold is %d", bad, limits.failure)
 			}

@@ -1,0 +1,115 @@
+package health
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestJudge: one ill node of many never takes a cluster out; more than half do.
+func TestJudge(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer Answer
+		nodes  *NodeFacts
+		want   outcome
+	}{
+		{"ready, nodes not known", AnswerReady, nil, success},
+		{"no nodes", AnswerReady, &NodeFacts{}, success},
+		{"all well", AnswerReady, &NodeFacts{Total: 3, Ready: 3}, success},
+		{"one of 1000 is not ready", AnswerReady, &NodeFacts{Total: 1000, Ready: 999, NotReady: 1}, success},
+		{"half are not ready", AnswerReady, &NodeFacts{Total: 4, Ready: 2, NotReady: 2}, success},
+		{"more than half", AnswerReady, &NodeFacts{Total: 4, Ready: 1, NotReady: 3}, notReady},
+		{"the only one", AnswerReady, &NodeFacts{Total: 1, NotReady: 1}, notReady},
+		{"half are under pressure", AnswerReady, &NodeFacts{Total: 2, Ready: 1, Pressure: 1}, success},
+		{"more than half are under pressure", AnswerReady, &NodeFacts{Total: 3, Ready: 1, Pressure: 2}, pressed},
+		{"both", AnswerReady, &NodeFacts{Total: 1, NotReady: 1, Pressure: 1}, pressed},
+		{"one and the other", AnswerReady, &NodeFacts{Total: 4, NotReady: 2, Pressure: 2}, success},
+		{"the API server is not ready", AnswerNotReady, &NodeFacts{Total: 3, Ready: 3}, refused},
+		{"no answer", AnswerNone, &NodeFacts{Total: 3, Ready: 3}, unreachable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Observation{Answer: c.answer, Message: "said", Facts: Facts{Nodes: c.nodes}}
+			got, reason, message := o.judge()
+			if got != c.want || reason == "" || message == "" {
+				t.Errorf("%v %q %q, want %v", got, reason, message, c.want)
+			}
+		})
+	}
+}
+
+var seen = api.Condition{Status: api.ConditionTrue, Reason: api.ReasonObserved, Message: "seen"}
+
+func withKubeconfig(name, text string) *api.Cluster {
+	c := named(name)
+	c.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret(text)}
+	return c
+}
+
+// TestObservationOfAnotherKubeconfig: what comes late says nothing.
+func TestObservationOfAnotherKubeconfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		revision := w.put(withKubeconfig("a", "two"))
+		w.Observed("a", api.NewSecret("one"), Observation{Answer: AnswerReady, Message: "late", Condition: seen})
+		w.Observed("b", api.NewSecret("two"), Observation{Answer: AnswerReady, Message: "unknown", Condition: seen})
+		synctest.Wait()
+		if w.count() != 0 {
+			t.Errorf("%d writes", w.count())
+		}
+		w.Observed("a", api.NewSecret("two"), Observation{Answer: AnswerReady, Message: "in time", Condition: seen})
+		w.settle(revision)
+		w.expect("a", api.StateOnline)
+	})
+}
+
+// TestCapacityReportFromPods: a report ends the reservations of older decisions,
+// so it is one only if pods or what they take up are different.
+func TestCapacityReportFromPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		observe := func(cpu api.Quantity, pods uint64) time.Time {
+			t.Helper()
+			time.Sleep(time.Minute)
+			w.Observed("a", api.NewSecret("k"), Observation{
+				Answer: AnswerReady, Message: "well", Condition: seen,
+				Facts: Facts{Allocated: api.Quantities{"cpu": cpu}, Pods: pods},
+			})
+			synctest.Wait()
+			return *w.status("a").CapacityReportedAt
+		}
+		w.put(withKubeconfig("a", "k"))
+		first := observe("1", 1)
+		if again := observe("1", 1); !again.Equal(first) {
+			t.Errorf("reported at %s without a change, before at %s", again, first)
+		}
+		moved := observe("1", 2)
+		if !moved.After(first) {
+			t.Error("other pods are no report")
+		}
+		if more := observe("2", 3); !more.After(moved) {
+			t.Error("more in use is no report")
+		}
+		// What is not known leaves what was.
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		synctest.Wait()
+		if got := w.status("a").Allocated["cpu"]; got != "2" {
+			t.Errorf("allocated %q", got)
+		}
+		// After a restart the same pods are no report.
+		stop := w.restart()
+		defer stop.run()()
+		before := *stop.status("a").CapacityReportedAt
+		stop.Observed("a", api.NewSecret("k"), Observation{
+			Answer: AnswerReady, Message: "well", Condition: seen, Facts: Facts{Allocated: api.Quantities{"cpu": "2"}, Pods: 1},
+		})
+		synctest.Wait()
+		if got := *stop.status("a").CapacityReportedAt; !got.Equal(before) {
+			t.Errorf("reported at %s after a restart, before at %s", got, before)
+		}
+	})
+}
