@@ -17,7 +17,7 @@ type globalAllocationOutput struct {
 }
 
 type globalAllocateInput struct {
-	Payload   Payload
+	Payload   GlobalPayload
 	Namespace string `query:"namespace" doc:"Where the body names none. Default \"default\"."`
 }
 

@@ -18,7 +18,7 @@ type globalClustersOutput struct {
 }
 
 type globalCreateInput struct {
-	Payload Payload
+	Payload GlobalPayload
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 

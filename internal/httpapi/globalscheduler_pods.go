@@ -18,7 +18,7 @@ type globalPodsOutput struct {
 }
 
 type globalCreateInNamespace struct {
-	Payload   Payload
+	Payload   GlobalPayload
 	Namespace string `query:"namespace" doc:"Where the body names none. Default \"default\"."`
 	Wait      string `query:"wait" doc:"How long to wait for the decision: 10s when absent, at most 60s, 0s not at all."`
 }

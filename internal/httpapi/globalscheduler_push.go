@@ -14,13 +14,13 @@ import (
 )
 
 type pushInput struct {
-	Payload Payload
+	Payload GlobalPayload
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 
 type pushRegionInput struct {
 	Region  string `path:"region" doc:"Name of the region."`
-	Payload Payload
+	Payload GlobalPayload
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 

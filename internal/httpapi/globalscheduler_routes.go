@@ -3,12 +3,14 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
@@ -200,4 +202,25 @@ func (s *Server) deleteWorkload(ctx context.Context, namespace, waitText string,
 		return nil, newProblem(http.StatusNotFound, "there is nothing of this name or id")
 	}
 	return s.removed(ctx, api.KeyOf(w), w.Metadata.UID, wait)
+}
+
+// GlobalPayload is the body of a request to this API. Its documents name no media
+// type, and curl gives what it sends one that says nothing: such a body is taken as
+// JSON, too. It is exported because huma fills it in.
+type GlobalPayload struct{ data []byte }
+
+// Resolve implements huma.Resolver.
+func (p *GlobalPayload) Resolve(ctx huma.Context) []error {
+	r, w := humago.Unwrap(ctx)
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && media == "application/x-www-form-urlencoded" {
+		r = r.WithContext(r.Context())
+		r.Header = r.Header.Clone()
+		r.Header.Del("Content-Type")
+	}
+	data, err := readBody(w, r, ctx.Operation().MaxBodyBytes)
+	if err != nil {
+		return []error{problemFor(err)}
+	}
+	p.data = data
+	return nil
 }

@@ -321,3 +321,20 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		t.Errorf("an agent of others wrote %+v", c)
 	}
 }
+
+// What curl sends without being told a media type is taken as JSON.
+func TestBodiesOfTheGlobalScheduler(t *testing.T) {
+	s := startGlobal(t)
+	body := `{"name":"c1","region":"West","availabilityzone":"az1"}`
+	s.expect(415, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "text/plain")
+	s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "application/x-www-form-urlencoded")
+	s.expect(403, http.MethodPost, globalSchedulerPath+"/clusters", `{"name":"c2","region":"West","availabilityzone":"az2"}`,
+		"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
+	s.expect(413, http.MethodPatch, regionsPath+"/West", `{"CPUMemResources":[`+strings.Repeat(" ", 1<<20)+`]}`)
+	s.expect(422, http.MethodPatch, regionsPath+"/West?wait=soon", `{}`)
+	s.expect(405, http.MethodPut, regionsPath+"/West", `{}`)
+}
+
+func FuzzGlobalSchedulerPush(f *testing.F) {
+	fuzzBody(f, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {1, 1}}), `{"siteresource":{"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}}`)
+}
