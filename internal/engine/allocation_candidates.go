@@ -17,7 +17,9 @@ type siteRoom struct {
 	fleet    *Fleet
 	reserved *Reservations
 	rooms    map[machine]*machineRoom
-	last     []*machineRoom // by position of the flavor + 1: mostly sites have the same machines
+	// By position of the flavor + 1: mostly sites have the same machines.
+	last  []*machineRoom
+	hints []int
 }
 
 // machineRoom measures for one sort of machine.
@@ -31,7 +33,7 @@ type machineRoom struct {
 func (b *Binder) siteRoom() siteRoom {
 	return siteRoom{
 		p: b.p, fleet: b.fleet, reserved: b.others.Reserved,
-		rooms: map[machine]*machineRoom{}, last: make([]*machineRoom, len(b.p.allocation.flavors)+1),
+		rooms: map[machine]*machineRoom{}, last: make([]*machineRoom, len(b.p.allocation.flavors)+1), hints: make([]int, len(b.p.allocation.flavors)+1),
 	}
 }
 
@@ -40,7 +42,7 @@ func (b *Binder) siteRoom() siteRoom {
 func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	m, count, ok := machine{}, int64(0), true
 	if position >= 0 {
-		m, count, ok = s.fleet.machineOn(row, s.p.allocation.flavors[position])
+		m, count, ok = s.fleet.machineOn(row, s.p.allocation.flavors[position], &s.hints[position+1])
 	}
 	if !ok {
 		return nil, 0

@@ -34,13 +34,21 @@ type machine struct {
 // machineOn is how a cluster has a flavor; ok is false where it does not, or says
 // neither the size nor a number. A number counts as long as no amounts are
 // reported that the size can be measured by.
-func (f *Fleet) machineOn(row int, flavor string) (m machine, count int64, ok bool) {
+//
+// hint is where the flavor is looked for first, and becomes where it was found:
+// mostly clusters list the same flavors.
+func (f *Fleet) machineOn(row int, flavor string, hint *int) (m machine, count int64, ok bool) {
 	flavors := f.rows[row].cluster.Spec.Flavors
-	i := slices.IndexFunc(flavors, func(c api.ClusterFlavor) bool { return c.Name == flavor })
-	if i < 0 {
-		return machine{}, 0, false
+	if *hint < len(flavors) && flavors[*hint].Name == flavor {
+		return f.machineOf(row, &flavors[*hint])
 	}
-	return f.machineOf(row, &flavors[i])
+	for i := range flavors {
+		if flavors[i].Name == flavor {
+			*hint = i
+			return f.machineOf(row, &flavors[i])
+		}
+	}
+	return machine{}, 0, false
 }
 
 func (f *Fleet) machineOf(row int, c *api.ClusterFlavor) (m machine, count int64, ok bool) {
@@ -93,7 +101,7 @@ func NeedsOn(f *Fleet, base Needs, cluster, flavor string) Needs {
 	if !ok || flavor == "" {
 		return base
 	}
-	m, _, ok := f.machineOn(row, flavor)
+	m, _, ok := f.machineOn(row, flavor, new(int))
 	if !ok {
 		return base
 	}

@@ -40,6 +40,7 @@ type siteAmount struct{ capacity, free uint64 }
 type siteRating struct {
 	b             *Binder
 	affine, apart []int // workloads, by row; nil where that does not matter
+	seen          siteSeen
 }
 
 func (b *Binder) siteRating() *siteRating {
@@ -69,9 +70,9 @@ func (r *siteRating) count(workloads []api.Key) []int {
 }
 
 // see gathers what scorers look at.
-func (r *siteRating) see(c *division.Candidate, position int32) siteSeen {
-	row := int(c.Row)
-	s := siteSeen{position: position, allocation: r.b.p.allocation}
+func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
+	row, s := int(c.Row), &r.seen
+	*s = siteSeen{position: position, allocation: r.b.p.allocation}
 	if r.affine != nil {
 		s.affine = r.affine[row]
 	}
@@ -98,7 +99,7 @@ func (r *siteRating) see(c *division.Candidate, position int32) siteSeen {
 func (r *siteRating) score(c *division.Candidate, position int32) int64 {
 	seen, sum := r.see(c, position), int64(0)
 	for _, scorer := range siteScorers {
-		score, _ := scorer.Rate(&seen)
+		score, _ := scorer.Rate(seen)
 		sum += score
 	}
 	return sum
@@ -109,7 +110,7 @@ func (r *siteRating) parts(c *division.Candidate, position int32) []api.ScorePar
 	seen := r.see(c, position)
 	parts := make([]api.ScorePart, 0, len(siteScorers))
 	for _, scorer := range siteScorers {
-		score, raw := scorer.Rate(&seen)
+		score, raw := scorer.Rate(seen)
 		figure := float64(raw)
 		parts = append(parts, api.ScorePart{Name: scorer.Name(), Raw: &figure, Value: float64(score), Weight: 1, Share: float64(score)})
 	}

@@ -36,6 +36,7 @@ type Divider struct {
 	claims []claim
 	shares []Share
 	sites  []siteSeat
+	order  []int32 // of sites
 }
 
 // Divide chooses among the candidates and divides the replicas over them. The

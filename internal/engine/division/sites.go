@@ -18,17 +18,15 @@ type siteSeat struct {
 // before orders sites: the best first; of equals those that have replicas, then by
 // name.
 func (s *siteSeat) before(other *siteSeat) int {
-	present := func(c *Candidate) int {
-		if c.Present {
-			return 0
-		}
+	switch {
+	case s.c.Weight != other.c.Weight:
+		return cmp.Compare(other.c.Weight, s.c.Weight)
+	case s.c.Present != other.c.Present && s.c.Present:
+		return -1
+	case s.c.Present != other.c.Present:
 		return 1
 	}
-	return cmp.Or(
-		cmp.Compare(other.c.Weight, s.c.Weight),
-		cmp.Compare(present(s.c), present(other.c)),
-		cmp.Compare(s.c.Rank, other.c.Rank),
-	)
+	return cmp.Compare(s.c.Rank, other.c.Rank)
 }
 
 // divideSites divides by the strategies for sites. It is all or nothing: where the
@@ -71,8 +69,7 @@ func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) e
 	return nil
 }
 
-// gatherSites lists the sites that have replicas, or room for some, the best
-// first.
+// gatherSites lists the sites that have replicas, or room for some.
 func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
 	d.sites = d.sites[:0]
 	for i := range candidates {
@@ -89,14 +86,52 @@ func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
 			d.sites = append(d.sites, s)
 		}
 	}
-	slices.SortFunc(d.sites, func(a, b siteSeat) int { return a.before(&b) })
+}
+
+// inOrder yields the sites one after the other. Mostly few of many are asked for,
+// so they come from a heap.
+func (d *Divider) inOrder(compare func(a, b *siteSeat) int) func(yield func(*siteSeat) bool) {
+	heap := d.order[:0]
+	for i := range d.sites {
+		heap = append(heap, int32(i))
+	}
+	d.order = heap
+	sink := func(i int) {
+		for {
+			first := i
+			for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+				if compare(&d.sites[heap[child]], &d.sites[heap[first]]) < 0 {
+					first = child
+				}
+			}
+			if first == i {
+				return
+			}
+			heap[i], heap[first] = heap[first], heap[i]
+			i = first
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		sink(i)
+	}
+	return func(yield func(*siteSeat) bool) {
+		for len(heap) > 0 {
+			if !yield(&d.sites[heap[0]]) {
+				return
+			}
+			last := len(heap) - 1
+			heap[0] = heap[last]
+			heap = heap[:last]
+			sink(0)
+		}
+	}
 }
 
 // regionSeat is what sites of one region have together.
 type regionSeat struct {
 	id         int32
 	kept, room int64
-	first      int // position of its best site
+	best       *siteSeat
 }
 
 // chooseRegion leaves only the sites of one region, where all replicas are to be
@@ -113,15 +148,15 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 			continue
 		}
 		region := &regions[at]
-		if region.room == 0 {
-			region.id, region.first = at, i
+		if region.room == 0 || s.before(region.best) < 0 {
+			region.id, region.best = at, s
 		}
 		region.kept += s.kept
 		region.room += s.kept + s.free
 	}
 	regions = slices.DeleteFunc(regions, func(region regionSeat) bool { return region.room == 0 })
 	slices.SortFunc(regions, func(a, b regionSeat) int {
-		return cmp.Or(cmp.Compare(b.kept, a.kept), cmp.Compare(b.room, a.room), cmp.Compare(a.first, b.first))
+		return cmp.Or(cmp.Compare(b.kept, a.kept), cmp.Compare(b.room, a.room), a.best.before(b.best))
 	})
 	used := 0
 	for i := range regions {
@@ -152,10 +187,12 @@ func (d *Divider) emptySites() {
 
 // fillSites gives n seats to the best sites.
 func (d *Divider) fillSites(n int64, most func(*siteSeat) int64) {
-	for i := range d.sites {
-		got := min(n, most(&d.sites[i]))
-		d.sites[i].seats += got
-		n -= got
+	for s := range d.inOrder((*siteSeat).before) {
+		got := min(n, most(s))
+		s.seats += got
+		if n -= got; n == 0 {
+			return
+		}
 	}
 }
 
@@ -169,7 +206,6 @@ func (d *Divider) quotaSites(n int64, votes func(*siteSeat) int64) {
 		sum += uint64(votes(&d.sites[i]))
 	}
 	left := n
-	order := make([]int32, len(d.sites))
 	for i := range d.sites {
 		s := &d.sites[i]
 		high, low := bits.Mul64(uint64(n), uint64(votes(s)))
@@ -177,11 +213,21 @@ func (d *Divider) quotaSites(n int64, votes func(*siteSeat) int64) {
 		whole, s.rest = bits.Div64(high, low, sum)
 		s.seats += int64(whole)
 		left -= int64(whole)
-		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(d.sites[b].rest, d.sites[a].rest) })
-	for _, i := range order[:left] {
-		d.sites[i].seats++
+	if left == 0 {
+		return
+	}
+	byRest := func(a, b *siteSeat) int {
+		if a.rest == b.rest {
+			return a.before(b)
+		}
+		return cmp.Compare(b.rest, a.rest)
+	}
+	for s := range d.inOrder(byRest) {
+		s.seats++
+		if left--; left == 0 {
+			return
+		}
 	}
 }
 
