@@ -1,6 +1,7 @@
 package influx
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -303,17 +304,29 @@ func TestProviderFailures(t *testing.T) {
 
 // TestEndlessAnswer ends at the limit on bytes, packed or not.
 func TestEndlessAnswer(t *testing.T) {
-	src := openAt(t, provider(serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "#datatype,string,long\r\n,result,table\r\n")
-		for r.Context().Err() == nil {
-			_, _ = io.WriteString(w, strings.Repeat(",x,1\r\n", 1000))
-		}
-	}).URL))
-	readings, err := src.Read(t.Context(), []string{"a"})
-	if err != nil {
-		t.Fatal(err)
+	for _, packed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("packed %v", packed), func(t *testing.T) {
+			src := openAt(t, provider(serve(t, func(w http.ResponseWriter, r *http.Request) {
+				out := io.Writer(w)
+				if packed {
+					w.Header().Set("Content-Encoding", "gzip")
+					packer := gzip.NewWriter(w)
+					defer packer.Close()
+					out = packer
+				}
+				_, _ = io.WriteString(out, "#datatype,string,long\r\n,result,table\r\n")
+				rows := strings.Repeat(",x,1\r\n", 10000)
+				for n := 0; r.Context().Err() == nil && n < 4*source.MaxBody; n += len(rows) {
+					_, _ = io.WriteString(out, rows)
+				}
+			}).URL))
+			readings, err := src.Read(t.Context(), []string{"a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, readings["a"].Err, api.ReasonInvalidMetric, "larger than 16 MiB")
+		})
 	}
-	check(t, readings["a"].Err, api.ReasonInvalidMetric, "larger than 16 MiB")
 }
 
 // TestInfluxQL: a server of 1.x without Flux is asked in InfluxQL, and says all
