@@ -126,12 +126,20 @@ func changed(was, is string) *problem {
 // cluster is lost.
 func sameBinding(a, b *api.WorkloadStatus) bool {
 	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
-		maps.Equal(replicasByCluster(a), replicasByCluster(b)) && maps.Equal(a.Evicting(), b.Evicting())
+		maps.Equal(replicasByCluster(a), replicasByCluster(b)) && maps.Equal(a.Evicting(), b.Evicting()) &&
+		maps.Equal(flavorByCluster(a), flavorByCluster(b))
 }
 
 // bindingText renders the binding of a workload for a message.
 func bindingText(status *api.WorkloadStatus) string {
 	text := replicasText(replicasByCluster(status))
+	if flavors := flavorByCluster(status); len(flavors) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(flavors)) {
+			parts = append(parts, name+": "+flavors[name])
+		}
+		text += " with flavors " + listed(parts)
+	}
 	if leaving := status.Evicting(); len(leaving) > 0 {
 		text += ", leaving " + replicasText(leaving) + ","
 	}
@@ -151,6 +159,17 @@ func replicasByCluster(status *api.WorkloadStatus) map[string]int64 {
 		replicas[c.Name] = c.Replicas
 	}
 	return replicas
+}
+
+// flavorByCluster is what machines a workload has, where it has any.
+func flavorByCluster(status *api.WorkloadStatus) map[string]string {
+	flavors := map[string]string{}
+	for _, c := range status.Clusters {
+		if c.Flavor != "" {
+			flavors[c.Name] = c.Flavor
+		}
+	}
+	return flavors
 }
 
 // replicasText renders replicas by cluster for a message.

@@ -114,6 +114,8 @@ func TestPreviewTokenOfAWorkloadIsRefused(t *testing.T) {
 			want: `it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 2] under policy "labelled"`},
 		{name: "other replicas", now: func(status *api.WorkloadStatus) { status.Clusters[1].Replicas = 4 },
 			want: `the fleet changed since the preview: plan again: it showed [eu-1: 1, eu-2: 2] under policy "shop/eu", and the decision would now be [eu-1: 1, eu-2: 4] under policy "shop/eu"`},
+		{name: "other machines", now: func(status *api.WorkloadStatus) { status.Clusters[1].Flavor = "m1.large" },
+			want: "would now be [eu-1: 1, eu-2: 2] with flavors [eu-2: m1.large] under"},
 		{name: "another cluster", now: func(status *api.WorkloadStatus) { status.Clusters[1].Name = "eu-3" }, want: "would now be [eu-1: 1, eu-3: 2]"},
 		{name: "no cluster", now: func(status *api.WorkloadStatus) { status.Clusters = nil }, want: "would now be [] under"},
 		{name: "no policy", now: func(status *api.WorkloadStatus) { status.Policy = "" }, want: "would now be [eu-1: 1, eu-2: 2] under no policy"},

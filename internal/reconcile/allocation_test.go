@@ -377,3 +377,36 @@ func TestFlavorCounts(t *testing.T) {
 	w.write(p, site("a", "West", "az1"))
 	counts(nil)
 }
+
+// TestPreviewOfAnAllocation: what is previewed is what is decided once it is
+// written, and both are explained alike.
+func TestPreviewOfAnAllocation(t *testing.T) {
+	w, r := newWorld(), &Reconciler{planner: newPlanner(discard()), now: func() time.Time { return epoch }}
+	p := r.planner
+	w.write(p, site("a", "West", "az1", flavors(number("small", 2))))
+	w.write(p, site("b", "East", "az1", flavors(number("small", 3))))
+	p.pass(epoch)
+	for _, load := range []*api.Workload{
+		allocate("web", 4, asks("small")),
+		allocate("more", 2, asks("small")), // for which there is no room any more
+	} {
+		load.SetDefaults()
+		previewed := *load
+		previewed.Metadata.Generation = 1
+		status, x, err := r.PreviewWorkload(&previewed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(p, load)
+		p.pass(epoch)
+		decided := p.bindings.workloads[api.KeyOf(load)]
+		same := func(a, b api.WorkloadCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas && a.Flavor == b.Flavor }
+		if !slices.EqualFunc(status.Clusters, decided.status.Clusters, same) || !slices.EqualFunc(status.Conditions, decided.status.Conditions, sameCondition) {
+			t.Errorf("%s: previewed %+v,\ndecided %+v", load.Metadata.Name, status, decided.status)
+		}
+		const reason = "spec.allocation places it: it follows no policy"
+		if y := p.bindings.explain(decided, epoch); x.Summary != y.Summary || x.PolicyReason != reason || y.PolicyReason != reason || x.Policy+y.Policy != "" {
+			t.Errorf("%s: previewed %q (%s), explained %q (%s)", load.Metadata.Name, x.Summary, x.PolicyReason, y.Summary, y.PolicyReason)
+		}
+	}
+}

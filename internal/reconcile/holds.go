@@ -1,0 +1,125 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// hold keeps the reservations in step with a status, and has everything looked at
+// again that concerns the room on the touched clusters.
+func (b *bindings) hold(w *bound) { b.holdAs(w, w.needs) }
+
+// holdAs is hold where each replica needs an amount, and its machine.
+func (b *bindings) holdAs(w *bound, needs engine.Needs) {
+	after := clustersOf(&w.status)
+	machines := b.machinesOf(w, needs)
+	var more, less []int
+	touch := func(rows *[]int, name string) {
+		if row, ok := b.fleet.Row(name); ok {
+			*rows = append(*rows, row)
+		}
+	}
+	key, alike := w.key(), needs.Equal(w.heldNeeds)
+	for name, had := range w.holds {
+		if after[name] == 0 {
+			b.reserved.Release(b.fleet, key, name)
+			touch(&more, name)
+		} else if after[name] < had {
+			touch(&more, name)
+		}
+	}
+	for name, replicas := range after {
+		each, same := needs, alike
+		if len(machines)+len(w.machines) > 0 {
+			each = eachOn(machines, needs, name)
+			same = each.Equal(w.heldOn(name))
+		}
+		switch {
+		case replicas == 0:
+			delete(after, name)
+			continue
+		case replicas == w.holds[name] && same:
+			continue
+		case !same:
+			touch(&more, name) // of some resource perhaps
+		case replicas > w.holds[name]:
+			touch(&less, name)
+		}
+		since := sinceOf(&w.status, name)
+		if !alike && w.heldNeeds != nil {
+			since = b.now // a report before knows them with other needs
+		}
+		b.reserved.HoldReplicas(b.fleet, key, each, name, replicas, since)
+	}
+	w.holds, w.heldNeeds, w.machines = after, needs, machines
+	if len(more)+len(less) == 0 {
+		return
+	}
+	b.version++
+	b.roomChanged(more)
+	rows := slices.Concat(more, less)
+	slices.Sort(rows)
+	b.amountsChanged(rows)
+}
+
+// machinesOf is what a replica needs on the clusters on which it has a flavor.
+func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string]engine.Needs) {
+	for i := range w.status.Clusters {
+		c := &w.status.Clusters[i]
+		if c.Flavor == "" {
+			continue
+		}
+		if machines == nil {
+			machines = make(map[string]engine.Needs, len(w.status.Clusters))
+		}
+		machines[c.Name] = engine.NeedsOn(b.fleet, needs, c.Name, c.Flavor)
+	}
+	return machines
+}
+
+// heldOn is what each replica of a workload holds on a cluster.
+func (w *bound) heldOn(cluster string) engine.Needs { return eachOn(w.machines, w.heldNeeds, cluster) }
+
+func eachOn(machines map[string]engine.Needs, needs engine.Needs, cluster string) engine.Needs {
+	if m, ok := machines[cluster]; ok {
+		return m
+	}
+	return needs
+}
+
+// resize keeps what replicas hold in step with the flavors of clusters that have
+// changed.
+func (b *bindings) resize(was *engine.Fleet, rows []int) {
+	for _, row := range rows {
+		cluster := b.fleet.Cluster(row)
+		if cluster == nil || engine.SameMachines(was, b.fleet, row) {
+			continue
+		}
+		for w := range b.members[cluster.Metadata.Name] {
+			if w.machines != nil {
+				b.holdAs(w, w.heldNeeds)
+			}
+		}
+	}
+}
+
+// sinceOf is since when a workload has its replicas on a cluster.
+func sinceOf(s *api.WorkloadStatus, name string) time.Time {
+	for _, c := range s.Clusters {
+		if c.Name == name {
+			if c.Since == nil {
+				return timeOf(s.ScheduledAt)
+			}
+			return *c.Since
+		}
+	}
+	for _, e := range s.Evictions {
+		if e.Cluster == name {
+			return timeOf(e.Since)
+		}
+	}
+	return time.Time{}
+}
