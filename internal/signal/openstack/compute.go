@@ -64,7 +64,9 @@ func (r *region) hypervisors(ctx context.Context) ([]hypervisor, error) {
 		if p == nil && !h.hasAmounts() && h.isUp() {
 			return nil, failed("listing the hypervisors: neither the compute service nor Placement says what the host %q has", h.Service.Host)
 		}
-		out = append(out, h.with(p))
+		joined := h.with(p)
+		joined.cpu, joined.memory = joined.cpu.sane(), joined.memory.sane()
+		out = append(out, joined)
 	}
 	return out, nil
 }
@@ -88,8 +90,8 @@ func (h *shownHypervisor) with(p *provider) hypervisor {
 		out.cpu.total, out.cpu.used = cpu.total, p.Usages["VCPU"]+p.Usages["PCPU"]
 		out.memory.total, out.memory.used = memory.Total, p.Usages["MEMORY_MB"]
 	} else {
-		out.cpu.used = max(out.cpu.used-cpu.reserved, 0)
-		out.memory.used = max(out.memory.used-memory.Reserved, 0)
+		out.cpu.used -= cpu.reserved
+		out.memory.used -= memory.Reserved
 	}
 	out.cpu.allocatable, out.memory.allocatable = cpu.allocatable, memory.allocatable()
 	return out
@@ -173,7 +175,18 @@ type inventory struct {
 }
 
 // allocatable is what Placement gives away in all.
-func (i inventory) allocatable() int64 { return int64(float64(i.Total-i.Reserved) * i.AllocationRatio) }
+func (i inventory) allocatable() int64 {
+	return int64(min(max((float64(i.Total)-float64(i.Reserved))*i.AllocationRatio, 0), most))
+}
+
+// most is more than a host has of anything; what is above it, or below nothing, is
+// not taken over from an answer, so that sums stay what they are.
+const most = 1 << 40
+
+func (a amount) sane() amount {
+	clamp := func(n int64) int64 { return min(max(n, 0), most) }
+	return amount{total: clamp(a.total), allocatable: clamp(a.allocatable), used: clamp(a.used)}
+}
 
 // cpu adds up shared and dedicated processors.
 func (p *provider) cpu() (sum struct{ total, reserved, allocatable int64 }) {
