@@ -8,7 +8,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // errNotInflux says that the answer is not one that an InfluxDB gives.
@@ -39,24 +40,6 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// maxMessage is how much of what a server says goes into a status.
-const maxMessage = 200
-
-// oneLine keeps the first line of what a server says, within limits.
-func oneLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "?")), "\n")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxMessage {
-		text = string(runes[:maxMessage]) + "..."
-	}
-	return text
-}
-
 // failureOf reads an answer whose status is not 200. The bodies of 1.x have
 // "error", those of 2.x "message".
 func failureOf(resp *http.Response) error {
@@ -74,7 +57,7 @@ func failureOf(resp *http.Response) error {
 	e := &statusError{status: resp.StatusCode}
 	for _, text := range []string{said.Message, said.Error, resp.Header.Get("X-Influxdb-Error")} {
 		if e.message == "" {
-			e.message = oneLine(text)
+			e.message = source.OneLine(text)
 		}
 	}
 	switch resp.StatusCode {

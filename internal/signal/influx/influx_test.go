@@ -315,7 +315,7 @@ func TestEndlessAnswer(t *testing.T) {
 					out = packer
 				}
 				_, _ = io.WriteString(out, "#datatype,string,long\r\n,result,table\r\n")
-				rows := strings.Repeat(",x,1\r\n", 10000)
+				rows := strings.Repeat(","+strings.Repeat("x", 1000)+",1\r\n", 100)
 				for n := 0; r.Context().Err() == nil && n < 4*source.MaxBody; n += len(rows) {
 					_, _ = io.WriteString(out, rows)
 				}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // influxQL asks in InfluxQL, for servers of version 1.x that have no Flux.
@@ -47,7 +49,7 @@ func (q *influxQL) ask(ctx context.Context, batch []term, take func(*series)) er
 		if result.Error != "" {
 			// Of several statements, 1.8 does not say which one failed, and
 			// leaves others undone.
-			return &refusal{"InfluxDB cannot evaluate the query: " + oneLine(result.Error)}
+			return &refusal{"InfluxDB cannot evaluate the query: " + source.OneLine(result.Error)}
 		}
 	}
 	if len(results) != len(batch) {
@@ -69,7 +71,7 @@ func (q *influxQL) ping(ctx context.Context) error {
 	case len(results) != 1:
 		return errNotInflux
 	case results[0].Error != "":
-		return errors.New("InfluxDB says: " + oneLine(results[0].Error))
+		return errors.New("InfluxDB says: " + source.OneLine(results[0].Error))
 	}
 	return nil
 }

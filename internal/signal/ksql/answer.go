@@ -10,7 +10,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // errNotKsql says that the answer is not one that a ksqlDB gives.
@@ -58,35 +59,19 @@ func (f *failure) err(status int) error {
 	}
 	// The only other code of 400 is 40004: this path wants HTTP/2.
 	if status == http.StatusBadRequest && f.ErrorCode != 40004 && !f.wantsOtherPath() {
-		return &refusal{oneLine(f.Message)}
+		return &refusal{said(f.Message)}
 	}
-	return &statusError{status: status, message: oneLine(f.Message)}
+	return &statusError{status: status, message: said(f.Message)}
 }
 
 // wantsOtherPath recognizes a server that says where queries go now.
 func (f *failure) wantsOtherPath() bool { return strings.Contains(f.Message, "/query-stream") }
 
-// maxMessage is how much of what a server says goes into a status.
-const maxMessage = 200
-
 // queryName is the name of a query, which is another one each time.
 var queryName = regexp.MustCompile(`\btransient_\w+`)
 
-// oneLine keeps the first line of what a server says, within limits.
-func oneLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "?")), "\n")
-	text = queryName.ReplaceAllString(text, "transient")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxMessage {
-		text = string(runes[:maxMessage]) + "..."
-	}
-	return text
-}
+// said is what the server says about an error.
+func said(text string) string { return source.OneLine(queryName.ReplaceAllString(text, "transient")) }
 
 // query sends one statement and returns the value column of the first row of
 // each metric. What was found before an error is good all the same.
