@@ -181,8 +181,8 @@ func (s *Server) deleteSite(ctx context.Context, called clusterCalled, waitText 
 		return nil, err
 	}
 	who := identityOf(ctx)
-	if err := who.mayWriteKey(api.Key{Kind: api.KindCluster}); err != nil {
-		return nil, err
+	if who.mayWriteKey(api.Key{Kind: api.KindCluster}) != nil {
+		return nil, who.forbidden("delete clusters")
 	}
 	site, err := s.findSite(who, called)
 	if err != nil {

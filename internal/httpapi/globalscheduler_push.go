@@ -173,7 +173,7 @@ func (s *Server) report(ctx context.Context, r *gs.Report) (gs.PushedAmount, int
 	if len(pushed.Available) == 0 {
 		return pushed, 0, nil
 	}
-	amounts := clusterhealth.Amounts{Allocatable: r.Available, Allocated: api.Quantities{}, Complete: r.Complete}
+	amounts := clusterhealth.Amounts{Allocatable: r.Available, Allocated: api.Quantities{}, Complete: gs.Complete(r.Available, pushed.Available)}
 	for name := range r.Available {
 		amounts.Allocated[name] = "0"
 	}

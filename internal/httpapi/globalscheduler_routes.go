@@ -194,8 +194,8 @@ func (s *Server) deleteWorkload(ctx context.Context, namespace, waitText string,
 		return nil, err
 	}
 	who := identityOf(ctx)
-	if err := who.mayWriteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}); err != nil {
-		return nil, err
+	if who.mayWriteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}) != nil {
+		return nil, who.forbidden("delete pods and allocations there")
 	}
 	w := find(who)
 	if w == nil {

@@ -176,6 +176,10 @@ func TestPushesEndReservations(t *testing.T) {
 	if c := s.siteOf("c1"); c.Available["cpu"] != "36" {
 		t.Errorf("a push that knows nothing new ended the reservation: %v", c.Available)
 	}
+	s.expect(200, http.MethodPatch, regionsPath+"/West", `{"CPUMemResources":[{"AvailabilityZone":"az1","CpuCapacity":40,"MemCapacity":163840}],"VolumeResources":[{"TypeId":"ssd","StorageCapacity":1}]}`)
+	if c := s.siteOf("c1"); c.Available["cpu"] != "36" || c.Available["storage/ssd"] != "1Gi" {
+		t.Errorf("a push that knows of new volumes only ended the reservation: %v", c.Available)
+	}
 	push(36, 155648)
 	if c := s.siteOf("c1"); *c.Flavors[0].Count != 9 || c.Available["cpu"] != "36" || c.Available["memory"] != "152Gi" {
 		t.Errorf("%+v", c)

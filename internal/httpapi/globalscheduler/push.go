@@ -198,6 +198,17 @@ func Changed(c *api.Cluster, available api.Quantities) api.Quantities {
 	return changed
 }
 
+// Complete reports whether a push counts all that was placed before it: processors
+// and memory are among it, and one of them has changed. Figures that are as they
+// were have not seen anything yet.
+func Complete(available, changed api.Quantities) bool {
+	_, cpu := available[api.ResourceCPU]
+	_, memory := available[api.ResourceMemory]
+	_, cpuChanged := changed[api.ResourceCPU]
+	_, memoryChanged := changed[api.ResourceMemory]
+	return cpu && memory && (cpuChanged || memoryChanged)
+}
+
 // declared are the amounts of a cluster: those reported before those in its spec,
 // name by name.
 func declared(c *api.Cluster) (allocatable, allocated api.Quantities) {

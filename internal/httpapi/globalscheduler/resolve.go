@@ -13,9 +13,6 @@ import (
 type Report struct {
 	Site      Site
 	Available api.Quantities
-	// Complete says that processors and memory are among it: the push then counts
-	// all that was placed before it.
-	Complete bool
 }
 
 // UnknownError says that a push is about a region or a zone that no cluster
@@ -95,11 +92,7 @@ func Resolve(figures []Figures, sites []Site) ([]Report, error) {
 	}
 	out := make([]Report, 0, len(reports))
 	for _, name := range slices.Sorted(maps.Keys(reports)) {
-		r := reports[name]
-		_, cpu := r.Available[api.ResourceCPU]
-		_, memory := r.Available[api.ResourceMemory]
-		r.Complete = cpu && memory
-		out = append(out, *r)
+		out = append(out, *reports[name])
 	}
 	return out, nil
 }
