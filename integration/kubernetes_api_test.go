@@ -1,0 +1,362 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// testbedBinary is a program that one of scripts/build-*.sh built. There has to
+// be one.
+func testbedBinary(t *testing.T, name, script string) string {
+	t.Helper()
+	testbed := os.Getenv("SCHEDULER_TESTBED")
+	if testbed == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		testbed = filepath.Join(home, ".cache", "scheduler-testbed")
+	}
+	path := filepath.Join(testbed, "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("no %s, %v: run %s", name, err, script)
+	}
+	return path
+}
+
+// authority signs certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	a.pem, a.key = sign(t, template, nil)
+	block, _ := pem.Decode(a.pem)
+	var err error
+	if a.certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sign makes a certificate and its key; without an authority it signs itself.
+func sign(t *testing.T, template *x509.Certificate, by *authority) (certificate []byte, key *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	parent, signer := template, key
+	if by != nil {
+		parent, signer = by.certificate, by.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
+}
+
+func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+}
+
+// client is a certificate and key of an administrator.
+func (a *authority) client(t *testing.T, name string) (certificate, key []byte) {
+	t.Helper()
+	certificate, private := sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name, Organization: []string{"system:masters"}}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, a)
+	return certificate, keyPEM(t, private)
+}
+
+// control is a real API server of Kubernetes, without controllers and kubelets:
+// its nodes and pods are what the test says.
+type control struct {
+	t       *testing.T
+	dir     string
+	etcd    string
+	address string
+	ca      *authority
+	http    *http.Client
+	cmd     *exec.Cmd
+	exited  chan struct{}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// startEtcd runs an etcd in this process, and returns its address.
+func startEtcd(t *testing.T) string {
+	t.Helper()
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = anywhere, anywhere
+	cfg.ListenPeerUrls = anywhere
+	member, err := embed.StartEtcd(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(member.Close)
+	<-member.Server.ReadyNotify()
+	return "http://" + member.Clients[0].Addr().String()
+}
+
+// startControl starts an etcd and an API server.
+func startControl(t *testing.T) *control {
+	t.Helper()
+	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: freeAddress(t)}
+	_, account := sign(t, &x509.Certificate{}, nil)
+	c.write("sa.key", keyPEM(t, account))
+	c.renew()
+	t.Cleanup(func() {
+		c.kill()
+		if t.Failed() {
+			if log, err := os.ReadFile(filepath.Join(c.dir, "log")); err == nil {
+				t.Logf("the end of the API server's log:\n%s", log[max(0, len(log)-4000):])
+			}
+		}
+	})
+	c.start()
+	return c
+}
+
+func (c *control) write(name string, data []byte) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// renew gives the API server another authority, whose certificates take the place
+// of all there were. It shows when the server starts.
+func (c *control) renew() {
+	c.t.Helper()
+	c.ca = newAuthority(c.t, "test")
+	certificate, key := sign(c.t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "kube-apiserver"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, c.ca)
+	c.write("ca.crt", c.ca.pem)
+	c.write("server.crt", certificate)
+	c.write("server.key", keyPEM(c.t, key))
+	clientCertificate, clientKey := c.ca.client(c.t, "test")
+	pair, err := tls.X509KeyPair(clientCertificate, clientKey)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(c.ca.pem)
+	c.http = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}}
+}
+
+// start starts the API server and waits until it is ready.
+func (c *control) start() {
+	c.t.Helper()
+	_, port, err := net.SplitHostPort(c.address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	log, err := os.OpenFile(filepath.Join(c.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close()
+	in := func(name string) string { return filepath.Join(c.dir, name) }
+	c.cmd = exec.Command(testbedBinary(c.t, "kube-apiserver", "scripts/build-kubernetes.sh"),
+		"--etcd-servers="+c.etcd, "--bind-address=127.0.0.1", "--secure-port="+port, "--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/16",
+		"--tls-cert-file="+in("server.crt"), "--tls-private-key-file="+in("server.key"), "--client-ca-file="+in("ca.crt"),
+		"--service-account-issuer=https://test", "--service-account-key-file="+in("sa.key"), "--service-account-signing-key-file="+in("sa.key"),
+		"--authorization-mode=RBAC", "--enable-priority-and-fairness=false",
+		"--disable-admission-plugins=ServiceAccount", // nobody makes the accounts
+	)
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	if err := c.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.exited = make(chan struct{})
+	go func() {
+		_ = c.cmd.Wait() // its end is what is waited for
+		close(c.exited)
+	}()
+	eventually(c.t, 2*time.Minute, "the API server is ready", func() bool {
+		select {
+		case <-c.exited:
+			c.t.Fatal("the API server has ended")
+		default:
+		}
+		resp, err := c.http.Get("https://" + c.address + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+// kill ends the API server: connections are refused.
+func (c *control) kill() {
+	if c.cmd == nil {
+		return
+	}
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.t.Error(err)
+	}
+	<-c.exited
+	c.cmd = nil
+}
+
+// signal stops and continues the API server: while stopped it takes connections
+// and answers nothing.
+func (c *control) signal(s syscall.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// kubeconfig stands alone; its user is an administrator by certificate.
+func (c *control) kubeconfig(user string) api.Secret {
+	c.t.Helper()
+	certificate, key := c.ca.client(c.t, user)
+	encode := base64.StdEncoding.EncodeToString
+	return api.NewSecret(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+		"clusters": [{"name": "k", "cluster": {"server": "https://%s", "certificate-authority-data": %q}}],
+		"users": [{"name": "u", "user": {"client-certificate-data": %q, "client-key-data": %q}}]}`,
+		c.address, encode(c.ca.pem), encode(certificate), encode(key)))
+}
+
+// do sends a request that must succeed. A body is JSON.
+func (c *control) do(method, path string, body any) {
+	c.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(c.t.Context(), method, "https://"+c.address+path, bytes.NewReader(data))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/strategic-merge-patch+json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if resp.StatusCode > 299 {
+		c.t.Fatalf("%s %s: %s\n%s", method, path, resp.Status, answer)
+	}
+}
+
+type document = map[string]any
+
+// addNode adds a node of 8 CPUs and 32 GiB in a zone, which is ready.
+func (c *control) addNode(name, zone string) {
+	c.t.Helper()
+	amounts := document{"cpu": "8", "memory": "32Gi", "pods": "110"}
+	c.do(http.MethodPost, "/api/v1/nodes", document{
+		"apiVersion": "v1", "kind": "Node",
+		"metadata": document{"name": name, "labels": document{"topology.kubernetes.io/region": "eu-central", "topology.kubernetes.io/zone": zone}},
+	})
+	c.do(http.MethodPatch, "/api/v1/nodes/"+name+"/status", document{"status": document{"capacity": amounts, "allocatable": amounts}})
+	c.condition(name, "Ready", "True")
+}
+
+// condition lets a node say something of itself.
+func (c *control) condition(node, condition, status string) {
+	c.t.Helper()
+	c.do(http.MethodPatch, "/api/v1/nodes/"+node+"/status", document{
+		"status": document{"conditions": []any{document{"type": condition, "status": status}}},
+	})
+}
+
+// addPod puts a pod on a node.
+func (c *control) addPod(name, node, cpu string) {
+	c.t.Helper()
+	c.do(http.MethodPost, "/api/v1/namespaces/default/pods", document{
+		"apiVersion": "v1", "kind": "Pod", "metadata": document{"name": name},
+		"spec": document{"nodeName": node, "containers": []any{document{
+			"name": "c", "image": "none", "resources": document{"requests": document{"cpu": cpu, "memory": "1Gi"}},
+		}}},
+	})
+}
+
+func (c *control) removePod(name string) {
+	c.t.Helper()
+	c.do(http.MethodDelete, "/api/v1/namespaces/default/pods/"+name, document{"gracePeriodSeconds": 0})
+}
+
+// define adds a type of resources.
+func (c *control) define(plural, kind string) {
+	c.t.Helper()
+	c.do(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", document{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": document{"name": plural + ".example.com"},
+		"spec": document{
+			"group": "example.com", "scope": "Namespaced", "names": document{"plural": plural, "kind": kind},
+			"versions": []any{document{"name": "v1", "served": true, "storage": true, "schema": document{"openAPIV3Schema": document{"type": "object"}}}},
+		},
+	})
+}
