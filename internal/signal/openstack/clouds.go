@@ -127,7 +127,7 @@ func (m *Clouds) Run(ctx context.Context) error {
 	m.mu.Lock()
 	m.run = ctx
 	for _, c := range m.clouds {
-		m.begin(c)
+		m.begin(ctx, c)
 	}
 	m.mu.Unlock()
 	<-ctx.Done()
@@ -177,7 +177,7 @@ func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
 		m.Tracker.Open(api.KeyOf(o), since, latest)
 	}
 	if m.run != nil {
-		m.begin(c)
+		m.begin(m.run, c)
 	}
 }
 
@@ -217,9 +217,9 @@ func (m *Clouds) drop(c *cloud) {
 }
 
 // begin starts what a cloud needs: its collection, or one write of its status.
-func (m *Clouds) begin(c *cloud) {
+func (m *Clouds) begin(run context.Context, c *cloud) {
 	if c.stop == nil && c.object.Spec.OpenStack.HasCredentials() {
-		ctx, stop := context.WithCancel(m.run)
+		ctx, stop := context.WithCancel(run)
 		c.stop = stop
 		collector := &collector{
 			name: c.name, spec: c.object.Spec.OpenStack, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, known: c.known,
@@ -230,7 +230,6 @@ func (m *Clouds) begin(c *cloud) {
 		m.running.Go(func() { collector.run(ctx) })
 	}
 	if c.dirty() {
-		run := m.run
 		m.running.Go(func() { m.store(run, c) })
 	}
 }

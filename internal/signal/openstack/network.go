@@ -21,7 +21,7 @@ func floatingIPs(external [][]addresses) amount {
 	for _, subnets := range external {
 		for _, a := range subnets {
 			if a.version == 4 {
-				sum.add(amount{total: a.total, allocatable: a.total, used: a.used})
+				sum = sum.plus(amount{total: a.total, allocatable: a.total, used: a.used})
 			}
 		}
 	}

@@ -70,17 +70,14 @@ func whole(gib float64) int64 { return int64(min(max(gib, 0), unlimited)) }
 // type has the pools of the backend that its extra specs name, and a backend that
 // no type names is listed under its own name. What is not known is left out.
 func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
-	backends := map[string]*amount{}
+	backends := map[string]amount{}
 	endless := map[string]bool{}
 	for _, p := range pools {
 		a, infinite, ok := p.amount()
 		if !ok {
 			continue
 		}
-		if backends[p.backend] == nil {
-			backends[p.backend] = &amount{}
-		}
-		backends[p.backend].add(a)
+		backends[p.backend] = backends[p.backend].plus(a)
 		endless[p.backend] = endless[p.backend] || infinite
 	}
 	out := map[string]amount{}
@@ -92,7 +89,7 @@ func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
 		if _, taken := out[key]; taken {
 			return
 		}
-		a := *backends[backend]
+		a := backends[backend]
 		a.total, a.allocatable = min(a.total, unlimited), min(a.allocatable, unlimited)
 		if endless[backend] {
 			a = amount{total: unlimited, allocatable: unlimited}
@@ -101,7 +98,7 @@ func storage(pools []pool, types []api.CloudVolumeType) map[string]amount {
 	}
 	named := map[string]bool{}
 	for _, t := range types {
-		if backends[t.Backend] != nil && t.Backend != "" {
+		if _, ok := backends[t.Backend]; ok && t.Backend != "" {
 			named[t.Backend] = true
 			put(t.Name, t.Backend)
 		}
@@ -138,14 +135,15 @@ func resourceOf(name string) string {
 	return api.ResourceStoragePrefix + clean
 }
 
-// regional adds what a region has as a whole to each of its zones.
+// regional adds what a region has as a whole to each of its zones, whose maps take
+// it.
 func regional(zones []api.CloudZone, pools map[string]amount, floatingIPs *amount) {
-	for i := range zones {
+	for _, zone := range zones {
 		for name, a := range pools {
-			a.into(&zones[i], name, "Gi")
+			a.into(zone, name, "Gi")
 		}
 		if floatingIPs != nil {
-			floatingIPs.into(&zones[i], api.ResourceFloatingIPs, "")
+			floatingIPs.into(zone, api.ResourceFloatingIPs, "")
 		}
 	}
 }

@@ -29,10 +29,8 @@ type amount struct {
 	used        int64
 }
 
-func (a *amount) add(b amount) {
-	a.total += b.total
-	a.allocatable += b.allocatable
-	a.used += b.used
+func (a amount) plus(b amount) amount {
+	return amount{total: a.total + b.total, allocatable: a.allocatable + b.allocatable, used: a.used + b.used}
 }
 
 // aggregate is a set of hosts. With a zone it makes an availability zone, or part
@@ -84,8 +82,7 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 		}
 		if h.up {
 			s.hosts[h.host] = true
-			s.cpu.add(h.cpu)
-			s.memory.add(h.memory)
+			s.cpu, s.memory = s.cpu.plus(h.cpu), s.memory.plus(h.memory)
 		}
 	}
 	out := make([]api.CloudZone, 0, len(sums))
@@ -95,8 +92,8 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 			Name: name, Hosts: int64(len(s.hosts)),
 			Capacity: api.Quantities{}, Allocatable: api.Quantities{}, Allocated: api.Quantities{}, Available: api.Quantities{},
 		}
-		s.cpu.into(&zone, api.ResourceCPU, "")
-		s.memory.into(&zone, api.ResourceMemory, "Mi")
+		s.cpu.into(zone, api.ResourceCPU, "")
+		s.memory.into(zone, api.ResourceMemory, "Mi")
 		out = append(out, zone)
 	}
 	return out
@@ -105,7 +102,7 @@ func compute(hypervisors []hypervisor, aggregates []aggregate) []api.CloudZone {
 // into writes an amount into a zone. Too much in use leaves nothing available: it
 // is clamped here, after everything was added up, so that one host that is full
 // beyond its measure counts against the others.
-func (a amount) into(zone *api.CloudZone, resource, unit string) {
+func (a amount) into(zone api.CloudZone, resource, unit string) {
 	zone.Capacity[resource] = quantity(a.total, unit)
 	zone.Allocatable[resource] = quantity(a.allocatable, unit)
 	zone.Allocated[resource] = quantity(a.used, unit)

@@ -62,8 +62,8 @@ func TestZonesAddUp(t *testing.T) {
 				memory: amount{n.Draw(t, "memory"), n.Draw(t, "memory"), n.Draw(t, "memory")},
 			}
 			if h.up {
-				cpu.add(h.cpu)
-				memory.add(h.memory)
+				cpu = cpu.plus(h.cpu)
+				memory = memory.plus(h.memory)
 			}
 			hypervisors = append(hypervisors, h)
 		}
@@ -77,8 +77,8 @@ func TestZonesAddUp(t *testing.T) {
 		zones := compute(hypervisors, aggregates)
 		var sum, sumMemory amount
 		for i := range zones {
-			sum.add(read(t, &zones[i], "cpu", 1))
-			sumMemory.add(read(t, &zones[i], "memory", 1<<20))
+			sum = sum.plus(read(t, &zones[i], "cpu", 1))
+			sumMemory = sumMemory.plus(read(t, &zones[i], "memory", 1<<20))
 		}
 		if sum != cpu || sumMemory != memory {
 			t.Fatalf("the zones have %+v and %+v, the hosts %+v and %+v", sum, sumMemory, cpu, memory)
