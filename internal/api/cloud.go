@@ -145,7 +145,7 @@ type CloudRegionReport struct {
 // Validate returns every rule the report breaks.
 func (r *CloudReport) Validate() FieldErrors {
 	var errs FieldErrors
-	errs.check("collector", checkText(r.Collector, 255))
+	errs.check("collector", checkText(r.Collector))
 	if r.Sequence < 1 {
 		errs.Add("sequence", "%d must be at least 1", r.Sequence)
 	}
@@ -160,7 +160,7 @@ func (r *CloudReport) Validate() FieldErrors {
 			errs.Add(at+".error", "must be absent in a report with figures of the region")
 		}
 		names[i] = region.Name
-		errs.check(at+".name", checkText(region.Name, 255))
+		errs.check(at+".name", checkText(region.Name))
 		if region.Failures < 0 {
 			errs.Add(at+".failures", "%d must not be negative", region.Failures)
 		}
@@ -169,7 +169,7 @@ func (r *CloudReport) Validate() FieldErrors {
 			zone := &region.Zones[j]
 			under := index(at+".zones", j)
 			zones[j] = zone.Name
-			errs.check(under+".name", checkText(zone.Name, 255))
+			errs.check(under+".name", checkText(zone.Name))
 			if zone.Hosts < 0 {
 				errs.Add(under+".hosts", "%d must not be negative", zone.Hosts)
 			}

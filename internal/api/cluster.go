@@ -276,8 +276,8 @@ func (c *Cluster) Validate() FieldErrors {
 	}
 	if o := s.OpenStack; o != nil {
 		errs.check("spec.openstack.cloud", checkName(o.Cloud))
-		errs.check("spec.openstack.region", checkText(o.Region, 255))
-		errs.check("spec.openstack.availability_zone", checkText(o.AvailabilityZone, 255))
+		errs.check("spec.openstack.region", checkText(o.Region))
+		errs.check("spec.openstack.availability_zone", checkText(o.AvailabilityZone))
 	}
 	if k := s.CloudConstraints; k != nil {
 		validateConstraints(&errs, "spec.cloud_constraints", k.LabelConstraints, k.MetricConstraints)
@@ -340,7 +340,7 @@ func validateFlavors(errs *FieldErrors, flavors []ClusterFlavor) {
 		f := &flavors[i]
 		at := index("spec.flavors", i)
 		names[i] = f.Name
-		errs.check(at+".name", checkText(f.Name, 255))
+		errs.check(at+".name", checkText(f.Name))
 		if f.VCPUs < 0 {
 			errs.Add(at+".vcpus", "%d must not be negative", f.VCPUs)
 		}

@@ -158,13 +158,16 @@ func checkLabelValue(value string) string {
 	return ""
 }
 
-// checkText accepts any text of 1 to limit bytes without control characters.
-func checkText(text string, limit int) string {
+// maxText bounds names that somebody else gives.
+const maxText = 255
+
+// checkText accepts any text of 1 to maxText bytes without control characters.
+func checkText(text string) string {
 	switch {
 	case text == "":
 		return "is required"
-	case len(text) > limit:
-		return fmt.Sprintf("must have at most %d characters, has %d", limit, len(text))
+	case len(text) > maxText:
+		return fmt.Sprintf("must have at most %d characters, has %d", maxText, len(text))
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "must not contain control characters"
 	}

@@ -184,13 +184,13 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	}
 	if k := s.Kafka; k != nil {
 		errs.check("spec.kafka.url", checkURL(k.URL))
-		errs.check("spec.kafka.table", checkText(k.Table, 255))
-		errs.check("spec.kafka.comparison_column", checkText(k.ComparisonColumn, 255))
-		errs.check("spec.kafka.value_column", checkText(k.ValueColumn, 255))
+		errs.check("spec.kafka.table", checkText(k.Table))
+		errs.check("spec.kafka.comparison_column", checkText(k.ComparisonColumn))
+		errs.check("spec.kafka.value_column", checkText(k.ValueColumn))
 	}
 	if i := s.Influx; i != nil {
 		errs.check("spec.influx.url", checkURL(i.URL))
-		errs.check("spec.influx.bucket", checkText(i.Bucket, 255))
+		errs.check("spec.influx.bucket", checkText(i.Bucket))
 		if !isHeaderValue(i.Token.Reveal()) {
 			errs.Add("spec.influx.token", "must not contain line breaks")
 		}

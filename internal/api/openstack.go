@@ -67,7 +67,7 @@ func (s *OpenStackSpec) validate(errs *FieldErrors) {
 	s.validateCredentials(errs)
 	checkUnique(errs, openStackField+".regions", s.Regions)
 	for i, region := range s.Regions {
-		errs.check(index(openStackField+".regions", i), checkText(region, 255))
+		errs.check(index(openStackField+".regions", i), checkText(region))
 	}
 	errs.check(openStackField+".interval", s.Interval.check(100*time.Millisecond))
 	errs.check(openStackField+".timeout", s.Timeout.check(time.Millisecond))

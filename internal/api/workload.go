@@ -102,10 +102,10 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 	}
 	checkUnique(errs, at+".flavors", a.Flavors)
 	for i, flavor := range a.Flavors {
-		errs.check(index(at+".flavors", i), checkText(flavor, 255))
+		errs.check(index(at+".flavors", i), checkText(flavor))
 	}
 	for i, r := range a.Regions {
-		errs.check(index(at+".regions", i)+".region", checkText(r.Region, 255))
+		errs.check(index(at+".regions", i)+".region", checkText(r.Region))
 	}
 	errs.check(at+".location_strategy", oneOf(a.LocationStrategy, LocationCentralize, LocationDiscrete))
 	if a.RegionStrategy != "" {
