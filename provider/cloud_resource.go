@@ -7,6 +7,8 @@ import (
 )
 
 func newCloudResource() resource.Resource {
+	metrics := metricsAttribute("cloud")
+	metrics.MarkdownDescription += " Only a cloud with a `namespace` may list metrics of namespaces."
 	return &objectResource{
 		kind: api.KindCloud,
 		description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
@@ -18,7 +20,7 @@ func newCloudResource() resource.Resource {
 				Optional:            true,
 				Validators:          notEmpty,
 			},
-			"metrics":      metricsAttribute("cloud"),
+			"metrics":      metrics,
 			"openstack":    openStackAttribute("Access to the OpenStack, from which the figures of its zones are collected. Without credentials (`password` or `application_credential_secret`) nothing is asked."),
 			secretsVersion: secretsVersionAttribute(),
 		},

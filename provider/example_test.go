@@ -45,11 +45,16 @@ func TestAccDataSourceExamples(t *testing.T) {
 		ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}},
 	}})
 	f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(3))}})
+	f.put(&api.Cloud{Metadata: api.Metadata{Name: "de"}, Spec: api.CloudSpec{OpenStack: openStack(t)}})
+	f.put(&api.MagnumCluster{Metadata: api.Metadata{Name: "shop", Namespace: "shop"}})
 	for _, file := range exampleFiles(t, "../examples/data-sources/*/data-source.tf") {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
-				Steps:                    []resource.TestStep{{Config: f.config(readExample(t, file))}},
+				Steps: []resource.TestStep{
+					{Config: f.config(readExample(t, file))},
+					{Config: f.config(readExample(t, file)), Destroy: true}, // the library cannot clean up after for_each
+				},
 			})
 		})
 	}

@@ -75,14 +75,8 @@ func TestAccOpenStackProjectLifecycle(t *testing.T) {
 // munich 0.8.
 func (f *fleet) projects() {
 	f.t.Helper()
-	f.put(&api.MetricsProvider{Metadata: api.Metadata{Name: "table"}, Spec: api.MetricsProviderSpec{
-		Type: api.ProviderStatic, Interval: "200ms",
-		Static: &api.StaticSpec{Metrics: map[string]float64{"green_berlin": 2, "green_munich": 8}},
-	}})
+	f.green(map[string]float64{"berlin": 2, "munich": 8})
 	for _, name := range []string{"berlin", "munich"} {
-		f.put(&api.Metric{Metadata: api.Metadata{Name: "green", Namespace: name}, Spec: api.MetricSpec{
-			Min: new(0.0), Max: new(10.0), MetricsProvider: api.MetricProviderRef{Name: "table", Metric: "green_" + name},
-		}})
 		f.put(&api.OpenStackProject{
 			Metadata: api.Metadata{Name: name, Namespace: "shop", Labels: map[string]string{"city": name, "location": "DE"}},
 			Spec: api.OpenStackProjectSpec{
@@ -138,11 +132,7 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 				ConfigPlanChecks: keeps, ConfigStateChecks: inProject("munich", "template-munich"),
 			},
 			{ // neither does a better project: a cluster is not moved
-				PreConfig: func() {
-					edit(f, api.Key{Kind: api.KindMetricsProvider, Name: "table"}, func(p *api.MetricsProvider) {
-						p.Spec.Static = &api.StaticSpec{Metrics: map[string]float64{"green_berlin": 9, "green_munich": 8}}
-					})
-				},
+				PreConfig:        func() { f.green(map[string]float64{"berlin": 9}) },
 				Config:           f.config(magnum("label_constraints = [\"location is DE\"]\n labels = { team = \"shop\" }")),
 				ConfigPlanChecks: keeps, ConfigStateChecks: inProject("munich", "template-munich"),
 			},

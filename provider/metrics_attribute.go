@@ -8,7 +8,7 @@ import (
 
 // metricsAttribute lists the metrics that rate an object. what names it:
 // "cluster".
-func metricsAttribute(what string) schema.Attribute {
+func metricsAttribute(what string) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
 		MarkdownDescription: fmt.Sprintf("Metrics that rate the %s.", what),
 		Optional:            true,

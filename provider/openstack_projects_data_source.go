@@ -34,7 +34,7 @@ func newOpenStackProjectsDataSource() datasource.DataSource {
 	return &readDataSource{
 		name:    "openstack_projects",
 		subject: "the OpenStack projects of a cloud",
-		description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials, so the user has to be allowed to list projects. " +
+		description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials; a user who may not list all projects gets those that they have a role in. " +
 			"With `for_each` a `scheduler_openstack_project` can be declared for each.",
 		arguments: map[string]schema.Attribute{
 			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{objectName{}}},

@@ -97,7 +97,9 @@ func dependsOnUnknown(kind api.Kind, base, at path.Path, unknown []path.Path) bo
 	switch kind {
 	case api.KindPropagationPolicy:
 		return overflowUnsettled(base, at, unknown)
-	case api.KindCloud, api.KindOpenStackProject:
+	case api.KindCloud:
+		return accessUnsettled(base.AtName("openstack"), at, unknown) || ownerUnsettled(base, at, unknown)
+	case api.KindOpenStackProject:
 		return accessUnsettled(base.AtName("openstack"), at, unknown)
 	}
 	of := companions[kind]
@@ -129,6 +131,12 @@ func accessUnsettled(access, at path.Path, unknown []path.Path) bool {
 		}
 	}
 	return false
+}
+
+// ownerUnsettled reports that at is in the metrics of a cloud, and that its owner
+// is not known yet: only a cloud with one may be rated by metrics of a namespace.
+func ownerUnsettled(base, at path.Path, unknown []path.Path) bool {
+	return related(base.AtName("metrics"), at) && slices.ContainsFunc(unknown, base.AtName("namespace").Equal)
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no

@@ -11,7 +11,7 @@ data "scheduler_simulation" "move" {
 }
 
 output "moves" {
-  value = { for c in data.scheduler_simulation.move.result.changes : "${c.kind} ${c.namespace}/${c.name}" => "${join(", ", c.from)} -> ${join(", ", c.to)}" }
+  value = { for c in data.scheduler_simulation.move.result.changes : join("/", compact([c.kind, c.namespace, c.name])) => "${join(", ", c.from)} -> ${join(", ", c.to)}" }
 }
 
 # What if the web shop had forty replicas? Its binding is taken from the server.

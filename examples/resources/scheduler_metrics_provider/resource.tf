@@ -20,3 +20,28 @@ variable "prometheus_token" {
   ephemeral = true
   default   = null # no token
 }
+
+# An InfluxDB: the name of a metric there is that of a measurement.
+resource "scheduler_metrics_provider" "influx" {
+  name   = "influx"
+  type   = "influx"
+  influx = { url = "https://influxdb.example.com", org = "shop", bucket = "figures", token = var.influx_token }
+}
+
+# A ksqlDB table with a row for each metric.
+resource "scheduler_metrics_provider" "ksqldb" {
+  name = "ksqldb"
+  type = "kafka"
+  kafka = {
+    url               = "https://ksqldb.example.com"
+    table             = "figures"
+    comparison_column = "name"
+    value_column      = "latest"
+  }
+}
+
+variable "influx_token" {
+  type      = string
+  ephemeral = true
+  default   = null
+}

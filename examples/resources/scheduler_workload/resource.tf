@@ -46,3 +46,21 @@ resource "terraform_data" "deployment" {
     replicas = lookup(merge(scheduler_workload.web.evicting, scheduler_workload.web.clusters), each.key, 0)
   }
 }
+
+# Machines of a size, on sites: clusters with a region and a zone. No policy is
+# needed.
+resource "scheduler_workload" "render" {
+  name        = "render"
+  namespace   = "shop"
+  api_version = "v1"
+  kind        = "VirtualMachine"
+  replicas    = 3
+
+  allocation = {
+    flavors         = ["large", "small"] # the best first
+    regions         = [{ region = "RegionOne", availability_zones = ["az1", "az2"] }]
+    region_strategy = "alone" # all of them in one region
+  }
+
+  wait = { on_timeout = "warning" }
+}

@@ -1,0 +1,113 @@
+# The availability zones of an OpenStack as sites that machines are placed on: a
+# cluster stands for each zone and has the amounts and the flavors of the zone, as
+# the cloud's figures have them. A workload asks for flavors.
+
+terraform {
+  required_version = ">= 1.11"
+
+  required_providers {
+    scheduler = {
+      source = "scheduler/scheduler"
+    }
+  }
+}
+
+provider "scheduler" {
+  namespace = "shop"
+}
+
+variable "auth_url" {
+  description = "Identity service of the OpenStack. Empty: a collector pushes the figures (scheduler-server collect --cloud de …)."
+  type        = string
+  default     = ""
+}
+
+variable "password" {
+  description = "Password of the user scheduler, who may read hypervisors."
+  type        = string
+  ephemeral   = true
+  default     = null
+}
+
+variable "zones" {
+  description = "The zones by region, and the cities they are in."
+  type        = map(map(string))
+  default = {
+    RegionOne = { az1 = "Berlin", az2 = "Hamburg" }
+  }
+}
+
+variable "replicas" {
+  type    = number
+  default = 3
+}
+
+resource "scheduler_cloud" "de" {
+  name = "de"
+
+  openstack = var.auth_url == "" ? null : {
+    auth_url     = var.auth_url
+    username     = "scheduler"
+    password     = var.password
+    project_name = "admin"
+  }
+  secrets_version = 1
+}
+
+locals {
+  sites = merge([
+    for region, zones in var.zones : {
+      for zone, city in zones : lower("${region}-${zone}") => { region = region, zone = zone, city = city }
+    }
+  ]...)
+}
+
+resource "scheduler_cluster" "site" {
+  for_each = local.sites
+
+  name   = each.key
+  region = each.value.region
+  zones  = [each.value.zone]
+  claims = { country = "DE", city = each.value.city, operator = "example" }
+
+  openstack = {
+    cloud             = scheduler_cloud.de.name
+    region            = each.value.region
+    availability_zone = each.value.zone
+  }
+}
+
+# As many machines as there are replicas, each large where a zone has room for it,
+# else small, with 10 GB of storage.
+resource "scheduler_workload" "render" {
+  name             = "render"
+  api_version      = "v1"
+  kind             = "VirtualMachine"
+  replicas         = var.replicas
+  replica_requests = { "storage/ssd" = "10Gi" }
+
+  allocation = {
+    flavors           = ["large", "small"]
+    regions           = [{ region = "RegionOne" }]
+    geo_location      = { country = "DE" }
+    location_strategy = "centralize" # the best zone is filled first
+  }
+
+  # Until the figures of the zones are there, it waits for them.
+  wait = { on_timeout = "warning" }
+
+  depends_on = [scheduler_cluster.site]
+}
+
+# Which flavor each zone gives.
+data "scheduler_workload" "render" {
+  name = scheduler_workload.render.name
+}
+
+output "machines" {
+  value = scheduler_workload.render.clusters
+}
+
+output "flavors" {
+  value = { for c in data.scheduler_workload.render.binding : c.name => c.flavor }
+}

@@ -1,0 +1,164 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The stories about clouds, each as the example that teaches it.
+
+// kubeconfigOfNobody is a kubeconfig of a cluster that does not answer.
+const kubeconfigOfNobody = `
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+`
+
+// A Kubernetes cluster is asked for, the server says on which cloud, another
+// configuration creates it there, and its kubeconfig comes back.
+func TestAccStoryClusterOnCloud(t *testing.T) {
+	f, create := story(t, "cluster-on-cloud")
+	request := create
+	request.ConfigFile = config.StaticFile("../examples/cluster-on-cloud/request/main.tf")
+	shop := api.Key{Kind: api.KindCluster, Name: "shop"}
+	on := func(cloud string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"created_on": knownvalue.TupleExact([]knownvalue.Check{knownvalue.StringExact(cloud)})}
+	}
+	chosen := func(cloud string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"cloud": knownvalue.StringExact(cloud)}
+	}
+	site := func(location string, price float64) config.Variable {
+		return config.ObjectVariable(map[string]config.Variable{"location": config.StringVariable(location), "price": config.FloatVariable(price)})
+	}
+	clouds := func(berlin float64, paris bool) config.Variables {
+		sites := map[string]config.Variable{"berlin": site("DE", berlin), "zurich": site("CH", 0.19)}
+		if paris {
+			sites["paris"] = site("FR", 0.22)
+		}
+		return config.Variables{"clouds": config.MapVariable(sites)}
+	}
+	back := func(variables config.Variables) config.Variables {
+		variables["kubeconfig"], variables["kubeconfig_version"] = config.StringVariable(kubeconfigOfNobody), config.IntegerVariable(1)
+		return variables
+	}
+	// The other configuration, applied between two steps of this one.
+	apply := func(cloud string) {
+		resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
+			then(create, nil, nil, on(cloud)),
+			{ProtoV6ProviderFactories: factories, ConfigFile: create.ConfigFile, Destroy: true},
+		}})
+	}
+	moved := func() {
+		apply("paris")
+		f.delete(api.Key{Kind: api.KindCloud, Name: "paris"})
+		f.untilChosen(shop, "berlin")
+	}
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{
+			// zurich is cheaper, and not in the EU.
+			then(request, nil, clouds(0.31, true), chosen("paris")),
+			// The cloud is gone before there is a cluster.
+			then(request, moved, clouds(0.31, false), chosen("berlin")),
+			// The cluster is there, and its kubeconfig comes back.
+			then(request, func() { apply("berlin") }, back(clouds(0.31, false)), chosen("berlin")),
+			// A better cloud, a dear one: what is there stays there.
+			then(request, func() { f.inherits("shop", "location", "DE") }, back(clouds(0.45, true)), chosen("berlin")),
+			{ProtoV6ProviderFactories: factories, ConfigFile: request.ConfigFile, Destroy: true},
+		},
+	})
+}
+
+// inherits checks a label that a cluster has from its cloud.
+func (f *fleet) inherits(cluster, label, want string) {
+	f.t.Helper()
+	object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindCluster, Name: cluster})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if c, ok := object.(*api.Cluster); !ok || c.Status.Labels[label] != want {
+		f.t.Errorf("%s has the labels %v, expected %s=%s", cluster, c.Status.Labels, label, want)
+	}
+}
+
+// Magnum clusters go where most of the quota is left, with the templates of the
+// projects or their own; the projects are those of a variable, or of an OpenStack.
+func TestAccStoryMagnumProjects(t *testing.T) {
+	f, step := story(t, "magnum-projects")
+	f.put(&api.Cloud{Metadata: api.Metadata{Name: "de"}, Spec: api.CloudSpec{OpenStack: openStack(t)}})
+	clusters := func(frontend, training string) map[string]knownvalue.Check {
+		return map[string]knownvalue.Check{"clusters": knownvalue.ObjectExact(map[string]knownvalue.Check{
+			"frontend": knownvalue.StringExact(frontend), "training": knownvalue.StringExact(training),
+		})}
+	}
+	project := func(id, location, template string, free float64) config.Variable {
+		return config.ObjectVariable(map[string]config.Variable{
+			"id": config.StringVariable(id), "location": config.StringVariable(location),
+			"template": config.StringVariable(template), "free": config.FloatVariable(free),
+		})
+	}
+	// The other project has more room now: a cluster is not moved.
+	later := config.Variables{"projects": config.MapVariable(map[string]config.Variable{
+		"web": project("1f0a", "DE", "k8s-1.34", 0.2), "batch": project("2f0b", "DE", "k8s-1.34-gpu", 0.9), "lab": project("3f0c", "FR", "k8s-1.34", 0.9),
+	})}
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{
+			then(step, nil, nil, clusters("k8s-1.34 in 1f0a", "k8s-1.34-h100 in 3f0c")),
+			then(step, nil, later, clusters("k8s-1.34 in 1f0a", "k8s-1.34-h100 in 3f0c")),
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: later, Destroy: true},
+		},
+	})
+	live := config.Variables{"cloud": config.StringVariable("de")}
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{
+			then(step, nil, live, clusters("t in 2", "k8s-1.34-h100 in 2")),
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: live, Destroy: true},
+		},
+	})
+}
+
+// Machines are placed on the zones of an OpenStack, by the figures that a collector
+// pushes: the best zone is filled first, with the flavor that it has room for.
+func TestAccStoryOpenStackZones(t *testing.T) {
+	f, step := story(t, "openstack-zones")
+	replicas := func(n int) config.Variables { return config.Variables{"replicas": config.IntegerVariable(n)} }
+	machines := func(on counts, flavors map[string]string) map[string]knownvalue.Check {
+		checks := map[string]knownvalue.Check{}
+		for zone, flavor := range flavors {
+			checks[zone] = knownvalue.StringExact(flavor)
+		}
+		return map[string]knownvalue.Check{"machines": on.check(), "flavors": knownvalue.ObjectExact(checks)}
+	}
+	render := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "render"}
+	figures := func() {
+		f.pushZones("de", "RegionOne", map[string]api.Quantities{
+			// Three large machines; three small ones.
+			"az1": {api.ResourceCPU: "26", api.ResourceMemory: "65536Mi", "storage/ssd": "500Gi"},
+			"az2": {api.ResourceCPU: "6", api.ResourceMemory: "16384Mi", "storage/ssd": "500Gi"},
+		})
+		f.untilBound(render, counts{"regionone-az1": 3}, nil)
+	}
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{
+			then(step, nil, replicas(3), machines(nil, nil)), // no figures, no machines
+			then(step, figures, replicas(3), machines(counts{"regionone-az1": 3}, map[string]string{"regionone-az1": "large"})),
+			then(step, nil, replicas(5), machines(counts{"regionone-az1": 3, "regionone-az2": 2}, map[string]string{"regionone-az1": "large", "regionone-az2": "small"})),
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: replicas(5), Destroy: true},
+		},
+	})
+}
+
+// The load of racks rates clusters; without an InfluxDB it is that of a variable.
+func TestAccStoryInfluxDBMetrics(t *testing.T) {
+	_, step := story(t, "influxdb-metrics")
+	resource.Test(t, resource.TestCase{
+		Steps: []resource.TestStep{
+			then(step, nil, nil, map[string]knownvalue.Check{"web_runs_on": names("oslo")}),
+			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true},
+		},
+	})
+}
