@@ -280,7 +280,11 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 	}
 	var sites []has
 	for i := range b.candidates {
-		if c := &b.candidates[i]; c.Held+c.Free > 0 {
+		c := &b.candidates[i]
+		if full.Region != "" && b.fleet.rows[c.Row].cluster.Spec.Region != full.Region {
+			continue // it would have to go there altogether
+		}
+		if c.Held+c.Free > 0 {
 			sites = append(sites, has{c.Rank, c.Row, c.Held + c.Free})
 		}
 	}

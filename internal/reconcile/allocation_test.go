@@ -298,7 +298,7 @@ func TestAllocations(t *testing.T) {
 			{site("e", "East", "1", flavors(number("small", 99))), allocate("web", 6, asks("small"), func(a *api.AllocationSpec) { a.RegionStrategy = api.RegionAlone })},
 			{allocate("web", 7, asks("small"), func(a *api.AllocationSpec) { a.RegionStrategy = api.RegionAlone })},
 		}, []string{"2 small on a, 1 small on b", "3 small on a, 3 small on b",
-			"3 small on a, 3 small on b, Unschedulable: 6 replicas stay where they are, 7 are wanted; has room for 6 of 7 replicas in one region: e 99, a 3, b 3"}},
+			"3 small on a, 3 small on b, Unschedulable: 6 replicas stay where they are, 7 are wanted; has room for 6 of 7 replicas in region West, where it runs: a 3, b 3"}},
 		{"beside what it wants to be with", []events{
 			{west("a"), west("b"), allocate("db", 1, func(a *api.AllocationSpec) { a.SiteID = "East--" }), site("c", "East", "az1")},
 			{allocate("web", 2, centralize, func(a *api.AllocationSpec) { a.StackAffinity = []string{"db"} })},
@@ -400,7 +400,9 @@ func TestPreviewOfAnAllocation(t *testing.T) {
 		w.write(p, load)
 		p.pass(epoch)
 		decided := p.bindings.workloads[api.KeyOf(load)]
-		same := func(a, b api.WorkloadCluster) bool { return a.Name == b.Name && a.Replicas == b.Replicas && a.Flavor == b.Flavor }
+		same := func(a, b api.WorkloadCluster) bool {
+			return a.Name == b.Name && a.Replicas == b.Replicas && a.Flavor == b.Flavor
+		}
 		if !slices.EqualFunc(status.Clusters, decided.status.Clusters, same) || !slices.EqualFunc(status.Conditions, decided.status.Conditions, sameCondition) {
 			t.Errorf("%s: previewed %+v,\ndecided %+v", load.Metadata.Name, status, decided.status)
 		}

@@ -67,10 +67,10 @@ func (p *player) play() ([]string, error) {
 	return nil, fmt.Errorf("nobody plays group %q", p.Group)
 }
 
-// site is a cluster that is a site.
-func site(name, region, zone string, change ...func(*api.Cluster)) *api.Cluster {
+// site is a cluster that is a site: zone az1 of a region.
+func site(name, region string, change ...func(*api.Cluster)) *api.Cluster {
 	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: "uid-" + name, Generation: 1, CreatedAt: &epoch, ModifiedAt: &epoch}}
-	c.Spec.Region, c.Spec.Zones = region, []string{zone}
+	c.Spec.Region, c.Spec.Zones = region, []string{"az1"}
 	for _, f := range change {
 		f(c)
 	}
@@ -189,7 +189,7 @@ func (a *answer) replicas() map[string]int64 {
 // playCount asks how many machines a site has room for.
 func (p *player) playCount() ([]string, error) {
 	in := &p.In
-	c := site(theSite, "West", "az1", machines(in.Flavors, nil))
+	c := site(theSite, "West", machines(in.Flavors, nil))
 	pushed := func(vcpus, memory int64) {
 		c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(vcpus)), "memory": mebibytes(memory)}
 	}
@@ -233,7 +233,7 @@ func (p *player) playCount() ([]string, error) {
 // playFilter asks whether a site fits.
 func (p *player) playFilter() ([]string, error) {
 	in := &p.In
-	c, w := site(theSite, "West", "az1"), pod(theWorkload, 1)
+	c, w := site(theSite, "West"), pod(theWorkload, 1)
 	if err := p.place(c); err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func (p *player) playStacks(c *api.Cluster) ([]string, error) {
 // playScore asks how good a site is.
 func (p *player) playScore() ([]string, error) {
 	in := &p.In
-	c, w := site(theSite, "West", "az1"), pod(theWorkload, 1)
+	c, w := site(theSite, "West"), pod(theWorkload, 1)
 	objects := []api.Object{c, w}
 	switch in.Plugin {
 	case "Flavor":
@@ -392,7 +392,7 @@ func (p *player) playStrategy() ([]string, error) {
 		asks(theFlavor)(w)
 	}
 	add := func(name, region string, room int64) {
-		c := site(strings.ToLower(name), region, "az1")
+		c := site(strings.ToLower(name), region)
 		if in.RequestStorage != nil {
 			amounts(volumes(in.StorageTotal), nil)(c)
 		} else {
@@ -472,7 +472,7 @@ func (p *player) playRetry() ([]string, error) {
 	if !p.In.Retried {
 		return nil, errors.New("nobody plays this")
 	}
-	c := site(theSite, "West", "az1", machines(sizes, nil), amounts(api.Quantities{"cpu": "4", "memory": "8Gi"}, nil))
+	c := site(theSite, "West", machines(sizes, nil), amounts(api.Quantities{"cpu": "4", "memory": "8Gi"}, nil))
 	w := pod(theWorkload, 2, asks("m1.large"))
 	a, err := p.ask(c, w)
 	if err != nil {

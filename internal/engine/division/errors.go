@@ -45,11 +45,15 @@ type NoRoomError struct {
 	// used. It is empty where all candidates together have too little room.
 	By string
 	// Together says that the room is that of one region, because all replicas have to
-	// be in one.
+	// be in one: of Region, where what runs is there.
 	Together bool
+	Region   string
 }
 
 func (e *NoRoomError) Error() string {
+	if e.Region != "" {
+		return fmt.Sprintf("has room for %d of %d replicas in region %s, where it runs", e.Room, e.Wanted, e.Region)
+	}
 	if e.Together {
 		return fmt.Sprintf("has room for %d of %d replicas in one region", e.Room, e.Wanted)
 	}

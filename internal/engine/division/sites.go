@@ -46,7 +46,7 @@ func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) e
 	res.votes = room
 	switch more := r.Replicas - res.kept; {
 	case more > room:
-		return &NoRoomError{Room: res.kept + room, Wanted: r.Replicas, Together: r.Regions != nil}
+		return &NoRoomError{Room: res.kept + room, Wanted: r.Replicas}
 	case more == 0:
 		res.unchanged = !r.Fresh
 	case r.Mode == Centralize && more > 0:
@@ -164,8 +164,10 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 			used++
 		}
 	}
+	stays := ""
 	if used == 1 {
 		regions = regions[:1] // nothing that runs moves
+		stays = r.Regions.Names[regions[0].id]
 	}
 	roomiest := int64(0)
 	for _, region := range regions {
@@ -176,7 +178,7 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 		}
 		roomiest = max(roomiest, region.room)
 	}
-	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, Together: true}
+	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, Together: true, Region: stays}
 }
 
 func (d *Divider) emptySites() {

@@ -49,7 +49,7 @@ func TestSites(t *testing.T) {
 		{name: "of equal regions that of the best site", mode: Centralize, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 0, 3), at(1, 1, 0, 3), at(2, 1, 0, 1), at(3, 9, 0, 5)}, want: map[int32]int64{3: 4}},
 		{name: "no region has room", mode: Discrete, replicas: 6, regions: two, sites: []Candidate{at(0, 9, 0, 2), at(1, 9, 0, 2), at(2, 1, 0, 3), at(3, 1, 0, 2)}, err: "has room for 5 of 6 replicas in one region"},
 		{name: "more replicas stay in the region", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{0: 3}},
-		{name: "and wait there", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, err: "has room for 3 of 4 replicas in one region"},
+		{name: "and wait there", mode: Discrete, replicas: 4, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, err: "has room for 3 of 4 replicas in region East, where it runs"},
 		{name: "a new division may leave it", mode: Discrete, replicas: 4, fresh: true, regions: two, sites: []Candidate{at(0, 1, 2, 1), at(2, 1, 0, 9)}, want: map[int32]int64{2: 4}},
 		{name: "what is in several regions comes together where most is", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 2), at(2, 1, 1, 9)}, want: map[int32]int64{0: 3}},
 		{name: "unless there is no room", mode: Discrete, replicas: 3, regions: two, sites: []Candidate{at(0, 1, 2, 0), at(2, 1, 1, 9)}, want: map[int32]int64{2: 3}},
