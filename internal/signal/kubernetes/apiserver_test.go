@@ -45,8 +45,7 @@ type collection struct {
 	compacted        int64 // versions up to here are forgotten
 	lists, watches   int   // requests that were answered
 	largest          int   // page
-	watchers         []chan struct{}
-	status           int // answered to everything; 0 = as usual
+	status           int   // answered to everything; 0 = as usual
 	pages            map[string][]object
 	cut              chan struct{} // closed to end the watches
 	hang             bool

@@ -45,18 +45,19 @@ type Observer struct {
 	Options
 	places places
 	count  prometheus.Gauge
+	wake   chan struct{} // has room for one
 
-	mu      sync.Mutex
-	ctx     context.Context // of Run; nil = not running
-	running sync.WaitGroup
-	known   map[string]*watched
+	mu    sync.Mutex
+	known map[string]*watched
+	fresh []*watched // not begun yet
 }
 
-// watched is a cluster that is watched, or will be when Run runs.
+// watched is a cluster that is watched, or will be when Run gets to it.
 type watched struct {
+	name   string
 	target target
 	delay  time.Duration
-	stop   context.CancelFunc
+	ended  chan struct{} // closed when it is to be watched no more
 }
 
 // New makes an Observer that knows no clusters.
@@ -65,7 +66,7 @@ func New(options Options) *Observer {
 		options.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return &Observer{
-		Options: options, places: make(places, listsAtOnce), known: map[string]*watched{},
+		Options: options, places: make(places, listsAtOnce), known: map[string]*watched{}, wake: make(chan struct{}, 1),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",
 		}),
@@ -91,18 +92,17 @@ func (o *Observer) Put(c *api.Cluster) {
 		return
 	}
 	if old != nil {
-		o.end(c.Metadata.Name, old)
+		o.end(old)
 	}
-	w := &watched{target: t}
+	w := &watched{name: c.Metadata.Name, target: t, ended: make(chan struct{})}
 	if old == nil && api.FindCondition(c.Status.Conditions, api.ConditionObserved) != nil {
 		// Known from before a restart: not all at once.
 		w.delay = time.Duration(rand.Int64N(int64(min(startWithin, t.interval))))
 	}
-	o.known[c.Metadata.Name] = w
+	o.known[w.name] = w
+	o.fresh = append(o.fresh, w)
 	o.count.Inc()
-	if o.ctx != nil {
-		o.begin(c.Metadata.Name, w)
-	}
+	signal(o.wake)
 }
 
 // targetOf reads out of a cluster how it is watched.
@@ -119,41 +119,50 @@ func (o *Observer) Remove(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w := o.known[name]; w != nil {
-		o.end(name, w)
+		o.end(w)
 	}
 }
 
-func (o *Observer) end(name string, w *watched) {
-	delete(o.known, name)
+func (o *Observer) end(w *watched) {
+	delete(o.known, w.name)
 	o.count.Dec()
-	if w.stop != nil {
-		w.stop()
-	}
-}
-
-// begin watches a cluster. The caller holds the lock.
-func (o *Observer) begin(name string, w *watched) {
-	ctx, cancel := context.WithCancel(o.ctx)
-	w.stop = cancel
-	o.running.Go(func() {
-		defer cancel()
-		pause(ctx, w.delay)
-		newWatcher(name, w.target, o.Sink, o.places).run(ctx, o.Dial)
-	})
+	close(w.ended)
 }
 
 // Run watches the clusters until ctx ends.
 func (o *Observer) Run(ctx context.Context) error {
-	o.mu.Lock()
-	o.ctx = ctx
-	for name, w := range o.known {
-		o.begin(name, w)
+	var running sync.WaitGroup
+	defer running.Wait()
+	for ctx.Err() == nil {
+		o.mu.Lock()
+		fresh := o.fresh
+		o.fresh = nil
+		o.mu.Unlock()
+		for _, w := range fresh {
+			running.Go(func() { o.watch(ctx, w) })
+		}
+		select {
+		case <-o.wake:
+		case <-ctx.Done():
+		}
 	}
-	o.mu.Unlock()
-	<-ctx.Done()
-	o.mu.Lock()
-	o.ctx = nil
-	o.mu.Unlock()
-	o.running.Wait()
 	return nil
+}
+
+// watch watches one cluster until it is to be watched no more.
+func (o *Observer) watch(ctx context.Context, w *watched) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		pause(ctx, w.delay)
+		newWatcher(w.name, w.target, o.Sink, o.places).run(ctx, o.Dial)
+	}()
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+	}
+	cancel()
+	<-watching
 }

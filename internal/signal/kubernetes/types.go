@@ -123,9 +123,7 @@ func (w *watcher) followTypes(ctx context.Context) {
 		if err != nil {
 			wait = pause
 			pause = min(2*pause, lastRetry)
-			if errors.Is(err, context.Canceled) {
-				err = nil // the probes say what is wrong
-			} else {
+			if !errors.Is(err, context.Canceled) { // otherwise the probes say what is wrong
 				w.failTypes(err)
 			}
 		} else {
