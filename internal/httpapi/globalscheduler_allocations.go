@@ -68,9 +68,11 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	// It must not be placed later, when nobody expects it any more; that the
 	// client went away makes no difference.
 	key := api.KeyOf(workload)
-	if _, err := s.remove(context.WithoutCancel(ctx), key, precondition{}); err != nil {
+	revision, err := s.remove(context.WithoutCancel(ctx), key, precondition{})
+	if err != nil {
 		return nil, fmt.Errorf("take back %s: %w", key, err)
 	}
+	s.settle(ctx, revision, 0)
 	return nil, refusal
 }
 

@@ -177,11 +177,11 @@ func TestAllocations(t *testing.T) {
 func TestAllocationsAreAllOrNothing(t *testing.T) {
 	s := startSites(t)
 	for name, body := range map[string]string{
-		"too many":          `{"allocation":{"id":"a","replicas":10,"resource_group":{"resources":[{"flavors":["m1.large"]}]}}}`,
-		"too much storage":  `{"allocation":{"id":"a","replicas":4,"resource_group":{"resources":[{"flavors":["m1.small"],"storage":{"ssd":100}}]},"selector":{"regions":[{"region":"West","availability_zone":"az1"}]}}}`,
-		"nowhere":           `{"allocation":{"id":"a","resource_group":{"resources":[{"flavors":["m1.large"]}]},"selector":{"operator":"nobody"}}}`,
-		"no region alone":   `{"allocation":{"id":"a","replicas":6,"resource_group":{"resources":[{"flavors":["m1.large"]}]},"selector":{"strategy":{"region_strategy":"alone"}}}}`,
-		"too many adresses": `{"allocation":{"id":"a","replicas":1,"resource_group":{"resources":[{"flavors":["m1.small"],"need_eip":true,"count":4}]}}}`,
+		"too many":           `{"allocation":{"id":"a","replicas":10,"resource_group":{"resources":[{"flavors":["m1.large"]}]}}}`,
+		"too much storage":   `{"allocation":{"id":"a","replicas":4,"resource_group":{"resources":[{"flavors":["m1.small"],"storage":{"ssd":100}}]},"selector":{"regions":[{"region":"West","availability_zone":"az1"}]}}}`,
+		"nowhere":            `{"allocation":{"id":"a","resource_group":{"resources":[{"flavors":["m1.large"]}]},"selector":{"operator":"nobody"}}}`,
+		"no region alone":    `{"allocation":{"id":"a","replicas":6,"resource_group":{"resources":[{"flavors":["m1.large"]}]},"selector":{"strategy":{"region_strategy":"alone"}}}}`,
+		"too many addresses": `{"allocation":{"id":"a","replicas":1,"resource_group":{"resources":[{"flavors":["m1.small"],"need_eip":true,"count":4}]}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := s.expect(409, http.MethodPost, allocationsPath, body).problem(t)
