@@ -127,7 +127,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
 				"url": schema.StringAttribute{
-					MarkdownDescription: "Probed with GET; an answer of 200 to 299 is a success. Without it heartbeats are expected.",
+					MarkdownDescription: "Probed with GET; an answer of 200 to 299 is a success. Without it the cluster is watched by its kubeconfig; one without a kubeconfig is expected to send heartbeats.",
 					Optional:            true,
 				},
 				"interval": schema.StringAttribute{

@@ -74,9 +74,10 @@ type KubernetesSpec struct {
 }
 
 // HealthSpec says how the state of a cluster is found out: by an HTTP(S) probe
-// where URL is set, else by heartbeats that must arrive within Interval.
+// where URL is set, else by watching the cluster where there is a kubeconfig, else
+// by heartbeats that must arrive within Interval.
 type HealthSpec struct {
-	URL              string   `json:"url,omitempty" doc:"Probed with GET; an answer of 200 to 299 is a success. Absent = heartbeats are expected."`
+	URL              string   `json:"url,omitempty" doc:"Probed with GET; an answer of 200 to 299 is a success. Absent = the cluster is watched by its kubeconfig; one without a kubeconfig is expected to send heartbeats."`
 	Interval         Duration `json:"interval,omitempty" doc:"Time between two probes, or in which a heartbeat is expected. Default \"10s\"."`
 	FailureThreshold int64    `json:"failure_threshold,omitempty" doc:"Failures in a row that take the cluster out. Default 3."`
 	SuccessThreshold int64    `json:"success_threshold,omitempty" doc:"Successes in a row that bring it back. Default 2."`
