@@ -144,7 +144,7 @@ func standFor(e *api.Cluster, o *api.ClusterOpenStack, region *api.CloudRegion) 
 	flavors := slices.Clip(e.Spec.Flavors)
 	for _, f := range region.Flavors {
 		if !slices.ContainsFunc(e.Spec.Flavors, func(own api.ClusterFlavor) bool { return own.Name == f.Name }) {
-			flavors = append(flavors, api.ClusterFlavor{Name: f.Name, VCPUs: f.VCPUs, Memory: api.Quantity(strconv.FormatInt(f.MemoryMiB, 10)+"Mi")})
+			flavors = append(flavors, api.ClusterFlavor{Name: f.Name, VCPUs: f.VCPUs, Memory: api.Quantity(strconv.FormatInt(f.MemoryMiB, 10) + "Mi")})
 		}
 	}
 	e.Spec.Flavors = flavors

@@ -59,10 +59,10 @@ func (s *Server) visible(who identity, explanation *api.Explanation) *api.Explan
 
 // candidateKind is what an explanation's candidates are.
 func candidateKind(x *api.Explanation) api.Kind {
-	switch x.Kind {
-	case api.KindCluster:
+	if x.Kind == api.KindCluster {
 		return api.KindCloud
-	case api.KindMagnumCluster:
+	}
+	if x.Kind == api.KindMagnumCluster {
 		return api.KindOpenStackProject
 	}
 	return api.KindCluster

@@ -112,7 +112,7 @@ func TestAMagnumClusterIsAnsweredWithItsProject(t *testing.T) {
 	result := decodeAs[struct {
 		Changes []api.Change `json:"changes"`
 	}](t, s.do(http.MethodPost, "/v1/simulations", `{"delete":[{"kind":"openstack_project","namespace":"shop","name":"red"}]}`))
-	if len(result.Changes) != 1 || result.Changes[0].Key.Kind != api.KindMagnumCluster || len(result.Changes[0].To) != 0 {
+	if len(result.Changes) != 1 || result.Changes[0].Kind != api.KindMagnumCluster || len(result.Changes[0].To) != 0 {
 		t.Errorf("changes %+v", result.Changes)
 	}
 	if got := decodeAs[api.MagnumCluster](t, s.do(http.MethodGet, "/v1/namespaces/shop/magnum-clusters/web", "")).Status; got.Project != "red" {

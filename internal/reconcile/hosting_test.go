@@ -130,7 +130,9 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 	guest.Spec.InheritLabels = true
 	w.write(p, guest)
 	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"location is FR", "tier is gold"} }))
-	chosen := func() []string { return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters }
+	chosen := func() []string {
+		return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
+	}
 	w.stored(p, p.pass(epoch))
 	if !slices.Equal(chosen(), []string{"edge"}) {
 		t.Fatalf("placed on %v", chosen())

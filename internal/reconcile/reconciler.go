@@ -324,7 +324,11 @@ func (r *Reconciler) bind(ctx context.Context, writes []write) (int64, error) {
 		})
 	}
 	err := group.Wait()
-	return slices.Max(append(revisions, 0)), err
+	latest := int64(0)
+	for _, revision := range revisions {
+		latest = max(latest, revision)
+	}
+	return latest, err
 }
 
 // derive writes statuses. One that the store cannot hold is left out, so that it
