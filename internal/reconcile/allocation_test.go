@@ -340,6 +340,7 @@ func TestAllocations(t *testing.T) {
 				p.pass(now)
 				checkBound(t, p, now)
 				checkPromised(t, p)
+				checkRestart(t, w, p, now)
 				if tt.want[i] != "" {
 					if got := machinesOf(p, "web"); got != tt.want[i] {
 						t.Errorf("step %d: %s\nwant %s", i+1, got, tt.want[i])
@@ -348,6 +349,31 @@ func TestAllocations(t *testing.T) {
 				now = now.Add(time.Minute)
 			}
 		})
+	}
+}
+
+// checkRestart demands that a planner which starts with what is decided reserves
+// the same.
+func checkRestart(t *testing.T, w *world, p *planner, now time.Time) {
+	t.Helper()
+	again := newPlanner(discard())
+	for _, key := range slices.SortedFunc(maps.Keys(w.objects), api.Key.Compare) {
+		object := w.objects[key]
+		if b, ok := p.bindings.workloads[key]; ok {
+			object = b.result()
+		}
+		again.put(object, w.specs[key])
+	}
+	again.pass(now)
+	for row := range p.fleet.Slots() {
+		c := p.fleet.Cluster(row)
+		if c == nil {
+			continue
+		}
+		was, is := engine.Observe(p.fleet, p.reserved, c).Status, engine.Observe(again.fleet, again.reserved, c).Status
+		if !maps.Equal(was.Flavors, is.Flavors) || !maps.Equal(was.Available, is.Available) {
+			t.Errorf("%s has %v and %v left, and after a restart %v and %v", c.Metadata.Name, was.Flavors, was.Available, is.Flavors, is.Available)
+		}
 	}
 }
 
