@@ -1,0 +1,374 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+const openStackScripts = "../scripts/openstack"
+
+const authURL = "http://127.0.0.1:5000/v3"
+
+// openStackState is where the OpenStack keeps its state.
+func openStackState(t *testing.T) string {
+	t.Helper()
+	if state := os.Getenv("OSK"); state != "" {
+		return state
+	}
+	testbed := os.Getenv("SCHEDULER_TESTBED")
+	if testbed == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		testbed = filepath.Join(home, ".cache", "scheduler-testbed")
+	}
+	return filepath.Join(testbed, "openstack")
+}
+
+// script runs one of the scripts of the OpenStack.
+func script(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "5", "bash", "-c", `. "$0/env.sh"; exec "$0/$1" "${@:2}"`, openStackScripts, name}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// What is started in the background keeps the output open no longer than this.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", name, args, err, stdout.String(), stderr.String())
+	}
+	return stdout.Bytes()
+}
+
+// startOpenStack makes sure that the OpenStack runs and has its contents. One that
+// ran before goes on afterwards.
+func startOpenStack(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(openStackState(t), "deb", "complete")); err != nil {
+		t.Fatalf("there is no OpenStack: scripts/build-openstack.sh installs one (%v)", err)
+	}
+	resp, err := http.Get(authURL)
+	if err == nil {
+		resp.Body.Close()
+	} else {
+		t.Cleanup(func() { script(t, "stop.sh") })
+	}
+	script(t, "start.sh")
+	script(t, "seed.sh")
+}
+
+// truth is what the OpenStack's own clients say.
+type truth struct {
+	Zones    map[string]map[string][3]int64 `json:"zones"` // total, allocatable, used
+	Projects map[string][]string            `json:"projects"`
+	Flavors  []string                       `json:"flavors"`
+}
+
+func askOpenStack(t *testing.T) truth {
+	t.Helper()
+	var out truth
+	if err := json.Unmarshal(script(t, "client.py", "figures"), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// zoneFigures are those of a status in the form of the truth.
+func zoneFigures(t *testing.T, region *api.CloudRegion) map[string]map[string][3]int64 {
+	t.Helper()
+	units := map[string]int64{"cpu": 1, "memory": 1 << 20, "floating_ips": 1}
+	out := map[string]map[string][3]int64{}
+	for _, zone := range region.Zones {
+		out[zone.Name] = map[string][3]int64{}
+		for name := range zone.Capacity {
+			unit := units[name]
+			if unit == 0 {
+				unit = 1 << 30
+			}
+			var row [3]int64
+			for i, q := range []api.Quantity{zone.Capacity[name], zone.Allocatable[name], zone.Allocated[name]} {
+				milli, err := q.Milli()
+				if err != nil {
+					t.Fatal(err)
+				}
+				row[i] = milli / 1000 / unit
+			}
+			out[zone.Name][name] = row
+			if left, err := zone.Available[name].Milli(); err != nil || left/1000/unit != max(row[1]-row[2], 0) {
+				t.Errorf("%s of %s: %s available of %v (%v)", name, zone.Name, zone.Available[name], row, err)
+			}
+		}
+	}
+	return out
+}
+
+func cloudAccess(password string) *api.OpenStackSpec {
+	return &api.OpenStackSpec{AuthURL: authURL, Username: "admin", Password: api.NewSecret(password), ProjectName: "admin", Interval: "2s"}
+}
+
+var realCloud = api.Key{Kind: api.KindCloud, Name: "real"}
+
+func collected(c *api.Cloud) string {
+	if condition := api.FindCondition(c.Status.Conditions, api.ConditionCollected); condition != nil {
+		return condition.Reason + ": " + condition.Message
+	}
+	return ""
+}
+
+// TestOpenStack runs the collector against a real OpenStack.
+func TestOpenStack(t *testing.T) {
+	startOpenStack(t)
+	p := startServer(t, t.TempDir())
+	cloud := func() *api.Cloud { return get[*api.Cloud](p, realCloud) }
+	region := func(c *api.Cloud) *api.CloudRegion {
+		t.Helper()
+		r := c.Status.Region("RegionOne")
+		if r == nil {
+			t.Fatalf("there is no RegionOne: %+v", c.Status)
+		}
+		return r
+	}
+	put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("osk")}})
+
+	t.Run("figures are those of its own clients", func(t *testing.T) {
+		// Cinder's scheduler hears of new volumes after a minute only.
+		var got, want map[string]map[string][3]int64
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Second) {
+			want = askOpenStack(t).Zones
+			if got = zoneFigures(t, region(cloud())); reflect.DeepEqual(got, want) {
+				break
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("collected\n%v\nthe clients say\n%v", got, want)
+		}
+		if zones := slices.Sorted(maps.Keys(got)); !slices.Equal(zones, []string{"az-a", "az-b", "nova"}) {
+			t.Errorf("zones %v", zones)
+		}
+		if got := got["az-a"]["storage/ssd"]; got[0] != 6000 || got[2] < 700 {
+			t.Errorf("the volumes do not show: %v", got)
+		}
+		var flavors []string
+		for _, f := range region(cloud()).Flavors {
+			flavors = append(flavors, f.Name)
+		}
+		if want := askOpenStack(t).Flavors; !slices.Equal(flavors, want) {
+			t.Errorf("flavors %v, want %v", flavors, want)
+		}
+	})
+
+	t.Run("projects are those of its own clients", func(t *testing.T) {
+		live, err := p.client.OpenStackProjects(t.Context(), "real", api.LiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, project := range live.Projects {
+			got[project.Name] = append([]string{}, project.Tags...)
+			if (project.Clusters == 1) != (project.Name == "team-red" || project.Name == "team-blue") {
+				t.Errorf("%s has %d Magnum clusters", project.Name, project.Clusters)
+			}
+		}
+		if want := askOpenStack(t).Projects; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		tagged, err := p.client.OpenStackProjects(t.Context(), "real", api.LiveOptions{Tags: []string{"ocm", "team:red"}})
+		if err != nil || len(tagged.Projects) != 1 || tagged.Projects[0].Name != "team-red" || len(tagged.Templates) != 2 {
+			t.Errorf("with two tags: %+v, %v", tagged, err)
+		}
+	})
+
+	t.Run("a machine that starts shows", func(t *testing.T) {
+		before := region(cloud())
+		script(t, "client.py", "boot", "integration", "az-b", "k8s.node")
+		t.Cleanup(func() { script(t, "client.py", "delete", "integration") })
+		took := eventually(t, 10*time.Second, "8 more processors of az-b in use", func() bool {
+			return used(t, region(cloud()), "az-b", "cpu") == used(t, before, "az-b", "cpu")+8
+		})
+		t.Logf("it showed %s after it ran", took.Round(100*time.Millisecond))
+		after := region(cloud())
+		if !after.Zone("az-a").ObservedAt.Equal(*before.Zone("az-a").ObservedAt) {
+			t.Error("az-a was written as well")
+		}
+	})
+
+	t.Run("only what changes is pushed", func(t *testing.T) { testPushFromOpenStack(t, p) })
+
+	t.Run("a wrong password is said", func(t *testing.T) {
+		wrong := put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("not-osk")}})
+		want := `Unauthorized: logging in at ` + authURL + `: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`
+		if got := collected(wrong); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+		_, err := p.client.OpenStackProjects(t.Context(), "real", api.LiveOptions{})
+		if problem := (*api.Problem)(nil); !asProblem(err, &problem) || problem.Status != http.StatusBadGateway || !strings.Contains(problem.Detail, "spec.openstack.password") {
+			t.Errorf("live: %v", err)
+		}
+		right := put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("osk")}})
+		if got := collected(right); !strings.HasPrefix(got, "Collected: ") {
+			t.Errorf("after it was corrected: %s", got)
+		}
+		if strings.Contains(p.stderr.tail(), "not-osk") {
+			t.Error("the password is in the log")
+		}
+	})
+
+	t.Run("a member is told what it lacks", func(t *testing.T) {
+		spec := cloudAccess("osk")
+		spec.Username, spec.ProjectName = "team-red-user", "team-red"
+		member := put(p, &api.Cloud{Metadata: api.Metadata{Name: "member"}, Spec: api.CloudSpec{OpenStack: spec}})
+		if got := collected(member); !strings.HasPrefix(got, `Unauthorized: listing the hypervisors: the user "team-red-user" of the domain "Default" may not do that`) {
+			t.Errorf("got %s", got)
+		}
+	})
+
+	// The last one: it takes a while until the host is back.
+	t.Run("a dead host counts for nothing", func(t *testing.T) {
+		before := region(cloud()).Zone("az-b")
+		killHost(t, "cmp-b1")
+		t.Cleanup(func() { script(t, "start.sh") })
+		took := eventually(t, 2*time.Minute, "one host of az-b less", func() bool { return region(cloud()).Zone("az-b").Hosts == before.Hosts-1 })
+		t.Logf("it was gone %s after it was killed", took.Round(time.Second))
+		if got, want := zoneFigures(t, region(cloud())), askOpenStack(t).Zones; got["az-b"]["cpu"][0] != 96 || got["az-b"]["cpu"] != want["az-b"]["cpu"] || got["az-b"]["memory"] != want["az-b"]["memory"] {
+			t.Errorf("collected %v, the clients say %v", got["az-b"], want["az-b"])
+		}
+	})
+}
+
+func used(t *testing.T, region *api.CloudRegion, zone, resource string) int64 {
+	t.Helper()
+	return zoneFigures(t, region)[zone][resource][2]
+}
+
+func asProblem(err error, problem **api.Problem) bool {
+	p, ok := err.(*api.Problem) //nolint:errorlint // the client returns it as it is
+	*problem = p
+	return ok
+}
+
+// killHost ends a compute service as a power cut would. Its script starts it again
+// otherwise, so all of its session goes.
+func killHost(t *testing.T, name string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(openStackState(t), "run", "nova-compute-"+name+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(-session, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testPushFromOpenStack collects the same cloud apart from the server, and looks
+// at the wire between the two.
+func testPushFromOpenStack(t *testing.T, p *process) {
+	put(p, &api.Cloud{Metadata: api.Metadata{Name: "pushed"}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: authURL}}})
+	var mu sync.Mutex
+	var pushes []api.CloudReport
+	seen := func() []api.CloudReport {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(pushes)
+	}
+	target, err := url.Parse(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	wire := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		var report api.CloudReport
+		if err := json.Unmarshal(data, &report); err != nil {
+			t.Errorf("pushed %s: %v", data, err)
+		}
+		mu.Lock()
+		pushes = append(pushes, report)
+		mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(wire.Close)
+	cmd := exec.Command(serverBinary, "collect", "--server", wire.URL, "--cloud", "pushed", "--auth-url", authURL,
+		"--username", "admin", "--project-name", "admin", "--interval", "1s")
+	cmd.Env = append(os.Environ(), "SCHEDULER_PASSWORD=osk")
+	output := &log{}
+	cmd.Stderr = output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the collector ended with %v:\n%s", err, output.tail())
+		}
+	})
+	eventually(t, 30*time.Second, "a first push", func() bool { return len(seen()) > 0 })
+	pushed := api.Key{Kind: api.KindCloud, Name: "pushed"}
+	eventually(t, 10*time.Second, "the same figures as the server collects itself", func() bool {
+		a, b := get[*api.Cloud](p, pushed).Status.Region("RegionOne"), get[*api.Cloud](p, realCloud).Status.Region("RegionOne")
+		return a != nil && b != nil && reflect.DeepEqual(zoneFigures(t, a), zoneFigures(t, b))
+	})
+	if first := seen()[0]; !first.Full || len(first.Regions) != 1 || len(first.Regions[0].Zones) != 3 {
+		t.Errorf("the first push is %+v", first)
+	}
+	// Until then what was there before may still become known.
+	quiet := len(seen())
+	time.Sleep(3 * time.Second)
+	for quiet != len(seen()) {
+		quiet = len(seen())
+		time.Sleep(3 * time.Second)
+	}
+	script(t, "client.py", "boot", "pushed", "az-a", "m1.large")
+	t.Cleanup(func() { script(t, "client.py", "delete", "pushed") })
+	eventually(t, 10*time.Second, "a push of the change", func() bool { return len(seen()) > quiet })
+	for _, report := range seen()[quiet:] {
+		var zones []string
+		for _, r := range report.Regions {
+			for _, zone := range r.Zones {
+				zones = append(zones, fmt.Sprint(r.Name, "/", zone.Name))
+			}
+			if r.Flavors != nil || r.VolumeTypes != nil {
+				t.Errorf("flavors or volume types are pushed although they did not change: %+v", r)
+			}
+		}
+		if report.Full || !slices.Equal(zones, []string{"RegionOne/az-a"}) {
+			t.Errorf("pushed were %v, want RegionOne/az-a", zones)
+		}
+	}
+	var problem *api.Problem
+	if _, err := p.client.ReportCloud(context.Background(), "real", api.CloudReport{Collector: "c", Sequence: 1, Full: true}); !asProblem(err, &problem) || problem.Status != http.StatusUnprocessableEntity {
+		t.Errorf("a push for a cloud that the server collects itself: %v", err)
+	}
+	if err := p.client.Delete(context.Background(), pushed); err != nil {
+		t.Error(err)
+	}
+}
