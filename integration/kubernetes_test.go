@@ -118,9 +118,9 @@ func TestKubernetesCluster(t *testing.T) {
 	put(p, metric("good", "rates", "good", api.FailureExclude))
 	put(p, metric("poor", "rates", "poor", api.FailureExclude))
 	put(p, cluster("spare", "kubernetes", "poor"))
-	real := put(p, kubernetesCluster("real", k.kubeconfig("one"), "good"))
-	if real.Status.State != api.StateOnline || real.Status.Nodes == nil || real.Status.Nodes.Total != 2 {
-		t.Errorf("the write was answered with the status %+v", real.Status)
+	watched := put(p, kubernetesCluster("real", k.kubeconfig("one"), "good"))
+	if watched.Status.State != api.StateOnline || watched.Status.Nodes == nil || watched.Status.Nodes.Total != 2 {
+		t.Errorf("the write was answered with the status %+v", watched.Status)
 	}
 	f := newTerraform(t, p.url, `
 		terraform {
@@ -209,8 +209,8 @@ func TestKubernetesCluster(t *testing.T) {
 func TestKubernetesFacts(t *testing.T) {
 	k := startControl(t)
 	p := startServer(t, t.TempDir())
-	real := put(p, kubernetesCluster("real", k.kubeconfig("one")))
-	if s := real.Status; s.State != api.StateOnline || !strings.HasPrefix(s.KubernetesVersion, "v1.") || !slices.Contains(s.APIResources, "apps/v1/Deployment") {
+	watched := put(p, kubernetesCluster("real", k.kubeconfig("one")))
+	if s := watched.Status; s.State != api.StateOnline || !strings.HasPrefix(s.KubernetesVersion, "v1.") || !slices.Contains(s.APIResources, "apps/v1/Deployment") {
 		t.Errorf("without nodes: %s %q, %d types", s.State, s.KubernetesVersion, len(s.APIResources))
 	}
 	expect := func(what string, ok func(s api.ClusterStatus) bool) {

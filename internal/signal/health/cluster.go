@@ -147,7 +147,8 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 // watch begins to watch the cluster in another way. What is known of its state
 // holds until the new way proves otherwise.
 func (c *cluster) watch(next check, now time.Time) {
-	c.unobserved = !next.kubeconfig.IsZero()
+	// The same kubeconfig is watched on, and tells when the next probe is due.
+	c.unobserved = !next.kubeconfig.IsZero() && (c.unobserved || next.kubeconfig != c.check.kubeconfig)
 	c.check = next
 	c.health = health{state: c.health.state}
 	c.probeAt, c.deadline, c.unprobed = time.Time{}, time.Time{}, false
@@ -159,7 +160,7 @@ func (c *cluster) watch(next check, now time.Time) {
 	case probed:
 		c.probeAt, c.unprobed = now, true
 	case observed:
-		c.unprobed = true
+		c.unprobed = c.unobserved
 	case heartbeats:
 		// A full grace period, also after a restart: nobody was there to listen.
 		c.deadline = now.Add(next.grace())

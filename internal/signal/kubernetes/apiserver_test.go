@@ -70,7 +70,10 @@ type apiServer struct {
 	stale       []string            // API versions that cannot be read
 	legacy      bool                // no aggregated discovery
 	redirect    string
-	conns       []net.Conn
+	open        map[net.Conn]bool
+	slow        time.Duration  // that a list takes
+	listing     int            // lists under way
+	most        int            // of them at a time
 	requests    map[string]int // by path
 	tokens      map[string]int // requests by token
 	moved       chan struct{}  // closed and replaced at every change
@@ -88,7 +91,7 @@ const (
 func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{
 		t: t, listener: &pipes{accept: make(chan net.Conn), closed: make(chan struct{})},
-		version: 100, readyz: http.StatusOK, moved: make(chan struct{}), stopped: make(chan struct{}), requests: map[string]int{}, tokens: map[string]int{},
+		version: 100, readyz: http.StatusOK, moved: make(chan struct{}), stopped: make(chan struct{}), open: map[net.Conn]bool{}, requests: map[string]int{}, tokens: map[string]int{},
 		types: map[string][]string{"v1": {"Node", "Pod"}, "apps/v1": {"Deployment"}},
 		collections: map[string]*collection{
 			nodesPath: {kind: "NodeList", apiVersion: "v1"}, podsPath: {kind: "PodList", apiVersion: "v1"},
@@ -103,7 +106,10 @@ func newAPIServer(t *testing.T) *apiServer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if state == http.StateNew {
-			s.conns = append(s.conns, c)
+			s.open[c] = true
+		}
+		if state == http.StateClosed {
+			delete(s.open, c)
 		}
 	}}
 	go func() { _ = s.server.ServeTLS(s.listener, "", "") }()
@@ -120,10 +126,9 @@ func (s *apiServer) refuse(refuse bool) {
 	s.down.Store(refuse)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.conns {
+	for c := range s.open {
 		_ = c.Close()
 	}
-	s.conns = nil
 }
 
 // do changes the server.
@@ -273,6 +278,13 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 func (s *apiServer) list(w http.ResponseWriter, r *http.Request, c *collection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.listing++
+	s.most = max(s.most, s.listing)
+	slow := s.slow
+	s.mu.Unlock()
+	time.Sleep(slow)
+	s.mu.Lock()
+	s.listing--
 	if c.status != 0 {
 		refuse(w, c.status, reasonOf(c.status))
 		return

@@ -276,9 +276,41 @@ func TestRotation(t *testing.T) {
 		if got := w.history("eu"); got != "online" {
 			t.Errorf("states %s", got)
 		}
+		s.mu.Lock()
+		if len(s.open) != 1 {
+			t.Errorf("%d connections are open", len(s.open))
+		}
+		s.mu.Unlock()
 		if got := w.status("eu").Nodes.Total; got != 3 {
 			t.Errorf("%d nodes", got)
 		}
+	})
+}
+
+// TestOtherThresholds: what changes nothing about the watching is answered at once.
+func TestOtherThresholds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		with := func(interval api.Duration, failures int64) *api.Cluster {
+			c := on("eu", "eu")
+			c.Spec.Health = &api.HealthSpec{Interval: interval, FailureThreshold: failures}
+			return c
+		}
+		w.put(with("5m", 3))
+		asked := s.asked("/readyz")
+		if took := w.put(with("5m", 1)); took > 0 {
+			t.Errorf("another threshold took %s", took)
+		}
+		if s.asked("/readyz") != asked {
+			t.Error("another threshold had the API server asked again")
+		}
+		if took := w.put(with("10s", 1)); took > 0 {
+			t.Errorf("another interval took %s", took)
+		}
+		s.refuse(true)
+		time.Sleep(11 * time.Second)
+		w.expect("eu", api.StateOffline, api.ConditionFalse, api.ReasonUnreachable)
 	})
 }
 
@@ -362,6 +394,28 @@ func TestManyHangingClusters(t *testing.T) {
 			t.Errorf("the write of a cluster that answers took %s", took)
 		}
 		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+	})
+}
+
+// TestListsAtOnce: however many clusters there are, few lists are read at a time.
+func TestListsAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		s.do(func() { s.slow = 100 * time.Millisecond })
+		const clusters = 30
+		for i := range clusters {
+			w.write(on(fmt.Sprint("c", i), "eu"))
+		}
+		time.Sleep(time.Minute)
+		for i := range clusters {
+			w.expect(fmt.Sprint("c", i), api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.most > listsAtOnce || s.most < 2 {
+			t.Errorf("%d lists at a time, want at most %d", s.most, listsAtOnce)
+		}
 	})
 }
 
