@@ -80,6 +80,9 @@ func TestAccIdentity(t *testing.T) {
 					`resource "scheduler_metric" "x" {`+"\n"+minimal["scheduler_metric"]+"\n}",
 					`resource "scheduler_placement_score" "x" {`+"\n"+minimal["scheduler_placement_score"]+"\n depends_on = [scheduler_cluster.x]\n}",
 					`resource "scheduler_placement" "x" {`+"\n"+minimal["scheduler_placement"]+"\n}",
+					`resource "scheduler_cloud" "x" {`+"\n"+minimal["scheduler_cloud"]+"\n}",
+					`resource "scheduler_openstack_project" "x" {`+"\n"+minimal["scheduler_openstack_project"]+"\n}",
+					`resource "scheduler_magnum_cluster" "x" {`+"\n"+minimal["scheduler_magnum_cluster"]+"\n}",
 					`resource "scheduler_workload" "x" {`+"\n"+minimal["scheduler_workload"]+"\n}",
 					`resource "scheduler_propagation_policy" "x" {`+"\n"+minimal["scheduler_propagation_policy"]+"\n}",
 				),
@@ -87,6 +90,8 @@ func TestAccIdentity(t *testing.T) {
 					statecheck.ExpectIdentity("scheduler_cluster.x", map[string]knownvalue.Check{"name": name}),
 					statecheck.ExpectIdentity("scheduler_metric.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
 					statecheck.ExpectIdentity("scheduler_placement_score.x", map[string]knownvalue.Check{"name": name, "cluster": name}),
+					statecheck.ExpectIdentity("scheduler_cloud.x", map[string]knownvalue.Check{"name": name}),
+					statecheck.ExpectIdentity("scheduler_magnum_cluster.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
 					statecheck.ExpectIdentity("scheduler_workload.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
 					statecheck.ExpectIdentity("scheduler_propagation_policy.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.Null()}),
 					statecheck.ExpectIdentity("scheduler_placement.x", map[string]knownvalue.Check{"name": name, "namespace": knownvalue.StringExact("default")}),
@@ -98,6 +103,10 @@ func TestAccIdentity(t *testing.T) {
 			},
 			{
 				ResourceName: "scheduler_metric.x", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+			},
+			{
+				ResourceName: "scheduler_magnum_cluster.x", ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+				ImportPlanChecks: resource.ImportPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
 			},
 		},
 	})

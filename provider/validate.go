@@ -94,13 +94,11 @@ var companions = map[api.Kind][]string{
 // dependsOnUnknown reports that whether an attribute may be there depends on one
 // that is not known yet. base is the attribute that holds the object.
 func dependsOnUnknown(kind api.Kind, base, at path.Path, unknown []path.Path) bool {
-	switch kind {
-	case api.KindPropagationPolicy:
+	if kind == api.KindPropagationPolicy {
 		return overflowUnsettled(base, at, unknown)
-	case api.KindCloud:
+	}
+	if kind == api.KindCloud || kind == api.KindOpenStackProject {
 		return accessUnsettled(base.AtName("openstack"), at, unknown) || ownerUnsettled(base, at, unknown)
-	case api.KindOpenStackProject:
-		return accessUnsettled(base.AtName("openstack"), at, unknown)
 	}
 	of := companions[kind]
 	among := func(p path.Path) bool {
@@ -133,10 +131,12 @@ func accessUnsettled(access, at path.Path, unknown []path.Path) bool {
 	return false
 }
 
-// ownerUnsettled reports that at is in the metrics of a cloud, and that its owner
-// is not known yet: only a cloud with one may be rated by metrics of a namespace.
+// ownerUnsettled reports that at is the namespace of one of a cloud's metrics, and
+// that its owner is not known yet: only a cloud with one may have such metrics.
 func ownerUnsettled(base, at path.Path, unknown []path.Path) bool {
-	return related(base.AtName("metrics"), at) && slices.ContainsFunc(unknown, base.AtName("namespace").Equal)
+	steps := at.Steps()
+	return len(steps) > 0 && steps[len(steps)-1].Equal(path.PathStepAttributeName("namespace")) &&
+		related(base.AtName("metrics"), at) && slices.ContainsFunc(unknown, base.AtName("namespace").Equal)
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no
