@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/textproto"
 	"net/url"
+	"strings"
 )
 
 // Describe says why a request got no answer, in words that are the same every
-// time: without local ports, times and addresses of name servers. What is
-// described ends up in a status, and a status is written when it changes.
+// time: without local ports, times, addresses of name servers, and without what a
+// server that speaks something else has sent. What is described ends up in a
+// status, and a status is written when it changes.
 func Describe(err error) string {
 	var (
 		dns     *net.DNSError
@@ -19,6 +22,7 @@ func Describe(err error) string {
 		op      *net.OpError
 		wrapped *url.Error
 		timeout interface{ Timeout() bool }
+		header  textproto.ProtocolError
 	)
 	switch {
 	case errors.Is(err, ErrTooLarge):
@@ -35,6 +39,10 @@ func Describe(err error) string {
 		return "the certificate has expired or is not yet valid"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "no answer in time"
+	case errors.As(err, &header), strings.Contains(err.Error(), "malformed HTTP"):
+		return "the answer is not HTTP"
+	case strings.Contains(err.Error(), "failed to parse Location header"):
+		return "redirected to something that is not an address"
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Op + ": " + op.Err.Error()
 	case errors.As(err, &wrapped) && wrapped.Err != nil:

@@ -42,6 +42,45 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestDescribeForeignProtocol: a server that answers with anything must not have a
+// part of it in the text, which would be another one every time.
+func TestDescribeForeignProtocol(t *testing.T) {
+	const secret = "hush-4711"
+	for name, c := range map[string]struct{ answer, want string }{
+		"no HTTP":           {"\xca\x06" + secret + "\r\n\r\n", "the answer is not HTTP"},
+		"another protocol":  {"SSH-2.0-" + secret + "\r\n", "the answer is not HTTP"},
+		"broken status":     {"HTTP/1.1 " + secret + "\r\n\r\n", "the answer is not HTTP"},
+		"broken version":    {"HTTP/x" + secret + " 200 OK\r\n\r\n", "the answer is not HTTP"},
+		"broken header":     {"HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n", "the answer is not HTTP"},
+		"redirect anywhere": {"HTTP/1.1 302 Found\r\nLocation: http://[" + secret + "\r\nContent-Length: 0\r\n\r\n", "redirected to something that is not an address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }()
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, c.answer)
+				_ = conn.Close()
+			}()
+			resp, err := New(Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
+			if err == nil {
+				_ = resp.Body.Close()
+				t.Fatalf("the answer is taken for %s", resp.Status)
+			}
+			if got := Describe(err); got != c.want {
+				t.Errorf("%v: got %q, want %q", err, got, c.want)
+			}
+		})
+	}
+}
+
 type timeoutError struct{}
 
 func (timeoutError) Error() string { return "i/o timeout" }
