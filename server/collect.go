@@ -89,8 +89,8 @@ func (c *collectConfig) define(flags *pflag.FlagSet) {
 
 // The variables of the secrets, in place of the files.
 const (
-	tokenVariable    = "SCHEDULER_TOKEN"                         //nolint:gosec // a name, no secret
-	passwordVariable = "SCHEDULER_PASSWORD"                      //nolint:gosec // a name, no secret
+	tokenVariable    = "SCHEDULER_TOKEN"
+	passwordVariable = "SCHEDULER_PASSWORD"
 	secretVariable   = "SCHEDULER_APPLICATION_CREDENTIAL_SECRET" //nolint:gosec // a name, no secret
 )
 

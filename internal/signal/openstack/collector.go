@@ -37,10 +37,13 @@ type collector struct {
 	// the old one. answered says that by now every region has been tried once.
 	keep func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool)
 
-	mu       sync.Mutex
-	session  *session
+	// What belongs to run alone.
+	refused  bool // the last login failed
 	loggedIn time.Time
-	untried  map[string]bool // regions that were not tried yet; nil = not known
+
+	mu      sync.Mutex
+	session *session
+	untried map[string]bool // regions that were not tried yet; nil = not known
 }
 
 // run collects until ctx ends.
@@ -98,12 +101,13 @@ func (c *collector) regions(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
 	defer cancel()
 	if c.current() == nil || c.now().Sub(c.loggedIn) > loginAgain {
-		leave, err := c.lanes.enter(ctx, c.current() == nil)
+		leave, err := c.lanes.enter(ctx, c.refused)
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
 		s, err := login(ctx, c.spec, c.roundTripper)
+		c.refused = err != nil
 		if err != nil && c.current() == nil {
 			return nil, err
 		}
@@ -131,8 +135,9 @@ func (c *collector) current() *session {
 func (c *collector) replace(s *session) {
 	c.mu.Lock()
 	old := c.session
-	c.session, c.loggedIn = s, c.now()
+	c.session = s
 	c.mu.Unlock()
+	c.loggedIn = c.now()
 	if old != nil {
 		old.close()
 	}

@@ -83,6 +83,9 @@ func (s *session) close() { s.provider.HTTPClient.CloseIdleConnections() }
 // something, it says which field to look at.
 func (s *session) refused(doing string, err error) error {
 	code := statusOf(err)
+	if _, renewed := errors.AsType[*gophercloud.ErrErrorAfterReauthentication](err); renewed && code == http.StatusUnauthorized {
+		return failed("%s: the token is refused although the identity service has just given it", doing)
+	}
 	unauthorized := func(format string, args ...any) error {
 		return &Failure{Reason: api.ReasonUnauthorized, Message: doing + ": " + fmt.Sprintf(format, args...), status: code}
 	}
