@@ -267,7 +267,8 @@ func TestManyKubernetesClusters(t *testing.T) {
 	for i := range pods {
 		k.addPod(fmt.Sprint("p", i), "n1", "10m")
 	}
-	p := startServer(t, t.TempDir())
+	dataDir := t.TempDir()
+	p := startServer(t, dataDir)
 	before := memory(t, p)
 	kubeconfig := k.kubeconfig("one")
 	began := time.Now()
@@ -291,8 +292,12 @@ func TestManyKubernetesClusters(t *testing.T) {
 	t.Logf("one more pod was in all of them after %s", took.Round(time.Millisecond))
 	after := memory(t, p)
 	t.Logf("memory: %d MiB before, %d MiB with them: %d KiB for each", before>>10, after>>10, (after-before)/clusters)
-	// A restart begins with all at once.
+	// A restart begins with all of them.
 	p.stop()
+	p = startServer(t, dataDir)
+	k.addPod("later", "n1", "10m")
+	took = eventually(t, time.Minute, "after a restart every cluster has the new pod", all(fmt.Sprint(pods+2)))
+	t.Logf("after a restart one more pod was in all of them after %s", took.Round(time.Millisecond))
 }
 
 // memory is what a server has of it, in KiB.
