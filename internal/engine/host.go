@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -127,7 +128,9 @@ func (h *HostQuery) Explain(f *Fleet, host string, now time.Time) *api.Explanati
 	if host != "" {
 		present.Decisions = []api.Decision{{Cluster: host}}
 	}
-	x := Explain(f, &query, nil, Others{}, present, now).Render()
+	explained := Explain(f, &query, nil, Others{}, present, now)
+	x := explained.Render()
+	keepHost(x, host, explained)
 	x.Kind, x.Namespace = h.request.Guest.Kind, h.request.Guest.Namespace
 	if prefix := h.request.Guest.Namespace + "/"; prefix != "/" {
 		for i := range x.Candidates { // projects are of the guest's own namespace
@@ -136,4 +139,20 @@ func (h *HostQuery) Explain(f *Fleet, host string, now time.Time) *api.Explanati
 		x.Summary = strings.ReplaceAll(x.Summary, prefix, "")
 	}
 	return x
+}
+
+// keepHost corrects an explanation where the host does not fit any more, and stays
+// all the same: what was created on it is there.
+func keepHost(x *api.Explanation, host string, explained *Explained) {
+	at := slices.IndexFunc(x.Candidates, func(c api.Candidate) bool { return c.Cluster == host })
+	if at < 0 || x.Candidates[at].Selected {
+		return
+	}
+	for i := range x.Candidates {
+		x.Candidates[i].Selected = i == at
+	}
+	kept := x.Candidates[at]
+	x.Candidates = slices.Insert(slices.Delete(x.Candidates, at, at+1), 0, kept)
+	x.Kept = string(HeldByMigration)
+	x.Summary = host + " was chosen before and stays; at present " + explained.Fits()
 }

@@ -276,3 +276,39 @@ func TestARestartKeepsBindings(t *testing.T) {
 		t.Errorf("wrote %d statuses", len(writes))
 	}
 }
+
+// TestAHostThatFitsNoMoreIsStillTheOneExplained: the explanation is about the host
+// that the guest has, also where a fresh look would choose another one or none.
+func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
+	for _, tt := range []struct{ name, other, summary string }{
+		{"another would be chosen", "NO", "north was chosen before and stays; at present 1 of 2 clouds fits: 1 does not match label constraint \"location is NO\""},
+		{"none would be chosen", "IT", "north was chosen before and stays; at present 0 of 2 clouds fit: 2 do not match label constraint \"location is NO\""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			w.write(p, cloud("north", "", map[string]string{"location": "NO"}))
+			guest := wishing("edge", "location is NO")
+			w.write(p, guest)
+			w.stored(p, p.pass(epoch))
+			w.write(p, cloud("north", "", map[string]string{"location": "SE"}))
+			w.write(p, cloud("south", "", map[string]string{"location": tt.other}))
+			w.stored(p, p.pass(epoch))
+			if got := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(guest)).Status.Cloud; got != "north" {
+				t.Fatalf("the cloud is %q", got)
+			}
+			x := p.clouds.explain(p.clouds.guests[api.KeyOf(guest)], epoch)
+			var selected []string
+			for _, c := range x.Candidates {
+				if c.Selected {
+					selected = append(selected, c.Cluster)
+				}
+			}
+			if !slices.Equal(selected, []string{"north"}) || !x.Candidates[0].Selected || len(x.Candidates) != 2 {
+				t.Errorf("%v is selected of %v", selected, x.Candidates)
+			}
+			if x.Summary != tt.summary {
+				t.Errorf("the summary is %q", x.Summary)
+			}
+		})
+	}
+}
