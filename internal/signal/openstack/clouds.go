@@ -286,16 +286,21 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 	}
 	last := c.wanted.Collector
 	same := last != nil && last.Name == report.Collector
+	follows := same && last.Sequence+1 == report.Sequence
 	switch {
 	case same && last.Sequence == report.Sequence:
 		// Its answer got lost; what it said is here, and perhaps not stored yet.
 		changed = c.dirty()
-	case report.Full || report.Error != "" || same && last.Sequence+1 == report.Sequence:
+	case report.Full || report.Error != "" || follows:
 		before := c.wanted
 		before.Collector = nil
 		c.wanted = apply(before, report, m.Now())
 		changed = !reflect.DeepEqual(before, c.wanted)
-		c.wanted.Collector = &api.CollectorStatus{Name: report.Collector, Sequence: report.Sequence}
+		// An error says nothing of the figures: where it does not follow on what is
+		// known, neither does the report after it.
+		if c.wanted.Collector = last; report.Full || follows {
+			c.wanted.Collector = &api.CollectorStatus{Name: report.Collector, Sequence: report.Sequence}
+		}
 		c.wanted.ObservedGeneration = c.object.Metadata.Generation
 	default:
 		m.mu.Unlock()

@@ -461,6 +461,13 @@ func TestReport(t *testing.T) {
 		refused(api.CloudReport{Collector: "c", Sequence: 5, Regions: regions(zone("a", "7"))}, 4)
 		refused(api.CloudReport{Collector: "c", Sequence: 2, Regions: regions(zone("a", "7"))}, 4)
 		refused(api.CloudReport{Collector: "other", Sequence: 4, Regions: regions(zone("a", "7"))}, 0)
+		// An error is told wherever its number is, but bridges no gap: what was in the
+		// reports between is not known, and must not be taken for known.
+		accepted(api.CloudReport{Collector: "c", Sequence: 7, Error: "no answer in time"}, true)
+		w.expectCollected("paris", "False RegionFailed: no answer in time")
+		refused(api.CloudReport{Collector: "c", Sequence: 8, Regions: regions(zone("a", "7"))}, 4)
+		accepted(api.CloudReport{Collector: "other", Sequence: 1, Error: "no answer in time"}, true)
+		refused(api.CloudReport{Collector: "other", Sequence: 2, Regions: regions(zone("a", "7"))}, 0)
 		accepted(api.CloudReport{Collector: "c", Sequence: 4, Regions: []api.CloudRegionReport{{Name: "RegionOne", Error: "no answer in time"}}}, true)
 		w.expectCollected("paris", "False RegionFailed: no answer in time")
 		accepted(api.CloudReport{Collector: "c", Sequence: 5, Regions: []api.CloudRegionReport{{Name: "RegionOne"}}}, true)
