@@ -179,9 +179,28 @@ func (r *CloudReport) Validate() FieldErrors {
 			validateQuantities(&errs, under+".available", zone.Available)
 		}
 		checkUnique(&errs, at+".zones", zones)
+		region.validateFlavors(&errs, at+".flavors")
 	}
 	checkUnique(&errs, "regions", names)
 	return errs
+}
+
+func (r *CloudRegionReport) validateFlavors(errs *FieldErrors, field string) {
+	if r.Flavors == nil {
+		return
+	}
+	for i, f := range *r.Flavors {
+		at := index(field, i)
+		errs.check(at+".name", checkText(f.Name))
+		for _, size := range []struct {
+			name   string
+			amount int64
+		}{{"vcpus", f.VCPUs}, {"memory_mib", f.MemoryMiB}, {"disk_gib", f.DiskGiB}} {
+			if size.amount < 0 {
+				errs.Add(at+"."+size.name, "%d must not be negative", size.amount)
+			}
+		}
+	}
 }
 
 // ObjectKind implements Object.

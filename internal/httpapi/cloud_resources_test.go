@@ -42,6 +42,8 @@ func TestReportCloud(t *testing.T) {
 		"no number":          {body: `{"collector":"c"}`, status: 422},
 		"no amount":          {body: strings.Replace(oneZone, `"4"`, `"four"`, 1), status: 422},
 		"negative":           {body: strings.Replace(oneZone, `"4"`, `"-4"`, 1), status: 422},
+		"negative flavor":    {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","name":"m1","vcpus":-1,"memory_mib":1}]`, 1), status: 422},
+		"flavor of no name":  {body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","flavors":[{"id":"1","vcpus":1,"memory_mib":1}]`, 1), status: 422},
 		"a zone twice":       {body: strings.Replace(oneZone, `[{"name":"z"`, `[{"name":"z"},{"name":"z"`, 1), status: 422},
 		"an error with figures": {
 			body: strings.Replace(oneZone, `"name":"R"`, `"name":"R","error":"x"`, 1), status: 422,
