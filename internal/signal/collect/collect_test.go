@@ -389,6 +389,41 @@ func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
 	})
 }
 
+// TestSecretsThatAProviderRepeats: a server that says which credentials it does not
+// accept must not have them shown to everybody who may read the metric.
+func TestSecretsThatAProviderRepeats(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret, says, want string
+	}{
+		"a token":               {"hush-4711", "token hush-4711 is wrong", "token (secret) is wrong"},
+		"in a header":           {"Bearer hush-4711", "got hush-4711", "got (secret)"},
+		"a password":            {"reader:hush-4711", "the password hush-4711 is not that of reader", "the password (secret) is not that of (secret)"},
+		"as it was sent":        {"reader:hush-4711", "Basic cmVhZGVyOmh1c2gtNDcxMQ==", "Basic (secret)"},
+		"one that holds others": {"hush hush-4711", "hush hush-4711 and hush", "(secret) and (secret)"},
+		"too short to be one":   {"a", "a bad token", "a bad token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				b := &backend{err: source.Unreachable("%s", c.says)}
+				w.backends["prom"] = b
+				defer w.run()()
+				provider := liveProvider("prom")
+				provider.Spec.Headers = map[string]api.Secret{"X-Credentials": api.NewSecret(c.secret)}
+				w.settle(w.put(provider))
+				w.settle(w.put(metricOf("a", "prom", "q")))
+				time.Sleep(time.Hour)
+				if got := w.providerCondition("prom").Message; got != c.want {
+					t.Errorf("the provider's message is %q, want %q", got, c.want)
+				}
+				if got := api.FindCondition(w.status("a").Conditions, api.ConditionAvailable); got.Message != c.want || got.Reason != api.ReasonUnreachableMetricsProvider {
+					t.Errorf("the metric has %+v, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestHangingProviderDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

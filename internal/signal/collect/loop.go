@@ -294,7 +294,8 @@ func (j *job) read(key api.Key) (map[string]source.Reading, error) {
 		queries = append(queries, it.query)
 	}
 	slices.Sort(queries)
-	return j.source.Read(j.ctx, slices.Compact(queries))
+	readings, err := j.source.Read(j.ctx, slices.Compact(queries))
+	return conceal(j.provider, readings, err)
 }
 
 // answerTo picks the answer to one query out of a reading.

@@ -1,0 +1,69 @@
+package collect
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
+)
+
+// leastConcealed is how long a part of a secret is at least that is looked for:
+// shorter ones are in any text.
+const leastConcealed = 4
+
+// conceal takes the secrets of a provider out of what is wrong with its answers. A
+// server, or a proxy in front of it, may repeat what it does not accept, and what
+// is wrong is stored and shown.
+func conceal(provider *api.MetricsProvider, readings map[string]source.Reading, err error) (map[string]source.Reading, error) {
+	replacer := concealer(provider)
+	if replacer == nil {
+		return readings, err
+	}
+	for query, reading := range readings {
+		if reading.Err != nil {
+			reading.Err = concealed(replacer, reading.Err)
+			readings[query] = reading
+		}
+	}
+	if err != nil {
+		err = concealed(replacer, err)
+	}
+	return readings, err
+}
+
+// concealed is an error with the same reason.
+func concealed(replacer *strings.Replacer, err error) error {
+	if e, ok := errors.AsType[*source.Error](err); ok {
+		return &source.Error{Reason: e.Reason, Message: replacer.Replace(e.Message)}
+	}
+	return errors.New(replacer.Replace(err.Error()))
+}
+
+// concealer replaces the secrets of a provider, nil where it has none. A secret
+// may be sent in another form, and be repeated in part: "Bearer …", "user:…".
+func concealer(provider *api.MetricsProvider) *strings.Replacer {
+	if provider == nil {
+		return nil
+	}
+	var forms []string
+	for _, secret := range provider.Secrets() {
+		text := secret.Reveal()
+		forms = append(forms, text, base64.StdEncoding.EncodeToString([]byte(text)))
+		forms = append(forms, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' })...)
+	}
+	forms = slices.DeleteFunc(forms, func(form string) bool { return len(form) < leastConcealed })
+	// The longest first: of a secret that holds another, nothing is to be left.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, "(secret)")
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return strings.NewReplacer(pairs...)
+}
