@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -45,7 +46,8 @@ func describe(what string, err error) (reason, message string) {
 		return api.ReasonForbidden, what + ": the credentials may not list and watch them (403)"
 	case answered && status.Status().Code >= http.StatusBadRequest:
 		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)
-	case answered:
+	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
+		// These errors hold the whole answer.
 		return api.ReasonIncomplete, what + ": the answer cannot be read"
 	}
 	return api.ReasonIncomplete, what + ": " + outbound.Describe(err)

@@ -1,0 +1,32 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestDescribeAnswerOfAnotherServer: what answers in place of an API server must
+// not have its answer in the status of the cluster, of any size and different every
+// time.
+func TestDescribeAnswerOfAnotherServer(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no kind":       `{"served_at": "10:00:01"}`,
+		"no version":    `{"kind": "PodList-10:00:01"}`,
+		"no object":     `null`,
+		"another kind":  `{"kind": "Served-10:00:01", "apiVersion": "v1"}`,
+		"another group": `{"kind": "PodList", "apiVersion": "served/10-00-01"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(answer), nil, nil)
+			if err == nil {
+				t.Fatal("it is taken for an answer of an API server")
+			}
+			if reason, message := describe("pods", err); reason != api.ReasonIncomplete || message != "pods: the answer cannot be read" {
+				t.Errorf("%v: got %s %q", err, reason, message)
+			}
+		})
+	}
+}
