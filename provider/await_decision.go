@@ -146,33 +146,36 @@ func unscheduled(reason string) string {
 }
 
 // explained is the sentence that explains a decision, with the constraint that
-// stands most in its way; message where there is no explanation, as of the choice
-// of a cloud or a project.
+// stands most in its way; message where there is no explanation.
 func explained(ctx context.Context, s *session, key api.Key, message string) string {
-	if key.Kind != api.KindPlacement && key.Kind != api.KindWorkload {
-		return sentence(message)
-	}
 	explanation, err := s.client.Explain(ctx, key)
 	if err != nil || explanation.Summary == "" {
 		return sentence(message)
 	}
 	text := sentence(explanation.Summary)
 	if miss := explanation.NearestMiss; miss != nil {
-		text += " " + nearestMiss(miss)
+		text += " " + nearestMiss(miss, key.Kind)
 	}
 	return text
 }
 
-// nearestMiss says what would admit most clusters. Example: The nearest miss:
+// nearestMiss says what would admit most of what is chosen for a kind. Example: The nearest miss:
 // without "tier is gold" 12 more clusters would fit.
-func nearestMiss(miss *api.NearestMiss) string {
+func nearestMiss(miss *api.NearestMiss, kind api.Kind) string {
+	chosen := "cluster"
+	if kind == api.KindCluster {
+		chosen = "cloud"
+	}
+	if kind == api.KindMagnumCluster {
+		chosen = "project"
+	}
 	without := "the " + miss.Filter + " filter"
 	if miss.On != "" {
 		without = strconv.Quote(miss.On)
 	}
-	more := "1 more cluster"
+	more := "1 more " + chosen
 	if miss.Count != 1 {
-		more = strconv.Itoa(miss.Count) + " more clusters"
+		more = strconv.Itoa(miss.Count) + " more " + chosen + "s"
 	}
 	return "The nearest miss: without " + without + " " + more + " would fit."
 }

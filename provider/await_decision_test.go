@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -197,6 +198,7 @@ func TestAwaitCloudAndProject(t *testing.T) {
 		created  bool
 		severity diag.Severity
 		summary  string // "" = none
+		chosen   string
 	}{
 		{name: "a cluster without constraints is as the server answers", written: unconstrained},
 		{
@@ -210,21 +212,26 @@ func TestAwaitCloudAndProject(t *testing.T) {
 		{
 			name: "no cloud on create", written: cluster(api.ClusterStatus{}), created: true,
 			then:     []api.Object{cluster(api.ClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableCloud)})},
-			severity: diag.SeverityWarning, summary: `No cloud for cluster "east"`,
+			severity: diag.SeverityWarning, summary: `No cloud for cluster "east"`, chosen: "clouds",
 		},
 		{
 			name: "no cloud on update", written: cluster(api.ClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableCloud)}),
-			severity: diag.SeverityError, summary: `No cloud for cluster "east"`,
+			severity: diag.SeverityError, summary: `No cloud for cluster "east"`, chosen: "clouds",
 		},
 		{name: "a project", written: magnum(api.MagnumClusterStatus{}), then: []api.Object{magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Project: "p"})}},
 		{
 			name: "no project", written: magnum(api.MagnumClusterStatus{ObservedGeneration: 2, Conditions: bound(api.ConditionFalse, api.ReasonNoSuitableProject)}),
-			severity: diag.SeverityError, summary: `No project for magnum_cluster "shop/k"`,
+			severity: diag.SeverityError, summary: `No project for magnum_cluster "shop/k"`, chosen: "projects",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			shown := test.then
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/explanation") {
+					w.Header().Set("Content-Type", "application/json")
+					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 3 fit", NearestMiss: &api.NearestMiss{Filter: "labels", On: "a is b", Count: 2}})
+					return
+				}
 				if len(shown) == 0 {
 					t.Errorf("the server is asked for %s, and nothing is waited for", r.URL)
 					w.WriteHeader(http.StatusNotFound)
@@ -254,8 +261,9 @@ func TestAwaitCloudAndProject(t *testing.T) {
 				}
 				return
 			}
-			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || diags[0].Detail() != "0 of 3 fit." {
-				t.Errorf("diagnostics are %v, expected %q", diags, test.summary)
+			detail := fmt.Sprintf(`0 of 3 fit. The nearest miss: without "a is b" 2 more %s would fit.`, test.chosen)
+			if len(diags) != 1 || diags[0].Severity() != test.severity || diags[0].Summary() != test.summary || diags[0].Detail() != detail {
+				t.Errorf("diagnostics are %v, expected %q: %q", diags, test.summary, detail)
 			}
 		})
 	}

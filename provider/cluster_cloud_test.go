@@ -142,7 +142,7 @@ func TestAccClusterCloud(t *testing.T) {
 			},
 			{
 				Config:      f.config(wanted(`cloud_constraints = { label_constraints = ["location is es"] }`)),
-				ExpectError: regexp.MustCompile(`(?s)No cloud for cluster "east"`),
+				ExpectError: regexp.MustCompile(`(?s)No cloud for cluster "east".*0 of 2 clouds\s+fit.*location is es`),
 			},
 			{ // the zone it stands for says where it is
 				Config: f.config(wanted(`openstack = { cloud = "de", region = "RegionOne", availability_zone = "az1" }`)), ConfigPlanChecks: asks,

@@ -146,7 +146,7 @@ func TestAccMagnumClusterLifecycle(t *testing.T) {
 			},
 			{
 				Config:      f.config(magnum(`label_constraints = ["city is paris"]`)),
-				ExpectError: regexp.MustCompile(`(?s)No project for magnum_cluster "shop/shop"`),
+				ExpectError: regexp.MustCompile(`(?s)No project for magnum_cluster "shop/shop".*0 of 2 projects\s+fit.*city is paris`),
 			},
 			{ // it can be asked for all the same
 				Config:           f.config(magnum("label_constraints = [\"city is paris\", \"location is FR\"]\n wait = { on_timeout = \"warning\" }")),
