@@ -107,6 +107,9 @@ func newAPIServer(t *testing.T) *apiServer {
 		defer s.mu.Unlock()
 		if state == http.StateNew {
 			s.open[c] = true
+			if s.down.Load() { // it was under way when the server began to refuse
+				_ = c.Close()
+			}
 		}
 		if state == http.StateClosed {
 			delete(s.open, c)

@@ -44,6 +44,8 @@ func describe(what string, err error) (reason, message string) {
 		return api.ReasonUnauthorized, what + ": the API server does not accept the credentials (401)"
 	case apierrors.IsForbidden(err):
 		return api.ReasonForbidden, what + ": the credentials may not list and watch them (403)"
+	case apierrors.HasStatusCause(err, tornWatch):
+		return api.ReasonIncomplete, what + ": the watch broke off"
 	case answered && status.Status().Code >= http.StatusBadRequest:
 		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)
 	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):

@@ -47,21 +47,31 @@ type reflector[V comparable] struct {
 	changed func()
 }
 
+// tornWatch is the cause that client-go gives when it cannot read on in a watch,
+// most often because the connection broke.
+const tornWatch metav1.CauseType = "ClientWatchDecoding"
+
 // errExpired says that what the watch begins at is too old: list again.
 var errExpired = errors.New("the resource version is too old")
 
 // run keeps the table current until ctx ends.
 func (r *reflector[V]) run(ctx context.Context) {
-	position := ""
+	position, tornAt := "", ""
 	pause := firstRetry
 	for ctx.Err() == nil {
 		err := r.step(ctx, &position)
 		if ctx.Err() != nil {
 			return
 		}
-		if _, answered := errors.AsType[*apierrors.StatusError](err); answered || errors.Is(err, errExpired) {
-			// What the API server refuses to watch from does not become better.
+		// What the API server refuses to watch from does not become better, nor does
+		// what cannot be read a second time.
+		torn := apierrors.HasStatusCause(err, tornWatch)
+		_, answered := errors.AsType[*apierrors.StatusError](err)
+		if errors.Is(err, errExpired) || answered && (!torn || position == tornAt) {
 			position = ""
+		}
+		if torn {
+			tornAt = position
 		}
 		switch {
 		case err == nil || errors.Is(err, errExpired):
