@@ -47,7 +47,7 @@ type server struct {
 
 	mu     sync.Mutex
 	usesQL bool // has turned out to have no Flux
-	known  map[string]knowledge
+	known  source.Memory[knowledge]
 }
 
 // open makes the source; roundTripper takes the place of the network in tests.
@@ -58,7 +58,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	}
 	address := strings.TrimSuffix(spec.Influx.URL, "/")
 	token := spec.Influx.Token.Reveal()
-	s := &server{spec: spec, address: address, known: map[string]knowledge{}}
+	s := &server{spec: spec, address: address}
 	// InfluxQL is older than tokens: there, the token is user and password.
 	for _, authorization := range []string{tokenHeader(token), passwordHeader(token)} {
 		options := source.ClientOptions{Address: address, RoundTripper: roundTripper, MaxConnsPerHost: parallel}

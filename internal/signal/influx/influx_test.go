@@ -217,9 +217,11 @@ func TestBadQueriesAreFoundAndKeptApart(t *testing.T) {
 			t.Errorf("the second reading took %d requests, want 5", len(sent))
 		}
 	}
-	for query, k := range src.known {
-		k.until = time.Now().Add(-time.Second)
-		src.known[query] = k
+	for _, query := range queries {
+		if k := src.known.Recall(query, time.Now()); k != (knowledge{}) {
+			k.until = time.Now().Add(-time.Second)
+			src.known.Learn(query, k)
+		}
 	}
 	f.refused, f.large = nil, nil
 	f.take()

@@ -3,7 +3,6 @@ package influx
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -41,6 +40,9 @@ type knowledge struct {
 	rejected *source.Error
 }
 
+// Over reports whether it has to be found out again.
+func (k knowledge) Over(now time.Time) bool { return !now.Before(k.until) }
+
 // reading is one call of Read.
 type reading struct {
 	server *server
@@ -55,12 +57,12 @@ type reading struct {
 // Read implements source.Source.
 func (s *server) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
 	r := &reading{server: s, out: make(map[string]source.Reading, len(queries)), searches: searches}
-	s.forget(queries)
+	s.known.Forget(queries)
 	now := time.Now()
 	var together, alone []term
 	for i, query := range queries {
 		parsed, err := parse(query)
-		k := s.recall(query, now)
+		k := s.known.Recall(query, now)
 		t := term{number: i, query: query, selector: parsed}
 		switch {
 		case err != nil:
@@ -124,7 +126,7 @@ func (r *reading) ask(ctx context.Context, batch []term) {
 	switch {
 	case len(batch) == 1 && tooLarge:
 		e := source.Invalid("the answer is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)
-		r.server.learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
+		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
 		r.set(batch[0].query, source.Reading{Err: e})
 	case len(batch) == 1:
 		r.blame(batch[0], refused)
@@ -146,7 +148,7 @@ func (r *reading) settle(found *choice) {
 
 // blame gives one query the fault, and keeps it out of the next batches.
 func (r *reading) blame(t term, refused *refusal) {
-	r.server.learn(t.query, knowledge{until: time.Now().Add(recheck)})
+	r.server.known.Learn(t.query, knowledge{until: time.Now().Add(recheck)})
 	r.set(t.query, source.Reading{Err: source.Invalid("%s", refused)})
 }
 
@@ -204,37 +206,4 @@ func split(terms []term) [][]term {
 		batches = append(batches, terms[start:])
 	}
 	return batches
-}
-
-// recall returns what is known about a query at a moment.
-func (s *server) recall(query string, now time.Time) knowledge {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.known[query]
-	if ok && !now.Before(k.until) {
-		delete(s.known, query)
-		return knowledge{}
-	}
-	return k
-}
-
-func (s *server) learn(query string, k knowledge) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[query] = k
-}
-
-// forget drops what is known about queries that nobody asks any more, once
-// there are many.
-func (s *server) forget(asked []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.known) <= 2*len(asked)+1000 {
-		return
-	}
-	keep := make(map[string]bool, len(asked))
-	for _, query := range asked {
-		keep[query] = true
-	}
-	maps.DeleteFunc(s.known, func(query string, _ knowledge) bool { return !keep[query] })
 }

@@ -12,9 +12,7 @@ package prometheus
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"sync"
 	"time"
 
 	promapi "github.com/prometheus/client_golang/api"
@@ -43,8 +41,7 @@ type server struct {
 	api     promv1.API
 	timeout api.Duration
 
-	mu    sync.Mutex
-	known map[string]knowledge // by query; plain queries are not in it
+	known source.Memory[knowledge] // plain queries are not in it
 }
 
 // knowledge is how a query that is not an instant vector has to be asked.
@@ -55,6 +52,9 @@ type knowledge struct {
 	until    time.Time
 	rejected *source.Error
 }
+
+// Over reports whether it has to be found out again.
+func (k knowledge) Over(now time.Time) bool { return !k.scalar && !now.Before(k.until) }
 
 // open makes the source; roundTripper takes the place of the network in tests.
 func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
@@ -70,41 +70,8 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	if err != nil {
 		return nil, fmt.Errorf("spec.prometheus.url: %w", err)
 	}
-	return &server{client: client, api: promv1.NewAPI(c), timeout: spec.Timeout, known: map[string]knowledge{}}, nil
+	return &server{client: client, api: promv1.NewAPI(c), timeout: spec.Timeout}, nil
 }
 
 // Close implements source.Source.
 func (s *server) Close() { s.client.CloseIdleConnections() }
-
-// recall returns what is known about a query at a moment.
-func (s *server) recall(query string, now time.Time) knowledge {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.known[query]
-	if ok && !k.scalar && !now.Before(k.until) {
-		delete(s.known, query)
-		return knowledge{}
-	}
-	return k
-}
-
-func (s *server) learn(query string, k knowledge) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[query] = k
-}
-
-// forget drops what is known about queries that nobody asks any more, once
-// there are many.
-func (s *server) forget(asked []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.known) <= 2*len(asked)+1000 {
-		return
-	}
-	keep := make(map[string]bool, len(asked))
-	for _, query := range asked {
-		keep[query] = true
-	}
-	maps.DeleteFunc(s.known, func(query string, _ knowledge) bool { return !keep[query] })
-}

@@ -295,7 +295,7 @@ func TestBadQueriesAreFoundOnceAndThenLeftOut(t *testing.T) {
 func TestRefusedQueryIsTriedAgainLater(t *testing.T) {
 	f := &fake{vectors: map[string][]string{"new_function(x)": {"|1"}}}
 	src := f.open(t).(*server)
-	src.known["new_function(x)"] = knowledge{until: time.Now().Add(-time.Second), rejected: source.Invalid("unknown function")}
+	src.known.Learn("new_function(x)", knowledge{until: time.Now().Add(-time.Second), rejected: source.Invalid("unknown function")})
 	readings, err := src.Read(t.Context(), []string{"new_function(x)"})
 	if got := readings["new_function(x)"]; err != nil || got.Err != nil || got.Value != 1 {
 		t.Errorf("got %+v, %v", got, err)
@@ -515,11 +515,11 @@ func TestTLS(t *testing.T) {
 func TestForgetsQueriesNobodyAsks(t *testing.T) {
 	src := (&fake{}).open(t).(*server)
 	for i := range 5000 {
-		src.known[fmt.Sprint("q", i)] = knowledge{scalar: true}
+		src.known.Learn(fmt.Sprint("q", i), knowledge{scalar: true})
 	}
-	src.forget([]string{"q7", "other"})
-	if len(src.known) != 1 || !src.known["q7"].scalar {
-		t.Errorf("%d queries are remembered, want only q7", len(src.known))
+	src.known.Forget([]string{"q7", "other"})
+	if src.known.Len() != 1 || !src.known.Recall("q7", time.Now()).scalar {
+		t.Errorf("%d queries are remembered, want only q7", src.known.Len())
 	}
 }
 

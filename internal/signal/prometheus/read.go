@@ -40,11 +40,11 @@ type reading struct {
 // Read implements source.Source.
 func (s *server) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
 	r := &reading{server: s, queries: queries, out: make(map[string]source.Reading, len(queries)), searches: searches}
-	s.forget(queries)
+	s.known.Forget(queries)
 	now := time.Now()
 	var together, alone []term
 	for i, query := range queries {
-		k := s.recall(query, now)
+		k := s.known.Recall(query, now)
 		t := term{number: i, query: query, scalar: k.scalar}
 		switch {
 		case k.rejected != nil:
@@ -112,7 +112,7 @@ func (r *reading) askAlone(ctx context.Context, t term) {
 	value, refused, tooLarge, err := r.query(ctx, t.query)
 	until := time.Now().Add(recheck)
 	reject := func(e *source.Error) {
-		r.server.learn(t.query, knowledge{until: until, rejected: e})
+		r.server.known.Learn(t.query, knowledge{until: until, rejected: e})
 		r.set(t.query, source.Reading{Err: e})
 	}
 	switch {
@@ -123,7 +123,7 @@ func (r *reading) askAlone(ctx context.Context, t term) {
 		reject(source.Invalid("Prometheus rejects the expression: %s", refused.Msg))
 		return
 	case refused != nil:
-		r.server.learn(t.query, knowledge{until: until})
+		r.server.known.Learn(t.query, knowledge{until: until})
 		r.set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression: %s", refused.Msg)})
 		return
 	case isTypeError(err):
@@ -135,12 +135,12 @@ func (r *reading) askAlone(ctx context.Context, t term) {
 	}
 	switch v := value.(type) {
 	case model.Vector:
-		r.server.learn(t.query, knowledge{until: until})
+		r.server.known.Learn(t.query, knowledge{until: until})
 		r.set(t.query, first(v))
 	case *model.Scalar:
 		// A query whose brackets do not match only looks like a number here.
 		if enclosed(t.query) {
-			r.server.learn(t.query, knowledge{scalar: true})
+			r.server.known.Learn(t.query, knowledge{scalar: true})
 		}
 		r.set(t.query, source.Reading{Value: float64(v.Value)})
 	default:
@@ -175,7 +175,7 @@ func (r *reading) takeOne(ctx context.Context, t term, value model.Value) {
 	case model.Vector:
 		r.set(t.query, first(v))
 	case *model.Scalar:
-		r.server.learn(t.query, knowledge{scalar: true})
+		r.server.known.Learn(t.query, knowledge{scalar: true})
 		r.set(t.query, source.Reading{Value: float64(v.Value)})
 	default:
 		r.askAlone(ctx, t) // says what is wrong with it

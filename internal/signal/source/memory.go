@@ -1,0 +1,59 @@
+package source
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// Memory is what a source has learned about queries, so that one which spoils a
+// request is not part of the next. The zero value knows nothing.
+type Memory[K interface{ Over(now time.Time) bool }] struct {
+	mu    sync.Mutex
+	known map[string]K
+}
+
+// Recall is what is known about a query at a moment; the zero value where that is
+// nothing, or is over.
+func (m *Memory[K]) Recall(query string, now time.Time) K {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.known[query]
+	if ok && k.Over(now) {
+		delete(m.known, query)
+		k = *new(K)
+	}
+	return k
+}
+
+// Learn notes what is known about a query from now on.
+func (m *Memory[K]) Learn(query string, k K) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = map[string]K{}
+	}
+	m.known[query] = k
+}
+
+// Forget drops what is known about queries that nobody asks any more, once there
+// are many.
+func (m *Memory[K]) Forget(asked []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.known) <= 2*len(asked)+1000 {
+		return
+	}
+	keep := make(map[string]bool, len(asked))
+	for _, query := range asked {
+		keep[query] = true
+	}
+	maps.DeleteFunc(m.known, func(query string, _ K) bool { return !keep[query] })
+}
+
+// Len is the number of queries about which something is known.
+func (m *Memory[K]) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.known)
+}
