@@ -320,6 +320,34 @@ func TestSlowCloud(t *testing.T) {
 	})
 }
 
+// TestHangingClouds: however many hang, one that answers is collected in time.
+func TestHangingClouds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stack := newRecorded(t)
+		stack.regions = []string{"RegionTwo"}
+		stack.reply("127.0.0.1"+aggregates, hangs)
+		stack.reply("silent/v3/auth/tokens", hangs)
+		w := newWorld(t, stack).start()
+		paris := access()
+		paris.Regions = []string{"RegionTwo"}
+		w.settle(w.put("paris", paris))
+		w.expectCollected("paris", isCurrent)
+		for i := range 30 {
+			hanging, silent := access(), access()
+			hanging.Regions = []string{"RegionOne"}
+			silent.AuthURL = "http://silent:5000/v3"
+			w.put(fmt.Sprint("hanging-", i), hanging)
+			w.put(fmt.Sprint("silent-", i), silent)
+		}
+		time.Sleep(10 * time.Minute)
+		before := stack.requests("regiontwo" + aggregates)
+		time.Sleep(10 * time.Minute)
+		if n := stack.requests("regiontwo"+aggregates) - before; n < 9 {
+			t.Errorf("collected %d times in ten minutes, want every minute", n)
+		}
+	})
+}
+
 // TestRegionsFollow: regions that the spec or the catalog no longer has are gone.
 func TestRegionsFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

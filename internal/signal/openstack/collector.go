@@ -98,15 +98,8 @@ func (c *collector) run(ctx context.Context) {
 // regions lists the regions to collect, by name. It logs in where that was not
 // done lately.
 func (c *collector) regions(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
-	defer cancel()
 	if c.current() == nil || c.now().Sub(c.loggedIn) > loginAgain {
-		leave, err := c.lanes.enter(ctx, c.refused)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
-		s, err := login(ctx, c.spec, c.roundTripper)
+		s, err := c.login(ctx)
 		c.refused = err != nil
 		if err != nil && c.current() == nil {
 			return nil, err
@@ -124,6 +117,18 @@ func (c *collector) regions(ctx context.Context) ([]string, error) {
 		return nil, failed("the identity service at %s lists no compute service", c.spec.AuthURL)
 	}
 	return names, nil
+}
+
+// login waits for its turn, and then takes the time that a collection may take.
+func (c *collector) login(ctx context.Context) (*session, error) {
+	leave, err := c.lanes.enter(ctx, c.refused)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
+	defer cancel()
+	return login(ctx, c.spec, c.roundTripper)
 }
 
 func (c *collector) current() *session {

@@ -87,7 +87,7 @@ func (o *recorded) reply(path string, f func(r *http.Request) (int, []byte)) {
 	o.answers[path] = f
 }
 
-// requests is how often a path was asked for.
+// requests is how often a path, or a host and a path, was asked for.
 func (o *recorded) requests(path string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,6 +137,7 @@ func (o *recorded) respond(r *http.Request) (int, map[string]string, []byte) {
 	path := r.URL.Path
 	o.mu.Lock()
 	o.asked[path]++
+	o.asked[r.URL.Hostname()+path]++
 	special := o.answers[r.URL.Hostname()+path]
 	if special == nil {
 		special = o.answers[path]

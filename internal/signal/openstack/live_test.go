@@ -126,11 +126,11 @@ func TestLiveRotates(t *testing.T) {
 func TestLiveWithoutMagnum(t *testing.T) {
 	stack := newRecorded(t)
 	stack.reply("/v3/projects", func(r *http.Request) (int, []byte) {
-		return 200, []byte(`{"projects":[{"id":"1","name":"only","enabled":true}]}`)
+		return 200, []byte(`{"projects":[{"id":"1","name":"only","enabled":true,"tags":["b","a"]}]}`)
 	})
 	stack.without = "container-infra"
 	live, err := liveWorld(t, stack).Live(t.Context(), "paris", api.LiveOptions{})
-	if err != nil || projectNames(live) != "only [] 0" || live.Templates != nil {
+	if err != nil || projectNames(live) != "only [a b] 0" || live.Templates != nil {
 		t.Errorf("got %+v, %v", live, err)
 	}
 }

@@ -140,6 +140,30 @@ func TestPush(t *testing.T) {
 	})
 }
 
+// TestPushRegionGoes: a region that is no longer there is gone at the server, too.
+func TestPushRegionGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, stack := newReceiver(t), newRecorded(t)
+		stack.regions = []string{"RegionTwo"}
+		defer r.collect(t, "c", stack, access())()
+		time.Sleep(time.Minute)
+		stack.mu.Lock()
+		stack.regions = nil
+		stack.mu.Unlock()
+		time.Sleep(2 * loginAgain)
+		synctest.Wait()
+		moreUsed(t, stack, 4)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := r.status("paris"); len(s.Regions) != 1 || s.Regions[0].Name != "RegionOne" {
+			t.Errorf("the server has %d regions", len(s.Regions))
+		}
+		if reports := r.since(0); len(reports) != 3 || !reports[1].Full || reports[2].Full {
+			t.Errorf("%d reports, want a full one when the region went, and one of what changed", len(reports))
+		}
+	})
+}
+
 // TestPushOutage: what changes while the server is out of reach, or does not say
 // that it has a report, arrives in full afterwards.
 func TestPushOutage(t *testing.T) {

@@ -312,11 +312,125 @@ func TestCollectAsksLittle(t *testing.T) {
 			t.Errorf("%s: asked %d times, want %d", path, got, want[path])
 		}
 	}
+	// Flavors and volume types are read again now and then.
+	for range sizesEvery {
+		if _, err := r.collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := o.requests("/v2.1/flavors/detail"); n != 2 {
+		t.Errorf("in %d collections the flavors were asked for %d times, want 2", 3+sizesEvery, n)
+	}
 	// A provider that changed has another generation.
 	c := loadCapture(t, "placement-resource-providers")
 	o.reply("/resource_providers", says(200, strings.Replace(string(c.Body), `"generation": 5`, `"generation": 6`, 1)))
 	if _, err := r.collect(t.Context()); err != nil || o.requests(inventories) != 2 {
 		t.Errorf("%v; asked %d times for a provider that changed", err, o.requests(inventories))
+	}
+}
+
+// TestCollectAfterAnUpgrade: what was known of a host without what is in use there
+// is asked for again when that is needed.
+func TestCollectAfterAnUpgrade(t *testing.T) {
+	o := newRecorded(t)
+	s, err := login(t.Context(), access(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	r := &region{name: "RegionOne", session: s}
+	for range 2 {
+		got, err := r.collect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectZones(t, got, recordedZones())
+		o.answer("/v2.1/os-hypervisors/detail", "nova-hypervisors-detail-2.88")
+	}
+}
+
+// TestDedicatedProcessors: hosts may have shared ones, dedicated ones, or both.
+func TestDedicatedProcessors(t *testing.T) {
+	const host = "/resource_providers/d4688938-eb0c-44c0-98af-7407c346e43c/"
+	for name, set := range map[string]func(*recorded){
+		"Nova has the amounts": func(*recorded) {},
+		"Placement alone":      func(o *recorded) { o.newest = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newRecorded(t)
+			set(o)
+			o.reply(host+"inventories", says(200, `{"inventories":{"VCPU":{"total":32,"reserved":2,"allocation_ratio":4.0},"PCPU":{"total":32,"reserved":0,"allocation_ratio":1.0},"MEMORY_MB":{"total":262144,"reserved":512,"allocation_ratio":1.0}}}`))
+			o.reply(host+"usages", says(200, `{"usages":{"VCPU":2,"PCPU":4,"MEMORY_MB":16384}}`))
+			got, err := collectOnce(t, o, access())
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The other host of the zone has 64 with the ratio 4, and 5 of them in use;
+			// this one uses 6, and Nova counts the 2 that are reserved besides.
+			if cpu := figuresOf(got.Zone("az-a"))["cpu"]; cpu != "128 408 11 397" {
+				t.Errorf("got %s", cpu)
+			}
+		})
+	}
+}
+
+// TestFloatingIPs: addresses of IPv6 and of networks that are not external are no
+// floating IPs.
+func TestFloatingIPs(t *testing.T) {
+	o := newRecorded(t)
+	o.reply("/v2.0/network-ip-availabilities", says(200, `{"network_ip_availabilities":[
+		{"network_id":"8bdd917b-4ac9-4567-85f4-a2d66f1f17e0","subnet_ip_availability":[{"ip_version":4,"total_ips":10,"used_ips":3},{"ip_version":4,"total_ips":5,"used_ips":5},{"ip_version":6,"total_ips":18446744073709551614,"used_ips":7}]},
+		{"network_id":"other","subnet_ip_availability":[{"ip_version":4,"total_ips":100,"used_ips":1}]}]}`))
+	got, err := collectOnce(t, o, access())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := figuresOf(got.Zone("az-b"))["floating_ips"]; f != "15 15 8 7" {
+		t.Errorf("got %s", f)
+	}
+	o.reply("/v2.0/network-ip-availabilities", says(404, `{}`))
+	if got, err = collectOnce(t, o, access()); err != nil || figuresOf(got.Zone("az-b"))["floating_ips"] != "" {
+		t.Errorf("without the extension: %v, %v", got, err)
+	}
+}
+
+// TestFewServices: an OpenStack without storage and networks has hosts all the
+// same, and what it lacks is not said to be nothing.
+func TestFewServices(t *testing.T) {
+	for service, lacks := range map[string]string{"volumev3": "storage/ssd", "network": "floating_ips"} {
+		o := newRecorded(t)
+		o.without = service
+		got, err := collectOnce(t, o, access())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := recordedZones()
+		for _, zone := range want {
+			delete(zone, lacks)
+			if service == "volumev3" {
+				delete(zone, "storage/hdd")
+			}
+		}
+		expectZones(t, got, want)
+	}
+	// Without Placement nothing is known of ratios, nor of what is reserved.
+	o := newRecorded(t)
+	o.without = "placement"
+	got, err := collectOnce(t, o, access())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := figuresOf(got.Zone("az-a")); f["cpu"] != "128 128 13 115" || f["memory"] != "524288Mi 524288Mi 27648Mi 496640Mi" {
+		t.Errorf("without Placement: %v", f)
+	}
+}
+
+// TestEmptyPage is the last one, whatever it says of another.
+func TestEmptyPage(t *testing.T) {
+	o := newRecorded(t)
+	o.reply("/v2.1/os-aggregates", says(200, `{"aggregates":[],"aggregates_links":[{"rel":"next","href":"http://127.0.0.1:8774/v2.1/os-aggregates?marker=1"}]}`))
+	if _, err := collectOnce(t, o, access()); err != nil || o.requests("/v2.1/os-aggregates") != 1 {
+		t.Errorf("%v; %d requests, want 1", err, o.requests("/v2.1/os-aggregates"))
 	}
 }
 
