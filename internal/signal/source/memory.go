@@ -50,10 +50,3 @@ func (m *Memory[K]) Forget(asked []string) {
 	}
 	maps.DeleteFunc(m.known, func(query string, _ K) bool { return !keep[query] })
 }
-
-// Len is the number of queries about which something is known.
-func (m *Memory[K]) Len() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.known)
-}
