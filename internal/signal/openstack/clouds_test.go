@@ -176,6 +176,25 @@ func TestPutSettles(t *testing.T) {
 	})
 }
 
+// TestOtherPartsChange: a write that leaves the access alone collects nothing anew.
+func TestOtherPartsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newRecorded(t)).start()
+		w.settle(w.put("paris", access()))
+		w.settle(w.put("paris", access()))
+		if n := w.stack.requests("/v3/auth/tokens"); n != 1 {
+			t.Errorf("%d logins, want 1", n)
+		}
+		if s := w.status("paris"); s.ObservedGeneration != 2 || len(s.Regions) != 1 {
+			t.Errorf("got %+v", s)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := w.stack.requests(hypervisors); n < 10 || n > 13 {
+			t.Errorf("collected %d times in ten minutes", n)
+		}
+	})
+}
+
 // TestChangeShows: a machine that starts shows within one interval, and only its
 // zone is found to be different.
 func TestChangeShows(t *testing.T) {
