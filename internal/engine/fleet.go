@@ -160,16 +160,21 @@ func (f *Fleet) name(row int) string { return f.rows[row].cluster.Metadata.Name 
 func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }
 
 // State is the state of a cluster: the one observed, else pending where it was
-// created with a health check, else online. A check that is added later moves
-// nothing before it has spoken.
+// created with a health check or a kubeconfig, else online. What is added later
+// moves nothing before it has spoken.
 func State(c *api.Cluster) api.ClusterState {
 	switch {
 	case c.Status.State != "":
 		return c.Status.State
-	case c.Spec.Health != nil && c.Metadata.Generation <= 1:
+	case (c.Spec.Health != nil || HasKubeconfig(c)) && c.Metadata.Generation <= 1:
 		return api.StatePending
 	}
 	return api.StateOnline
+}
+
+// HasKubeconfig reports whether a cluster can be observed.
+func HasKubeconfig(c *api.Cluster) bool {
+	return c.Spec.Kubernetes != nil && !c.Spec.Kubernetes.Kubeconfig.IsZero()
 }
 
 // amount is the figure of a resource, the reported one before the declared.

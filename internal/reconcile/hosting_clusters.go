@@ -47,7 +47,7 @@ var clustersOnClouds = role{
 func cloudWish(c *api.Cluster) wish {
 	s := &c.Spec
 	switch {
-	case s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero(), s.OpenStack != nil:
+	case engine.HasKubeconfig(c), s.OpenStack != nil:
 		return noWish
 	case s.CloudConstraints != nil || s.InheritLabels || s.InheritMetrics:
 		return statedWish
@@ -90,7 +90,20 @@ func (p *planner) see(c *api.Cluster) {
 			add(p.onCloud, cloud, name)
 		}
 	}
-	p.changeCluster(name, engine.Effective(c, p.cloudObjects[cloud]))
+	p.changeCluster(name, p.fromBefore(engine.Effective(c, p.cloudObjects[cloud])))
+}
+
+// fromBefore keeps a cluster online that is older than the server's start, and has
+// a kubeconfig that nobody has looked at yet: earlier servers did not watch it, and
+// what runs on it is not moved because this one begins to.
+func (p *planner) fromBefore(c *api.Cluster) *api.Cluster {
+	created := c.Metadata.CreatedAt
+	if c.Status.State != "" || c.Spec.Health != nil || !engine.HasKubeconfig(c) || created == nil || !created.Before(p.started) {
+		return c
+	}
+	online := *c
+	online.Status.State = api.StateOnline
+	return &online
 }
 
 // putCloud takes in a new version of a cloud; nil takes it away.

@@ -312,3 +312,31 @@ func TestAHostThatFitsNoMoreIsStillTheOneExplained(t *testing.T) {
 		})
 	}
 }
+
+// TestAKubeconfigNobodyHasLookedAt: a new cluster gets nothing before it has shown
+// that it is well; one that is older than the server's start keeps what it has.
+func TestAKubeconfigNobodyHasLookedAt(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		created time.Time
+		want    []string
+	}{
+		{"new", epoch.Add(time.Second), nil},
+		{"from before", epoch.Add(-time.Second), []string{"edge"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			p.started = epoch
+			c := cluster("edge", nil)
+			c.Metadata.CreatedAt = &tt.created
+			c.Spec.Kubernetes = &api.KubernetesSpec{Kubeconfig: api.NewSecret(kubeconfigText)}
+			w.write(p, c)
+			web := &api.Placement{Metadata: api.Metadata{Namespace: "shop", Name: "web"}}
+			w.write(p, web)
+			p.pass(epoch.Add(time.Minute))
+			if got := p.placements[api.KeyOf(web)].status.Clusters; !slices.Equal(got, tt.want) {
+				t.Errorf("chosen are %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -29,6 +29,7 @@ type planner struct {
 	stale       []*tracked
 	agenda      agenda[*tracked]
 	passes      int
+	started     time.Time // of the server; zero where the world is imagined
 
 	figures        *figures
 	clouds         *hosting // of clusters

@@ -93,6 +93,7 @@ func New(options Options) *Reconciler {
 		r.now = time.Now
 	}
 	r.planner = newPlanner(r.logger)
+	r.planner.started = r.now()
 	return r
 }
 

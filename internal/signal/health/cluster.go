@@ -94,6 +94,7 @@ type cluster struct {
 	// unobserved says the same of the next observation.
 	unobserved bool
 	pods       uint64 // set of pods that was observed last; 0 = none yet
+	early      bool   // is older than the server's start
 	epoch      int    // counts the changes of the check; an older probe says nothing
 	interrupt  context.CancelFunc
 
@@ -179,11 +180,12 @@ func (c *cluster) answered() bool { return !c.unprobed && !c.unobserved }
 // begin gives a cluster whose state is not known yet the one it starts from. A
 // new cluster is pending until it has shown that it is well; one that was there
 // without a health check was online, and stays so until it has failed: what runs
-// on it is not moved because somebody begins to look.
+// on it is not moved because somebody begins to look. That is also so where it had
+// its kubeconfig before the server watched any.
 func (c *cluster) begin(now time.Time) {
 	switch {
 	case c.check.mode == unwatched || c.health.state != "":
-	case c.object.Metadata.Generation <= 1:
+	case c.object.Metadata.Generation <= 1 && !(c.early && c.check.mode == observed):
 		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has not spoken yet", now)
 	default:
 		c.become(health{state: api.StateOnline}, reasonNotChecked, "the health check has not spoken yet", now)

@@ -71,6 +71,7 @@ type Monitor struct {
 	Options
 	client  *http.Client
 	figures *figures
+	started time.Time
 	wake    chan struct{} // has room for one
 
 	mu       sync.Mutex
@@ -94,9 +95,9 @@ func New(options Options) *Monitor {
 		options.Concurrency = 64
 	}
 	m := &Monitor{
-		Options: options,
-		client:  outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
-		wake:    make(chan struct{}, 1), clusters: map[string]*cluster{},
+		Options: options, started: options.Now(),
+		client: outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
+		wake:   make(chan struct{}, 1), clusters: map[string]*cluster{},
 		fast: lane{limit: options.Concurrency}, slow: lane{limit: options.Concurrency}, writes: lane{limit: 4 * options.Concurrency},
 	}
 	m.figures = newFigures(m)
@@ -123,6 +124,7 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 	now := m.Now()
 	if c == nil {
 		c = adopt(o)
+		c.early = o.Metadata.CreatedAt != nil && o.Metadata.CreatedAt.Before(m.started)
 		m.clusters[o.Metadata.Name] = c
 	} else {
 		close(c.changed)

@@ -48,6 +48,37 @@ func withKubeconfig(name, text string) *api.Cluster {
 	return c
 }
 
+// TestKubeconfigFromBefore: a server that begins to watch clusters finds some that
+// had a kubeconfig before. What runs on them stays until they have failed; of a new
+// one nothing is known.
+func TestKubeconfigFromBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := time.Now()
+		time.Sleep(time.Minute)
+		w := newWorld(t, newSite())
+		time.Sleep(time.Second)
+		defer w.run()()
+		old, fresh := withKubeconfig("old", "k"), withKubeconfig("fresh", "k")
+		now := time.Now()
+		old.Metadata.CreatedAt, fresh.Metadata.CreatedAt = &before, &now
+		w.put(old)
+		w.put(fresh)
+		fail := func() {
+			for _, name := range []string{"old", "fresh"} {
+				w.Observed(name, api.NewSecret("k"), Observation{Answer: AnswerNone, Message: "gone", Condition: seen})
+			}
+			time.Sleep(10 * time.Second)
+		}
+		fail()
+		w.expect("old", api.StateOnline)
+		w.expect("fresh", api.StatePending)
+		for range api.DefaultFailureThreshold - 1 {
+			fail()
+		}
+		w.expect("old", api.StateOffline)
+	})
+}
+
 // TestObservationOfAnotherKubeconfig: what comes late says nothing.
 func TestObservationOfAnotherKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
