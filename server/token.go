@@ -77,7 +77,7 @@ func newTokenCreateCommand() *cobra.Command {
 		Long:  "Create a token and print it. It is shown only here: the server keeps a hash.",
 		Args:  cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats, health reports and placement scores")
+	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats, figures of clouds, health reports and placement scores")
 	cmd.Flags().StringSliceVar(&request.Namespaces, "namespaces", nil, "namespaces to bind the token to; default all")
 	cmd.Flags().StringVar(&request.Description, "description", "", "what the token is for")
 	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token works; default for ever")

@@ -20,8 +20,8 @@ const (
 	RoleEditor Role = "editor"
 	// RoleViewer may read, explain and simulate.
 	RoleViewer Role = "viewer"
-	// RoleAgent may report heartbeats and the health of workloads, and keep the
-	// placement scores of clusters, and nothing else.
+	// RoleAgent may report heartbeats, the figures of clouds and the health of
+	// workloads, and keep the placement scores of clusters, and nothing else.
 	RoleAgent Role = "agent"
 )
 
