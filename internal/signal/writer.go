@@ -45,7 +45,7 @@ func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, err
 	return revision, translate(err)
 }
 
-// WriteOne implements health.Writer.
+// WriteOne implements status.Writer.
 func (w writer) WriteOne(ctx context.Context, write status.Write) (int64, error) {
 	encoded, err := w.encode(write)
 	if err != nil {

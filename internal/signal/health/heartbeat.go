@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -73,63 +72,32 @@ func (m *Monitor) store(ctx context.Context, c *cluster) {
 	m.schedule(c)
 }
 
-// flush stores what is wanted and returns the revision that shows it. One write
-// per cluster is under way at a time, so that an older status never overtakes a
-// newer one.
+// flush stores what is wanted and returns the revision that shows it.
 func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
-	select {
-	case c.writing <- struct{}{}:
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	defer func() { <-c.writing }()
-	for {
+	var (
+		wanted   api.ClusterStatus
+		latest   int64
+		answered bool
+	)
+	at, err := status.Store(ctx, m.Writer, c.writing, func() (status.Due, error) {
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		if c.gone {
-			m.mu.Unlock()
-			return 0, fmt.Errorf("cluster %q: %w", c.name, ErrNotFound)
+			return status.Due{}, fmt.Errorf("cluster %q: %w", c.name, ErrNotFound)
 		}
-		key, wanted, revision, latest, changed := api.KeyOf(c.object), c.wanted, c.revision, c.latest, c.changed
-		answered := c.answered()
+		wanted, latest, answered = c.wanted, c.latest, c.answered()
 		object := *c.object
-		dirty, storedAt := c.dirty(), c.storedAt
-		m.mu.Unlock()
-		if dirty {
-			object.Status = wanted
-			at, err := m.Writer.WriteOne(ctx, status.Write{Object: &object, SpecRevision: revision})
-			var stale *status.StaleError
-			switch {
-			case errors.As(err, &stale):
-				// The change is on its way to us.
-				if err := awaitChange(ctx, changed, err); err != nil {
-					return 0, err
-				}
-				continue
-			case err != nil:
-				return 0, err
-			}
-			m.mu.Lock()
-			c.written, c.storedAt, storedAt = wanted, at, at
-			m.mu.Unlock()
-		}
-		if answered {
-			m.Tracker.Close(key, latest, storedAt)
-		}
-		return storedAt, nil
+		object.Status = wanted
+		return status.Due{
+			Write: status.Write{Object: &object, SpecRevision: c.revision}, Differs: c.dirty(), StoredAt: c.storedAt, Changed: c.changed,
+		}, nil
+	}, func(revision int64) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		c.written, c.storedAt = wanted, revision
+	})
+	if err == nil && answered {
+		m.Tracker.Close(api.Key{Kind: api.KindCluster, Name: c.name}, latest, at)
 	}
-}
-
-// awaitChange waits for the cluster to change, but not for ever: the change may
-// be older than what made us write.
-func awaitChange(ctx context.Context, changed <-chan struct{}, stale error) error {
-	timer := time.NewTimer(retryWrite)
-	defer timer.Stop()
-	select {
-	case <-changed:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("the cluster keeps changing: %w", stale)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return at, err
 }

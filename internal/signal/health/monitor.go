@@ -40,17 +40,10 @@ const (
 	overslept = 5 * time.Second
 )
 
-// Writer stores the status of a cluster.
-type Writer interface {
-	// WriteOne stores it and returns the revision. A *status.StaleError says
-	// that the cluster changed meanwhile or is gone.
-	WriteOne(ctx context.Context, write status.Write) (revision int64, err error)
-}
-
 // Options of a Monitor.
 type Options struct {
 	// Writer stores what was observed.
-	Writer Writer
+	Writer status.Writer
 	// Tracker learns which changes are answered.
 	Tracker *settle.Tracker
 	// Concurrency is how many probes run at a time. Clusters whose last probe

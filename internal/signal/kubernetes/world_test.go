@@ -161,7 +161,7 @@ func (w *world) server(host string) *apiServer {
 	return s
 }
 
-// WriteOne implements health.Writer. What is stored has been encoded.
+// WriteOne implements status.Writer. What is stored has been encoded.
 func (w *world) WriteOne(_ context.Context, write status.Write) (int64, error) {
 	c := write.Object.(*api.Cluster)
 	data, err := json.Marshal(c.Status)

@@ -1,0 +1,76 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Writer stores the status of one object.
+type Writer interface {
+	// WriteOne stores it and returns the revision. A *StaleError says that the
+	// object changed meanwhile or is gone.
+	WriteOne(ctx context.Context, write Write) (revision int64, err error)
+}
+
+// Due is what is to be stored of an object at a moment.
+type Due struct {
+	Write Write
+	// Differs says that it is not what is stored, and StoredAt is the revision of
+	// that.
+	Differs  bool
+	StoredAt int64
+	// Changed is closed at the next change of the user-written part.
+	Changed <-chan struct{}
+}
+
+// patience is how long a change of the user-written part that refused a write may
+// take to arrive.
+const patience = time.Second
+
+// Store stores what look says is due of an object, and returns the revision that
+// shows it; written takes over that it is stored. One write per object is under way
+// at a time, which turn, a channel with room for one, sees to: an older status never
+// overtakes a newer one.
+func Store(ctx context.Context, w Writer, turn chan struct{}, look func() (Due, error), written func(revision int64)) (int64, error) {
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { <-turn }()
+	for {
+		due, err := look()
+		if err != nil || !due.Differs {
+			return due.StoredAt, err
+		}
+		revision, err := w.WriteOne(ctx, due.Write)
+		if err == nil {
+			written(revision)
+			return revision, nil
+		}
+		stale, ok := errors.AsType[*StaleError](err)
+		if !ok {
+			return 0, err
+		}
+		if err := awaitChange(ctx, due.Changed, stale); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// awaitChange waits for the change that refused a write, but not for ever: it may be
+// older than what made us write.
+func awaitChange(ctx context.Context, changed <-chan struct{}, stale *StaleError) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-changed:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the object keeps changing: %w", stale)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
