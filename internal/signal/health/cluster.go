@@ -185,7 +185,7 @@ func (c *cluster) answered() bool { return !c.unprobed && !c.unobserved }
 func (c *cluster) begin(now time.Time) {
 	switch {
 	case c.check.mode == unwatched || c.health.state != "":
-	case c.object.Metadata.Generation <= 1 && !(c.early && c.check.mode == observed):
+	case c.object.Metadata.Generation <= 1 && (!c.early || c.check.mode != observed):
 		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has not spoken yet", now)
 	default:
 		c.become(health{state: api.StateOnline}, reasonNotChecked, "the health check has not spoken yet", now)
