@@ -27,7 +27,7 @@ type hosting struct {
 
 	hosts   map[string]*api.Cluster        // as rows, by name
 	listed  map[api.Key]int                // metrics, by how many hosts list them
-	guests  map[api.Key]*guest             //
+	guests  map[api.Key]*guest
 	on      map[string]map[*guest]struct{} // guests by host
 	wanting map[*guest]struct{}            // guests that no host fits
 	stale   []*guest
@@ -71,7 +71,7 @@ type guest struct {
 	host         string // "" = none
 	score        *float64
 	wish         wish
-	query        *engine.HostQuery // nil where it has not been compiled yet
+	query        *engine.HostQuery // nil where it has not been asked yet
 	lack         string            // why no host fits
 	outcome      api.Object        // with the status as last decided
 	answered     bool              // the decision answers the present spec
@@ -168,22 +168,26 @@ func (h *hosting) putGuest(object api.Object, specRevision int64) {
 	wished := g.wish
 	g.object, g.specRevision = object, specRevision
 	// What is reported about a cluster can tell that it exists.
-	request, now := h.request(object)
-	g.wish = now
-	if same && wished == now || !ok && now == noWish && api.FindCondition(statusConditions(object), api.ConditionBound) == nil {
+	_, g.wish = h.request(object)
+	if same && wished == g.wish || !ok && g.wish == noWish && api.FindCondition(statusConditions(object), api.ConditionBound) == nil {
 		return
 	}
 	g.query = nil
-	if now != noWish {
-		query, err := engine.NewHostQuery(request)
-		if err != nil {
-			h.logger.Error("a stored object cannot be decided; its decision stands", "object", key.String(), "error", err)
-			g.wish = noWish
-			return
-		}
-		g.query = query
-	}
 	h.markStale(g)
+}
+
+// compile is what a guest asks for; nil where it asks for nothing.
+func (h *hosting) compile(g *guest) *engine.HostQuery {
+	if g.query != nil || g.wish == noWish {
+		return g.query
+	}
+	request, _ := h.request(g.object)
+	query, err := engine.NewHostQuery(request)
+	if err != nil {
+		h.logger.Error("a stored object cannot be decided; its decision stands", "object", g.key().String(), "error", err)
+		return nil
+	}
+	return query
 }
 
 // statusConditions are those of a guest.
@@ -243,7 +247,12 @@ func (h *hosting) pass(now time.Time) {
 // decide chooses the host of one guest where it has to be chosen.
 func (h *hosting) decide(g *guest, now time.Time) {
 	before := g.host
-	if g.wish != noWish {
+	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
+	// none of.
+	if g.wish == statedWish || len(h.hosts) > 0 || before != "" {
+		g.query = h.compile(g)
+	}
+	if g.query != nil {
 		_, there := h.fleet.Row(g.host)
 		if !there || g.fresh || !g.answered && !g.query.Fits(h.fleet, g.host) {
 			h.choose(g, now)
@@ -259,6 +268,9 @@ func (h *hosting) decide(g *guest, now time.Time) {
 	delete(h.wanting, g)
 	if g.wish != noWish && g.host == "" {
 		h.wanting[g] = struct{}{}
+	}
+	if g.query == nil && g.host == "" && api.FindCondition(statusConditions(g.object), api.ConditionBound) == nil {
+		return // there is nothing to say of it
 	}
 	g.outcome = h.result(g, now)
 	if before != g.host || !reflect.DeepEqual(g.outcome.StatusPart(), g.object.StatusPart()) {
@@ -310,7 +322,8 @@ func withBound(conditions []api.Condition, bound *api.Condition, now time.Time) 
 
 // explain says why a guest has the host it has.
 func (h *hosting) explain(g *guest, now time.Time) *api.Explanation {
-	if g.query == nil {
+	query := h.compile(g)
+	if query == nil {
 		text := "nothing is chosen for it: it exists already"
 		if g.host != "" {
 			text = g.host + " was chosen; it exists, so that nothing is chosen any more"
@@ -318,7 +331,7 @@ func (h *hosting) explain(g *guest, now time.Time) *api.Explanation {
 		key := g.key()
 		return &api.Explanation{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: now.UTC(), Summary: text, Candidates: []api.Candidate{}}
 	}
-	return g.query.Explain(h.fleet, g.host, now)
+	return query.Explain(h.fleet, g.host, now)
 }
 
 // newFigures knows no metrics.

@@ -473,7 +473,7 @@ func (p *planner) explainPass(key api.Key, now time.Time) *api.Explanation {
 		return p.bindings.explain(w, now)
 	}
 	for _, h := range []*hosting{p.clouds, p.projects} {
-		if g, ok := h.guests[key]; ok && g.query != nil && (g.host != "" || g.wants()) {
+		if g, ok := h.guests[key]; ok && (g.host != "" || g.wants()) {
 			return h.explain(g, now)
 		}
 	}
