@@ -53,6 +53,19 @@ func TestPodsGetSites(t *testing.T) {
 	}
 }
 
+// A pod goes where it is rated best, also where another site has more room: it is
+// not shared among sites.
+func TestPodsGoBesideWhatTheyWant(t *testing.T) {
+	s := startSites(t)
+	s.addPodOf(`{"name":"database","flavor":"m1.small","selector":{"site_id":"West--az2"}}`)
+	if p := s.addPodOf(`{"name":"web","flavor":"m1.small","selector":{"stack_affinity":["database"]}}`); p.SiteID != "West--az2" {
+		t.Errorf("beside what it wants: %+v", p)
+	}
+	if p := s.addPodOf(`{"name":"copy","flavor":"m1.small","selector":{"regions":[{"region":"West"}],"stack_antiaffinity":["database"]}}`); p.SiteID != "West--az1" {
+		t.Errorf("apart from what it does not want: %+v", p)
+	}
+}
+
 // A pod that fits nowhere waits, says why, and gets its site when there is room.
 func TestPodsWait(t *testing.T) {
 	s := startSites(t)

@@ -49,7 +49,9 @@ func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) e
 		return &NoRoomError{Room: res.kept + room, Wanted: r.Replicas}
 	case more == 0:
 		res.unchanged = !r.Fresh
-	case r.Mode == Centralize && more > 0:
+	case (r.Mode == Centralize || r.Replicas == 1) && more > 0:
+		// A single replica cannot be shared: the room of sites would choose for it,
+		// and what they are rated by would not count.
 		d.fillSites(more, func(s *siteSeat) int64 { return s.free })
 	case r.Mode == Centralize:
 		d.emptySites()
@@ -240,7 +242,7 @@ func (r *Result) whyNoSite(c *Candidate) string {
 	switch {
 	case r.inRegion && q.Regions.Of[c.Row] != r.region:
 		return "all replicas are in region " + q.Regions.Names[r.region]
-	case q.Mode == Centralize && (r.kept < q.Replicas || q.Fresh):
+	case (q.Mode == Centralize || q.Replicas == 1) && (r.kept < q.Replicas || q.Fresh):
 		return "better sites have room enough"
 	}
 	return ""
