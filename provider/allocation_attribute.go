@@ -45,7 +45,7 @@ func allocationAttribute() schema.Attribute {
 			"operator": text("Who runs the sites: the clusters' claim `operator`."),
 			"site_id":  text("A site, as `<region>--<zone>`, or with `<region>--` all of a region."),
 			"location_strategy": schema.StringAttribute{
-				MarkdownDescription: "`discrete` (default): share the replicas by how many each site has room for. `centralize`: fill the best site first.",
+				MarkdownDescription: "`discrete` (default): share the replicas by how many each site has room for; a single one goes to the best. `centralize`: fill the best site first.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.LocationDiscrete)),

@@ -34,7 +34,7 @@ type AllocationSpec struct {
 	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites have to be: what is given must be equal."`
 	Operator          string             `json:"operator,omitempty" doc:"Who runs the sites."`
 	SiteID            string             `json:"site_id,omitempty" doc:"A site, as <region>--<zone>, or with <region>-- all of a region."`
-	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" doc:"centralize: fill the best site first. discrete (default): share by how many each site has room for."`
+	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" doc:"centralize: fill the best site first. discrete (default): share by how many each site has room for; a single replica goes to the best site."`
 	RegionStrategy    RegionStrategy     `json:"region_strategy,omitempty" enum:"alone" doc:"alone: all replicas in one region, the one with the most room."`
 	StackAffinity     []string           `json:"stack_affinity,omitempty" doc:"Workloads of the namespace that this one prefers to be with."`
 	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" doc:"Workloads of the namespace that it prefers not to be with."`
