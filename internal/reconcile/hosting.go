@@ -25,8 +25,8 @@ type hosting struct {
 	pending engine.Changes // of the fleet, not yet applied
 	figures *figures
 
-	hosts   map[string]*api.Cluster        // as rows, by name
-	listed  map[api.Key]int                // metrics, by how many hosts list them
+	hosts   map[string]*api.Cluster // as rows, by name
+	listed  map[api.Key]int         // metrics, by how many hosts list them
 	guests  map[api.Key]*guest
 	on      map[string]map[*guest]struct{} // guests by host
 	wanting map[*guest]struct{}            // guests that no host fits
