@@ -149,6 +149,7 @@ func (r *CloudReport) Validate() FieldErrors {
 	if r.Sequence < 1 {
 		errs.Add("sequence", "%d must be at least 1", r.Sequence)
 	}
+	checkLength(&errs, "error", r.Error)
 	if r.Error != "" && (r.Full || len(r.Regions) > 0) {
 		errs.Add("error", "must be absent in a report that is full or about regions")
 	}
@@ -156,6 +157,7 @@ func (r *CloudReport) Validate() FieldErrors {
 	for i := range r.Regions {
 		region := &r.Regions[i]
 		at := index("regions", i)
+		checkLength(&errs, at+".error", region.Error)
 		if region.Error != "" && (region.Full || len(region.Zones) > 0 || len(region.RemovedZones) > 0 || region.Flavors != nil || region.VolumeTypes != nil) {
 			errs.Add(at+".error", "must be absent in a report with figures of the region")
 		}
@@ -183,6 +185,13 @@ func (r *CloudReport) Validate() FieldErrors {
 	}
 	checkUnique(&errs, "regions", names)
 	return errs
+}
+
+// checkLength bounds what a report may say, as it is stored and shown.
+func checkLength(errs *FieldErrors, field, text string) {
+	if len(text) > maxReportMessage {
+		errs.Add(field, "must have at most %d characters, has %d", maxReportMessage, len(text))
+	}
 }
 
 func (r *CloudRegionReport) validateFlavors(errs *FieldErrors, field string) {

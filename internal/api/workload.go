@@ -228,8 +228,8 @@ type HealthReport struct {
 	Message string       `json:"message,omitempty" doc:"What is wrong, at most 1024 characters."`
 }
 
-// maxHealthMessage bounds what a report may say.
-const maxHealthMessage = 1024
+// maxReportMessage bounds what a report may say.
+const maxReportMessage = 1024
 
 // SetDefaults reads the status in any case.
 func (r *HealthReport) SetDefaults() { r.Status = HealthStatus(strings.ToLower(string(r.Status))) }
@@ -240,9 +240,7 @@ func (r *HealthReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("cluster", checkName(r.Cluster))
 	errs.check("status", oneOf(r.Status, Healthy, Unhealthy, HealthUnknown))
-	if len(r.Message) > maxHealthMessage {
-		errs.Add("message", "must have at most %d characters, has %d", maxHealthMessage, len(r.Message))
-	}
+	checkLength(&errs, "message", r.Message)
 	return errs
 }
 

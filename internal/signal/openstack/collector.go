@@ -216,7 +216,11 @@ func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.
 	r.session = c.current()
 	found, err := r.collect(ctx)
 	c.figures.duration.Observe(c.now().Sub(begun).Seconds())
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	found.ObservedAt = &begun // what is decided from now on is in no figure yet
+	return found, nil
 }
 
 // note takes in the outcome of a collection.
@@ -239,7 +243,7 @@ func (c *collector) note(ctx context.Context, name string, found *api.CloudRegio
 		if report == nil {
 			return old
 		}
-		return apply(old, api.CloudReport{Regions: []api.CloudRegionReport{*report}}, c.now())
+		return apply(old, api.CloudReport{Regions: []api.CloudRegionReport{*report}}, *found.ObservedAt)
 	}, answered)
 }
 
