@@ -107,11 +107,31 @@ func (h *HostQuery) Choose(f *Fleet, now time.Time) (host string, score float64,
 
 // Fits reports whether a host that was chosen before still fits what the guest
 // asks for. Metrics were asked when it was chosen: what was created is not moved
-// because a figure has changed.
-func (h *HostQuery) Fits(f *Fleet, host string) bool {
+// because a figure has changed. They are asked again where the guest asks for
+// others than then.
+func (h *HostQuery) Fits(f *Fleet, host string, others bool) bool {
 	row, ok := f.Row(host)
+	if others {
+		return ok && Admits(f, h.mild, nil, row, true)
+	}
 	return ok && Admits(f, h.present, nil, row, true)
 }
+
+// Unread is a metric that has not been read yet of a host that may fit; "" where
+// there is none. A choice made without its value would stay.
+func (h *HostQuery) Unread(f *Fleet) string {
+	for _, row := range f.byName {
+		for _, m := range f.rows[row].metrics {
+			if s := f.metrics[m.id]; s.reason == api.ReasonPending && Admits(f, h.present, nil, int(row), false) {
+				return s.key.Path()
+			}
+		}
+	}
+	return ""
+}
+
+// MetricConstraints are those that the guest asks for.
+func (h *HostQuery) MetricConstraints() []string { return h.request.MetricConstraints }
 
 // Sentence says how many hosts fit, and why the others do not.
 func (h *HostQuery) Sentence(f *Fleet) string { return Fits(f, h.query, Others{}) }
@@ -120,7 +140,7 @@ func (h *HostQuery) Sentence(f *Fleet) string { return Fits(f, h.query, Others{}
 // fits.
 func (h *HostQuery) Explain(f *Fleet, host string, now time.Time) *api.Explanation {
 	query := *h.query
-	if row, ok := f.Row(host); ok && !Admits(f, &query, nil, row, true) && h.Fits(f, host) {
+	if row, ok := f.Row(host); ok && !Admits(f, &query, nil, row, true) && h.Fits(f, host, false) {
 		query = *h.present
 	}
 	query.Wanted = 1

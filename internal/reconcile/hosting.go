@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"reflect"
@@ -29,7 +30,7 @@ type hosting struct {
 	listed  map[api.Key]int         // metrics, by how many hosts list them
 	guests  map[api.Key]*guest
 	on      map[string]map[*guest]struct{} // guests by host
-	wanting map[*guest]struct{}            // guests that no host fits
+	wanting map[*guest]struct{}            // guests that no host fits, or that wait for figures
 	stale   []*guest
 	changed []*guest // since the planner last asked
 }
@@ -75,6 +76,7 @@ type guest struct {
 	lack         string            // why no host fits
 	outcome      api.Object        // with the status as last decided
 	answered     bool              // the decision answers the present spec
+	asked        []string          // metric constraints that the host was chosen by
 	fresh        bool              // a new decision is wanted
 	stale, gone  bool
 }
@@ -158,6 +160,9 @@ func (h *hosting) putGuest(object api.Object, specRevision int64) {
 	if !ok {
 		g = &guest{answered: true}
 		g.host, g.score = h.chosen(object)
+		if request, wish := h.request(object); wish != noWish {
+			g.asked = request.MetricConstraints
+		}
 		h.guests[key] = g
 		if g.host != "" {
 			add(h.on, g.host, g)
@@ -252,13 +257,20 @@ func (h *hosting) decide(g *guest, now time.Time) {
 	if g.wish == statedWish || len(h.hosts) > 0 || before != "" {
 		g.query = h.compile(g)
 	}
+	chosen := true
 	if g.query != nil {
 		_, there := h.fleet.Row(g.host)
-		if !there || g.fresh || !g.answered && !g.query.Fits(h.fleet, g.host) {
-			h.choose(g, now)
+		others := !slices.Equal(g.asked, g.query.MetricConstraints())
+		if !there || g.fresh || !g.answered && !g.query.Fits(h.fleet, g.host, others) {
+			chosen = h.choose(g, now)
 		}
 	}
-	g.answered, g.fresh = true, false
+	if chosen {
+		g.answered, g.fresh = true, false
+		if g.query != nil {
+			g.asked = g.query.MetricConstraints()
+		}
+	}
 	if before != g.host {
 		drop(h.on, before, g)
 		if g.host != "" {
@@ -266,7 +278,7 @@ func (h *hosting) decide(g *guest, now time.Time) {
 		}
 	}
 	delete(h.wanting, g)
-	if g.wish != noWish && g.host == "" {
+	if g.wish != noWish && (g.host == "" || !chosen) {
 		h.wanting[g] = struct{}{}
 	}
 	if g.query == nil && g.host == "" && api.FindCondition(statusConditions(g.object), api.ConditionBound) == nil {
@@ -278,14 +290,21 @@ func (h *hosting) decide(g *guest, now time.Time) {
 	}
 }
 
-func (h *hosting) choose(g *guest, now time.Time) {
+// choose chooses a host anew. It reports false where it is too early for that: a
+// choice stays, and is not to be made without figures that are about to come.
+func (h *hosting) choose(g *guest, now time.Time) bool {
+	if unread := g.query.Unread(h.fleet); unread != "" {
+		g.lack = fmt.Sprintf("metric %q has not been read yet", unread)
+		return false
+	}
 	host, score, ok := g.query.Choose(h.fleet, now)
 	g.host, g.score, g.lack = "", nil, ""
 	if ok {
 		g.host, g.score = host, &score
-		return
+		return true
 	}
 	g.lack = g.query.Sentence(h.fleet)
+	return true
 }
 
 // take returns what has changed since it was last called.

@@ -340,3 +340,56 @@ func TestAKubeconfigNobodyHasLookedAt(t *testing.T) {
 		})
 	}
 }
+
+func TestNewMetricConstraintsAreAskedOfThePresentCloud(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("green", 0.9))
+	w.write(p, metric("brown", 0.6))
+	w.write(p, cloud("north", "", nil, api.MetricRef{Name: "green"}))
+	w.write(p, cloud("south", "", nil, api.MetricRef{Name: "brown"}))
+	guest := func(labels map[string]string, constraints ...string) *api.Cluster {
+		c := cluster("edge", labels)
+		c.Spec.CloudConstraints = &api.CloudConstraints{MetricConstraints: constraints}
+		if was, ok := w.objects[api.Key{Kind: api.KindCluster, Name: "edge"}].(*api.Cluster); ok {
+			c.Status = was.Status
+		}
+		return c
+	}
+	step := func(want string, c *api.Cluster) {
+		t.Helper()
+		w.write(p, c)
+		w.stored(p, p.pass(epoch))
+		if got := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status.Cloud; got != want {
+			t.Fatalf("the cloud is %q, want %q", got, want)
+		}
+	}
+	step("north", guest(nil, "green > 0.5"))
+	w.write(p, metric("green", 0.1))
+	step("north", guest(map[string]string{"other": "label"}, "green > 0.5")) // the figure alone moves nothing
+	step("south", guest(nil, "brown > 0.5"))
+}
+
+// TestACloudIsNotChosenBeforeItsFiguresAreRead: the choice would stay.
+func TestACloudIsNotChosenBeforeItsFiguresAreRead(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, metric("brown", 0.5))
+	unread := metric("green", 0)
+	unread.Status = api.MetricStatus{}
+	w.write(p, unread)
+	w.write(p, cloud("north", "", nil, api.MetricRef{Name: "green"}))
+	w.write(p, cloud("south", "", nil, api.MetricRef{Name: "brown"}))
+	c := wishing("edge")
+	w.write(p, c)
+	w.stored(p, p.pass(epoch))
+	s := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status
+	if bound := api.FindCondition(s.Conditions, api.ConditionBound); s.Cloud != "" || bound == nil || bound.Message != `metric "green" has not been read yet` {
+		t.Fatalf("cloud %q, condition %+v", s.Cloud, bound)
+	}
+	w.write(p, metric("green", 0.9))
+	w.stored(p, p.pass(epoch))
+	if s := guestOf[*api.Cluster](t, p.clouds, api.KeyOf(c)).Status; s.Cloud != "north" {
+		t.Errorf("cloud %q", s.Cloud)
+	}
+}
