@@ -181,6 +181,11 @@ func (h *Heartbeat) Validate() FieldErrors {
 	return errs
 }
 
+// HasKubeconfig reports whether the cluster can be observed.
+func (c *Cluster) HasKubeconfig() bool {
+	return c.Spec.Kubernetes != nil && !c.Spec.Kubernetes.Kubeconfig.IsZero()
+}
+
 // ObjectKind implements Object.
 func (c *Cluster) ObjectKind() Kind { return KindCluster }
 
@@ -198,8 +203,8 @@ func (c *Cluster) Copy() Object { d := *c; return &d }
 
 // Secrets implements Object.
 func (c *Cluster) Secrets() map[string]Secret {
-	if k := c.Spec.Kubernetes; k != nil && !k.Kubeconfig.IsZero() {
-		return map[string]Secret{"spec.kubernetes.kubeconfig": k.Kubeconfig}
+	if c.HasKubeconfig() {
+		return map[string]Secret{"spec.kubernetes.kubeconfig": c.Spec.Kubernetes.Kubeconfig}
 	}
 	return nil
 }
@@ -272,7 +277,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Health != nil {
 		s.Health.validate(&errs, "spec.health")
 	}
-	if s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero() {
+	if c.HasKubeconfig() {
 		errs.check("spec.kubernetes.kubeconfig", checkKubeconfig(s.Kubernetes.Kubeconfig.Reveal()))
 	}
 	if o := s.OpenStack; o != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
@@ -99,15 +98,7 @@ func inheritedLabels(c *api.Cluster, cloud *api.Cloud) map[string]string {
 			}
 		}
 	}
-	if len(inherited) == 0 {
-		return c.Metadata.Labels
-	}
-	out := maps.Clone(c.Metadata.Labels)
-	if out == nil {
-		out = make(map[string]string, len(inherited))
-	}
-	maps.Copy(out, inherited)
-	return out
+	return api.Overlay(c.Metadata.Labels, inherited)
 }
 
 func inheritedMetrics(c *api.Cluster, cloud *api.Cloud) []api.MetricRef {

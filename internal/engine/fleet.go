@@ -166,15 +166,10 @@ func State(c *api.Cluster) api.ClusterState {
 	switch {
 	case c.Status.State != "":
 		return c.Status.State
-	case (c.Spec.Health != nil || HasKubeconfig(c)) && c.Metadata.Generation <= 1:
+	case (c.Spec.Health != nil || c.HasKubeconfig()) && c.Metadata.Generation <= 1:
 		return api.StatePending
 	}
 	return api.StateOnline
-}
-
-// HasKubeconfig reports whether a cluster can be observed.
-func HasKubeconfig(c *api.Cluster) bool {
-	return c.Spec.Kubernetes != nil && !c.Spec.Kubernetes.Kubeconfig.IsZero()
 }
 
 // amount is the figure of a resource, the reported one before the declared.

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -365,17 +364,4 @@ func change[T any](all map[api.Key]*T, key api.Key, object *T) {
 		return
 	}
 	all[key] = object
-}
-
-// inherit lays labels over others.
-func inherit(under, over map[string]string) map[string]string {
-	if len(over) == 0 {
-		return under
-	}
-	out := maps.Clone(under)
-	if out == nil {
-		out = make(map[string]string, len(over))
-	}
-	maps.Copy(out, over)
-	return out
 }

@@ -47,7 +47,7 @@ var clustersOnClouds = role{
 func cloudWish(c *api.Cluster) wish {
 	s := &c.Spec
 	switch {
-	case engine.HasKubeconfig(c), s.OpenStack != nil:
+	case c.HasKubeconfig(), s.OpenStack != nil:
 		return noWish
 	case s.CloudConstraints != nil || s.InheritLabels || s.InheritMetrics:
 		return statedWish
@@ -98,7 +98,7 @@ func (p *planner) see(c *api.Cluster) {
 // what runs on it is not moved because this one begins to.
 func (p *planner) fromBefore(c *api.Cluster) *api.Cluster {
 	created := c.Metadata.CreatedAt
-	if c.Status.State != "" || c.Spec.Health != nil || !engine.HasKubeconfig(c) || created == nil || !created.Before(p.started) {
+	if c.Status.State != "" || c.Spec.Health != nil || !c.HasKubeconfig() || created == nil || !created.Before(p.started) {
 		return c
 	}
 	online := *c
@@ -120,6 +120,15 @@ func (p *planner) putCloud(name string, c *api.Cloud) {
 			p.see(c)
 		}
 	}
+}
+
+// guest is what is created on a host, with who decides on it; nil where the key is
+// of something else.
+func (p *planner) guest(key api.Key) (*hosting, *guest) {
+	if key.Kind == api.KindCluster {
+		return p.clouds, p.clouds.guests[key]
+	}
+	return p.projects, p.projects.guests[key]
 }
 
 // host chooses clouds and projects, and lets the clusters whose cloud is another

@@ -60,7 +60,7 @@ func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject,
 	if project != nil {
 		s.ProjectID = project.Spec.ProjectID
 		s.TemplateID = cmp.Or(m.Spec.TemplateID, project.Spec.TemplateID)
-		s.Labels = inherit(project.Metadata.Labels, m.Metadata.Labels)
+		s.Labels = api.Overlay(project.Metadata.Labels, m.Metadata.Labels)
 	}
 	s.Conditions = withBound(s.Conditions, g.bound(api.ReasonNoSuitableProject), now)
 }

@@ -393,10 +393,8 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	if w, ok := r.planner.bindings.workloads[key]; ok {
 		return r.planner.bindings.explain(w, r.now()), nil
 	}
-	for _, h := range []*hosting{r.planner.clouds, r.planner.projects} {
-		if g, ok := h.guests[key]; ok {
-			return h.explain(g, r.now()), nil
-		}
+	if h, g := r.planner.guest(key); g != nil {
+		return h.explain(g, r.now()), nil
 	}
 	placed, ok := r.planner.placements[key]
 	if !ok {

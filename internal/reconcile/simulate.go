@@ -472,10 +472,8 @@ func (p *planner) explainPass(key api.Key, now time.Time) *api.Explanation {
 	if w, ok := p.bindings.workloads[key]; ok {
 		return p.bindings.explain(w, now)
 	}
-	for _, h := range []*hosting{p.clouds, p.projects} {
-		if g, ok := h.guests[key]; ok && (g.host != "" || g.wants()) {
-			return h.explain(g, now)
-		}
+	if h, g := p.guest(key); g != nil && (g.host != "" || g.wants()) {
+		return h.explain(g, now)
 	}
 	placed, ok := p.placements[key]
 	if !ok {

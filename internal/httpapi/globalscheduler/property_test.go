@@ -131,7 +131,7 @@ func TestPushesAreIdempotent(t *testing.T) {
 			t.Errorf("%v of %v counts as complete or not", changed, pushed)
 		}
 		after := *c
-		after.Status.Allocatable, after.Status.Allocated = over(c.Status.Allocatable, pushed), over(c.Status.Allocated, free)
+		after.Status.Allocatable, after.Status.Allocated = api.Overlay(c.Status.Allocatable, pushed), api.Overlay(c.Status.Allocated, free)
 		if again := Changed(&after, pushed); len(again) > 0 {
 			t.Errorf("again %v after %v", again, changed)
 		}

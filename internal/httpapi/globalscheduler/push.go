@@ -1,7 +1,6 @@
 package globalscheduler
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -212,16 +211,7 @@ func Complete(available, changed api.Quantities) bool {
 // declared are the amounts of a cluster: those reported before those in its spec,
 // name by name.
 func declared(c *api.Cluster) (allocatable, allocated api.Quantities) {
-	return over(c.Spec.Allocatable, c.Status.Allocatable), over(c.Spec.Allocated, c.Status.Allocated)
-}
-
-func over(under, upper api.Quantities) api.Quantities {
-	out := maps.Clone(under)
-	if out == nil {
-		out = api.Quantities{}
-	}
-	maps.Copy(out, upper)
-	return out
+	return api.Overlay(c.Spec.Allocatable, c.Status.Allocatable), api.Overlay(c.Spec.Allocated, c.Status.Allocated)
 }
 
 // equal compares amounts; an absent one is 0.

@@ -87,7 +87,7 @@ func Resolve(figures []Figures, sites []Site) ([]Report, error) {
 				r = &Report{Site: s}
 				reports[s.Cluster.Metadata.Name] = r
 			}
-			r.Available = over(f.Available, r.Available)
+			r.Available = api.Overlay(f.Available, r.Available)
 		}
 	}
 	out := make([]Report, 0, len(reports))

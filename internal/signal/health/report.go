@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -24,8 +23,8 @@ type Amounts struct {
 func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int64, error) {
 	c, err := m.change(name, func(c *cluster) error {
 		at := m.Now().UTC()
-		c.wanted.Allocatable = merged(c.wanted.Allocatable, amounts.Allocatable)
-		c.wanted.Allocated = merged(c.wanted.Allocated, amounts.Allocated)
+		c.wanted.Allocatable = api.Overlay(c.wanted.Allocatable, amounts.Allocatable)
+		c.wanted.Allocated = api.Overlay(c.wanted.Allocated, amounts.Allocated)
 		if amounts.Complete {
 			c.wanted.CapacityReportedAt = &at
 		}
@@ -71,17 +70,4 @@ func (m *Monitor) change(name string, f func(c *cluster) error) (*cluster, error
 	}
 	c.wanted.ObservedGeneration = c.object.Metadata.Generation
 	return c, nil
-}
-
-// merged lays quantities over others; neither is changed.
-func merged(under, over api.Quantities) api.Quantities {
-	if len(over) == 0 {
-		return under
-	}
-	out := maps.Clone(under)
-	if out == nil {
-		out = make(api.Quantities, len(over))
-	}
-	maps.Copy(out, over)
-	return out
 }

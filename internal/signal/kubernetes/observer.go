@@ -107,11 +107,10 @@ func (o *Observer) Put(c *api.Cluster) {
 
 // targetOf reads out of a cluster how it is watched.
 func targetOf(c *api.Cluster) (target, bool) {
-	k := c.Spec.Kubernetes
-	if k == nil || k.Kubeconfig.IsZero() {
+	if !c.HasKubeconfig() {
 		return target{}, false
 	}
-	return target{c.Metadata.UID, k.Kubeconfig, health.ObserveInterval(c)}, true
+	return target{c.Metadata.UID, c.Spec.Kubernetes.Kubeconfig, health.ObserveInterval(c)}, true
 }
 
 // Remove tells that a cluster is gone, or has no kubeconfig any more.
