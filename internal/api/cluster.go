@@ -39,6 +39,7 @@ type ClusterSpec struct {
 	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty"`
 	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, without a kubeconfig and without heartbeats, the cluster counts as online."`
 
+	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads over the on-demand and spot nodes of the cluster."`
 	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: its amounts and flavors are those of the zone."`
 	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud."`
 	InheritLabels    bool              `json:"inherit_labels,omitempty" doc:"Take over the labels of the cloud that was chosen to create the cluster on; of equal ones that of the cloud counts."`
@@ -139,6 +140,7 @@ type ClusterStatus struct {
 	KubernetesVersion string            `json:"kubernetes_version,omitempty" doc:"Version of the cluster's API server."`
 	Nodes             *ClusterNodes     `json:"nodes,omitempty" doc:"How many nodes there are, and how many of them are well."`
 	Labels            map[string]string `json:"labels,omitempty" doc:"The cluster's labels together with those that it inherits; absent where it inherits none."`
+	Spot              *SpotStatus       `json:"spot,omitempty" doc:"What is split over spot and on-demand nodes in the cluster."`
 	Flavors           map[string]int64  `json:"flavors,omitempty" doc:"How many machines of each flavor there is room for."`
 	// LastHeartbeatAt is when an agent of the cluster last reported.
 	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty"`
@@ -241,6 +243,9 @@ func (c *Cluster) SetDefaults() {
 			h.SuccessThreshold = DefaultSuccessThreshold
 		}
 	}
+	if c.Spec.Spot != nil {
+		c.Spec.Spot.setDefaults()
+	}
 	c.Status.State = ClusterState(strings.ToLower(string(c.Status.State)))
 }
 
@@ -289,6 +294,9 @@ func (c *Cluster) Validate() FieldErrors {
 		validateConstraints(&errs, "spec.cloud_constraints", k.LabelConstraints, k.MetricConstraints)
 	}
 	validateFlavors(&errs, s.Flavors)
+	if s.Spot != nil {
+		s.Spot.validate(&errs, "spec.spot")
+	}
 	return errs
 }
 

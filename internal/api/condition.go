@@ -41,6 +41,12 @@ const (
 	ConditionCollected = "Collected"
 	// ConditionObserved of a cluster with a kubeconfig: what it has is watched.
 	ConditionObserved = "Observed"
+	// ConditionSpotReady of a cluster with spot enabled: new pods pass through the
+	// server, and it sees what there is.
+	ConditionSpotReady = "SpotReady"
+	// ConditionDistributed of a workload with a distribution: its pods are split as
+	// wanted in every cluster.
+	ConditionDistributed = "Distributed"
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
@@ -117,6 +123,16 @@ const (
 	ReasonInvalidKubeconfig = "InvalidKubeconfig"
 	// ReasonIncomplete says that a part could not be read.
 	ReasonIncomplete = "Incomplete"
+)
+
+// The reasons of Distributed.
+const (
+	ReasonConverged    = "Converged"
+	ReasonConverging   = "Converging"
+	ReasonNotObserved  = "NotObserved"
+	ReasonNotSplit     = "NotSplit"
+	ReasonFallenBack   = "FallenBack"
+	ReasonBlockedSplit = "Blocked"
 )
 
 // The reasons of FailoverHeld.

@@ -23,6 +23,8 @@ type WorkloadSpec struct {
 	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"What one replica needs, by resource; reserved on the chosen clusters."`
 	Priority        int64      `json:"priority,omitempty" doc:"Workloads with a higher number are placed first. Default 0."`
 
+	Distribution *DistributionSpec `json:"distribution,omitempty" doc:"How the replicas are split over on-demand and spot nodes, inside each cluster that has spot enabled."`
+
 	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload by itself, as the Arktos global scheduler does; no policy is needed, and none applies."`
 }
 
@@ -135,15 +137,19 @@ type WorkloadStatus struct {
 	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas of clusters that were lost, which no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
-	ScheduledAt       *time.Time        `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
-	DecisionRevision  int64             `json:"decision_revision,omitempty" doc:"Counts the changes of the binding."`
-	Conditions        []Condition       `json:"conditions,omitempty"`
+	// Distribution is what the watchers of the clusters report.
+	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"What was observed of the split over on-demand and spot nodes, by cluster."`
+	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
+	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Counts the changes of the binding."`
+	Conditions       []Condition           `json:"conditions,omitempty"`
 }
 
 // WorkloadCluster is one cluster of a binding.
 type WorkloadCluster struct {
 	Name     string     `json:"name"`
 	Replicas int64      `json:"replicas" doc:"0 where the workload is not replicated."`
+	OnDemand *int64     `json:"on_demand,omitempty" doc:"Replicas that go to on-demand nodes, where the workload has a distribution."`
+	Spot     *int64     `json:"spot,omitempty" doc:"Replicas that go to spot nodes, likewise."`
 	Flavor   string     `json:"flavor,omitempty" doc:"Size of machines that each replica gets, where the workload asks for flavors."`
 	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its present number of replicas."`
 }
@@ -331,6 +337,9 @@ func (w *Workload) Validate() FieldErrors {
 		errs.Add("spec.replicas", "%d must be from 0 to %d", *s.Replicas, maxReplicas)
 	}
 	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
+	if s.Distribution != nil {
+		s.Distribution.validate(&errs, s)
+	}
 	if s.Allocation != nil {
 		s.Allocation.validate(&errs, s.Replicated())
 	}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DistributionSpec says how the replicas of a workload are split over on-demand
+// and spot nodes, inside each of its clusters.
+type DistributionSpec struct {
+	Mode           DistributionMode `json:"mode,omitempty" enum:"all_in_on_demand,all_in_spot,majority_in_on_demand,custom" doc:"Default: a Deployment goes to spot nodes, a StatefulSet of one replica to an on-demand node, and of a larger one more than half of the replicas."`
+	CustomOnDemand OnDemandAmount   `json:"custom_on_demand,omitempty" doc:"Replicas on on-demand nodes under custom: a number (\"3\"), which holds over all clusters together, or a percentage (\"30%\"), rounded up in each cluster."`
+}
+
+// DistributionMode names a split.
+type DistributionMode string
+
+// The modes of distribution.
+const (
+	// ModeDefault leaves the mode to the kind and size of the workload.
+	ModeDefault            DistributionMode = ""
+	ModeAllInOnDemand      DistributionMode = "all_in_on_demand"
+	ModeAllInSpot          DistributionMode = "all_in_spot"
+	ModeMajorityInOnDemand DistributionMode = "majority_in_on_demand"
+	// ModeCustom has the amount that custom_on_demand gives.
+	ModeCustom DistributionMode = "custom"
+)
+
+// DistributionModes are the modes that can be asked for.
+var DistributionModes = []DistributionMode{ModeAllInOnDemand, ModeAllInSpot, ModeMajorityInOnDemand, ModeCustom}
+
+// OnDemandAmount is how many replicas go to on-demand nodes: "3" or "30%".
+type OnDemandAmount string
+
+// Parse reads the amount: a count from 0 up, or a percentage from 0 to 100.
+func (a OnDemandAmount) Parse() (n int64, percent bool, err error) {
+	text := string(a)
+	digits, percent := strings.CutSuffix(text, "%")
+	n, err = strconv.ParseInt(digits, 10, 64)
+	switch {
+	case err != nil || strconv.FormatInt(n, 10) != digits || n < 0 || n > maxReplicas:
+		return 0, false, fmt.Errorf("%q is neither a number of replicas from 0 to %d, such as \"3\", nor a percentage such as \"30%%\"", text, maxReplicas)
+	case percent && n > 100:
+		return 0, false, fmt.Errorf("%q is more than 100%%", text)
+	}
+	return n, percent, nil
+}
+
+// Distributable reports whether the pods of a kind of resource can be split: those
+// of Deployments and StatefulSets can.
+func (s *WorkloadSpec) Distributable() bool {
+	return s.APIVersion == "apps/v1" && (s.Kind == KindDeployment || s.Kind == KindStatefulSet)
+}
+
+// The kinds of resources whose pods can be split.
+const (
+	KindDeployment  = "Deployment"
+	KindStatefulSet = "StatefulSet"
+)
+
+func (d *DistributionSpec) validate(errs *FieldErrors, w *WorkloadSpec) {
+	const at = "spec.distribution"
+	if !w.Distributable() {
+		errs.Add(at, "%s has no pods that can be split: only Deployment and StatefulSet of apps/v1 have", quote(w.APIResource()))
+	}
+	if d.Mode != ModeDefault {
+		errs.check(at+".mode", oneOf(d.Mode, DistributionModes...))
+	}
+	switch {
+	case d.CustomOnDemand != "":
+		if _, _, err := d.CustomOnDemand.Parse(); err != nil {
+			errs.Add(at+".custom_on_demand", "%s", err)
+		}
+	case d.Mode == ModeCustom:
+		errs.Add(at+".custom_on_demand", "is required with mode \"custom\": a number of replicas such as \"3\", or a percentage such as \"30%%\"")
+	}
+}
+
+// DistributionState is how far the pods of a workload are from their split.
+type DistributionState string
+
+// The states of a distribution.
+const (
+	// DistributionConverged has every pod where it should be.
+	DistributionConverged DistributionState = "converged"
+	// DistributionReplacing replaces pods, one after the other.
+	DistributionReplacing DistributionState = "replacing"
+	// DistributionWaiting would replace pods, and the message says what has to be
+	// over before.
+	DistributionWaiting DistributionState = "waiting"
+	// DistributionDegraded has the split, but pods for spot nodes run on on-demand
+	// ones because there are too few spot nodes.
+	DistributionDegraded DistributionState = "degraded"
+	// DistributionBlocked cannot get there; the message says why.
+	DistributionBlocked DistributionState = "blocked"
+	// DistributionAbsent says that the cluster has no such workload.
+	DistributionAbsent DistributionState = "absent"
+	// DistributionUnmanaged says that nobody splits the workload there: the cluster
+	// has spot switched off, or the workload is labelled to be left alone.
+	DistributionUnmanaged DistributionState = "unmanaged"
+)
+
+// ClusterDistribution is what was observed of a workload's split in one cluster.
+type ClusterDistribution struct {
+	Cluster        string            `json:"cluster"`
+	Replicas       int64             `json:"replicas" doc:"Replicas that the workload has there by its own spec."`
+	Mode           DistributionMode  `json:"mode,omitempty" doc:"Mode in force."`
+	TargetOnDemand int64             `json:"target_on_demand" doc:"Pods that should be on on-demand nodes."`
+	TargetSpot     int64             `json:"target_spot" doc:"Pods that should be on spot nodes."`
+	OnDemand       int64             `json:"on_demand" doc:"Pods that were created for on-demand nodes; one that was created before the split counts where it runs."`
+	Spot           int64             `json:"spot" doc:"Pods that were created for spot nodes, likewise."`
+	FallenBack     int64             `json:"fallen_back,omitempty" doc:"Pods for spot nodes that run on on-demand ones."`
+	Replaced       int64             `json:"replaced,omitempty" doc:"Pods replaced so far, since the server started."`
+	State          DistributionState `json:"state" enum:"converged,replacing,waiting,degraded,blocked,absent,unmanaged"`
+	Message        string            `json:"message,omitempty"`
+	ObservedAt     *time.Time        `json:"observed_at,omitempty" doc:"When this was last observed to change."`
+}
+
+// Same reports whether two observations differ in their moment at most.
+func (d ClusterDistribution) Same(other ClusterDistribution) bool {
+	d.ObservedAt, other.ObservedAt = nil, nil
+	return d == other
+}
+
+// DistributedWorkload is a workload in a cluster whose pods are split, whether a
+// scheduler_workload asks for it or labels of its own.
+type DistributedWorkload struct {
+	Kind      string             `json:"kind" doc:"Deployment or StatefulSet."`
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Source    DistributionSource `json:"source" enum:"workload,labels" doc:"Who asks for the split: the workload object of the same namespace and name, or the labels of the resource in the cluster."`
+	ClusterDistribution
+}
+
+// DistributionSource says who asks for a split.
+type DistributionSource string
+
+// Who may ask for a split.
+const (
+	DistributionOfWorkload DistributionSource = "workload"
+	DistributionOfLabels   DistributionSource = "labels"
+)
