@@ -1,0 +1,170 @@
+package spot
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The names that pods of a split get.
+const (
+	// LabelAffinity says what a pod is for.
+	LabelAffinity = "vacant.io/affinity"
+	// AnnotationAdmission has the request with which it was admitted.
+	AnnotationAdmission = "vacant.io/admission"
+)
+
+// The prefixes of labels, the canonical one first, and their names.
+var prefixes = []string{"vacant.io/", "vacant.sh/"}
+
+const (
+	nameEnabled      = "optimize-scheduling"
+	nameMode         = "optimize-scheduling-mode"
+	nameModeAlias    = "optimize-scheduling-strategy"
+	nameOnDemandTail = "-custom-on-demand"
+)
+
+// Settings are what the labels and annotations of a Deployment or StatefulSet ask for.
+type Settings struct {
+	// Enabled is nil where nothing is said.
+	Enabled      *bool
+	Distribution api.DistributionSpec
+}
+
+// SettingsError says what is wrong with one label or annotation.
+type SettingsError struct{ Key, Message string }
+
+// Error implements error.
+func (e *SettingsError) Error() string { return e.Key + ": " + e.Message }
+
+// modes are the modes as labels spell them.
+var modes = func() map[string]api.DistributionMode {
+	m := map[string]api.DistributionMode{}
+	for _, mode := range api.DistributionModes {
+		m[strings.ReplaceAll(string(mode), "_", "-")] = mode
+	}
+	return m
+}()
+
+// ParseMode reads a mode as it is spelled in labels, with hyphens, or in Terraform,
+// with underscores.
+func ParseMode(text string) (api.DistributionMode, error) {
+	mode, ok := modes[strings.ReplaceAll(text, "_", "-")]
+	if !ok {
+		return "", fmt.Errorf("%q is not a mode: use all-in-on-demand, all-in-spot, majority-in-on-demand or custom", text)
+	}
+	return mode, nil
+}
+
+// ParseSettings reads the labels and annotations of a Deployment or StatefulSet. Both
+// prefixes and both names of the mode are taken. The amount on on-demand nodes is a
+// number in a label; as a percentage, which a label cannot hold, it stands in an
+// annotation of the same name, which goes before the label. The error joins a
+// *SettingsError for each thing that is wrong.
+func ParseSettings(labels, annotations map[string]string) (Settings, error) {
+	r := settingsReader{labels: labels, annotations: annotations}
+	var s Settings
+	if key, value, ok := r.label(nameEnabled); ok {
+		enabled := value == "true"
+		if !enabled && value != "false" {
+			r.fail(key, "%q must be \"true\" or \"false\"", value)
+		}
+		s.Enabled = &enabled
+	}
+	if key, value, ok := r.label(nameMode, nameModeAlias); ok {
+		mode, known := modes[value]
+		if !known {
+			r.fail(key, "%q must be all-in-on-demand, all-in-spot, majority-in-on-demand or custom", value)
+		}
+		s.Distribution.Mode = mode
+	}
+	s.Distribution.CustomOnDemand = r.amount()
+	if s.Distribution.Mode == api.ModeCustom && s.Distribution.CustomOnDemand == "" && len(r.errs) == 0 {
+		r.fail(prefixes[0]+nameMode+nameOnDemandTail, "is required with mode custom: a number of replicas in this label, or a percentage such as \"30%%\" in an annotation of this name")
+	}
+	r.unknown()
+	return s, errors.Join(r.errs...)
+}
+
+// settingsReader reads one set of labels and annotations.
+type settingsReader struct {
+	labels, annotations map[string]string
+	errs                []error
+}
+
+func (r *settingsReader) fail(key, format string, args ...any) {
+	r.errs = append(r.errs, &SettingsError{key, fmt.Sprintf(format, args...)})
+}
+
+// label finds what is spelled in one of several ways. Two that say different things
+// are an error.
+func (r *settingsReader) label(names ...string) (key, value string, ok bool) {
+	return r.find(r.labels, names)
+}
+
+func (r *settingsReader) find(in map[string]string, names []string) (key, value string, ok bool) {
+	for _, prefix := range prefixes {
+		for _, name := range names {
+			v, there := in[prefix+name]
+			switch {
+			case there && ok && v != value:
+				r.fail(prefix+name, "%q differs from %q in %s, which means the same: give one of them", v, value, key)
+			case there && !ok:
+				key, value, ok = prefix+name, v, true
+			}
+		}
+	}
+	return key, value, ok
+}
+
+func (r *settingsReader) amount() api.OnDemandAmount {
+	names := []string{nameMode + nameOnDemandTail, nameModeAlias + nameOnDemandTail}
+	labelKey, labelValue, labelled := r.label(names...)
+	if labelled {
+		if _, percent, err := api.OnDemandAmount(labelValue).Parse(); err != nil || percent {
+			r.fail(labelKey, "%q must be a number of replicas from 0 up; a percentage goes into an annotation of this name", labelValue)
+		}
+	}
+	key, value, ok := r.find(r.annotations, names)
+	if !ok {
+		return api.OnDemandAmount(labelValue)
+	}
+	if _, _, err := api.OnDemandAmount(value).Parse(); err != nil {
+		r.fail(key, "%s", err)
+	}
+	return api.OnDemandAmount(value)
+}
+
+// unknown finds labels that begin like ours and are none: most likely misspelled.
+func (r *settingsReader) unknown() {
+	known := []string{nameEnabled, nameMode, nameModeAlias, nameMode + nameOnDemandTail, nameModeAlias + nameOnDemandTail}
+	for _, key := range slices.Sorted(maps.Keys(r.labels)) {
+		if name, ours := cutPrefix(key); ours && strings.HasPrefix(name, nameEnabled) && !slices.Contains(known, name) {
+			r.fail(key, "is not known; there are %s, %s and %s", nameEnabled, nameMode, nameMode+nameOnDemandTail)
+		}
+	}
+}
+
+func cutPrefix(key string) (name string, ours bool) {
+	for _, prefix := range prefixes {
+		if name, ours = strings.CutPrefix(key, prefix); ours {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// AffinityOf is what the labels of a pod say it is for.
+func AffinityOf(podLabels map[string]string) NodeType {
+	for _, prefix := range prefixes {
+		switch t := NodeType(podLabels[prefix+"affinity"]); t {
+		case OnDemand, Spot:
+			return t
+		}
+	}
+	return Unset
+}
