@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 )
 
@@ -18,7 +19,7 @@ import (
 // credentials, are as good as no answer.
 func answerOf(code int, err error) (answer health.Answer, reason, message string) {
 	switch {
-	case errors.Is(err, errKubeconfig):
+	case errors.Is(err, access.ErrKubeconfig):
 		return health.AnswerNone, api.ReasonInvalidKubeconfig, err.Error()
 	case err != nil:
 		return health.AnswerNone, api.ReasonUnreachable, "the API server cannot be reached: " + outbound.Describe(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 const (
@@ -66,8 +67,8 @@ func newWatcher(name string, t target, sink Sink, p places) *watcher {
 }
 
 // run watches until ctx ends.
-func (w *watcher) run(ctx context.Context, dial dialer) {
-	config, err := load(w.target.kubeconfig)
+func (w *watcher) run(ctx context.Context, dial access.Dialer) {
+	config, err := access.Load(w.target.kubeconfig)
 	if err == nil {
 		w.client, err = newClient(config, dial)
 	}
@@ -79,7 +80,7 @@ func (w *watcher) run(ctx context.Context, dial dialer) {
 		}
 		return
 	}
-	defer w.client.close()
+	defer w.client.Close()
 	ctx = quietly(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { w.probe(ctx) })
@@ -96,7 +97,7 @@ func (w *watcher) run(ctx context.Context, dial dialer) {
 	})
 	<-ctx.Done()
 	// Ends what hangs.
-	w.client.close()
+	w.client.Close()
 	group.Wait()
 }
 

@@ -1,4 +1,5 @@
-package kubernetes
+// Package access connects to Kubernetes clusters with the kubeconfigs of users.
+package access
 
 import (
 	"errors"
@@ -10,13 +11,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// errKubeconfig begins every error about a kubeconfig. What follows never repeats
+// ErrKubeconfig begins every error about a kubeconfig. What follows never repeats
 // a part of it.
-var errKubeconfig = errors.New("the kubeconfig cannot be used")
+var ErrKubeconfig = errors.New("the kubeconfig cannot be used")
 
-// load reads a kubeconfig. Only what stands in it is used: it is what a user of
+// Load reads a kubeconfig. Only what stands in it is used: it is what a user of
 // the server wrote, who must not have the server read its files or run programs.
-func load(kubeconfig api.Secret) (*rest.Config, error) {
+func Load(kubeconfig api.Secret) (*rest.Config, error) {
 	config, err := clientcmd.Load([]byte(kubeconfig.Reveal()))
 	if err != nil {
 		return nil, invalid("it is not YAML of that form, or what is encoded in it is broken")
@@ -54,7 +55,7 @@ func invalid(reason string) error { return &kubeconfigError{reason} }
 type kubeconfigError struct{ reason string }
 
 // Error implements error.
-func (e *kubeconfigError) Error() string { return errKubeconfig.Error() + ": " + e.reason }
+func (e *kubeconfigError) Error() string { return ErrKubeconfig.Error() + ": " + e.reason }
 
-// Unwrap makes errors.Is find errKubeconfig.
-func (e *kubeconfigError) Unwrap() error { return errKubeconfig }
+// Unwrap makes errors.Is find ErrKubeconfig.
+func (e *kubeconfigError) Unwrap() error { return ErrKubeconfig }
