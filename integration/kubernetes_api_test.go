@@ -120,6 +120,7 @@ type control struct {
 	dir     string
 	etcd    string
 	address string
+	flags   []string // besides those that every test needs
 	ca      *authority
 	http    *http.Client
 	cmd     *exec.Cmd
@@ -157,7 +158,17 @@ func startEtcd(t *testing.T) string {
 // startControl starts an etcd and an API server.
 func startControl(t *testing.T) *control {
 	t.Helper()
+	return startControlWith(t, func(string) []string {
+		return []string{"--disable-admission-plugins=ServiceAccount"} // nobody makes the accounts
+	})
+}
+
+// startControlWith starts them with flags that may depend on the directory where
+// the API server's files are.
+func startControlWith(t *testing.T, flags func(dir string) []string) *control {
+	t.Helper()
 	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: freeAddress(t)}
+	c.flags = flags(c.dir)
 	_, account := sign(t, &x509.Certificate{}, nil)
 	c.write("sa.key", keyPEM(t, account))
 	c.renew()
@@ -217,14 +228,13 @@ func (c *control) start() {
 	}
 	defer log.Close()
 	in := func(name string) string { return filepath.Join(c.dir, name) }
-	c.cmd = exec.Command(testbedBinary(c.t, "kube-apiserver", "scripts/build-kubernetes.sh"),
-		"--etcd-servers="+c.etcd, "--bind-address=127.0.0.1", "--secure-port="+port, "--advertise-address=127.0.0.1",
+	c.cmd = exec.Command(testbedBinary(c.t, "kube-apiserver", "scripts/build-kubernetes.sh"), append([]string{
+		"--etcd-servers=" + c.etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/16",
-		"--tls-cert-file="+in("server.crt"), "--tls-private-key-file="+in("server.key"), "--client-ca-file="+in("ca.crt"),
-		"--service-account-issuer=https://test", "--service-account-key-file="+in("sa.key"), "--service-account-signing-key-file="+in("sa.key"),
+		"--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"), "--client-ca-file=" + in("ca.crt"),
+		"--service-account-issuer=https://test", "--service-account-key-file=" + in("sa.key"), "--service-account-signing-key-file=" + in("sa.key"),
 		"--authorization-mode=RBAC", "--enable-priority-and-fairness=false",
-		"--disable-admission-plugins=ServiceAccount", // nobody makes the accounts
-	)
+	}, c.flags...)...)
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	if err := c.cmd.Start(); err != nil {
 		c.t.Fatal(err)

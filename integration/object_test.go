@@ -3,7 +3,9 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
+	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -74,4 +76,14 @@ func staticFleet(p *process, clusters int) {
 		put(p, metric(name, "rates", name, api.FailureExclude))
 		put(p, cluster(fmt.Sprintf("c%d", i), "static", name))
 	}
+}
+
+// jsonOf is a value as JSON.
+func jsonOf(t testing.TB, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

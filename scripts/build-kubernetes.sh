@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the API server of Kubernetes from its Go module, for the integration tests.
+# Builds the control plane of Kubernetes from its Go module, for the integration tests.
 #
 # It needs nothing but Go: the modules are taken through the module proxy Go is configured with and checked
 # against the checksum database. Does nothing when a binary of the wanted version is already there.
@@ -11,7 +11,7 @@ set -euo pipefail
 
 version=${KUBERNETES_VERSION:-v1.37.1}
 testbed=${SCHEDULER_TESTBED:-$HOME/.cache/scheduler-testbed}
-read -ra commands <<<"${KUBERNETES_COMMANDS:-kube-apiserver}"
+read -ra commands <<<"${KUBERNETES_COMMANDS:-kube-apiserver kube-controller-manager kube-scheduler}"
 module=k8s.io/kubernetes
 
 missing=()

@@ -1,0 +1,265 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ending is a request that ended a pod, as the API server's audit log tells it.
+type ending struct {
+	by  string // the user
+	at  time.Time
+	uid string // of the pod, "" when the request did not say
+	// eviction: through the API that honours disruption budgets.
+	eviction        bool
+	namespace, name string
+}
+
+// endings are all requests that ended pods, in order. Those that were refused or
+// that were rehearsals are none.
+func (p *controlPlane) endings() []ending {
+	p.t.Helper()
+	file, err := os.Open(filepath.Join(p.dir, "audit.log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer file.Close()
+	type options struct {
+		DryRun        []string
+		Preconditions struct{ UID string }
+	}
+	var out []ending
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb, RequestURI         string
+			User                     struct{ Username string }
+			ObjectRef                struct{ Namespace, Name, Subresource string }
+			ResponseStatus           struct{ Code int }
+			RequestReceivedTimestamp time.Time
+			RequestObject            struct {
+				options
+				DeleteOptions options // of an eviction
+			}
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			p.t.Fatalf("audit log: %v\n%s", err, lines.Bytes())
+		}
+		asked := event.RequestObject.options
+		if event.ObjectRef.Subresource == "eviction" {
+			asked = event.RequestObject.DeleteOptions
+		}
+		if event.ResponseStatus.Code > 299 || strings.Contains(event.RequestURI, "dryRun=") || len(asked.DryRun) > 0 {
+			continue
+		}
+		out = append(out, ending{
+			by: event.User.Username, at: event.RequestReceivedTimestamp, uid: asked.Preconditions.UID,
+			eviction: event.ObjectRef.Subresource == "eviction", namespace: event.ObjectRef.Namespace, name: event.ObjectRef.Name,
+		})
+	}
+	if err := lines.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// endedBy tells for every pod that was ended who asked for it first, by uid.
+//
+// A request names a pod, and a StatefulSet gives the same name again: it meant
+// the last one of that name that there was when it came.
+func (h *history) endedBy(endings []ending) map[string]ending {
+	pods, _ := h.snapshot()
+	type life struct {
+		uid   string
+		began time.Time
+	}
+	lives, known := map[string][]life{}, map[string]bool{}
+	for _, s := range pods {
+		if !known[s.uid] {
+			known[s.uid] = true
+			name := s.workload.namespace + "/" + s.name
+			lives[name] = append(lives[name], life{s.uid, s.seen})
+		}
+	}
+	out := map[string]ending{}
+	for _, e := range endings {
+		uid := e.uid
+		if uid == "" {
+			for _, l := range lives[e.namespace+"/"+e.name] {
+				if l.began.Before(e.at) {
+					uid = l.uid
+				}
+			}
+		}
+		if _, known := out[uid]; !known && uid != "" {
+			out[uid] = e
+		}
+	}
+	return out
+}
+
+// replaced are the pods that a user ended, as they last were, by workload.
+func (h *history) replaced(by string, endings []ending) map[workloadID][]podState {
+	ended := h.endedBy(endings)
+	pods, _ := h.snapshot()
+	last := map[string]podState{}
+	out := map[workloadID][]podState{}
+	for _, s := range pods {
+		if before, known := last[s.uid]; known && (s.deleting || s.gone) && !before.deleting && ended[s.uid].by == by {
+			out[before.workload] = append(out[before.workload], before)
+		}
+		last[s.uid] = s
+	}
+	return out
+}
+
+// outage is the greatest number of pods of a workload that were missing at one
+// moment because of a user.
+type outage struct {
+	workload workloadID
+	pods     int
+	revision int64
+}
+
+// outages replays the history. A pod that the user ends is missing until another
+// one, made later, is ready in its place, or until as many pods are ready as are
+// wanted. Pods that others end are missing as well; what becomes ready takes the
+// place of the one that is missing for longest, whoever ended it.
+func (h *history) outages(by string, endings []ending) []outage {
+	ended := h.endedBy(endings)
+	pods, workloads := h.snapshot()
+	type pod struct {
+		first               int64 // revision
+		ready, ending, used bool
+	}
+	type hole struct {
+		revision int64
+		ours     bool
+	}
+	type state struct {
+		wanted int
+		pods   map[string]*pod
+		holes  []hole
+	}
+	states := map[workloadID]*state{}
+	worst := map[workloadID]outage{}
+	of := func(w workloadID) *state {
+		if states[w] == nil {
+			states[w] = &state{pods: map[string]*pod{}}
+		}
+		return states[w]
+	}
+	for len(pods) > 0 || len(workloads) > 0 {
+		if len(pods) == 0 || len(workloads) > 0 && workloads[0].revision < pods[0].revision {
+			w := workloads[0]
+			workloads = workloads[1:]
+			of(w.workload).wanted = w.wanted
+			continue
+		}
+		s := pods[0]
+		pods = pods[1:]
+		if s.workload == (workloadID{}) {
+			continue
+		}
+		st := of(s.workload)
+		p := st.pods[s.uid]
+		if p == nil {
+			p = &pod{first: s.revision}
+			st.pods[s.uid] = p
+		}
+		if (s.deleting || s.gone) && !p.ending {
+			p.ending = true
+			st.holes = append(st.holes, hole{s.revision, ended[s.uid].by == by})
+		}
+		if p.ready = s.ready && !p.ending; p.ready && !p.used {
+			for i, missing := range st.holes {
+				if missing.revision < p.first {
+					st.holes = append(st.holes[:i], st.holes[i+1:]...)
+					break
+				}
+			}
+			p.used = true
+		}
+		ready := 0
+		for _, p := range st.pods {
+			if p.ready {
+				ready++
+			}
+		}
+		if s.gone {
+			delete(st.pods, s.uid)
+		}
+		if ready >= st.wanted {
+			st.holes = nil
+		}
+		ours := 0
+		for _, missing := range st.holes {
+			if missing.ours {
+				ours++
+			}
+		}
+		if ours > worst[s.workload].pods {
+			worst[s.workload] = outage{s.workload, ours, s.revision}
+		}
+	}
+	var out []outage
+	for _, o := range worst {
+		out = append(out, o)
+	}
+	return out
+}
+
+// checkAvailability asserts, from the watch history of the whole test and the API
+// server's audit log, that the server never had more than one pod of a workload
+// missing at a time, and says how many it replaced.
+func checkAvailability(t *testing.T, p *controlPlane, h *history) {
+	t.Helper()
+	endings := p.endings()
+	for _, o := range h.outages(userServer, endings) {
+		if o.pods > 1 {
+			t.Errorf("%s: at revision %d there were %d pods missing because of the server, want at most one\n%s", o.workload, o.revision, o.pods, h.story(o.workload, endings))
+		}
+	}
+	pods, evictions := 0, 0
+	for _, of := range h.replaced(userServer, endings) {
+		pods += len(of)
+	}
+	for _, e := range endings {
+		if e.by == userServer && e.eviction {
+			evictions++
+		}
+	}
+	states, _ := h.snapshot()
+	t.Logf("availability: %d states of pods were seen, the server replaced %d pods (%d requests to evict), never two of a workload at once: %t", len(states), pods, evictions, !t.Failed())
+}
+
+// story tells what happened to the pods of a workload.
+func (h *history) story(w workloadID, endings []ending) string {
+	ended := h.endedBy(endings)
+	pods, workloads := h.snapshot()
+	var b strings.Builder
+	for _, s := range workloads {
+		if s.workload == w {
+			fmt.Fprintf(&b, "%d: %d wanted, settled %t\n", s.revision, s.wanted, s.settled)
+		}
+	}
+	for _, s := range pods {
+		if s.workload == w {
+			fmt.Fprintf(&b, "%d %s: %s on %q, %q, ready %t, ending %t, gone %t", s.revision, s.seen.Format("05.000"), s.name, s.node, s.affinity, s.ready, s.deleting, s.gone)
+			if s.deleting || s.gone {
+				fmt.Fprintf(&b, " by %s", ended[s.uid].by)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

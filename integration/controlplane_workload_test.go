@@ -1,0 +1,156 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const strategicMerge = types.StrategicMergePatchType
+
+// manifest is a Deployment or StatefulSet to be created.
+type manifest struct {
+	workloadID
+	replicas            int
+	labels, annotations map[string]string
+	// readyAfter is the time its pods take to become ready, 0 for none.
+	readyAfter time.Duration
+	// pod changes the template.
+	pod func(*corev1.PodTemplateSpec)
+}
+
+func (m manifest) template() corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": m.name}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: number(int64(0)),
+			Containers:                    []corev1.Container{{Name: "c", Image: "none"}},
+		},
+	}
+	if m.readyAfter > 0 {
+		template.Annotations = map[string]string{"test/ready-after": m.readyAfter.String()}
+	}
+	if m.pod != nil {
+		m.pod(&template)
+	}
+	return template
+}
+
+// create creates a workload.
+func (p *controlPlane) create(m manifest) workloadID {
+	p.t.Helper()
+	object := metav1.ObjectMeta{Namespace: m.namespace, Name: m.name, Labels: map[string]string{"app": m.name}, Annotations: m.annotations}
+	maps.Copy(object.Labels, m.labels)
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": m.name}}
+	replicas := int32(m.replicas)
+	var err error
+	switch m.kind {
+	case "Deployment":
+		_, err = p.client.AppsV1().Deployments(m.namespace).Create(p.t.Context(), &appsv1.Deployment{ObjectMeta: object, Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: selector, Template: m.template(),
+		}}, metav1.CreateOptions{})
+	case "StatefulSet":
+		_, err = p.client.AppsV1().StatefulSets(m.namespace).Create(p.t.Context(), &appsv1.StatefulSet{ObjectMeta: object, Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selector, Template: m.template(), ServiceName: m.name,
+		}}, metav1.CreateOptions{})
+	default:
+		err = fmt.Errorf("there is no kind %q", m.kind)
+	}
+	if err != nil {
+		p.t.Fatalf("create %s: %v", m.workloadID, err)
+	}
+	return m.workloadID
+}
+
+// patch changes a workload.
+func (p *controlPlane) patch(w workloadID, patch string) {
+	p.t.Helper()
+	if err := p.tryPatch(w, patch); err != nil {
+		p.t.Fatalf("patch %s: %v", w, err)
+	}
+}
+
+func (p *controlPlane) tryPatch(w workloadID, patch string) error {
+	var err error
+	if w.kind == "Deployment" {
+		_, err = p.client.AppsV1().Deployments(w.namespace).Patch(p.t.Context(), w.name, strategicMerge, []byte(patch), metav1.PatchOptions{})
+	} else {
+		_, err = p.client.AppsV1().StatefulSets(w.namespace).Patch(p.t.Context(), w.name, strategicMerge, []byte(patch), metav1.PatchOptions{})
+	}
+	return err
+}
+
+// label gives a workload labels.
+func (p *controlPlane) label(w workloadID, labels map[string]string) {
+	p.t.Helper()
+	p.patch(w, fmt.Sprintf(`{"metadata": {"labels": %s}}`, jsonOf(p.t, labels)))
+}
+
+func (p *controlPlane) scale(w workloadID, replicas int) {
+	p.t.Helper()
+	p.patch(w, fmt.Sprintf(`{"spec": {"replicas": %d}}`, replicas))
+}
+
+// rollOut changes the template of a workload.
+func (p *controlPlane) rollOut(w workloadID, version string) {
+	p.t.Helper()
+	p.patch(w, fmt.Sprintf(`{"spec": {"template": {"metadata": {"annotations": {"version": %q}}}}}`, version))
+}
+
+// clear removes all workloads of namespaces and waits until their pods are gone.
+func (p *controlPlane) clear(h *history, namespaces ...string) {
+	p.t.Helper()
+	for _, ns := range namespaces {
+		background := metav1.DeletePropagationBackground
+		o := metav1.DeleteOptions{PropagationPolicy: &background}
+		if err := p.client.AppsV1().Deployments(ns).DeleteCollection(p.t.Context(), o, metav1.ListOptions{}); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := p.client.AppsV1().StatefulSets(ns).DeleteCollection(p.t.Context(), o, metav1.ListOptions{}); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	eventually(p.t, time.Minute, "the workloads are gone", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, s := range h.present {
+			for _, ns := range namespaces {
+				if s.workload.namespace == ns {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// reaches waits until a workload is split so, counted from the nodes its pods run
+// on and from their labels.
+func reaches(t *testing.T, h *history, w workloadID, onDemand, spot int, within time.Duration) {
+	t.Helper()
+	if got, ok := becomes(h, w, within, func(c counts) bool { return c.is(onDemand, spot) }); !ok {
+		t.Errorf("%s is not %d on-demand + %d spot within %s: %s", w, onDemand, spot, within, got)
+	}
+}
+
+// becomes waits until the counts of a workload satisfy something, and returns the
+// last ones.
+func becomes(h *history, w workloadID, within time.Duration, ok func(counts) bool) (counts, bool) {
+	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		c := h.counts(w)
+		if ok(c) {
+			return c, true
+		}
+		if time.Now().After(deadline) {
+			return c, false
+		}
+	}
+}
