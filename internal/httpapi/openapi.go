@@ -62,6 +62,12 @@ func (s *Server) operation(info api.KindInfo, method, path, verb, summary string
 			})
 		}
 	}
+	if strings.Contains(path, "{node}") {
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: "node", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "DNS-1123 subdomain, at most 253 characters.",
+		})
+	}
 	switch {
 	case strings.Contains(path, "{name}") && method == http.MethodGet:
 		op.Errors = append(op.Errors, http.StatusNotFound)

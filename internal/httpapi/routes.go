@@ -26,6 +26,7 @@ func (s *Server) routes() http.Handler {
 	s.decisionRoutes()
 	s.reportRoutes()
 	s.cloudRoutes()
+	s.spotRoutes()
 	s.globalSchedulerRoutes()
 	s.previewRoutes()
 	s.otherRoutes()

@@ -92,6 +92,9 @@ type Options struct {
 	Codec     Codec
 	Decisions Decisions
 	Signals   Signals
+	// Spot splits workloads over on-demand and spot nodes. Nil means that nothing
+	// is split: what is asked about that is answered with 503.
+	Spot Spot
 
 	// Address is where Run listens. Empty means 127.0.0.1:8665.
 	Address string
@@ -181,6 +184,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Spot == nil {
+		o.Spot = noSpot{}
+	}
 	return o
 }
 
@@ -192,6 +198,7 @@ type Server struct {
 	codec     Codec
 	decisions Decisions
 	signals   Signals
+	spot      Spot
 	logger    *slog.Logger
 	now       func() time.Time
 
@@ -219,7 +226,7 @@ func New(options Options) (*Server, error) {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
 	s := &Server{
-		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals,
+		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals, spot: o.Spot,
 		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
 		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		events:      newEventLog(watchBacklog),

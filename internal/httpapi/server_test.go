@@ -220,7 +220,7 @@ func TestOpenAPI(t *testing.T) {
 			want = append(want, namespaced, namespaced+"/{name}")
 		}
 	}
-	want = append(want, "/v1/clouds/{name}/resources", "/v1/clouds/{name}/openstack-projects", "/v1/clusters/{name}/explanation", "/v1/namespaces/{namespace}/magnum-clusters/{name}/explanation",
+	want = append(want, "/v1/clouds/{name}/resources", "/v1/clouds/{name}/openstack-projects", "/v1/clusters/{cluster}/distributions", "/v1/clusters/{cluster}/nodes/{node}/interruption", "/v1/clusters/{name}/explanation", "/v1/namespaces/{namespace}/magnum-clusters/{name}/explanation",
 		"/v1/namespaces/{namespace}/magnum-clusters/{name}/reschedule", "/v1/clusters/{name}/heartbeat", "/v1/namespaces/{namespace}/placements/{name}/explanation",
 		"/v1/namespaces/{namespace}/placements/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/explanation",
 		"/v1/namespaces/{namespace}/workloads/{name}/reschedule", "/v1/namespaces/{namespace}/workloads/{name}/health", "/globalscheduler/v1/clusters", "/globalscheduler/v1/clusters/id/{id}", "/globalscheduler/v1/clusters/name/{name}",
@@ -238,7 +238,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
 			}
 			ids[id] = true
-			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, globalSchedulerPath) || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat", path) && method == "post") {
+			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, globalSchedulerPath) || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat /v1/clusters/{cluster}/nodes/{node}/interruption", path) && method == "post") {
 				t.Errorf("%s %s: has a body: %t", method, path, ok)
 			}
 		}
@@ -263,6 +263,8 @@ func TestOpenAPI(t *testing.T) {
 		"PropagationPolicySpec": {"resource_selectors", "placement", "failover", "fail_back"}, "PropagationPolicyStatus": {"bindings"},
 		"AffinityTerm":     {"affinity_name", "cluster_names", "exclude_clusters", "label_selector", "field_selector", "overflow_affinities"},
 		"OverflowAffinity": {"affinity_name", "cluster_names", "field_selector"}, "HealthReport": {"cluster", "status", "message"},
+		"Interruption": {"deadline"}, "DistributedWorkload": {"kind", "namespace", "source", "cluster", "target_on_demand", "state"}, "ClusterDistribution": {"fallen_back"},
+		"DistributionSpec": {"mode", "custom_on_demand"}, "SpotSpec": {"enabled", "node_type_key", "on_disable"}, "SpotStatus": {"spot_nodes", "converged"},
 	} {
 		properties, _ := document.Components.Schemas[schema]["properties"].(map[string]any)
 		for _, field := range fields {

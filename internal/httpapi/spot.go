@@ -1,0 +1,225 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// Spot is what the API needs of those who split workloads over the on-demand and
+// spot nodes of clusters. Their errors wrap spot.ErrNotEnabled,
+// spot.ErrNotConnected or spot.ErrNoNode.
+type Spot interface {
+	// Interrupt announces that a node of a cluster ends. Once more with another
+	// deadline, that one counts.
+	Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error
+	// Withdraw takes that back; it is no error where nothing was announced.
+	Withdraw(ctx context.Context, cluster, node string) error
+	// Distributions are the workloads whose pods are split in a cluster, in any
+	// order.
+	Distributions(cluster string) ([]api.DistributedWorkload, error)
+}
+
+// noSpot is a server that splits nothing.
+type noSpot struct{}
+
+func (noSpot) Interrupt(context.Context, string, string, time.Time) error {
+	return spot.ErrNotConnected
+}
+
+func (noSpot) Withdraw(context.Context, string, string) error { return spot.ErrNotConnected }
+
+func (noSpot) Distributions(string) ([]api.DistributedWorkload, error) {
+	return nil, spot.ErrNotConnected
+}
+
+// When an announced node ends.
+const (
+	// noticeTime is what clouds give of notice, where a request does not say.
+	noticeTime = 2 * time.Minute
+	// maxNotice is how far ahead an end may be announced. What is later is a
+	// mistake, or a matter for the cluster's own maintenance.
+	maxNotice = 24 * time.Hour
+)
+
+// Node is the node of a cluster that the path of a request names.
+type Node struct{ cluster, name string }
+
+// Resolve implements huma.Resolver.
+func (n *Node) Resolve(ctx huma.Context) []error {
+	n.cluster, n.name = ctx.Param("cluster"), ctx.Param("node")
+	return nil
+}
+
+type interruptInput struct {
+	Node    Node
+	Payload Payload
+}
+
+type withdrawInput struct{ Node Node }
+
+type distributionsInput struct{ Target Target }
+
+type interruptionOutput struct{ Body api.Interruption }
+
+type distributionsOutput struct{ Body distributionList }
+
+// distributionList is the body of a list of distributions.
+type distributionList struct {
+	Items []api.DistributedWorkload `json:"items" doc:"By namespace, kind and name."`
+}
+
+// spotRoutes adds what only clusters with spot nodes have.
+func (s *Server) spotRoutes() {
+	clusters, _ := api.LookupKind(api.KindCluster)
+	path := s.collectionPath(clusters, false) + "/{cluster}"
+	operation := func(method, path, id, summary string) huma.Operation {
+		op := s.operation(clusters, method, path, id, summary, nil)
+		op.OperationID, op.Errors = id, []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
+		return op
+	}
+	interrupt := operation(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead")
+	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
+	interrupt.Responses["200"] = jsonResponse("OK", s.schema(api.Interruption{}))
+	interrupt.MaxBodyBytes = s.options.MaxBodyBytes
+	register(s, interrupt, s.interrupt)
+	s.describeBody(interrupt, s.schema(api.Interruption{}), false)
+
+	withdraw := operation(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends")
+	register(s, withdraw, s.withdraw)
+
+	list := operation(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
+	register(s, list, s.listDistributions)
+}
+
+func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interruptionOutput, error) {
+	if err := s.mayAnnounce(ctx, in.Node.cluster); err != nil {
+		return nil, err
+	}
+	var wanted api.Interruption
+	if len(bytes.TrimSpace(in.Payload.data)) > 0 {
+		if err := decodeBody(in.Payload.data, &wanted); err != nil {
+			return nil, err
+		}
+	}
+	now := s.now().UTC()
+	deadline := now.Add(noticeTime)
+	if wanted.Deadline != nil {
+		deadline = wanted.Deadline.UTC()
+	}
+	switch {
+	case deadline.Before(now):
+		return nil, invalid("deadline", "%s is past: it is %s now", deadline.Format(time.RFC3339), now.Format(time.RFC3339))
+	case deadline.Sub(now) > maxNotice:
+		return nil, invalid("deadline", "%s is more than a day ahead: announce what ends within a day", deadline.Format(time.RFC3339))
+	}
+	if err := s.askOfNode(in.Node, func() error { return s.spot.Interrupt(ctx, in.Node.cluster, in.Node.name, deadline) }); err != nil {
+		return nil, err
+	}
+	return &interruptionOutput{Body: api.Interruption{Deadline: &deadline}}, nil
+}
+
+func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, error) {
+	if err := s.mayAnnounce(ctx, in.Node.cluster); err != nil {
+		return nil, err
+	}
+	return nil, s.askOfNode(in.Node, func() error { return s.spot.Withdraw(ctx, in.Node.cluster, in.Node.name) })
+}
+
+// mayAnnounce is asked of who announces the end of a node: those who write
+// clusters, and the agent of this one.
+func (s *Server) mayAnnounce(ctx context.Context, name string) error {
+	who := identityOf(ctx)
+	if err := who.mayReportAtAll(); err != nil {
+		return err
+	}
+	cluster := s.cluster(name)
+	if cluster == nil {
+		return notFound(clusterKey(name))
+	}
+	if err := who.mayReport(cluster); err != nil {
+		return err
+	}
+	return splits(cluster)
+}
+
+// splits says what is amiss where nothing is split in a cluster.
+func splits(cluster *api.Cluster) error {
+	key := api.KeyOf(cluster)
+	switch {
+	case cluster.Spec.Spot == nil || !cluster.Spec.Spot.Enabled:
+		return newProblem(http.StatusConflict, "spot is not enabled for %s: set spec.spot.enabled", key)
+	case cluster.Spec.Kubernetes == nil || cluster.Spec.Kubernetes.Kubeconfig.IsZero():
+		return newProblem(http.StatusConflict, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
+	}
+	return nil
+}
+
+// nodeShape is what names of nodes look like: DNS-1123 subdomains.
+var nodeShape = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// askOfNode asks something about a node, and words the error.
+func (s *Server) askOfNode(node Node, ask func() error) error {
+	err := spot.ErrNoNode
+	if nodeShape.MatchString(node.name) {
+		err = ask()
+	}
+	if errors.Is(err, spot.ErrNoNode) {
+		return newProblem(http.StatusNotFound, "%s has no node %q", clusterKey(node.cluster), node.name)
+	}
+	return spotProblem(node.cluster, err)
+}
+
+// spotProblem is the answer to an error about a cluster.
+func spotProblem(cluster string, err error) error {
+	key := clusterKey(cluster)
+	switch {
+	case errors.Is(err, spot.ErrNotEnabled):
+		return newProblem(http.StatusConflict, "spot is not enabled for %s: set spec.spot.enabled", key)
+	case errors.Is(err, spot.ErrNotConnected):
+		return unavailable(key.String() + " is not connected at present: its condition SpotReady says why; repeat the request")
+	}
+	return err
+}
+
+func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) (*distributionsOutput, error) {
+	key := clusterKey(in.Target.namespace)
+	who := identityOf(ctx)
+	if err := s.mayReadKey(who, key); err != nil {
+		return nil, err
+	}
+	cluster := s.cluster(key.Name)
+	if cluster == nil {
+		return nil, notFound(key)
+	}
+	if err := who.mayRead(cluster); err != nil {
+		return nil, err
+	}
+	if err := splits(cluster); err != nil {
+		return nil, err
+	}
+	found, err := s.spot.Distributions(key.Name)
+	if err != nil {
+		return nil, spotProblem(key.Name, err)
+	}
+	items := make([]api.DistributedWorkload, 0, len(found))
+	for _, w := range found {
+		if who.sees(w.Namespace) {
+			items = append(items, w)
+		}
+	}
+	slices.SortFunc(items, func(a, b api.DistributedWorkload) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return &distributionsOutput{Body: distributionList{Items: items}}, nil
+}
