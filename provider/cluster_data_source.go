@@ -41,7 +41,7 @@ func newClusterDataSource() datasource.DataSource {
 	return &readDataSource{
 		name:        "cluster",
 		subject:     "cluster",
-		description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, the cloud it is on, what was observed in it, present values of its metrics).",
+		description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, the cloud it is on, what was observed in it, what is split over its on-demand and spot nodes, present values of its metrics).",
 		arguments: map[string]schema.Attribute{
 			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{objectName{}}},
 		},

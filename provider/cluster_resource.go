@@ -17,6 +17,7 @@ import (
 func newClusterResource() resource.Resource {
 	attributes := clusterSpecAttributes()
 	maps.Copy(attributes, clusterCloudAttributes())
+	attributes["spot"] = spotAttribute()
 	attributes[secretsVersion] = secretsVersionAttribute()
 	return &objectResource{
 		kind: api.KindCluster,
@@ -31,6 +32,7 @@ func newClusterResource() resource.Resource {
 		inputs:    []string{"namespace", "cloud_constraints", "openstack"},
 		decide:    awaitCloud,
 		unawaited: decisionUnawaited,
+		doubts:    spotWithoutKubeconfig,
 	}
 }
 

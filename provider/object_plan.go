@@ -26,6 +26,12 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	r.planDecision(plan, before)
 	r.planPreview(ctx, plan, config, before, &resp.Diagnostics)
+	if r.divide != nil {
+		if err := r.divide(plan, before, r.replanned(plan, before)); err != nil {
+			diagnose(&resp.Diagnostics, "plan a "+string(r.kind), resp.Plan.Raw.Type(), err)
+			return
+		}
+	}
 	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), plan)
 }
 

@@ -37,6 +37,9 @@ type objectResource struct {
 	attributes map[string]schema.Attribute
 	// local names the attributes that only Terraform knows.
 	local map[string]bool
+	// significant names the attributes that say something even where they are empty,
+	// so that an empty one is not as good as none.
+	significant []string
 	// dependent are the attributes whose default follows from another one.
 	dependent dependentDefaults
 	// decision are the computed attributes that come from the object's status,
@@ -47,12 +50,18 @@ type objectResource struct {
 	previewed func(*api.Preview) map[string]any
 	// inputs names the attributes that the decision follows from.
 	inputs []string
+	// divide plans the attributes of the decision that follow from further ones, after
+	// the rest of it. replanned says that the rest does not stay what it was; nil =
+	// there are none.
+	divide func(plan, before map[string]tftypes.Value, replanned bool) error
 	// decide waits until the object that was written has its decision, which it
 	// returns; nil = there is none to wait for.
 	decide func(context.Context, *session, decisionWait) (api.Object, diag.Diagnostics)
 	// unawaited reports a plan that wants its decision not to be waited for; nil =
 	// there is none.
 	unawaited func(plan tftypes.Value) bool
+	// doubts warns of what a configuration may say and hardly means; nil = of nothing.
+	doubts func(config map[string]tftypes.Value, diags *diag.Diagnostics)
 
 	session *session
 }

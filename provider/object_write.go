@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"time"
 
@@ -65,6 +66,12 @@ func (r *objectResource) values(ctx context.Context, object api.Object, prior ma
 			document[name] = value
 		}
 	}
+	spelled := maps.Clone(prior)
+	for _, name := range r.significant {
+		if document[name] == nil {
+			delete(spelled, name)
+		}
+	}
 	attributes := map[string]schema.Attribute{}
 	for name, attribute := range r.attributes {
 		attributes[name] = attribute
@@ -72,7 +79,7 @@ func (r *objectResource) values(ctx context.Context, object api.Object, prior ma
 	for name, attribute := range metadataAttributes(r.scope()) {
 		attributes[name] = attribute
 	}
-	values, err := stateValues(ctx, attributes, document, prior, r.local)
+	values, err := stateValues(ctx, attributes, document, spelled, r.local)
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		newClusterDataSource,
 		newClustersDataSource,
+		newClusterDistributionsDataSource,
 		newCloudDataSource,
 		newMagnumClusterDataSource,
 		newOpenStackProjectsDataSource,
@@ -81,6 +82,7 @@ func (p *Provider) Functions(context.Context) []func() function.Function {
 		newMatchesFunction,
 		newParseLabelConstraintFunction,
 		newNormalizeFunction,
+		newSplitReplicasFunction,
 	}
 }
 

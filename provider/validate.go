@@ -34,6 +34,9 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 	}
 	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
 	validateObject(r.kind, "", document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
+	if r.doubts != nil && !resp.Diagnostics.HasError() {
+		r.doubts(attributesOf(req.Config.Raw), &resp.Diagnostics)
+	}
 }
 
 // validateObject reports the rules that the object of a configuration breaks. The
@@ -96,6 +99,9 @@ var companions = map[api.Kind][]string{
 func dependsOnUnknown(kind api.Kind, base, at path.Path, unknown []path.Path) bool {
 	if kind == api.KindPropagationPolicy {
 		return overflowUnsettled(base, at, unknown)
+	}
+	if kind == api.KindWorkload {
+		return distributionUnsettled(base, at, unknown)
 	}
 	if kind == api.KindCloud || kind == api.KindOpenStackProject {
 		return accessUnsettled(base.AtName("openstack"), at, unknown) || ownerUnsettled(base, at, unknown)

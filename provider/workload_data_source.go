@@ -25,6 +25,9 @@ var workloadDocs = map[string]string{
 	"affinity_name":     "Name of the affinity group.",
 	"feasible_since":    "Since when the group could take the whole workload.",
 
+	"distribution.state":   distributionStateDoc,
+	"distribution.message": "What is done, or in the way.",
+
 	"allocation.regions.region":        "Name of the region.",
 	"allocation.geo_location.country":  "Country.",
 	"allocation.geo_location.area":     "Area of the country.",
@@ -38,12 +41,14 @@ func newWorkloadDataSource() datasource.DataSource {
 		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Default `false`.",
 		Optional:            true,
 	}
-	answer := computedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
+	asked := computedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
+	answer := maps.Clone(asked)
 	maps.Copy(answer, computedAttributes(reflect.TypeFor[api.WorkloadStatus](), workloadDocs))
 	for _, name := range []string{"observed_reschedule_requests", "policy_uid", "policy_generation"} {
 		delete(answer, name)
 	}
 	answer["binding"] = answer["clusters"]
+	answer["distribution_spec"] = asked[distribution]
 	maps.Copy(answer, map[string]schema.Attribute{
 		"labels": schema.MapAttribute{MarkdownDescription: "Labels, which policies select by.", ElementType: types.StringType, Computed: true},
 		"clusters": schema.MapAttribute{
@@ -53,6 +58,16 @@ func newWorkloadDataSource() datasource.DataSource {
 		},
 		"evicting": schema.MapAttribute{
 			MarkdownDescription: "Replicas, by cluster, that are to go on running on clusters the workload is leaving.",
+			ElementType:         types.Int64Type,
+			Computed:            true,
+		},
+		"on_demand": schema.MapAttribute{
+			MarkdownDescription: "Replicas that are to be on on-demand nodes, by cluster; empty without a distribution.",
+			ElementType:         types.Int64Type,
+			Computed:            true,
+		},
+		"spot": schema.MapAttribute{
+			MarkdownDescription: "Replicas that are to be on spot nodes, by cluster; empty without a distribution.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
@@ -66,7 +81,7 @@ func newWorkloadDataSource() datasource.DataSource {
 	return &readDataSource{
 		name:    "workload",
 		subject: "workload",
-		description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, and what was reported about its health. For a workload of the same configuration use " +
+		description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, how its pods are split over on-demand and spot nodes, and what was reported about its health. For a workload of the same configuration use " +
 			"`scheduler_workload.<name>.clusters` where the replicas are enough: it stays known while the workload is edited.",
 		arguments: arguments,
 		answer:    answer,
@@ -96,11 +111,14 @@ func readWorkload(ctx context.Context, s *session, arguments map[string]any) (ma
 	if err != nil {
 		return nil, err
 	}
+	document["distribution_spec"] = document[distribution]
+	delete(document, distribution) // what was observed has the name here
 	maps.Copy(document, status)
 	document["namespace"] = key.Namespace
 	document["binding"] = status["clusters"]
 	document["clusters"] = replicasOf(workload.Status.Clusters)
 	document["evicting"] = replicaDocument(workload.Status.Evicting())
+	maps.Copy(document, splitOf(workload))
 	document["summary"] = explanation.Summary
 	if explain, _ := arguments["explain"].(bool); explain {
 		if document["explanation"], err = jsonDocument(explanation); err != nil {

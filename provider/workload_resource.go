@@ -17,6 +17,9 @@ func newWorkloadResource() resource.Resource {
 	attributes := workloadSpecAttributes()
 	// Policies select workloads by their labels, so these say where it runs, too.
 	inputs := append(slices.Sorted(maps.Keys(attributes)), "labels")
+	// How replicas are split inside of clusters does not say which those are.
+	inputs = slices.DeleteFunc(inputs, func(name string) bool { return name == distribution })
+	maps.Copy(attributes, splitAttributes())
 	attributes["clusters"] = schema.MapAttribute{
 		MarkdownDescription: "The binding: replicas by cluster, `0` where the workload is not replicated. Policy, affinity group, health and reasons are read with the data source `scheduler_workload`.",
 		ElementType:         types.Int64Type,
@@ -33,13 +36,16 @@ func newWorkloadResource() resource.Resource {
 		kind: api.KindWorkload,
 		description: "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
-		attributes: attributes,
-		local:      map[string]bool{"wait": true, previewToken: true},
-		decision:   workloadBinding,
-		previewed:  previewedWorkload,
-		inputs:     inputs,
-		decide:     awaitDecision,
-		unawaited:  decisionUnawaited,
+		attributes:  attributes,
+		local:       map[string]bool{"wait": true, previewToken: true},
+		significant: []string{distribution, "on_demand", "spot"},
+		decision:    workloadBinding,
+		previewed:   previewedWorkload,
+		inputs:      inputs,
+		divide:      planSplit,
+		decide:      awaitDecision,
+		unawaited:   decisionUnawaited,
+		doubts:      clampedDistribution,
 	}
 }
 
@@ -71,16 +77,18 @@ func workloadSpecAttributes() map[string]schema.Attribute {
 			Computed:            true,
 			Default:             int64default.StaticInt64(0),
 		},
+		distribution: distributionAttribute(),
 		"allocation": allocationAttribute(),
 	}
 }
 
 // workloadBinding is the part of a workload's status that is in state.
 func workloadBinding(object api.Object) map[string]any {
-	binding := map[string]any{"clusters": map[string]any{}, "evicting": map[string]any{}}
+	binding := map[string]any{"clusters": map[string]any{}, "evicting": map[string]any{}, "on_demand": nil, "spot": nil}
 	if workload, ok := object.(*api.Workload); ok {
 		binding["clusters"] = replicasOf(workload.Status.Clusters)
 		binding["evicting"] = replicaDocument(workload.Status.Evicting())
+		maps.Copy(binding, splitOf(workload))
 	}
 	return binding
 }

@@ -1,0 +1,67 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// distributionStateDoc explains the states of a split.
+const distributionStateDoc = "`converged`: every pod is where it should be. `replacing`: pods are replaced, one after the other. `waiting`: pods are to be replaced, and the message says what has to be over before. `degraded`: pods for spot nodes run on on-demand ones, because there are too few spot nodes. `blocked`: the message says why it cannot get there. `absent`: the cluster has no such workload. `unmanaged`: nobody splits it there."
+
+// distributionDocs says what the API's own documentation leaves to its reader.
+var distributionDocs = map[string]string{
+	"workloads.cluster":   "Name of the cluster.",
+	"workloads.namespace": "Namespace in the cluster.",
+	"workloads.name":      "Name of the Deployment or StatefulSet.",
+	"workloads.state":     distributionStateDoc,
+	"workloads.message":   "What is done, or in the way.",
+}
+
+// clusterDistributions are the split workloads of a cluster as Terraform shows them.
+type clusterDistributions struct {
+	Workloads []api.DistributedWorkload `json:"workloads" doc:"The Deployments and StatefulSets that are split, by namespace, kind and name."`
+}
+
+func newClusterDistributionsDataSource() datasource.DataSource {
+	return &readDataSource{
+		name:    "cluster_distributions",
+		subject: "the distributions in a cluster",
+		description: "The Deployments and StatefulSets of a cluster whose pods are split over its on-demand and spot nodes, as they are at this moment: those of a `scheduler_workload` with a `distribution`, and those that ask for it by their labels. " +
+			"The cluster has `spot` enabled and is connected.",
+		arguments: map[string]schema.Attribute{
+			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{objectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Only those of this namespace in the cluster. Without it those of all.", Optional: true, Validators: []validator.String{objectName{}}},
+		},
+		answer: computedAttributes(reflect.TypeFor[clusterDistributions](), distributionDocs),
+		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+			workloads, err := s.client.ListDistributions(ctx, argument(arguments, "cluster"))
+			if client.StatusOf(err) == http.StatusConflict {
+				// Nothing is split there. The advice for writes that collide does not fit.
+				return nil, errors.New(err.Error())
+			}
+			if err != nil {
+				return nil, err
+			}
+			return jsonDocument(clusterDistributions{inNamespace(workloads, argument(arguments, "namespace"))})
+		},
+	}
+}
+
+// inNamespace are the workloads of a namespace, "" = all.
+func inNamespace(workloads []api.DistributedWorkload, namespace string) []api.DistributedWorkload {
+	selected := make([]api.DistributedWorkload, 0, len(workloads))
+	for _, w := range workloads {
+		if namespace == "" || w.Namespace == namespace {
+			selected = append(selected, w)
+		}
+	}
+	return selected
+}

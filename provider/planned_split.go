@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// splitAttributes are how the replicas of each cluster are split: the decision.
+func splitAttributes() map[string]schema.Attribute {
+	part := func(nodes string) schema.Attribute {
+		return schema.MapAttribute{
+			MarkdownDescription: fmt.Sprintf("Replicas that go to %s nodes, by cluster: the decision. What is there is read with the data source `scheduler_workload`. Null without a `distribution`.", nodes),
+			ElementType:         types.Int64Type,
+			Computed:            true,
+		}
+	}
+	return map[string]schema.Attribute{"on_demand": part("on-demand"), "spot": part("spot")}
+}
+
+// splitOf are these attributes of a workload: null where there is no distribution.
+func splitOf(workload *api.Workload) map[string]any {
+	if workload.Spec.Distribution == nil {
+		return map[string]any{"on_demand": nil, "spot": nil}
+	}
+	onDemand, onSpot := map[string]any{}, map[string]any{}
+	for _, c := range workload.Status.Clusters {
+		if c.OnDemand != nil {
+			onDemand[c.Name] = replicaCount(*c.OnDemand)
+		}
+		if c.Spot != nil {
+			onSpot[c.Name] = replicaCount(*c.Spot)
+		}
+	}
+	return map[string]any{"on_demand": onDemand, "spot": onSpot}
+}
+
+// planSplit plans these attributes: null where no split is asked for, unknown where
+// the replicas by cluster are, or where they are to be split differently, and
+// otherwise what they were. Where the replicas are new and known, a preview says so,
+// and the rules say the rest.
+func planSplit(plan, before map[string]tftypes.Value, replanned bool) error {
+	wanted := plan[distribution]
+	previewed := replanned && plan["clusters"].IsFullyKnown()
+	var split map[string]any
+	if previewed {
+		split = splitOfPlan(plan)
+	}
+	for name := range splitAttributes() {
+		t := plan[name].Type()
+		switch {
+		case wanted.IsKnown() && wanted.IsNull():
+			plan[name] = tftypes.NewValue(t, nil)
+		case split != nil:
+			value, err := terraformValue(t, split[name])
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			plan[name] = value
+		case replanned || !wanted.Equal(before[distribution]):
+			plan[name] = tftypes.NewValue(t, tftypes.UnknownValue)
+		default:
+			plan[name] = before[name]
+		}
+	}
+	return nil
+}
+
+// splitOfPlan is how the replicas that a plan has are split; nil where that is not
+// known, or the workload is not replicated.
+func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
+	wanted, replicas, kind := plan[distribution], plan["replicas"], plan["kind"]
+	if !wanted.IsFullyKnown() || !kind.IsKnown() || !replicas.IsKnown() || replicas.IsNull() {
+		return nil
+	}
+	var bound map[string]tftypes.Value
+	if plan["clusters"].As(&bound) != nil {
+		return nil
+	}
+	clusters := slices.Sorted(maps.Keys(bound)) // as the server has them
+	shares := make([]int64, len(clusters))
+	for i, cluster := range clusters {
+		shares[i] = wholeOf(bound[cluster])
+	}
+	spec := api.DistributionSpec{
+		Mode:           api.DistributionMode(textOf(attributesOf(wanted)["mode"])),
+		CustomOnDemand: api.OnDemandAmount(textOf(attributesOf(wanted)["custom_on_demand"])),
+	}
+	onDemand, onSpot := map[string]any{}, map[string]any{}
+	for i, target := range spot.Divide(textOf(kind), wholeOf(replicas), shares, spec) {
+		onDemand[clusters[i]], onSpot[clusters[i]] = replicaCount(target.OnDemand), replicaCount(target.Spot)
+	}
+	return map[string]any{"on_demand": onDemand, "spot": onSpot}
+}
+
+// wholeOf is the integer of an attribute, 0 where it is null or unknown.
+func wholeOf(v tftypes.Value) int64 {
+	var number big.Float
+	if !v.IsKnown() || v.IsNull() || v.As(&number) != nil {
+		return 0
+	}
+	n, _ := number.Int64()
+	return n
+}

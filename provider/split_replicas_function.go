@@ -1,0 +1,103 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+type splitReplicasFunction struct{}
+
+func newSplitReplicasFunction() function.Function { return splitReplicasFunction{} }
+
+// splitReplicas is what the function returns.
+type splitReplicas struct {
+	Mode     string `tfsdk:"mode"`
+	OnDemand int64  `tfsdk:"on_demand"`
+	Spot     int64  `tfsdk:"spot"`
+	Clamped  bool   `tfsdk:"clamped"`
+	MaxSkew  int64  `tfsdk:"max_skew"`
+}
+
+// The positions of its arguments.
+const (
+	splitKind = iota
+	splitOfReplicas
+	splitMode
+	splitCustom
+)
+
+// Metadata implements function.Function.
+func (splitReplicasFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "split_replicas"
+}
+
+// Definition implements function.Function.
+func (splitReplicasFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Splits replicas over on-demand and spot nodes",
+		MarkdownDescription: "Says how the replicas of a Deployment or StatefulSet are split over on-demand and spot nodes in one cluster, as the server does it. " +
+			"Returns an object: `mode` is the one in force; `on_demand` and `spot` are numbers of replicas; `clamped` says that `custom` is above the replicas, and all of them count; " +
+			"`max_skew` is that of a topology spread constraint which comes near the split where no webhook can be installed.",
+		Parameters: []function.Parameter{
+			function.StringParameter{Name: "kind", MarkdownDescription: "`Deployment` or `StatefulSet`."},
+			function.NumberParameter{Name: "replicas", MarkdownDescription: "How many replicas there are, from 0 up."},
+			function.StringParameter{Name: "mode", AllowNullValue: true, MarkdownDescription: "`all_in_on_demand`, `all_in_spot`, `majority_in_on_demand` or `custom`, with `_` or `-`. `null`: the default by kind and replicas."},
+			function.StringParameter{Name: "custom", AllowNullValue: true, MarkdownDescription: "Replicas on on-demand nodes under `custom`: a number such as `3`, or a percentage such as `\"30%\"`. Without effect under the other modes."},
+		},
+		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
+			"mode": types.StringType, "on_demand": types.Int64Type, "spot": types.Int64Type, "clamped": types.BoolType, "max_skew": types.Int64Type,
+		}},
+	}
+}
+
+// Run implements function.Function.
+func (splitReplicasFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var kind string
+	var given types.Number
+	var mode, custom *string
+	resp.Error = req.Arguments.Get(ctx, &kind, &given, &mode, &custom)
+	if resp.Error != nil {
+		return
+	}
+	if kind != api.KindDeployment && kind != api.KindStatefulSet {
+		resp.Error = argumentError(splitKind, fmt.Errorf("%q has no pods that can be split: use %s or %s", kind, api.KindDeployment, api.KindStatefulSet))
+		return
+	}
+	replicas := given.ValueBigFloat()
+	count, accuracy := replicas.Int64()
+	if accuracy != big.Exact || count < 0 || count > math.MaxInt32 {
+		resp.Error = argumentError(splitOfReplicas, fmt.Errorf("%s is not a whole number from 0 to %d", numberText(replicas), math.MaxInt32))
+		return
+	}
+	var wanted api.DistributionSpec
+	var err error
+	if mode != nil {
+		if wanted.Mode, err = spot.ParseMode(*mode); err != nil {
+			resp.Error = argumentError(splitMode, err)
+			return
+		}
+	}
+	if custom != nil {
+		wanted.CustomOnDemand = api.OnDemandAmount(*custom)
+		if _, _, err = wanted.CustomOnDemand.Parse(); err != nil {
+			resp.Error = argumentError(splitCustom, err)
+			return
+		}
+	} else if wanted.Mode == api.ModeCustom {
+		resp.Error = argumentError(splitCustom, errors.New("mode \"custom\" needs a number of replicas such as 3, or a percentage such as \"30%\""))
+		return
+	}
+	target := spot.Targets(kind, count, wanted)
+	resp.Error = resp.Result.Set(ctx, splitReplicas{
+		Mode: string(target.Mode), OnDemand: target.OnDemand, Spot: target.Spot, Clamped: target.Clamped, MaxSkew: spot.TopologySpread(target),
+	})
+}
