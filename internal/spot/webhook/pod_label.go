@@ -1,0 +1,53 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// affinityLabels are the labels that say what a pod is for, under either prefix.
+var affinityLabels = []string{spot.LabelAffinity, "vacant.sh/affinity"}
+
+// checkPodLabels refuses to let a running pod be called something else than what it
+// was created for: its affinity cannot change with the label.
+func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
+	if r.Operation != operationUpdate || !r.isObject("", "Pod") {
+		return allowed(resultUnchanged)
+	}
+	type labelled struct {
+		Metadata struct {
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	var pod, old labelled
+	if err := json.Unmarshal(r.Object, &pod); err != nil {
+		return unread(err)
+	}
+	if err := json.Unmarshal(r.OldObject, &old); err != nil {
+		return unread(err)
+	}
+	var causes []statusCause
+	for _, key := range affinityLabels {
+		was, had := old.Metadata.Labels[key]
+		is, has := pod.Metadata.Labels[key]
+		if !had || has && is == was {
+			continue
+		}
+		field, change := "metadata.labels["+key+"]", fmt.Sprintf("must stay %q and not become %q", was, is)
+		if !has {
+			change = fmt.Sprintf("must stay %q and not be removed", was)
+		}
+		causes = append(causes, statusCause{
+			Reason: "FieldValueInvalid", Field: field,
+			Message: field + ": " + change + ": it says which nodes the pod was created for; delete the pod to have another one placed anew",
+		})
+	}
+	if causes == nil {
+		return allowed(resultUnchanged)
+	}
+	return invalid(r, causes)
+}

@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What comes from outside is bounded.
+const (
+	// maxBody is how large a request may be: the API server takes objects up to
+	// 3 MiB, and an update brings the object as it was, too.
+	maxBody = 2*3<<20 + 256<<10
+	// maxOfCluster is how much of the requests of one cluster is in memory at a time,
+	// so that none takes it from the others.
+	maxOfCluster = 64 << 20
+	// weightOfRequest is what a request counts for at least. With maxOfCluster it
+	// limits how many of one cluster there are at a time.
+	weightOfRequest = 128 << 10
+	maxConnections  = 2048
+
+	headerTimeout = 5 * time.Second
+	// bodyTimeout and answerTimeout are longer than any cluster waits.
+	bodyTimeout   = 10 * time.Second
+	answerTimeout = 15 * time.Second
+	idleTimeout   = 2 * time.Minute
+	drainTime     = 5 * time.Second
+
+	// assignWithin is how long a pod waits for what it is for, and answerMargin what
+	// is left of the cluster's patience by then for the answer to arrive.
+	assignWithin = 2 * time.Second
+	answerMargin = 500 * time.Millisecond
+)
+
+// Options configures a server. Listener, TLS and Clusters are required.
+type Options struct {
+	// Listener is where clusters reach the server. Run closes it.
+	Listener net.Listener
+	// TLS has the certificate.
+	TLS *tls.Config
+	// Clusters finds a cluster by its name.
+	Clusters func(name string) (Cluster, bool)
+	// Logger receives what goes wrong. Nil discards it.
+	Logger *slog.Logger
+	// Now is the clock of the metrics. Nil means time.Now.
+	Now func() time.Time
+}
+
+// Server answers the admission requests of all clusters.
+type Server struct {
+	options Options
+	logger  *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	handler http.Handler
+
+	mu     sync.Mutex
+	places map[string]*semaphore.Weighted // by cluster
+}
+
+// New makes a server; Run serves.
+func New(options Options) (*Server, error) {
+	switch {
+	case options.Listener == nil, options.Clusters == nil:
+		return nil, errors.New("webhook: Listener and Clusters are required")
+	case options.TLS == nil:
+		return nil, errors.New("webhook: TLS is required: API servers call webhooks over HTTPS only")
+	}
+	s := &Server{
+		options: options, logger: options.Logger, now: options.Now,
+		metrics: newMetrics(), places: map[string]*semaphore.Weighted{},
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Handler answers requests without a listener, for tests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Run serves until ctx ends, and then finishes what is under way. A server runs
+// once.
+func (s *Server) Run(ctx context.Context) error {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler:           s.handler,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		TLSConfig:         s.options.TLS.Clone(),
+		ReadHeaderTimeout: headerTimeout, // net/http bounds the TLS handshake by it, too
+		ReadTimeout:       bodyTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	if server.TLSConfig.MinVersion == 0 {
+		server.TLSConfig.MinVersion = tls.VersionTLS12
+	}
+	listener := netutil.LimitListener(s.options.Listener, maxConnections)
+	served := make(chan error, 1)
+	go func() { served <- server.ServeTLS(listener, "", "") }()
+	select {
+	case err := <-served:
+		_ = listener.Close() // closed already, unless the certificate is missing
+		return fmt.Errorf("serve the webhook: %w", err)
+	case <-ctx.Done():
+	}
+	draining, cancelDrain := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancelDrain()
+	err := server.Shutdown(draining)
+	if err != nil {
+		s.logger.Warn("admission requests were cut off: they did not finish in time", "drain_time", drainTime)
+		cancel()
+		err = server.Close()
+	}
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve the webhook: %w", ended))
+	}
+	return err
+}
+
+// placesOf limits the requests of one cluster.
+func (s *Server) placesOf(cluster string) *semaphore.Weighted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	places, ok := s.places[cluster]
+	if !ok {
+		places = semaphore.NewWeighted(maxOfCluster)
+		s.places[cluster] = places
+	}
+	return places
+}
+
+// Forget drops what is kept about a cluster that is gone, its metrics included.
+func (s *Server) Forget(cluster string) {
+	s.mu.Lock()
+	delete(s.places, cluster)
+	s.mu.Unlock()
+	labels := prometheus.Labels{"cluster": cluster}
+	s.metrics.seconds.DeletePartialMatch(labels)
+	s.metrics.requests.DeletePartialMatch(labels)
+}

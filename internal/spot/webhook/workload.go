@@ -1,0 +1,124 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// workload is what is read of a Deployment or StatefulSet.
+type workload struct {
+	Metadata marks `json:"metadata"`
+	Spec     struct {
+		Replicas *int64 `json:"replicas"`
+		Selector struct {
+			MatchLabels map[string]string `json:"matchLabels"`
+		} `json:"selector"`
+		Template struct {
+			Metadata marks `json:"metadata"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+// marks are the labels and annotations of an object.
+type marks struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// replicas are those that the workload asks for; Kubernetes takes one where nothing
+// is said.
+func (w *workload) replicas() int64 {
+	if w.Spec.Replicas == nil {
+		return 1
+	}
+	return *w.Spec.Replicas
+}
+
+// settingNames are what the names of all settings begin with, under either prefix.
+var settingNames = []string{"vacant.io/optimize-scheduling", "vacant.sh/optimize-scheduling"}
+
+func isSetting(key string) bool {
+	return strings.HasPrefix(key, settingNames[0]) || strings.HasPrefix(key, settingNames[1])
+}
+
+// settings are the labels or annotations that may be settings.
+func settings(all map[string]string) map[string]string {
+	some := map[string]string{}
+	for key, value := range all {
+		if isSetting(key) {
+			some[key] = value
+		}
+	}
+	return some
+}
+
+func (m *marks) sameSettings(other *marks) bool {
+	return maps.Equal(settings(m.Labels), settings(other.Labels)) &&
+		maps.Equal(settings(m.Annotations), settings(other.Annotations))
+}
+
+// checkWorkload refuses a Deployment or StatefulSet whose labels ask for a split in
+// words that nobody would understand.
+func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
+	create, update := r.Operation == operationCreate, r.Operation == operationUpdate
+	if !create && !update || !r.isObject("apps", api.KindDeployment) && !r.isObject("apps", api.KindStatefulSet) {
+		return allowed(resultUnchanged)
+	}
+	var w, old workload
+	if err := json.Unmarshal(r.Object, &w); err != nil {
+		return unread(err)
+	}
+	same := false
+	if update {
+		if err := json.Unmarshal(r.OldObject, &old); err != nil {
+			return unread(err)
+		}
+		same = w.Metadata.sameSettings(&old.Metadata)
+	}
+	parsed, err := spot.ParseSettings(w.Metadata.Labels, w.Metadata.Annotations)
+	switch {
+	case err != nil && same:
+		// Wrong since before anybody looked: it must still be possible to scale it.
+		return allowed(resultUnchanged)
+	case err != nil:
+		return invalid(r, settingsCauses(&w.Metadata, err))
+	case same && w.replicas() == old.replicas():
+		return allowed(resultUnchanged)
+	}
+	return answer{result: resultUnchanged, warnings: w.warnings(r.Kind.Kind, parsed)}
+}
+
+// settingsCauses are what is wrong with the settings, each with its field.
+func settingsCauses(m *marks, err error) []statusCause {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	causes := make([]statusCause, 0, len(all))
+	for _, err := range all {
+		cause := statusCause{Reason: "FieldValueInvalid", Message: err.Error()}
+		if wrong, ok := errors.AsType[*spot.SettingsError](err); ok {
+			cause.Field = m.field(wrong.Key)
+			cause.Message = cause.Field + ": " + wrong.Message
+		}
+		causes = append(causes, cause)
+	}
+	return causes
+}
+
+// field is where a setting stands. An amount that both a label and an annotation give
+// is taken from the annotation.
+func (m *marks) field(key string) string {
+	where := "labels"
+	if _, annotated := m.Annotations[key]; annotated {
+		where = "annotations"
+	}
+	return "metadata." + where + "[" + key + "]"
+}
