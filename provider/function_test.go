@@ -26,6 +26,19 @@ func TestFunctions(t *testing.T) {
 		{"parse words", `provider::scheduler::parse_label_constraint("tier is not edge").operator`, knownvalue.StringExact("!=")},
 		{"normalize", `provider::scheduler::normalize(5, 0, 20)`, knownvalue.Float64Exact(0.25)},
 		{"normalize negative", `provider::scheduler::normalize(-1, -2, 0)`, knownvalue.Float64Exact(0.5)},
+		{"split", `[for s in [
+			provider::scheduler::split_replicas("Deployment", 5, null, null),
+			provider::scheduler::split_replicas("StatefulSet", 1, null, null),
+			provider::scheduler::split_replicas("StatefulSet", 5, null, null),
+			provider::scheduler::split_replicas("Deployment", 5, "all-in-on-demand", null),
+			provider::scheduler::split_replicas("StatefulSet", 5, "all_in_spot", null),
+			provider::scheduler::split_replicas("Deployment", 10, "custom", 2),
+			provider::scheduler::split_replicas("Deployment", 10, "custom", "34%"),
+			provider::scheduler::split_replicas("Deployment", 3, "custom", "5"),
+			provider::scheduler::split_replicas("Deployment", 0, "majority-in-on-demand", "1"),
+		] : "${s.mode} ${s.on_demand}/${s.spot} ${s.max_skew}${s.clamped ? " clamped" : ""}"]`, names(
+			"all_in_spot 0/5 5", "all_in_on_demand 1/0 1", "majority_in_on_demand 3/2 1", "all_in_on_demand 5/0 1", "all_in_spot 0/5 5",
+			"custom 2/8 6", "custom 4/6 2", "custom 3/0 1 clamped", "majority_in_on_demand 0/0 1")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			resource.UnitTest(t, resource.TestCase{
@@ -47,6 +60,12 @@ func TestFunctionErrors(t *testing.T) {
 		{"null constraint", `provider::scheduler::matches({}, [null])`, `(?s)"constraints" parameter.*constraints\[0\]\s+must\s+not\s+be\s+null`},
 		{"null", `provider::scheduler::parse_label_constraint(null)`, `argument must not be null`},
 		{"outside of the range", `provider::scheduler::normalize(21, 0, 20)`, `outside\s+of\s+the\s+range\s+0\s+to\s+20\.[^.]`},
+		{"kind", `provider::scheduler::split_replicas("Job", 3, null, null)`, `(?s)"kind" parameter.*"Job".*Deployment\s+or\s+StatefulSet`},
+		{"replicas", `provider::scheduler::split_replicas("Deployment", 1.5, null, null)`, `(?s)"replicas" parameter.*1.5\s+is\s+not\s+a\s+whole\s+number`},
+		{"negative replicas", `provider::scheduler::split_replicas("Deployment", -1, null, null)`, `(?s)"replicas" parameter.*-1\s+is\s+not`},
+		{"mode", `provider::scheduler::split_replicas("Deployment", 3, "half", null)`, `(?s)"mode" parameter.*"half".*majority-in-on-demand`},
+		{"custom", `provider::scheduler::split_replicas("Deployment", 3, "custom", "some")`, `(?s)"custom" parameter.*"some".*"30%"`},
+		{"no custom", `provider::scheduler::split_replicas("Deployment", 3, "custom", null)`, `(?s)"custom" parameter.*needs\s+a\s+number.*"30%"`},
 		{"no range", `provider::scheduler::normalize(1, 2, 2)`, `min\s+must\s+be\s+below\s+max`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,6 +27,10 @@ type splitReplicas struct {
 	MaxSkew  int64  `tfsdk:"max_skew"`
 }
 
+var splitAttributeTypes = map[string]attr.Type{
+	"mode": types.StringType, "on_demand": types.Int64Type, "spot": types.Int64Type, "clamped": types.BoolType, "max_skew": types.Int64Type,
+}
+
 // The positions of its arguments.
 const (
 	splitKind = iota
@@ -53,9 +57,7 @@ func (splitReplicasFunction) Definition(_ context.Context, _ function.Definition
 			function.StringParameter{Name: "mode", AllowNullValue: true, MarkdownDescription: "`all_in_on_demand`, `all_in_spot`, `majority_in_on_demand` or `custom`, with `_` or `-`. `null`: the default by kind and replicas."},
 			function.StringParameter{Name: "custom", AllowNullValue: true, MarkdownDescription: "Replicas on on-demand nodes under `custom`: a number such as `3`, or a percentage such as `\"30%\"`. Without effect under the other modes."},
 		},
-		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
-			"mode": types.StringType, "on_demand": types.Int64Type, "spot": types.Int64Type, "clamped": types.BoolType, "max_skew": types.Int64Type,
-		}},
+		Return: function.ObjectReturn{AttributeTypes: splitAttributeTypes},
 	}
 }
 

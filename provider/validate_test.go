@@ -161,6 +161,20 @@ var badFields = []struct {
 	{"scheduler_cluster", "api_resources", list{"v1/ConfigMap", "apps/v1/"}, "api_resources[1]"},
 	{"scheduler_cluster", "api_resources", list{"v1/Pod", "v1/Pod"}, "api_resources[1]"},
 
+	{"scheduler_cluster", "spot", doc{"node_type_key": "a b"}, "spot.node_type_key"},
+	{"scheduler_cluster", "spot", doc{"node_type_key": ""}, "spot.node_type_key"},
+	{"scheduler_cluster", "spot", doc{"on_disable": "panic"}, "spot.on_disable"},
+	{"scheduler_cluster", "spot", doc{"on_disable": ""}, "spot.on_disable"},
+
+	{"scheduler_workload", "distribution", doc{"mode": "all-in-spot"}, "distribution.mode"},
+	{"scheduler_workload", "distribution", doc{"mode": ""}, "distribution.mode"},
+	{"scheduler_workload", "distribution", doc{"mode": "custom"}, "distribution.custom_on_demand"},
+	{"scheduler_workload", "distribution", doc{"mode": "custom", "custom_on_demand": ""}, "distribution.custom_on_demand"},
+	{"scheduler_workload", "distribution", doc{"mode": "custom", "custom_on_demand": "-1"}, "distribution.custom_on_demand"},
+	{"scheduler_workload", "distribution", doc{"mode": "custom", "custom_on_demand": "101%"}, "distribution.custom_on_demand"},
+	{"scheduler_workload", "distribution", doc{"mode": "all_in_spot", "custom_on_demand": "some"}, "distribution.custom_on_demand"},
+	{allocated, "distribution", doc{}, "distribution"},
+
 	{"scheduler_workload", "name", "Web", "name"},
 	{"scheduler_workload", "namespace", "", "namespace"},
 	{"scheduler_workload", "labels", doc{"a b": "x"}, `labels["a b"]`},
@@ -526,6 +540,8 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 		{"scheduler_placement", doc{"name": "web", "prioritizer_policy": doc{"mode": "exact"}}, "strategy"},
 		{"scheduler_placement", doc{"name": "web", "metrics": doc{}}, "strategy"},
 		{"scheduler_placement", doc{"name": "web"}, "prioritizer_policy"},
+		{"scheduler_workload", doc{"name": "web", "api_version": "apps/v1", "kind": "Job", "distribution": doc{}}, "kind"},
+		{"scheduler_workload", doc{"name": "web", "api_version": "v1", "kind": "Deployment", "distribution": doc{}}, "api_version"},
 	} {
 		config := configValue(t, v.types[test.resource], test.config)
 		if errs := check(t, v, test.resource, withUnknown(config, test.unknown, false)); len(errs) > 0 {
