@@ -5,7 +5,6 @@ package integration
 import (
 	"fmt"
 	"maps"
-	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +24,9 @@ type manifest struct {
 	readyAfter time.Duration
 	// pod changes the template.
 	pod func(*corev1.PodTemplateSpec)
+	// deployment and set change the rest.
+	deployment func(*appsv1.DeploymentSpec)
+	set        func(*appsv1.StatefulSetSpec)
 }
 
 func (m manifest) template() corev1.PodTemplateSpec {
@@ -54,13 +56,17 @@ func (p *controlPlane) create(m manifest) workloadID {
 	var err error
 	switch m.kind {
 	case "Deployment":
-		_, err = p.client.AppsV1().Deployments(m.namespace).Create(p.t.Context(), &appsv1.Deployment{ObjectMeta: object, Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: selector, Template: m.template(),
-		}}, metav1.CreateOptions{})
+		spec := appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: m.template()}
+		if m.deployment != nil {
+			m.deployment(&spec)
+		}
+		_, err = p.client.AppsV1().Deployments(m.namespace).Create(p.t.Context(), &appsv1.Deployment{ObjectMeta: object, Spec: spec}, metav1.CreateOptions{})
 	case "StatefulSet":
-		_, err = p.client.AppsV1().StatefulSets(m.namespace).Create(p.t.Context(), &appsv1.StatefulSet{ObjectMeta: object, Spec: appsv1.StatefulSetSpec{
-			Replicas: &replicas, Selector: selector, Template: m.template(), ServiceName: m.name,
-		}}, metav1.CreateOptions{})
+		spec := appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: m.template(), ServiceName: m.name}
+		if m.set != nil {
+			m.set(&spec)
+		}
+		_, err = p.client.AppsV1().StatefulSets(m.namespace).Create(p.t.Context(), &appsv1.StatefulSet{ObjectMeta: object, Spec: spec}, metav1.CreateOptions{})
 	default:
 		err = fmt.Errorf("there is no kind %q", m.kind)
 	}
@@ -130,15 +136,6 @@ func (p *controlPlane) clear(h *history, namespaces ...string) {
 		}
 		return true
 	})
-}
-
-// reaches waits until a workload is split so, counted from the nodes its pods run
-// on and from their labels.
-func reaches(t *testing.T, h *history, w workloadID, onDemand, spot int, within time.Duration) {
-	t.Helper()
-	if got, ok := becomes(h, w, within, func(c counts) bool { return c.is(onDemand, spot) }); !ok {
-		t.Errorf("%s is not %d on-demand + %d spot within %s: %s", w, onDemand, spot, within, got)
-	}
 }
 
 // becomes waits until the counts of a workload satisfy something, and returns the

@@ -1,0 +1,187 @@
+//go:build integration
+
+package integration
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// rolloutTime is how long a workload may take to be complete again.
+const rolloutTime = time.Minute
+
+// pause is how long pods take to become ready where they are replaced: long
+// enough that the watch shows a second one taken away too early.
+const pause = 300 * time.Millisecond
+
+// ended checks how many pods of a workload the server has ended, and that all of
+// them were of one type.
+func (s *splitCluster) ended(w workloadID, n int, nodeType string) {
+	s.t.Helper()
+	of := s.replaced(w)
+	if len(of) != n {
+		s.t.Errorf("the server replaced %d pods of %s, want %d:\n%s", len(of), w, n, s.story(w, s.endings()))
+		return
+	}
+	for _, pod := range of {
+		if pod.nodeType() != nodeType {
+			s.t.Errorf("pod %s of %s, which was replaced, ran on %s, want %s", pod.name, w, pod.node, nodeType)
+		}
+	}
+}
+
+// TestDistributionChanges has workloads that run already be split, and be split
+// otherwise, by replacing no more pods than it takes, and one at a time.
+func TestDistributionChanges(t *testing.T) {
+	s := startSplitCluster(t, 2, 0)
+	// These run before there are spot nodes and before there is a server: all of
+	// their pods are on on-demand nodes.
+	s.namespace("early", nil)
+	early := []struct {
+		manifest
+		onDemand int
+	}{
+		{manifest{workloadID: workloadID{"Deployment", "early", "web"}, replicas: 5, labels: enabled("", "")}, 0},
+		{manifest{workloadID: workloadID{"Deployment", "early", "api"}, replicas: 5, labels: enabled("custom", "3")}, 3},
+		{manifest{workloadID: workloadID{"StatefulSet", "early", "db"}, replicas: 5, labels: enabled("", "")}, 3},
+		{manifest{workloadID: workloadID{"StatefulSet", "early", "single"}, replicas: 1, labels: enabled("all-in-spot", "")}, 0},
+		{manifest{workloadID: workloadID{"Deployment", "early", "plain"}, replicas: 3}, 3},
+	}
+	for _, e := range early {
+		e.readyAfter = pause
+		s.create(e.manifest)
+	}
+	for _, e := range early {
+		s.becomes(e.workloadID, time.Minute, counts.complete, "complete")
+	}
+	s.addNodes(spotNode, 2, nil)
+	s.startServer()
+	s.register()
+
+	t.Run("workloads that run already", func(t *testing.T) {
+		for _, e := range early {
+			onDemand, spot := e.onDemand, e.replicas-e.onDemand
+			s.becomes(e.workloadID, time.Minute, func(c counts) bool {
+				return c.complete() && c.onDemandNodes == onDemand && c.spotNodes == spot
+			}, "%d + %d", onDemand, spot)
+			s.ended(e.workloadID, spot, onDemandNode)
+		}
+	})
+
+	s.namespace("change", nil)
+	t.Run("the example of the design", func(t *testing.T) {
+		for _, kind := range []string{"Deployment", "StatefulSet"} {
+			w := s.create(manifest{workloadID: workloadID{kind, "change", "example"}, replicas: 5, labels: enabled("custom", "2"), readyAfter: pause})
+			s.reaches(w, 2, 3)
+			s.relabel(w, "custom", "3")
+			s.reaches(w, 3, 2)
+			s.ended(w, 1, spotNode)
+		}
+	})
+	t.Run("another mode", func(t *testing.T) {
+		web := s.create(manifest{workloadID: workloadID{"Deployment", "change", "web"}, replicas: 4, labels: enabled("all-in-spot", ""), readyAfter: pause})
+		db := s.create(manifest{workloadID: workloadID{"StatefulSet", "change", "db"}, replicas: 4, labels: enabled("all-in-spot", ""), readyAfter: pause})
+		s.reaches(web, 0, 4)
+		s.reaches(db, 0, 4)
+		s.relabel(web, "all-in-on-demand", "")
+		s.relabel(db, "majority-in-on-demand", "")
+		s.reaches(web, 4, 0)
+		s.reaches(db, 3, 1)
+		s.ended(web, 4, spotNode)
+		s.ended(db, 3, spotNode)
+	})
+	t.Run("bad labels are refused", func(t *testing.T) {
+		w := workloadID{"Deployment", "change", "web"}
+		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "-1"} {
+			if err := s.tryPatch(w, `{"metadata": {"labels": {"`+label+`": "`+value+`"}}}`); err == nil {
+				t.Errorf("label %s=%s is taken", label, value)
+			} else {
+				t.Logf("%s=%s: %v", label, value, err)
+			}
+		}
+	})
+	t.Run("paused", func(t *testing.T) {
+		w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "paused"}, replicas: 3, labels: enabled("all-in-spot", "")})
+		s.reaches(w, 0, 3)
+		s.patch(w, `{"spec": {"paused": true}}`)
+		s.relabel(w, "all-in-on-demand", "")
+		s.sentinel("change")
+		s.ended(w, 0, "")
+		s.patch(w, `{"spec": {"paused": false}}`)
+		s.reaches(w, 3, 0)
+		s.ended(w, 3, spotNode)
+	})
+	t.Run("unhealthy", func(t *testing.T) { s.unhealthy(t) })
+	t.Run("switched off", func(t *testing.T) { s.switchedOff(t) })
+}
+
+// unhealthy has a workload with a pod that does not get ready: nothing of it is
+// taken away, until it does.
+func (s *splitCluster) unhealthy(t *testing.T) {
+	never := func(pod *corev1.PodTemplateSpec) { pod.Labels["never-ready"] = "true" }
+	for _, kind := range []string{"Deployment", "StatefulSet"} {
+		w := s.create(manifest{workloadID: workloadID{kind, "change", "unwell"}, replicas: 3, labels: enabled("all-in-spot", ""), pod: never, set: func(set *appsv1.StatefulSetSpec) {
+			set.PodManagementPolicy = appsv1.ParallelPodManagement
+		}})
+		s.reaches(w, 0, 3)
+		pod := s.podsOf(w)[1].name
+		s.setReady(w, pod, "False")
+		s.becomes(w, 10*time.Second, func(c counts) bool { return c.ready == 2 }, "unwell")
+		s.relabel(w, "custom", "1")
+		s.sentinel("change")
+		s.ended(w, 0, "")
+		if d := s.distribution(w); d == nil || d.State != api.DistributionWaiting || d.Message == "" {
+			t.Errorf("%s has a pod that is not ready, and the server says %+v", w, d)
+		}
+		s.setReady(w, pod, "True")
+		s.reaches(w, 1, 2)
+		s.ended(w, 1, spotNode)
+	}
+}
+
+// setReady has a pod say whether it is ready.
+func (s *splitCluster) setReady(w workloadID, pod, status string) {
+	s.t.Helper()
+	patch := `{"status": {"conditions": [{"type": "Ready", "status": "` + status + `"}]}}`
+	if _, err := s.client.CoreV1().Pods(w.namespace).Patch(s.t.Context(), pod, strategicMerge, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// switchedOff takes splits back, by the two policies there are for it.
+func (s *splitCluster) switchedOff(t *testing.T) {
+	create := func(kind, name string) workloadID {
+		return s.create(manifest{workloadID: workloadID{kind, "change", name}, replicas: 3, labels: enabled("custom", "1"), readyAfter: pause})
+	}
+	off := map[string]string{labelEnabled: "false"}
+	kept, set := create("Deployment", "kept"), create("StatefulSet", "kept")
+	s.reaches(kept, 1, 2)
+	s.reaches(set, 1, 2)
+	s.label(kept, off)
+	s.label(set, off)
+	s.sentinel("change")
+	s.ended(kept, 0, "")
+	s.ended(set, 0, "")
+	for _, w := range []workloadID{kept, set} {
+		if c := s.counts(w); !c.is(1, 2) {
+			t.Errorf("the split of %s was to be kept: %s", w, c)
+		}
+		s.label(w, map[string]string{labelEnabled: "true"})
+		s.reaches(w, 1, 2)
+	}
+
+	s.register(func(spot *api.SpotSpec) { spot.OnDisable = api.OnDisableRecreate })
+	for _, w := range []workloadID{kept, set} {
+		s.label(w, off)
+		s.becomes(w, time.Minute, func(c counts) bool { return c.complete() && c.otherLabels == 3 }, "plain again")
+		if of := s.replaced(w); len(of) != 3 {
+			t.Errorf("%d pods of %s were replaced, want each once", len(of), w)
+		}
+	}
+}
