@@ -1,0 +1,312 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+var (
+	ours     = rule(api.DefaultNodeTypeKey, "In", "on-demand")
+	zone     = rule("topology.kubernetes.io/zone", "In", "a")
+	arch     = rule("kubernetes.io/arch", "In", "amd64")
+	nameRule = rule("metadata.name", "In", "n1")
+)
+
+// TestOnDemandIsRequiredInEveryTerm holds for each way in which a pod may say what it
+// needs itself. Terms are alternatives: the rule has to be part of all of them.
+func TestOnDemandIsRequiredInEveryTerm(t *testing.T) {
+	byName := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{nameRule}}
+	byNameToo := byName
+	byNameToo.MatchExpressions = []corev1.NodeSelectorRequirement{ours}
+	for _, test := range []struct {
+		name       string
+		have, want *corev1.Affinity
+	}{
+		{"no affinity", nil, requiring(term(ours))},
+		{"an affinity for pods only", &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}}, &corev1.Affinity{
+			PodAffinity: &corev1.PodAffinity{}, NodeAffinity: requiring(term(ours)).NodeAffinity,
+		}},
+		{"an empty affinity for nodes", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}, requiring(term(ours))},
+		{"one term", requiring(term(zone)), requiring(term(zone, ours))},
+		{"two terms", requiring(term(zone), term(arch)), requiring(term(zone, ours), term(arch, ours))},
+		{"a term about fields", requiring(byName), requiring(byNameToo)},
+		{"an empty term takes no node, and stays empty", requiring(term(), term(zone)), requiring(term(), term(zone, ours))},
+		{"only empty terms", requiring(term(), term()), requiring(term(), term())},
+		{"no terms", requiring(), requiring()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := admit(t, serverOf(t, toOnDemand()), podOf(func(p *corev1.Pod) { p.Spec.Affinity = test.have }))
+			if !sameJSON(t, got.Spec.Affinity, test.want) {
+				t.Errorf("got %v\nwant %v", got.Spec.Affinity, test.want)
+			}
+			if got.Labels[spot.LabelAffinity] != "on-demand" || got.Annotations[spot.AnnotationAdmission] != string(testUID) {
+				t.Errorf("labels %v, annotations %v", got.Labels, got.Annotations)
+			}
+			if len(got.Spec.Tolerations) > 0 {
+				t.Errorf("it tolerates %v", got.Spec.Tolerations)
+			}
+		})
+	}
+}
+
+// TestPinned shows which pods settle their type of nodes themselves. They are counted
+// as that, and get no affinity, which could only contradict.
+func TestPinned(t *testing.T) {
+	key := api.DefaultNodeTypeKey
+	gke, aks := "cloud.google.com/gke-spot", "kubernetes.azure.com/scalesetpriority"
+	selecting := func(key, value string) corev1.PodSpec {
+		return corev1.PodSpec{NodeSelector: map[string]string{key: value}}
+	}
+	needing := func(terms ...corev1.NodeSelectorTerm) corev1.PodSpec {
+		return corev1.PodSpec{Affinity: requiring(terms...)}
+	}
+	for _, test := range []struct {
+		name    string
+		key     string
+		spec    corev1.PodSpec
+		want    spot.NodeType
+		touched bool
+	}{
+		{"nothing said", key, corev1.PodSpec{}, spot.Unset, true},
+		{"another label", key, selecting("disk", "ssd"), spot.Unset, true},
+		{"selects spot", key, selecting(key, "spot"), spot.Spot, false},
+		{"selects on-demand", key, selecting(key, "on-demand"), spot.OnDemand, false},
+		{"selects what no node is", key, selecting(key, "other"), spot.Unset, false},
+		{"needs spot", key, needing(term(rule(key, "In", "spot"))), spot.Spot, false},
+		{"needs spot in one of two terms", key, needing(term(rule(key, "In", "spot")), term(zone)), spot.Unset, true},
+		{"needs spot in both terms", key, needing(term(rule(key, "In", "spot"), arch), term(zone, rule(key, "NotIn", "on-demand"))), spot.Spot, false},
+		{"needs either", key, needing(term(rule(key, "In", "spot", "on-demand"))), spot.Unset, true},
+		{"needs one type each", key, needing(term(rule(key, "In", "spot")), term(rule(key, "In", "on-demand"))), spot.Unset, true},
+		{"not on spot", key, needing(term(rule(key, "NotIn", "spot"))), spot.OnDemand, false},
+		{"needs the label", key, needing(term(rule(key, "Exists"))), spot.Unset, true},
+		{"needs its absence", key, needing(term(rule(key, "DoesNotExist"))), spot.Unset, false},
+		{"selector and term contradict", key, corev1.PodSpec{NodeSelector: map[string]string{key: "spot"}, Affinity: requiring(term(rule(key, "In", "on-demand")))}, spot.Unset, false},
+		{"an empty term adds nothing", key, needing(term(), term(rule(key, "In", "spot"))), spot.Spot, false},
+		{"numbers, of which the label has none", key, needing(term(rule(key, "Gt", "3"))), spot.Unset, false},
+		{"GKE: selects spot", gke, selecting(gke, "true"), spot.Spot, false},
+		{"GKE: needs the label, which only spot nodes have", gke, needing(term(rule(gke, "Exists"))), spot.Spot, false},
+		{"GKE: needs its absence", gke, needing(term(rule(gke, "DoesNotExist"))), spot.OnDemand, false},
+		{"GKE: not on spot", gke, needing(term(rule(gke, "NotIn", "true"))), spot.OnDemand, false},
+		{"AKS: selects regular", aks, selecting(aks, "regular"), spot.OnDemand, false},
+		{"AKS: needs either", aks, needing(term(rule(aks, "In", "regular", "spot"))), spot.Unset, true},
+		{"Karpenter: reserved is on-demand", "karpenter.sh/capacity-type", selecting("karpenter.sh/capacity-type", "reserved"), spot.OnDemand, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			label := spot.LabelOf(test.key)
+			for _, assigned := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+				var pinned spot.NodeType
+				cluster := &fakeCluster{assign: func(_ context.Context, c Creation) Assignment {
+					pinned = c.Pinned(label)
+					return Assignment{Type: assigned, Label: label}
+				}}
+				got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Spec = test.spec }))
+				if pinned != test.want {
+					t.Errorf("pinned to %q, want %q", pinned, test.want)
+				}
+				if untouched := reflect.DeepEqual(got.Spec, test.spec); untouched == test.touched {
+					t.Errorf("as %s: the spec is %+v", assigned, got.Spec)
+				}
+				if got.Labels[spot.LabelAffinity] != string(assigned) {
+					t.Errorf("labels %v", got.Labels)
+				}
+			}
+		})
+	}
+}
+
+// TestManyValuesAreNoTrouble admits a pod that was made to take long.
+func TestManyValuesAreNoTrouble(t *testing.T) {
+	const gke = "cloud.google.com/gke-spot"
+	terms := make([]corev1.NodeSelectorTerm, 5000)
+	for i := range terms {
+		terms[i] = term(rule(gke, "In", strings.Repeat("x", i%50+1)), rule(gke, "DoesNotExist"))
+	}
+	cluster := always(Assignment{Type: spot.OnDemand, Label: spot.LabelOf(gke)})
+	got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Spec.Affinity = requiring(terms...) }))
+	if !sameJSON(t, got.Spec.Affinity, requiring(terms...)) {
+		t.Error("the terms of a pod that fits no node were changed")
+	}
+}
+
+func TestSpotNodesAreTolerated(t *testing.T) {
+	key := api.DefaultNodeTypeKey
+	added := corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: "spot", Effect: corev1.TaintEffectNoSchedule}
+	for _, test := range []struct {
+		name   string
+		have   []corev1.Toleration
+		covers bool
+	}{
+		{"none", nil, false},
+		{"another key", []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}, false},
+		{"another value", []corev1.Toleration{{Key: key, Value: "on-demand"}}, false},
+		{"another effect", []corev1.Toleration{{Key: key, Value: "spot", Effect: "NoExecute"}}, false},
+		{"the same", []corev1.Toleration{added}, true},
+		{"for every effect", []corev1.Toleration{{Key: key, Value: "spot"}}, true},
+		{"for every value", []corev1.Toleration{{Key: "gpu"}, {Key: key, Operator: "Exists", Effect: "NoSchedule"}}, true},
+		{"for every taint", []corev1.Toleration{{Operator: "Exists"}}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want := test.have
+			if !test.covers {
+				want = append(append([]corev1.Toleration{}, test.have...), added)
+			}
+			got := admit(t, serverOf(t, toSpot()), podOf(func(p *corev1.Pod) { p.Spec.Tolerations = test.have }))
+			if !reflect.DeepEqual(got.Spec.Tolerations, want) {
+				t.Errorf("got %v, want %v", got.Spec.Tolerations, want)
+			}
+		})
+	}
+}
+
+// TestMarks shows what becomes of the labels and annotations that a pod brings.
+func TestMarks(t *testing.T) {
+	cost := spot.AnnotationDeletionCost
+	for _, test := range []struct {
+		name                    string
+		labels, annotations     map[string]string
+		cost                    *int32
+		wantLabels, wantAnnotat map[string]string
+	}{
+		{
+			"none of either", nil, nil, nil,
+			map[string]string{spot.LabelAffinity: "spot"}, map[string]string{spot.AnnotationAdmission: string(testUID)},
+		},
+		{
+			"others stay", map[string]string{"app": "web"}, map[string]string{"a~b/c": "d"}, new(int32(-100)),
+			map[string]string{"app": "web", spot.LabelAffinity: "spot"},
+			map[string]string{"a~b/c": "d", spot.AnnotationAdmission: string(testUID), cost: "-100"},
+		},
+		{
+			"ours of a template are replaced", map[string]string{spot.LabelAffinity: "on-demand"}, map[string]string{spot.AnnotationAdmission: "old"}, nil,
+			map[string]string{spot.LabelAffinity: "spot"}, map[string]string{spot.AnnotationAdmission: string(testUID)},
+		},
+		{
+			"the user's deletion cost stays", nil, map[string]string{cost: "7"}, new(int32(100)),
+			map[string]string{spot.LabelAffinity: "spot"}, map[string]string{spot.AnnotationAdmission: string(testUID), cost: "7"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cluster := always(Assignment{Type: spot.Spot, Label: defaultLabel, Cost: test.cost})
+			got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Labels, p.Annotations = test.labels, test.annotations }))
+			if !reflect.DeepEqual(got.Labels, test.wantLabels) || !reflect.DeepEqual(got.Annotations, test.wantAnnotat) {
+				t.Errorf("labels %v, annotations %v; want %v, %v", got.Labels, got.Annotations, test.wantLabels, test.wantAnnotat)
+			}
+		})
+	}
+}
+
+// TestLeftAlone shows which requests are none of ours: nobody is asked about them.
+func TestLeftAlone(t *testing.T) {
+	deployment := reviewOf(t, admissionv1.Create, podOf(nil), nil)
+	deployment.Request.Kind = metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	binding := reviewOf(t, admissionv1.Create, podOf(nil), nil)
+	binding.Request.SubResource = "binding"
+	owned := func(change func(*metav1.OwnerReference)) *admissionv1.AdmissionReview {
+		return reviewOf(t, admissionv1.Create, podOf(func(p *corev1.Pod) { change(&p.OwnerReferences[0]) }), nil)
+	}
+	for name, review := range map[string]*admissionv1.AdmissionReview{
+		"an update":            reviewOf(t, admissionv1.Update, podOf(nil), podOf(nil)),
+		"a deletion":           reviewOf(t, admissionv1.Delete, podOf(nil), podOf(nil)),
+		"another kind":         deployment,
+		"a part of a pod":      binding,
+		"of a Job":             owned(func(o *metav1.OwnerReference) { o.APIVersion, o.Kind = "batch/v1", "Job" }),
+		"of a DaemonSet":       owned(func(o *metav1.OwnerReference) { o.Kind = "DaemonSet" }),
+		"of another's set":     owned(func(o *metav1.OwnerReference) { o.APIVersion = "apps.kruise.io/v1" }),
+		"an owner, no control": owned(func(o *metav1.OwnerReference) { o.Controller = nil }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := toOnDemand()
+			response := ask(t, serverOf(t, cluster), "pods", review)
+			if !response.Allowed || response.Patch != nil || len(response.Warnings) > 0 || len(cluster.asked) > 0 {
+				t.Errorf("%+v, asked about %v", response, cluster.asked)
+			}
+		})
+	}
+}
+
+func TestWhatAssignIsTold(t *testing.T) {
+	cluster := toSpot()
+	s := serverOf(t, cluster)
+	stateful := podOf(func(p *corev1.Pod) {
+		p.Name, p.GenerateName, p.Namespace = "db-0", "", ""
+		p.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "sts", Controller: new(true)}
+	})
+	review := reviewOf(t, admissionv1.Create, stateful, nil)
+	review.Request.DryRun = new(true)
+	if response := ask(t, s, "pods", review); response.Patch == nil {
+		t.Errorf("a dry run differs: %+v", response)
+	}
+	ask(t, s, "pods", reviewOf(t, admissionv1.Create, podOf(nil), nil))
+	for i := range cluster.asked {
+		cluster.asked[i].Pinned = nil
+	}
+	want := []Creation{
+		{UID: testUID, Name: "db-0", Namespace: "shop", Owner: stateful.OwnerReferences[0], Labels: map[string]string{"app": "web"}, DryRun: true},
+		{UID: testUID, GenerateName: "web-5d4f-", Namespace: "shop", Owner: podOf(nil).OwnerReferences[0], Labels: map[string]string{"app": "web"}},
+	}
+	if !reflect.DeepEqual(cluster.asked, want) {
+		t.Errorf("got %+v\nwant %+v", cluster.asked, want)
+	}
+}
+
+// TestSlowAssignment shows that a pod is created as it is, and in time, while nobody
+// can say what it is for.
+func TestSlowAssignment(t *testing.T) {
+	for query, want := range map[string]time.Duration{
+		"": 2 * time.Second, "?timeout=3s": 2 * time.Second, "?timeout=30s": 2 * time.Second,
+		"?timeout=2s": 1500 * time.Millisecond, "?timeout=1s": 500 * time.Millisecond, "?timeout=600ms": 300 * time.Millisecond,
+		"?timeout=-1s": 2 * time.Second, "?timeout=soon": 2 * time.Second,
+	} {
+		t.Run(query, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cluster := &fakeCluster{assign: func(ctx context.Context, _ Creation) Assignment {
+					<-ctx.Done()
+					return Assignment{}
+				}}
+				started := time.Now()
+				response := ask(t, serverOf(t, cluster), "pods"+query, reviewOf(t, admissionv1.Create, podOf(nil), nil))
+				if !response.Allowed || response.Patch != nil {
+					t.Errorf("%+v", response)
+				}
+				if took := time.Since(started); took != want {
+					t.Errorf("it took %v, want %v", took, want)
+				}
+			})
+		})
+	}
+}
+
+// TestUnreadablePods are created: the worst that happens is that one is replaced
+// later.
+func TestUnreadablePods(t *testing.T) {
+	good, err := json.Marshal(podOf(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, object := range map[string]string{
+		"none":                    `null`,
+		"a list":                  `[]`,
+		"a label that is a count": strings.Replace(string(good), `"app":"web"`, `"app":7`, 1),
+		"no spec":                 `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","controller":true}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"kind":{"version":"v1","kind":"Pod"},"operation":"CREATE","object":` + object + `,"uid":"u"}}`
+			response := answerIn(t, post(serverOf(t, toSpot()), "pods", body), "u")
+			if !response.Allowed || response.Patch != nil || (len(response.Warnings) == 0) != (name == "none") {
+				t.Errorf("%+v", response)
+			}
+		})
+	}
+}
