@@ -10,6 +10,9 @@ type SpotSpec struct {
 	OnDisable   OnDisable `json:"on_disable,omitempty" enum:"keep,recreate" doc:"What becomes of the pods when a workload is not split any more. keep (default): they stay as they are. recreate: they are replaced, one after the other."`
 }
 
+// SpotEnabled reports whether the pods of workloads are split in the cluster.
+func (c *Cluster) SpotEnabled() bool { return c.Spec.Spot != nil && c.Spec.Spot.Enabled }
+
 // OnDisable says what becomes of pods that are not to be split any more.
 type OnDisable string
 

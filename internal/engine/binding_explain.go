@@ -71,7 +71,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	if next := e.out.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
 		x.NextAt = &next
 	}
-	x.Summary = e.summary()
+	x.Summary = e.summary() + e.splitClause()
 	leaving := map[int32]string{}
 	for i := range e.b.places {
 		switch m := &e.b.places[i]; m.state {
@@ -234,6 +234,15 @@ func (e *bindingExplained) summary() string {
 		text += ": " + strings.Join(names, ", ")
 	}
 	return text + "; " + e.Fits()
+}
+
+// splitClause says how the replicas are split over nodes.
+func (e *bindingExplained) splitClause() string {
+	shares := make([]int64, len(e.out.Shares))
+	for i := range e.out.Shares {
+		shares[i] = e.out.Shares[i].Replicas
+	}
+	return splitClause(e.b.p.spec, shares)
 }
 
 // affinities says what became of each affinity group.

@@ -14,7 +14,7 @@ import (
 // NewBindingStatus is the status of a workload after a binding: the present one
 // with what changed; policy is the one that the workload follows, nil where it is
 // placed by itself. changed is false where nothing but the clock differs; moved
-// says that clusters or replicas do. fits is called for the sentence about an
+// says that clusters or replicas do, and not only how they are split over nodes. fits is called for the sentence about an
 // affinity group that has no cluster which fits.
 func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
 	now = now.UTC()
@@ -29,7 +29,8 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = claimOf(policy)
 	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
-	if moved {
+	resplit := split(&w.Spec, &status)
+	if moved || resplit {
 		status.ScheduledAt = &now
 		status.DecisionRevision++
 	}
@@ -43,7 +44,7 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
 		status.Health = nil // a new attempt: what was reported about the one before is past
 	}
-	changed = !answered || moved || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
+	changed = !answered || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
 		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
@@ -53,6 +54,7 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 			changed = true
 		}
 	}
+	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
 }
 
@@ -65,14 +67,16 @@ func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (stat
 	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
 	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
 	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
-	if moved = len(status.Clusters) < len(was.Clusters); moved {
+	moved = len(status.Clusters) < len(was.Clusters)
+	resplit := split(&w.Spec, &status)
+	if moved || resplit {
 		status.ScheduledAt = &now
 		status.DecisionRevision++
 	}
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
-	changed = moved || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
+	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
 		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
 	if len(status.Clusters) > 0 {
@@ -82,6 +86,7 @@ func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (stat
 		status.Conditions = api.WithCondition(was.Conditions, c, now)
 		changed = true
 	}
+	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
 }
 

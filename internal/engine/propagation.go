@@ -30,6 +30,7 @@ type Propagation struct {
 	descending  bool // see division.Request
 	empty       bool
 	allocation  *allocation // nil where a policy says where to
+	spec        *api.WorkloadSpec
 
 	clusterPurge  purge
 	application   *purge // nil: an unhealthy workload stays
@@ -67,7 +68,7 @@ type purge struct {
 // the workload is placed by itself.
 func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
 	p := &Propagation{
-		Key: api.KeyOf(w), Priority: w.Spec.Priority,
+		Key: api.KeyOf(w), Priority: w.Spec.Priority, spec: &w.Spec,
 		clusterPurge: purge{mode: api.PurgeGracefully, grace: api.DefaultGracePeriod.Or(0)},
 	}
 	if w.Spec.Replicas != nil {

@@ -157,9 +157,9 @@ func (s *Server) mayAnnounce(ctx context.Context, name string) error {
 func splits(cluster *api.Cluster) error {
 	key := api.KeyOf(cluster)
 	switch {
-	case cluster.Spec.Spot == nil || !cluster.Spec.Spot.Enabled:
+	case !cluster.SpotEnabled():
 		return newProblem(http.StatusConflict, "spot is not enabled for %s: set spec.spot.enabled", key)
-	case cluster.Spec.Kubernetes == nil || cluster.Spec.Kubernetes.Kubeconfig.IsZero():
+	case !cluster.HasKubeconfig():
 		return newProblem(http.StatusConflict, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
 	}
 	return nil

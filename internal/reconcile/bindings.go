@@ -26,6 +26,7 @@ type bindings struct {
 	stale     []*bound
 	agenda    agenda[*bound]
 	now       time.Time // of the pass
+	observed  []*bound  // those of whose split something else was observed, or may be
 	braked    bool      // evictions from clusters that are offline are held back
 
 	// failed remembers what found no room since the reservations last changed, so
@@ -68,6 +69,7 @@ type bound struct {
 	heldNeeds engine.Needs
 	machines  map[string]engine.Needs // what each holds instead, by cluster, where replicas have a flavor
 	reported  bool                    // its health was reported, and is not written yet
+	split     splitNews
 	stale     bool
 	gone      bool
 	rounds    rounds
@@ -174,6 +176,7 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 		// The binding was committed together with the spec: it had been previewed.
 		before := w.status
 		w.status, w.needs = *now, needs
+		b.keepObserved(w, &before)
 		b.index(w, &before)
 		b.hold(w)
 	}
@@ -196,6 +199,7 @@ func sameBinding(a, b *api.WorkloadStatus) bool {
 		slices.EqualFunc(a.Health, b.Health, func(x, y api.ClusterHealth) bool {
 			return x.Cluster == y.Cluster && x.Status == y.Status && x.Message == y.Message
 		}) &&
+		slices.EqualFunc(a.Distribution, b.Distribution, api.ClusterDistribution.Same) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition)
 }
 
@@ -315,7 +319,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		b.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // what stays may have become larger or smaller
-		return changed, moved
+		return w.written() || changed, moved
 	}
 	present := engine.NewBound(&object, w.policy)
 	w.rivals = false
@@ -330,9 +334,15 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
 		b.markStale(w) // a cluster that has been left is a candidate again
 	}
-	changed = changed || w.reported
-	w.reported = false
-	return changed, moved
+	return w.written() || changed, moved
+}
+
+// written reports whether something was reported that is not written yet, and takes
+// it as written from now on.
+func (w *bound) written() bool {
+	news := w.reported || w.split.unwritten
+	w.reported, w.split.unwritten = false, false
+	return news
 }
 
 // leaves reports whether a workload is leaving a cluster.
@@ -426,6 +436,6 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 func unclaimed(w *api.Workload, reason string, total int, now time.Time) *api.Explanation {
 	return &api.Explanation{
 		Kind: api.KindWorkload, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name, At: now.UTC(),
-		Summary: reason, PolicyReason: reason, Total: total, Candidates: []api.Candidate{},
+		Summary: reason + engine.SplitClause(w), PolicyReason: reason, Total: total, Candidates: []api.Candidate{},
 	}
 }

@@ -43,6 +43,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) decided(w write) {
 	switch {
+	case w.observed:
 	case w.wants():
 		m.decisions.WithLabelValues("unschedulable").Inc()
 	case w.moved:

@@ -13,6 +13,7 @@ type write struct {
 	decision
 	specRevision int64
 	moved        bool // the set of clusters, or of replicas, changed
+	observed     bool // only what was observed differs, and nothing was decided
 }
 
 // decision is what is decided: the clusters of a placement, the binding of a
@@ -64,11 +65,25 @@ type writes struct {
 }
 
 func (w *writes) add(s decision, moved bool) {
+	known := w.known(s)
+	w.of[s] = write{s, s.revision(), moved || known.moved, false}
+}
+
+// addObserved adds one of which only what was observed differs.
+func (w *writes) addObserved(s decision) {
+	if _, decided := w.of[s]; !decided {
+		w.known(s)
+		w.of[s] = write{s, s.revision(), false, true}
+	}
+}
+
+// known is what was found before, and has it listed from now on.
+func (w *writes) known(s decision) write {
 	known, again := w.of[s]
 	if !again {
 		w.order = append(w.order, s)
 	}
-	w.of[s] = write{s, s.revision(), moved || known.moved}
+	return known
 }
 
 func (w *writes) list() []write {
@@ -99,6 +114,7 @@ func (p *planner) pass(now time.Time) []write {
 		p.passPlacements(now, found)
 		p.bindings.pass(p.passes, now, found)
 	}
+	p.bindings.passObserved(now, found)
 	return found.list()
 }
 

@@ -361,6 +361,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 func (p *planner) advance(now time.Time) {
 	p.host(now)
 	was := p.fleet
+	p.bindings.spotChanged(was, p.pending.Clusters)
 	next, delta := was.With(p.pending, now)
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending = next, engine.Changes{}

@@ -77,14 +77,14 @@ type Reconciler struct {
 	ready chan struct{} // closed after the first pass
 
 	simulations chan struct{} // a token for each simulation that may run at once
-	reports     chan healthReport
+	reports     chan report
 }
 
 // New returns a reconciler that has decided nothing yet.
 func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now,
-		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan healthReport),
+		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan report),
 	}
 	if r.logger == nil {
 		r.logger = slog.New(slog.DiscardHandler)
@@ -118,14 +118,16 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	r.load(loaded)
 	revision := loaded.Revision()
 	unwritten := map[decision]write{}
-	var unanswered []healthReport
+	var unanswered []report
 	for first := true; ; first = false {
 		writes, next := r.decide()
 		if first {
 			close(r.ready)
 		}
 		for _, w := range writes {
-			w.moved = w.moved || unwritten[w.decision].moved
+			if before, waits := unwritten[w.decision]; waits {
+				w.moved, w.observed = w.moved || before.moved, w.observed && before.observed
+			}
 			unwritten[w.decision] = w
 		}
 		if err := r.write(ctx, unwritten); err != nil {
@@ -172,7 +174,7 @@ func forward(ctx context.Context, subscription *fleet.Subscription, batches chan
 }
 
 // wait returns the next change or report, or nothing when the instant has come.
-func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (*fleet.Batch, *healthReport) {
+func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (*fleet.Batch, *report) {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
 		timer := time.NewTimer(max(next.Sub(r.now()), 0))

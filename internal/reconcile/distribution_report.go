@@ -1,0 +1,135 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// DistributionReport is what was observed of the split of a workload in one of its
+// clusters.
+type DistributionReport struct {
+	Key          api.Key
+	Distribution api.ClusterDistribution
+}
+
+// ReportDistributions takes in what was observed of splits, and returns when that
+// is durable and in the fleet. What is said already changes nothing, and neither
+// does what is said of workloads that there are not, that ask for no split or do not
+// run on the cluster. No report has anything decided anew. The error is that of ctx.
+func (r *Reconciler) ReportDistributions(ctx context.Context, reports []DistributionReport) error {
+	// Who reports goes by what the fleet shows: a report on what is not taken in yet
+	// would be dropped as one on nothing.
+	if err := r.Settle(ctx, r.options.Fleet.Snapshot().Revision()); err != nil {
+		return fmt.Errorf("report %d distributions: %w", len(reports), err)
+	}
+	return r.tell(ctx, fmt.Sprintf("report %d distributions", len(reports)), func(p *planner, now time.Time) error {
+		for i := range reports {
+			p.bindings.observeSplit(reports[i].Key, reports[i].Distribution, now)
+		}
+		return nil
+	})
+}
+
+// splitNews is what a workload has new of its split.
+type splitNews struct {
+	listed    bool // among those that the next pass looks at
+	unwritten bool // something else was reported, and is not written yet
+}
+
+// maxDistributionMessage bounds what a report may say, in bytes.
+const maxDistributionMessage = 1024
+
+// observeSplit takes in what was observed of a split, if that says anything new.
+func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
+	w, ok := b.workloads[key]
+	if !ok || w.object.Spec.Distribution == nil || !runsOn(&w.status, d.Cluster) {
+		return
+	}
+	if len(d.Message) > maxDistributionMessage {
+		d.Message = strings.ToValidUTF8(d.Message[:maxDistributionMessage], "")
+	}
+	i, known := slices.BinarySearchFunc(w.status.Distribution, d.Cluster, func(d api.ClusterDistribution, name string) int {
+		return strings.Compare(d.Cluster, name)
+	})
+	if known && w.status.Distribution[i].Same(d) {
+		return
+	}
+	if d.ObservedAt == nil {
+		utc := now.UTC()
+		d.ObservedAt = &utc
+	}
+	list := slices.Clone(w.status.Distribution) // the fleet's copy shares it
+	if known {
+		list[i] = d
+	} else {
+		list = slices.Insert(list, i, d)
+	}
+	w.status.Distribution = list
+	w.split.unwritten = true
+	b.look(w)
+}
+
+func runsOn(s *api.WorkloadStatus, cluster string) bool {
+	return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
+}
+
+// look has the next pass look at what follows from what was observed of a split.
+func (b *bindings) look(w *bound) {
+	if !w.split.listed {
+		w.split.listed = true
+		b.observed = append(b.observed, w)
+	}
+}
+
+// keepObserved keeps what was observed of a split through a binding that was
+// committed from outside: what that says is as old as its preview.
+func (b *bindings) keepObserved(w *bound, before *api.WorkloadStatus) {
+	if !slices.EqualFunc(w.status.Distribution, before.Distribution, api.ClusterDistribution.Same) {
+		w.status.Distribution = before.Distribution
+		w.split.unwritten = true
+	}
+}
+
+// spotChanged notes on which of some changed clusters pods are split from now on,
+// or are no more: what was observed of those that run there says something else
+// then. was is the fleet before the changes.
+func (b *bindings) spotChanged(was *engine.Fleet, clusters map[string]*api.Cluster) {
+	for name, c := range clusters {
+		row, known := was.Row(name)
+		if c == nil || !known || was.Cluster(row).SpotEnabled() == c.SpotEnabled() {
+			continue
+		}
+		for w := range b.members[name] {
+			if w.object.Spec.Distribution != nil {
+				b.look(w)
+			}
+		}
+	}
+}
+
+// passObserved draws the conclusions from what was observed of splits since the last
+// pass. It comes after the decisions: they have drawn those of their own.
+func (b *bindings) passObserved(now time.Time, found *writes) {
+	for _, w := range b.observed {
+		w.split.listed = false
+		if w.gone {
+			continue
+		}
+		object := *w.object
+		object.Status = w.status
+		status, changed := engine.NewDistributionStatus(b.fleet, &object, now)
+		w.status = status
+		if changed || w.split.unwritten {
+			found.addObserved(w)
+		}
+		w.split.unwritten = false
+	}
+	clear(b.observed)
+	b.observed = b.observed[:0]
+}
