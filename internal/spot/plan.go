@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// lastCall is how long before its node ends a pod is replaced whatever else goes on:
+// LastCall is how long before its node ends a pod is replaced whatever else goes on:
 // it has to be gone by then, and a pod takes half a minute to end by default.
-const lastCall = 45 * time.Second
+const LastCall = 45 * time.Second
 
 // Workload is what the rules look at of a Deployment or StatefulSet.
 type Workload struct {
@@ -35,8 +35,9 @@ type Circumstances struct {
 	Now time.Time
 	// Hold says why new pods would not be split, "" where they would.
 	Hold string
-	// MayReturn says that there are spot nodes again for pods that fell back.
-	MayReturn bool
+	// MayReturn reports whether there may be a spot node again for a pod that fell back.
+	// Nil is for none.
+	MayReturn func(*Pod) bool
 }
 
 // Reason is why a pod is replaced.
@@ -98,21 +99,19 @@ func (w *Workload) counts(live Split) string {
 
 // whole is the plan for a workload that has its split.
 func (w *Workload) whole(c Circumstances) Plan {
-	var back *Pod
 	fallen := 0
 	for i := range w.Pods {
-		if pod := &w.Pods[i]; pod.FallenBack() {
+		if w.Pods[i].FallenBack() {
 			fallen++
-			if back == nil || w.before(pod, back) {
-				back = pod
-			}
 		}
 	}
-	switch {
-	case fallen == 0:
+	if fallen == 0 {
 		return Plan{State: api.DistributionConverged}
-	case c.MayReturn && c.Hold == "":
-		return Plan{back, ReasonReturn, api.DistributionReplacing, fmt.Sprintf("there are spot nodes again: pod %s is replaced", back.Name)}
+	}
+	if c.MayReturn != nil && c.Hold == "" {
+		if back := w.first(func(p *Pod) bool { return p.FallenBack() && c.MayReturn(p) }); back != nil {
+			return Plan{back, ReasonReturn, api.DistributionReplacing, fmt.Sprintf("there are spot nodes again: pod %s is replaced", back.Name)}
+		}
 	}
 	return Plan{State: api.DistributionDegraded, Message: fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", fallen)}
 }
@@ -220,7 +219,7 @@ func (w *Workload) ending(c Circumstances, well bool) *Pod {
 		}
 		return 1
 	})
-	if well || !c.Now.Before(first.Ends.Add(-lastCall)) {
+	if well || !c.Now.Before(first.Ends.Add(-LastCall)) {
 		return first
 	}
 	return nil

@@ -1,0 +1,238 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+)
+
+// reservedFor is how long a place is kept for a pod that was admitted and is not seen:
+// the API server may still refuse it, for a quota, say, and does not tell.
+const reservedFor = 10 * time.Second
+
+// createdWithin is how long after its admission a pod shows in a list, if it does.
+const createdWithin = 3 * time.Second
+
+// reservation is the place of a pod that was admitted and is not seen yet. Many pods
+// are admitted at a time, and none of them shows in a list before it is created.
+type reservation struct {
+	admission types.UID
+	name      string // of a StatefulSet's pod
+	kind      spot.NodeType
+	at        time.Time
+}
+
+// Assign says which nodes a new pod is for, and keeps its place. One that belongs to
+// no workload that is split gets no type. Where the picture of the cluster seems to
+// be behind, the cluster itself is asked.
+func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assignment {
+	a := webhook.Assignment{Label: i.Label}
+	w, ok := i.owner(ctx, c)
+	if !ok {
+		return a
+	}
+	now := i.Now()
+	i.mu.Lock()
+	target, managed := i.target(w)
+	if !managed {
+		i.mu.Unlock()
+		return a
+	}
+	live := i.live(c, now)
+	if live.Total() >= target.Total() {
+		// A pod more than there should be: most likely one that is gone, or a change of
+		// size, has not been heard of yet.
+		asked := i.seen
+		i.mu.Unlock()
+		told := i.ask(ctx, w, c)
+		i.mu.Lock()
+		target, live = i.refreshed(told, asked, target, c, now)
+	}
+	defer i.mu.Unlock()
+	if a.Type = c.Pinned(i.Label); a.Type == spot.Unset {
+		a.Type = spot.Next(target, live)
+	}
+	if w.key.Kind == kindDeployment && !w.ownCost && a.Type == spot.OnDemand {
+		cost, _ := spot.DeletionCosts(target, live)
+		a.Cost = &cost
+	}
+	if !c.DryRun {
+		i.reservations[c.Owner.UID] = append(i.unmet(c, now), reservation{c.UID, c.Name, a.Type, now})
+	}
+	return a
+}
+
+func (i *Inventory) target(w *workload) (spot.Target, bool) {
+	d, _, managed := i.rule(w)
+	return spot.Targets(w.key.Kind, w.replicas, d), managed
+}
+
+// live are the pods of the controller of a new pod, those among them that are about to
+// come. A pod with the name of the new one must be on its way out.
+func (i *Inventory) live(c webhook.Creation, now time.Time) spot.Split {
+	var s spot.Split
+	for _, p := range i.podsOf[c.Owner.UID] {
+		if !p.terminating && !p.ended && (c.Name == "" || p.name != c.Name) {
+			s.Add(i.typeOfPod(p))
+		}
+	}
+	for _, r := range i.unmet(c, now) {
+		s.Add(r.kind)
+	}
+	return s
+}
+
+// typeOfPod is what a pod counts as.
+func (i *Inventory) typeOfPod(p *pod) spot.NodeType {
+	if p.kind != spot.Unset {
+		return p.kind
+	}
+	return i.typeOf(p.node)
+}
+
+// unmet are the reservations of the controller of a new pod that still hold. A second
+// attempt to create a pod of the same name takes the place of the first.
+func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
+	kept := i.reservations[c.Owner.UID][:0:0]
+	for _, r := range i.reservations[c.Owner.UID] {
+		if now.Sub(r.at) < reservedFor && (c.Name == "" || r.name != c.Name) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// fulfil ends the reservation of a pod that is there.
+func (i *Inventory) fulfil(controller, admission types.UID) {
+	list := i.reservations[controller]
+	for n, r := range list {
+		if r.admission == admission {
+			i.reservations[controller] = append(list[:n:n], list[n+1:]...)
+			break
+		}
+	}
+	if len(i.reservations[controller]) == 0 {
+		delete(i.reservations, controller)
+	}
+}
+
+// owner finds the workload that a new pod belongs to. A workload and its first pods
+// are created within moments: what is not known is asked for.
+func (i *Inventory) owner(ctx context.Context, c webhook.Creation) (*workload, bool) {
+	key := Key{kindStatefulSet, c.Namespace, c.Owner.Name}
+	uid := c.Owner.UID
+	if c.Owner.Kind == kindReplicaSet {
+		i.mu.Lock()
+		rs := i.replicaSets[c.Owner.UID]
+		i.mu.Unlock()
+		if rs == nil {
+			found, err := i.Client.AppsV1().ReplicaSets(c.Namespace).Get(ctx, c.Owner.Name, metav1.GetOptions{})
+			if err != nil || found.UID != c.Owner.UID {
+				return nil, false
+			}
+			rs = replicaSetOf(found)
+		}
+		if rs.deployment == "" {
+			return nil, false
+		}
+		key, uid = rs.owner, rs.deployment
+	}
+	i.mu.Lock()
+	w := i.workloads[key]
+	i.mu.Unlock()
+	if w == nil || w.uid != uid {
+		var err error
+		if w, err = i.get(ctx, key); err != nil || w.uid != uid {
+			return nil, false
+		}
+	}
+	return w, true
+}
+
+// get asks the cluster for a workload.
+func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
+	switch key.Kind {
+	case kindDeployment:
+		o, err := i.Client.AppsV1().Deployments(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return i.deploymentOf(o), nil
+	case kindStatefulSet:
+		o, err := i.Client.AppsV1().StatefulSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return i.statefulSetOf(o), nil
+	}
+	return nil, fmt.Errorf("%s is no kind of workload", key.Kind)
+}
+
+// answer is what the cluster itself says about a workload. Parts of it are missing
+// where it does not say.
+type answer struct {
+	workload *workload
+	pods     []*pod
+	listed   bool
+}
+
+// podTemplateHash is the label that the pods of one ReplicaSet have in common.
+const podTemplateHash = "pod-template-hash"
+
+// ask asks the cluster about the workload of a new pod, and its pods.
+func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation) (a answer) {
+	a.workload, _ = i.get(ctx, w.key) // where it does not answer, what is known is used
+	hash, ok := c.Labels[podTemplateHash]
+	if c.Owner.Kind != kindReplicaSet || !ok {
+		return a
+	}
+	list, err := i.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: podTemplateHash + "=" + hash})
+	if err != nil {
+		return a
+	}
+	a.listed = true
+	for n := range list.Items {
+		if p := podOf(&list.Items[n]); p.owner == c.Owner.UID {
+			a.pods = append(a.pods, p)
+		}
+	}
+	return a
+}
+
+// refreshed are the target and the live pods by what the cluster itself says. Pods
+// that came after it was asked are known from the watch.
+func (i *Inventory) refreshed(told answer, asked uint64, target spot.Target, c webhook.Creation, now time.Time) (spot.Target, spot.Split) {
+	if told.workload != nil {
+		if t, managed := i.target(told.workload); managed {
+			target = t
+		}
+	}
+	if !told.listed {
+		return target, i.live(c, now)
+	}
+	var live spot.Split
+	listed, admitted := map[types.UID]bool{}, map[types.UID]bool{}
+	for _, p := range told.pods {
+		listed[p.uid], admitted[p.admission] = true, true
+		if !p.terminating && !p.ended {
+			live.Add(i.typeOfPod(p))
+		}
+	}
+	for _, p := range i.podsOf[c.Owner.UID] {
+		if p.seen > asked && !listed[p.uid] && !p.terminating && !p.ended {
+			live.Add(i.typeOfPod(p))
+		}
+	}
+	for _, r := range i.unmet(c, now) {
+		if !admitted[r.admission] && now.Sub(r.at) < createdWithin {
+			live.Add(r.kind)
+		}
+	}
+	return target, live
+}

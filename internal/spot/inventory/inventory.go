@@ -1,0 +1,150 @@
+// Package inventory knows what there is in one Kubernetes cluster, as far as the split
+// over on-demand and spot nodes needs it: nodes, workloads, and a few numbers of each
+// pod. It says which nodes a new pod is for.
+package inventory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// Key names a Deployment or StatefulSet of the cluster.
+type Key struct{ Kind, Namespace, Name string }
+
+// Options of an Inventory. All are required but the functions that have a default.
+type Options struct {
+	// Client lists, watches and gets.
+	Client kubernetes.Interface
+	// Label is how nodes say of which type they are.
+	Label spot.Label
+	// Off says that no workload is split any more.
+	Off bool
+	// ReturnAfter is how long there have to be spot nodes again before pods return.
+	ReturnAfter time.Duration
+	// Changed is told of each workload about which something is new. It is called
+	// under the lock of the inventory: it must be quick and not ask back.
+	Changed func(Key)
+	// NodeEnds is told of each node that announced its end, likewise.
+	NodeEnds func(node string)
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Inventory is what is known of a cluster.
+type Inventory struct {
+	Options
+	synced chan struct{} // closed when everything has been listed once
+
+	// mu guards all that follows. Nothing is asked of the cluster under it.
+	mu           sync.Mutex
+	tables       []*table
+	asked        map[Key]Asked
+	workloads    map[Key]*workload
+	replicaSets  map[types.UID]*replicaSet
+	setsOf       map[types.UID]map[types.UID]*replicaSet // by the Deployment
+	pods         map[types.UID]*pod
+	podsOf       map[types.UID]map[types.UID]*pod // by the controller
+	nodes        map[string]*node
+	podsOn       map[string]map[types.UID]*pod
+	seen         uint64                      // counts the pods that came
+	reservations map[types.UID][]reservation // by the controller
+	spotGrown    time.Time                   // when the last of the spot nodes came that take pods
+}
+
+// Asked is what a workload object of the server asks for a workload of the cluster.
+type Asked struct {
+	Distribution api.DistributionSpec
+}
+
+// New makes an Inventory that knows nothing yet.
+func New(o Options) *Inventory {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	i := &Inventory{
+		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{},
+		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
+		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
+		nodes: map[string]*node{}, podsOn: map[string]map[types.UID]*pod{}, reservations: map[types.UID][]reservation{},
+	}
+	i.tables = []*table{i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
+	return i
+}
+
+// Run keeps the inventory current until ctx ends.
+func (i *Inventory) Run(ctx context.Context) error {
+	var group errgroup.Group
+	for _, t := range i.tables {
+		group.Go(func() error { t.run(ctx); return nil })
+	}
+	group.Go(func() error { return i.awaitTables(ctx) })
+	return group.Wait()
+}
+
+func (i *Inventory) awaitTables(ctx context.Context) error {
+	for _, t := range i.tables {
+		select {
+		case <-t.listed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	close(i.synced)
+	return nil
+}
+
+// Synced is closed when everything has been listed once.
+func (i *Inventory) Synced() <-chan struct{} { return i.synced }
+
+// Failures says what cannot be listed and watched, and why; it is empty where all can.
+func (i *Inventory) Failures() map[string]error {
+	failures := map[string]error{}
+	for _, t := range i.tables {
+		if err := t.failure(); err != nil {
+			failures[t.what] = err
+		}
+	}
+	return failures
+}
+
+// Ask tells what the server's workload objects ask for in this cluster, all of them.
+func (i *Inventory) Ask(asked map[Key]Asked) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	before := i.asked
+	i.asked = asked
+	for key, now := range asked {
+		if was, ok := before[key]; !ok || was != now {
+			i.Changed(key)
+		}
+	}
+	for key := range before {
+		if _, ok := asked[key]; !ok {
+			i.Changed(key)
+		}
+	}
+}
+
+// add puts a value into a map of maps.
+func add[A, B comparable, V any](m map[A]map[B]V, a A, b B, v V) {
+	if m[a] == nil {
+		m[a] = map[B]V{}
+	}
+	m[a][b] = v
+}
+
+// drop takes it out.
+func drop[A, B comparable, V any](m map[A]map[B]V, a A, b B) {
+	delete(m[a], b)
+	if len(m[a]) == 0 {
+		delete(m, a)
+	}
+}

@@ -1,0 +1,165 @@
+package inventory
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// node is what counts of a node.
+type node struct {
+	uid    types.UID
+	name   string
+	kind   spot.NodeType
+	usable bool // it takes new pods
+	// fenced says that no new pod comes to it.
+	fenced      bool
+	allocatable amount
+	by          string    // what announced its end, "" for nothing
+	ends        time.Time // when
+	since       time.Time // when it last began to take pods
+}
+
+// amount is what a node has, or a pod takes, of what most pods ask for.
+type amount struct{ milliCPU, memory, pods int64 }
+
+func amountOf(list corev1.ResourceList) amount {
+	return amount{list.Cpu().MilliValue(), list.Memory().Value(), list.Pods().Value()}
+}
+
+func (a *amount) subtract(b amount) {
+	a.milliCPU -= b.milliCPU
+	a.memory -= b.memory
+	a.pods -= b.pods
+}
+
+func (a amount) holds(b amount) bool {
+	return a.milliCPU >= b.milliCPU && a.memory >= b.memory && a.pods >= b.pods
+}
+
+func (i *Inventory) nodeTable() *table {
+	uids := map[types.UID]string{}
+	return newTable(i, "nodes", i.Client.CoreV1().Nodes(), &corev1.Node{},
+		func(o runtime.Object) { trimNode(o.(*corev1.Node)) },
+		func(o runtime.Object) types.UID {
+			n := i.reduceNode(o.(*corev1.Node))
+			uids[n.uid] = n.name
+			i.putNode(n)
+			return n.uid
+		},
+		func(uid types.UID) {
+			name := uids[uid]
+			delete(uids, uid)
+			if n := i.nodes[name]; n != nil && n.uid == uid {
+				delete(i.nodes, name)
+				i.changedOn(name)
+			}
+		})
+}
+
+func trimNode(o *corev1.Node) {
+	o.ManagedFields, o.Annotations = nil, nil
+	o.Status.Images, o.Status.Addresses = nil, nil
+}
+
+func (i *Inventory) reduceNode(o *corev1.Node) *node {
+	n := &node{
+		uid: o.UID, name: o.Name, kind: i.Label.TypeOf(o.Labels), allocatable: amountOf(o.Status.Allocatable),
+		fenced: o.Spec.Unschedulable,
+	}
+	open := !o.Spec.Unschedulable
+	taints := make([]spot.Taint, 0, len(o.Spec.Taints))
+	own, _ := i.Label.Taint()
+	for _, t := range o.Spec.Taints {
+		taint := spot.Taint{Key: t.Key, Value: t.Value}
+		if t.TimeAdded != nil {
+			taint.Added = t.TimeAdded.Time
+		}
+		taints = append(taints, taint)
+		closes := t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+		open = open && (!closes || t.Key == own)
+		_, _, announces := spot.Ending([]spot.Taint{taint}, nil, i.Now())
+		n.fenced = n.fenced || closes && announces
+	}
+	ready := true // one that has not said yet was just created
+	n.since = o.CreationTimestamp.Time
+	var conditions []spot.NodeCondition
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			ready, n.since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
+		}
+		if c.Status == corev1.ConditionTrue {
+			conditions = append(conditions, spot.NodeCondition{Type: string(c.Type), Since: c.LastTransitionTime.Time})
+		}
+	}
+	seen := i.Now()
+	if before := i.nodes[o.Name]; before != nil && before.uid == o.UID && before.by != "" {
+		seen = before.ends.Add(-spot.NoticeTime)
+	}
+	ending := false
+	n.by, n.ends, ending = spot.Ending(taints, conditions, seen)
+	n.usable = ready && open && !ending
+	return n
+}
+
+// putNode takes in a node. Heartbeats of nodes change nothing that counts.
+func (i *Inventory) putNode(n *node) {
+	before := i.nodes[n.name]
+	switch {
+	case before == nil || before.uid != n.uid:
+	case n.usable && !before.usable:
+		n.since = i.Now()
+	default:
+		n.since = before.since
+	}
+	if before != nil && *before == *n {
+		return
+	}
+	i.nodes[n.name] = n
+	if grown := i.spotSince(); grown != i.spotGrown {
+		i.spotGrown = grown
+		i.changedFallen()
+	}
+	if n.by != "" && !n.fenced {
+		i.NodeEnds(n.name)
+	}
+	i.changedOn(n.name)
+}
+
+// spotSince is when the last of the spot nodes that take pods came, zero where there
+// is none.
+func (i *Inventory) spotSince() (since time.Time) {
+	for _, n := range i.nodes {
+		if n.kind == spot.Spot && n.usable && n.since.After(since) {
+			since = n.since
+		}
+	}
+	return since
+}
+
+// changedOn tells of the workloads that have pods on a node.
+func (i *Inventory) changedOn(name string) {
+	for _, p := range i.podsOn[name] {
+		i.changedPod(p)
+	}
+}
+
+// changedFallen tells of those that have pods for spot nodes on others.
+func (i *Inventory) changedFallen() {
+	for _, p := range i.pods {
+		if p.kind == spot.Spot && i.typeOf(p.node) == spot.OnDemand {
+			i.changedPod(p)
+		}
+	}
+}
+
+func (i *Inventory) typeOf(name string) spot.NodeType {
+	if n := i.nodes[name]; n != nil {
+		return n.kind
+	}
+	return spot.Unset
+}

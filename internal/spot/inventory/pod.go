@@ -1,0 +1,176 @@
+package inventory
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// pod is what counts of a pod.
+type pod struct {
+	uid             types.UID
+	namespace, name string
+	owner           types.UID // its ReplicaSet or StatefulSet; "" for others, which only take room
+	set             string    // the name of the StatefulSet
+	kind            spot.NodeType
+	node            string
+	admission       types.UID // the request that it was created with
+	revision        string    // of a StatefulSet
+	cost            string    // of its deletion, "" for none
+	ready           bool
+	terminating     bool
+	ended           bool // it has run to its end, whatever that was
+	created         time.Time
+	ordinal         int
+	requests        amount
+	seen            uint64 // when it was first seen, in steps of the inventory's count
+}
+
+func (i *Inventory) podTable() *table {
+	return newTable(i, "pods", i.Client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{},
+		func(o runtime.Object) { trimPod(o.(*corev1.Pod)) },
+		func(o runtime.Object) types.UID {
+			p := podOf(o.(*corev1.Pod))
+			i.putPod(p)
+			return p.uid
+		},
+		i.removePod)
+}
+
+// trimPod takes out of a pod what is large and does not count.
+func trimPod(o *corev1.Pod) {
+	o.ManagedFields = nil
+	spec := corev1.PodSpec{NodeName: o.Spec.NodeName, Overhead: o.Spec.Overhead, Resources: o.Spec.Resources}
+	slim := func(containers []corev1.Container) []corev1.Container {
+		out := make([]corev1.Container, len(containers))
+		for i, c := range containers {
+			out[i] = corev1.Container{Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		}
+		return out
+	}
+	spec.Containers, spec.InitContainers = slim(o.Spec.Containers), slim(o.Spec.InitContainers)
+	o.Spec = spec
+	o.Status = corev1.PodStatus{Phase: o.Status.Phase, Conditions: o.Status.Conditions}
+}
+
+// controllerOf is the ReplicaSet or StatefulSet that a pod belongs to.
+func controllerOf(o metav1.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil || (owner.Kind != kindReplicaSet && owner.Kind != kindStatefulSet) || !strings.HasPrefix(owner.APIVersion, "apps/") {
+		return nil
+	}
+	return owner
+}
+
+func podOf(o *corev1.Pod) *pod {
+	p := &pod{
+		uid: o.UID, name: o.Name, node: unique.Make(o.Spec.NodeName).Value(),
+		terminating: o.DeletionTimestamp != nil, ended: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
+	}
+	if !p.ended && p.node != "" {
+		p.requests = amountOf(podresource.PodRequests(o, podresource.PodResourcesOptions{}))
+		p.requests.pods = 1
+	}
+	owner := controllerOf(o)
+	if owner == nil {
+		return p
+	}
+	p.namespace, p.owner = unique.Make(o.Namespace).Value(), owner.UID
+	p.kind, p.admission = spot.AffinityOf(o.Labels), types.UID(o.Annotations[spot.AnnotationAdmission])
+	p.cost, p.created = unique.Make(o.Annotations[spot.AnnotationDeletionCost]).Value(), o.CreationTimestamp.Time
+	p.ready = slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	if owner.Kind == kindStatefulSet {
+		p.revision = unique.Make(o.Labels["controller-revision-hash"]).Value()
+		p.set = unique.Make(owner.Name).Value()
+		p.ordinal, _ = strconv.Atoi(o.Name[strings.LastIndex(o.Name, "-")+1:])
+	}
+	return p
+}
+
+// putPod takes in a pod. What was reserved for it is no longer needed.
+func (i *Inventory) putPod(p *pod) {
+	before := i.pods[p.uid]
+	if before == nil {
+		i.seen++
+		p.seen = i.seen
+	} else if p.seen = before.seen; *before == *p {
+		return
+	}
+	if before != nil && before.node != p.node {
+		drop(i.podsOn, before.node, p.uid)
+	}
+	i.pods[p.uid] = p
+	if p.node != "" {
+		add(i.podsOn, p.node, p.uid, p)
+	}
+	if p.owner == "" {
+		return
+	}
+	add(i.podsOf, p.owner, p.uid, p)
+	if before == nil && p.admission != "" {
+		i.fulfil(p.owner, p.admission)
+	}
+	i.changedPod(p)
+}
+
+func (i *Inventory) removePod(uid types.UID) {
+	p := i.pods[uid]
+	if p == nil {
+		return
+	}
+	delete(i.pods, uid)
+	drop(i.podsOn, p.node, uid)
+	if p.owner != "" {
+		drop(i.podsOf, p.owner, uid)
+		i.changedPod(p)
+	}
+}
+
+// changedPod tells of the workload that a pod belongs to.
+func (i *Inventory) changedPod(p *pod) {
+	if key, ok := i.workloadOf(p); ok {
+		i.Changed(key)
+	}
+}
+
+// workloadOf is the workload that a pod belongs to.
+func (i *Inventory) workloadOf(p *pod) (Key, bool) {
+	if p.set != "" {
+		return Key{kindStatefulSet, p.namespace, p.set}, true
+	}
+	rs := i.replicaSets[p.owner]
+	if rs == nil || rs.deployment == "" {
+		return Key{}, false
+	}
+	return rs.owner, true
+}
+
+// roomOnSpot reports whether a spot node that takes pods has room for one more of
+// the size of a pod, as far as requests tell.
+func (i *Inventory) roomOnSpot(p *pod) bool {
+	for name, n := range i.nodes {
+		if n.kind != spot.Spot || !n.usable {
+			continue
+		}
+		left := n.allocatable
+		for _, other := range i.podsOn[name] {
+			left.subtract(other.requests)
+		}
+		if left.holds(p.requests) {
+			return true
+		}
+	}
+	return false
+}

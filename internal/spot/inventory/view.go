@@ -1,0 +1,232 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// retryReturn is how long a pod that found no spot node stays where it is before it is
+// tried again although no spot node has come since.
+const retryReturn = 2 * time.Hour
+
+// View is a workload as the rules look at it.
+type View struct {
+	spot.Workload
+	UID    types.UID
+	Source api.DistributionSource
+	// Invalid says what is wrong with the labels of the workload.
+	Invalid string
+	// CostsOwn says that the pods bring a deletion cost of their own.
+	CostsOwn bool
+	// Costs are the deletion costs of the pods, by name, "" for none.
+	Costs map[string]string
+}
+
+// View shows a workload as it is now; false where the cluster has none. recreate says
+// that pods which are not to be split any more are replaced.
+func (i *Inventory) View(key Key, recreate bool) (View, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w := i.workloads[key]
+	if w == nil || w.deleting {
+		return View{}, false
+	}
+	d, source, managed := i.rule(w)
+	v := View{
+		Workload: spot.Workload{
+			Kind: key.Kind, Replicas: w.replicas, Managed: managed, Recreate: recreate, Target: spot.Targets(key.Kind, w.replicas, d),
+		},
+		UID: w.uid, Source: source, Invalid: w.invalid, CostsOwn: w.ownCost, Costs: map[string]string{},
+	}
+	controller, old := w.uid, 0
+	if key.Kind == kindDeployment {
+		rs := i.current(w)
+		if rs == nil {
+			v.Unsettled = "the deployment has no replica set yet"
+			return v, true
+		}
+		controller = rs.uid
+		for uid := range i.setsOf[w.uid] {
+			if uid != controller {
+				old += i.running(uid)
+			}
+		}
+	}
+	for _, p := range i.podsOf[controller] {
+		switch {
+		case p.ended:
+		case w.revision != "" && p.revision != w.revision:
+			old++
+		default:
+			v.Pods = append(v.Pods, i.show(p, w))
+			v.Costs[p.name] = p.cost
+		}
+	}
+	slices.SortFunc(v.Pods, func(a, b spot.Pod) int { return a.Created.Compare(b.Created) })
+	v.Unsettled = unsettled(w, len(v.Pods), old)
+	return v, true
+}
+
+func (i *Inventory) running(controller types.UID) (n int) {
+	for _, p := range i.podsOf[controller] {
+		if !p.ended {
+			n++
+		}
+	}
+	return n
+}
+
+func (i *Inventory) show(p *pod, w *workload) spot.Pod {
+	out := spot.Pod{
+		Name: p.name, UID: string(p.uid), For: p.kind, Node: p.node, Ready: p.ready, Terminating: p.terminating,
+		Created: p.created, Ordinal: p.ordinal, Pinned: w.pinned != spot.Unset,
+	}
+	if n := i.nodes[p.node]; n != nil {
+		out.On, out.Ends = n.kind, n.ends
+	}
+	return out
+}
+
+// unsettled says what goes on with a workload besides the state of its pods.
+func unsettled(w *workload, pods, old int) string {
+	switch {
+	case w.paused:
+		return "its rollout is paused"
+	case !w.observed:
+		return "its controller has not seen its present spec yet"
+	case w.partial && old > 0:
+		return fmt.Sprintf("%d pods have an older revision, which its update strategy keeps", old)
+	case old > 0:
+		return fmt.Sprintf("a rollout is going on: %d pods have an older revision", old)
+	case w.key.Kind == kindDeployment && w.updated < w.replicas:
+		return fmt.Sprintf("a rollout is going on: %d of %d pods are updated", w.updated, w.replicas)
+	case int64(pods) != w.replicas:
+		return fmt.Sprintf("it is changing its size: %d of %d pods are there", pods, w.replicas)
+	case w.available < w.replicas:
+		return fmt.Sprintf("%d of %d pods are available", w.available, w.replicas)
+	}
+	return ""
+}
+
+// MayReturn reports whether a pod that is for spot nodes, and runs on an on-demand one,
+// is worth another try now; at is when it may be, zero for as soon as something changes.
+// There has to be room for it; and a spot node has to have come since it was created, a
+// while ago, or it has to have stayed for long.
+func (i *Inventory) MayReturn(uid string) (may bool, at time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := i.pods[types.UID(uid)]
+	if p == nil || i.spotGrown.IsZero() {
+		return false, time.Time{}
+	}
+	at = p.created.Add(retryReturn)
+	if grown := i.spotGrown.Add(i.ReturnAfter); p.created.Before(i.spotGrown) && grown.Before(at) {
+		at = grown
+	}
+	if i.Now().Before(at) {
+		return false, at
+	}
+	return i.roomOnSpot(p), time.Time{}
+}
+
+// Keys are the workloads about which there may be something to do: those that are
+// split, asked for, or have pods that were.
+func (i *Inventory) Keys() []Key {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	keys := map[Key]struct{}{}
+	for key := range i.asked {
+		keys[key] = struct{}{}
+	}
+	for key, w := range i.workloads {
+		if _, _, managed := i.rule(w); managed || w.invalid != "" {
+			keys[key] = struct{}{}
+		}
+	}
+	for _, p := range i.pods {
+		if p.kind == spot.Unset {
+			continue
+		}
+		if key, ok := i.workloadOf(p); ok {
+			keys[key] = struct{}{}
+		}
+	}
+	return slices.Collect(maps.Keys(keys))
+}
+
+// Nodes counts the nodes that take pods by their types, and those that end.
+func (i *Inventory) Nodes() (usable spot.Split, ending int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, n := range i.nodes {
+		if n.usable {
+			usable.Add(n.kind)
+		}
+		if n.by != "" {
+			ending++
+		}
+	}
+	return usable, ending
+}
+
+// Node says whether the cluster has a node, and how it has announced its end: by what,
+// "" for not at all, and when that is.
+func (i *Inventory) Node(name string) (by string, ends time.Time, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := i.nodes[name]
+	if n == nil {
+		return "", time.Time{}, false
+	}
+	return n.by, n.ends, true
+}
+
+// Unfenced are the nodes that have announced their end and still take pods.
+func (i *Inventory) Unfenced() map[string]time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := map[string]time.Time{}
+	for name, n := range i.nodes {
+		if n.by != "" && !n.fenced {
+			out[name] = n.ends
+		}
+	}
+	return out
+}
+
+// CostOf is a deletion cost as its annotation has it.
+func CostOf(cost int32) string {
+	if cost == 0 {
+		return "" // what none means
+	}
+	return strconv.FormatInt(int64(cost), 10)
+}
+
+// Outlived are the nodes that carry our mark, and are still there some time after their
+// announced end.
+func (i *Inventory) Outlived(by time.Duration) (names []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for name, n := range i.nodes {
+		if n.by == spot.TaintInterruption && i.Now().After(n.ends.Add(by)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// IsAsked reports whether a workload object of the server asks for a split.
+func (i *Inventory) IsAsked(key Key) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, ok := i.asked[key]
+	return ok
+}

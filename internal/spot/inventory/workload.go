@@ -1,0 +1,205 @@
+package inventory
+
+import (
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+)
+
+const (
+	kindReplicaSet  = "ReplicaSet"
+	kindStatefulSet = api.KindStatefulSet
+	kindDeployment  = api.KindDeployment
+)
+
+// workload is what counts of a Deployment or StatefulSet.
+type workload struct {
+	key      Key
+	uid      types.UID
+	replicas int64
+	settings spot.Settings
+	invalid  string // what is wrong with the labels
+	pinned   spot.NodeType
+	ownCost  bool // its pods bring a deletion cost of their own
+	deleting bool
+	paused   bool
+	observed bool // its controller has seen the present spec
+	// revision is that of a StatefulSet's new pods; partial says that some of them may
+	// keep the one before for good.
+	revision           string
+	partial            bool
+	updated, available int64
+}
+
+// replicaSet is what counts of a ReplicaSet of a Deployment.
+type replicaSet struct {
+	uid        types.UID
+	deployment types.UID
+	owner      Key
+	revision   int64
+}
+
+func (i *Inventory) deploymentTable() *table {
+	byUID := map[types.UID]Key{}
+	return newTable(i, "deployments", i.Client.AppsV1().Deployments(metav1.NamespaceAll), &appsv1.Deployment{},
+		func(o runtime.Object) { o.(*appsv1.Deployment).ManagedFields = nil },
+		func(o runtime.Object) types.UID { return i.putWorkload(i.deploymentOf(o.(*appsv1.Deployment)), byUID) },
+		func(uid types.UID) { i.removeWorkload(uid, byUID) })
+}
+
+func (i *Inventory) statefulSetTable() *table {
+	byUID := map[types.UID]Key{}
+	return newTable(i, "statefulsets", i.Client.AppsV1().StatefulSets(metav1.NamespaceAll), &appsv1.StatefulSet{},
+		func(o runtime.Object) { o.(*appsv1.StatefulSet).ManagedFields = nil },
+		func(o runtime.Object) types.UID {
+			return i.putWorkload(i.statefulSetOf(o.(*appsv1.StatefulSet)), byUID)
+		},
+		func(uid types.UID) { i.removeWorkload(uid, byUID) })
+}
+
+func (i *Inventory) replicaSetTable() *table {
+	return newTable(i, "replicasets", i.Client.AppsV1().ReplicaSets(metav1.NamespaceAll), &appsv1.ReplicaSet{},
+		func(o runtime.Object) { o.(*appsv1.ReplicaSet).ManagedFields = nil },
+		func(o runtime.Object) types.UID {
+			rs := replicaSetOf(o.(*appsv1.ReplicaSet))
+			i.putReplicaSet(rs)
+			return rs.uid
+		},
+		i.removeReplicaSet)
+}
+
+func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, template *corev1.PodTemplateSpec) *workload {
+	w := &workload{
+		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), replicas: 1,
+		pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
+	}
+	if replicas != nil {
+		w.replicas = int64(*replicas)
+	}
+	_, w.ownCost = template.Annotations[spot.AnnotationDeletionCost]
+	var err error
+	if w.settings, err = spot.ParseSettings(o.GetLabels(), o.GetAnnotations()); err != nil {
+		w.invalid = err.Error()
+	}
+	return w
+}
+
+func (i *Inventory) deploymentOf(o *appsv1.Deployment) *workload {
+	w := i.reduce(kindDeployment, o, o.Spec.Replicas, &o.Spec.Template)
+	w.paused = o.Spec.Paused
+	w.observed = o.Status.ObservedGeneration >= o.Generation
+	w.updated, w.available = int64(o.Status.UpdatedReplicas), int64(o.Status.AvailableReplicas)
+	return w
+}
+
+func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
+	w := i.reduce(kindStatefulSet, o, o.Spec.Replicas, &o.Spec.Template)
+	w.observed = o.Status.ObservedGeneration >= o.Generation
+	w.revision = o.Status.UpdateRevision
+	w.available = int64(o.Status.AvailableReplicas)
+	s := o.Spec.UpdateStrategy
+	w.partial = s.Type == appsv1.OnDeleteStatefulSetStrategyType ||
+		s.RollingUpdate != nil && s.RollingUpdate.Partition != nil && *s.RollingUpdate.Partition > 0
+	return w
+}
+
+func (i *Inventory) putWorkload(w *workload, byUID map[types.UID]Key) types.UID {
+	byUID[w.uid] = w.key
+	if before := i.workloads[w.key]; before != nil && same(before, w) {
+		return w.uid
+	}
+	i.workloads[w.key] = w
+	i.Changed(w.key)
+	return w.uid
+}
+
+func same(a, b *workload) bool {
+	x, y := *a, *b
+	x.settings.Enabled, y.settings.Enabled = nil, nil
+	enabled := func(s spot.Settings) string {
+		if s.Enabled == nil {
+			return ""
+		}
+		return strconv.FormatBool(*s.Enabled)
+	}
+	return x == y && enabled(a.settings) == enabled(b.settings)
+}
+
+func (i *Inventory) removeWorkload(uid types.UID, byUID map[types.UID]Key) {
+	key := byUID[uid]
+	delete(byUID, uid)
+	if w := i.workloads[key]; w != nil && w.uid == uid {
+		delete(i.workloads, key)
+		i.Changed(key)
+	}
+	delete(i.reservations, uid)
+}
+
+// replicaSetOf reads a ReplicaSet; one that belongs to no Deployment has no owner.
+func replicaSetOf(o *appsv1.ReplicaSet) *replicaSet {
+	rs := &replicaSet{uid: o.UID}
+	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == kindDeployment {
+		rs.deployment, rs.owner = owner.UID, Key{kindDeployment, o.Namespace, owner.Name}
+	}
+	// The Deployment's controller counts its ReplicaSets up.
+	rs.revision, _ = strconv.ParseInt(o.Annotations["deployment.kubernetes.io/revision"], 10, 64)
+	return rs
+}
+
+func (i *Inventory) putReplicaSet(rs *replicaSet) {
+	if before := i.replicaSets[rs.uid]; before != nil && *before == *rs {
+		return
+	}
+	i.replicaSets[rs.uid] = rs
+	if rs.deployment != "" {
+		add(i.setsOf, rs.deployment, rs.uid, rs)
+		i.Changed(rs.owner)
+	}
+}
+
+func (i *Inventory) removeReplicaSet(uid types.UID) {
+	rs := i.replicaSets[uid]
+	if rs == nil {
+		return
+	}
+	delete(i.replicaSets, uid)
+	delete(i.reservations, uid)
+	if rs.deployment != "" {
+		drop(i.setsOf, rs.deployment, uid)
+		i.Changed(rs.owner)
+	}
+}
+
+// current is the ReplicaSet that a Deployment gives its new pods to.
+func (i *Inventory) current(w *workload) *replicaSet {
+	var newest *replicaSet
+	for _, rs := range i.setsOf[w.uid] {
+		if newest == nil || rs.revision > newest.revision {
+			newest = rs
+		}
+	}
+	return newest
+}
+
+// rule is how the pods of a workload are to be split, and who says so. managed is
+// false where nobody does, or a label says that the workload is to be left alone.
+func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
+	if on := w.settings.Enabled; i.Off || on != nil && !*on {
+		return d, "", false
+	}
+	if asked, ok := i.asked[w.key]; ok {
+		return asked.Distribution, api.DistributionOfWorkload, true
+	}
+	if w.settings.Enabled != nil && w.invalid == "" {
+		return w.settings.Distribution, api.DistributionOfLabels, true
+	}
+	return d, "", false
+}

@@ -1,0 +1,59 @@
+package replacement
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+)
+
+// setCosts has the pods of a Deployment say in which order they go when it gets
+// smaller. Costs that the pods brought along are left alone.
+func (r *Replacement) setCosts(ctx context.Context, key Key, v *inventory.View) error {
+	if key.Kind != api.KindDeployment || !v.Managed || v.CostsOwn {
+		return nil
+	}
+	onDemand, onSpot := spot.DeletionCosts(v.Target, spot.Live(v.Pods))
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		want := inventory.CostOf(onSpot)
+		if pod.For == spot.OnDemand {
+			want = inventory.CostOf(onDemand)
+		}
+		if pod.Terminating || pod.For == spot.Unset || v.Costs[pod.Name] == want {
+			continue
+		}
+		if err := r.setCost(ctx, key.Namespace, pod, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Replacement) setCost(ctx context.Context, namespace string, pod *spot.Pod, cost string) error {
+	var value any = cost
+	if cost == "" {
+		value = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod.UID, "annotations": map[string]any{spot.AnnotationDeletionCost: value},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = r.Client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("set the deletion cost of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}

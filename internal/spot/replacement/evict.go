@@ -1,0 +1,70 @@
+package replacement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+)
+
+// errBusy says that enough pods of the cluster are being replaced.
+var errBusy = errors.New("pods of other workloads are being replaced first")
+
+// replace takes the pod of a plan away.
+func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *spot.Plan) error {
+	pod := plan.Replace
+	now := r.Now()
+	r.mu.Lock()
+	if len(r.going) >= maxGoing && plan.Reason != spot.ReasonNodeEnds {
+		r.mu.Unlock()
+		return errBusy
+	}
+	// Before it is asked for: the answer may be lost, and the pod go all the same.
+	r.going[key] = going{types.UID(pod.UID), now}
+	r.mu.Unlock()
+	if err := r.evict(ctx, key.Namespace, pod); err != nil {
+		r.mu.Lock()
+		delete(r.going, key)
+		r.mu.Unlock()
+		return err
+	}
+	if plan.Reason == spot.ReasonMismatch {
+		r.tried(key, v, now)
+	}
+	r.mu.Lock()
+	r.done[key]++
+	r.mu.Unlock()
+	r.Replaced(plan.Reason)
+	r.Logger.Info("a pod is replaced", "workload", name(key), "pod", pod.Name, "reason", plan.Reason, "node", pod.Node)
+	r.event(key, v.UID, "PodReplaced", plan.Message)
+	return nil
+}
+
+// evict asks for the eviction of a pod, which the disruption budgets of its owner may
+// refuse for now. A cluster that has no evictions is told to delete it.
+func (r *Replacement) evict(ctx context.Context, namespace string, pod *spot.Pod) error {
+	uid := types.UID(pod.UID)
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	err := r.Client.CoreV1().Pods(namespace).EvictV1(ctx, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod.Name}, DeleteOptions: &options,
+	})
+	if apierrors.IsMethodNotSupported(err) {
+		err = r.Client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, options)
+	}
+	switch {
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone already, or another has its name: the watch will tell
+	case apierrors.IsTooManyRequests(err):
+		return fmt.Errorf("a disruption budget does not let pod %s go now", pod.Name)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("the kubeconfig may not evict pod %s: grant create on pods/eviction", pod.Name)
+	}
+	return fmt.Errorf("evict pod %s: %w", pod.Name, err)
+}

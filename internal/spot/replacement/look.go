@@ -1,0 +1,155 @@
+package replacement
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+)
+
+// forgetAfter is how long a pod may take to go before it is not waited for any more.
+const forgetAfter = 10 * time.Minute
+
+// look looks at one workload and does what is to be done about it now. again is when
+// to look once more although nothing changed, 0 for not.
+func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, err error) {
+	v, ok := r.inventory.View(key, r.Recreate)
+	if !ok {
+		r.missing(key)
+		return 0, nil
+	}
+	now := r.Now()
+	r.markGoing(key, &v, now)
+	c := spot.Circumstances{Now: now, Hold: r.hold(key, &v, now), MayReturn: func(p *spot.Pod) bool {
+		may, at := r.inventory.MayReturn(p.UID)
+		again = sooner(again, at, now)
+		return may
+	}}
+	plan := v.Next(c)
+	for i := range v.Pods {
+		if ends := v.Pods[i].Ends; !ends.IsZero() {
+			again = sooner(again, ends.Add(-spot.LastCall), now)
+		}
+	}
+	if err = r.setCosts(ctx, key, &v); err != nil {
+		plan.Message = joined(plan.Message, err.Error())
+	}
+	if plan.Replace != nil {
+		switch refused := r.replace(ctx, key, &v, &plan); {
+		case refused == nil:
+			v.Pods = gone(v.Pods, plan.Replace.UID)
+		default:
+			again = busyPause
+			if refused != errBusy {
+				err = refused
+			}
+			plan.State, plan.Message = api.DistributionWaiting, refused.Error()
+		}
+	}
+	if c.Hold != "" {
+		again = sooner(again, r.retryAt(key), now)
+	}
+	r.tellOf(key, &v, plan)
+	return again, err
+}
+
+// gone are pods with one of them marked as going.
+func gone(pods []spot.Pod, uid string) []spot.Pod {
+	for i := range pods {
+		if pods[i].UID == uid {
+			pods[i].Terminating = true
+		}
+	}
+	return pods
+}
+
+// sooner is the shorter of a pause, where 0 is none, and the one until a moment.
+func sooner(pause time.Duration, at, now time.Time) time.Duration {
+	wait := at.Sub(now)
+	if at.IsZero() || wait <= 0 || pause > 0 && pause < wait {
+		return pause
+	}
+	return wait
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// missing reports on a workload that the cluster does not have.
+func (r *Replacement) missing(key Key) {
+	r.mu.Lock()
+	delete(r.going, key)
+	r.mu.Unlock()
+	if r.inventory.IsAsked(key) {
+		r.tell(Report{Key: key, Source: api.DistributionOfWorkload, Distribution: api.ClusterDistribution{
+			State: api.DistributionAbsent, Message: "the cluster has no such workload",
+		}})
+		return
+	}
+	r.tell(Report{Key: key, Gone: true})
+}
+
+// markGoing has a pod whose end was asked for count as going until it is gone.
+func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g, ok := r.going[key]
+	if !ok {
+		return
+	}
+	for i := range v.Pods {
+		if types.UID(v.Pods[i].UID) == g.pod && now.Sub(g.at) < forgetAfter {
+			v.Pods[i].Terminating = true
+			return
+		}
+	}
+	delete(r.going, key)
+}
+
+// tellOf reports on a workload that there is.
+func (r *Replacement) tellOf(key Key, v *inventory.View, plan spot.Plan) {
+	split := false
+	live := spot.Live(v.Pods)
+	d := api.ClusterDistribution{
+		Replicas: v.Replicas, TargetOnDemand: v.Target.OnDemand, TargetSpot: v.Target.Spot, Mode: v.Target.Mode,
+		OnDemand: live.OnDemand, Spot: live.Spot, State: plan.State, Message: plan.Message,
+	}
+	for i := range v.Pods {
+		split = split || v.Pods[i].For != spot.Unset
+		if v.Pods[i].FallenBack() && !v.Pods[i].Terminating {
+			d.FallenBack++
+		}
+	}
+	if !v.Managed {
+		d.TargetOnDemand, d.TargetSpot, d.Mode = 0, 0, api.ModeDefault
+		if v.Invalid != "" {
+			d.State, d.Message = api.DistributionBlocked, v.Invalid
+		}
+	}
+	asked := r.inventory.IsAsked(key)
+	if !v.Managed && v.Invalid == "" && !asked && (!split || !r.Recreate) {
+		r.tell(Report{Key: key, Gone: true})
+		return
+	}
+	r.mu.Lock()
+	d.Replaced = r.done[key]
+	r.mu.Unlock()
+	source := v.Source
+	switch {
+	case source != "":
+	case asked:
+		source = api.DistributionOfWorkload
+		d.Message = joined(d.Message, "its labels say that it is to be left alone")
+	default:
+		source = api.DistributionOfLabels
+	}
+	r.tell(Report{Key: key, Source: source, Distribution: d})
+}

@@ -1,0 +1,196 @@
+// Package replacement brings the pods of workloads in one cluster to their split, one
+// pod of a workload at a time: it asks for the eviction of a pod that should not be what
+// it is, and the workload's controller makes another. It does the same, ahead, for the
+// pods of nodes that have announced their end.
+package replacement
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+)
+
+const (
+	// workers is how many workloads are looked at at a time.
+	workers = 4
+	// maxGoing is how many pods of a cluster are being replaced at a time, each of
+	// another workload: when everything changes at once, the cluster has to find room
+	// for that many.
+	maxGoing = 50
+	// lookAgain is how often every workload is looked at although nothing changed.
+	lookAgain = 30 * time.Second
+	// busyPause is how long a workload waits when others are being replaced.
+	busyPause = time.Second
+)
+
+// Key names a Deployment or StatefulSet of the cluster.
+type Key = inventory.Key
+
+// Report is what became of a workload's split.
+type Report struct {
+	Key    Key
+	Source api.DistributionSource
+	// Distribution is without the name of the cluster.
+	Distribution api.ClusterDistribution
+	// Gone says that there is nothing to report of the workload any more.
+	Gone bool
+}
+
+// Options of a Replacement. All are required.
+type Options struct {
+	Client kubernetes.Interface
+	// Recreate says that pods which are not to be split any more are replaced.
+	Recreate bool
+	// Hold says why new pods would not be split, "" where they would.
+	Hold func() string
+	// Report is told what is new of a workload.
+	Report func(Report)
+	// Replaced counts a pod that was replaced, by reason.
+	Replaced func(spot.Reason)
+	Logger   *slog.Logger
+	Now      func() time.Time
+}
+
+// Replacement replaces pods in one cluster.
+type Replacement struct {
+	Options
+	inventory *inventory.Inventory
+	queue     workqueue.TypedRateLimitingInterface[Key]
+	fence     chan struct{} // has room for one: a node may have to be fenced
+	events    record.EventRecorder
+
+	mu    sync.Mutex
+	going map[Key]going
+	tries map[Key]tries
+	done  map[Key]int64 // pods replaced
+	told  map[Key]Report
+}
+
+// going is a pod whose end was asked for. Until it is gone, no other of the workload
+// is touched, whatever the picture of the cluster says.
+type going struct {
+	pod types.UID
+	at  time.Time
+}
+
+// New makes a Replacement. Its inventory is given to it afterwards, which needs
+// Changed and NodeEnds.
+func New(o Options) *Replacement {
+	return &Replacement{
+		Options: o, fence: make(chan struct{}, 1),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[Key](time.Second, time.Minute)),
+		going: map[Key]going{}, tries: map[Key]tries{}, done: map[Key]int64{}, told: map[Key]Report{},
+	}
+}
+
+// Changed tells that something is new about a workload.
+func (r *Replacement) Changed(key Key) { r.queue.Add(key) }
+
+// NodeEnds tells that a node has announced its end and still takes pods.
+func (r *Replacement) NodeEnds(string) {
+	select {
+	case r.fence <- struct{}{}:
+	default:
+	}
+}
+
+// Run works on what i has until ctx ends.
+func (r *Replacement) Run(ctx context.Context, i *inventory.Inventory) error {
+	r.inventory = i
+	defer r.queue.ShutDown()
+	select {
+	case <-i.Synced():
+	case <-ctx.Done():
+		return nil
+	}
+	stopEvents := r.startEvents(ctx)
+	defer stopEvents()
+	var group errgroup.Group
+	group.Go(func() error { r.followNodes(ctx); return nil })
+	group.Go(func() error { r.lookAtAll(ctx); return nil })
+	for range workers {
+		group.Go(func() error { r.work(ctx); return nil })
+	}
+	return group.Wait()
+}
+
+// LookAtAll has every workload looked at again.
+func (r *Replacement) LookAtAll() {
+	for _, key := range r.inventory.Keys() {
+		r.queue.Add(key)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.told {
+		r.queue.Add(key)
+	}
+}
+
+func (r *Replacement) lookAtAll(ctx context.Context) {
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	defer r.queue.ShutDown() // which ends the workers
+	for {
+		r.LookAtAll()
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Replacement) work(ctx context.Context) {
+	for {
+		key, shutdown := r.queue.Get()
+		if shutdown {
+			return
+		}
+		again, err := r.look(ctx, key)
+		switch {
+		case err != nil:
+			r.queue.AddRateLimited(key)
+		default:
+			r.queue.Forget(key)
+			if again > 0 {
+				r.queue.AddAfter(key, again)
+			}
+		}
+		r.queue.Done(key)
+	}
+}
+
+// tell reports on a workload if that says anything new.
+func (r *Replacement) tell(report Report) {
+	r.mu.Lock()
+	before, known := r.told[report.Key]
+	switch {
+	case report.Gone && !known, known && before == report:
+		r.mu.Unlock()
+		return
+	case report.Gone:
+		delete(r.told, report.Key)
+		delete(r.tries, report.Key)
+		delete(r.done, report.Key)
+		delete(r.going, report.Key)
+	default:
+		r.told[report.Key] = report
+	}
+	r.mu.Unlock()
+	r.Report(report)
+}
+
+// name is how a workload is named in logs.
+func name(key Key) string { return fmt.Sprintf("%s %s/%s", key.Kind, key.Namespace, key.Name) }
