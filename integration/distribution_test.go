@@ -1,0 +1,152 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The labels that ask for a split, as users write them.
+const (
+	labelEnabled = "vacant.io/optimize-scheduling"
+	labelMode    = "vacant.io/optimize-scheduling-mode"
+	labelCustom  = "vacant.io/optimize-scheduling-mode-custom-on-demand"
+)
+
+// splitCluster is a control plane with the server that splits its workloads, and
+// the history of all its pods since before the first.
+type splitCluster struct {
+	*controlPlane
+	*history
+	server           *process
+	dataDir, webhook string
+}
+
+// startSplitCluster starts a control plane with nodes of both types.
+func startSplitCluster(t *testing.T, onDemand, spot int) *splitCluster {
+	t.Helper()
+	s := &splitCluster{controlPlane: startControlPlane(t), dataDir: t.TempDir(), webhook: freeAddress(t)}
+	s.history = record(t, s.controlPlane)
+	// Pods are on the nodes of the zones in turn.
+	for i := range onDemand {
+		s.addNodes(onDemandNode, 1, zone(i))
+	}
+	for i := range spot {
+		s.addNodes(spotNode, 1, zone(i))
+	}
+	t.Cleanup(func() { checkAvailability(t, s.controlPlane, s.history) })
+	return s
+}
+
+func zone(i int) map[string]string {
+	return map[string]string{"topology.kubernetes.io/zone": string(rune('a' + i))}
+}
+
+// startServer starts the server, or starts it again.
+func (s *splitCluster) startServer() {
+	s.t.Helper()
+	s.server = startServer(s.t, s.dataDir, "--webhook-listen", s.webhook, "--webhook-url", "https://"+s.webhook, "--spot-return-after", "2s")
+}
+
+// register has the server split the workloads of the cluster, and waits until its
+// webhook is asked about new pods.
+func (s *splitCluster) register(change ...func(*api.SpotSpec)) {
+	s.t.Helper()
+	c := kubernetesCluster("real", s.kubeconfig(userServer))
+	c.Spec.Spot = &api.SpotSpec{Enabled: true}
+	for _, f := range change {
+		f(c.Spec.Spot)
+	}
+	put(s.server, c)
+	took := eventually(s.t, 30*time.Second, "new pods of the cluster pass through the webhook", func() bool {
+		ready := api.FindCondition(clusterStatus(s.server, "real").Conditions, api.ConditionSpotReady)
+		return ready != nil && ready.Status == api.ConditionTrue
+	})
+	s.t.Logf("the cluster is ready for splits after %s", took.Round(time.Millisecond))
+}
+
+// replaced are the pods of a workload that the server ended, as they were.
+func (s *splitCluster) replaced(w workloadID) []podState {
+	s.t.Helper()
+	return s.history.replaced(userServer, s.endings())[w]
+}
+
+// enabled are labels that ask for a split by a mode, "" for the default, and of
+// a number of pods on on-demand nodes, "" for none.
+func enabled(mode, custom string) map[string]string {
+	labels := map[string]string{labelEnabled: "true"}
+	if mode != "" {
+		labels[labelMode] = mode
+	}
+	if custom != "" {
+		labels[labelCustom] = custom
+	}
+	return labels
+}
+
+// relabel changes what a running workload asks for.
+func (s *splitCluster) relabel(w workloadID, mode, custom string) {
+	s.t.Helper()
+	s.label(w, enabled(mode, custom))
+}
+
+// sentinel has the server look at everything once more: a workload that it splits
+// anew, by replacing pods. What it has left alone meanwhile, it leaves alone.
+func (s *splitCluster) sentinel(namespace string) {
+	s.t.Helper()
+	w := workloadID{"Deployment", namespace, "sentinel"}
+	if s.counts(w).wanted == 0 {
+		s.create(manifest{workloadID: w, replicas: 2, labels: enabled("all-in-spot", "")})
+		s.reaches(w, 0, 2)
+	}
+	if s.counts(w).is(0, 2) {
+		s.relabel(w, "all-in-on-demand", "")
+		s.reaches(w, 2, 0)
+		return
+	}
+	s.relabel(w, "all-in-spot", "")
+	s.reaches(w, 0, 2)
+}
+
+// reaches waits until a workload is split so, counted from the nodes its pods run
+// on and from their labels.
+func (s *splitCluster) reaches(w workloadID, onDemand, spot int) bool {
+	s.t.Helper()
+	return s.becomes(w, time.Minute, func(c counts) bool { return c.is(onDemand, spot) }, "%d on-demand + %d spot", onDemand, spot)
+}
+
+// becomes waits until the counts of a workload satisfy something.
+func (s *splitCluster) becomes(w workloadID, within time.Duration, ok func(counts) bool, what string, args ...any) bool {
+	s.t.Helper()
+	began := time.Now()
+	got, reached := becomes(s.history, w, within, ok)
+	if !reached {
+		s.t.Errorf("within %s %s does not become "+what+": it has %s", append([]any{within, w}, append(args, got)...)...)
+		s.t.Logf("what happened to it:\n%s", s.story(w, s.endings()))
+		s.t.Logf("the server says: %+v", s.distribution(w))
+	} else if took := time.Since(began); took > 10*time.Second {
+		s.t.Logf("%s became "+what+" after %s", append([]any{w}, append(args, took.Round(time.Millisecond))...)...)
+	}
+	return reached
+}
+
+// distribution is what the server reports about a workload of the cluster, nil
+// where it splits no such workload.
+func (s *splitCluster) distribution(w workloadID) *api.DistributedWorkload {
+	s.t.Helper()
+	list, err := s.server.client.ListDistributions(context.Background(), "real")
+	if err != nil {
+		s.t.Logf("the server does not tell what it splits: %v", err)
+		return nil
+	}
+	for i := range list {
+		if d := &list[i]; (workloadID{d.Kind, d.Namespace, d.Name}) == w {
+			return d
+		}
+	}
+	return nil
+}
