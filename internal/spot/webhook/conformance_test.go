@@ -143,13 +143,3 @@ func expressions(term corev1.NodeSelectorTerm) [][]any {
 	}
 	return out
 }
-
-func sameJSON(t *testing.T, a, b any) bool {
-	t.Helper()
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	if errX != nil || errY != nil {
-		t.Fatal(errX, errY)
-	}
-	return string(x) == string(y)
-}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 
@@ -209,3 +211,16 @@ func requiring(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
 	}}
 }
+
+func sameJSON(t TB, a, b any) bool {
+	t.Helper()
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	if errX != nil || errY != nil {
+		t.Fatal(errX, errY)
+	}
+	return string(x) == string(y)
+}
+
+// keysOf are the keys of a map, in order.
+func keysOf(m map[string][]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,40 @@
+package webhook
+
+import (
+	"encoding/json"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestProbe answers the ConfigMap of a dry run with what it brought, and no other.
+func TestProbe(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		labels      map[string]string
+		annotations map[string]string
+		dryRun      bool
+		want        string
+	}{
+		{"a probe", map[string]string{LabelProbe: "n0nce"}, nil, true, "n0nce"},
+		{"with other annotations", map[string]string{LabelProbe: "n0nce"}, map[string]string{"a": "b"}, true, "n0nce"},
+		{"one that would be stored", map[string]string{LabelProbe: "n0nce"}, nil, false, ""},
+		{"no probe", map[string]string{"app": "web"}, nil, true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := &corev1.ConfigMap{}
+			c.Labels, c.Annotations = test.labels, test.annotations
+			review := reviewOf(t, admissionv1.Create, c, nil)
+			review.Request.DryRun = new(test.dryRun)
+			response := ask(t, serverOf(t, toSpot()), "probe", review)
+			var got corev1.ConfigMap
+			if err := json.Unmarshal(applied(t, review.Request.Object.Raw, response), &got); err != nil || !response.Allowed {
+				t.Fatal(err, response)
+			}
+			if got.Annotations[LabelProbe] != test.want || got.Annotations["a"] != test.annotations["a"] {
+				t.Errorf("annotations %v, want %q", got.Annotations, test.want)
+			}
+		})
+	}
+}
