@@ -187,6 +187,13 @@ func (r *Runner) Report(ctx context.Context, cluster string, amounts health.Amou
 	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Report(ctx, cluster, amounts) })
 }
 
+// ObservedSpot takes in what is known of the on-demand and spot nodes of a cluster,
+// and of whether its pods are split; see health.Monitor. It does not wait for the
+// write.
+func (r *Runner) ObservedSpot(cluster, uid string, status *api.SpotStatus, condition api.Condition) {
+	r.monitor.ObservedSpot(cluster, uid, status, condition)
+}
+
 // Bind stores on which cloud a cluster is to be created, as decided stands in its
 // status. ErrStale: the cluster has changed since, or is gone.
 func (r *Runner) Bind(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error) {

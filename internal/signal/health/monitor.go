@@ -70,6 +70,7 @@ type Monitor struct {
 	mu       sync.Mutex
 	running  sync.WaitGroup
 	clusters map[string]*cluster
+	spots    map[string]spotObservation // by cluster
 	queue    queue
 	fast     lane // probes of clusters that answered
 	slow     lane // probes of clusters that did not
@@ -90,7 +91,7 @@ func New(options Options) *Monitor {
 	m := &Monitor{
 		Options: options, started: options.Now(),
 		client: outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
-		wake:   make(chan struct{}, 1), clusters: map[string]*cluster{},
+		wake:   make(chan struct{}, 1), clusters: map[string]*cluster{}, spots: map[string]spotObservation{},
 		fast: lane{limit: options.Concurrency}, slow: lane{limit: options.Concurrency}, writes: lane{limit: 4 * options.Concurrency},
 	}
 	m.figures = newFigures(m)
@@ -125,6 +126,10 @@ func (m *Monitor) Put(o *api.Cluster, specRevision, since, latest int64) {
 	}
 	loaded := c.revision == 0 && o.Status.ObservedGeneration == o.Metadata.Generation
 	c.update(o, specRevision, now)
+	if !o.SpotEnabled() {
+		delete(m.spots, o.Metadata.Name) // old when it is switched on again
+	}
+	c.takeSpot(m.spots[o.Metadata.Name], now)
 	if loaded && c.unprobed && o.Status.State != "" {
 		// Known from before a restart: its stored state holds, and the probes
 		// come one after the other, not all at once.
@@ -157,6 +162,7 @@ func (m *Monitor) Remove(name string, latest int64) {
 		m.drop(c)
 		delete(m.clusters, name)
 	}
+	delete(m.spots, name)
 }
 
 func (m *Monitor) drop(c *cluster) {

@@ -1,0 +1,189 @@
+package health
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// splitting is a cluster with a kubeconfig and spot switched on.
+func splitting(name string) *api.Cluster {
+	c := withKubeconfig(name, "k")
+	c.Spec.Spot = &api.SpotSpec{Enabled: true}
+	return c
+}
+
+var works = api.Condition{Status: api.ConditionTrue, Reason: "Ready", Message: "new pods pass through the server"}
+
+// expectSpot demands what the status tells of spot nodes; nil nodes are no status,
+// and an empty reason no condition.
+func (w *world) expectSpot(name string, nodes *int64, status api.ConditionStatus, reason string) {
+	w.t.Helper()
+	s := w.status(name)
+	if (s.Spot == nil) != (nodes == nil) || nodes != nil && s.Spot.SpotNodes != *nodes {
+		w.t.Errorf("%s has %+v", name, s.Spot)
+	}
+	c := api.FindCondition(s.Conditions, api.ConditionSpotReady)
+	if (c == nil) != (reason == "") || c != nil && (c.Status != status || c.Reason != reason || c.Message == "" || c.LastTransitionAt == nil) {
+		w.t.Errorf("%s has %+v, want %s %s", name, c, status, reason)
+	}
+}
+
+func count(n int64) *int64 { return &n }
+
+// TestSpotStatus: it comes with what is observed, and goes with the spot block.
+func TestSpotStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		synctest.Wait()
+		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
+
+		told := api.SpotStatus{SpotNodes: 3, OnDemandNodes: 2}
+		w.ObservedSpot("a", "uid", &told, works)
+		told.SpotNodes = 9 // whoever tells may use it again
+		synctest.Wait()
+		w.expectSpot("a", count(3), api.ConditionTrue, "Ready")
+		since := *api.FindCondition(w.status("a").Conditions, api.ConditionSpotReady).LastTransitionAt
+
+		writes := w.count()
+		time.Sleep(time.Minute)
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 3, OnDemandNodes: 2}, works)
+		synctest.Wait()
+		if n := w.count(); n != writes {
+			t.Errorf("%d writes of what was known", n-writes)
+		}
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 4}, works)
+		synctest.Wait()
+		w.expectSpot("a", count(4), api.ConditionTrue, "Ready")
+		if at := *api.FindCondition(w.status("a").Conditions, api.ConditionSpotReady).LastTransitionAt; !at.Equal(since) {
+			t.Errorf("ready since %s, before since %s", at, since)
+		}
+		w.expect("a", api.StateOnline) // which is another matter
+
+		off := splitting("a")
+		off.Spec.Spot.Enabled = false
+		w.settle(w.put(off))
+		w.expectSpot("a", nil, "", "")
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 5}, works)
+		synctest.Wait()
+		w.expectSpot("a", nil, "", "")
+
+		gone := withKubeconfig("a", "k")
+		w.settle(w.put(gone))
+		w.settle(w.put(splitting("a")))
+		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
+	})
+}
+
+// TestSpotWithoutKubeconfig says what to do, and is over once that is done.
+func TestSpotWithoutKubeconfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		blind := named("a")
+		blind.Spec.Spot = &api.SpotSpec{Enabled: true}
+		w.settle(w.put(blind))
+		w.expectSpot("a", nil, api.ConditionFalse, "NoKubeconfig")
+		if s := w.status("a"); s.State != "" || s.ObservedGeneration != 1 {
+			t.Errorf("status %+v", s)
+		}
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 1}, works) // from a moment ago
+		synctest.Wait()
+		w.expectSpot("a", nil, api.ConditionFalse, "NoKubeconfig")
+		w.Remove("a", 1)
+		w.put(named("a"))
+
+		revision := w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		w.settle(revision)
+		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
+		w.settle(w.put(blind))
+		w.expectSpot("a", nil, api.ConditionFalse, "NoKubeconfig")
+	})
+}
+
+// TestSpotOfAnotherCluster: one of the same name that came later is not meant.
+func TestSpotOfAnotherCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		w.ObservedSpot("a", "another", &api.SpotStatus{SpotNodes: 3}, works)
+		synctest.Wait()
+		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
+	})
+}
+
+// TestSpotBeforeTheMonitorKnows: who splits may hear of a cluster, or of its spot
+// block, first.
+func TestSpotBeforeTheMonitorKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 3}, works)
+		w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		synctest.Wait()
+		w.expectSpot("a", count(3), api.ConditionTrue, "Ready")
+
+		w.put(withKubeconfig("b", "k"))
+		w.Observed("b", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		w.ObservedSpot("b", "uid", &api.SpotStatus{SpotNodes: 2}, works)
+		synctest.Wait()
+		w.expectSpot("b", nil, "", "")
+		w.settle(w.put(splitting("b")))
+		w.expectSpot("b", count(2), api.ConditionTrue, "Ready")
+	})
+}
+
+// TestSpotSurvivesARestart: what was known holds until somebody says otherwise.
+func TestSpotSurvivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		stop := w.run()
+		w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: 3}, works)
+		synctest.Wait()
+		stop()
+		again := w.restart()
+		defer again.run()()
+		synctest.Wait()
+		if n := again.count(); n != 0 {
+			t.Errorf("%d writes by the restart", n)
+		}
+		again.expectSpot("a", count(3), api.ConditionTrue, "Ready")
+	})
+}
+
+// TestSpotIsWrittenOnceTheStoreWorks: saying it does not wait, and is not lost.
+func TestSpotIsWrittenOnceTheStoreWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.put(splitting("a"))
+		w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		synctest.Wait()
+		fail := func(err error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.broken = err
+		}
+		fail(errors.New("full"))
+		for n := range int64(100) {
+			w.ObservedSpot("a", "uid", &api.SpotStatus{SpotNodes: n + 1}, works)
+		}
+		synctest.Wait()
+		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
+		fail(nil)
+		time.Sleep(2 * retryWrite)
+		w.expectSpot("a", count(100), api.ConditionTrue, "Ready")
+	})
+}
