@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
@@ -34,24 +31,4 @@ func answerOf(code int, err error) (answer health.Answer, reason, message string
 		return health.AnswerNotReady, "", fmt.Sprintf("the API server says that it is not ready (%d)", code)
 	}
 	return health.AnswerReady, "", "the API server is ready"
-}
-
-// describe says why something of a cluster is not current, in words that stay the
-// same while the cause does.
-func describe(what string, err error) (reason, message string) {
-	status, answered := errors.AsType[*apierrors.StatusError](err)
-	switch {
-	case apierrors.IsUnauthorized(err):
-		return api.ReasonUnauthorized, what + ": the API server does not accept the credentials (401)"
-	case apierrors.IsForbidden(err):
-		return api.ReasonForbidden, what + ": the credentials may not list and watch them (403)"
-	case apierrors.HasStatusCause(err, tornWatch):
-		return api.ReasonIncomplete, what + ": the watch broke off"
-	case answered && status.Status().Code >= http.StatusBadRequest:
-		return api.ReasonIncomplete, fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)
-	case answered, runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err):
-		// These errors hold the whole answer.
-		return api.ReasonIncomplete, what + ": the answer cannot be read"
-	}
-	return api.ReasonIncomplete, what + ": " + outbound.Describe(err)
 }

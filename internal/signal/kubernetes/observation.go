@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 // part is something that is watched in a cluster.
@@ -38,7 +39,7 @@ func condition(parts []part) api.Condition {
 	for _, p := range parts {
 		switch {
 		case p.err != nil:
-			r, message := describe(p.what, p.err)
+			r, message := access.Describe(p.what, p.err)
 			if reason == "" {
 				reason = r
 			}

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 const (
@@ -47,10 +49,6 @@ type reflector[V comparable] struct {
 	changed func()
 }
 
-// tornWatch is the cause that client-go gives when it cannot read on in a watch,
-// most often because the connection broke.
-const tornWatch metav1.CauseType = "ClientWatchDecoding"
-
 // errExpired says that what the watch begins at is too old: list again.
 var errExpired = errors.New("the resource version is too old")
 
@@ -65,7 +63,7 @@ func (r *reflector[V]) run(ctx context.Context) {
 		}
 		// What the API server refuses to watch from does not become better, nor does
 		// what cannot be read a second time.
-		torn := apierrors.HasStatusCause(err, tornWatch)
+		torn := apierrors.HasStatusCause(err, access.TornWatch)
 		_, answered := errors.AsType[*apierrors.StatusError](err)
 		if errors.Is(err, errExpired) || answered && (!torn || position == tornAt) {
 			position = ""
