@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,11 +302,4 @@ func (h *history) most(w workloadID, affinity string) int {
 		most = max(most, len(present))
 	}
 	return most
-}
-
-// all are the workloads that are there now.
-func (h *history) all() []workloadID {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(h.wanted), func(a, b workloadID) int { return cmp.Compare(a.String(), b.String()) })
 }

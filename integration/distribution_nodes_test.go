@@ -88,20 +88,20 @@ func (s *splitCluster) on(node string, w workloadID) []podState {
 	return slices.DeleteFunc(s.podsOf(w), func(pod podState) bool { return pod.node != node })
 }
 
-// arrivals are the pods of a workload that were put on a node since a revision.
+// arrivals are the pods of a workload that were made and put on a node since a
+// revision.
 func (h *history) arrivals(w workloadID, node string, since int64) int {
 	pods, _ := h.snapshot()
-	seen := map[string]bool{}
-	n := 0
+	made, on := map[string]int64{}, map[string]bool{}
 	for _, s := range pods {
-		if s.workload == w && s.node == node && !seen[s.uid] {
-			seen[s.uid] = true
-			if s.revision > since {
-				n++
-			}
+		if _, known := made[s.uid]; !known {
+			made[s.uid] = s.revision
+		}
+		if s.workload == w && s.node == node && made[s.uid] > since {
+			on[s.uid] = true
 		}
 	}
-	return n
+	return len(on)
 }
 
 // notice has one spot node announce its end through the API, and another one by
@@ -119,12 +119,12 @@ func (s *splitCluster) notice(t *testing.T) {
 	first, second := spotNode+"-0", spotNode+"-1"
 	left := len(s.on(first, plain))
 
-	revision := s.revision()
 	began := time.Now()
 	deadline, err := s.server.client.Interrupt(context.Background(), "real", first, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	announced := s.revision()
 	if in := time.Until(deadline); in < 110*time.Second || in > 121*time.Second {
 		t.Errorf("the deadline is in %s, want two minutes", in)
 	}
@@ -135,6 +135,7 @@ func (s *splitCluster) notice(t *testing.T) {
 
 	began = time.Now()
 	s.patchNode(second, `{"spec": {"taints": [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule", "value": "i-1"}]}}`)
+	tainted := s.revision()
 	s.leaves(second, time.Minute, web, db)
 	t.Logf("the other node was left %s after its taint", time.Since(began).Round(time.Millisecond))
 	s.reaches(web, 0, 9)
@@ -143,30 +144,26 @@ func (s *splitCluster) notice(t *testing.T) {
 	// Nothing new goes there either, and what asks for no split is left alone.
 	s.scale(web, 14)
 	s.reaches(web, 0, 14)
-	for _, node := range []string{first, second} {
-		for _, w := range []workloadID{web, db} {
-			since := revision
-			if node == second {
-				continue // pods that left the first node may have gone there before its own end was known
-			}
-			if n := s.arrivals(w, node, since); n > 0 {
-				t.Errorf("%d pods of %s were put on %s after its end was announced", n, w, node)
-			}
+	for _, w := range []workloadID{web, db} {
+		if n := s.arrivals(w, first, announced); n > 0 {
+			t.Errorf("%d pods of %s were put on %s after its end was announced", n, w, first)
 		}
-	}
-	if n := len(s.on(second, web)) + len(s.on(second, db)); n > 0 {
-		t.Errorf("%d pods went to %s after its taint", n, second)
+		if n := s.arrivals(w, second, tainted); n > 0 {
+			t.Errorf("%d pods of %s were put on %s after its taint", n, w, second)
+		}
 	}
 	s.ended(plain, 0, "")
 	if n := len(s.on(first, plain)); n != left {
 		t.Errorf("%d pods that ask for no split are left of %d on %s", n, left, first)
 	}
 
-	// The end is called off.
-	if err := s.server.client.WithdrawInterruption(context.Background(), "real", first); err != nil {
-		t.Fatal(err)
-	}
+	// The ends are called off.
 	s.patchNode(second, `{"spec": {"taints": [{"$patch": "delete", "key": "aws-node-termination-handler/spot-itn"}]}}`)
+	for _, node := range []string{first, second} {
+		if err := s.server.client.WithdrawInterruption(context.Background(), "real", node); err != nil {
+			t.Fatal(err)
+		}
+	}
 	eventually(t, 10*time.Second, "the nodes take pods again", func() bool {
 		for _, name := range []string{first, second} {
 			node, err := s.client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
