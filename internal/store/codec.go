@@ -166,3 +166,13 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	}
 	return nil
 }
+
+// Seal seals a text of a record that is no object, such as a private key of the
+// server itself. It is bound to the record and the field.
+func (c *Codec) Seal(key api.Key, field, text string) string { return c.sealer.seal(key, field, text) }
+
+// Unseal is the inverse of Seal. It returns ErrWrongKey or ErrTampered for what
+// was not sealed for this place under this key.
+func (c *Codec) Unseal(key api.Key, field, sealed string) (string, error) {
+	return c.sealer.open(key, field, sealed)
+}

@@ -308,3 +308,21 @@ func FuzzDecodeStatus(f *testing.F) {
 		}
 	})
 }
+
+func TestSealedTextOpensOnlyInItsPlace(t *testing.T) {
+	codec := testCodec(t, 1)
+	key := api.Key{Kind: "own", Name: "one"}
+	sealed := codec.Seal(key, "private_key", "hush-hush")
+	if strings.Contains(sealed, "hush") {
+		t.Fatalf("it can be read: %s", sealed)
+	}
+	if text, err := codec.Unseal(key, "private_key", sealed); err != nil || text != "hush-hush" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := codec.Unseal(key, "secret", sealed); !errors.Is(err, ErrTampered) {
+		t.Errorf("in another field: %v", err)
+	}
+	if _, err := codec.Unseal(api.Key{Kind: "own", Name: "two"}, "private_key", sealed); !errors.Is(err, ErrTampered) {
+		t.Errorf("in another record: %v", err)
+	}
+}
