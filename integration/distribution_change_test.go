@@ -3,12 +3,15 @@
 package integration
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -118,6 +121,7 @@ func TestDistributionChanges(t *testing.T) {
 		s.ended(w, 3, spotNode)
 	})
 	t.Run("unhealthy", func(t *testing.T) { s.unhealthy(t) })
+	t.Run("a disruption budget", func(t *testing.T) { s.budget(t) })
 	t.Run("switched off", func(t *testing.T) { s.switchedOff(t) })
 }
 
@@ -143,6 +147,35 @@ func (s *splitCluster) unhealthy(t *testing.T) {
 		s.reaches(w, 1, 2)
 		s.ended(w, 1, spotNode)
 	}
+}
+
+// budget has a workload that may lose no pod now: it keeps them until it may.
+func (s *splitCluster) budget(t *testing.T) {
+	w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "budget"}, replicas: 3, labels: enabled("all-in-spot", "")})
+	s.reaches(w, 0, 3)
+	budgets := s.client.PolicyV1().PodDisruptionBudgets("change")
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "budget"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: number(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name}}},
+	}
+	if _, err := budgets.Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the budget is in force", func() bool {
+		b, err := budgets.Get(t.Context(), "budget", metav1.GetOptions{})
+		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.ExpectedPods == 3
+	})
+	s.relabel(w, "custom", "1")
+	eventually(t, 10*time.Second, "the server says that a budget is in the way", func() bool {
+		d := s.distribution(w)
+		return d != nil && d.State != api.DistributionReplacing && strings.Contains(d.Message, "budget")
+	})
+	s.ended(w, 0, "")
+	if err := budgets.Delete(t.Context(), "budget", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches(w, 1, 2)
+	s.ended(w, 1, spotNode)
 }
 
 // setReady has a pod say whether it is ready.
