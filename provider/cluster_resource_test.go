@@ -36,6 +36,7 @@ const fullCluster = `
 	  health           = { url = "http://127.0.0.1:1/healthz", interval = "1m0s", failure_threshold = 5, success_threshold = 1 }
 	  kubernetes       = { kubeconfig = ` + kubeconfigHCL + ` }
 	  secrets_version  = %d
+	  spot             = { enabled = true, node_type_key = "karpenter.sh/capacity-type", on_disable = "recreate" }
 	}`
 
 func TestAccClusterLifecycle(t *testing.T) {
@@ -100,6 +101,7 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 				  taints           = []
 				  kubernetes       = {}
 				  health           = {}
+				  spot             = {}
 				}
 				resource "scheduler_metrics_provider" "table" {
 				  name   = "table"
@@ -120,6 +122,9 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("zones"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("spot"), knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"enabled": knownvalue.Bool(false), "node_type_key": knownvalue.StringExact(api.DefaultNodeTypeKey), "on_disable": knownvalue.StringExact("keep"),
+				})),
 				statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("metrics").AtMapKey("stickiness"), knownvalue.Float64Exact(0.1)),
 			},
 		}},
@@ -133,6 +138,7 @@ func TestAccClusterDrift(t *testing.T) {
 		  name   = "east"
 		  labels = { location = "DE" }
 		  zones  = ["a"]
+		  spot   = { enabled = true }
 		}`)
 	east := "scheduler_cluster.east"
 	resource.Test(t, resource.TestCase{
@@ -144,12 +150,24 @@ func TestAccClusterDrift(t *testing.T) {
 					edit(f, eastKey, func(c *api.Cluster) {
 						c.Metadata.Labels = map[string]string{"location": "FR", "extra": "yes"}
 						c.Spec.Zones, c.Spec.Paused = nil, true
+						c.Spec.Spot = &api.SpotSpec{NodeTypeKey: "eks.amazonaws.com/capacityType"}
 					})
 				},
 				Config: config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{
 					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction(east, plancheck.ResourceActionUpdate)},
 					PostApplyPostRefresh: emptyPlan(),
+				},
+				Check: func(*terraform.State) error {
+					object, err := f.client.Get(f.ctx(), eastKey)
+					if err != nil {
+						return err
+					}
+					want := api.SpotSpec{Enabled: true, NodeTypeKey: api.DefaultNodeTypeKey, OnDisable: api.OnDisableKeep}
+					if c, ok := object.(*api.Cluster); !ok || c.Spec.Spot == nil || *c.Spec.Spot != want {
+						return fmt.Errorf("the cluster is %+v", object)
+					}
+					return nil
 				},
 			},
 			{ // deleted behind Terraform's back: the plan makes it anew

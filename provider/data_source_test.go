@@ -177,6 +177,7 @@ func TestAccDataSourceErrors(t *testing.T) {
 	f := newFleet(t)
 	for _, test := range []struct{ name, config, want string }{
 		{"absent cluster", `data "scheduler_cluster" "x" { name = "nowhere" }`, `(?s)Cannot read cluster nowhere.*does not\s+exist`},
+		{"distributions of an absent cluster", `data "scheduler_cluster_distributions" "x" { cluster = "nowhere" }`, `(?s)Cannot read the distributions in a cluster.*nowhere.*does\s+not\s+exist`},
 		{"absent metric", `data "scheduler_metric" "x" { name = "nothing" }`, `(?s)Cannot read metric nothing`},
 		{"absent placement", `data "scheduler_placement_decisions" "x" { name = "web" }`, `(?s)Cannot read the decisions of placement web.*default/web`},
 		{"absent explanation", `data "scheduler_placement_explanation" "x" { name = "web" }`, `(?s)Cannot read the explanation of placement web.*default/web`},

@@ -47,6 +47,10 @@ func TestAccDataSourceExamples(t *testing.T) {
 	f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(3))}})
 	f.put(&api.Cloud{Metadata: api.Metadata{Name: "de"}, Spec: api.CloudSpec{OpenStack: openStack(t)}})
 	f.put(&api.MagnumCluster{Metadata: api.Metadata{Name: "shop", Namespace: "shop"}})
+	f = f.splits("berlin", api.DistributedWorkload{
+		Kind: api.KindDeployment, Namespace: "shop", Name: "web", Source: api.DistributionOfLabels,
+		ClusterDistribution: api.ClusterDistribution{Cluster: "berlin", Replicas: 3, TargetSpot: 3, OnDemand: 1, Spot: 2, State: api.DistributionReplacing},
+	})
 	for _, file := range exampleFiles(t, "../examples/data-sources/*/data-source.tf") {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			config := f.config(readExample(t, file))

@@ -669,6 +669,8 @@ func TestPlanNamesTheAttribute(t *testing.T) {
 				`metrics_provider.metric: is\s+required`,
 				`static: is\s+required\s+because type is\s+"static"`,
 				`label_constraints\[0\]`,
+				`spot.on_disable:\s+"drop"`,
+				`distribution.custom_on_demand:\s+"half"\s+is\s+neither`,
 			} {
 				if !regexp.MustCompile(want).MatchString(err.Error()) {
 					return fmt.Errorf("%q is not in: %w", want, err)
@@ -682,6 +684,13 @@ func TestPlanNamesTheAttribute(t *testing.T) {
 				resource "scheduler_cluster" "c" {
 				  name   = "c"
 				  labels = { team = "no label value!" }
+				  spot   = { on_disable = "drop" }
+				}
+				resource "scheduler_workload" "d" {
+				  name         = "d"
+				  api_version  = "apps/v1"
+				  kind         = "Deployment"
+				  distribution = { mode = "custom", custom_on_demand = "half" }
 				}
 				resource "scheduler_metrics_provider" "p" {
 				  name = "p"

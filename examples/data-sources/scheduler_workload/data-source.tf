@@ -20,3 +20,11 @@ output "web" {
 output "reasons" {
   value = { for c in data.scheduler_workload.web.explanation.candidates : c.cluster => c.reason }
 }
+
+# How far the pods are split over on-demand and spot nodes, where that is asked for.
+output "split" {
+  value = {
+    for d in data.scheduler_workload.web.distribution :
+    d.cluster => "${d.on_demand} of ${d.target_on_demand} on demand, ${d.spot} of ${d.target_spot} on spot: ${d.state}"
+  }
+}

@@ -28,6 +28,12 @@ resource "scheduler_cluster" "berlin" {
   kubernetes      = { kubeconfig = var.kubeconfig }
   secrets_version = 1
 
+  # Split workloads over the on-demand and spot nodes of the cluster.
+  spot = {
+    enabled       = true
+    node_type_key = "karpenter.sh/capacity-type"
+  }
+
   timeouts = { create = "1m" }
 }
 

@@ -12,6 +12,13 @@ resource "scheduler_workload" "web" {
   # Placed before workloads of lower numbers.
   priority = 10
 
+  # Three of the ten run on on-demand nodes, the others on spot nodes, where the
+  # cluster has both.
+  distribution = {
+    mode             = "custom"
+    custom_on_demand = "3"
+  }
+
   wait = { on_timeout = "warning" }
 
   # A workload is bound by the policies that are there.
