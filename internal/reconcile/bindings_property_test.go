@@ -293,7 +293,7 @@ func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
 	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, engine.NewBound(&object, w.policy), now)
 	status, _, moved := engine.NewBindingStatus(p.fleet, compiled, &object, w.policy, out, now, func(int) string { return "" })
 	told := func(s *api.WorkloadStatus) string {
-		text := fmt.Sprintf("%v in %q, %d lost, leaving", seatsOf(s), s.ObservedAffinity, s.LostReplicas)
+		text := fmt.Sprintf("%s in %q, %d lost, leaving", splitText(s), s.ObservedAffinity, s.LostReplicas)
 		for _, e := range s.Evictions {
 			text += fmt.Sprintf(" %s (%d, %s)", e.Cluster, e.Replicas, e.Reason)
 		}

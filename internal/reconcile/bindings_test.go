@@ -66,6 +66,7 @@ func checkBound(t checker, p *planner, now time.Time) {
 			t.Fatalf("%s holds %v, and its status says %v", key, w.holds, want)
 		}
 		checkAllocation(t, p, w)
+		checkSplit(t, p, w)
 		scheduled := api.FindCondition(w.status.Conditions, api.ConditionScheduled)
 		switch chosen, _ := p.bindings.claims.choose(w.object, w.status.Policy); {
 		case w.object.Spec.Allocation == nil && chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
@@ -135,6 +136,7 @@ func drawWorkload(t *rapid.T) *api.Workload {
 			w.Spec.ReplicaRequests = api.Quantities{"cpu": rapid.SampledFrom([]api.Quantity{"1", "1500m"}).Draw(t, "cpu")}
 		}
 		drawAllocation(t, w)
+		drawDistribution(t, w)
 	})
 }
 
@@ -161,6 +163,7 @@ func TestBindingsMissNothing(t *testing.T) {
 				}
 			}
 			drawMachines(t, c)
+			c.Spec.Spot = &api.SpotSpec{Enabled: rapid.IntRange(0, 3).Draw(t, "spot") > 0}
 			if rapid.IntRange(0, 5).Draw(t, "down") == 0 {
 				c.Status.State = api.StateOffline
 				at := now
@@ -203,6 +206,11 @@ func TestBindingsMissNothing(t *testing.T) {
 					Cluster: rapid.SampledFrom(names).Draw(t, "on"),
 					Status:  rapid.SampledFrom([]api.HealthStatus{api.Healthy, api.Healthy, api.Unhealthy}).Draw(t, "health"),
 				}, now)
+			},
+			"split": func(t *rapid.T) {
+				for range rapid.IntRange(1, 4).Draw(t, "reports") {
+					p.bindings.observeSplit(key(t), drawObserved(t, clusterName.Draw(t, "on")), now)
+				}
 			},
 			"reschedule": func(t *rapid.T) {
 				known, ok := w.objects[key(t)].(*api.Workload)

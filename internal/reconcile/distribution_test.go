@@ -1,0 +1,556 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// distributed gives a workload a distribution.
+func distributed(mode api.DistributionMode, count api.OnDemandAmount) func(*api.Workload) {
+	return func(w *api.Workload) { w.Spec.Distribution = &api.DistributionSpec{Mode: mode, CustomOnDemand: count} }
+}
+
+func spotCluster(name string) *api.Cluster {
+	c := cluster(name, nil)
+	c.Spec.Spot = &api.SpotSpec{Enabled: true}
+	return c
+}
+
+var shopWeb = api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
+
+func (p *planner) status(key api.Key) *api.WorkloadStatus { return &p.bindings.workloads[key].status }
+
+// splitText is a binding as "cluster replicas=on-demand/spot".
+func splitText(s *api.WorkloadStatus) string {
+	var parts []string
+	for _, c := range s.Clusters {
+		text := fmt.Sprintf("%s %d", c.Name, c.Replicas)
+		if c.OnDemand != nil && c.Spot != nil {
+			text += fmt.Sprintf("=%d/%d", *c.OnDemand, *c.Spot)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func staticWeights(weights map[string]int64) *api.ReplicaScheduling {
+	p := &api.WeightPreference{}
+	for _, name := range []string{"c0", "c1", "c2"} {
+		if weights[name] > 0 {
+			p.StaticWeights = append(p.StaticWeights, api.StaticWeight{Affinity: api.ClusterAffinity{ClusterNames: []string{name}}, Weight: weights[name]})
+		}
+	}
+	return &api.ReplicaScheduling{WeightPreference: p}
+}
+
+func TestSplitsAreDecided(t *testing.T) {
+	divided := staticWeights(map[string]int64{"c0": 4, "c1": 3, "c2": 3})
+	stateful := func(w *api.Workload) { w.Spec.Kind = api.KindStatefulSet }
+	for _, test := range []struct {
+		name     string
+		replicas int64
+		division *api.ReplicaScheduling
+		change   []func(*api.Workload)
+		want     string
+		clause   string
+	}{
+		{"none asked for", 10, divided, nil, "c0 4, c1 3, c2 3", ""},
+		{"not replicated", -1, nil, []func(*api.Workload){distributed("", "")}, "c0 0, c1 0, c2 0", ""},
+		{"a Deployment by default", 10, divided, []func(*api.Workload){distributed("", "")}, "c0 4=0/4, c1 3=0/3, c2 3=0/3", "; 0 of the replicas go to on-demand nodes, 10 to spot nodes"},
+		{"a StatefulSet by default", 10, divided, []func(*api.Workload){stateful, distributed("", "")}, "c0 4=3/1, c1 3=2/1, c2 3=2/1", "; 7 of the replicas go to on-demand nodes, 3 to spot nodes"},
+		{"a single pod of a StatefulSet", 1, staticWeights(map[string]int64{"c0": 1}), []func(*api.Workload){stateful, distributed("", "")}, "c0 1=1/0", "; 1 of the replicas go to on-demand nodes, 0 to spot nodes"},
+		{"all in on-demand", 10, divided, []func(*api.Workload){distributed(api.ModeAllInOnDemand, "")}, "c0 4=4/0, c1 3=3/0, c2 3=3/0", "; 10 of the replicas go to on-demand nodes, 0 to spot nodes"},
+		{"all in spot", 10, divided, []func(*api.Workload){stateful, distributed(api.ModeAllInSpot, "")}, "c0 4=0/4, c1 3=0/3, c2 3=0/3", "; 0 of the replicas go to on-demand nodes, 10 to spot nodes"},
+		{"a count over all clusters", 10, divided, []func(*api.Workload){distributed(api.ModeCustom, "4")}, "c0 4=2/2, c1 3=1/2, c2 3=1/2", "; 4 of the replicas go to on-demand nodes, 6 to spot nodes"},
+		{"a percentage in each", 10, divided, []func(*api.Workload){distributed(api.ModeCustom, "30%")}, "c0 4=2/2, c1 3=1/2, c2 3=1/2", "; 4 of the replicas go to on-demand nodes, 6 to spot nodes"},
+		{"a count for every copy", 3, nil, []func(*api.Workload){distributed(api.ModeCustom, "2")}, "c0 3=2/1, c1 3=2/1, c2 3=2/1", "; 6 of the replicas go to on-demand nodes, 3 to spot nodes"},
+		{"a count above the replicas", 3, divided, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "c0 1=1/0, c1 1=1/0, c2 1=1/0", "; custom_on_demand 5 is above the 3 replicas: all of them go to on-demand nodes"},
+		{"a count above those of a copy", 1, nil, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "c0 1=1/0, c1 1=1/0, c2 1=1/0", "; custom_on_demand 5 is above the 1 replica: all of them go to on-demand nodes"},
+		{"no replicas", 0, divided, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			for _, name := range []string{"c0", "c1", "c2"} {
+				w.write(p, spotCluster(name))
+			}
+			web := workload("web", test.replicas, test.change...)
+			w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
+				s.ResourceSelectors[0].Kind = web.Spec.Kind
+				s.Placement.ReplicaScheduling = test.division
+			}))
+			w.write(p, web)
+			p.pass(epoch)
+			if got := splitText(p.status(shopWeb)); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			x := p.bindings.explain(p.bindings.workloads[shopWeb], epoch)
+			if test.clause == "" && strings.Contains(x.Summary, "on-demand") || !strings.HasSuffix(x.Summary, test.clause) {
+				t.Errorf("%q, want it to end with %q", x.Summary, test.clause)
+			}
+			checkBound(t, p, epoch)
+		})
+	}
+}
+
+// TestADistributionAloneMovesNothing: it is a new decision, about the same replicas
+// in the same places.
+func TestADistributionAloneMovesNothing(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
+	w.write(p, sized("c0", "6"))
+	w.write(p, sized("c1", "4"))
+	needy := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	w.write(p, workload("web", 5, needy))
+	w.write(p, workload("other", 5, needy))
+	p.pass(epoch)
+	before, version := *p.status(shopWeb), p.version
+	for i, change := range []func(*api.Workload){
+		distributed(api.ModeMajorityInOnDemand, ""), distributed(api.ModeCustom, "1"), distributed(api.ModeCustom, "3"), func(*api.Workload) {},
+	} {
+		now := epoch.Add(time.Duration(i+1) * time.Minute)
+		w.write(p, workload("web", 5, needy, change))
+		writes := p.pass(now)
+		if len(writes) != 1 || writes[0].key() != shopWeb || writes[0].moved || writes[0].observed {
+			t.Errorf("change %d: writes %+v", i, writes)
+		}
+		after := *p.status(shopWeb)
+		if after.DecisionRevision != before.DecisionRevision+1 || !after.ScheduledAt.Equal(now) || after.ObservedGeneration != before.ObservedGeneration+1 {
+			t.Errorf("change %d: revision %d at %s, before %d", i, after.DecisionRevision, after.ScheduledAt, before.DecisionRevision)
+		}
+		if splitText(&after) == splitText(&before) {
+			t.Errorf("change %d: still %s", i, splitText(&after))
+		}
+		for j, c := range after.Clusters {
+			if was := before.Clusters[j]; c.Name != was.Name || c.Replicas != was.Replicas || !c.Since.Equal(epoch) {
+				t.Errorf("change %d: %+v, before %+v", i, c, was)
+			}
+		}
+		before = after
+	}
+	if p.version != version {
+		t.Error("reservations have changed")
+	}
+}
+
+func drawDistribution(t *rapid.T, w *api.Workload) {
+	w.Spec.Distribution = rapid.SampledFrom([]*api.DistributionSpec{
+		nil, nil, {}, {Mode: api.ModeAllInOnDemand}, {Mode: api.ModeAllInSpot}, {Mode: api.ModeMajorityInOnDemand},
+		{Mode: api.ModeCustom, CustomOnDemand: "0"}, {Mode: api.ModeCustom, CustomOnDemand: "3"}, {Mode: api.ModeCustom, CustomOnDemand: "100"},
+		{Mode: api.ModeCustom, CustomOnDemand: "1%"}, {Mode: api.ModeCustom, CustomOnDemand: "34%"}, {Mode: api.ModeCustom, CustomOnDemand: "100%"},
+	}).Draw(t, "distribution")
+}
+
+// drawObserved draws a report on a cluster that the workload may run on, or not.
+func drawObserved(t *rapid.T, cluster string) api.ClusterDistribution {
+	return api.ClusterDistribution{
+		Cluster: cluster, Replicas: rapid.Int64Range(0, 4).Draw(t, "replicas there"), TargetOnDemand: rapid.Int64Range(0, 2).Draw(t, "target"),
+		State: rapid.SampledFrom([]api.DistributionState{
+			api.DistributionConverged, api.DistributionConverged, api.DistributionReplacing, api.DistributionWaiting,
+			api.DistributionDegraded, api.DistributionBlocked, api.DistributionAbsent, api.DistributionUnmanaged,
+		}).Draw(t, "state"),
+	}
+}
+
+// checkSplit: the parts of every cluster add up, the sum keeps the promise of the
+// mode, and what is told of the observed is about where the workload is.
+func checkSplit(t checker, p *planner, w *bound) {
+	spec, s := &w.object.Spec, &w.status
+	condition := api.FindCondition(s.Conditions, api.ConditionDistributed)
+	if (condition != nil) != (spec.Distribution != nil) {
+		t.Fatalf("%s has distribution %+v and condition %+v", w.key(), spec.Distribution, condition)
+	}
+	total, onDemand := int64(0), int64(0)
+	for _, c := range s.Clusters {
+		if wanted := spec.Distribution != nil && spec.Replicas != nil; (c.OnDemand != nil) != wanted || (c.Spot != nil) != wanted {
+			t.Fatalf("%s has distribution %+v and %+v", w.key(), spec.Distribution, c)
+		} else if !wanted {
+			continue
+		}
+		if *c.OnDemand < 0 || *c.Spot < 0 || *c.OnDemand+*c.Spot != c.Replicas {
+			t.Fatalf("%s: %d and %d of %d on %s", w.key(), *c.OnDemand, *c.Spot, c.Replicas, c.Name)
+		}
+		total += c.Replicas
+		onDemand += *c.OnDemand
+	}
+	if spec.Distribution == nil {
+		if len(s.Distribution) > 0 {
+			t.Fatalf("%s has no distribution, and %+v was observed", w.key(), s.Distribution)
+		}
+		return
+	}
+	if spec.Replicas != nil {
+		if least := spot.Targets(spec.Kind, total, *spec.Distribution).OnDemand; onDemand < least {
+			t.Fatalf("%s has %s, and at least %d are promised", w.key(), splitText(s), least)
+		}
+	}
+	if !slices.IsSortedFunc(s.Distribution, func(a, b api.ClusterDistribution) int { return compareNames(a.Cluster, b.Cluster) }) {
+		t.Fatalf("%s: what was observed is not listed once each by name: %+v", w.key(), s.Distribution)
+	}
+	for _, d := range s.Distribution {
+		if !runsOn(s, d.Cluster) {
+			t.Fatalf("%s does not run on %s, and was observed there", w.key(), d.Cluster)
+		}
+	}
+	if condition.Status != api.ConditionTrue {
+		return
+	}
+	for _, c := range s.Clusters {
+		row, ok := p.fleet.Row(c.Name)
+		i := slices.IndexFunc(s.Distribution, func(d api.ClusterDistribution) bool { return d.Cluster == c.Name })
+		if (spec.Replicas == nil || c.Replicas > 0) && (!ok || !p.fleet.Cluster(row).SpotEnabled() || i < 0 || s.Distribution[i].State != api.DistributionConverged) {
+			t.Fatalf("%s counts as split on %s: %+v", w.key(), c.Name, s.Distribution)
+		}
+	}
+}
+
+// TestTheSplitKeepsItsPromiseInTheSum: however replicas are divided, at least as many
+// go to on-demand nodes as would in one cluster.
+func TestTheSplitKeepsItsPromiseInTheSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		for i := range rapid.IntRange(1, 6).Draw(t, "clusters") {
+			c := sized(fmt.Sprintf("c%d", i), fmt.Sprint(rapid.IntRange(0, 40).Draw(t, "cpu")))
+			c.Metadata.Labels = map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")}
+			w.write(p, c)
+		}
+		w.write(p, drawPolicy(t))
+		for range 4 {
+			load := drawWorkload(t)
+			load.Spec.Kind = rapid.SampledFrom([]string{api.KindDeployment, api.KindStatefulSet}).Draw(t, "kind")
+			if load.Spec.Replicas != nil {
+				load.Spec.Replicas = ptr(rapid.Int64Range(0, 100).Draw(t, "more replicas"))
+			}
+			drawDistribution(t, load)
+			w.write(p, load)
+		}
+		p.pass(epoch)
+		for _, b := range p.bindings.workloads {
+			checkSplit(t, p, b)
+		}
+	})
+}
+
+// splitWorld is a workload on three clusters, 4, 3 and 3 replicas, 4 of them on
+// on-demand nodes.
+func splitWorld(t *testing.T, change ...func(*api.Workload)) (*world, *planner) {
+	t.Helper()
+	w, p := newWorld(), newPlanner(discard())
+	for _, name := range []string{"c0", "c1", "c2"} {
+		w.write(p, spotCluster(name))
+	}
+	w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
+		s.Placement.ReplicaScheduling = staticWeights(map[string]int64{"c0": 4, "c1": 3, "c2": 3})
+	}))
+	w.write(p, workload("web", 10, append([]func(*api.Workload){distributed(api.ModeCustom, "4")}, change...)...))
+	w.stored(p, p.pass(epoch))
+	if got := splitText(p.status(shopWeb)); got != "c0 4=2/2, c1 3=1/2, c2 3=1/2" {
+		t.Fatalf("it has %s", got)
+	}
+	return w, p
+}
+
+func has(cluster string, replicas, onDemand int64, state api.DistributionState, message ...string) api.ClusterDistribution {
+	return api.ClusterDistribution{
+		Cluster: cluster, Replicas: replicas, Mode: api.ModeCustom, TargetOnDemand: onDemand, TargetSpot: replicas - onDemand,
+		OnDemand: onDemand, Spot: replicas - onDemand, State: state, Message: strings.Join(message, ""),
+	}
+}
+
+func TestTheConditionFollowsWhatIsObserved(t *testing.T) {
+	c0, c1, c2 := has("c0", 4, 2, api.DistributionConverged), has("c1", 3, 1, api.DistributionConverged), has("c2", 3, 1, api.DistributionConverged)
+	off := func(c *api.ClusterSpec) { c.Spot.Enabled = false }
+	for _, test := range []struct {
+		name    string
+		seen    []api.ClusterDistribution
+		cluster func(c *api.ClusterSpec) // of c2
+		change  func(w *api.Workload)
+		status  api.ConditionStatus
+		reason  string
+		message string
+	}{
+		{"nothing yet", nil, nil, nil, "Unknown", api.ReasonNotObserved,
+			`cluster "c0" has not been observed yet; cluster "c1" has not been observed yet; cluster "c2" has not been observed yet`},
+		{"some are not", []api.ClusterDistribution{c1, c0}, nil, nil, "Unknown", api.ReasonNotObserved, `cluster "c2" has not been observed yet`},
+		{"all converged", []api.ClusterDistribution{c2, c1, c0}, nil, nil, "True", api.ReasonConverged, ""},
+		{"one replaces", []api.ClusterDistribution{c0, c1, has("c2", 3, 1, api.DistributionReplacing, "pod web-7 is replaced")}, nil, nil, "False", api.ReasonConverging,
+			`cluster "c2": pod web-7 is replaced`},
+		{"one waits and does not say for what", []api.ClusterDistribution{c0, c1, has("c2", 3, 1, api.DistributionWaiting)}, nil, nil, "False", api.ReasonConverging,
+			`cluster "c2": 1 on-demand and 2 spot of 1 and 2`},
+		{"one goes by an older decision", []api.ClusterDistribution{c0, c1, has("c2", 3, 2, api.DistributionConverged)}, nil, nil, "False", api.ReasonConverging,
+			`cluster "c2": 1 replicas are to be on on-demand nodes, and it goes by 2`},
+		{"one has other replicas, and their split", []api.ClusterDistribution{c0, c1, has("c2", 5, 2, api.DistributionConverged)}, nil, nil, "True", api.ReasonConverged, ""},
+		{"one fell back", []api.ClusterDistribution{c0, c1, {Cluster: "c2", FallenBack: 2, State: api.DistributionDegraded}}, nil, nil, "False", api.ReasonFallenBack,
+			`cluster "c2": 2 pods for spot nodes run on on-demand nodes`},
+		{"one is blocked", []api.ClusterDistribution{c0, c1, has("c2", 3, 1, api.DistributionBlocked, "the pods' own affinity allows only spot nodes")}, nil, nil, "False", api.ReasonBlockedSplit,
+			`cluster "c2": the pods' own affinity allows only spot nodes`},
+		{"one has no such workload", []api.ClusterDistribution{c0, c1, {Cluster: "c2", State: api.DistributionAbsent}}, nil, nil, "False", api.ReasonNotSplit, `cluster "c2": there is no such workload`},
+		{"one is left alone", []api.ClusterDistribution{c0, c1, {Cluster: "c2", State: api.DistributionUnmanaged}}, nil, nil, "False", api.ReasonNotSplit, `cluster "c2": the workload is labelled to be left alone`},
+		{"one has no spot", []api.ClusterDistribution{c0, c1}, off, nil, "False", api.ReasonNotSplit, `cluster "c2" does not have spot enabled`},
+		{"one has no spot any more", []api.ClusterDistribution{c0, c1, c2}, off, nil, "False", api.ReasonNotSplit, `cluster "c2" does not have spot enabled`},
+		{"the worst comes first", []api.ClusterDistribution{{Cluster: "c0", FallenBack: 1, State: api.DistributionDegraded}, has("c2", 3, 1, api.DistributionBlocked, "no")}, nil, nil, "False", api.ReasonBlockedSplit,
+			`cluster "c2": no; cluster "c0": 1 pods for spot nodes run on on-demand nodes; cluster "c1" has not been observed yet`},
+		{"a long story", []api.ClusterDistribution{c0, c1, has("c2", 3, 1, api.DistributionBlocked, strings.Repeat("ä", 5000))}, nil, nil, "False", api.ReasonBlockedSplit,
+			`cluster "c2": ` + strings.Repeat("ä", 128) + "…"},
+		{"a count above the replicas", []api.ClusterDistribution{has("c0", 4, 4, api.DistributionConverged), has("c1", 3, 3, api.DistributionConverged), has("c2", 3, 3, api.DistributionConverged)}, nil,
+			distributed(api.ModeCustom, "11"), "True", api.ReasonConverged, "custom_on_demand 11 is above the 10 replicas: all of them go to on-demand nodes"},
+		{"not replicated", []api.ClusterDistribution{has("c0", 7, 2, api.DistributionConverged), c1, c2}, nil,
+			func(w *api.Workload) { w.Spec.Replicas = nil }, "True", api.ReasonConverged, ""},
+		{"no replicas wanted", nil, nil, func(w *api.Workload) { w.Spec.Replicas = ptr[int64](0) }, "True", api.ReasonConverged, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, p := splitWorld(t)
+			if test.change != nil {
+				w.write(p, workload("web", 10, distributed(api.ModeCustom, "4"), test.change))
+				w.stored(p, p.pass(epoch))
+			}
+			if test.cluster != nil {
+				c := spotCluster("c2")
+				test.cluster(&c.Spec)
+				w.write(p, c)
+				w.stored(p, p.pass(epoch))
+			}
+			for _, d := range test.seen {
+				p.bindings.observeSplit(shopWeb, d, epoch)
+			}
+			w.stored(p, p.pass(epoch.Add(time.Second)))
+			c := api.FindCondition(p.status(shopWeb).Conditions, api.ConditionDistributed)
+			if c == nil || c.Status != test.status || c.Reason != test.reason || c.Message != test.message {
+				t.Errorf("%+v, want %s %s %q", c, test.status, test.reason, test.message)
+			}
+			for _, d := range p.status(shopWeb).Distribution {
+				if len(d.Message) > maxDistributionMessage {
+					t.Errorf("a message of %d bytes is kept", len(d.Message))
+				}
+			}
+			checkBound(t, p, epoch.Add(time.Second))
+		})
+	}
+	t.Run("four clusters", func(t *testing.T) {
+		w, p := splitWorld(t)
+		w.write(p, spotCluster("c3"))
+		w.write(p, policy("base"))
+		w.stored(p, p.pass(epoch))
+		if c := api.FindCondition(p.status(shopWeb).Conditions, api.ConditionDistributed); !strings.HasSuffix(c.Message, `cluster "c2" has not been observed yet; and 1 more`) {
+			t.Errorf("%q", c.Message)
+		}
+	})
+	t.Run("nowhere", func(t *testing.T) {
+		w, p := splitWorld(t)
+		for _, name := range []string{"c0", "c1", "c2"} {
+			w.remove(p, api.Key{Kind: api.KindCluster, Name: name})
+		}
+		p.pass(epoch)
+		if c := api.FindCondition(p.status(shopWeb).Conditions, api.ConditionDistributed); c.Status != api.ConditionUnknown || c.Message != "it runs on no cluster yet" {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestAReportDecidesNothing: it is written, and neither counts as a decision nor has
+// one made again.
+func TestAReportDecidesNothing(t *testing.T) {
+	w, p := splitWorld(t)
+	w.write(p, workload("other", 10, distributed(api.ModeCustom, "4")))
+	w.stored(p, p.pass(epoch))
+	before := *p.status(shopWeb)
+	now := epoch.Add(time.Minute)
+	p.bindings.observeSplit(shopWeb, has("c1", 3, 1, api.DistributionReplacing), now)
+	if len(p.bindings.stale) > 0 {
+		t.Error("something is to be decided again")
+	}
+	writes := p.pass(now)
+	if len(writes) != 1 || writes[0].key() != shopWeb || !writes[0].observed || writes[0].moved {
+		t.Fatalf("writes %+v", writes)
+	}
+	w.stored(p, writes)
+	after := *p.status(shopWeb)
+	if len(after.Distribution) != 1 || !after.Distribution[0].ObservedAt.Equal(now) || !after.Distribution[0].Same(has("c1", 3, 1, api.DistributionReplacing)) {
+		t.Errorf("observed is %+v", after.Distribution)
+	}
+	if len(before.Distribution) != 0 {
+		t.Error("a status that others have was changed")
+	}
+	after.Distribution, after.Conditions = before.Distribution, before.Conditions
+	if !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v\nbefore %+v", after, before)
+	}
+
+	// The same says nothing, however late.
+	p.bindings.observeSplit(shopWeb, has("c1", 3, 1, api.DistributionReplacing), now.Add(time.Hour))
+	if writes := p.pass(now.Add(time.Hour)); len(writes) > 0 {
+		t.Errorf("written again: %+v", writes)
+	}
+	// What concerns nobody is ignored.
+	for key, d := range map[api.Key]api.ClusterDistribution{
+		{Kind: api.KindWorkload, Namespace: "shop", Name: "none"}: c1Converged, shopWeb: has("c9", 3, 1, api.DistributionConverged),
+		{Kind: api.KindCluster, Name: "c1"}: c1Converged,
+	} {
+		p.bindings.observeSplit(key, d, now)
+	}
+	if writes := p.pass(now); len(writes) > 0 {
+		t.Errorf("written for nobody: %+v", writes)
+	}
+}
+
+var c1Converged = has("c1", 3, 1, api.DistributionConverged)
+
+// TestWhatWasObservedGoes with the cluster, and with the distribution.
+func TestWhatWasObservedGoes(t *testing.T) {
+	observe := func(w *world, p *planner) {
+		for _, d := range []api.ClusterDistribution{has("c2", 3, 1, api.DistributionConverged), has("c0", 4, 2, api.DistributionConverged), c1Converged} {
+			p.bindings.observeSplit(shopWeb, d, epoch)
+		}
+		w.stored(p, p.pass(epoch))
+	}
+	names := func(p *planner) (names []string) {
+		for _, d := range p.status(shopWeb).Distribution {
+			names = append(names, d.Cluster)
+		}
+		return names
+	}
+	t.Run("cluster", func(t *testing.T) {
+		w, p := splitWorld(t)
+		observe(w, p)
+		if got := names(p); !slices.Equal(got, []string{"c0", "c1", "c2"}) {
+			t.Fatalf("observed on %v", got)
+		}
+		w.remove(p, api.Key{Kind: api.KindCluster, Name: "c1"})
+		w.stored(p, p.pass(epoch))
+		if got := names(p); !slices.Equal(got, []string{"c0", "c2"}) {
+			t.Errorf("observed on %v", got)
+		}
+		w.write(p, policy("base", func(s *api.PropagationPolicySpec) {
+			s.Placement.ClusterAffinity = &api.ClusterAffinity{ClusterNames: []string{"c2"}}
+		}))
+		w.stored(p, p.pass(epoch))
+		if got := names(p); !slices.Equal(got, []string{"c2"}) {
+			t.Errorf("observed on %v", got)
+		}
+		checkBound(t, p, epoch)
+	})
+	t.Run("distribution", func(t *testing.T) {
+		w, p := splitWorld(t)
+		observe(w, p)
+		w.write(p, workload("web", 10))
+		w.stored(p, p.pass(epoch))
+		s := p.status(shopWeb)
+		if s.Distribution != nil || splitText(s) != "c0 4, c1 3, c2 3" || api.FindCondition(s.Conditions, api.ConditionDistributed) != nil {
+			t.Errorf("%s, %+v, %+v", splitText(s), s.Distribution, s.Conditions)
+		}
+		if p.bindings.observeSplit(shopWeb, c1Converged, epoch); len(p.pass(epoch)) > 0 || s.Distribution != nil {
+			t.Errorf("observed all the same: %+v", s.Distribution)
+		}
+	})
+	t.Run("policy", func(t *testing.T) {
+		w, p := splitWorld(t)
+		observe(w, p)
+		w.remove(p, api.Key{Kind: api.KindPropagationPolicy, Namespace: "shop", Name: "base"})
+		w.stored(p, p.pass(epoch))
+		if got := names(p); len(got) != 3 || splitText(p.status(shopWeb)) != "c0 4=2/2, c1 3=1/2, c2 3=1/2" {
+			t.Errorf("it stays where it is, and has %s, observed on %v", splitText(p.status(shopWeb)), got)
+		}
+		w.remove(p, api.Key{Kind: api.KindCluster, Name: "c1"})
+		w.stored(p, p.pass(epoch))
+		// Of the 7 replicas that are left, 4 are still to be on on-demand nodes.
+		if got := names(p); !slices.Equal(got, []string{"c0", "c2"}) || splitText(p.status(shopWeb)) != "c0 4=2/2, c2 3=2/1" {
+			t.Errorf("%s, observed on %v", splitText(p.status(shopWeb)), got)
+		}
+		if x := p.bindings.explain(p.bindings.workloads[shopWeb], epoch); !strings.HasSuffix(x.Summary, "; 4 of the replicas go to on-demand nodes, 3 to spot nodes") {
+			t.Errorf("%q", x.Summary)
+		}
+		checkBound(t, p, epoch)
+	})
+}
+
+// TestSpotSwitchedOffAndOn: the condition says it at once, and nothing is decided.
+func TestSpotSwitchedOffAndOn(t *testing.T) {
+	w, p := splitWorld(t)
+	for _, d := range []api.ClusterDistribution{has("c0", 4, 2, api.DistributionConverged), c1Converged, has("c2", 3, 1, api.DistributionConverged)} {
+		p.bindings.observeSplit(shopWeb, d, epoch)
+	}
+	w.write(p, workload("plain", 10))
+	w.stored(p, p.pass(epoch))
+	for _, want := range []api.ConditionStatus{api.ConditionFalse, api.ConditionTrue} {
+		c := spotCluster("c1")
+		c.Spec.Spot.Enabled = want == api.ConditionTrue
+		w.write(p, c)
+		writes := p.pass(epoch)
+		if len(writes) != 1 || writes[0].key() != shopWeb || !writes[0].observed {
+			t.Fatalf("writes %+v", writes)
+		}
+		w.stored(p, writes)
+		if got := api.FindCondition(p.status(shopWeb).Conditions, api.ConditionDistributed); got.Status != want {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+}
+
+// TestACommittedPreviewBringsNoOldObservation: what was observed since it was made
+// stands.
+func TestACommittedPreviewBringsNoOldObservation(t *testing.T) {
+	w, p := splitWorld(t)
+	p.bindings.observeSplit(shopWeb, has("c1", 3, 1, api.DistributionReplacing), epoch)
+	w.stored(p, p.pass(epoch))
+	previewed := workload("web", 10, distributed(api.ModeCustom, "7"))
+	previewed.Status = *p.status(shopWeb)
+	p.bindings.observeSplit(shopWeb, c1Converged, epoch)
+	w.stored(p, p.pass(epoch))
+	previewed.Status.ObservedGeneration = 2
+	w.write(p, previewed)
+	writes := p.pass(epoch)
+	if s := p.status(shopWeb); len(writes) != 1 || len(s.Distribution) != 1 || s.Distribution[0].State != api.DistributionConverged {
+		t.Errorf("%d writes, observed is %+v", len(writes), s.Distribution)
+	}
+}
+
+func TestSimulationsAndPreviewsShowTheSplit(t *testing.T) {
+	y, _ := start(t)
+	for _, name := range []string{"c0", "c1", "c2"} {
+		y.put(spotCluster(name))
+	}
+	y.put(policy("base", func(s *api.PropagationPolicySpec) {
+		s.Placement.ReplicaScheduling = staticWeights(map[string]int64{"c0": 4, "c1": 3, "c2": 3})
+	}))
+	y.put(workload("web", 10))
+	const want, clause = "c0 4=2/2, c1 3=1/2, c2 3=1/2", "; 4 of the replicas go to on-demand nodes, 6 to spot nodes"
+
+	changed := workload("web", 10, distributed(api.ModeCustom, "4"))
+	changed.SetDefaults()
+	text, err := json.Marshal(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Objects: []json.RawMessage{text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated := result.Objects[0].(*api.Workload)
+	if got := splitText(&simulated.Status); got != want || !strings.HasSuffix(result.Explanations[0].Summary, clause) || len(result.Changes) != 0 {
+		t.Errorf("simulated %s, %q, changes %+v", got, result.Explanations[0].Summary, result.Changes)
+	}
+
+	present := y.fleet.Snapshot().Get(shopWeb).Object.(*api.Workload)
+	previewed := *present
+	previewed.Metadata.Generation++
+	previewed.Spec = changed.Spec
+	status, x, err := y.reconciler.PreviewWorkload(&previewed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := splitText(&status); got != want || !strings.HasSuffix(x.Summary, clause) || status.DecisionRevision != present.Status.DecisionRevision+1 {
+		t.Errorf("previewed %s, %q, revision %d", got, x.Summary, status.DecisionRevision)
+	}
+	if got := y.fleet.Snapshot().Get(shopWeb).Object.(*api.Workload); splitText(&got.Status) != "c0 4, c1 3, c2 3" {
+		t.Errorf("it has %s now", splitText(&got.Status))
+	}
+}
