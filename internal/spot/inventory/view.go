@@ -230,3 +230,15 @@ func (i *Inventory) IsAsked(key Key) bool {
 	_, ok := i.asked[key]
 	return ok
 }
+
+// Labelled reports whether there are pods that were created for a type of nodes.
+func (i *Inventory) Labelled() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range i.pods {
+		if p.kind != spot.Unset && !p.ended {
+			return true
+		}
+	}
+	return false
+}

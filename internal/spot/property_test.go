@@ -1,0 +1,134 @@
+package spot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+var kinds = []string{api.KindDeployment, api.KindStatefulSet}
+
+func drawDistribution(t *rapid.T) api.DistributionSpec {
+	d := api.DistributionSpec{Mode: rapid.SampledFrom(append([]api.DistributionMode{api.ModeDefault}, api.DistributionModes...)).Draw(t, "mode")}
+	if d.Mode == api.ModeCustom {
+		if rapid.Bool().Draw(t, "percent") {
+			d.CustomOnDemand = api.OnDemandAmount(fmt.Sprintf("%d%%", rapid.IntRange(0, 100).Draw(t, "share")))
+		} else {
+			d.CustomOnDemand = api.OnDemandAmount(fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "count")))
+		}
+	}
+	return d
+}
+
+// TestTargetsGrow: a larger workload has no fewer pods of either type, or a rollout and
+// a change of size would have to replace pods that were right.
+func TestTargetsGrow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawDistribution(t)
+		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+		before := Targets(kind, 0, d)
+		if before.Split != (Split{}) {
+			t.Fatalf("of none: %+v", before)
+		}
+		for n := int64(1); n <= 40; n++ {
+			now := Targets(kind, n, d)
+			if now.Total() != n || now.OnDemand < 0 || now.Spot < 0 {
+				t.Fatalf("%d replicas: %+v", n, now)
+			}
+			if now.OnDemand < before.OnDemand || now.Spot < before.Spot {
+				t.Fatalf("from %+v with %d replicas to %+v with %d", before, n-1, now, n)
+			}
+			before = now
+		}
+	})
+}
+
+// TestDivideKeepsTheFloor: over any division, as many replicas are on on-demand nodes
+// as there would be in one cluster; a count is met exactly.
+func TestDivideKeepsTheFloor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawDistribution(t)
+		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+		shares := rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 6).Draw(t, "shares")
+		total := int64(0)
+		for _, n := range shares {
+			total += n
+		}
+		whole := Targets(kind, total, d)
+		sum := int64(0)
+		for i, target := range Divide(kind, total, shares, d) {
+			if target.Total() != shares[i] || target.OnDemand < 0 || target.Spot < 0 {
+				t.Fatalf("cluster %d: %+v of %d", i, target, shares[i])
+			}
+			sum += target.OnDemand
+		}
+		counted := d.Mode == api.ModeCustom && d.CustomOnDemand[len(d.CustomOnDemand)-1] != '%'
+		if sum < whole.OnDemand || counted && sum != whole.OnDemand {
+			t.Fatalf("%d on-demand in all, want %d", sum, whole.OnDemand)
+		}
+	})
+}
+
+// TestReplacementArrives: whatever pods there are, replacing them one at a time ends
+// with the split, and takes away no pod more than is needed.
+func TestReplacementArrives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: true}
+		labels := []NodeType{OnDemand, Spot, Unset}
+		n := rapid.IntRange(0, 12).Draw(t, "replicas")
+		w.Replicas = int64(n)
+		w.Target = Targets(w.Kind, w.Replicas, drawDistribution(t))
+		for i := range n {
+			p := Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: true, Ordinal: i, Created: time.Unix(rapid.Int64Range(0, 9).Draw(t, "created"), 0)}
+			p.For, p.On = rapid.SampledFrom(labels).Draw(t, "for"), rapid.SampledFrom(labels).Draw(t, "on")
+			if p.For == OnDemand {
+				p.On = OnDemand
+			}
+			w.Pods = append(w.Pods, p)
+		}
+		live := Live(w.Pods)
+		off := max(w.Target.OnDemand-live.OnDemand, 0) + max(w.Target.Spot-live.Spot, 0)
+		if replaced := replaceAll(&w); int64(replaced) != off {
+			t.Errorf("%d replaced, %d were wrong", replaced, off)
+		}
+		if live := Live(w.Pods); live != w.Target.Split {
+			t.Errorf("it ends with %+v, want %+v", live, w.Target.Split)
+		}
+	})
+}
+
+// TestNobodyElseIsDown: no pod is taken away while another is not well, except from a
+// node that is about to end.
+func TestNobodyElseIsDown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Unix(1000, 0)
+		w := Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: rapid.Bool().Draw(t, "managed"), Recreate: rapid.Bool().Draw(t, "recreate")}
+		n := rapid.IntRange(1, 8).Draw(t, "pods")
+		w.Replicas = int64(n)
+		w.Target = Targets(w.Kind, w.Replicas, drawDistribution(t))
+		ill := 0
+		for i := range n {
+			p := Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: rapid.Bool().Draw(t, "ready"), Terminating: rapid.Bool().Draw(t, "terminating")}
+			p.For, p.On = rapid.SampledFrom([]NodeType{OnDemand, Spot, Unset}).Draw(t, "for"), rapid.SampledFrom([]NodeType{OnDemand, Spot, Unset}).Draw(t, "on")
+			if rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
+				p.Ends = now.Add(time.Duration(rapid.IntRange(-60, 200).Draw(t, "in")) * time.Second)
+			}
+			if !p.Ready || p.Terminating {
+				ill++
+			}
+			w.Pods = append(w.Pods, p)
+		}
+		plan := w.Next(Circumstances{Now: now, MayReturn: func(*Pod) bool { return true }})
+		switch {
+		case plan.Replace == nil:
+		case plan.Replace.Terminating:
+			t.Errorf("%s is going already", plan.Replace.Name)
+		case ill > 0 && (plan.Reason != ReasonNodeEnds || plan.Replace.Ends.After(now.Add(LastCall))):
+			t.Errorf("%s is replaced for %s while %d are not well", plan.Replace.Name, plan.Reason, ill)
+		}
+	})
+}
