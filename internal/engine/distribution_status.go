@@ -94,7 +94,7 @@ const maxSplitClusters = 3
 // where not, the worst clusters first.
 func distributedCondition(f *Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus) api.Condition {
 	c := api.Condition{Type: api.ConditionDistributed}
-	if len(status.Clusters) == 0 && !(spec.Replicated() && *spec.Replicas == 0) {
+	if len(status.Clusters) == 0 && (!spec.Replicated() || *spec.Replicas > 0) {
 		c.Status, c.Reason, c.Message = api.ConditionUnknown, api.ReasonNotObserved, "it runs on no cluster yet"
 		return c
 	}

@@ -1,0 +1,37 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSpotValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		spot   *SpotSpec
+		want   SpotSpec // after the defaults
+		fields []string
+	}{
+		{"nothing said", &SpotSpec{}, SpotSpec{false, DefaultNodeTypeKey, OnDisableKeep}, nil},
+		{"enabled", &SpotSpec{Enabled: true}, SpotSpec{true, DefaultNodeTypeKey, OnDisableKeep}, nil},
+		{"of Karpenter", &SpotSpec{Enabled: true, NodeTypeKey: "karpenter.sh/capacity-type", OnDisable: OnDisableRecreate}, SpotSpec{true, "karpenter.sh/capacity-type", OnDisableRecreate}, nil},
+		{"a key without a prefix", &SpotSpec{NodeTypeKey: "lifecycle"}, SpotSpec{false, "lifecycle", OnDisableKeep}, nil},
+		{"everything wrong", &SpotSpec{NodeTypeKey: "a/b/c", OnDisable: "delete"}, SpotSpec{false, "a/b/c", "delete"}, []string{"spec.spot.node_type_key", "spec.spot.on_disable"}},
+		{"a key that is too long", &SpotSpec{NodeTypeKey: strings.Repeat("a", 64)}, SpotSpec{false, strings.Repeat("a", 64), OnDisableKeep}, []string{"spec.spot.node_type_key"}},
+	} {
+		c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Spot: tt.spot}}
+		c.SetDefaults()
+		if *c.Spec.Spot != tt.want || c.SpotEnabled() != tt.want.Enabled {
+			t.Errorf("%s: %+v, want %+v", tt.name, *c.Spec.Spot, tt.want)
+		}
+		if errs := c.Validate(); !slices.Equal(paths(errs), tt.fields) {
+			t.Errorf("%s: errors in %q, want %q: %v", tt.name, paths(errs), tt.fields, errs)
+		}
+	}
+	plain := &Cluster{Metadata: Metadata{Name: "c1"}}
+	plain.SetDefaults()
+	if plain.Spec.Spot != nil || plain.SpotEnabled() {
+		t.Errorf("a cluster gets %+v by itself", plain.Spec.Spot)
+	}
+}
