@@ -42,6 +42,11 @@ type config struct {
 	LoginFailureBurst      int
 	DrainTime              time.Duration
 
+	WebhookListen            string
+	WebhookURL               string
+	WebhookExcludeNamespaces []string
+	SpotReturnAfter          time.Duration
+
 	LogLevel    string
 	LogFormat   string
 	DebugListen string
@@ -78,6 +83,11 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.Float64Var(&c.LoginFailuresPerSecond, "login-failures-per-second", 1, "failed logins that one client address may make in the long run")
 	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "failed logins that one client address may make at once")
 	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long requests may go on when the server stops")
+
+	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address at which the API servers of clusters with spot enabled reach this server, with a certificate of its own; empty = no pods are split")
+	flags.StringVar(&c.WebhookURL, "webhook-url", "", "how they reach it: https://host:port (default from webhook-listen)")
+	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, besides those of the system")
+	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long there have to be spot nodes again before pods return to them")
 
 	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; SIGHUP reads it again")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -138,11 +148,12 @@ func (c *config) check() error {
 	for _, length := range []struct {
 		name string
 		d    time.Duration
-	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"drain-time", c.DrainTime}} {
+	}{{"keep-history", c.KeepHistory}, {"store-timeout", c.StoreTimeout}, {"drain-time", c.DrainTime}, {"spot-return-after", c.SpotReturnAfter}} {
 		if length.d <= 0 {
 			wrong("%s: %s must be above 0", length.name, length.d)
 		}
 	}
+	c.checkWebhook(wrong)
 	if _, err := parseLevel(c.LogLevel); err != nil {
 		errs = append(errs, err)
 	}

@@ -28,6 +28,7 @@ type server struct {
 	batcher  *store.Batcher
 	signals  *signal.Runner
 	decider  *reconcile.Reconciler
+	spot     spotParts
 	api      *httpapi.Server
 	listener net.Listener
 }
@@ -66,9 +67,12 @@ func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, 
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
 		Logger: logger, Now: time.Now,
 	})
+	if err := s.openSpot(ctx, codec); err != nil {
+		return nil, err
+	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals,
+		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner,
 		Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
@@ -101,8 +105,9 @@ func (s *server) components() []component {
 		{"status writes", s.batcher.Run},
 		{"decisions", s.decider.Run},
 		{"signals", s.signals.Run},
-		{"http", s.serve},
 	}
+	list = append(list, s.spot.components()...)
+	list = append(list, component{"http", s.serve})
 	if s.config.DebugListen != "" {
 		list = append(list, component{"debug", s.serveProfiles})
 	}
@@ -125,6 +130,9 @@ func (s *server) closeInto(err *error) {
 	if s.listener != nil {
 		_ = s.listener.Close() // closed already where requests were served
 	}
+	if s.spot.listener != nil {
+		_ = s.spot.listener.Close() // likewise
+	}
 	if s.store != nil {
 		if closing := s.store.Close(); closing != nil {
 			*err = errors.Join(*err, fmt.Errorf("close the store: %w", closing))
@@ -140,6 +148,10 @@ func (s *server) register(registry *prometheus.Registry) error {
 	parts := [][]prometheus.Collector{
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
+		s.spot.runner.Collectors(),
+	}
+	if s.spot.webhook != nil {
+		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())
 	}
 	for _, part := range parts {
 		for _, collector := range part {

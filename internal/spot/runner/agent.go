@@ -1,0 +1,304 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/replacement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+)
+
+const (
+	// maxAnswer bounds what a cluster answers to one request that is no watch.
+	maxAnswer = 512 << 20
+	// removeWithin is how long the removal of what was installed may take.
+	removeWithin = 10 * time.Second
+	// drainedAfter is how often an agent that splits nothing any more looks whether it
+	// is done.
+	drainedAfter = 5 * time.Second
+	// statusEvery is how often the status of the cluster is looked at.
+	statusEvery = time.Second
+)
+
+// agent splits the workloads of one cluster.
+type agent struct {
+	runner *Runner
+	name   string
+	target target
+	secret string
+	quit   chan struct{}
+	done   chan struct{} // closed when it has ended
+	figure *clusterFigures
+
+	mu        sync.Mutex
+	quitting  bool
+	remove    bool // what was installed, at the end
+	asked     map[inventory.Key]inventory.Asked
+	inventory *inventory.Inventory // nil before it is connected
+	replaces  *replacement.Replacement
+	installer *install.Installer
+	invalid   error // why it cannot connect at all
+	told      map[inventory.Key]replacement.Report
+}
+
+func newAgent(r *Runner, name string, t target, asked map[inventory.Key]inventory.Asked) *agent {
+	a := &agent{
+		runner: r, name: name, target: t, quit: make(chan struct{}), done: make(chan struct{}), asked: asked,
+		told: map[inventory.Key]replacement.Report{}, figure: r.figures.of(name),
+	}
+	if r.Authority != nil {
+		a.secret = r.Authority.Secret(t.uid)
+	}
+	return a
+}
+
+// stop has the agent end, without waiting for it. remove says that what it installed
+// is removed.
+func (a *agent) stop(remove bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.quitting {
+		a.quitting, a.remove = true, remove
+		close(a.quit)
+	}
+}
+
+// ask tells what workloads ask for in the cluster.
+func (a *agent) ask(asked map[inventory.Key]inventory.Asked) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = asked
+	if a.inventory != nil {
+		a.inventory.Ask(asked)
+	}
+}
+
+// Secret implements webhook.Cluster.
+func (a *agent) Secret() string { return a.secret }
+
+// Assign implements webhook.Cluster. Before everything was listed once, counts would
+// be wrong.
+func (a *agent) Assign(ctx context.Context, c webhook.Creation) webhook.Assignment {
+	a.mu.Lock()
+	i := a.inventory
+	a.mu.Unlock()
+	if i == nil {
+		return webhook.Assignment{}
+	}
+	select {
+	case <-i.Synced():
+		return i.Assign(ctx, c)
+	case <-ctx.Done():
+		return webhook.Assignment{}
+	}
+}
+
+// run works until the agent is stopped or ctx ends. It begins when before is closed,
+// the end of the agent that the cluster had.
+func (a *agent) run(ctx context.Context, before <-chan struct{}) {
+	defer close(a.done)
+	if before != nil {
+		<-before
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-a.quit:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	connection, err := a.connect()
+	if err != nil {
+		a.mu.Lock()
+		a.invalid = err
+		a.mu.Unlock()
+		a.reportStatus(ctx)
+		return
+	}
+	defer connection.Close()
+	if a.target.enabled {
+		a.split(ctx)
+	} else {
+		a.undo(ctx)
+	}
+	a.mu.Lock()
+	remove := a.remove && a.target.enabled
+	a.mu.Unlock()
+	if remove {
+		a.uninstall(context.WithoutCancel(ctx))
+	}
+}
+
+// connect prepares the access to the cluster, and what works on it.
+func (a *agent) connect() (*access.Connection, error) {
+	config, err := access.Load(a.target.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "scheduler-server"
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	connection, err := access.Open(config, a.runner.Dial, maxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
+		c := rest.CopyConfig(config)
+		c.ContentType = "application/vnd.kubernetes.protobuf"
+		c.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+		c.QPS, c.Burst = perSecond, int(2*perSecond)
+		return kubernetes.NewForConfigAndClient(c, connection.HTTP)
+	}
+	// Pods that wait for their admission go before what is being corrected.
+	reading, err := clients(500)
+	if err != nil {
+		return nil, access.Incomplete()
+	}
+	writing, err := clients(50)
+	if err != nil {
+		return nil, access.Incomplete()
+	}
+	logger := a.runner.Logger.With("cluster", a.name)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.replaces = replacement.New(replacement.Options{
+		Client: writing, Recreate: a.target.recreate, Hold: a.hold, Report: a.take, Replaced: a.figure.replaced,
+		Logger: logger, Now: a.runner.Now,
+	})
+	a.inventory = inventory.New(inventory.Options{
+		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, ReturnAfter: a.runner.ReturnAfter,
+		Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
+	})
+	a.inventory.Ask(a.asked)
+	a.installer, err = a.newInstaller(writing, logger)
+	return connection, err
+}
+
+// newInstaller is nil where the server has no webhook.
+func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (*install.Installer, error) {
+	if a.runner.Authority == nil {
+		return nil, nil
+	}
+	return install.New(install.Options{
+		Client: client, Cluster: a.name, BaseURL: fmt.Sprintf("%s/clusters/%s/%s", a.runner.WebhookURL, a.name, a.secret),
+		Bundle: a.runner.Authority.Bundle, ExcludeNamespaces: a.runner.ExcludeNamespaces, Logger: logger, Now: a.runner.Now,
+	})
+}
+
+// split works on a cluster that has spot enabled.
+func (a *agent) split(ctx context.Context) {
+	var group errgroup.Group
+	group.Go(func() error { return a.inventory.Run(ctx) })
+	group.Go(func() error { return a.replaces.Run(ctx, a.inventory) })
+	group.Go(func() error { return a.followInstallation(ctx) })
+	group.Go(func() error { a.followStatus(ctx); return nil })
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		a.runner.Logger.Error("the split of a cluster has ended", "cluster", a.name, "error", err)
+	}
+}
+
+func (a *agent) followInstallation(ctx context.Context) error {
+	if a.installer == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return a.installer.Run(ctx)
+}
+
+// undo works on a cluster that has spot switched off: what may have been installed goes,
+// and pods that are to be recreated are replaced until none is left.
+func (a *agent) undo(ctx context.Context) {
+	a.uninstall(ctx)
+	if !a.target.recreate {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error { return a.inventory.Run(ctx) })
+	group.Go(func() error { return a.replaces.Run(ctx, a.inventory) })
+	group.Go(func() error {
+		defer cancel()
+		for {
+			select {
+			case <-time.After(drainedAfter):
+			case <-ctx.Done():
+				return nil
+			}
+			select {
+			case <-a.inventory.Synced():
+				if !a.inventory.Labelled() {
+					return nil
+				}
+			default:
+			}
+		}
+	})
+	_ = group.Wait() // they end with ctx and have no error of their own
+}
+
+func (a *agent) uninstall(ctx context.Context) {
+	if a.installer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+	defer cancel()
+	if err := a.installer.Remove(ctx); err != nil && ctx.Err() == nil {
+		a.runner.Logger.Warn("the webhook configurations of a cluster are not removed", "cluster", a.name, "error", err)
+	}
+}
+
+// hold says why new pods would not be split.
+func (a *agent) hold() string {
+	if !a.target.enabled {
+		return ""
+	}
+	condition := a.condition()
+	if condition.Status == api.ConditionTrue {
+		return ""
+	}
+	return condition.Message
+}
+
+// take takes in what was observed of a workload.
+func (a *agent) take(report replacement.Report) {
+	a.mu.Lock()
+	if report.Gone {
+		delete(a.told, report.Key)
+	} else {
+		a.told[report.Key] = report
+	}
+	a.mu.Unlock()
+	if !a.target.enabled {
+		return
+	}
+	key := workloadKey(report.Key)
+	if report.Gone || report.Source != api.DistributionOfWorkload {
+		a.runner.reports.forget(key, a.name)
+		return
+	}
+	d := report.Distribution
+	d.Cluster = a.name
+	a.runner.reports.tell(key, d)
+}
+
+// reported is what was observed of all workloads.
+func (a *agent) reported() map[inventory.Key]replacement.Report {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.told)
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// figures are the runner's metrics.
+type figures struct {
+	runner       *Runner
+	replacements *prometheus.CounterVec
+	workloads    *prometheus.Desc
+	pods         *prometheus.Desc
+	wanted       *prometheus.Desc
+	ready        *prometheus.Desc
+}
+
+func newFigures(r *Runner) *figures {
+	return &figures{
+		runner: r,
+		replacements: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_spot_replacements_total", Help: "Pods that were replaced, by what for.",
+		}, []string{"cluster", "reason"}),
+		workloads: prometheus.NewDesc("scheduler_spot_workloads", "Workloads that are split, by how far they are.", []string{"cluster", "state"}, nil),
+		pods:      prometheus.NewDesc("scheduler_spot_pods", "Pods of workloads that are split, by what they were created for; fallen-back ones are among those for spot.", []string{"cluster", "type"}, nil),
+		wanted:    prometheus.NewDesc("scheduler_spot_pods_wanted", "Pods that there should be of workloads that are split.", []string{"cluster", "type"}, nil),
+		ready:     prometheus.NewDesc("scheduler_spot_ready", "1 where new pods of the cluster are split, 0 where something is in the way.", []string{"cluster"}, nil),
+	}
+}
+
+func (f *figures) collectors() []prometheus.Collector {
+	return []prometheus.Collector{f.replacements, f}
+}
+
+// Describe implements prometheus.Collector.
+func (f *figures) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{f.workloads, f.pods, f.wanted, f.ready} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (f *figures) Collect(out chan<- prometheus.Metric) {
+	f.runner.mu.Lock()
+	agents := make([]*agent, 0, len(f.runner.agents))
+	for _, a := range f.runner.agents {
+		if a.target.splits() {
+			agents = append(agents, a)
+		}
+	}
+	f.runner.mu.Unlock()
+	gauge := func(d *prometheus.Desc, n int64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	for _, a := range agents {
+		ready := int64(0)
+		if a.condition().Status == api.ConditionTrue {
+			ready = 1
+		}
+		gauge(f.ready, ready, a.name)
+		states := map[api.DistributionState]int64{}
+		var live, wanted spot.Split
+		fallen := int64(0)
+		for _, report := range a.reported() {
+			d := &report.Distribution
+			states[d.State]++
+			live.OnDemand, live.Spot = live.OnDemand+d.OnDemand, live.Spot+d.Spot
+			wanted.OnDemand, wanted.Spot = wanted.OnDemand+d.TargetOnDemand, wanted.Spot+d.TargetSpot
+			fallen += d.FallenBack
+		}
+		for state, n := range states {
+			gauge(f.workloads, n, a.name, string(state))
+		}
+		for _, t := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+			gauge(f.pods, live.Of(t), a.name, string(t))
+			gauge(f.wanted, wanted.Of(t), a.name, string(t))
+		}
+		gauge(f.pods, fallen, a.name, "fallen-back")
+	}
+}
+
+// clusterFigures are the counters of one cluster.
+type clusterFigures struct{ replacements *prometheus.CounterVec }
+
+func (f *figures) of(cluster string) *clusterFigures {
+	return &clusterFigures{f.replacements.MustCurryWith(prometheus.Labels{"cluster": cluster})}
+}
+
+func (f *clusterFigures) replaced(reason spot.Reason) {
+	f.replacements.WithLabelValues(string(reason)).Inc()
+}
+
+// forget drops the counters of a cluster.
+func (f *figures) forget(cluster string) {
+	f.replacements.DeletePartialMatch(prometheus.Labels{"cluster": cluster})
+}

@@ -1,0 +1,80 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/replacement"
+)
+
+// connected is the agent of a cluster that knows what there is in it. The error wraps
+// spot.ErrNotEnabled or spot.ErrNotConnected.
+func (r *Runner) connected(cluster string) (*inventory.Inventory, *agent, error) {
+	a := r.agent(cluster)
+	if a == nil || !a.target.splits() {
+		return nil, nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotEnabled)
+	}
+	a.mu.Lock()
+	i := a.inventory
+	a.mu.Unlock()
+	if i != nil {
+		select {
+		case <-i.Synced():
+			return i, a, nil
+		default:
+		}
+	}
+	return nil, nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotConnected)
+}
+
+// Interrupt announces that a node of a cluster ends. The errors wrap spot.ErrNotEnabled,
+// spot.ErrNotConnected or spot.ErrNoNode.
+func (r *Runner) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error {
+	return r.mark(cluster, node, func(p *replacement.Replacement) error { return p.Interrupt(ctx, node, deadline) })
+}
+
+// Withdraw takes that back.
+func (r *Runner) Withdraw(ctx context.Context, cluster, node string) error {
+	return r.mark(cluster, node, func(p *replacement.Replacement) error { return p.Withdraw(ctx, node) })
+}
+
+func (r *Runner) mark(cluster, node string, do func(*replacement.Replacement) error) error {
+	_, a, err := r.connected(cluster)
+	if err != nil {
+		return err
+	}
+	err = do(a.replaces)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, spot.ErrNoNode):
+		return fmt.Errorf("%s, %s: %w", cluster, node, err)
+	}
+	_, message := access.Describe("node "+node, err)
+	return fmt.Errorf("%s: %w: %s", cluster, spot.ErrNotConnected, message)
+}
+
+// Distributions are the workloads whose pods are split in a cluster. The errors wrap
+// spot.ErrNotEnabled or spot.ErrNotConnected.
+func (r *Runner) Distributions(cluster string) ([]api.DistributedWorkload, error) {
+	_, a, err := r.connected(cluster)
+	if err != nil {
+		return nil, err
+	}
+	reports := a.reported()
+	list := make([]api.DistributedWorkload, 0, len(reports))
+	for key, report := range reports {
+		w := api.DistributedWorkload{
+			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Source: report.Source, ClusterDistribution: report.Distribution,
+		}
+		w.Cluster = cluster
+		list = append(list, w)
+	}
+	return list, nil
+}

@@ -1,0 +1,232 @@
+// Package runner splits workloads over the on-demand and spot nodes of every cluster
+// that has spot enabled: it follows what the server knows of clusters and workloads,
+// has one agent for each such cluster, and passes on what these observe.
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+)
+
+// Clusters takes what is observed of clusters; *signal.Runner does.
+type Clusters interface {
+	ObservedSpot(cluster, uid string, status *api.SpotStatus, condition api.Condition)
+}
+
+// Workloads takes what is observed of workloads; *reconcile.Reconciler does.
+type Workloads interface {
+	ReportDistributions(ctx context.Context, reports []reconcile.DistributionReport) error
+}
+
+// Authority is what makes clusters trust the webhook; *certificate.Authority does.
+type Authority interface {
+	Bundle() (bundle []byte, changed <-chan struct{})
+	Secret(clusterUID string) string
+}
+
+// Options of a Runner.
+type Options struct {
+	// Fleet tells what there is. Clusters and Workloads take what is observed. All
+	// three are required.
+	Fleet     *fleet.Fleet
+	Clusters  Clusters
+	Workloads Workloads
+	// Authority and WebhookURL say how clusters reach the webhook. Without them nothing
+	// is split.
+	Authority  Authority
+	WebhookURL string
+	// ExcludeNamespaces are those, besides the system's, whose pods are left alone.
+	ExcludeNamespaces []string
+	// Gone is told of clusters in which nothing is split any more. Default: nobody is.
+	Gone func(cluster string)
+	// ReturnAfter is how long there have to be spot nodes again before pods return.
+	ReturnAfter time.Duration
+	// Dial opens connections. Default: over the network.
+	Dial access.Dialer
+	// Logger. Default: discards.
+	Logger *slog.Logger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Runner runs the agents of clusters.
+type Runner struct {
+	Options
+	figures *figures
+	wishes  wishes
+	reports *reports
+	ending  sync.WaitGroup // agents that are on their way out
+
+	mu     sync.Mutex
+	agents map[string]*agent // by cluster
+}
+
+// New makes a Runner without agents.
+func New(o Options) *Runner {
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Gone == nil {
+		o.Gone = func(string) {}
+	}
+	r := &Runner{Options: o, wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}}
+	r.figures = newFigures(r)
+	return r
+}
+
+// Collectors are the runner's own figures.
+func (r *Runner) Collectors() []prometheus.Collector { return r.figures.collectors() }
+
+// Run splits until ctx ends.
+func (r *Runner) Run(ctx context.Context) error {
+	select {
+	case <-r.Fleet.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	subscription := r.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.reports.run(ctx) })
+	group.Go(func() error { return r.follow(ctx, subscription) })
+	err := group.Wait()
+	r.mu.Lock()
+	for _, a := range r.agents {
+		a.stop(false)
+	}
+	r.mu.Unlock()
+	r.ending.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) error {
+	snapshot := subscription.Snapshot()
+	for entry := range snapshot.All(api.KindWorkload, "") {
+		r.putWorkload(entry.Object)
+	}
+	for entry := range snapshot.All(api.KindCluster, "") {
+		r.putCluster(ctx, entry.Object)
+	}
+	r.deliver()
+	for {
+		batch, err := subscription.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, change := range batch.Changes {
+			switch {
+			case change.Key.Kind == api.KindWorkload && change.New != nil:
+				r.putWorkload(change.New.Object)
+			case change.Key.Kind == api.KindWorkload:
+				r.wishes.remove(change.Key)
+				r.reports.remove(change.Key)
+			case change.Key.Kind == api.KindCluster && change.New != nil:
+				r.putCluster(ctx, change.New.Object)
+			case change.Key.Kind == api.KindCluster:
+				r.putTarget(ctx, change.Key.Name, target{})
+			}
+		}
+		r.deliver()
+	}
+}
+
+func (r *Runner) putWorkload(object api.Object) {
+	if w, ok := object.(*api.Workload); ok {
+		r.wishes.put(w)
+		r.reports.put(w)
+	}
+}
+
+// deliver tells the agents what is asked for in their clusters by now.
+func (r *Runner) deliver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cluster := range r.wishes.changed() {
+		if a := r.agents[cluster]; a != nil {
+			a.ask(r.wishes.of(cluster))
+		}
+		r.reportUnsplit(cluster)
+	}
+}
+
+// reportUnsplit reports on the workloads of a cluster that has no agent to do so. The
+// caller holds the lock.
+func (r *Runner) reportUnsplit(cluster string) {
+	if a := r.agents[cluster]; a != nil && a.target.splits() {
+		return
+	}
+	for key := range r.wishes.of(cluster) {
+		r.reports.tell(workloadKey(key), api.ClusterDistribution{
+			Cluster: cluster, State: api.DistributionUnmanaged, Message: "spot is not enabled for the cluster",
+		})
+	}
+}
+
+func (r *Runner) putCluster(ctx context.Context, object api.Object) {
+	if c, ok := object.(*api.Cluster); ok {
+		r.putTarget(ctx, c.Metadata.Name, targetOf(c))
+	}
+}
+
+// putTarget has a cluster treated in another way than before, if it is another.
+func (r *Runner) putTarget(ctx context.Context, name string, t target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.agents[name]
+	if old == nil && t == (target{}) || old != nil && old.target == t {
+		return
+	}
+	var before <-chan struct{}
+	if old != nil {
+		// What a new agent of the same cluster is going to install needs no removal.
+		old.stop(!t.splits() || t.uid != old.target.uid)
+		before = old.done
+		delete(r.agents, name)
+	}
+	if t != (target{}) {
+		a := newAgent(r, name, t, r.wishes.of(name))
+		r.agents[name] = a
+		r.ending.Go(func() { a.run(ctx, before) })
+	}
+	if !t.splits() {
+		r.figures.forget(name)
+		r.Gone(name)
+	}
+	r.reportUnsplit(name)
+}
+
+func (r *Runner) agent(name string) *agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.agents[name]
+}
+
+// Cluster is what the webhook asks about a cluster; false where nothing is split.
+func (r *Runner) Cluster(name string) (webhook.Cluster, bool) {
+	a := r.agent(name)
+	if a == nil || !a.target.splits() {
+		return nil, false
+	}
+	return a, true
+}

@@ -1,0 +1,113 @@
+package runner
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+)
+
+// The reasons of SpotReady besides those of the installation.
+const (
+	reasonNoWebhook  = "NoWebhook"
+	reasonConnecting = "Connecting"
+)
+
+// followStatus reports on the cluster until ctx ends.
+func (a *agent) followStatus(ctx context.Context) {
+	ticker := time.NewTicker(statusEvery)
+	defer ticker.Stop()
+	ready := false
+	for {
+		condition := a.reportStatus(ctx)
+		if now := condition.Status == api.ConditionTrue; now != ready {
+			ready = now
+			if now {
+				a.replaces.LookAtAll() // what was held back is not any more
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reportStatus tells what is observed of the cluster. The one who takes it leaves out
+// what is not new.
+func (a *agent) reportStatus(ctx context.Context) api.Condition {
+	condition := a.condition()
+	condition.Type = api.ConditionSpotReady
+	if ctx.Err() == nil && a.target.enabled {
+		a.runner.Clusters.ObservedSpot(a.name, a.target.uid, a.status(), condition)
+	}
+	return condition
+}
+
+// status counts what is split in the cluster, nil where that is not known.
+func (a *agent) status() *api.SpotStatus {
+	a.mu.Lock()
+	i := a.inventory
+	a.mu.Unlock()
+	if i == nil {
+		return nil
+	}
+	select {
+	case <-i.Synced():
+	default:
+		return nil
+	}
+	nodes, ending := i.Nodes()
+	s := &api.SpotStatus{OnDemandNodes: nodes.OnDemand, SpotNodes: nodes.Spot, EndingNodes: ending}
+	for _, report := range a.reported() {
+		d := &report.Distribution
+		switch d.State {
+		case api.DistributionUnmanaged, api.DistributionAbsent:
+			continue
+		case api.DistributionConverged:
+			s.Converged++
+		}
+		s.Workloads++
+		s.Pods += d.OnDemand + d.Spot
+		s.FallenBack += d.FallenBack
+	}
+	return s
+}
+
+// condition says whether new pods are split.
+func (a *agent) condition() api.Condition {
+	a.mu.Lock()
+	i, installer, invalid := a.inventory, a.installer, a.invalid
+	a.mu.Unlock()
+	not := func(reason, message string) api.Condition {
+		return api.Condition{Status: api.ConditionFalse, Reason: reason, Message: message}
+	}
+	switch {
+	case a.runner.Authority == nil:
+		return not(reasonNoWebhook, "the server was started without --webhook-listen: no pods are split")
+	case invalid != nil:
+		return not(api.ReasonInvalidKubeconfig, invalid.Error())
+	case i == nil:
+		return api.Condition{Status: api.ConditionUnknown, Reason: reasonConnecting}
+	}
+	failures := i.Failures()
+	for _, what := range slices.Sorted(maps.Keys(failures)) {
+		reason, message := access.Describe(what, failures[what])
+		return not(reason, message)
+	}
+	select {
+	case <-i.Synced():
+	default:
+		return api.Condition{Status: api.ConditionUnknown, Reason: reasonConnecting, Message: "what there is in the cluster is being listed"}
+	}
+	state := installer.State()
+	if !state.Ready {
+		return not(state.Reason, state.Message)
+	}
+	return api.Condition{Status: api.ConditionTrue, Reason: state.Reason, Message: strings.TrimSpace(state.Message)}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/url"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// checkWebhook checks how clusters reach the webhook.
+func (c *config) checkWebhook(wrong func(format string, args ...any)) {
+	if c.WebhookListen == "" {
+		if c.WebhookURL != "" {
+			wrong("webhook-url: needs webhook-listen: nobody answers there otherwise")
+		}
+		return
+	}
+	host, _, err := net.SplitHostPort(c.WebhookListen)
+	if err != nil {
+		wrong("webhook-listen: %q is not an address: write host:port, such as 0.0.0.0:8443", c.WebhookListen)
+		return
+	}
+	if c.WebhookURL == "" {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			wrong("webhook-url: is required, as webhook-listen %s says only where the server listens: write https://host:port as clusters reach it", c.WebhookListen)
+		}
+		return
+	}
+	u, err := url.Parse(c.WebhookURL)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		wrong("webhook-url: %q is not an address of the form https://host:port", c.WebhookURL)
+	}
+}
+
+// spotParts are what splits pods over the nodes of clusters. Without an address for
+// the webhook there is only the runner, which says so in the status of clusters.
+type spotParts struct {
+	authority *certificate.Authority
+	listener  net.Listener
+	webhook   *webhook.Server
+	runner    *runner.Runner
+}
+
+// openSpot puts them together.
+func (s *server) openSpot(ctx context.Context, codec *store.Codec) error {
+	c, options := s.config, runner.Options{
+		Fleet: s.fleet, Clusters: s.signals, Workloads: s.decider, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
+		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger,
+	}
+	if c.WebhookListen == "" {
+		s.spot.runner = runner.New(options)
+		return nil
+	}
+	var err error
+	if s.spot.listener, err = listen(ctx, c.WebhookListen); err != nil {
+		return err
+	}
+	if options.WebhookURL = c.WebhookURL; options.WebhookURL == "" {
+		options.WebhookURL = "https://" + s.spot.listener.Addr().String()
+	}
+	u, err := url.Parse(options.WebhookURL)
+	if err != nil {
+		return err
+	}
+	s.spot.authority, err = certificate.New(certificate.Options{Store: s.store, Sealer: codec, Hosts: []string{u.Hostname()}, Logger: s.logger})
+	if err != nil {
+		return err
+	}
+	if err := s.spot.authority.Open(ctx); err != nil {
+		return err
+	}
+	options.Authority = s.spot.authority
+	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
+	s.spot.runner = runner.New(options)
+	s.spot.webhook, err = webhook.New(webhook.Options{
+		Listener: s.spot.listener, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger,
+	})
+	return err
+}
+
+// components are the working parts among them, in the order in which they start.
+func (p *spotParts) components() []component {
+	if p.webhook == nil {
+		return []component{{"spot", p.runner.Run}}
+	}
+	return []component{{"webhook certificate", p.authority.Run}, {"webhook", p.webhook.Run}, {"spot", p.runner.Run}}
+}
