@@ -6,78 +6,60 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// FuzzReview sends anything to every path: there is an answer to the request or a
+// FuzzReview sends anything to any path: there is an answer to the request or a
 // refusal, and a patch fits what it is for.
 func FuzzReview(f *testing.F) {
-	pinned := podOf(func(p *corev1.Pod) {
-		p.Spec.NodeSelector = map[string]string{"karpenter.sh/capacity-type": "spot"}
-		p.Spec.Affinity = requiring(term(), term(zone), term(ours, rule("n", "Gt", "3")))
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "gpu"}}
-	})
-	wrong := deployment(3, nameEnabled, "yes", nameMode, "custom", nameOnDemand, "-1")
-	for _, review := range []*admissionv1.AdmissionReview{
-		reviewOf(f, admissionv1.Create, podOf(nil), nil),
-		reviewOf(f, admissionv1.Create, pinned, nil),
-		reviewOf(f, admissionv1.Update, podOf(nil), pinned),
-		reviewOf(f, admissionv1.Create, wrong, nil),
-		reviewOf(f, admissionv1.Update, wrong, deployment(1)),
-		reviewOf(f, admissionv1.Create, &corev1.ConfigMap{}, nil),
+	// In the order of the paths. They are short: the shorter, the more is tried.
+	pod := `"kind":{"kind":"Pod"},"operation":"CREATE","object":{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","controller":true}]},"spec":{`
+	for i, request := range []string{
+		pod + `"affinity":{"nodeAffinity":null}}}`,
+		`"kind":{"kind":"Pod"},"operation":"UPDATE","object":{},"oldObject":{"metadata":{"labels":{"vacant.io/affinity":"spot"}}}`,
+		`"kind":{"group":"apps","kind":"Deployment"},"operation":"CREATE","object":{"metadata":{"labels":{"vacant.io/optimize-scheduling-mode":"custom"}}}`,
+		`"kind":{"kind":"ConfigMap"},"operation":"CREATE","dryRun":true,"object":{"metadata":{"labels":{"vacant.io/webhook-probe":"x"}}}`,
+		pod + `"nodeSelector":{"karpenter.sh/capacity-type":"spot"},"tolerations":[{"operator":"Exists"}]}}`,
+		pod + `"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{},{"matchFields":[{}]},{"matchExpressions":[{"key":"n","operator":"Gt","values":["3"]}]}]}}}}}`,
 	} {
-		text, err := json.Marshal(review)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+		f.Add(uint8(i), []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",`+request+`}}`))
 	}
-	f.Add([]byte(`{"request":{"uid":"u","object":{"spec":{"affinity":{"nodeAffinity":null},"tolerations":null}}}}`))
 	var servers []*Server
 	for _, to := range []spot.NodeType{spot.OnDemand, spot.Spot} {
 		for _, key := range keysOf(nodeTypeKeys) {
 			servers = append(servers, serverOf(f, always(Assignment{Type: to, Label: spot.LabelOf(key), Cost: new(int32(1))})))
 		}
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for i, s := range servers {
-			for _, path := range []string{"pods", "pod-labels", "workloads", "probe"} {
-				if i > 0 && path != "pods" {
-					continue // they do not ask the cluster
-				}
-				w := post(s, path, string(body))
-				if w.Code == 400 {
-					continue
-				}
-				var asked struct {
-					Request struct {
-						UID    string
-						Object json.RawMessage
-					}
-				}
-				var got admissionv1.AdmissionReview
-				if err := json.Unmarshal(w.Body.Bytes(), &got); w.Code != 200 || err != nil || got.Response == nil {
-					t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
-				}
-				if got.Response.UID == "" || !got.Response.Allowed && (got.Response.Result == nil || got.Response.Result.Message == "") {
-					t.Fatalf("%s", w.Body)
-				}
-				if got.Response.Patch == nil {
-					continue
-				}
-				if err := json.Unmarshal(body, &asked); err != nil {
-					t.Fatalf("a patch for what cannot be read: %v", err)
-				}
-				patch, err := jsonpatch.DecodePatch(got.Response.Patch)
-				if err == nil {
-					_, err = patch.Apply(asked.Request.Object)
-				}
-				if err != nil {
-					t.Fatalf("%v: %s", err, got.Response.Patch)
-				}
-			}
+	paths := []string{"pods", "pod-labels", "workloads", "probe"}
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		s, path := servers[int(which)/len(paths)%len(servers)], paths[int(which)%len(paths)]
+		w := post(s, path, string(body))
+		if w.Code == 400 {
+			return
+		}
+		var got admissionv1.AdmissionReview
+		if err := json.Unmarshal(w.Body.Bytes(), &got); w.Code != 200 || err != nil || got.Response == nil {
+			t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
+		}
+		if got.Response.UID == "" || !got.Response.Allowed && (got.Response.Result == nil || got.Response.Result.Message == "") {
+			t.Fatalf("%s", w.Body)
+		}
+		if got.Response.Patch == nil {
+			return
+		}
+		var asked struct {
+			Request struct{ Object json.RawMessage }
+		}
+		if err := json.Unmarshal(body, &asked); err != nil {
+			t.Fatalf("a patch for what cannot be read: %v", err)
+		}
+		patch, err := jsonpatch.DecodePatch(got.Response.Patch)
+		if err == nil {
+			_, err = patch.Apply(asked.Request.Object)
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, got.Response.Patch)
 		}
 	})
 }

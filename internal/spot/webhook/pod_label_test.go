@@ -31,6 +31,7 @@ func TestPodLabels(t *testing.T) {
 		{"changed", labelled(ours, "spot"), labelled(ours, "on-demand"), `must stay "spot" and not become "on-demand"`},
 		{"removed", labelled(ours, "spot"), labelled("team", "a"), `must stay "spot" and not be removed`},
 		{"all labels removed", labelled(ours, "on-demand"), labelled(), "not be removed"},
+		{"an empty one removed", labelled(ours, ""), labelled("team", "a"), `must stay "" and not be removed`},
 		{"emptied", labelled(ours, "spot"), labelled(ours, ""), `not become ""`},
 		{"the other prefix", labelled(alias, "spot"), labelled(alias, "on-demand"), "metadata.labels[vacant.sh/affinity]"},
 		{"moved to the other prefix", labelled(alias, "spot"), labelled(ours, "spot"), "not be removed"},

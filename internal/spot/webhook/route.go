@@ -36,6 +36,7 @@ func (s *Server) handle(path string, review reviewer) http.Handler {
 		if !ok || !knows(cluster, r.PathValue("secret")) {
 			// The name is made up, maybe: it must not become a metric.
 			s.metrics.requests.WithLabelValues("", path, string(resultNotFound)).Inc()
+			w.Header().Set("Connection", "close") // strangers keep no connection from clusters
 			http.NotFound(w, r)
 			return
 		}

@@ -72,6 +72,7 @@ func running(t *testing.T, cluster Cluster, logger *slog.Logger) (address string
 	t.Cleanup(transport.CloseIdleConnections)
 	t.Cleanup(cancel)
 	return "https://" + listener.Addr().String(), &http.Client{Transport: transport}, func() error {
+		transport.CloseIdleConnections() // HTTP/2 gives others a second
 		cancel()
 		return <-ended
 	}
