@@ -29,7 +29,7 @@ var splitTable = []struct {
 	{name: "majority-in-on-demand", mode: "majority-in-on-demand", deployment: []int{1, 2, 2, 3, 6}},
 	{name: "custom-2", mode: "custom", custom: "2", deployment: []int{1, 2, 2, 2, 2}},
 	{name: "custom-30-percent", mode: "custom", percent: "30%", deployment: []int{1, 1, 1, 2, 3}},
-	{name: "default", deployment: []int{0, 0, 0, 0, 0}, statefulSet: []int{1, 2, 2, 3, 6}},
+	{name: "no-mode", deployment: []int{0, 0, 0, 0, 0}, statefulSet: []int{1, 2, 2, 3, 6}},
 }
 
 // TestDistributionTable creates workloads of both kinds and all sizes in every
