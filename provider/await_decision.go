@@ -15,14 +15,31 @@ import (
 // The values of the wait attribute.
 const (
 	waitDecided      = "decided"
+	waitDistributed  = "distributed"
 	waitNone         = "none"
 	onTimeoutWarning = "warning"
 	onTimeoutError   = "error"
 )
 
 // decisionUnawaited reports a plan with wait.for = "none".
-func decisionUnawaited(plan tftypes.Value) bool {
-	return textOf(attributesOf(attributesOf(plan)["wait"])["for"]) == waitNone
+func decisionUnawaited(plan tftypes.Value) bool { return awaited(plan) == waitNone }
+
+// awaited is wait.for of a plan, "" where it does not say.
+func awaited(plan tftypes.Value) string {
+	return textOf(attributesOf(attributesOf(plan)["wait"])["for"])
+}
+
+// unsplit reports a workload that is to be waited for until its pods are split, and
+// is not yet. Where spot nodes are missing, or clusters, waiting does not help.
+func unsplit(plan tftypes.Value, object api.Object) bool {
+	workload, ok := object.(*api.Workload)
+	if !ok || awaited(plan) != waitDistributed || workload.Spec.Distribution == nil {
+		return false
+	}
+	scheduled := api.FindCondition(workload.Status.Conditions, api.ConditionScheduled)
+	c := api.FindCondition(workload.Status.Conditions, api.ConditionDistributed)
+	return (scheduled == nil || scheduled.Status != api.ConditionFalse) &&
+		(c == nil || c.Status != api.ConditionTrue && c.Reason != api.ReasonFallenBack)
 }
 
 // decisionState is what a wait looks at: the generation of the object that its
@@ -63,9 +80,9 @@ func (d decisionState) is(conditionType string, status api.ConditionStatus) *api
 	return c
 }
 
-// awaitDecision waits until the object's status answers what was written. A
-// decision that finds nothing ends the wait at once, with the sentence that
-// explains it.
+// awaitDecision waits until the object's status answers what was written, and on
+// request until the pods of a workload are split. A decision that finds nothing ends
+// the wait at once, with the sentence that explains it.
 func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	if decisionUnawaited(w.plan) {
@@ -78,15 +95,20 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 	}
 	key := api.KeyOf(object)
 	goal := object.Meta().Generation
-	for state.observed < goal {
+	for state.observed < goal || unsplit(w.plan, object) {
 		wait := longestWait
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = min(wait, max(time.Until(deadline), 0))
 		}
 		newer, err := s.client.GetNewer(ctx, key, object.Meta().ResourceVersion, wait)
-		if err != nil {
-			report(&diags, w, "No decision for "+key.String()+" yet", undecided(ctx, err, state, w))
+		switch {
+		case err != nil && state.observed < goal:
+			report(&diags, w, "No decision for "+key.String()+" yet", unfinished(ctx, err, state, w, "No decision", "deciding; the next refresh shows the decision"))
 			return nil, diags
+		case err != nil:
+			state.found = api.ConditionDistributed
+			report(&diags, w, "The pods are not split yet of "+key.String(), unfinished(ctx, err, state, w, "No split", "replacing pods; the data source scheduler_workload shows how far it is"))
+			return object, diags
 		}
 		object = newer
 		if state, ok = decisionOf(object); !ok {
@@ -97,8 +119,9 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 	return object, diags
 }
 
-// undecided words a wait that ended without a decision.
-func undecided(ctx context.Context, err error, last decisionState, w decisionWait) string {
+// unfinished words a wait that ended without what is missing, and what the server
+// goes on doing.
+func unfinished(ctx context.Context, err error, last decisionState, w decisionWait, missing, goesOn string) string {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return sentence(err.Error())
 	}
@@ -106,11 +129,11 @@ func undecided(ctx context.Context, err error, last decisionState, w decisionWai
 	if w.created {
 		operation = "create"
 	}
-	text := fmt.Sprintf("No decision after %s (timeouts.%s).", w.limit, operation)
+	text := fmt.Sprintf("%s after %s (timeouts.%s).", missing, w.limit, operation)
 	if c := api.FindCondition(last.conditions, last.found); c != nil {
 		text += fmt.Sprintf(" Last condition: %s is %s, %s: %s", c.Type, c.Status, c.Reason, sentence(c.Message))
 	}
-	return text + " The server goes on deciding; the next refresh shows the decision."
+	return text + " The server goes on " + goesOn + "."
 }
 
 // reportConditions says what is wrong with a decision that was made.

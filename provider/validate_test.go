@@ -188,6 +188,7 @@ var badFields = []struct {
 	{"scheduler_workload", "replica_requests", doc{"cpu": nil}, `replica_requests["cpu"]`},
 	{"scheduler_workload", "priority", 0.5, "priority"},
 	{"scheduler_workload", "wait", doc{"for": "godot"}, "wait.for"},
+	{"scheduler_placement", "wait", doc{"for": "distributed"}, "wait.for"},
 	{"scheduler_workload", "wait", doc{"on_timeout": "cry"}, "wait.on_timeout"},
 	{"scheduler_workload", "preview_token_wo", "", "preview_token_wo"},
 

@@ -30,7 +30,7 @@ func newWorkloadResource() resource.Resource {
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
-	attributes["wait"] = waitAttribute("workload", "cluster", "clusters")
+	attributes["wait"] = workloadWaitAttribute()
 	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "clusters")
 	return &objectResource{
 		kind: api.KindWorkload,
