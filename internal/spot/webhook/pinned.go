@@ -22,7 +22,7 @@ func (s *podSpec) pinned(label spot.Label) spot.NodeType {
 
 // maxValues is how many values of a label are tried: more than any pod names, and
 // few enough for one that is made to take long.
-const maxValues = 100
+const maxValues = 32
 
 // allows reports which types of nodes the pod's own rules leave to it, as far as
 // they are about the label that tells the types apart.
