@@ -404,6 +404,36 @@ func TestAReportDecidesNothing(t *testing.T) {
 
 var c1Converged = has("c1", 3, 1, api.DistributionConverged)
 
+// replaced is a converged cluster with a number of pods replaced, of which the
+// condition says nothing.
+func replaced(n int64) api.ClusterDistribution {
+	d := c1Converged
+	d.Replaced = n
+	return d
+}
+
+// TestAReportIsNotLost where the workload is decided in the same pass, and where an
+// older status comes back from the store meanwhile.
+func TestAReportIsNotLost(t *testing.T) {
+	w, p := splitWorld(t)
+	p.bindings.observeSplit(shopWeb, replaced(1), epoch)
+	first := p.pass(epoch)[0].result()
+	p.bindings.observeSplit(shopWeb, replaced(2), epoch)
+	p.bindings.markStale(p.bindings.workloads[shopWeb])
+	writes := p.pass(epoch)
+	p.put(first, w.specs[shopWeb])
+	if len(writes) != 1 || writes[0].observed {
+		t.Fatalf("writes %+v", writes)
+	}
+	if got := writes[0].result().(*api.Workload).Status.Distribution; len(got) != 1 || got[0].Replaced != 2 {
+		t.Errorf("written is %+v", got)
+	}
+	w.stored(p, writes)
+	if writes := p.pass(epoch); len(writes) > 0 || p.status(shopWeb).Distribution[0].Replaced != 2 {
+		t.Errorf("%d more writes, observed is %+v", len(writes), p.status(shopWeb).Distribution)
+	}
+}
+
 // TestWhatWasObservedGoes with the cluster, and with the distribution.
 func TestWhatWasObservedGoes(t *testing.T) {
 	observe := func(w *world, p *planner) {
