@@ -1,0 +1,169 @@
+package install
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The names in a cluster.
+const (
+	// ConfigurationName is the name of both configurations.
+	ConfigurationName = "scheduler-distribution"
+
+	podsWebhook      = "pods.distribution.vacant.io"
+	podLabelsWebhook = "pod-labels.distribution.vacant.io"
+	workloadsWebhook = "workloads.distribution.vacant.io"
+	probeWebhook     = "probe.distribution.vacant.io"
+
+	// namespaceName is the label with the name that every namespace has.
+	namespaceName = "kubernetes.io/metadata.name"
+	// optOut switches everything off where it is false, under both prefixes.
+	optOut, otherOptOut = "vacant.io/optimize-scheduling", "vacant.sh/optimize-scheduling"
+)
+
+// systemNamespaces are never touched: a cluster has to come up without this server.
+var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"}
+
+// timeoutSeconds is how long an API server waits for an answer.
+const timeoutSeconds = 3
+
+// The conditions under which the API server calls at all. It evaluates them
+// itself, so that what does not concern the webhook costs no call.
+var (
+	controlled = admissionv1.MatchCondition{
+		Name: "controlled-by-a-workload",
+		Expression: `has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(r,
+  has(r.controller) && r.controller && r.apiVersion.startsWith('apps/') && r.kind in ['ReplicaSet', 'StatefulSet'])`,
+	}
+	configured = admissionv1.MatchCondition{
+		Name: "asks-for-a-split",
+		Expression: `(has(object.metadata.labels) && object.metadata.labels.exists(k,
+  k.startsWith('vacant.io/optimize-scheduling') || k.startsWith('vacant.sh/optimize-scheduling')))
+|| (has(object.metadata.annotations) && object.metadata.annotations.exists(k,
+  k.startsWith('vacant.io/optimize-scheduling') || k.startsWith('vacant.sh/optimize-scheduling')))`,
+	}
+	relabelled = admissionv1.MatchCondition{
+		Name: "changes-what-a-pod-is-for",
+		Expression: `['vacant.io/affinity', 'vacant.sh/affinity'].exists(k,
+  (has(object.metadata.labels) && k in object.metadata.labels) != (has(oldObject.metadata.labels) && k in oldObject.metadata.labels)
+  || (has(object.metadata.labels) && k in object.metadata.labels && object.metadata.labels[k] != oldObject.metadata.labels[k]))`,
+	}
+	tried = admissionv1.MatchCondition{
+		Name:       "is-the-probe",
+		Expression: `request.dryRun && object.metadata.name == '` + probeName + `'`,
+	}
+)
+
+// metadata is what both configurations have.
+func metadata() metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:   ConfigurationName,
+		Labels: map[string]string{"app.kubernetes.io/managed-by": "scheduler-server"},
+		// Azure rewrites the selectors of webhooks to spare the system's namespaces,
+		// unless it is told that this is done already; the two would never agree.
+		Annotations: map[string]string{"admissions.enforcer/disabled": "true"},
+	}
+}
+
+// mutating is the configuration of what changes objects. Every field is given,
+// defaults too, so that it can be compared with what there is.
+func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfiguration {
+	return &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metadata(),
+		Webhooks: []admissionv1.MutatingWebhook{
+			{
+				Name:                    podsWebhook,
+				ClientConfig:            i.address("/pods", bundle),
+				Rules:                   rules("", "v1", []string{"pods"}, admissionv1.Create),
+				FailurePolicy:           new(admissionv1.Ignore),
+				MatchPolicy:             new(admissionv1.Equivalent),
+				NamespaceSelector:       selector(append([]metav1.LabelSelectorRequirement{i.namespaces()}, notOptedOut()...)...),
+				ObjectSelector:          selector(notOptedOut()...),
+				SideEffects:             new(admissionv1.SideEffectClassNoneOnDryRun),
+				TimeoutSeconds:          new(int32(timeoutSeconds)),
+				AdmissionReviewVersions: []string{"v1"},
+				ReinvocationPolicy:      new(admissionv1.NeverReinvocationPolicy),
+				MatchConditions:         []admissionv1.MatchCondition{controlled},
+			},
+			{
+				Name:         probeWebhook,
+				ClientConfig: i.address("/probe", bundle),
+				Rules:        rules("", "v1", []string{"configmaps"}, admissionv1.Create),
+				// Nothing but the probe can fail by this, and it shall: the API server
+				// then says why.
+				FailurePolicy: new(admissionv1.Fail),
+				MatchPolicy:   new(admissionv1.Equivalent),
+				NamespaceSelector: selector(metav1.LabelSelectorRequirement{
+					Key: namespaceName, Operator: metav1.LabelSelectorOpIn, Values: []string{probeNamespace},
+				}),
+				ObjectSelector:          selector(metav1.LabelSelectorRequirement{Key: probeLabel, Operator: metav1.LabelSelectorOpExists}),
+				SideEffects:             new(admissionv1.SideEffectClassNone),
+				TimeoutSeconds:          new(int32(timeoutSeconds)),
+				AdmissionReviewVersions: []string{"v1"},
+				ReinvocationPolicy:      new(admissionv1.NeverReinvocationPolicy),
+				MatchConditions:         []admissionv1.MatchCondition{tried},
+			},
+		},
+	}
+}
+
+// validating is the configuration of what only looks at objects.
+func (i *Installer) validating(bundle []byte) *admissionv1.ValidatingWebhookConfiguration {
+	webhook := func(name, path string, condition admissionv1.MatchCondition, on []admissionv1.RuleWithOperations) admissionv1.ValidatingWebhook {
+		return admissionv1.ValidatingWebhook{
+			Name:                    name,
+			ClientConfig:            i.address(path, bundle),
+			Rules:                   on,
+			FailurePolicy:           new(admissionv1.Ignore),
+			MatchPolicy:             new(admissionv1.Equivalent),
+			NamespaceSelector:       selector(i.namespaces()),
+			ObjectSelector:          selector(),
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			TimeoutSeconds:          new(int32(timeoutSeconds)),
+			AdmissionReviewVersions: []string{"v1"},
+			MatchConditions:         []admissionv1.MatchCondition{condition},
+		}
+	}
+	return &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metadata(),
+		Webhooks: []admissionv1.ValidatingWebhook{
+			webhook(workloadsWebhook, "/workloads", configured,
+				rules("apps", "v1", []string{"deployments", "statefulsets"}, admissionv1.Create, admissionv1.Update)),
+			webhook(podLabelsWebhook, "/pod-labels", relabelled, rules("", "v1", []string{"pods"}, admissionv1.Update)),
+		},
+	}
+}
+
+func (i *Installer) address(path string, bundle []byte) admissionv1.WebhookClientConfig {
+	return admissionv1.WebhookClientConfig{URL: new(i.options.BaseURL + path), CABundle: bundle}
+}
+
+func rules(group, version string, resources []string, operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
+	return []admissionv1.RuleWithOperations{{
+		Operations: operations,
+		Rule: admissionv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources, Scope: new(admissionv1.NamespacedScope),
+		},
+	}}
+}
+
+func selector(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: requirements}
+}
+
+// namespaces leaves out those of the system, and those that are to be excluded.
+func (i *Installer) namespaces() metav1.LabelSelectorRequirement {
+	excluded := slices.Concat(systemNamespaces, i.options.ExcludeNamespaces)
+	slices.Sort(excluded)
+	return metav1.LabelSelectorRequirement{Key: namespaceName, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(excluded)}
+}
+
+// notOptedOut leaves out what has the split switched off by label.
+func notOptedOut() []metav1.LabelSelectorRequirement {
+	return []metav1.LabelSelectorRequirement{
+		{Key: optOut, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
+		{Key: otherOptOut, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
+	}
+}

@@ -1,0 +1,236 @@
+// Package install puts the admission webhook into a cluster: it writes the two
+// webhook configurations, keeps them as they should be, and tries whether the API
+// server of the cluster reaches the webhook.
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// callTimeout bounds every request; a call of the webhook is part of one.
+	callTimeout = 10 * time.Second
+	// probeInterval is the time between two tries while all is well.
+	probeInterval = time.Minute
+	// settleTime is what an API server is given to notice a configuration.
+	settleTime = 10 * time.Second
+	// leastDelay and mostDelay are the times between two tries while one fails.
+	leastDelay, mostDelay = time.Second, 30 * time.Second
+	// defaultInterval is the time between two looks at the configurations.
+	defaultInterval = 15 * time.Second
+	// fieldManager owns the fields of the configurations.
+	fieldManager = "scheduler-server"
+)
+
+// Options configures an Installer. Client, BaseURL and Bundle are required.
+type Options struct {
+	// Client is the access to the cluster.
+	Client kubernetes.Interface
+	// Cluster is the name of the cluster, for the log.
+	Cluster string
+	// BaseURL is where the cluster reaches the webhook:
+	// https://host:port/clusters/<name>/<secret>. The last part is never shown.
+	BaseURL string
+	// Bundle is the PEM of the authorities that the cluster has to trust, and a
+	// channel that is closed when that changes.
+	Bundle func() (bundle []byte, changed <-chan struct{})
+	// ExcludeNamespaces are left alone, besides those of the system.
+	ExcludeNamespaces []string
+	// Interval is the time between two looks at the configurations. Zero means 15
+	// seconds.
+	Interval time.Duration
+	// Logger receives every change of the state. Nil discards it.
+	Logger *slog.Logger
+	// Now is the clock. Nil means time.Now.
+	Now func() time.Time
+}
+
+// Installer keeps the webhook installed in one cluster. Run and Remove must not
+// run at the same time.
+type Installer struct {
+	options Options
+	host    string // of the webhook, with scheme: what may be shown of its address
+	secret  string
+
+	mutatingKeeper   *keeper[admissionv1.MutatingWebhookConfiguration]
+	validatingKeeper *keeper[admissionv1.ValidatingWebhookConfiguration]
+	writtenAt        time.Time // a configuration
+	probedAt         time.Time // with success
+	failures         int       // in a row
+
+	mu      sync.Mutex
+	state   State
+	changed chan struct{} // closed and replaced when state changes
+}
+
+// New makes an installer, which does nothing until Run.
+func New(o Options) (*Installer, error) {
+	if o.Client == nil || o.Bundle == nil {
+		return nil, errors.New("install: Client and Bundle are required")
+	}
+	base, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, errors.New("install: the address of the webhook is no URL") // which would show it
+	}
+	secret := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
+	if base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || secret == "" {
+		return nil, errors.New("install: the address of the webhook must have the form https://host:port/clusters/<name>/<secret>")
+	}
+	o.ExcludeNamespaces = slices.Clone(o.ExcludeNamespaces)
+	o.Interval = cmp.Or(o.Interval, defaultInterval)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	registration := o.Client.AdmissionregistrationV1()
+	i := &Installer{
+		options: o, host: "https://" + base.Host, secret: secret,
+		mutatingKeeper:   newMutating(registration.MutatingWebhookConfigurations()),
+		validatingKeeper: newValidating(registration.ValidatingWebhookConfigurations()),
+		changed:          make(chan struct{}),
+	}
+	i.state = State{Reason: ReasonInstalling, Message: "the webhook at " + i.host + " has not been installed yet"}
+	return i, nil
+}
+
+// State is what was last found.
+func (i *Installer) State() State {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.state
+}
+
+// Changed is closed at the next change of the state. Ask for it before State, or
+// a change between the two is missed.
+func (i *Installer) Changed() <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.changed
+}
+
+// Run keeps the webhook installed until ctx ends. What is installed then stays.
+func (i *Installer) Run(ctx context.Context) error {
+	for {
+		bundle, changed := i.options.Bundle()
+		wait := i.pass(ctx, bundle)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was told to end
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-changed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// pass looks at everything once and returns when to do so again.
+func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
+	if len(bundle) == 0 {
+		return i.failed(ctx, State{Reason: ReasonInstalling, Message: "there is no certificate authority yet that the cluster could trust"})
+	}
+	changed, errs := i.keep(ctx, bundle)
+	if len(errs) > 0 {
+		return i.failed(ctx, i.stateOfAll(errs))
+	}
+	if changed || i.failures > 0 || i.options.Now().Sub(i.probedAt) >= probeInterval-i.options.Interval/2 {
+		found := i.probe(ctx)
+		if !found.Ready {
+			return i.failed(ctx, found)
+		}
+		i.probedAt = i.options.Now()
+		i.failures = 0
+		i.put(ctx, found)
+	}
+	// Not all clusters at once.
+	return i.options.Interval - rand.N(i.options.Interval/10+1)
+}
+
+// keep brings both configurations to what they should be, and reports whether
+// one was not. Both are tried, so that the state can name all permissions that
+// are missing.
+func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs []error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	mutating, errMutating := i.mutatingKeeper.keep(ctx, i.mutating(bundle))
+	validating, errValidating := i.validatingKeeper.keep(ctx, i.validating(bundle))
+	if mutating == repaired || validating == repaired {
+		i.options.Logger.Warn("somebody changed or deleted the webhook configuration; it is put back",
+			"cluster", i.options.Cluster, "name", ConfigurationName)
+	}
+	if changed = mutating != asWanted || validating != asWanted; changed {
+		i.writtenAt = i.options.Now()
+	}
+	for _, err := range []error{errMutating, errValidating} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return changed, errs
+}
+
+// failed takes in a try that failed and returns how long to wait for the next.
+// One failure that may pass says little while all has been well.
+func (i *Installer) failed(ctx context.Context, found State) time.Duration {
+	i.failures++
+	if !i.State().Ready || i.failures > 1 || !found.passing() {
+		i.put(ctx, found)
+	}
+	return min(leastDelay<<min(i.failures-1, 10), mostDelay)
+}
+
+// put sets the state, and logs it if it is another one.
+func (i *Installer) put(ctx context.Context, s State) {
+	if ctx.Err() != nil {
+		return // what fails because it was told to end says nothing
+	}
+	i.mu.Lock()
+	old := i.state
+	if old != s {
+		i.state = s
+		close(i.changed)
+		i.changed = make(chan struct{})
+	}
+	i.mu.Unlock()
+	level := slog.LevelWarn
+	if s.Ready || s.Reason == ReasonInstalling || s.Reason == ReasonRemoved {
+		level = slog.LevelInfo
+	}
+	if old != s {
+		i.options.Logger.Log(ctx, level, "admission webhook", "cluster", i.options.Cluster, "reason", s.Reason, "message", s.Message)
+	}
+}
+
+// Remove takes the webhook out of the cluster; pods are then created as if this
+// server had never been. It is no error when there is nothing to remove.
+func (i *Installer) Remove(ctx context.Context) error {
+	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var errs []error
+	for _, remove := range []func(context.Context) error{i.mutatingKeeper.remove, i.validatingKeeper.remove} {
+		if err := remove(callCtx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("remove the admission webhook from cluster %s: %s", i.options.Cluster, i.stateOfAll(errs).Message)
+	}
+	i.failures, i.probedAt = 0, time.Time{}
+	i.put(ctx, State{Reason: ReasonRemoved, Message: "the webhook is not installed"})
+	return nil
+}

@@ -1,0 +1,391 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestInstallsAndTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.wantState(ReasonInstalling)
+		w.start()
+		w.wantState(ReasonInstalled, "https://scheduler.example.com:8443")
+		urls := map[string]string{}
+		for _, h := range w.mutatingNow().Webhooks {
+			urls[h.Name] = *h.ClientConfig.URL
+			if string(h.ClientConfig.CABundle) != "first" {
+				t.Errorf("%s trusts %q", h.Name, h.ClientConfig.CABundle)
+			}
+		}
+		for _, h := range w.validatingNow().Webhooks {
+			urls[h.Name] = *h.ClientConfig.URL
+			if *h.FailurePolicy != admissionv1.Ignore {
+				t.Errorf("%s stops the cluster when this server is away", h.Name)
+			}
+		}
+		for name, path := range map[string]string{
+			"pods.distribution.vacant.io": "/pods", "probe.distribution.vacant.io": "/probe",
+			"workloads.distribution.vacant.io": "/workloads", "pod-labels.distribution.vacant.io": "/pod-labels",
+		} {
+			if urls[name] != testBase+path {
+				t.Errorf("%s has the address %q", name, urls[name])
+			}
+		}
+		probes := w.count("create configmaps")
+		pass(10 * time.Minute)
+		if n := w.count("create configmaps") - probes; n < 9 || n > 11 {
+			t.Errorf("%d probes in ten minutes, want one a minute", n)
+		}
+		if n := w.count("get mutating"); n < 40 || n > 50 {
+			t.Errorf("%d looks in ten minutes, want one each 15 seconds", n)
+		}
+		if w.count("create mutating") != 1 || w.count("create validating") != 1 || w.count("update") != 0 {
+			t.Error("something was written although nothing changed")
+		}
+		if n := strings.Count(w.log.String(), "\n"); n != 1 {
+			t.Errorf("%d lines in the log, want 1:\n%s", n, &w.log)
+		}
+	})
+}
+
+func TestNamespacesOfTheSystemAreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	want := []string{"kube-node-lease", "kube-public", "kube-system", "scheduler-system"}
+	pods := w.mutating(nil).Webhooks[0]
+	if got := pods.NamespaceSelector.MatchExpressions[0]; !slices.Equal(got.Values, want) || got.Operator != metav1.LabelSelectorOpNotIn {
+		t.Errorf("pods: %v", got)
+	}
+	if *pods.FailurePolicy != admissionv1.Ignore {
+		t.Error("no pod is created when this server is away")
+	}
+	for _, h := range w.validating(nil).Webhooks {
+		if got := h.NamespaceSelector.MatchExpressions[0]; !slices.Equal(got.Values, want) {
+			t.Errorf("%s: %v", h.Name, got)
+		}
+	}
+}
+
+func TestDriftIsRepaired(t *testing.T) {
+	cases := map[string]func(*admissionv1.MutatingWebhookConfiguration){
+		"other policy":       func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks[0].FailurePolicy = new(admissionv1.Fail) },
+		"other address":      func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks[0].ClientConfig.URL = new("https://x/") },
+		"other authority":    func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks[0].ClientConfig.CABundle = []byte("x") },
+		"no selector":        func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks[0].NamespaceSelector = nil },
+		"no condition":       func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks[0].MatchConditions = nil },
+		"a webhook less":     func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks = c.Webhooks[1:] },
+		"none left":          func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks = nil },
+		"a webhook more":     func(c *admissionv1.MutatingWebhookConfiguration) { c.Webhooks = append(c.Webhooks, c.Webhooks[0]) },
+		"our annotation off": func(c *admissionv1.MutatingWebhookConfiguration) { c.Annotations = nil },
+	}
+	for name, edit := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start()
+				good := w.mutatingNow()
+				bad := good.DeepCopy()
+				edit(bad)
+				bad.Labels["theirs"] = "kept"
+				configurations := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+				if _, err := configurations.Update(t.Context(), bad, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				pass(15 * time.Second)
+				now := w.mutatingNow()
+				if !reflect.DeepEqual(now.Webhooks, good.Webhooks) || now.Annotations["admissions.enforcer/disabled"] != "true" {
+					t.Error("it was not repaired")
+				}
+				if now.Labels["theirs"] != "kept" {
+					t.Error("what others wrote beside it was lost")
+				}
+				if !strings.Contains(w.log.String(), "put back") {
+					t.Errorf("nobody learns of it:\n%s", &w.log)
+				}
+				w.wantState(ReasonInstalled)
+			})
+		})
+	}
+	t.Run("deleted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.start()
+			configurations := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+			if err := configurations.Delete(t.Context(), ConfigurationName, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			pass(15 * time.Second)
+			if len(w.validatingNow().Webhooks) != 2 {
+				t.Error("it was not repaired")
+			}
+		})
+	})
+}
+
+func TestWhatOthersAddBesideIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start()
+		theirs := w.mutatingNow()
+		theirs.Labels["team"], theirs.Annotations["note"] = "a", "b"
+		if _, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		updates := w.count("update")
+		pass(time.Minute)
+		if w.count("update") != updates {
+			t.Error("a label of somebody else was taken for a change of ours")
+		}
+	})
+}
+
+// Older clusters drop fields and some providers add selectors: there is no use in
+// writing again and again.
+func TestClusterThatAltersWhatIsWrittenIsNotFought(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.alter = func(c *admissionv1.MutatingWebhookConfiguration) {
+			for i := range c.Webhooks {
+				c.Webhooks[i].MatchConditions = nil
+			}
+		}
+		w.start()
+		pass(10 * time.Minute)
+		w.wantState(ReasonInstalled)
+		if n := w.count("create mutating") + w.count("update mutating"); n != 1 {
+			t.Errorf("%d writes, want 1", n)
+		}
+	})
+}
+
+func TestNewBundleIsInstalledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start()
+		w.do(func() {
+			w.bundle = []byte("first and second")
+			close(w.renewed)
+			w.renewed = make(chan struct{})
+		})
+		synctest.Wait()
+		for _, h := range w.mutatingNow().Webhooks {
+			if string(h.ClientConfig.CABundle) != "first and second" {
+				t.Errorf("%s trusts %q", h.Name, h.ClientConfig.CABundle)
+			}
+		}
+		if strings.Contains(w.log.String(), "put back") {
+			t.Errorf("a change of ours is blamed on others:\n%s", &w.log)
+		}
+	})
+}
+
+func TestNothingIsInstalledWithoutAnAuthority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.bundle = nil
+		w.start()
+		w.wantState(ReasonInstalling, "authority")
+		if w.count("create") > 0 {
+			t.Error("it would trust every certificate there is")
+		}
+	})
+}
+
+// denied is the answer of the authorizer.
+func denied(verb, group, resource string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "x",
+		fmt.Errorf("User %q cannot %s resource %q in API group %q at the cluster scope", "u", verb, resource, group))
+}
+
+func on(want string, err error) func(verb, resource string) error {
+	return func(verb, resource string) error {
+		if strings.HasPrefix(verb+" "+resource, want) {
+			return err
+		}
+		return nil
+	}
+}
+
+func internal(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: message}}
+}
+
+func TestEveryFailureIsAStateThatPasses(t *testing.T) {
+	const registration = "admissionregistration.k8s.io"
+	call := func(cause string) error {
+		return internal(`Internal error occurred: failed calling webhook "probe.distribution.vacant.io": failed to call webhook: Post "` + testBase + `/probe?timeout=3s": ` + cause)
+	}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	cases := []struct {
+		name   string
+		fail   func(verb, resource string) error
+		answer func(string) string
+		reason string
+		says   []string
+	}{
+		{"may not read", on("get mutating", denied("get", registration, "mutatingwebhookconfigurations")), nil,
+			ReasonForbidden, []string{`verb "get"`, "mutatingwebhookconfigurations", registration}},
+		{"may not create", on("create validating", denied("create", registration, "validatingwebhookconfigurations")), nil,
+			ReasonForbidden, []string{`verb "create"`, "validatingwebhookconfigurations"}},
+		{"may do nothing", func(verb, resource string) error { return denied(verb, registration, resource) }, nil,
+			ReasonForbidden, []string{"mutatingwebhookconfigurations", "; ", "validatingwebhookconfigurations"}},
+		{"may not try", on("create configmaps", denied("create", "", "configmaps")), nil,
+			ReasonForbidden, []string{`verb "create"`, "configmaps in namespace default"}},
+		{"unknown credentials", on("get", apierrors.NewUnauthorized("no")), nil, ReasonUnauthorized, []string{"401"}},
+		{"policy refuses the configuration", on("create mutating", apierrors.NewForbidden(schema.GroupResource{Resource: "mutatingwebhookconfigurations"}, "x", errors.New(`admission webhook "guard" denied the request: no webhooks`))), nil,
+			ReasonRejected, []string{"no webhooks"}},
+		{"policy shows the address", on("create mutating", apierrors.NewBadRequest("url "+testBase+"/pods is bad")), nil,
+			ReasonRejected, []string{"is bad"}},
+		{"quota refuses the probe", on("create configmaps", apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, probeName, errors.New("exceeded quota: small"))), nil,
+			ReasonProbeRejected, []string{"exceeded quota: small"}},
+		{"probe exists", on("create configmaps", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "configmaps"}, probeName)), nil,
+			ReasonProbeRejected, []string{"delete it"}},
+		{"webhook refuses connections", on("create configmaps", call("dial tcp 10.0.0.9:8443: connect: connection refused")), nil,
+			ReasonNotReached, []string{"https://scheduler.example.com:8443: dial tcp 10.0.0.9:8443: connect: connection refused"}},
+		{"webhook is not trusted", on("create configmaps", call("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 2026-01-01T00:00:00Z is after 2025-01-01T00:00:00Z")), nil,
+			ReasonNotReached, []string{"x509", "the current time is after 2025"}},
+		{"connection breaks", on("create configmaps", call("read tcp 10.0.0.2:40312->10.0.0.9:8443: read: connection reset by peer")), nil,
+			ReasonNotReached, []string{"read tcp 10.0.0.9:8443: read"}},
+		{"endless message", on("create configmaps", call(strings.Repeat("é", 5000))), nil, ReasonNotReached, []string{"éé"}},
+		{"another server answers", nil, func(string) string { return "other" }, ReasonNotReached, []string{"another server"}},
+		{"not called", nil, func(string) string { return "" }, ReasonNotReached, []string{"did not call the webhook at https://scheduler.example.com:8443"}},
+		{"API server is away", on("get", refused), nil, ReasonUnreachable, []string{"refused"}},
+		{"API server is overloaded", on("create configmaps", apierrors.NewTooManyRequests("later", 1)), nil, ReasonUnreachable, []string{"429"}},
+		{"API server is broken", on("get", internal("etcd is away")), nil, ReasonUnreachable, []string{"500"}},
+		{"written at the same time", on("create mutating", apierrors.NewAlreadyExists(schema.GroupResource{Resource: "x"}, "x")), nil, ReasonInstalling, []string{"same time"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.fail, w.answer = c.fail, c.answer
+				w.start()
+				pass(time.Hour)
+				w.wantState(c.reason, c.says...)
+				if n := len([]rune(w.State().Message)); n > 700 {
+					t.Errorf("the message has %d characters", n)
+				}
+				if n := strings.Count(w.log.String(), "\n"); n > 2 {
+					t.Errorf("%d lines in the log for one change:\n%s", n, &w.log)
+				}
+				w.do(func() { w.fail, w.answer = nil, nil })
+				pass(31 * time.Second)
+				w.wantState(ReasonInstalled)
+			})
+		})
+	}
+}
+
+func TestTriesSlowDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fail = on("get", internal("no"))
+		w.start()
+		pass(3 * time.Minute)
+		var waits []time.Duration
+		var last time.Time
+		for _, r := range w.requests {
+			if r.resource != "mutatingwebhookconfigurations" {
+				continue
+			}
+			if !last.IsZero() {
+				waits = append(waits, r.at.Sub(last))
+			}
+			last = r.at
+		}
+		want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second}
+		if len(waits) < len(want) || !slices.Equal(waits[:len(want)], want) {
+			t.Errorf("the waits are %v, want %v", waits, want)
+		}
+	})
+}
+
+func TestOneFailureSaysLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start()
+		changed := w.Changed()
+		remaining := 1
+		w.do(func() {
+			w.fail = func(verb, resource string) error {
+				if verb == "get" && resource == "mutatingwebhookconfigurations" && remaining > 0 {
+					remaining--
+					return internal("no")
+				}
+				return nil
+			}
+		})
+		pass(5 * time.Minute)
+		select {
+		case <-changed:
+			t.Errorf("the state changed for one failure: %+v", w.State())
+		default:
+		}
+		w.do(func() { remaining = 2 })
+		<-changed
+		w.wantState(ReasonUnreachable)
+		changed = w.Changed()
+		<-changed
+		w.wantState(ReasonInstalled)
+	})
+}
+
+func TestRemove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.pass(t.Context(), w.bundle)
+		w.wantState(ReasonInstalled)
+		w.do(func() {
+			w.fail = on("delete mutating", denied("delete", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"))
+		})
+		if err := w.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), `verb "delete"`) {
+			t.Errorf("%v does not say what is missing", err)
+		}
+		w.do(func() { w.fail = nil })
+		for range 2 { // the second time there is nothing to remove
+			if err := w.Remove(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wantState(ReasonRemoved)
+		list, err := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) > 0 {
+			t.Errorf("%d are left, %v", len(list.Items), err)
+		}
+		w.pass(t.Context(), w.bundle)
+		w.wantState(ReasonInstalled)
+	})
+}
+
+func TestWrongOptionsAreRefused(t *testing.T) {
+	bundle := func() ([]byte, <-chan struct{}) { return nil, nil }
+	for _, address := range []string{
+		"", "http://a/clusters/c/" + testSecret, "https:///clusters/c/" + testSecret, "https://a/clusters/c/" + testSecret + "/",
+		"https://u:p@a/clusters/c/" + testSecret, "https://a/clusters/c/" + testSecret + "?x=1", "https://a", "https://a:b/" + testSecret,
+	} {
+		_, err := New(Options{Client: fake.NewClientset(), BaseURL: address, Bundle: bundle})
+		if err == nil {
+			t.Errorf("%s is accepted", address)
+		} else if strings.Contains(err.Error(), testSecret) {
+			t.Errorf("the secret is shown: %v", err)
+		}
+	}
+	if _, err := New(Options{BaseURL: testBase}); err == nil {
+		t.Error("an installer without a client is made")
+	}
+}

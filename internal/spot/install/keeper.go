@@ -1,0 +1,141 @@
+package install
+
+import (
+	"context"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// configurations is the access to one kind of webhook configurations.
+type configurations[T any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*T, error)
+	Create(ctx context.Context, configuration *T, options metav1.CreateOptions) (*T, error)
+	Update(ctx context.Context, configuration *T, options metav1.UpdateOptions) (*T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// keeper keeps one configuration as it is wanted.
+type keeper[T any] struct {
+	resource string // in the words of permissions
+	client   configurations[T]
+	meta     func(*T) *metav1.ObjectMeta
+	webhooks func(*T) any
+	replace  func(configuration, by *T) // the webhooks
+
+	// wanted is what was last written, and kept what the cluster made of it: one
+	// that is older drops fields, and some add to them.
+	wanted, kept *T
+}
+
+func newMutating(client configurations[admissionv1.MutatingWebhookConfiguration]) *keeper[admissionv1.MutatingWebhookConfiguration] {
+	type configuration = admissionv1.MutatingWebhookConfiguration
+	return &keeper[configuration]{
+		resource: "mutatingwebhookconfigurations", client: client,
+		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
+		webhooks: func(c *configuration) any { return c.Webhooks },
+		replace:  func(c, by *configuration) { c.Webhooks = by.Webhooks },
+	}
+}
+
+func newValidating(client configurations[admissionv1.ValidatingWebhookConfiguration]) *keeper[admissionv1.ValidatingWebhookConfiguration] {
+	type configuration = admissionv1.ValidatingWebhookConfiguration
+	return &keeper[configuration]{
+		resource: "validatingwebhookconfigurations", client: client,
+		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
+		webhooks: func(c *configuration) any { return c.Webhooks },
+		replace:  func(c, by *configuration) { c.Webhooks = by.Webhooks },
+	}
+}
+
+// outcome is what keeping a configuration came to.
+type outcome int
+
+const (
+	// asWanted says that nothing had to be done.
+	asWanted outcome = iota
+	// written says that the configuration is new or follows what is wanted now.
+	written
+	// repaired says that somebody had changed or deleted it.
+	repaired
+)
+
+// keep makes the configuration what is wanted, if it is not.
+func (k *keeper[T]) keep(ctx context.Context, want *T) (outcome, error) {
+	became := written
+	if k.wanted != nil && equality.Semantic.DeepEqual(k.wanted, want) {
+		became = repaired
+	}
+	live, err := k.client.Get(ctx, ConfigurationName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		kept, err := k.client.Create(ctx, want, metav1.CreateOptions{FieldManager: fieldManager})
+		if err != nil {
+			return asWanted, &callError{"create", k.resource, err}
+		}
+		k.wanted, k.kept = want, kept
+		return became, nil
+	}
+	if err != nil {
+		return asWanted, &callError{"get", k.resource, err}
+	}
+	if k.satisfied(live, want) {
+		return asWanted, nil
+	}
+	k.replace(live, want)
+	ours, meta := k.meta(want), k.meta(live)
+	meta.Labels = with(meta.Labels, ours.Labels)
+	meta.Annotations = with(meta.Annotations, ours.Annotations)
+	// With the resource version that was read, so that nothing is lost that
+	// somebody else writes at the same time.
+	kept, err := k.client.Update(ctx, live, metav1.UpdateOptions{FieldManager: fieldManager})
+	if err != nil {
+		return asWanted, &callError{"update", k.resource, err}
+	}
+	k.wanted, k.kept = want, kept
+	return became, nil
+}
+
+// satisfied reports whether a configuration is as wanted, or as the cluster
+// answered when that was last written.
+func (k *keeper[T]) satisfied(live, want *T) bool {
+	ours, meta := k.meta(want), k.meta(live)
+	if !contains(meta.Labels, ours.Labels) || !contains(meta.Annotations, ours.Annotations) {
+		return false
+	}
+	if equality.Semantic.DeepEqual(k.webhooks(live), k.webhooks(want)) {
+		return true
+	}
+	return k.kept != nil && equality.Semantic.DeepEqual(k.wanted, want) &&
+		equality.Semantic.DeepEqual(k.webhooks(live), k.webhooks(k.kept))
+}
+
+// remove deletes the configuration, if there is one.
+func (k *keeper[T]) remove(ctx context.Context) error {
+	err := k.client.Delete(ctx, ConfigurationName, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return &callError{"delete", k.resource, err}
+	}
+	k.wanted, k.kept = nil, nil
+	return nil
+}
+
+func with(all, ours map[string]string) map[string]string {
+	if all == nil {
+		all = make(map[string]string, len(ours))
+	}
+	for key, value := range ours {
+		all[key] = value
+	}
+	return all
+}
+
+func contains(all, ours map[string]string) bool {
+	for key, value := range ours {
+		if got, ok := all[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,67 @@
+package install
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	probeNamespace = metav1.NamespaceDefault
+	probeName      = "scheduler-webhook-probe"
+	// probeLabel has a random value, which the webhook repeats in an annotation of
+	// the same name.
+	probeLabel = "vacant.io/webhook-probe"
+)
+
+// probe tries whether the API server reaches the webhook and the answer comes
+// back. Nothing is stored. Ready says that it does.
+func (i *Installer) probe(ctx context.Context) State {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails: crypto/rand ends the process instead
+	nonce := hex.EncodeToString(random[:])
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := i.options.Client.CoreV1().ConfigMaps(probeNamespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: probeName, Namespace: probeNamespace, Labels: map[string]string{probeLabel: nonce}},
+	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
+	if err != nil {
+		return i.probeFailed(&callError{"create", "configmaps", err})
+	}
+	switch answer.Annotations[probeLabel] {
+	case nonce:
+		return State{Ready: true, Reason: ReasonInstalled, Message: "the API server reaches the webhook at " + i.host}
+	case "":
+		if i.options.Now().Sub(i.writtenAt) < settleTime {
+			return State{Reason: ReasonInstalling, Message: "the API server has not begun yet to call the webhook at " + i.host}
+		}
+		return State{Reason: ReasonNotReached, Message: "the API server did not call the webhook at " + i.host + " for a ConfigMap it was tried with"}
+	}
+	return State{Reason: ReasonNotReached, Message: "the webhook at " + i.host + " gave an answer to another question: is it another server's?"}
+}
+
+// probeFailed says what kept the probe from coming back.
+func (i *Installer) probeFailed(err error) State {
+	if apierrors.IsAlreadyExists(err) {
+		return State{Reason: ReasonProbeRejected, Message: "there is a ConfigMap " + probeName + " in namespace " + probeNamespace +
+			", which nobody needs: delete it, so that the webhook can be tried with one of this name"}
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && strings.Contains(status.ErrStatus.Message, `"`+probeWebhook+`"`) {
+		seen := status.ErrStatus.Message
+		if _, cause, ok := strings.Cut(seen, "failed to call webhook: "); ok {
+			seen = cause
+		}
+		// The address comes first already, without its secret part.
+		if method, rest, ok := strings.Cut(seen, `": `); ok && strings.HasPrefix(method, `Post "`) {
+			seen = rest
+		}
+		return State{Reason: ReasonNotReached, Message: i.clean("the API server does not get through to the webhook at " + i.host + ": " + seen)}
+	}
+	return i.stateOf(err, ReasonProbeRejected)
+}
