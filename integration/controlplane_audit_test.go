@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,8 @@ func (p *controlPlane) endings() []ending {
 	if err := lines.Err(); err != nil {
 		p.t.Fatal(err)
 	}
+	// The log has them in the order in which they were answered.
+	slices.SortStableFunc(out, func(a, b ending) int { return a.at.Compare(b.at) })
 	return out
 }
 

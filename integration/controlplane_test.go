@@ -100,7 +100,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 	)
 	p.run("kube-scheduler", kubernetesScript, "--config="+in("scheduler.yaml"), "--secure-port=0")
 	p.run("kwok", kwokScript,
-		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--server-address="+freeAddress(t),
+		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address="+freeAddress(t),
 		"--cidr=10.64.0.0/10", "--config="+testbedBinary(t, "kwok-stages.yaml", kwokScript), "--config="+filepath.Join("testdata", "kwok", "pod-stages.yaml"),
 	)
 	eventually(t, time.Minute, "the controllers work", func() bool {
