@@ -25,6 +25,7 @@ const (
 	nameEnabled      = "optimize-scheduling"
 	nameMode         = "optimize-scheduling-mode"
 	nameModeAlias    = "optimize-scheduling-strategy"
+	nameAffinity     = "affinity"
 	nameOnDemandTail = "-custom-on-demand"
 )
 
@@ -158,10 +159,16 @@ func cutPrefix(key string) (name string, ours bool) {
 	return "", false
 }
 
+// IsAffinity reports whether a label says what a pod is for, in either spelling.
+func IsAffinity(key string) bool {
+	name, ours := cutPrefix(key)
+	return ours && name == nameAffinity
+}
+
 // AffinityOf is what the labels of a pod say it is for.
 func AffinityOf(podLabels map[string]string) NodeType {
 	for _, prefix := range prefixes {
-		switch t := NodeType(podLabels[prefix+"affinity"]); t {
+		switch t := NodeType(podLabels[prefix+nameAffinity]); t {
 		case OnDemand, Spot:
 			return t
 		}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,6 +28,10 @@ type workload struct {
 	replicas int64
 	settings spot.Settings
 	invalid  string // what is wrong with the labels
+	// circular says that the selector names the label by which pods are split: pods that
+	// got another value would not be found by their controller, which would make more
+	// of them without end.
+	circular bool
 	pinned   spot.NodeType
 	ownCost  bool // its pods bring a deletion cost of their own
 	deleting bool
@@ -76,7 +81,7 @@ func (i *Inventory) replicaSetTable() *table {
 		i.removeReplicaSet)
 }
 
-func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, template *corev1.PodTemplateSpec) *workload {
+func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
 	w := &workload{
 		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), replicas: 1,
 		pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
@@ -89,11 +94,26 @@ func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, templa
 	if w.settings, err = spot.ParseSettings(o.GetLabels(), o.GetAnnotations()); err != nil {
 		w.invalid = err.Error()
 	}
+	if w.circular = selectsAffinity(selector); w.circular {
+		w.invalid = "its selector names " + spot.LabelAffinity + ", by which pods are split: they cannot be"
+	}
 	return w
 }
 
+func selectsAffinity(selector *metav1.LabelSelector) bool {
+	if selector == nil {
+		return false
+	}
+	for key := range selector.MatchLabels {
+		if spot.IsAffinity(key) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return spot.IsAffinity(r.Key) })
+}
+
 func (i *Inventory) deploymentOf(o *appsv1.Deployment) *workload {
-	w := i.reduce(kindDeployment, o, o.Spec.Replicas, &o.Spec.Template)
+	w := i.reduce(kindDeployment, o, o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template)
 	w.paused = o.Spec.Paused
 	w.observed = o.Status.ObservedGeneration >= o.Generation
 	w.updated, w.available = int64(o.Status.UpdatedReplicas), int64(o.Status.AvailableReplicas)
@@ -101,7 +121,7 @@ func (i *Inventory) deploymentOf(o *appsv1.Deployment) *workload {
 }
 
 func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
-	w := i.reduce(kindStatefulSet, o, o.Spec.Replicas, &o.Spec.Template)
+	w := i.reduce(kindStatefulSet, o, o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template)
 	w.observed = o.Status.ObservedGeneration >= o.Generation
 	w.revision = o.Status.UpdateRevision
 	w.available = int64(o.Status.AvailableReplicas)
@@ -192,7 +212,7 @@ func (i *Inventory) current(w *workload) *replicaSet {
 // rule is how the pods of a workload are to be split, and who says so. managed is
 // false where nobody does, or a label says that the workload is to be left alone.
 func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
-	if on := w.settings.Enabled; i.Off || on != nil && !*on {
+	if on := w.settings.Enabled; i.Off || w.circular || on != nil && !*on {
 		return d, "", false
 	}
 	if asked, ok := i.asked[w.key]; ok {

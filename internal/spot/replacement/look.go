@@ -50,6 +50,9 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 			plan.State, plan.Message = api.DistributionWaiting, refused.Error()
 		}
 	}
+	if plan.State == api.DistributionConverged || plan.State == api.DistributionDegraded {
+		r.arrived(key)
+	}
 	if c.Hold != "" {
 		again = sooner(again, r.retryAt(key), now)
 	}

@@ -18,7 +18,8 @@ const (
 // the same type was taken away for nothing, and so would be the next: something else
 // decides about the workload's pods.
 type tries struct {
-	off    int64 // how far the split was off before the last replacement
+	target spot.Split // that was to be reached
+	off    int64      // how far the split was off before the last replacement
 	failed int
 	next   time.Time // when to try again
 }
@@ -53,14 +54,21 @@ func (r *Replacement) tried(key Key, v *inventory.View, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.tries[key]
-	if t.off > 0 && off >= t.off {
+	if t.target == v.Target.Split && off >= t.off {
 		t.failed++
 		t.next = now.Add(min(firstRetry<<min(t.failed-1, 10), lastRetry))
 	} else {
 		t.failed, t.next = 0, time.Time{}
 	}
-	t.off = off
+	t.target, t.off = v.Target.Split, off
 	r.tries[key] = t
+}
+
+// arrived takes in that a workload has its split: what comes next is another matter.
+func (r *Replacement) arrived(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tries, key)
 }
 
 func (r *Replacement) retryAt(key Key) time.Time {
