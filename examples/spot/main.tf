@@ -118,9 +118,10 @@ data "scheduler_workload" "web" {
 }
 
 output "progress" {
+  description = "Pods for on-demand and spot nodes that there are and should be, by cluster."
   value = {
     for d in data.scheduler_workload.web.distribution :
-    d.cluster => "${d.on_demand} of ${d.target_on_demand} on demand, ${d.spot} of ${d.target_spot} on spot: ${coalesce(d.message, d.state)}"
+    d.cluster => "${d.on_demand}/${d.spot} of ${d.target_on_demand}/${d.target_spot}: ${coalesce(d.message, d.state)}"
   }
 }
 
