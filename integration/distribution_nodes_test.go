@@ -158,7 +158,7 @@ func (s *splitCluster) notice(t *testing.T) {
 	}
 
 	// The ends are called off.
-	s.patchNode(second, `{"spec": {"taints": [{"$patch": "delete", "key": "aws-node-termination-handler/spot-itn"}]}}`)
+	s.patchNode(second, `{"spec": {"taints": null}}`)
 	for _, node := range []string{first, second} {
 		if err := s.server.client.WithdrawInterruption(context.Background(), "real", node); err != nil {
 			t.Fatal(err)
