@@ -108,6 +108,21 @@ func (i *Inventory) unmet(c webhook.Creation, now time.Time) []reservation {
 	return kept
 }
 
+// kept counts the places that are kept for pods of a controller, and says when the last
+// of them is not any more.
+func (i *Inventory) kept(controller types.UID) (n int, until time.Time) {
+	now := i.Now()
+	for _, r := range i.reservations[controller] {
+		if end := r.at.Add(reservedFor); now.Before(end) {
+			n++
+			if end.After(until) {
+				until = end
+			}
+		}
+	}
+	return n, until
+}
+
 // fulfil ends the reservation of a pod that is there.
 func (i *Inventory) fulfil(controller, admission types.UID) {
 	list := i.reservations[controller]

@@ -25,6 +25,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Label is how nodes say of which type they are.
 	Label spot.Label
+	// Exclude are namespaces in which nothing is split, besides those of the system.
+	Exclude []string
 	// Off says that no workload is split any more.
 	Off bool
 	// ReturnAfter is how long there have to be spot nodes again before pods return.
@@ -47,6 +49,7 @@ type Inventory struct {
 	mu           sync.Mutex
 	tables       []*table
 	asked        map[Key]Asked
+	leftOut      map[string]struct{} // namespaces, by their labels
 	workloads    map[Key]*workload
 	replicaSets  map[types.UID]*replicaSet
 	setsOf       map[types.UID]map[types.UID]*replicaSet // by the Deployment
@@ -70,12 +73,12 @@ func New(o Options) *Inventory {
 		o.Now = time.Now
 	}
 	i := &Inventory{
-		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{},
+		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
 		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
 		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
 		nodes: map[string]*node{}, podsOn: map[string]map[types.UID]*pod{}, reservations: map[types.UID][]reservation{},
 	}
-	i.tables = []*table{i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
+	i.tables = []*table{i.namespaceTable(), i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
 	return i
 }
 

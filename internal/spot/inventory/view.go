@@ -22,8 +22,14 @@ type View struct {
 	spot.Workload
 	UID    types.UID
 	Source api.DistributionSource
-	// Invalid says what is wrong with the labels of the workload.
-	Invalid string
+	// Invalid says what is wrong with the labels of the workload, Barred why it is not
+	// split whoever asks for it.
+	Invalid, Barred string
+	// Wanted says that somebody asks for a split, whether there is one or not.
+	Wanted bool
+	// Until is when a place is no longer kept for a pod that was admitted and is not
+	// seen, zero where none is.
+	Until time.Time
 	// CostsOwn says that the pods bring a deletion cost of their own.
 	CostsOwn bool
 	// Costs are the deletion costs of the pods, by name, "" for none.
@@ -40,11 +46,13 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 		return View{}, false
 	}
 	d, source, managed := i.rule(w)
+	_, asked := i.asked[key]
 	v := View{
+		Wanted: asked || w.settings.Enabled != nil && *w.settings.Enabled,
 		Workload: spot.Workload{
 			Kind: key.Kind, Replicas: w.replicas, Managed: managed, Recreate: recreate, Target: spot.Targets(key.Kind, w.replicas, d),
 		},
-		UID: w.uid, Source: source, Invalid: w.invalid, CostsOwn: w.ownCost, Costs: map[string]string{},
+		UID: w.uid, Source: source, Invalid: w.invalid, Barred: i.barred(w), CostsOwn: w.ownCost, Costs: map[string]string{},
 	}
 	controller, old := w.uid, 0
 	if key.Kind == kindDeployment {
@@ -71,7 +79,13 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 		}
 	}
 	slices.SortFunc(v.Pods, func(a, b spot.Pod) int { return a.Created.Compare(b.Created) })
-	v.Unsettled = unsettled(w, len(v.Pods), old)
+	if v.Unsettled = unsettled(w, len(v.Pods), old); v.Unsettled == "" {
+		// The place is counted when the next pod is given its type.
+		var kept int
+		if kept, v.Until = i.kept(controller); kept > 0 {
+			v.Unsettled = fmt.Sprintf("%d pods were admitted and are not seen yet", kept)
+		}
+	}
 	return v, true
 }
 
@@ -147,7 +161,7 @@ func (i *Inventory) Keys() []Key {
 		keys[key] = struct{}{}
 	}
 	for key, w := range i.workloads {
-		if _, _, managed := i.rule(w); managed || w.invalid != "" {
+		if w.invalid != "" || w.settings.Enabled != nil && *w.settings.Enabled {
 			keys[key] = struct{}{}
 		}
 	}

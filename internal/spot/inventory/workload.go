@@ -34,6 +34,7 @@ type workload struct {
 	circular bool
 	pinned   spot.NodeType
 	ownCost  bool // its pods bring a deletion cost of their own
+	optedOut bool // its pods are labelled to be left alone
 	deleting bool
 	paused   bool
 	observed bool // its controller has seen the present spec
@@ -84,7 +85,7 @@ func (i *Inventory) replicaSetTable() *table {
 func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
 	w := &workload{
 		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), replicas: 1,
-		pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
+		optedOut: spot.OptedOut(template.Labels), pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
 	}
 	if replicas != nil {
 		w.replicas = int64(*replicas)
@@ -94,9 +95,7 @@ func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, select
 	if w.settings, err = spot.ParseSettings(o.GetLabels(), o.GetAnnotations()); err != nil {
 		w.invalid = err.Error()
 	}
-	if w.circular = selectsAffinity(selector); w.circular {
-		w.invalid = "its selector names " + spot.LabelAffinity + ", by which pods are split: they cannot be"
-	}
+	w.circular = selectsAffinity(selector)
 	return w
 }
 
@@ -212,7 +211,7 @@ func (i *Inventory) current(w *workload) *replicaSet {
 // rule is how the pods of a workload are to be split, and who says so. managed is
 // false where nobody does, or a label says that the workload is to be left alone.
 func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.DistributionSource, managed bool) {
-	if on := w.settings.Enabled; i.Off || w.circular || on != nil && !*on {
+	if i.barred(w) != "" {
 		return d, "", false
 	}
 	if asked, ok := i.asked[w.key]; ok {
@@ -222,4 +221,17 @@ func (i *Inventory) rule(w *workload) (d api.DistributionSpec, source api.Distri
 		return w.settings.Distribution, api.DistributionOfLabels, true
 	}
 	return d, "", false
+}
+
+// barred says why a workload is not split whoever asks for it, "" where it may be.
+func (i *Inventory) barred(w *workload) string {
+	switch on := w.settings.Enabled; {
+	case i.Off:
+		return "spot is switched off for the cluster"
+	case w.circular:
+		return "its selector names " + spot.LabelAffinity + ", by which pods are split: they cannot be"
+	case on != nil && !*on, w.optedOut:
+		return "its labels say that it is to be left alone"
+	}
+	return i.excluded(w.key.Namespace)
 }

@@ -50,6 +50,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 			plan.State, plan.Message = api.DistributionWaiting, refused.Error()
 		}
 	}
+	again = sooner(again, v.Until, now)
 	if plan.State == api.DistributionConverged || plan.State == api.DistributionDegraded {
 		r.arrived(key)
 	}
@@ -137,8 +138,7 @@ func (r *Replacement) tellOf(key Key, v *inventory.View, plan spot.Plan) {
 			d.State, d.Message = api.DistributionBlocked, v.Invalid
 		}
 	}
-	asked := r.inventory.IsAsked(key)
-	if !v.Managed && v.Invalid == "" && !asked && (!split || !r.Recreate) {
+	if !v.Managed && v.Invalid == "" && !v.Wanted && (!split || !r.Recreate) {
 		r.tell(Report{Key: key, Gone: true})
 		return
 	}
@@ -148,11 +148,13 @@ func (r *Replacement) tellOf(key Key, v *inventory.View, plan spot.Plan) {
 	source := v.Source
 	switch {
 	case source != "":
-	case asked:
+	case r.inventory.IsAsked(key):
 		source = api.DistributionOfWorkload
-		d.Message = joined(d.Message, "its labels say that it is to be left alone")
 	default:
 		source = api.DistributionOfLabels
+	}
+	if !v.Managed {
+		d.Message = joined(d.Message, v.Barred)
 	}
 	r.tell(Report{Key: key, Source: source, Distribution: d})
 }

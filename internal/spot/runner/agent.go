@@ -180,7 +180,7 @@ func (a *agent) connect() (*access.Connection, error) {
 		Logger: logger, Now: a.runner.Now,
 	})
 	a.inventory = inventory.New(inventory.Options{
-		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, ReturnAfter: a.runner.ReturnAfter,
+		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces, ReturnAfter: a.runner.ReturnAfter,
 		Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
 	})
 	a.inventory.Ask(a.asked)
