@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -81,7 +82,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1 // no limit
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{} // -1 is no limit
 	if p.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package integration
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -78,8 +79,14 @@ func (f *terraform) beside(config string) *terraform {
 // output reads one output.
 func (f *terraform) output(name string, into any) {
 	f.t.Helper()
-	if text := f.run([]int{0}, "output", "-json", name); json.Unmarshal([]byte(text), into) != nil {
-		f.t.Fatalf("output %s is %s", name, text)
+	cmd := exec.Command(f.binary, "output", "-json", name)
+	cmd.Dir, cmd.Env = f.dir, f.environment
+	text, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		f.t.Fatalf("output %s: %v\n%s", name, err, text)
 	}
 }
 
