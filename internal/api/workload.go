@@ -272,6 +272,12 @@ func (s *WorkloadStatus) Names() []string {
 	return names
 }
 
+// RunsOn reports whether the workload has replicas on a cluster, or is leaving it.
+func (s *WorkloadStatus) RunsOn(cluster string) bool {
+	return slices.ContainsFunc(s.Clusters, func(c WorkloadCluster) bool { return c.Name == cluster }) ||
+		slices.ContainsFunc(s.Evictions, func(e Eviction) bool { return e.Cluster == cluster })
+}
+
 // Evicting are the replicas, by cluster, that go on running on clusters that the
 // workload is leaving. What is purged directly does not.
 func (s *WorkloadStatus) Evicting() map[string]int64 {

@@ -23,9 +23,7 @@ func NewDistributionStatus(f *Fleet, w *api.Workload, now time.Time) (status api
 // observeSplit brings what a status tells of the observed split in line with the
 // rest of it, and reports whether that differs.
 func observeSplit(f *Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, now time.Time) (changed bool) {
-	outdated := func(d api.ClusterDistribution) bool {
-		return spec.Distribution == nil || !slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == d.Cluster })
-	}
+	outdated := func(d api.ClusterDistribution) bool { return spec.Distribution == nil || !status.RunsOn(d.Cluster) }
 	if slices.ContainsFunc(status.Distribution, outdated) {
 		kept := slices.DeleteFunc(slices.Clone(status.Distribution), outdated)
 		if status.Distribution = kept; len(kept) == 0 {

@@ -48,7 +48,7 @@ const maxDistributionMessage = 1024
 // observeSplit takes in what was observed of a split, if that says anything new.
 func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
 	w, ok := b.workloads[key]
-	if !ok || w.object.Spec.Distribution == nil || !runsOn(&w.status, d.Cluster) {
+	if !ok || w.object.Spec.Distribution == nil || !w.status.RunsOn(d.Cluster) {
 		return
 	}
 	if len(d.Message) > maxDistributionMessage {
@@ -73,10 +73,6 @@ func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time
 	w.status.Distribution = list
 	w.split.unwritten = true
 	b.look(w)
-}
-
-func runsOn(s *api.WorkloadStatus, cluster string) bool {
-	return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
 }
 
 // look has the next pass look at what follows from what was observed of a split.

@@ -197,7 +197,7 @@ func checkSplit(t checker, p *planner, w *bound) {
 		t.Fatalf("%s: what was observed is not listed once each by name: %+v", w.key(), s.Distribution)
 	}
 	for _, d := range s.Distribution {
-		if !runsOn(s, d.Cluster) {
+		if !s.RunsOn(d.Cluster) {
 			t.Fatalf("%s does not run on %s, and was observed there", w.key(), d.Cluster)
 		}
 	}
@@ -467,6 +467,34 @@ func TestWhatWasObservedGoes(t *testing.T) {
 			t.Errorf("observed on %v", got)
 		}
 		checkBound(t, p, epoch)
+	})
+	t.Run("cluster that is being left", func(t *testing.T) {
+		w, p := splitWorld(t)
+		for i := range 5 { // of so few clusters, none may be given up
+			w.write(p, spotCluster(fmt.Sprintf("d%d", i)))
+		}
+		observe(w, p)
+		lost := spotCluster("c1")
+		lose(lost, epoch)
+		w.write(p, lost)
+		w.stored(p, p.pass(epoch))
+		if s := p.status(shopWeb); len(s.Evictions) != 1 || s.Evictions[0].Cluster != "c1" {
+			t.Fatalf("it is leaving %+v", s.Evictions)
+		}
+		p.bindings.observeSplit(shopWeb, replaced(1), epoch)
+		w.stored(p, p.pass(epoch))
+		s := p.status(shopWeb)
+		if got := names(p); !slices.Equal(got, []string{"c0", "c1", "c2"}) || s.Distribution[1].Replaced != 1 {
+			t.Errorf("observed is %+v", s.Distribution)
+		}
+		// What becomes of the replicas that go says nothing of the workload.
+		if c := api.FindCondition(s.Conditions, api.ConditionDistributed); strings.Contains(c.Message, "c1") {
+			t.Errorf("%+v", c)
+		}
+		w.stored(p, p.pass(epoch.Add(time.Hour)))
+		if got := names(p); !slices.Equal(got, []string{"c0", "c2"}) {
+			t.Errorf("once it has left, observed is %+v", p.status(shopWeb).Distribution)
+		}
 	})
 	t.Run("distribution", func(t *testing.T) {
 		w, p := splitWorld(t)
