@@ -61,7 +61,7 @@ func (k keyring) encode(sealer Sealer) ([]byte, error) {
 			SignsFrom:   a.signsFrom.UTC(),
 		})
 	}
-	return json.Marshal(d)
+	return json.Marshal(d) //nolint:gosec // what is secret is sealed
 }
 
 // decode reads the value of the record.

@@ -40,8 +40,11 @@ func (a *Authority) Run(ctx context.Context) error {
 		if err != nil {
 			wait = retryInterval
 		}
-		if err != nil && !failing {
+		switch {
+		case err != nil && !failing:
 			a.options.Logger.Error("the certificate authority of the webhook cannot be kept current; the one before stays in use", "error", err)
+		case err == nil && failing:
+			a.options.Logger.Info("the certificate authority of the webhook is kept current again")
 		}
 		failing = err != nil
 	}

@@ -76,7 +76,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 			{
 				Name:                    podsWebhook,
 				ClientConfig:            i.address("/pods", bundle),
-				Rules:                   rules("", "v1", []string{"pods"}, admissionv1.Create),
+				Rules:                   rules("", []string{"pods"}, admissionv1.Create),
 				FailurePolicy:           new(admissionv1.Ignore),
 				MatchPolicy:             new(admissionv1.Equivalent),
 				NamespaceSelector:       selector(append([]metav1.LabelSelectorRequirement{i.namespaces()}, notOptedOut()...)...),
@@ -90,7 +90,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 			{
 				Name:         probeWebhook,
 				ClientConfig: i.address("/probe", bundle),
-				Rules:        rules("", "v1", []string{"configmaps"}, admissionv1.Create),
+				Rules:        rules("", []string{"configmaps"}, admissionv1.Create),
 				// Nothing but the probe can fail by this, and it shall: the API server
 				// then says why.
 				FailurePolicy: new(admissionv1.Fail),
@@ -130,8 +130,8 @@ func (i *Installer) validating(bundle []byte) *admissionv1.ValidatingWebhookConf
 		ObjectMeta: metadata(),
 		Webhooks: []admissionv1.ValidatingWebhook{
 			webhook(workloadsWebhook, "/workloads", configured,
-				rules("apps", "v1", []string{"deployments", "statefulsets"}, admissionv1.Create, admissionv1.Update)),
-			webhook(podLabelsWebhook, "/pod-labels", relabelled, rules("", "v1", []string{"pods"}, admissionv1.Update)),
+				rules("apps", []string{"deployments", "statefulsets"}, admissionv1.Create, admissionv1.Update)),
+			webhook(podLabelsWebhook, "/pod-labels", relabelled, rules("", []string{"pods"}, admissionv1.Update)),
 		},
 	}
 }
@@ -140,11 +140,12 @@ func (i *Installer) address(path string, bundle []byte) admissionv1.WebhookClien
 	return admissionv1.WebhookClientConfig{URL: new(i.options.BaseURL + path), CABundle: bundle}
 }
 
-func rules(group, version string, resources []string, operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
+// rules are operations on objects of namespaces, in version v1 of a group.
+func rules(group string, resources []string, operations ...admissionv1.OperationType) []admissionv1.RuleWithOperations {
 	return []admissionv1.RuleWithOperations{{
 		Operations: operations,
 		Rule: admissionv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources, Scope: new(admissionv1.NamespacedScope),
+			APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources, Scope: new(admissionv1.NamespacedScope),
 		},
 	}}
 }

@@ -338,9 +338,11 @@ func TestOneFailureSaysLittle(t *testing.T) {
 		}
 		w.do(func() { remaining = 2 })
 		<-changed
+		synctest.Wait() // it is logged after that
 		w.wantState(ReasonUnreachable)
 		changed = w.Changed()
 		<-changed
+		synctest.Wait()
 		w.wantState(ReasonInstalled)
 	})
 }
