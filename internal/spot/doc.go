@@ -30,18 +30,21 @@ func (s Split) Of(t NodeType) int64 {
 		return s.OnDemand
 	case Spot:
 		return s.Spot
+	case Unset:
 	}
 	return 0
 }
 
-// Add counts one more pod; one of no type is not counted.
-func (s *Split) Add(t NodeType) {
+// Plus counts one more pod; one of no type is not counted.
+func (s Split) Plus(t NodeType) Split {
 	switch t {
 	case OnDemand:
 		s.OnDemand++
 	case Spot:
 		s.Spot++
+	case Unset:
 	}
+	return s
 }
 
 // Pod is what the rules look at of a pod.
@@ -84,7 +87,7 @@ func Live(pods []Pod) Split {
 	var s Split
 	for i := range pods {
 		if !pods[i].Terminating {
-			s.Add(pods[i].Type())
+			s = s.Plus(pods[i].Type())
 		}
 	}
 	return s

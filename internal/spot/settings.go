@@ -171,6 +171,7 @@ func AffinityOf(podLabels map[string]string) NodeType {
 		switch t := NodeType(podLabels[prefix+nameAffinity]); t {
 		case OnDemand, Spot:
 			return t
+		case Unset:
 		}
 	}
 	return Unset

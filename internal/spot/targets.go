@@ -39,6 +39,7 @@ func Targets(kind string, replicas int64, d api.DistributionSpec) Target {
 		t.Mode = DefaultMode(kind, replicas)
 	}
 	switch t.Mode {
+	case api.ModeDefault, api.ModeAllInSpot:
 	case api.ModeAllInOnDemand:
 		t.OnDemand = replicas
 	case api.ModeMajorityInOnDemand:

@@ -79,11 +79,11 @@ func (i *Inventory) live(c webhook.Creation, now time.Time) spot.Split {
 	var s spot.Split
 	for _, p := range i.podsOf[c.Owner.UID] {
 		if !p.terminating && !p.ended && (c.Name == "" || p.name != c.Name) {
-			s.Add(i.typeOfPod(p))
+			s = s.Plus(i.typeOfPod(p))
 		}
 	}
 	for _, r := range i.unmet(c, now) {
-		s.Add(r.kind)
+		s = s.Plus(r.kind)
 	}
 	return s
 }
@@ -236,17 +236,17 @@ func (i *Inventory) refreshed(told answer, asked uint64, target spot.Target, c w
 	for _, p := range told.pods {
 		listed[p.uid], admitted[p.admission] = true, true
 		if !p.terminating && !p.ended {
-			live.Add(i.typeOfPod(p))
+			live = live.Plus(i.typeOfPod(p))
 		}
 	}
 	for _, p := range i.podsOf[c.Owner.UID] {
 		if p.seen > asked && !listed[p.uid] && !p.terminating && !p.ended {
-			live.Add(i.typeOfPod(p))
+			live = live.Plus(i.typeOfPod(p))
 		}
 	}
 	for _, r := range i.unmet(c, now) {
 		if !admitted[r.admission] && now.Sub(r.at) < createdWithin {
-			live.Add(r.kind)
+			live = live.Plus(r.kind)
 		}
 	}
 	return target, live

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -15,9 +14,8 @@ import (
 func (i *Inventory) namespaceTable() *table {
 	names := map[types.UID]string{}
 	return newTable(i, "namespaces", i.Client.CoreV1().Namespaces(), &corev1.Namespace{},
-		func(o runtime.Object) { o.(*corev1.Namespace).ManagedFields = nil },
-		func(o runtime.Object) types.UID {
-			n := o.(*corev1.Namespace)
+		func(o *corev1.Namespace) { o.ManagedFields = nil },
+		func(n *corev1.Namespace) types.UID {
 			names[n.UID] = n.Name
 			i.leaveOut(n.Name, spot.OptedOut(n.Labels))
 			return n.UID

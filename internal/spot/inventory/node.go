@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -31,10 +30,8 @@ func amountOf(list corev1.ResourceList) amount {
 	return amount{list.Cpu().MilliValue(), list.Memory().Value(), list.Pods().Value()}
 }
 
-func (a *amount) subtract(b amount) {
-	a.milliCPU -= b.milliCPU
-	a.memory -= b.memory
-	a.pods -= b.pods
+func (a amount) less(b amount) amount {
+	return amount{a.milliCPU - b.milliCPU, a.memory - b.memory, a.pods - b.pods}
 }
 
 func (a amount) holds(b amount) bool {
@@ -44,9 +41,9 @@ func (a amount) holds(b amount) bool {
 func (i *Inventory) nodeTable() *table {
 	uids := map[types.UID]string{}
 	return newTable(i, "nodes", i.Client.CoreV1().Nodes(), &corev1.Node{},
-		func(o runtime.Object) { trimNode(o.(*corev1.Node)) },
-		func(o runtime.Object) types.UID {
-			n := i.reduceNode(o.(*corev1.Node))
+		trimNode,
+		func(o *corev1.Node) types.UID {
+			n := i.reduceNode(o)
 			uids[n.uid] = n.name
 			i.putNode(n)
 			return n.uid

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 
@@ -38,9 +37,9 @@ type pod struct {
 
 func (i *Inventory) podTable() *table {
 	return newTable(i, "pods", i.Client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{},
-		func(o runtime.Object) { trimPod(o.(*corev1.Pod)) },
-		func(o runtime.Object) types.UID {
-			p := podOf(o.(*corev1.Pod))
+		trimPod,
+		func(o *corev1.Pod) types.UID {
+			p := podOf(o)
 			i.putPod(p)
 			return p.uid
 		},
@@ -166,7 +165,7 @@ func (i *Inventory) roomOnSpot(p *pod) bool {
 		}
 		left := n.allocatable
 		for _, other := range i.podsOn[name] {
-			left.subtract(other.requests)
+			left = left.less(other.requests)
 		}
 		if left.holds(p.requests) {
 			return true

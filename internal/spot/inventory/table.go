@@ -27,8 +27,8 @@ type table struct {
 	what      string // in the words of an error
 	reflector *cache.Reflector
 	lock      *sync.Mutex // of the inventory
-	trim      func(runtime.Object)
-	put       func(runtime.Object) types.UID
+	trim      func(any)
+	put       func(any) (types.UID, bool)
 	remove    func(types.UID)
 
 	known  map[types.UID]struct{} // guarded by lock
@@ -39,14 +39,23 @@ type table struct {
 	err error
 }
 
-// newTable makes a table of a sort of objects. put and remove are called under the
-// lock of the inventory.
-func newTable[L runtime.Object](i *Inventory, what string, s source[L], empty runtime.Object,
-	trim func(runtime.Object), put func(runtime.Object) types.UID, remove func(types.UID),
-) *table {
+// newTable makes a table of a sort of objects, of which empty is one. put and remove
+// are called under the lock of the inventory.
+func newTable[O, L runtime.Object](i *Inventory, what string, s source[L], empty O, trim func(O), put func(O) types.UID, remove func(types.UID)) *table {
 	t := &table{
-		what: what, lock: &i.mu, trim: trim, put: put, remove: remove,
-		known: map[types.UID]struct{}{}, listed: make(chan struct{}),
+		what: what, lock: &i.mu, remove: remove, known: map[types.UID]struct{}{}, listed: make(chan struct{}),
+		trim: func(object any) {
+			if o, ok := object.(O); ok {
+				trim(o)
+			}
+		},
+		put: func(object any) (types.UID, bool) {
+			o, ok := object.(O)
+			if !ok {
+				return "", false
+			}
+			return put(o), true
+		},
 	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -91,9 +100,7 @@ func (t *table) failure() error {
 // as a whole until it is complete.
 func (t *table) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
-		if o, ok := object.(runtime.Object); ok {
-			t.trim(o)
-		}
+		t.trim(object)
 		return object, nil
 	}
 }
@@ -103,13 +110,11 @@ func (t *table) Add(object any) error { return t.Update(object) }
 
 // Update implements cache.ReflectorStore.
 func (t *table) Update(object any) error {
-	o, ok := object.(runtime.Object)
-	if !ok {
-		return nil
-	}
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	t.known[t.put(o)] = struct{}{}
+	if uid, ok := t.put(object); ok {
+		t.known[uid] = struct{}{}
+	}
 	return nil
 }
 
@@ -140,8 +145,7 @@ func (t *table) Replace(objects []any, _ string) error {
 	gone := t.known
 	t.known = make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
-		if o, ok := object.(runtime.Object); ok {
-			uid := t.put(o)
+		if uid, ok := t.put(object); ok {
 			t.known[uid] = struct{}{}
 			delete(gone, uid)
 		}

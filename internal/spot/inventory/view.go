@@ -182,7 +182,7 @@ func (i *Inventory) Nodes() (usable spot.Split, ending int64) {
 	defer i.mu.Unlock()
 	for _, n := range i.nodes {
 		if n.usable {
-			usable.Add(n.kind)
+			usable = usable.Plus(n.kind)
 		}
 		if n.by != "" {
 			ending++

@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -56,26 +55,24 @@ type replicaSet struct {
 func (i *Inventory) deploymentTable() *table {
 	byUID := map[types.UID]Key{}
 	return newTable(i, "deployments", i.Client.AppsV1().Deployments(metav1.NamespaceAll), &appsv1.Deployment{},
-		func(o runtime.Object) { o.(*appsv1.Deployment).ManagedFields = nil },
-		func(o runtime.Object) types.UID { return i.putWorkload(i.deploymentOf(o.(*appsv1.Deployment)), byUID) },
+		func(o *appsv1.Deployment) { o.ManagedFields = nil },
+		func(o *appsv1.Deployment) types.UID { return i.putWorkload(i.deploymentOf(o), byUID) },
 		func(uid types.UID) { i.removeWorkload(uid, byUID) })
 }
 
 func (i *Inventory) statefulSetTable() *table {
 	byUID := map[types.UID]Key{}
 	return newTable(i, "statefulsets", i.Client.AppsV1().StatefulSets(metav1.NamespaceAll), &appsv1.StatefulSet{},
-		func(o runtime.Object) { o.(*appsv1.StatefulSet).ManagedFields = nil },
-		func(o runtime.Object) types.UID {
-			return i.putWorkload(i.statefulSetOf(o.(*appsv1.StatefulSet)), byUID)
-		},
+		func(o *appsv1.StatefulSet) { o.ManagedFields = nil },
+		func(o *appsv1.StatefulSet) types.UID { return i.putWorkload(i.statefulSetOf(o), byUID) },
 		func(uid types.UID) { i.removeWorkload(uid, byUID) })
 }
 
 func (i *Inventory) replicaSetTable() *table {
 	return newTable(i, "replicasets", i.Client.AppsV1().ReplicaSets(metav1.NamespaceAll), &appsv1.ReplicaSet{},
-		func(o runtime.Object) { o.(*appsv1.ReplicaSet).ManagedFields = nil },
-		func(o runtime.Object) types.UID {
-			rs := replicaSetOf(o.(*appsv1.ReplicaSet))
+		func(o *appsv1.ReplicaSet) { o.ManagedFields = nil },
+		func(o *appsv1.ReplicaSet) types.UID {
+			rs := replicaSetOf(o)
 			i.putReplicaSet(rs)
 			return rs.uid
 		},

@@ -2,6 +2,7 @@ package replacement
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,12 +40,11 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 		plan.Message = joined(plan.Message, err.Error())
 	}
 	if plan.Replace != nil {
-		switch refused := r.replace(ctx, key, &v, &plan); {
-		case refused == nil:
+		if refused := r.replace(ctx, key, &v, &plan); refused == nil {
 			v.Pods = gone(v.Pods, plan.Replace.UID)
-		default:
+		} else {
 			again = busyPause
-			if refused != errBusy {
+			if !errors.Is(refused, errBusy) {
 				err = refused
 			}
 			plan.State, plan.Message = api.DistributionWaiting, refused.Error()

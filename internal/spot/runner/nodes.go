@@ -9,16 +9,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/replacement"
 )
 
 // connected is the agent of a cluster that knows what there is in it. The error wraps
 // spot.ErrNotEnabled or spot.ErrNotConnected.
-func (r *Runner) connected(cluster string) (*inventory.Inventory, *agent, error) {
+func (r *Runner) connected(cluster string) (*agent, error) {
 	a := r.agent(cluster)
 	if a == nil || !a.target.splits() {
-		return nil, nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotEnabled)
+		return nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotEnabled)
 	}
 	a.mu.Lock()
 	i := a.inventory
@@ -26,11 +25,11 @@ func (r *Runner) connected(cluster string) (*inventory.Inventory, *agent, error)
 	if i != nil {
 		select {
 		case <-i.Synced():
-			return i, a, nil
+			return a, nil
 		default:
 		}
 	}
-	return nil, nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotConnected)
+	return nil, fmt.Errorf("%s: %w", cluster, spot.ErrNotConnected)
 }
 
 // Interrupt announces that a node of a cluster ends. The errors wrap spot.ErrNotEnabled,
@@ -45,7 +44,7 @@ func (r *Runner) Withdraw(ctx context.Context, cluster, node string) error {
 }
 
 func (r *Runner) mark(cluster, node string, do func(*replacement.Replacement) error) error {
-	_, a, err := r.connected(cluster)
+	a, err := r.connected(cluster)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (r *Runner) mark(cluster, node string, do func(*replacement.Replacement) er
 // Distributions are the workloads whose pods are split in a cluster. The errors wrap
 // spot.ErrNotEnabled or spot.ErrNotConnected.
 func (r *Runner) Distributions(cluster string) ([]api.DistributedWorkload, error) {
-	_, a, err := r.connected(cluster)
+	a, err := r.connected(cluster)
 	if err != nil {
 		return nil, err
 	}
