@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -43,6 +45,22 @@ func (f *fleet) splits(cluster string, workloads ...api.DistributedWorkload) *fl
 	splitting := *f
 	splitting.endpoint = front.URL
 	return &splitting
+}
+
+// untilObserved waits until something was observed of a workload's split on a number
+// of clusters.
+func (f *fleet) untilObserved(key api.Key, clusters int) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	defer cancel()
+	object, err := f.client.Get(ctx, key)
+	for err == nil {
+		if w, ok := object.(*api.Workload); ok && len(w.Status.Distribution) == clusters {
+			return
+		}
+		object, err = f.client.GetNewer(ctx, key, object.Meta().ResourceVersion, 10*time.Second)
+	}
+	f.t.Fatalf("%s was not observed on %d clusters: %v", key, clusters, err)
 }
 
 // splitting is a Deployment "web" whose replicas a policy divides, or duplicates,
@@ -114,6 +132,9 @@ func TestAccDistribution(t *testing.T) {
 		},
 		PostApplyPostRefresh: emptyPlan(),
 	}
+	seen := func(at tfjsonpath.Path, want knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("data.scheduler_workload.web", at, want)
+	}
 	created := resource.ConfigPlanChecks{
 		PreApply:             []plancheck.PlanCheck{plancheck.ExpectUnknownValue(workloadAddress, tfjsonpath.New("on_demand"))},
 		PostApplyPostRefresh: emptyPlan(),
@@ -139,9 +160,23 @@ func TestAccDistribution(t *testing.T) {
 				ConfigStateChecks: split(divided, counts{"member1": 2, "member2": 1}, counts{"member1": 3, "member2": 4}),
 			},
 			{
-				Config:            f.config(splitting("Divided", 10, `distribution = { mode = "custom", custom_on_demand = "30%" }`)),
-				ConfigPlanChecks:  resplits(divided),
-				ConfigStateChecks: split(divided, counts{"member1": 2, "member2": 2}, counts{"member1": 3, "member2": 3}),
+				// The clusters do not split anything, which is observed on both.
+				PreConfig: func() { f.untilObserved(webWorkload, 2) },
+				Config: f.config(splitting("Divided", 10, `distribution = { mode = "custom", custom_on_demand = "30%" }`), `
+					data "scheduler_workload" "web" {
+					  name       = "web"
+					  namespace  = "shop"
+					  depends_on = [scheduler_workload.web]
+					}`),
+				ConfigPlanChecks: resplits(divided),
+				ConfigStateChecks: append(split(divided, counts{"member1": 2, "member2": 2}, counts{"member1": 3, "member2": 3}),
+					seen(tfjsonpath.New("distribution_spec").AtMapKey("custom_on_demand"), knownvalue.StringExact("30%")),
+					seen(tfjsonpath.New("on_demand"), counts{"member1": 2, "member2": 2}.check()),
+					seen(tfjsonpath.New("spot"), counts{"member1": 3, "member2": 3}.check()),
+					seen(tfjsonpath.New("distribution").AtSliceIndex(1).AtMapKey("cluster"), knownvalue.StringExact("member2")),
+					seen(tfjsonpath.New("distribution").AtSliceIndex(1).AtMapKey("state"), knownvalue.StringExact("unmanaged")),
+					seen(tfjsonpath.New("distribution").AtSliceIndex(1).AtMapKey("replicas"), knownvalue.NotNull()),
+				),
 			},
 			{ // the default of a Deployment
 				Config:            f.config(splitting("Divided", 10, `distribution = {}`)),
@@ -160,18 +195,8 @@ func TestAccDistribution(t *testing.T) {
 				ConfigStateChecks: split(counts{"member1": 2, "member2": 2}, counts{"member1": 2, "member2": 1}, counts{"member1": 0, "member2": 1}),
 			},
 			{ // every cluster has a copy, and the whole count
-				Config: f.config(splitting("Duplicated", 10, customThree), `
-					data "scheduler_workload" "web" {
-					  name       = "web"
-					  namespace  = "shop"
-					  depends_on = [scheduler_workload.web]
-					}`),
-				ConfigStateChecks: append(split(duplicated, counts{"member1": 3, "member2": 3}, counts{"member1": 7, "member2": 7}),
-					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("distribution_spec").AtMapKey("custom_on_demand"), knownvalue.StringExact("3")),
-					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("on_demand"), counts{"member1": 3, "member2": 3}.check()),
-					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("spot"), counts{"member1": 7, "member2": 7}.check()),
-					statecheck.ExpectKnownValue("data.scheduler_workload.web", tfjsonpath.New("distribution"), knownvalue.ListSizeExact(0)),
-				),
+				Config:            f.config(splitting("Duplicated", 10, customThree)),
+				ConfigStateChecks: split(duplicated, counts{"member1": 3, "member2": 3}, counts{"member1": 7, "member2": 7}),
 			},
 			{
 				Config:            f.config(splitting("Duplicated", 10)),
@@ -182,9 +207,12 @@ func TestAccDistribution(t *testing.T) {
 	})
 }
 
-// The example of spot nodes, without kubeconfigs: what is decided needs none.
+// The example of spot nodes, without kubeconfigs: what is decided needs none. What is
+// observed is read by a configuration of its own.
 func TestAccStorySpot(t *testing.T) {
-	_, step := story(t, "spot")
+	f, step := story(t, "spot")
+	progress := step
+	progress.ConfigFile = config.StaticFile("../examples/spot/progress/main.tf")
 	each := func(n int64) counts { return counts{"berlin": n, "paris": n} }
 	decided := func(web, database counts) knownvalue.Check {
 		return knownvalue.ObjectExact(map[string]knownvalue.Check{"web": web.check(), "database": database.check()})
@@ -192,13 +220,16 @@ func TestAccStorySpot(t *testing.T) {
 	enabled := func(spot bool, onDemand string) config.Variables {
 		return config.Variables{"spot": config.BoolVariable(spot), "on_demand": config.StringVariable(onDemand)}
 	}
+	shop := then(step, nil, nil, map[string]knownvalue.Check{"on_demand": decided(each(2), each(2)), "spot": decided(each(3), each(1))})
+	shop.ConfigStateChecks = append(shop.ConfigStateChecks, afterwards(func() error {
+		f.untilObserved(webWorkload, 2)
+		both := knownvalue.ObjectExact(map[string]knownvalue.Check{"berlin": knownvalue.NotNull(), "paris": knownvalue.NotNull()})
+		resource.Test(t, resource.TestCase{Steps: []resource.TestStep{then(progress, nil, nil, map[string]knownvalue.Check{"progress": both})}})
+		return nil
+	}))
 	resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
-		then(step, nil, nil, map[string]knownvalue.Check{
-			"on_demand": decided(each(2), each(2)), "spot": decided(each(3), each(1)), "progress": knownvalue.ObjectExact(nil),
-		}),
-		then(step, nil, enabled(false, "100%"), map[string]knownvalue.Check{
-			"on_demand": decided(each(5), each(2)), "spot": decided(each(0), each(1)),
-		}),
+		shop,
+		then(step, nil, enabled(false, "100%"), map[string]knownvalue.Check{"on_demand": decided(each(5), each(2)), "spot": decided(each(0), each(1))}),
 		{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: enabled(false, "100%"), Destroy: true},
 	}})
 }
