@@ -72,7 +72,7 @@ func (h *history) trusted(t *testing.T, a *Authority, now time.Time, before time
 // Whatever of two servers a cluster calls, and whichever it last fetched the
 // bundle from, up to 22 hours before: it trusts what it meets.
 func TestServedCertificateIsAlwaysTrusted(t *testing.T) {
-	const years, step, before = 25, 11 * time.Hour, 22 * time.Hour
+	const years, step, before = 15, 11 * time.Hour, 22 * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		s := &memory{}
 		bundles := newHistory()
@@ -122,15 +122,15 @@ func TestServedCertificateIsAlwaysTrusted(t *testing.T) {
 		}
 		stops[0]()
 		stops[1]()
-		// 25 years are three authorities and the fourth; 60 days a certificate.
-		if len(authorities) != 4 || most != 2 {
-			t.Errorf("%d authorities, %d at a time; want 4 and 2", len(authorities), most)
+		// 15 years are two authorities and the third; 60 days a certificate.
+		if len(authorities) != 3 || most != 2 {
+			t.Errorf("%d authorities, %d at a time; want 3 and 2", len(authorities), most)
 		}
 		if n := len(served); n < 2*years*6 || n > 2*years*8 {
 			t.Errorf("%d certificates", n)
 		}
-		if s.commits != 7 { // made, and thrice one more and one less
-			t.Errorf("%d writes, want 7", s.commits)
+		if s.commits != 5 { // made, and twice one more and one less
+			t.Errorf("%d writes, want 5", s.commits)
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestCertificateIsRenewedWithoutTheStore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = a.Run(ctx) }()
 		s.do(func() { s.fail = store.ErrUnavailable })
-		for range 400 {
+		for range 130 {
 			time.Sleep(day)
 			synctest.Wait()
 			now := time.Now()

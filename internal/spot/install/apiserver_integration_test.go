@@ -1,0 +1,296 @@
+//go:build integration
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	admissionreview "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// apiServer is a real API server, and its administrator.
+type apiServer struct {
+	config *rest.Config
+	client kubernetes.Interface
+}
+
+func startAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	cfg := embed.NewConfig()
+	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls = anywhere, anywhere, anywhere
+	member, err := embed.StartEtcd(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(member.Close)
+	<-member.Server.ReadyNotify()
+
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	accountKey := key(t)
+	writePEM(t, file("sa.key"), "EC PRIVATE KEY", accountKey)
+	serverKey := key(t)
+	server := selfSigned(t, serverKey)
+	if err := os.WriteFile(file("server.crt"), server, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, file("server.key"), "EC PRIVATE KEY", serverKey)
+	tokens := "admin-token,admin,1,\"system:masters\"\nweak-token,weak,2\n"
+	if err := os.WriteFile(file("tokens"), []byte(tokens), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testbed := os.Getenv("SCHEDULER_TESTBED")
+	if testbed == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		testbed = filepath.Join(home, ".cache", "scheduler-testbed")
+	}
+	binary := filepath.Join(testbed, "bin", "kube-apiserver")
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("no kube-apiserver, %v: run scripts/build-kubernetes.sh", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	_, port, _ := net.SplitHostPort(address)
+	var log bytes.Buffer
+	cmd := exec.Command(binary,
+		"--etcd-servers=http://"+member.Clients[0].Addr().String(), "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/16",
+		"--tls-cert-file="+file("server.crt"), "--tls-private-key-file="+file("server.key"), "--token-auth-file="+file("tokens"),
+		"--service-account-issuer=https://test", "--service-account-key-file="+file("sa.key"), "--service-account-signing-key-file="+file("sa.key"),
+		"--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount")
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the end of the API server's log:\n%s", log.Bytes()[max(0, log.Len()-3000):])
+		}
+	})
+	config := &rest.Config{Host: "https://" + address, BearerToken: "admin-token", TLSClientConfig: rest.TLSClientConfig{CAData: server}}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &apiServer{config, client}
+	eventually(t, 2*time.Minute, "the API server is ready", func() bool {
+		_, err := client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil && client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
+	})
+	return s
+}
+
+func key(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func writePEM(t *testing.T, path, kind string, k *ecdsa.PrivateKey) {
+	t.Helper()
+	der, err := x509.MarshalECPrivateKey(k)
+	if err == nil {
+		err = os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func selfSigned(t *testing.T, k *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kube-apiserver"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func eventually(t *testing.T, within time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", within, what)
+		}
+	}
+}
+
+// hook is a webhook that notes what it is asked.
+type hook struct {
+	server *http.Server
+	addr   string
+
+	mu    sync.Mutex
+	asked []string // "path operation namespace/name"
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionreview.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	path := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/'):]
+	var object metav1.PartialObjectMetadata
+	_ = json.Unmarshal(review.Request.Object.Raw, &object)
+	h.mu.Lock()
+	h.asked = append(h.asked, strings.Join([]string{path, string(review.Request.Operation), object.Namespace + "/" + object.Name}, " "))
+	h.mu.Unlock()
+	review.Response = &admissionreview.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if path == "/probe" {
+		patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": map[string]string{probeLabel: object.Labels[probeLabel]}}})
+		review.Response.Patch, review.Response.PatchType = patch, new(admissionreview.PatchTypeJSONPatch)
+	}
+	review.Request = nil
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+// take returns what was asked since, besides probes. The API server asks again
+// when somebody else changes an object that it is about to change.
+func (h *hook) take() (asked []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.asked {
+		if !strings.HasPrefix(a, "/probe") {
+			asked = append(asked, a)
+		}
+	}
+	h.asked = nil
+	return slices.Compact(asked)
+}
+
+func (h *hook) listen(t *testing.T, config *tls.Config) {
+	t.Helper()
+	listener, err := net.Listen("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.addr = listener.Addr().String()
+	h.server = &http.Server{Handler: h, TLSConfig: config, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	server := h.server
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+func newAuthority(t *testing.T) *certificate.Authority {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), store.Options{DataDir: filepath.Join(dir, "data"), NoFsync: true, MinFreeBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	codec, err := store.OpenCodec(filepath.Join(dir, "seal.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := certificate.New(certificate.Options{Store: s, Sealer: codec, Hosts: []string{"127.0.0.1"}})
+	if err == nil {
+		err = authority.Open(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+func run(t *testing.T, client kubernetes.Interface, h *hook, authority *certificate.Authority, log io.Writer) (i *Installer, stop func()) {
+	t.Helper()
+	i, err := New(Options{
+		Client: client, Cluster: "one", BaseURL: "https://" + h.addr + "/clusters/one/" + authority.Secret("uid"), Bundle: authority.Bundle,
+		ExcludeNamespaces: []string{"scheduler-system"}, Interval: time.Second, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = i.Run(ctx) }()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return i, stop
+}
+
+func waitFor(t *testing.T, i *Installer, reason string) {
+	t.Helper()
+	end := time.After(time.Minute)
+	for {
+		changed := i.Changed()
+		if i.State().Reason == reason {
+			return
+		}
+		select {
+		case <-changed:
+		case <-end:
+			t.Fatalf("the state is %+v, want %s", i.State(), reason)
+		}
+	}
+}
+
+// safeBuffer is a log that several write.
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
