@@ -101,11 +101,11 @@ func TestDistributionChanges(t *testing.T) {
 	})
 	t.Run("bad labels are refused", func(t *testing.T) {
 		w := workloadID{"Deployment", "change", "web"}
-		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "-1"} {
+		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "two"} {
 			if err := s.tryPatch(w, `{"metadata": {"labels": {"`+label+`": "`+value+`"}}}`); err == nil {
 				t.Errorf("label %s=%s is taken", label, value)
-			} else {
-				t.Logf("%s=%s: %v", label, value, err)
+			} else if message := err.Error(); !strings.Contains(message, label) || !strings.Contains(message, value) || !strings.Contains(message, "must be") {
+				t.Errorf("label %s=%s is refused with %q", label, value, message)
 			}
 		}
 	})

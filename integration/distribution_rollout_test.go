@@ -93,6 +93,16 @@ func (s *splitCluster) outage(t *testing.T) {
 		}, "%d on on-demand nodes", onDemand)
 	}
 	s.ended(before, 2, spotNode)
+
+	// It is killed once more, while it replaces: the pod that it has just taken away
+	// is waited for all the same.
+	s.relabel(before, "all-in-on-demand", "")
+	s.becomes(before, rolloutTime, func(c counts) bool { return c.onDemandNodes == 4 }, "all on-demand")
+	s.relabel(before, "all-in-spot", "")
+	eventually(t, rolloutTime, "the server replaces pods", func() bool { return s.counts(before).spotLabels > 0 })
+	s.server.kill()
+	s.startServer()
+	s.reaches(before, 0, 4)
 	// And new pods are split from the start again.
 	after := s.create(manifest{workloadID: workloadID{"Deployment", "outage", "after"}, replicas: 6, labels: enabled("custom", "2")})
 	s.reaches(after, 2, 4)

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -25,11 +28,15 @@ const distributionConfiguration = `
 	  type    = object({ mode = string, custom_on_demand = string })
 	  default = null
 	}
+	variable "spot" {
+	  type    = bool
+	  default = true
+	}
 	resource "scheduler_cluster" "real" {
 	  name            = "real"
 	  kubernetes      = { kubeconfig = file("kubeconfig") }
 	  secrets_version = 1
-	  spot            = { enabled = true }
+	  spot            = { enabled = var.spot }
 	}
 	resource "scheduler_propagation_policy" "all" {
 	  name               = "all"
@@ -100,7 +107,7 @@ func TestDistributionTerraform(t *testing.T) {
 	s.addNodes(spotNode, 2, nil)
 	s.startServer()
 	f := newTerraform(t, s.server.url, distributionConfiguration)
-	if err := os.WriteFile(filepath.Join(f.dir, "kubeconfig"), []byte(s.kubeconfig(userServer).Reveal()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.dir, "kubeconfig"), []byte(s.credentials.Reveal()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	unchanged := func(args ...string) {
@@ -159,5 +166,47 @@ func TestDistributionTerraform(t *testing.T) {
 		t.Errorf("the condition is %+v", c)
 	}
 	unchanged(wanted...)
+
+	// Switched off, it leaves nothing behind, and the pods where they are.
+	webhooks := s.client.AdmissionregistrationV1()
+	installed := func() int {
+		mutating, err := webhooks.MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		validating, err := webhooks.ValidatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(mutating.Items) + len(validating.Items)
+	}
+	if n := installed(); n != 2 {
+		t.Errorf("%d webhook configurations are installed, want 2", n)
+	}
+	s.keepsSecret(t)
+	f.run([]int{0}, append([]string{"apply", "-auto-approve", "-var", "spot=false"}, wanted...)...)
+	eventually(t, 20*time.Second, "the webhook configurations are gone", func() bool { return installed() == 0 })
+	s.ended(web, 4, onDemandNode)
 	f.run([]int{0}, "destroy", "-auto-approve")
+}
+
+// keepsSecret checks that the part of the webhook's address that only the cluster
+// may know is in no log and no status.
+func (s *splitCluster) keepsSecret(t *testing.T) {
+	t.Helper()
+	list, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 || len(list.Items[0].Webhooks) == 0 {
+		t.Fatalf("webhook configurations: %v", err)
+	}
+	address := *list.Items[0].Webhooks[0].ClientConfig.URL
+	parts := strings.Split(strings.TrimPrefix(address, "https://"+s.webhook+"/"), "/")
+	if len(parts) != 4 || parts[1] != "real" || len(parts[2]) < 20 {
+		t.Fatalf("the address of the webhook does not have the form /clusters/real/secret/pods: it has %d parts", len(parts))
+	}
+	if s.server.stderr.contains(parts[2]) {
+		t.Error("the log of the server has the secret of the webhook's address")
+	}
+	if strings.Contains(jsonOf(t, clusterStatus(s.server, "real")), parts[2]) {
+		t.Error("the status of the cluster has the secret of the webhook's address")
+	}
 }

@@ -23,6 +23,7 @@ type splitCluster struct {
 	*controlPlane
 	*history
 	server           *process
+	credentials      api.Secret // with the rights that the guides name
 	dataDir, webhook string
 }
 
@@ -30,6 +31,7 @@ type splitCluster struct {
 func startSplitCluster(t *testing.T, onDemand, spot int) *splitCluster {
 	t.Helper()
 	s := &splitCluster{controlPlane: startControlPlane(t), dataDir: t.TempDir(), webhook: freeAddress(t)}
+	s.credentials = s.grantDocumented()
 	s.history = record(t, s.controlPlane)
 	// Pods are on the nodes of the zones in turn.
 	for i := range onDemand {
@@ -56,7 +58,7 @@ func (s *splitCluster) startServer() {
 // webhook is asked about new pods.
 func (s *splitCluster) register(change ...func(*api.SpotSpec)) {
 	s.t.Helper()
-	c := kubernetesCluster("real", s.kubeconfig(userServer))
+	c := kubernetesCluster("real", s.credentials)
 	c.Spec.Spot = &api.SpotSpec{Enabled: true}
 	for _, f := range change {
 		f(c.Spec.Spot)

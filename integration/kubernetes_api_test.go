@@ -103,11 +103,14 @@ func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// client is a certificate and key of an administrator.
-func (a *authority) client(t *testing.T, name string) (certificate, key []byte) {
+// administrators is the group that may do everything.
+const administrators = "system:masters"
+
+// client is a certificate and key of a user.
+func (a *authority) client(t *testing.T, name string, groups ...string) (certificate, key []byte) {
 	t.Helper()
 	certificate, private := sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name, Organization: []string{"system:masters"}}, KeyUsage: x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: name, Organization: groups}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, a)
 	return certificate, keyPEM(t, private)
@@ -203,7 +206,7 @@ func (c *control) renew() {
 	c.write("ca.crt", c.ca.pem)
 	c.write("server.crt", certificate)
 	c.write("server.key", keyPEM(c.t, key))
-	clientCertificate, clientKey := c.ca.client(c.t, "test")
+	clientCertificate, clientKey := c.ca.client(c.t, "test", administrators)
 	pair, err := tls.X509KeyPair(clientCertificate, clientKey)
 	if err != nil {
 		c.t.Fatal(err)
@@ -283,7 +286,13 @@ func (c *control) signal(s syscall.Signal) {
 // kubeconfig stands alone; its user is an administrator by certificate.
 func (c *control) kubeconfig(user string) api.Secret {
 	c.t.Helper()
-	certificate, key := c.ca.client(c.t, user)
+	return c.kubeconfigIn(user, administrators)
+}
+
+// kubeconfigIn is that of a user who is in some groups.
+func (c *control) kubeconfigIn(user string, groups ...string) api.Secret {
+	c.t.Helper()
+	certificate, key := c.ca.client(c.t, user, groups...)
 	encode := base64.StdEncoding.EncodeToString
 	return api.NewSecret(fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
