@@ -66,6 +66,9 @@ func (f *figures) Collect(out chan<- prometheus.Metric) {
 		for _, report := range a.reported() {
 			d := &report.Distribution
 			states[d.State]++
+			if !isSplit(d) {
+				continue
+			}
 			live.OnDemand, live.Spot = live.OnDemand+d.OnDemand, live.Spot+d.Spot
 			wanted.OnDemand, wanted.Spot = wanted.OnDemand+d.TargetOnDemand, wanted.Spot+d.TargetSpot
 			fallen += d.FallenBack

@@ -66,10 +66,10 @@ func (a *agent) status() *api.SpotStatus {
 	s := &api.SpotStatus{OnDemandNodes: nodes.OnDemand, SpotNodes: nodes.Spot, EndingNodes: ending}
 	for _, report := range a.reported() {
 		d := &report.Distribution
-		switch d.State {
-		case api.DistributionUnmanaged, api.DistributionAbsent:
+		if !isSplit(d) {
 			continue
-		case api.DistributionConverged:
+		}
+		if d.State == api.DistributionConverged {
 			s.Converged++
 		}
 		s.Workloads++
@@ -77,6 +77,11 @@ func (a *agent) status() *api.SpotStatus {
 		s.FallenBack += d.FallenBack
 	}
 	return s
+}
+
+// isSplit reports whether somebody splits the pods of a workload.
+func isSplit(d *api.ClusterDistribution) bool {
+	return d.State != api.DistributionUnmanaged && d.State != api.DistributionAbsent
 }
 
 // condition says whether new pods are split.
