@@ -13,7 +13,7 @@ import (
 // spotAttribute switches on that workloads are split over the nodes of a cluster.
 func spotAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "Splits workloads over the on-demand and spot nodes of the cluster: those with a `distribution`, and Deployments and StatefulSets that ask for it by their labels. The guide *Spot nodes* has the details. Without it nothing in the cluster is touched, and what an earlier one installed is removed.",
+		MarkdownDescription: "Splits workloads over the on-demand and spot nodes of the cluster: those with a `distribution`, and Deployments and StatefulSets that ask for it by their labels. The guide *Spot nodes* has the details. Without it nothing in the cluster is touched; the webhook of an earlier one is removed, and the pods stay as they are.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"enabled": schema.BoolAttribute{
