@@ -18,6 +18,14 @@ const (
 	AnnotationAdmission = "vacant.io/admission"
 )
 
+// LabelProbe is the label of the ConfigMap with which it is tried whether the API
+// server of a cluster reaches the webhook. The ConfigMap is never stored; it comes
+// back with an annotation of the same name and value.
+const LabelProbe = "vacant.io/webhook-probe"
+
+// LabelsEnabled are the labels that switch a split on or off, in both spellings.
+var LabelsEnabled = []string{prefixes[0] + nameEnabled, prefixes[1] + nameEnabled}
+
 // The prefixes of labels, the canonical one first, and their names.
 var prefixes = []string{"vacant.io/", "vacant.sh/"}
 

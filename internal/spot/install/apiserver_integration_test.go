@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -188,7 +189,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Unlock()
 	review.Response = &admissionreview.AdmissionResponse{UID: review.Request.UID, Allowed: true}
 	if path == "/probe" {
-		patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": map[string]string{probeLabel: object.Labels[probeLabel]}}})
+		patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": map[string]string{spot.LabelProbe: object.Labels[spot.LabelProbe]}}})
 		review.Response.Patch, review.Response.PatchType = patch, new(admissionreview.PatchTypeJSONPatch)
 	}
 	review.Request = nil

@@ -5,6 +5,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 // The names in a cluster.
@@ -19,12 +21,7 @@ const (
 
 	// namespaceName is the label with the name that every namespace has.
 	namespaceName = "kubernetes.io/metadata.name"
-	// optOut switches everything off where it is false, under both prefixes.
-	optOut, otherOptOut = "vacant.io/optimize-scheduling", "vacant.sh/optimize-scheduling"
 )
-
-// systemNamespaces are never touched: a cluster has to come up without this server.
-var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"}
 
 // timeoutSeconds is how long an API server waits for an answer.
 const timeoutSeconds = 3
@@ -98,7 +95,7 @@ func (i *Installer) mutating(bundle []byte) *admissionv1.MutatingWebhookConfigur
 				NamespaceSelector: selector(metav1.LabelSelectorRequirement{
 					Key: namespaceName, Operator: metav1.LabelSelectorOpIn, Values: []string{probeNamespace},
 				}),
-				ObjectSelector:          selector(metav1.LabelSelectorRequirement{Key: probeLabel, Operator: metav1.LabelSelectorOpExists}),
+				ObjectSelector:          selector(metav1.LabelSelectorRequirement{Key: spot.LabelProbe, Operator: metav1.LabelSelectorOpExists}),
 				SideEffects:             new(admissionv1.SideEffectClassNone),
 				TimeoutSeconds:          new(int32(timeoutSeconds)),
 				AdmissionReviewVersions: []string{"v1"},
@@ -156,15 +153,16 @@ func selector(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSele
 
 // namespaces leaves out those of the system, and those that are to be excluded.
 func (i *Installer) namespaces() metav1.LabelSelectorRequirement {
-	excluded := slices.Concat(systemNamespaces, i.options.ExcludeNamespaces)
+	excluded := slices.Concat(spot.SystemNamespaces, i.options.ExcludeNamespaces)
 	slices.Sort(excluded)
 	return metav1.LabelSelectorRequirement{Key: namespaceName, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(excluded)}
 }
 
 // notOptedOut leaves out what has the split switched off by label.
 func notOptedOut() []metav1.LabelSelectorRequirement {
-	return []metav1.LabelSelectorRequirement{
-		{Key: optOut, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
-		{Key: otherOptOut, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
+	out := make([]metav1.LabelSelectorRequirement, len(spot.LabelsEnabled))
+	for n, key := range spot.LabelsEnabled {
+		out[n] = metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}}
 	}
+	return out
 }

@@ -31,6 +31,11 @@ const (
 	leastDelay, mostDelay = time.Second, 30 * time.Second
 	// defaultInterval is the time between two looks at the configurations.
 	defaultInterval = 15 * time.Second
+	// maxRepairs is how many times in a row the configurations are put right before it
+	// is said that somebody else has other ideas.
+	maxRepairs = 3
+	// quietFor is how long nobody has to change them for that to be over.
+	quietFor = 45 * time.Second
 	// fieldManager owns the fields of the configurations.
 	fieldManager = "scheduler-server"
 )
@@ -70,6 +75,8 @@ type Installer struct {
 	writtenAt        time.Time // a configuration
 	probedAt         time.Time // with success
 	failures         int       // in a row
+	repairs          int       // likewise, one soon after the other
+	repairedAt       time.Time // the last of them
 
 	mu      sync.Mutex
 	state   State
@@ -148,6 +155,12 @@ func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 	if len(errs) > 0 {
 		return i.failed(ctx, i.stateOfAll(errs))
 	}
+	if i.repairs >= maxRepairs {
+		i.failures = max(i.failures, 1) // so that it is probed when that is over
+		i.put(ctx, State{Reason: ReasonContested, Message: "something else keeps changing the webhook configurations " + ConfigurationName +
+			": is the cluster registered a second time, here or with another server?"})
+		return i.options.Interval
+	}
 	if changed || i.failures > 0 || i.options.Now().Sub(i.probedAt) >= probeInterval-i.options.Interval/2 {
 		found := i.probe(ctx)
 		if !found.Ready {
@@ -169,7 +182,14 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 	defer cancel()
 	mutating, errMutating := i.mutatingKeeper.keep(ctx, i.mutating(bundle))
 	validating, errValidating := i.validatingKeeper.keep(ctx, i.validating(bundle))
-	if mutating == repaired || validating == repaired {
+	switch now := i.options.Now(); {
+	case mutating != repaired && validating != repaired:
+		if now.Sub(i.repairedAt) > quietFor {
+			i.repairs = 0
+		}
+	default:
+		i.repairs++
+		i.repairedAt = now
 		i.options.Logger.Warn("somebody changed or deleted the webhook configuration; it is put back",
 			"cluster", i.options.Cluster, "name", ConfigurationName)
 	}

@@ -137,6 +137,28 @@ func TestDriftIsRepaired(t *testing.T) {
 	})
 }
 
+// TestSomebodyElseHasOtherIdeas: a cluster that is registered twice is said to be, and
+// works again when the other one is gone.
+func TestSomebodyElseHasOtherIdeas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start()
+		configurations := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		for range maxRepairs {
+			w.wantState(ReasonInstalled)
+			theirs := w.mutatingNow()
+			theirs.Webhooks[0].ClientConfig.URL = new("https://x/")
+			if _, err := configurations.Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			pass(15 * time.Second)
+		}
+		w.wantState(ReasonContested)
+		pass(time.Minute)
+		w.wantState(ReasonInstalled)
+	})
+}
+
 func TestWhatOthersAddBesideIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -10,14 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 const (
 	probeNamespace = metav1.NamespaceDefault
 	probeName      = "scheduler-webhook-probe"
-	// probeLabel has a random value, which the webhook repeats in an annotation of
-	// the same name.
-	probeLabel = "vacant.io/webhook-probe"
 )
 
 // probe tries whether the API server reaches the webhook and the answer comes
@@ -29,12 +28,12 @@ func (i *Installer) probe(ctx context.Context) State {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := i.options.Client.CoreV1().ConfigMaps(probeNamespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: probeName, Namespace: probeNamespace, Labels: map[string]string{probeLabel: nonce}},
+		ObjectMeta: metav1.ObjectMeta{Name: probeName, Namespace: probeNamespace, Labels: map[string]string{spot.LabelProbe: nonce}},
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
 	if err != nil {
 		return i.probeFailed(&callError{"create", "configmaps", err})
 	}
-	switch answer.Annotations[probeLabel] {
+	switch answer.Annotations[spot.LabelProbe] {
 	case nonce:
 		return State{Ready: true, Reason: ReasonInstalled, Message: "the API server reaches the webhook at " + i.host}
 	case "":

@@ -28,6 +28,8 @@ const (
 	// ReasonProbeRejected says that the cluster refuses the probe, so that nobody
 	// knows whether the webhook is called.
 	ReasonProbeRejected = "ProbeRejected"
+	// ReasonContested says that somebody else keeps changing the configurations.
+	ReasonContested = "Contested"
 	// ReasonNotReached says that the API server does not get through to the webhook.
 	ReasonNotReached = "NotReached"
 	// ReasonUnreachable says that the API server gives no answer.

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,11 +95,11 @@ func (w *world) react(action clienttesting.Action) (bool, runtime.Object, error)
 		}
 	case *corev1.ConfigMap:
 		object = object.DeepCopy()
-		nonce := object.Labels[probeLabel]
+		nonce := object.Labels[spot.LabelProbe]
 		if w.answer != nil {
 			nonce = w.answer(nonce)
 		}
-		object.Annotations = map[string]string{probeLabel: nonce}
+		object.Annotations = map[string]string{spot.LabelProbe: nonce}
 		return true, object, nil
 	}
 	return false, nil, nil

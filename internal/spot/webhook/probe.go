@@ -4,12 +4,9 @@ import (
 	"context"
 
 	"github.com/go-json-experiment/json"
-)
 
-// LabelProbe is the label of the ConfigMap with which it is tried whether the API
-// server of a cluster reaches the webhook. The ConfigMap is never stored; it comes
-// back with an annotation of the same name and value.
-const LabelProbe = "vacant.io/webhook-probe"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
 
 // answerProbe proves that a request came here and its answer back.
 func answerProbe(_ context.Context, _ Cluster, r *request) answer {
@@ -22,11 +19,11 @@ func answerProbe(_ context.Context, _ Cluster, r *request) answer {
 	if err := json.Unmarshal(r.Object, &configMap); err != nil {
 		return unread(err)
 	}
-	nonce, ok := configMap.Metadata.Labels[LabelProbe]
+	nonce, ok := configMap.Metadata.Labels[spot.LabelProbe]
 	if !ok {
 		return allowed(resultUnchanged)
 	}
 	a := answer{result: resultPatched}
-	a.patch.addEntries("/metadata/annotations", configMap.Metadata.Annotations != nil, entry{LabelProbe, nonce})
+	a.patch.addEntries("/metadata/annotations", configMap.Metadata.Annotations != nil, entry{spot.LabelProbe, nonce})
 	return a
 }

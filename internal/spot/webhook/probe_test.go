@@ -6,6 +6,8 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 // TestProbe answers the ConfigMap of a dry run with what it brought, and no other.
@@ -17,9 +19,9 @@ func TestProbe(t *testing.T) {
 		dryRun      bool
 		want        string
 	}{
-		{"a probe", map[string]string{LabelProbe: "n0nce"}, nil, true, "n0nce"},
-		{"with other annotations", map[string]string{LabelProbe: "n0nce"}, map[string]string{"a": "b"}, true, "n0nce"},
-		{"one that would be stored", map[string]string{LabelProbe: "n0nce"}, nil, false, ""},
+		{"a probe", map[string]string{spot.LabelProbe: "n0nce"}, nil, true, "n0nce"},
+		{"with other annotations", map[string]string{spot.LabelProbe: "n0nce"}, map[string]string{"a": "b"}, true, "n0nce"},
+		{"one that would be stored", map[string]string{spot.LabelProbe: "n0nce"}, nil, false, ""},
 		{"no probe", map[string]string{"app": "web"}, nil, true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -32,7 +34,7 @@ func TestProbe(t *testing.T) {
 			if err := json.Unmarshal(applied(t, review.Request.Object.Raw, response), &got); err != nil || !response.Allowed {
 				t.Fatal(err, response)
 			}
-			if got.Annotations[LabelProbe] != test.want || got.Annotations["a"] != test.annotations["a"] {
+			if got.Annotations[spot.LabelProbe] != test.want || got.Annotations["a"] != test.annotations["a"] {
 				t.Errorf("annotations %v, want %q", got.Annotations, test.want)
 			}
 		})
