@@ -74,16 +74,19 @@ func (i *Inventory) target(w *workload) (spot.Target, bool) {
 }
 
 // live are the pods of the controller of a new pod, those among them that are about to
-// come. A pod with the name of the new one must be on its way out.
+// come. A pod with the name of the new one, or of one that is about to come, must be on
+// its way out.
 func (i *Inventory) live(c webhook.Creation, now time.Time) spot.Split {
 	var s spot.Split
-	for _, p := range i.podsOf[c.Owner.UID] {
-		if !p.terminating && !p.ended && (c.Name == "" || p.name != c.Name) {
-			s = s.Plus(i.typeOfPod(p))
-		}
-	}
+	replaced := map[string]bool{c.Name: true} // of no pod where that is ""
 	for _, r := range i.unmet(c, now) {
 		s = s.Plus(r.kind)
+		replaced[r.name] = true
+	}
+	for _, p := range i.podsOf[c.Owner.UID] {
+		if !p.terminating && !p.ended && !replaced[p.name] {
+			s = s.Plus(i.typeOfPod(p))
+		}
 	}
 	return s
 }
@@ -140,9 +143,13 @@ func (i *Inventory) fulfil(controller, admission types.UID) {
 // owner finds the workload that a new pod belongs to. A workload and its first pods
 // are created within moments: what is not known is asked for.
 func (i *Inventory) owner(ctx context.Context, c webhook.Creation) (*workload, bool) {
-	key := Key{kindStatefulSet, c.Namespace, c.Owner.Name}
+	key := Key{c.Owner.Kind, c.Namespace, c.Owner.Name}
 	uid := c.Owner.UID
-	if c.Owner.Kind == kindReplicaSet {
+	switch c.Owner.Kind {
+	default:
+		return nil, false
+	case kindStatefulSet:
+	case kindReplicaSet:
 		i.mu.Lock()
 		rs := i.replicaSets[c.Owner.UID]
 		i.mu.Unlock()

@@ -1,0 +1,482 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+)
+
+// TestOwners: V067, V068 and V073 of the cases: a pod is split by the workload that it
+// belongs to, which is asked for where the watch has not shown it yet.
+func TestOwners(t *testing.T) {
+	d := deployment("web", 2, labelsFor("all-in-on-demand"))
+	rs := revisionOf(d, "abc", 1)
+	set := statefulSet("db", 2, labelsFor("all-in-on-demand"))
+	orphan := revisionOf(d, "abc", 1)
+	orphan.OwnerReferences = nil
+	again := d.DeepCopy()
+	again.UID = "another"
+	job := func(w *world) webhook.Creation {
+		c := w.creation(rs)
+		c.Owner.Kind = "Job"
+		return c
+	}
+	fromReplicaSet := func(w *world) webhook.Creation { return w.creation(rs) }
+	fromSet := func(w *world) webhook.Creation { return w.creation(set, 0) }
+	tests := []struct {
+		name     string
+		put      []object
+		heard    []object
+		creation func(*world) webhook.Creation
+		want     spot.NodeType
+		gets     int
+	}{
+		{name: "both known", heard: []object{d, rs}, creation: fromReplicaSet, want: spot.OnDemand},
+		{name: "neither known yet", put: []object{d, rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 2},
+		{name: "the replica set known", put: []object{d}, heard: []object{rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
+		{name: "the deployment known", put: []object{rs}, heard: []object{d}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
+		{name: "a stateful set known", heard: []object{set}, creation: fromSet, want: spot.OnDemand},
+		{name: "a stateful set not known yet", put: []object{set}, creation: fromSet, want: spot.OnDemand, gets: 1},
+		{name: "an older one of that name known", put: []object{d}, heard: []object{again, rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
+		{name: "another of that name there", put: []object{again}, heard: []object{rs}, creation: fromReplicaSet, gets: 1},
+		{name: "nowhere", creation: fromReplicaSet, gets: 1},
+		{name: "a stateful set nowhere", creation: fromSet, gets: 1},
+		{name: "a replica set of nobody", heard: []object{orphan, d}, creation: fromReplicaSet},
+		{name: "a job", heard: []object{d, rs}, creation: job},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(plainLabel)
+			w.put(test.put...)
+			w.hear(test.heard...)
+			if got := w.assign(test.creation(w)); got != test.want {
+				t.Errorf("it is for %q, want %q", got, test.want)
+			}
+			if n := w.requests("get replicasets") + w.requests("get deployments") + w.requests("get statefulsets"); n != test.gets {
+				t.Errorf("it asks %d times, want %d", n, test.gets)
+			}
+		})
+	}
+}
+
+// TestBurst: many pods are admitted before any of them shows.
+func TestBurst(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		w := newWorld(plainLabel)
+		d := deployment("web", 100, labelsFor("37"))
+		rs := revisionOf(d, "abc", 1)
+		w.put(d, rs)
+		if known {
+			w.hear(d, rs)
+		}
+		var group sync.WaitGroup
+		got := make([]spot.NodeType, 100)
+		for n := range got {
+			group.Go(func() { got[n] = w.assign(w.creation(rs)) })
+		}
+		group.Wait()
+		var sum spot.Split
+		for _, nodeType := range got {
+			sum = sum.Plus(nodeType)
+		}
+		if want := (spot.Split{OnDemand: 37, Spot: 63}); sum != want {
+			t.Errorf("known %t: %+v, want %+v", known, sum, want)
+		}
+	}
+}
+
+// TestReservations: the place of an admitted pod is kept until it shows, and no longer.
+func TestReservations(t *testing.T) {
+	t.Run("a pod that shows is counted once", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(4, "2")
+		for n := range 2 {
+			c := w.creation(rs)
+			nodeType := w.assign(c)
+			if nodeType != spot.OnDemand {
+				t.Fatalf("pod %d is for %q", n, nodeType)
+			}
+			w.have(podFor(c, nodeType))
+		}
+		if len(w.reservations) != 0 {
+			t.Errorf("%d places are kept for pods that are there", len(w.reservations))
+		}
+		if got := w.assigned(rs, 2); got != (spot.Split{Spot: 2}) {
+			t.Errorf("the others get %+v", got)
+		}
+	})
+	t.Run("one that was refused after it was admitted is forgotten", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(2, "1")
+		if got := w.assign(w.creation(rs)); got != spot.OnDemand {
+			t.Fatalf("it is for %q", got)
+		}
+		w.now = w.now.Add(reservedFor)
+		if got := w.assigned(rs, 2); got != (spot.Split{OnDemand: 1, Spot: 1}) {
+			t.Errorf("after %s the pods get %+v", reservedFor, got)
+		}
+	})
+	t.Run("and sooner where a live list does not have it", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(2, "1")
+		w.assigned(rs, 2) // both are refused
+		w.now = w.now.Add(createdWithin)
+		if got := w.assigned(rs, 1); got != (spot.Split{OnDemand: 1}) {
+			t.Errorf("after %s the next pod gets %+v", createdWithin, got)
+		}
+		if w.requests("list pods") != 1 {
+			t.Error("the cluster was not asked")
+		}
+	})
+	t.Run("a dry run keeps none", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(2, "1")
+		for range 3 {
+			c := w.creation(rs)
+			c.DryRun = true
+			if got := w.assign(c); got != spot.OnDemand {
+				t.Errorf("it is for %q", got)
+			}
+		}
+		if len(w.reservations) != 0 {
+			t.Errorf("it keeps %v", w.reservations)
+		}
+	})
+	t.Run("those of a controller go with it", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		d, rs := w.web(2, "1")
+		set := statefulSet("db", 2, labelsFor(""))
+		w.have(set)
+		w.assigned(rs, 2)
+		w.assign(w.creation(set, 0))
+		w.hearGone(rs)
+		w.hearGone(d)
+		w.hearGone(set)
+		if len(w.reservations) != 0 {
+			t.Errorf("it keeps %v", w.reservations)
+		}
+	})
+}
+
+// TestStatefulSet: a pod that comes again under its name gets what the others leave.
+func TestStatefulSet(t *testing.T) {
+	set := statefulSet("db", 5, labelsFor("majority-in-on-demand"))
+	types := []spot.NodeType{spot.OnDemand, spot.Spot, spot.OnDemand, spot.Spot, spot.OnDemand}
+	begin := func() *world {
+		w := newWorld(plainLabel)
+		w.have(set)
+		for n, nodeType := range types {
+			w.have(podFor(w.creation(set, n), nodeType))
+		}
+		return w
+	}
+	t.Run("any number of attempts", func(t *testing.T) {
+		for n, want := range types {
+			w := begin()
+			w.hearGone(podFor(w.creation(set, n), want)) // of another uid: nothing happens
+			for attempt := range 5 {
+				if got := w.assign(w.creation(set, n)); got != want {
+					t.Fatalf("attempt %d at db-%d is for %q, want %q", attempt, n, got, want)
+				}
+			}
+			if kept := w.reservations[set.UID]; len(kept) != 1 {
+				t.Errorf("%d places are kept for one name", len(kept))
+			}
+		}
+	})
+	t.Run("all of them at once, while the old ones still show", func(t *testing.T) {
+		w := begin()
+		var sum spot.Split
+		for n := range types {
+			sum = sum.Plus(w.assign(w.creation(set, n)))
+		}
+		if want := (spot.Split{OnDemand: 3, Spot: 2}); sum != want {
+			t.Errorf("they get %+v, want %+v", sum, want)
+		}
+	})
+	t.Run("a larger one that is not heard of yet", func(t *testing.T) {
+		w := begin()
+		larger := statefulSet("db", 7, labelsFor("majority-in-on-demand"))
+		w.put(larger)
+		if got := w.assign(w.creation(set, 5)); got != spot.OnDemand {
+			t.Errorf("db-5 of 7 is for %q", got)
+		}
+		if got := w.assign(w.creation(set, 6)); got != spot.Spot {
+			t.Errorf("db-6 of 7 is for %q", got)
+		}
+	})
+}
+
+// TestBehind: what the watch has not told yet is asked for before a pod gets a type for
+// which there is no place.
+func TestBehind(t *testing.T) {
+	t.Run("a pod is gone", func(t *testing.T) {
+		for _, gone := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+			w := newWorld(plainLabel)
+			_, rs := w.web(4, "2")
+			pods := w.grow(rs, 2, 2)
+			if gone == spot.OnDemand {
+				w.take(pods[0])
+			} else {
+				w.take(pods[3])
+			}
+			if got := w.assign(w.creation(rs)); got != gone {
+				t.Errorf("the one in the place of one for %s is for %q", gone, got)
+			}
+		}
+	})
+	t.Run("a pod is going", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(4, "2")
+		pods := w.grow(rs, 2, 2)
+		pods[1].DeletionTimestamp = new(metav1.NewTime(start))
+		w.put(pods[1])
+		if got := w.assign(w.creation(rs)); got != spot.OnDemand {
+			t.Errorf("it is for %q", got)
+		}
+	})
+	t.Run("it has grown", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(2, "majority-in-on-demand") // 2 and 0
+		w.grow(rs, 2, 0)
+		w.put(deployment("web", 5, labelsFor("majority-in-on-demand"))) // 3 and 2
+		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+			t.Errorf("the new ones get %+v", got)
+		}
+	})
+	t.Run("the cluster does not answer", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(4, "2")
+		w.grow(rs, 2, 2)
+		w.refuses["list pods"], w.refuses["get deployments"] = errors.New("no"), errors.New("no")
+		if got := w.assign(w.creation(rs)); got != spot.Spot {
+			t.Errorf("it is for %q", got)
+		}
+	})
+	t.Run("a pod comes after the list was made", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(4, "2")
+		pods := w.grow(rs, 2, 2)
+		for _, p := range pods {
+			w.take(p) // all are gone, and none is heard of
+		}
+		w.during = func() {
+			w.during = nil
+			// Another one of the same ReplicaSet is admitted, made, and shows.
+			c := w.creation(rs)
+			nodeType := w.assign(c)
+			w.have(podFor(c, nodeType))
+		}
+		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+			t.Errorf("besides one for on-demand nodes there come %+v", got)
+		}
+	})
+	t.Run("a pod that is in the list comes to be known meanwhile", func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(4, "2")
+		for _, p := range w.grow(rs, 2, 2) {
+			w.take(p)
+		}
+		c := w.creation(rs)
+		made := podFor(c, w.assign(c))
+		w.put(made)
+		w.during = func() { w.during = nil; w.hear(made) }
+		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+			t.Errorf("besides one for on-demand nodes there come %+v", got)
+		}
+	})
+}
+
+// TestRollout: the pods of each ReplicaSet are split for themselves, so that the new
+// ones are right when the old ones are gone.
+func TestRollout(t *testing.T) {
+	w := newWorld(plainLabel)
+	d, old := w.web(5, "3")
+	w.grow(old, 3, 2)
+	next := revisionOf(d, "def", 2)
+	w.have(next)
+	if got := w.assigned(next, 5); got != (spot.Split{OnDemand: 3, Spot: 2}) {
+		t.Errorf("the new ones get %+v", got)
+	}
+}
+
+// TestPinned: a pod that can only go to one type of nodes counts as one for it.
+func TestPinned(t *testing.T) {
+	w := newWorld(plainLabel)
+	_, rs := w.web(3, "1")
+	pinned := w.creation(rs)
+	pinned.Pinned = func(spot.Label) spot.NodeType { return spot.Spot }
+	if got := w.assign(pinned); got != spot.Spot {
+		t.Errorf("it is for %q", got)
+	}
+	if got := w.assigned(rs, 2); got != (spot.Split{OnDemand: 1, Spot: 1}) {
+		t.Errorf("the others get %+v", got)
+	}
+}
+
+// TestWhoDecides: what the label switches off stays off; otherwise a workload object of
+// the server goes before labels.
+func TestWhoDecides(t *testing.T) {
+	off := map[string]string{"vacant.io/optimize-scheduling": "false"}
+	wrong := map[string]string{"vacant.io/optimize-scheduling": "true", "vacant.io/optimize-scheduling-mode": "all"}
+	selects := func(d *appsv1.Deployment) {
+		d.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "vacant.sh/affinity", Operator: metav1.LabelSelectorOpExists}}
+	}
+	optsOut := func(d *appsv1.Deployment) { d.Spec.Template.Labels["vacant.io/optimize-scheduling"] = "false" }
+	tests := []struct {
+		name    string
+		exclude []string
+		// namespace are the labels of the namespace; again takes them off.
+		namespace map[string]string
+		again     bool
+		labels    map[string]string
+		asked     api.DistributionMode
+		alter     func(*appsv1.Deployment)
+		off       bool
+		want      spot.NodeType
+		source    api.DistributionSource
+		invalid   bool
+	}{
+		{name: "nobody asks"},
+		{name: "labels", labels: labelsFor("all-in-on-demand"), want: spot.OnDemand, source: api.DistributionOfLabels},
+		{name: "labels, the default of a deployment", labels: labelsFor(""), want: spot.Spot, source: api.DistributionOfLabels},
+		{name: "a mode without the switch", labels: map[string]string{"vacant.io/optimize-scheduling-mode": "all-in-spot"}},
+		{name: "the server", asked: api.ModeAllInOnDemand, want: spot.OnDemand, source: api.DistributionOfWorkload},
+		{name: "the server, against labels", asked: api.ModeAllInOnDemand, labels: labelsFor("all-in-spot"), want: spot.OnDemand, source: api.DistributionOfWorkload},
+		{name: "the server, against wrong labels", asked: api.ModeAllInOnDemand, labels: wrong, want: spot.OnDemand, source: api.DistributionOfWorkload, invalid: true},
+		{name: "wrong labels", labels: wrong, invalid: true},
+		{name: "switched off by label", labels: off},
+		{name: "switched off by label, against the server", labels: off, asked: api.ModeAllInOnDemand},
+		{name: "a selector that names the label", labels: labelsFor(""), alter: selects},
+		{name: "a selector that names the label, against the server", asked: api.ModeAllInSpot, alter: selects},
+		{name: "pods labelled to be left alone", labels: labelsFor(""), alter: optsOut},
+		{name: "pods labelled to be left alone, against the server", asked: api.ModeAllInSpot, alter: optsOut},
+		{name: "a namespace that is excluded", labels: labelsFor(""), exclude: []string{shop}},
+		{name: "a namespace that is excluded, against the server", asked: api.ModeAllInSpot, exclude: []string{shop}},
+		{name: "a namespace that is labelled", labels: labelsFor(""), namespace: off},
+		{name: "a namespace that is labelled, against the server", asked: api.ModeAllInSpot, namespace: off},
+		{name: "a namespace that is not labelled any more", labels: labelsFor(""), namespace: off, again: true, want: spot.Spot, source: api.DistributionOfLabels},
+		{name: "everything off", labels: labelsFor(""), asked: api.ModeAllInSpot, off: true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(plainLabel)
+			w.Off, w.Exclude = test.off, test.exclude
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop, UID: "shop", Labels: test.namespace}}
+			w.hear(namespace)
+			d := deployment("web", 1, test.labels)
+			if test.alter != nil {
+				test.alter(d)
+			}
+			rs := revisionOf(d, "abc", 1)
+			w.have(d, rs)
+			if test.asked != "" {
+				w.Ask(map[Key]Asked{webKey: {api.DistributionSpec{Mode: test.asked}}})
+			}
+			if before := w.changed[webKey]; test.again {
+				namespace.Labels = nil
+				if w.hear(namespace); w.changed[webKey] == before {
+					t.Error("it does not tell that the workload is not left out any more")
+				}
+			}
+			if got := w.assign(w.creation(rs)); got != test.want {
+				t.Errorf("it is for %q, want %q", got, test.want)
+			}
+			v, ok := w.View(webKey, false)
+			if !ok || v.Managed != (test.want != spot.Unset) || v.Source != test.source || (v.Invalid != "") != test.invalid {
+				t.Errorf("it shows managed %t by %q, invalid %q", v.Managed, v.Source, v.Invalid)
+			}
+		})
+	}
+}
+
+// TestAskTellsWhatIsNew: only workloads of which something else is asked are looked at.
+func TestAskTellsWhatIsNew(t *testing.T) {
+	w := newWorld(plainLabel)
+	one, two := Key{kindDeployment, shop, "one"}, Key{kindDeployment, shop, "two"}
+	all := func(mode api.DistributionMode) map[Key]Asked {
+		return map[Key]Asked{one: {api.DistributionSpec{Mode: api.ModeAllInSpot}}, two: {api.DistributionSpec{Mode: mode}}}
+	}
+	for _, step := range []struct {
+		asked    map[Key]Asked
+		one, two int
+	}{
+		{all(api.ModeAllInSpot), 1, 1},
+		{all(api.ModeAllInSpot), 1, 1},
+		{all(api.ModeAllInOnDemand), 1, 2},
+		{map[Key]Asked{two: {api.DistributionSpec{Mode: api.ModeAllInOnDemand}}}, 2, 2},
+		{nil, 2, 3},
+	} {
+		w.Ask(step.asked)
+		if w.changed[one] != step.one || w.changed[two] != step.two {
+			t.Errorf("it tells of one %d times, of two %d times, want %d and %d", w.changed[one], w.changed[two], step.one, step.two)
+		}
+	}
+	if w.IsAsked(two) {
+		t.Error("two is still asked for")
+	}
+}
+
+// TestCost: pods for on-demand nodes are the last to go when a Deployment gets smaller.
+// Nobody overrules what the pods bring along, and a StatefulSet does not look at it.
+func TestCost(t *testing.T) {
+	own := deployment("own", 2, labelsFor("1"))
+	own.Spec.Template.Annotations = map[string]string{spot.AnnotationDeletionCost: "7"}
+	plain := deployment("web", 2, labelsFor("1"))
+	set := statefulSet("db", 2, labelsFor("1"))
+	for _, test := range []struct {
+		name    string
+		objects []object
+		owner   object
+		first   *int32
+	}{
+		{"a deployment", []object{plain}, revisionOf(plain, "abc", 1), new(int32(100))},
+		{"a deployment with costs of its own", []object{own}, revisionOf(own, "abc", 1), nil},
+		{"a stateful set", nil, set, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(plainLabel)
+			w.have(append(test.objects, test.owner)...)
+			creation := func(n int) webhook.Creation {
+				if test.owner == object(set) {
+					return w.creation(set, n)
+				}
+				return w.creation(test.owner)
+			}
+			for n, want := range []*int32{test.first, nil} {
+				a := w.Assign(context.Background(), creation(n))
+				if (a.Cost == nil) != (want == nil) || want != nil && *a.Cost != *want {
+					t.Errorf("pod %d, for %s, costs %v, want %v", n, a.Type, a.Cost, want)
+				}
+			}
+		})
+	}
+}
+
+// TestAssignEnds: no answer of the cluster is waited for longer than the request.
+func TestAssignEnds(t *testing.T) {
+	w := newWorld(plainLabel)
+	d := deployment("web", 2, labelsFor(""))
+	rs := revisionOf(d, "abc", 1)
+	w.put(d, rs)
+	w.refuses["get replicasets"] = context.DeadlineExceeded
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if got := w.Assign(ctx, w.creation(rs)); got.Type != spot.Unset || got.Label.Key != plainLabel {
+		t.Errorf("it gets %+v", got)
+	}
+	if _, kept := w.reservations[types.UID("rs-web-abc")]; kept {
+		t.Error("a place is kept for a pod that nobody knows")
+	}
+}
