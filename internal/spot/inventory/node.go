@@ -19,6 +19,7 @@ type node struct {
 	fenced      bool
 	allocatable amount
 	by          string    // what announced its end, "" for nothing
+	others      bool      // somebody besides us announces it
 	ends        time.Time // when
 	since       time.Time // when it last began to take pods
 }
@@ -28,6 +29,10 @@ type amount struct{ milliCPU, memory, pods int64 }
 
 func amountOf(list corev1.ResourceList) amount {
 	return amount{list.Cpu().MilliValue(), list.Memory().Value(), list.Pods().Value()}
+}
+
+func (a amount) plus(b amount) amount {
+	return amount{a.milliCPU + b.milliCPU, a.memory + b.memory, a.pods + b.pods}
 }
 
 func (a amount) less(b amount) amount {
@@ -53,6 +58,7 @@ func (i *Inventory) nodeTable() *table {
 			delete(uids, uid)
 			if n := i.nodes[name]; n != nil && n.uid == uid {
 				delete(i.nodes, name)
+				i.lookAtSpot()
 				i.changedOn(name)
 			}
 		})
@@ -70,6 +76,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 	}
 	open := !o.Spec.Unschedulable
 	taints := make([]spot.Taint, 0, len(o.Spec.Taints))
+	var others []spot.Taint
 	own, _ := i.Label.Taint()
 	for _, t := range o.Spec.Taints {
 		taint := spot.Taint{Key: t.Key, Value: t.Value}
@@ -77,6 +84,9 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 			taint.Added = t.TimeAdded.Time
 		}
 		taints = append(taints, taint)
+		if t.Key != spot.TaintInterruption {
+			others = append(others, taint)
+		}
 		closes := t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 		open = open && (!closes || t.Key == own)
 		_, _, announces := spot.Ending([]spot.Taint{taint}, nil, i.Now())
@@ -99,6 +109,7 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 	}
 	ending := false
 	n.by, n.ends, ending = spot.Ending(taints, conditions, seen)
+	_, _, n.others = spot.Ending(others, conditions, seen)
 	n.usable = ready && open && !ending
 	return n
 }
@@ -117,14 +128,19 @@ func (i *Inventory) putNode(n *node) {
 		return
 	}
 	i.nodes[n.name] = n
-	if grown := i.spotSince(); grown != i.spotGrown {
-		i.spotGrown = grown
-		i.changedFallen()
-	}
+	i.lookAtSpot()
 	if n.by != "" && !n.fenced {
 		i.NodeEnds(n.name)
 	}
 	i.changedOn(n.name)
+}
+
+// lookAtSpot takes in that other spot nodes may take pods than before.
+func (i *Inventory) lookAtSpot() {
+	if grown := i.spotSince(); !grown.Equal(i.spotGrown) {
+		i.spotGrown = grown
+		i.changedFallen()
+	}
 }
 
 // spotSince is when the last of the spot nodes that take pods came, zero where there

@@ -225,12 +225,13 @@ func CostOf(cost int32) string {
 }
 
 // Outlived are the nodes that carry our mark, and are still there some time after their
-// announced end.
+// announced end. While somebody else announces it too, the mark stays: it would be put
+// back at once.
 func (i *Inventory) Outlived(by time.Duration) (names []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for name, n := range i.nodes {
-		if n.by == spot.TaintInterruption && i.Now().After(n.ends.Add(by)) {
+		if n.by == spot.TaintInterruption && !n.others && i.Now().After(n.ends.Add(by)) {
 			names = append(names, name)
 		}
 	}
