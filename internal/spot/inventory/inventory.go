@@ -57,6 +57,7 @@ type Inventory struct {
 	podsOf       map[types.UID]map[types.UID]*pod // by the controller
 	nodes        map[string]*node
 	podsOn       map[string]map[types.UID]*pod
+	used         map[string]amount           // what those of podsOn take
 	seen         uint64                      // counts the pods that came
 	reservations map[types.UID][]reservation // by the controller
 	spotGrown    time.Time                   // when the last of the spot nodes came that take pods
@@ -76,7 +77,7 @@ func New(o Options) *Inventory {
 		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
 		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
 		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
-		nodes: map[string]*node{}, podsOn: map[string]map[types.UID]*pod{}, reservations: map[types.UID][]reservation{},
+		nodes: map[string]*node{}, podsOn: map[string]map[types.UID]*pod{}, used: map[string]amount{}, reservations: map[types.UID][]reservation{},
 	}
 	i.tables = []*table{i.namespaceTable(), i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
 	return i

@@ -107,12 +107,13 @@ func (i *Inventory) putPod(p *pod) {
 	} else if p.seen = before.seen; *before == *p {
 		return
 	}
-	if before != nil && before.node != p.node {
-		drop(i.podsOn, before.node, p.uid)
+	if before != nil {
+		i.unplace(before)
 	}
 	i.pods[p.uid] = p
 	if p.node != "" {
 		add(i.podsOn, p.node, p.uid, p)
+		i.used[p.node] = i.used[p.node].plus(p.requests)
 	}
 	if p.owner == "" {
 		return
@@ -124,13 +125,24 @@ func (i *Inventory) putPod(p *pod) {
 	i.changedPod(p)
 }
 
+// unplace takes a pod off its node.
+func (i *Inventory) unplace(p *pod) {
+	if p.node == "" {
+		return
+	}
+	drop(i.podsOn, p.node, p.uid)
+	if i.used[p.node] = i.used[p.node].less(p.requests); len(i.podsOn[p.node]) == 0 {
+		delete(i.used, p.node)
+	}
+}
+
 func (i *Inventory) removePod(uid types.UID) {
 	p := i.pods[uid]
 	if p == nil {
 		return
 	}
 	delete(i.pods, uid)
-	drop(i.podsOn, p.node, uid)
+	i.unplace(p)
 	if p.owner != "" {
 		drop(i.podsOf, p.owner, uid)
 		i.changedPod(p)
@@ -163,11 +175,7 @@ func (i *Inventory) roomOnSpot(p *pod) bool {
 		if n.kind != spot.Spot || !n.usable {
 			continue
 		}
-		left := n.allocatable
-		for _, other := range i.podsOn[name] {
-			left = left.less(other.requests)
-		}
-		if left.holds(p.requests) {
+		if n.allocatable.less(i.used[name]).holds(p.requests) {
 			return true
 		}
 	}
