@@ -1,0 +1,291 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+)
+
+// TestFollows lists and watches a cluster that does not always let it.
+func TestFollows(t *testing.T) {
+	for _, resource := range []string{"nodes", "deployments", "statefulsets", "replicasets", "pods", "namespaces"} {
+		for _, verb := range []string{"list", "watch"} {
+			t.Run(verb+" "+resource, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { follow(t, verb, resource) })
+			})
+		}
+	}
+}
+
+func follow(t *testing.T, verb, resource string) {
+	clients := fake.NewClientset(deployment("web", 2, labelsFor("")))
+	var mu sync.Mutex
+	refusal := errors.New("not now")
+	refuse := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		return refusal
+	}
+	clients.PrependReactor("list", resource, func(clienttesting.Action) (bool, kruntime.Object, error) {
+		err := refuse()
+		return verb == "list" && err != nil, nil, err
+	})
+	clients.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {
+		err := refuse()
+		return verb == "watch" && err != nil, nil, err
+	})
+	i := New(Options{Client: clients, Label: spot.LabelOf(plainLabel), Changed: func(Key) {}, NodeEnds: func(string) {}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := i.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer group.Wait()
+	defer cancel()
+	synctest.Wait()
+	if err := i.Failures()[resource]; !errors.Is(err, refusal) || len(i.Failures()) != 1 {
+		t.Errorf("it says %v", i.Failures())
+	}
+	select {
+	case <-i.Synced():
+		if verb == "list" {
+			t.Error("everything is said to be listed")
+		}
+	default:
+		if verb == "watch" {
+			t.Error("everything was listed, and it is not said")
+		}
+	}
+	mu.Lock()
+	refusal = nil
+	mu.Unlock()
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	if len(i.Failures()) != 0 {
+		t.Errorf("after it works again: %v", i.Failures())
+	}
+	select {
+	case <-i.Synced():
+	default:
+		t.Error("it is not listed after it works again")
+	}
+	// What the watch tells counts.
+	if _, err := clients.AppsV1().Deployments(shop).Create(ctx, deployment("api", 3, labelsFor("1")), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := clients.AppsV1().Deployments(shop).Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	if v, ok := i.View(Key{kindDeployment, shop, "api"}, false); !ok || v.Target.Split != (spot.Split{OnDemand: 1, Spot: 2}) {
+		t.Errorf("of a deployment that came it shows %+v", v)
+	}
+	if _, ok := i.View(webKey, false); ok {
+		t.Error("one that is gone is still shown")
+	}
+}
+
+// TestListedAgain: after a watch was lost, what is not in the new list is gone.
+func TestListedAgain(t *testing.T) {
+	w := newWorld(plainLabel)
+	_, rs := w.web(3, "1")
+	pods := w.grow(rs, 1, 2)
+	if err := w.table("pods").Replace([]any{pods[0], pods[2]}, "2"); err != nil {
+		t.Fatal(err)
+	}
+	w.wantView(t, webKey, spot.Split{OnDemand: 1, Spot: 1})
+	if err := w.table("deployments").Replace(nil, "3"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.View(webKey, false); ok {
+		t.Error("a deployment that is not in the list is still shown")
+	}
+}
+
+// TestView: what goes on with a workload keeps its pods from being replaced.
+func TestView(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		alter func(*appsv1.Deployment)
+		old   int
+		want  bool // settled
+	}{
+		{name: "nothing", want: true},
+		{name: "paused", alter: func(d *appsv1.Deployment) { d.Spec.Paused = true }},
+		{name: "its controller is behind", alter: func(d *appsv1.Deployment) { d.Generation = 2 }},
+		{name: "a rollout", old: 1},
+		{name: "a rollout that has not begun", alter: func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 2 }},
+		{name: "a change of size", alter: func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)); d.Status.UpdatedReplicas = 4 }},
+		{name: "not all available", alter: func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 2 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(plainLabel)
+			d, rs := w.web(3, "1")
+			w.grow(revisionOf(d, "old", 0), test.old, 0)
+			w.hear(revisionOf(d, "old", 0))
+			w.grow(rs, 1, 2)
+			if test.alter != nil {
+				test.alter(d)
+				w.hear(d)
+			}
+			v, ok := w.View(webKey, false)
+			if !ok || (v.Unsettled == "") != test.want || len(v.Pods) != 3 {
+				t.Errorf("it shows %d pods, and %q", len(v.Pods), v.Unsettled)
+			}
+		})
+	}
+	w := newWorld(plainLabel)
+	w.have(deployment("web", 1, labelsFor("")))
+	if v, ok := w.View(webKey, false); !ok || v.Unsettled == "" {
+		t.Errorf("without a replica set: %+v", v)
+	}
+	_, rs := w.web(2, "1")
+	w.grow(rs, 1, 1)
+	if c := w.creation(rs); w.assign(c) == spot.Unset {
+		t.Fatal("it is for nothing")
+	}
+	if v, _ := w.View(webKey, false); v.Unsettled == "" || !v.Until.Equal(start.Add(reservedFor)) {
+		t.Errorf("while a place is kept: %q until %s", v.Unsettled, v.Until)
+	}
+	going := deployment("web", 2, labelsFor("1"))
+	going.DeletionTimestamp = new(metav1.NewTime(start))
+	w.have(going)
+	if _, ok := w.View(webKey, false); ok {
+		t.Error("a deployment that is going is shown")
+	}
+}
+
+// TestRevisions: pods of a StatefulSet that have an older revision are not touched, and
+// a strategy that keeps them is named.
+func TestRevisions(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		s    appsv1.StatefulSetUpdateStrategy
+	}{
+		{"rolling", appsv1.StatefulSetUpdateStrategy{}},
+		{"on delete", appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}},
+		{"partition", appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))}}},
+	} {
+		w := newWorld(plainLabel)
+		set := statefulSet("db", 2, labelsFor("1"))
+		set.Spec.UpdateStrategy, set.Status.UpdateRevision = test.s, "new"
+		w.have(set)
+		for n, revision := range []string{"old", "new"} {
+			p := podFor(w.creation(set, n), spot.OnDemand)
+			p.Labels["controller-revision-hash"] = revision
+			w.have(p)
+		}
+		v, _ := w.View(Key{kindStatefulSet, shop, "db"}, false)
+		if len(v.Pods) != 1 || v.Pods[0].Ordinal != 1 || v.Unsettled == "" {
+			t.Errorf("%s: it shows %+v and %q", test.name, v.Pods, v.Unsettled)
+		}
+	}
+}
+
+// TestKeys: what may have to be done is looked for in workloads that are split, asked
+// for, wrong, or have pods that were split.
+func TestKeys(t *testing.T) {
+	w := newWorld(plainLabel)
+	w.have(deployment("plain", 1, nil), deployment("off", 1, map[string]string{"vacant.io/optimize-scheduling": "false"}))
+	w.have(deployment("split", 1, labelsFor("")), deployment("wrong", 1, labelsFor("everywhere")))
+	was := deployment("was", 1, nil)
+	rs := revisionOf(was, "abc", 1)
+	w.have(was, rs)
+	w.grow(rs, 0, 1)
+	w.Ask(map[Key]Asked{{kindDeployment, shop, "absent"}: {}})
+	got := map[string]bool{}
+	for _, key := range w.Keys() {
+		got[key.Name] = true
+	}
+	if want := "map[absent:true split:true was:true wrong:true]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if !w.Labelled() {
+		t.Error("there is a pod that was split")
+	}
+}
+
+// manyPods has an inventory know of a Deployment with n pods, as large as pods are.
+func manyPods(n int) (w *world, rs *appsv1.ReplicaSet) {
+	w = newWorld(plainLabel)
+	_, rs = w.web(int32(n)+1, "majority-in-on-demand")
+	for k := range n {
+		c := w.creation(rs)
+		p := podFor(c, spot.Spot)
+		p.Spec = corev1.PodSpec{
+			NodeName: fmt.Sprintf("node-%d", k%100), Volumes: make([]corev1.Volume, 3),
+			Containers: []corev1.Container{{
+				Name: "main", Image: "registry.example.com/team/application:1.2.3", Env: make([]corev1.EnvVar, 20),
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("64Mi")}},
+			}},
+		}
+		p.UID = types.UID(fmt.Sprintf("0f5a7c6e-9a3b-4c8d-b1e2-%012d", k))
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2048)}}}
+		w.hear(p)
+	}
+	return w, rs
+}
+
+// BenchmarkMemory measures what a pod takes in the inventory.
+func BenchmarkMemory(b *testing.B) {
+	const n = 10_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		w, _ := manyPods(n)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/pod")
+		runtime.KeepAlive(w)
+	}
+}
+
+// BenchmarkAssign measures a decision where the ReplicaSet has 10,000 pods.
+func BenchmarkAssign(b *testing.B) {
+	w, rs := manyPods(10_000)
+	c := w.creation(rs)
+	c.DryRun = true
+	b.ReportAllocs()
+	for b.Loop() {
+		if w.Assign(b.Context(), c).Type != spot.OnDemand {
+			b.Fatal("it is not for on-demand nodes")
+		}
+	}
+}
+
+// BenchmarkAssignSmall measures one where the cluster has 10,000 pods of others.
+func BenchmarkAssignSmall(b *testing.B) {
+	w, _ := manyPods(10_000)
+	d := deployment("small", 10, labelsFor("5"))
+	rs := revisionOf(d, "abc", 1)
+	w.have(d, rs)
+	w.grow(rs, 4, 5)
+	c := w.creation(rs)
+	c.DryRun = true
+	b.ReportAllocs()
+	for b.Loop() {
+		if w.Assign(b.Context(), c).Type != spot.OnDemand {
+			b.Fatal("it is not for on-demand nodes")
+		}
+	}
+}
