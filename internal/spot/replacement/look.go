@@ -25,7 +25,8 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 	}
 	now := r.Now()
 	r.markGoing(key, &v, now)
-	c := spot.Circumstances{Now: now, Hold: r.hold(key, &v, now), MayReturn: func(p *spot.Pod) bool {
+	hold, until := r.hold(key, &v, now)
+	c := spot.Circumstances{Now: now, Hold: hold, MayReturn: func(p *spot.Pod) bool {
 		may, at := r.inventory.MayReturn(p.UID)
 		again = sooner(again, at, now)
 		return may
@@ -54,9 +55,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 	if plan.State == api.DistributionConverged || plan.State == api.DistributionDegraded {
 		r.arrived(key)
 	}
-	if c.Hold != "" {
-		again = sooner(again, r.retryAt(key), now)
-	}
+	again = sooner(again, until, now)
 	r.tellOf(key, &v, plan)
 	return again, err
 }

@@ -20,9 +20,16 @@ const (
 type tries struct {
 	target spot.Split // that was to be reached
 	off    int64      // how far the split was off before the last replacement
-	failed int
-	next   time.Time // when to try again
+	at     time.Time  // of that
+	failed int        // replacements in a row that changed nothing, before the last one
 }
+
+// pause is how long to wait if the last one has changed nothing either.
+func (t tries) pause() time.Duration { return min(firstRetry<<min(t.failed, 10), lastRetry) }
+
+// helped reports whether the last replacement has brought a workload nearer to its
+// split, or was for another one.
+func (t tries) helped(v *inventory.View) bool { return t.target != v.Target.Split || distance(v) < t.off }
 
 // distance is how many pods would have to be of another type.
 func distance(v *inventory.View) int64 {
@@ -30,37 +37,39 @@ func distance(v *inventory.View) int64 {
 	return max(v.Target.OnDemand-live.OnDemand, 0) + max(v.Target.Spot-live.Spot, 0)
 }
 
-// hold says why a pod of a workload should not be replaced for its type now.
-func (r *Replacement) hold(key Key, v *inventory.View, now time.Time) string {
+// hold says why a pod of a workload should not be replaced for its type now, and until
+// when, where that is known.
+func (r *Replacement) hold(key Key, v *inventory.View, now time.Time) (why string, until time.Time) {
 	if !v.Managed {
-		return ""
+		return "", time.Time{}
 	}
 	if why := r.Hold(); why != "" {
-		return why
+		return why, time.Time{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.tries[key]
-	if now.Before(t.next) {
-		return fmt.Sprintf("%d replaced pods came back as what they were: the next is tried at %s", t.failed, t.next.UTC().Format(time.TimeOnly))
+	t, tried := r.tries[key]
+	if !tried || t.helped(v) {
+		return "", time.Time{}
 	}
-	return ""
+	if until = t.at.Add(t.pause()); !now.Before(until) {
+		return "", time.Time{}
+	}
+	return fmt.Sprintf("%d replaced pods came back as what they were: the next is tried at %s", t.failed+1, until.UTC().Format(time.TimeOnly)), until
 }
 
 // tried takes in that a pod is replaced for its type. It happens while all others are
 // well, so that what the one before has brought shows.
 func (r *Replacement) tried(key Key, v *inventory.View, now time.Time) {
-	off := distance(v)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.tries[key]
-	if t.target == v.Target.Split && off >= t.off {
+	t, again := r.tries[key]
+	if again && !t.helped(v) {
 		t.failed++
-		t.next = now.Add(min(firstRetry<<min(t.failed-1, 10), lastRetry))
 	} else {
-		t.failed, t.next = 0, time.Time{}
+		t.failed = 0
 	}
-	t.target, t.off = v.Target.Split, off
+	t.target, t.off, t.at = v.Target.Split, distance(v), now
 	r.tries[key] = t
 }
 
@@ -69,10 +78,4 @@ func (r *Replacement) arrived(key Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tries, key)
-}
-
-func (r *Replacement) retryAt(key Key) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tries[key].next
 }

@@ -176,9 +176,15 @@ func (r *Runner) reportUnsplit(cluster string) {
 	if a := r.agents[cluster]; a != nil && a.target.splits() {
 		return
 	}
+	why := "spot is not enabled for the cluster"
+	if entry := r.Fleet.Snapshot().Get(api.Key{Kind: api.KindCluster, Name: cluster}); entry != nil {
+		if c, ok := entry.Object.(*api.Cluster); ok && c.SpotEnabled() {
+			why = "the cluster has no kubeconfig"
+		}
+	}
 	for key := range r.wishes.of(cluster) {
 		r.reports.tell(workloadKey(key), api.ClusterDistribution{
-			Cluster: cluster, State: api.DistributionUnmanaged, Message: "spot is not enabled for the cluster",
+			Cluster: cluster, State: api.DistributionUnmanaged, Message: why,
 		})
 	}
 }
