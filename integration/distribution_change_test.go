@@ -67,7 +67,7 @@ func TestDistributionChanges(t *testing.T) {
 	s.startServer()
 	s.register()
 
-	t.Run("workloads that run already", func(t *testing.T) {
+	s.run("workloads that run already", func(t *testing.T) {
 		for _, e := range early {
 			onDemand, spot := e.onDemand, e.replicas-e.onDemand
 			s.becomes(e.workloadID, time.Minute, func(c counts) bool {
@@ -78,7 +78,7 @@ func TestDistributionChanges(t *testing.T) {
 	})
 
 	s.namespace("change", nil)
-	t.Run("the example of the design", func(t *testing.T) {
+	s.run("the example of the design", func(t *testing.T) {
 		for _, kind := range []string{"Deployment", "StatefulSet"} {
 			w := s.create(manifest{workloadID: workloadID{kind, "change", "example"}, replicas: 5, labels: enabled("custom", "2"), readyAfter: pause})
 			s.reaches(w, 2, 3)
@@ -87,7 +87,7 @@ func TestDistributionChanges(t *testing.T) {
 			s.ended(w, 1, spotNode)
 		}
 	})
-	t.Run("another mode", func(t *testing.T) {
+	s.run("another mode", func(t *testing.T) {
 		web := s.create(manifest{workloadID: workloadID{"Deployment", "change", "web"}, replicas: 4, labels: enabled("all-in-spot", ""), readyAfter: pause})
 		db := s.create(manifest{workloadID: workloadID{"StatefulSet", "change", "db"}, replicas: 4, labels: enabled("all-in-spot", ""), readyAfter: pause})
 		s.reaches(web, 0, 4)
@@ -99,7 +99,7 @@ func TestDistributionChanges(t *testing.T) {
 		s.ended(web, 4, spotNode)
 		s.ended(db, 3, spotNode)
 	})
-	t.Run("bad labels are refused", func(t *testing.T) {
+	s.run("bad labels are refused", func(t *testing.T) {
 		w := workloadID{"Deployment", "change", "web"}
 		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "two"} {
 			if err := s.tryPatch(w, `{"metadata": {"labels": {"`+label+`": "`+value+`"}}}`); err == nil {
@@ -109,7 +109,7 @@ func TestDistributionChanges(t *testing.T) {
 			}
 		}
 	})
-	t.Run("paused", func(t *testing.T) {
+	s.run("paused", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "paused"}, replicas: 3, labels: enabled("all-in-spot", "")})
 		s.reaches(w, 0, 3)
 		s.patch(w, `{"spec": {"paused": true}}`)
@@ -120,9 +120,9 @@ func TestDistributionChanges(t *testing.T) {
 		s.reaches(w, 3, 0)
 		s.ended(w, 3, spotNode)
 	})
-	t.Run("unhealthy", func(t *testing.T) { s.unhealthy(t) })
-	t.Run("a disruption budget", func(t *testing.T) { s.budget(t) })
-	t.Run("switched off", func(t *testing.T) { s.switchedOff(t) })
+	s.run("unhealthy", func(t *testing.T) { s.unhealthy(t) })
+	s.run("a disruption budget", func(t *testing.T) { s.budget(t) })
+	s.run("switched off", func(t *testing.T) { s.switchedOff(t) })
 }
 
 // unhealthy has a workload with a pod that does not get ready: nothing of it is

@@ -20,9 +20,9 @@ func TestDistributionNodes(t *testing.T) {
 	s := startSplitCluster(t, 3, 3)
 	s.startServer()
 	s.register()
-	t.Run("rules of the user", func(t *testing.T) { s.userRules(t) })
-	t.Run("a spot notice", func(t *testing.T) { s.notice(t) })
-	t.Run("all spot nodes lost", func(t *testing.T) { s.spotLost(t) })
+	s.run("rules of the user", func(t *testing.T) { s.userRules(t) })
+	s.run("a spot notice", func(t *testing.T) { s.notice(t) })
+	s.run("all spot nodes lost", func(t *testing.T) { s.spotLost(t) })
 }
 
 // requiredZones are two alternatives for where pods may run.

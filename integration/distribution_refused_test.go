@@ -19,7 +19,7 @@ func TestDistributionRefused(t *testing.T) {
 	s.startServer()
 	s.register()
 	s.namespace("refused", nil)
-	t.Run("dry run", func(t *testing.T) {
+	s.run("dry run", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "refused", "rehearsed"}, labels: enabled("custom", "1")})
 		var set metav1.OwnerReference
 		eventually(t, 10*time.Second, "the replica set is there", func() bool {
@@ -44,7 +44,7 @@ func TestDistributionRefused(t *testing.T) {
 		s.reaches(w, 1, 3)
 		s.ended(w, 0, "")
 	})
-	t.Run("quota", func(t *testing.T) {
+	s.run("quota", func(t *testing.T) {
 		s.namespace("narrow", nil)
 		quota := func(pods string) *corev1.ResourceQuota {
 			return &corev1.ResourceQuota{
@@ -70,14 +70,14 @@ func TestDistributionRefused(t *testing.T) {
 			t.Errorf("%s had %d pods for on-demand nodes at one moment, want at most 3", w, most)
 		}
 	})
-	t.Run("a namespace that is left out", func(t *testing.T) {
+	s.run("a namespace that is left out", func(t *testing.T) {
 		s.namespace("out", map[string]string{labelEnabled: "false"})
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "out", "web"}, replicas: 4, labels: enabled("all-in-on-demand", "")})
 		s.becomes(w, rolloutTime, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
 		s.sentinel("refused")
 		s.ended(w, 0, "")
 	})
-	t.Run("what is not asked for", func(t *testing.T) {
+	s.run("what is not asked for", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "refused", "plain"}, replicas: 4})
 		s.becomes(w, rolloutTime, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
 		s.sentinel("refused")

@@ -25,7 +25,7 @@ func TestDistributionRollouts(t *testing.T) {
 		s.reaches(db, 3, 2)
 	}
 	split()
-	t.Run("rollouts", func(t *testing.T) {
+	s.run("rollouts", func(t *testing.T) {
 		for i := range 2 {
 			before := map[string]bool{}
 			for _, w := range []workloadID{web, safe, db} {
@@ -52,14 +52,14 @@ func TestDistributionRollouts(t *testing.T) {
 			t.Errorf("%s had %d pods for spot nodes at one moment", safe, most)
 		}
 	})
-	t.Run("a rollout right after a change of mode", func(t *testing.T) {
+	s.run("a rollout right after a change of mode", func(t *testing.T) {
 		s.relabel(web, "custom", "6")
 		s.rollOut(web, "both")
 		s.reaches(web, 6, 4)
 		s.relabel(web, "custom", "3")
 		s.reaches(web, 3, 7)
 	})
-	t.Run("sizes", func(t *testing.T) {
+	s.run("sizes", func(t *testing.T) {
 		for _, size := range []struct{ replicas, web, safe, db int }{
 			{12, 3, 12, 7}, {4, 3, 4, 3}, {2, 2, 2, 2}, {1, 1, 1, 1}, {0, 0, 0, 0}, {5, 3, 5, 3},
 		} {
@@ -71,7 +71,7 @@ func TestDistributionRollouts(t *testing.T) {
 			s.reaches(db, size.db, size.replicas-size.db)
 		}
 	})
-	t.Run("the server is down", func(t *testing.T) { s.outage(t) })
+	s.run("the server is down", func(t *testing.T) { s.outage(t) })
 }
 
 // outage kills the server, and has workloads be created and changed meanwhile.

@@ -22,6 +22,7 @@ const (
 type splitCluster struct {
 	*controlPlane
 	*history
+	whole            *testing.T // t is that of the part that runs
 	server           *process
 	credentials      api.Secret // with the rights that the guides name
 	dataDir, webhook string
@@ -30,7 +31,7 @@ type splitCluster struct {
 // startSplitCluster starts a control plane with nodes of both types.
 func startSplitCluster(t *testing.T, onDemand, spot int) *splitCluster {
 	t.Helper()
-	s := &splitCluster{controlPlane: startControlPlane(t), dataDir: t.TempDir(), webhook: freeAddress(t)}
+	s := &splitCluster{controlPlane: startControlPlane(t), whole: t, dataDir: t.TempDir(), webhook: freeAddress(t)}
 	s.credentials = s.grantDocumented()
 	s.history = record(t, s.controlPlane)
 	// Pods are on the nodes of the zones in turn.
@@ -48,10 +49,19 @@ func zone(i int) map[string]string {
 	return map[string]string{"topology.kubernetes.io/zone": string(rune('a' + i))}
 }
 
+// run runs a part of the test.
+func (s *splitCluster) run(name string, part func(t *testing.T)) {
+	s.whole.Run(name, func(t *testing.T) {
+		s.t = t
+		defer func() { s.t = s.whole }()
+		part(t)
+	})
+}
+
 // startServer starts the server, or starts it again.
 func (s *splitCluster) startServer() {
 	s.t.Helper()
-	s.server = startServer(s.t, s.dataDir, "--webhook-listen", s.webhook, "--webhook-url", "https://"+s.webhook, "--spot-return-after", "2s")
+	s.server = startServer(s.whole, s.dataDir, "--webhook-listen", s.webhook, "--webhook-url", "https://"+s.webhook, "--spot-return-after", "2s")
 }
 
 // register has the server split the workloads of the cluster, and waits until its
