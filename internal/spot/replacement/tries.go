@@ -29,7 +29,9 @@ func (t tries) pause() time.Duration { return min(firstRetry<<min(t.failed, 10),
 
 // helped reports whether the last replacement has brought a workload nearer to its
 // split, or was for another one.
-func (t tries) helped(v *inventory.View) bool { return t.target != v.Target.Split || distance(v) < t.off }
+func (t tries) helped(v *inventory.View) bool {
+	return t.target != v.Target.Split || distance(v) < t.off
+}
 
 // distance is how many pods would have to be of another type.
 func distance(v *inventory.View) int64 {
