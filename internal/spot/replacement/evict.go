@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,13 @@ import (
 
 // errBusy says that enough pods of the cluster are being replaced.
 var errBusy = errors.New("pods of other workloads are being replaced first")
+
+// lostFor is how long a pod counts as going whose eviction got no answer: if it does
+// go, that shows by then.
+const lostFor = 10 * time.Second
+
+// errUnanswered says that nobody knows whether a pod goes.
+var errUnanswered = errors.New("there is no answer")
 
 // replace takes the pod of a plan away.
 func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *spot.Plan) error {
@@ -31,7 +39,11 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 	r.mu.Unlock()
 	if err := r.evict(ctx, key.Namespace, pod); err != nil {
 		r.mu.Lock()
-		delete(r.going, key)
+		if errors.Is(err, errUnanswered) {
+			r.going[key] = going{types.UID(pod.UID), now.Add(lostFor - forgetAfter)}
+		} else {
+			delete(r.going, key)
+		}
 		r.mu.Unlock()
 		return err
 	}
@@ -65,6 +77,9 @@ func (r *Replacement) evict(ctx context.Context, namespace string, pod *spot.Pod
 		return fmt.Errorf("a disruption budget does not let pod %s go now", pod.Name)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("the kubeconfig may not evict pod %s: grant create on pods/eviction", pod.Name)
+	}
+	if unanswered := apierrors.ReasonForError(err) == metav1.StatusReasonUnknown; unanswered || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		return fmt.Errorf("evict pod %s: %w: %w", pod.Name, errUnanswered, err)
 	}
 	return fmt.Errorf("evict pod %s: %w", pod.Name, err)
 }
