@@ -131,6 +131,7 @@ func (a *agent) run(ctx context.Context, before <-chan struct{}) {
 		return
 	}
 	defer connection.Close()
+	defer a.replaces.Close()
 	if a.target.enabled {
 		a.split(ctx)
 	} else {
@@ -156,6 +157,15 @@ func (a *agent) connect() (*access.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.equip(config, connection); err != nil {
+		connection.Close()
+		return nil, err
+	}
+	return connection, nil
+}
+
+// equip makes what works on the cluster.
+func (a *agent) equip(config *rest.Config, connection *access.Connection) error {
 	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
 		c := rest.CopyConfig(config)
 		c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -166,26 +176,28 @@ func (a *agent) connect() (*access.Connection, error) {
 	// Pods that wait for their admission go before what is being corrected.
 	reading, err := clients(500)
 	if err != nil {
-		return nil, access.Incomplete()
+		return access.Incomplete()
 	}
 	writing, err := clients(50)
 	if err != nil {
-		return nil, access.Incomplete()
+		return access.Incomplete()
 	}
 	logger := a.runner.Logger.With("cluster", a.name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.installer, err = a.newInstaller(writing, logger); err != nil {
+		return err
+	}
 	a.replaces = replacement.New(replacement.Options{
 		Client: writing, Recreate: a.target.recreate, Hold: a.hold, Report: a.take, Replaced: a.figure.replaced,
 		Logger: logger, Now: a.runner.Now,
 	})
 	a.inventory = inventory.New(inventory.Options{
-		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces, ReturnAfter: a.runner.ReturnAfter,
-		Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
+		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
+		ReturnAfter: a.runner.ReturnAfter, Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
 	})
 	a.inventory.Ask(a.asked)
-	a.installer, err = a.newInstaller(writing, logger)
-	return connection, err
+	return nil
 }
 
 // newInstaller is nil where the server has no webhook.
