@@ -95,6 +95,9 @@ func New(o Options) *Replacement {
 	}
 }
 
+// Close ends what New has started, for one that may not have run.
+func (r *Replacement) Close() { r.queue.ShutDown() }
+
 // Changed tells that something is new about a workload.
 func (r *Replacement) Changed(key Key) { r.queue.Add(key) }
 

@@ -257,7 +257,7 @@ func TestGone(t *testing.T) {
 		w := newWorld(t, nodes()...)
 		w.answer = func(string) (bool, error) { return true, nil }
 		w.run()
-		const rounds, each = 40, 25
+		const rounds, each = 8, 25
 		for round := range rounds {
 			for k := range each {
 				w.add(deployment(fmt.Sprintf("web%d-%d", round, k), "all-in-on-demand", 0, 1)...)

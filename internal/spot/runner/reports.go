@@ -66,7 +66,14 @@ func (r *reports) tell(key api.Key, d api.ClusterDistribution) {
 func (r *reports) forget(key api.Key, cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.observed, subject{key, cluster})
+	r.drop(subject{key, cluster})
+}
+
+// drop forgets what was observed, and what of it was to be told. The caller holds the
+// lock.
+func (r *reports) drop(at subject) {
+	delete(r.observed, at)
+	delete(r.due, at)
 }
 
 // put takes in a workload as it is stored.
@@ -87,7 +94,7 @@ func (r *reports) put(w *api.Workload) {
 	}
 	for cluster := range r.runs[key] {
 		if _, still := runs[cluster]; !still {
-			delete(r.observed, subject{key, cluster})
+			r.drop(subject{key, cluster})
 		}
 	}
 	r.stored[key], r.runs[key] = w.Status.Distribution, runs
@@ -100,7 +107,7 @@ func (r *reports) remove(key api.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for cluster := range r.runs[key] {
-		delete(r.observed, subject{key, cluster})
+		r.drop(subject{key, cluster})
 	}
 	delete(r.stored, key)
 	delete(r.runs, key)

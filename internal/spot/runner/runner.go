@@ -70,8 +70,9 @@ type Runner struct {
 	reports *reports
 	ending  sync.WaitGroup // agents that are on their way out
 
-	mu     sync.Mutex
-	agents map[string]*agent // by cluster
+	mu      sync.Mutex
+	agents  map[string]*agent        // by cluster
+	leaving map[string]chan struct{} // closed when the last agent that a cluster had has ended
 }
 
 // New makes a Runner without agents.
@@ -88,7 +89,7 @@ func New(o Options) *Runner {
 	if o.Gone == nil {
 		o.Gone = func(string) {}
 	}
-	r := &Runner{Options: o, wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}}
+	r := &Runner{Options: o, wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}, leaving: map[string]chan struct{}{}}
 	r.figures = newFigures(r)
 	return r
 }
@@ -203,23 +204,39 @@ func (r *Runner) putTarget(ctx context.Context, name string, t target) {
 	if old == nil && t == (target{}) || old != nil && old.target == t {
 		return
 	}
-	var before <-chan struct{}
 	if old != nil {
 		// What a new agent of the same cluster is going to install needs no removal.
 		old.stop(!t.splits() || t.uid != old.target.uid)
-		before = old.done
+		select {
+		case <-old.done:
+		default:
+			r.leaving[name] = old.done
+		}
 		delete(r.agents, name)
 	}
 	if t != (target{}) {
 		a := newAgent(r, name, t, r.wishes.of(name))
 		r.agents[name] = a
-		r.ending.Go(func() { a.run(ctx, before) })
+		before := r.leaving[name]
+		r.ending.Go(func() {
+			a.run(ctx, before)
+			r.left(name, a)
+		})
 	}
 	if !t.splits() {
 		r.figures.forget(name)
 		r.Gone(name)
 	}
 	r.reportUnsplit(name)
+}
+
+// left takes in that an agent has ended.
+func (r *Runner) left(name string, a *agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.leaving[name] == a.done {
+		delete(r.leaving, name)
+	}
 }
 
 func (r *Runner) agent(name string) *agent {

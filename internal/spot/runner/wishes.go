@@ -13,7 +13,8 @@ import (
 type wishes struct {
 	clusters map[string]map[inventory.Key]inventory.Asked
 	names    map[api.Key]wish
-	touched  map[string]struct{}
+	touched  map[string]struct{} // since the last call of changed
+	own      map[string]struct{} // clusters whose map nobody else has
 }
 
 // wish is what one workload asks for.
@@ -23,7 +24,7 @@ type wish struct {
 }
 
 func newWishes() wishes {
-	return wishes{map[string]map[inventory.Key]inventory.Asked{}, map[api.Key]wish{}, map[string]struct{}{}}
+	return wishes{map[string]map[inventory.Key]inventory.Asked{}, map[api.Key]wish{}, map[string]struct{}{}, map[string]struct{}{}}
 }
 
 // put takes in a workload as it is now.
@@ -50,12 +51,13 @@ func (w *wishes) remove(key api.Key) {
 func (w *wishes) replace(before, now wish) {
 	edit := func(cluster string, change func(map[inventory.Key]inventory.Asked)) {
 		list := w.clusters[cluster]
-		if _, fresh := w.touched[cluster]; !fresh {
+		w.touched[cluster] = struct{}{}
+		if _, own := w.own[cluster]; !own {
 			// What was given away stays as it is.
 			if list = maps.Clone(list); list == nil {
 				list = map[inventory.Key]inventory.Asked{}
 			}
-			w.touched[cluster] = struct{}{}
+			w.own[cluster] = struct{}{}
 		}
 		change(list)
 		w.clusters[cluster] = list
@@ -75,6 +77,7 @@ func (w *wishes) changed() []string {
 		names = append(names, name)
 		if len(w.clusters[name]) == 0 {
 			delete(w.clusters, name)
+			delete(w.own, name)
 		}
 	}
 	clear(w.touched)
@@ -82,7 +85,10 @@ func (w *wishes) changed() []string {
 }
 
 // of is what is asked for in a cluster.
-func (w *wishes) of(cluster string) map[inventory.Key]inventory.Asked { return w.clusters[cluster] }
+func (w *wishes) of(cluster string) map[inventory.Key]inventory.Asked {
+	delete(w.own, cluster)
+	return w.clusters[cluster]
+}
 
 // wishOf is what a workload asks for, in each cluster that it runs on.
 func wishOf(w *api.Workload) wish {
