@@ -52,11 +52,11 @@ func newController(t *rapid.T, kind string) *controller {
 		c.deployment = deployment("web", c.replicas, labelsFor(mode))
 		rs := revisionOf(c.deployment, "abc", 1)
 		c.owner = rs
-		c.world.put(c.deployment, rs)
+		c.put(c.deployment, rs)
 	} else {
 		c.set = statefulSet("db", c.replicas, labelsFor(mode))
 		c.owner = c.set
-		c.world.put(c.set)
+		c.put(c.set)
 	}
 	c.during = func() {
 		if c.depth < 3 {
@@ -112,14 +112,14 @@ func (c *controller) grow() {
 		c.set = c.set.DeepCopy()
 		c.set.Spec.Replicas = new(c.replicas)
 		now := c.set
-		c.world.put(now)
+		c.put(now)
 		c.later("statefulsets", func() { c.hear(now) })
 		return
 	}
 	c.deployment = c.deployment.DeepCopy()
 	c.deployment.Spec.Replicas = new(c.replicas)
 	now := c.deployment
-	c.world.put(now)
+	c.put(now)
 	c.later("deployments", func() { c.hear(now) })
 }
 
@@ -157,7 +157,7 @@ func (c *controller) end() {
 
 func (c *controller) show(p *corev1.Pod) {
 	c.pods[p.Name] = p
-	c.world.put(p)
+	c.put(p)
 	c.later("pods", func() { c.hear(p); c.heard[string(p.UID)] = true })
 }
 

@@ -239,7 +239,7 @@ func manyPods(n int) (w *world, rs *appsv1.ReplicaSet) {
 			}},
 		}
 		p.UID = types.UID(fmt.Sprintf("0f5a7c6e-9a3b-4c8d-b1e2-%012d", k))
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2048)}}}
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(string(make([]byte, 2048)))}}
 		w.hear(p)
 	}
 	return w, rs
