@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
 
 // SpotSpec switches on that workloads are split over the on-demand and spot nodes
 // of a cluster.
@@ -36,8 +41,33 @@ func (s *SpotSpec) setDefaults() {
 	}
 }
 
+// kubernetesNameShape and kubernetesPrefixShape are the parts of a label's key as
+// Kubernetes takes them, which is stricter than what the labels of this server may be:
+// a rule with another key would keep every pod from being created.
+var (
+	kubernetesNameShape   = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	kubernetesPrefixShape = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+)
+
+// checkKubernetesKey accepts the keys of labels in Kubernetes.
+func checkKubernetesKey(key string) string {
+	prefix, name, prefixed := strings.Cut(key, "/")
+	if !prefixed {
+		prefix, name = "", key
+	}
+	switch {
+	case len(key) > 253+1+63:
+		return fmt.Sprintf("has %d characters, more than a label of Kubernetes may have", len(key))
+	case prefixed && (len(prefix) > 253 || !kubernetesPrefixShape.MatchString(prefix)):
+		return fmt.Sprintf("the prefix %q of the key must be a domain in lower case, such as \"example.com\"", prefix)
+	case !kubernetesNameShape.MatchString(name):
+		return fmt.Sprintf("the key %q must have 1 to 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter or digit", name)
+	}
+	return ""
+}
+
 func (s *SpotSpec) validate(errs *FieldErrors, field string) {
-	errs.check(field+".node_type_key", checkLabelKey(s.NodeTypeKey))
+	errs.check(field+".node_type_key", checkKubernetesKey(s.NodeTypeKey))
 	errs.check(field+".on_disable", oneOf(s.OnDisable, OnDisableKeep, OnDisableRecreate))
 }
 

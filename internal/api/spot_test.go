@@ -19,6 +19,7 @@ func TestSpotValidate(t *testing.T) {
 		{"a key without a prefix", &SpotSpec{NodeTypeKey: "lifecycle"}, SpotSpec{false, "lifecycle", OnDisableKeep}, nil},
 		{"everything wrong", &SpotSpec{NodeTypeKey: "a/b/c", OnDisable: "delete"}, SpotSpec{false, "a/b/c", "delete"}, []string{"spec.spot.node_type_key", "spec.spot.on_disable"}},
 		{"a key that is too long", &SpotSpec{NodeTypeKey: strings.Repeat("a", 64)}, SpotSpec{false, strings.Repeat("a", 64), OnDisableKeep}, []string{"spec.spot.node_type_key"}},
+		{"a domain of several parts", &SpotSpec{NodeTypeKey: "a-1.example.com/Capacity_type.x"}, SpotSpec{false, "a-1.example.com/Capacity_type.x", OnDisableKeep}, nil},
 	} {
 		c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Spot: tt.spot}}
 		c.SetDefaults()
@@ -33,5 +34,23 @@ func TestSpotValidate(t *testing.T) {
 	plain.SetDefaults()
 	if plain.Spec.Spot != nil || plain.SpotEnabled() {
 		t.Errorf("a cluster gets %+v by itself", plain.Spec.Spot)
+	}
+}
+
+// TestNodeTypeKeysOfKubernetes: a key that Kubernetes does not take would keep all pods
+// of split workloads from being created.
+func TestNodeTypeKeysOfKubernetes(t *testing.T) {
+	for _, key := range []string{
+		"_x", "x_", "-x", "Foo.com/x", "foo..com/x", "foo_bar.com/x", "foo-.com/x", ".com/x", "/x", "x/", strings.Repeat("a", 64),
+		"example.com/" + strings.Repeat("a", 64), strings.Repeat("a", 254) + "/x", strings.Repeat("x", 100_000),
+	} {
+		c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Spot: &SpotSpec{Enabled: true, NodeTypeKey: key}}}
+		c.SetDefaults()
+		errs := c.Validate()
+		if !slices.Equal(paths(errs), []string{"spec.spot.node_type_key"}) {
+			t.Errorf("%.80q: errors in %q", key, paths(errs))
+		} else if text := errs.Error(); len(text) > 1000 {
+			t.Errorf("%.80q: an error of %d characters", key, len(text))
+		}
 	}
 }

@@ -56,6 +56,7 @@ type Inventory struct {
 	pods         map[types.UID]*pod
 	podsOf       map[types.UID]map[types.UID]*pod // by the controller
 	nodes        map[string]*node
+	tainted      map[types.UID]map[string]time.Time // when taints of nodes were first seen that do not say when
 	podsOn       map[string]map[types.UID]*pod
 	used         map[string]amount           // what those of podsOn take
 	seen         uint64                      // counts the pods that came
@@ -77,7 +78,7 @@ func New(o Options) *Inventory {
 		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
 		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
 		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
-		nodes: map[string]*node{}, podsOn: map[string]map[types.UID]*pod{}, used: map[string]amount{}, reservations: map[types.UID][]reservation{},
+		nodes: map[string]*node{}, tainted: map[types.UID]map[string]time.Time{}, podsOn: map[string]map[types.UID]*pod{}, used: map[string]amount{}, reservations: map[types.UID][]reservation{},
 	}
 	i.tables = []*table{i.namespaceTable(), i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
 	return i

@@ -56,6 +56,7 @@ func (i *Inventory) nodeTable() *table {
 		func(uid types.UID) {
 			name := uids[uid]
 			delete(uids, uid)
+			delete(i.tainted, uid)
 			if n := i.nodes[name]; n != nil && n.uid == uid {
 				delete(i.nodes, name)
 				i.lookAtSpot()
@@ -77,11 +78,18 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 	open := !o.Spec.Unschedulable
 	taints := make([]spot.Taint, 0, len(o.Spec.Taints))
 	var others []spot.Taint
+	tainted := map[string]time.Time{}
 	own, _ := i.Label.Taint()
 	for _, t := range o.Spec.Taints {
 		taint := spot.Taint{Key: t.Key, Value: t.Value}
 		if t.TimeAdded != nil {
 			taint.Added = t.TimeAdded.Time
+		} else {
+			// Its own moment for each: a second announcement may be of an earlier end.
+			if taint.Added = i.tainted[o.UID][t.Key]; taint.Added.IsZero() {
+				taint.Added = i.Now()
+			}
+			tainted[t.Key] = taint.Added
 		}
 		taints = append(taints, taint)
 		if t.Key != spot.TaintInterruption {
@@ -91,6 +99,9 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 		open = open && (!closes || t.Key == own)
 		_, _, announces := spot.Ending([]spot.Taint{taint}, nil, i.Now())
 		n.fenced = n.fenced || closes && announces
+	}
+	if delete(i.tainted, o.UID); len(tainted) > 0 {
+		i.tainted[o.UID] = tainted
 	}
 	ready := true // one that has not said yet was just created
 	n.since = o.CreationTimestamp.Time
@@ -103,13 +114,9 @@ func (i *Inventory) reduceNode(o *corev1.Node) *node {
 			conditions = append(conditions, spot.NodeCondition{Type: string(c.Type), Since: c.LastTransitionTime.Time})
 		}
 	}
-	seen := i.Now()
-	if before := i.nodes[o.Name]; before != nil && before.uid == o.UID && before.by != "" {
-		seen = before.ends.Add(-spot.NoticeTime)
-	}
 	ending := false
-	n.by, n.ends, ending = spot.Ending(taints, conditions, seen)
-	_, _, n.others = spot.Ending(others, conditions, seen)
+	n.by, n.ends, ending = spot.Ending(taints, conditions, i.Now())
+	_, _, n.others = spot.Ending(others, conditions, i.Now())
 	n.usable = ready && open && !ending
 	return n
 }

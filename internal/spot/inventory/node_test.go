@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -334,5 +335,27 @@ func TestOutlived(t *testing.T) {
 		if got := len(w.Outlived(10*time.Minute)) == 1; got != test.want {
 			t.Errorf("%s: %t", test.name, got)
 		}
+	}
+}
+
+// TestSecondAnnouncement: who says later that a node ends, and does not say since when,
+// says so from then on, whatever was announced before.
+func TestSecondAnnouncement(t *testing.T) {
+	w := newWorld(plainLabel)
+	n := nodeOf("n", "spot")
+	taint(spot.TaintInterruption, strconv.FormatInt(start.Add(2*time.Hour).Unix(), 10), corev1.TaintEffectNoSchedule)(n)
+	w.have(n)
+	w.now = start.Add(10 * time.Minute)
+	taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)(n)
+	w.have(n)
+	w.now = start.Add(11 * time.Minute)
+	condition(corev1.NodeDiskPressure, corev1.ConditionTrue, w.now)(n)
+	w.have(n) // the moment stays
+	if by, ends, _ := w.Node("n"); by != "karpenter.sh/disrupted" || !ends.Equal(start.Add(12*time.Minute)) {
+		t.Errorf("by %s at %s", by, ends)
+	}
+	w.hearGone(n)
+	if len(w.tainted) != 0 {
+		t.Errorf("what is known of its taints stays: %v", w.tainted)
 	}
 }

@@ -26,6 +26,9 @@ const (
 	maxAnswer = 512 << 20
 	// removeWithin is how long the removal of what was installed may take.
 	removeWithin = 10 * time.Second
+	// removeAgain and maxRemoveAgain are the pauses after one that failed.
+	removeAgain    = time.Second
+	maxRemoveAgain = 5 * time.Minute
 	// drainedAfter is how often an agent that splits nothing any more looks whether it
 	// is done.
 	drainedAfter = 5 * time.Second
@@ -83,6 +86,12 @@ func (a *agent) ask(asked map[inventory.Key]inventory.Asked) {
 	a.asked = asked
 	if a.inventory != nil {
 		a.inventory.Ask(asked)
+	}
+	// A workload that is back before anybody looked has nothing new to tell.
+	for key := range asked {
+		if report, ok := a.told[key]; ok {
+			a.pass(report)
+		}
 	}
 }
 
@@ -234,10 +243,16 @@ func (a *agent) followInstallation(ctx context.Context) error {
 // undo works on a cluster that has spot switched off: what may have been installed goes,
 // and pods that are to be recreated are replaced until none is left.
 func (a *agent) undo(ctx context.Context) {
-	a.uninstall(ctx)
-	if !a.target.recreate {
-		return
+	var group errgroup.Group
+	group.Go(func() error { a.uninstallAtLast(ctx); return nil })
+	if a.target.recreate {
+		group.Go(func() error { a.drain(ctx); return nil })
 	}
+	_ = group.Wait() // neither has an error
+}
+
+// drain replaces pods until none is left that was created for a type of nodes.
+func (a *agent) drain(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var group errgroup.Group
@@ -263,15 +278,29 @@ func (a *agent) undo(ctx context.Context) {
 	_ = group.Wait() // they end with ctx and have no error of their own
 }
 
-func (a *agent) uninstall(ctx context.Context) {
-	if a.installer == nil {
-		return
+// uninstallAtLast removes what was installed as soon as the cluster can be reached.
+func (a *agent) uninstallAtLast(ctx context.Context) {
+	for pause := removeAgain; !a.uninstall(ctx); pause = min(2*pause, maxRemoveAgain) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+}
+
+// uninstall removes what was installed, and reports whether it is gone.
+func (a *agent) uninstall(ctx context.Context) bool {
+	if a.installer == nil {
+		return true
+	}
+	removing, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	if err := a.installer.Remove(ctx); err != nil && ctx.Err() == nil {
+	err := a.installer.Remove(removing)
+	if err != nil && ctx.Err() == nil {
 		a.runner.Logger.Warn("the webhook configurations of a cluster are not removed", "cluster", a.name, "error", err)
 	}
+	return err == nil
 }
 
 // hold says why new pods would not be split.
@@ -295,6 +324,11 @@ func (a *agent) take(report replacement.Report) {
 		a.told[report.Key] = report
 	}
 	a.mu.Unlock()
+	a.pass(report)
+}
+
+// pass passes a report on to the workload that it is about, if there is one.
+func (a *agent) pass(report replacement.Report) {
 	if !a.target.enabled {
 		return
 	}

@@ -29,6 +29,7 @@ type cluster struct {
 	removed int
 	written int
 	refuses bool
+	failing int           // removals that fail yet
 	hold    chan struct{} // holds removals up until it is closed
 	event   chan struct{} // after each request
 }
@@ -43,10 +44,13 @@ func startCluster(t *testing.T) *cluster {
 
 func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
+	fails := false
 	hooks := strings.Contains(r.URL.Path, "webhookconfigurations")
 	switch {
 	case hooks && r.Method == http.MethodDelete:
 		c.removed++
+		fails = c.failing > 0
+		c.failing--
 	case hooks && r.Method != http.MethodGet:
 		c.written++
 	}
@@ -65,6 +69,8 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, code)
 	}
 	switch last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
+	case fails:
+		answer(http.StatusInternalServerError, "InternalError")
 	case hooks && r.Method == http.MethodPost:
 		answer(http.StatusForbidden, "Forbidden")
 	case hooks, r.Method != http.MethodGet:
@@ -339,4 +345,44 @@ func TestAbsentIsReported(t *testing.T) {
 	b.wishes.remove(api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"})
 	b.deliver()
 	b.eventually("it is forgotten", func() bool { return len(b.agent("a").reported()) == 0 })
+}
+
+// TestRemovedAtLast: a cluster that cannot be worked on when spot is switched off does not
+// keep what was installed for good.
+func TestRemovedAtLast(t *testing.T) {
+	c, b := startCluster(t), newBench(t)
+	c.failing = 3 // both configurations, and one of them again
+	b.enable(c, "1", "one", func(t *target) { t.enabled = false })
+	b.eventually("the removal has come to an end", func() bool {
+		select {
+		case <-b.agent("a").done:
+			return true
+		default:
+			return false
+		}
+	})
+	if removed, _ := c.counts(); removed != 6 {
+		t.Errorf("%d removals, want 6: two that fail, two of which one does, and two", removed)
+	}
+}
+
+// TestBackBeforeAnybodyLooked: a workload that comes back to a cluster is reported on
+// although there is nothing new about it.
+func TestBackBeforeAnybodyLooked(t *testing.T) {
+	c, b := startCluster(t), newBench(t)
+	b.enable(c, "1", "one")
+	b.eventually("it is connected", b.synced)
+	a := b.agent("a")
+	web := workload("web", custom("1"), on("a", 2, 1))
+	b.putWorkload(web)
+	b.deliver()
+	key := inventory.Key{Kind: api.KindDeployment, Namespace: "shop", Name: "web"}
+	b.eventually("it is reported on", func() bool { return a.reported()[key].Distribution.State != "" })
+	b.reports.put(workload("web", custom("1"))) // it has left
+	b.reports.take()
+	b.reports.put(web)
+	a.ask(map[inventory.Key]inventory.Asked{key: {Distribution: *custom("1")}})
+	if list := b.reports.take(); len(list) != 1 || list[0].Distribution.State != api.DistributionAbsent {
+		t.Errorf("on their way: %+v", list)
+	}
 }
