@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -116,20 +117,34 @@ func (h *history) follow(ctx context.Context, list func(metav1.ListOptions) (run
 	revision := accessor.GetResourceVersion()
 	for ctx.Err() == nil {
 		w, err := open(metav1.ListOptions{ResourceVersion: revision, AllowWatchBookmarks: true})
-		if err != nil {
+		if err == nil {
+			revision, err = h.followFrom(w, revision)
+		}
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			fail(err)
 			return
 		}
-		for event := range w.ResultChan() {
-			object, err := meta.Accessor(event.Object)
-			if event.Type == watch.Error || err != nil {
-				fail(fmt.Errorf("watch: %v", event.Object))
-				return
-			}
-			revision = object.GetResourceVersion()
-			h.take(event.Type, event.Object)
+		if err != nil {
+			time.Sleep(50 * time.Millisecond) // the API server is not there, or not ready
 		}
 	}
+}
+
+// followFrom takes in what a watch tells until it ends, and returns how far it came.
+func (h *history) followFrom(w watch.Interface, revision string) (string, error) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return revision, apierrors.FromObject(event.Object)
+		}
+		object, err := meta.Accessor(event.Object)
+		if err != nil {
+			return revision, err
+		}
+		revision = object.GetResourceVersion()
+		h.take(event.Type, event.Object)
+	}
+	return revision, nil
 }
 
 func (h *history) take(event watch.EventType, object runtime.Object) {

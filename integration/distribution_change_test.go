@@ -99,6 +99,7 @@ func TestDistributionChanges(t *testing.T) {
 		s.ended(web, 4, spotNode)
 		s.ended(db, 3, spotNode)
 	})
+	s.run("who wins", func(t *testing.T) { s.whoWins(t) })
 	s.run("bad labels are refused", func(t *testing.T) {
 		w := workloadID{"Deployment", "change", "web"}
 		for label, value := range map[string]string{labelEnabled: "yes", labelMode: "all-in-clouds", labelCustom: "two"} {
@@ -123,6 +124,35 @@ func TestDistributionChanges(t *testing.T) {
 	s.run("unhealthy", func(t *testing.T) { s.unhealthy(t) })
 	s.run("a disruption budget", func(t *testing.T) { s.budget(t) })
 	s.run("switched off", func(t *testing.T) { s.switchedOff(t) })
+}
+
+// whoWins has the server's own workload ask for another split than the labels do.
+func (s *splitCluster) whoWins(t *testing.T) {
+	w := s.create(manifest{workloadID: workloadID{"Deployment", "change", "asked"}, replicas: 4, labels: enabled("custom", "1")})
+	s.reaches(w, 1, 3)
+	policy := &api.PropagationPolicy{Metadata: api.Metadata{Namespace: "change", Name: "asked"}}
+	policy.Spec.ResourceSelectors = []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Name: "asked"}}
+	put(s.server, policy)
+	workload := &api.Workload{Metadata: api.Metadata{Namespace: "change", Name: "asked"}}
+	workload.Spec = api.WorkloadSpec{
+		APIVersion: "apps/v1", Kind: "Deployment", Replicas: number(int64(4)),
+		Distribution: &api.DistributionSpec{Mode: api.ModeAllInOnDemand},
+	}
+	put(s.server, workload)
+	s.reaches(w, 4, 0)
+	s.ended(w, 3, spotNode)
+	// Being left alone goes before everything.
+	s.label(w, map[string]string{labelEnabled: "false"})
+	workload.Spec.Distribution.Mode = api.ModeAllInSpot
+	put(s.server, workload)
+	s.sentinel("change")
+	s.ended(w, 3, spotNode)
+	s.label(w, map[string]string{labelEnabled: "true"})
+	s.reaches(w, 0, 4)
+	if err := s.server.client.Delete(t.Context(), api.KeyOf(workload)); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches(w, 1, 3)
 }
 
 // unhealthy has a workload with a pod that does not get ready: nothing of it is

@@ -71,7 +71,25 @@ func TestDistributionRollouts(t *testing.T) {
 			s.reaches(db, size.db, size.replicas-size.db)
 		}
 	})
+	s.run("a smaller size", func(t *testing.T) { s.smaller(t) })
 	s.run("the server is down", func(t *testing.T) { s.outage(t) })
+}
+
+// smaller has workloads shrink: the deletion costs of the pods have the controllers
+// take those away that are too many, and nothing is replaced.
+func (s *splitCluster) smaller(t *testing.T) {
+	few := s.create(manifest{workloadID: workloadID{"Deployment", "rollout", "few"}, replicas: 10, labels: enabled("custom", "3")})
+	most := s.create(manifest{workloadID: workloadID{"Deployment", "rollout", "most"}, replicas: 10, labels: enabled("majority-in-on-demand", "")})
+	s.reaches(few, 3, 7)
+	s.reaches(most, 6, 4)
+	for _, size := range []struct{ replicas, few, most int }{{6, 3, 4}, {4, 3, 3}, {2, 2, 2}} {
+		s.scale(few, size.replicas)
+		s.scale(most, size.replicas)
+		s.reaches(few, size.few, size.replicas-size.few)
+		s.reaches(most, size.most, size.replicas-size.most)
+	}
+	s.ended(few, 0, "")
+	t.Logf("of the workload whose targets of both types change, %d pods were replaced", len(s.replaced(most)))
 }
 
 // outage kills the server, and has workloads be created and changed meanwhile.
