@@ -36,6 +36,8 @@ const (
 	maxRepairs = 3
 	// quietFor is how long nobody has to change them for that to be over.
 	quietFor = 45 * time.Second
+	// mostContested is the longest pause between two looks while somebody else does.
+	mostContested = 2 * time.Minute
 	// fieldManager owns the fields of the configurations.
 	fieldManager = "scheduler-server"
 )
@@ -68,7 +70,8 @@ type Options struct {
 type Installer struct {
 	options Options
 	host    string // of the webhook, with scheme: what may be shown of its address
-	secret  string
+	path    string // of its address, which no other cluster has
+	secret  string // the last part of that
 
 	mutatingKeeper   *keeper[admissionv1.MutatingWebhookConfiguration]
 	validatingKeeper *keeper[admissionv1.ValidatingWebhookConfiguration]
@@ -104,7 +107,7 @@ func New(o Options) (*Installer, error) {
 	}
 	registration := o.Client.AdmissionregistrationV1()
 	i := &Installer{
-		options: o, host: "https://" + base.Host, secret: secret,
+		options: o, host: "https://" + base.Host, path: base.Path, secret: secret,
 		mutatingKeeper:   newMutating(registration.MutatingWebhookConfigurations()),
 		validatingKeeper: newValidating(registration.ValidatingWebhookConfigurations()),
 		changed:          make(chan struct{}),
@@ -159,7 +162,8 @@ func (i *Installer) pass(ctx context.Context, bundle []byte) time.Duration {
 		i.failures = max(i.failures, 1) // so that it is probed when that is over
 		i.put(ctx, State{Reason: ReasonContested, Message: "something else keeps changing the webhook configurations " + ConfigurationName +
 			": is the cluster registered a second time, here or with another server?"})
-		return i.options.Interval
+		// No race: the other one does not give in either.
+		return min(i.options.Interval<<min(i.repairs-maxRepairs+1, 10), mostContested)
 	}
 	if changed || i.failures > 0 || i.options.Now().Sub(i.probedAt) >= probeInterval-i.options.Interval/2 {
 		found := i.probe(ctx)
@@ -190,6 +194,9 @@ func (i *Installer) keep(ctx context.Context, bundle []byte) (changed bool, errs
 	default:
 		i.repairs++
 		i.repairedAt = now
+		if i.repairs > maxRepairs {
+			break // it has been said
+		}
 		i.options.Logger.Warn("somebody changed or deleted the webhook configuration; it is put back",
 			"cluster", i.options.Cluster, "name", ConfigurationName)
 	}
@@ -237,13 +244,14 @@ func (i *Installer) put(ctx context.Context, s State) {
 }
 
 // Remove takes the webhook out of the cluster; pods are then created as if this
-// server had never been. It is no error when there is nothing to remove.
+// server had never been. It is no error when there is nothing to remove. What another
+// entry of the same cluster has put in the place of ours stays.
 func (i *Installer) Remove(ctx context.Context) error {
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var errs []error
-	for _, remove := range []func(context.Context) error{i.mutatingKeeper.remove, i.validatingKeeper.remove} {
-		if err := remove(callCtx); err != nil {
+	for _, remove := range []func(context.Context, string) error{i.mutatingKeeper.remove, i.validatingKeeper.remove} {
+		if err := remove(callCtx, i.path); err != nil {
 			errs = append(errs, err)
 		}
 	}

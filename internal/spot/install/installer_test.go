@@ -154,8 +154,47 @@ func TestSomebodyElseHasOtherIdeas(t *testing.T) {
 			pass(15 * time.Second)
 		}
 		w.wantState(ReasonContested)
-		pass(time.Minute)
+		said := strings.Count(w.log.String(), "put back")
+		for range 40 {
+			theirs := w.mutatingNow()
+			theirs.Webhooks[0].ClientConfig.URL = new("https://x/")
+			if _, err := configurations.Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			pass(15 * time.Second)
+		}
+		w.wantState(ReasonContested)
+		if now := strings.Count(w.log.String(), "put back"); now != said {
+			t.Errorf("it says so %d times more", now-said)
+		}
+		pass(2*mostContested + time.Minute)
 		w.wantState(ReasonInstalled)
+	})
+}
+
+// TestRemovalLeavesThoseOfOthers: a cluster that is registered under another name by now
+// keeps what that has installed.
+func TestRemovalLeavesThoseOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.pass(t.Context(), w.bundle)
+		configurations := w.client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+		theirs := w.mutatingNow()
+		for n := range theirs.Webhooks {
+			theirs.Webhooks[n].ClientConfig.URL = new(strings.Replace(*theirs.Webhooks[n].ClientConfig.URL, "/clusters/", "/clusters/another-", 1))
+		}
+		if _, err := configurations.Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := configurations.Get(t.Context(), ConfigurationName, metav1.GetOptions{}); err != nil {
+			t.Errorf("that of the other one: %v", err)
+		}
+		if _, err := w.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("its own: %v", err)
+		}
 	})
 }
 

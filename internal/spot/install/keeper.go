@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,6 +25,7 @@ type keeper[T any] struct {
 	client   configurations[T]
 	meta     func(*T) *metav1.ObjectMeta
 	webhooks func(*T) any
+	urls     func(*T) []string
 	replace  func(configuration, by *T) // the webhooks
 
 	// wanted is what was last written, and kept what the cluster made of it: one
@@ -36,7 +39,13 @@ func newMutating(client configurations[admissionv1.MutatingWebhookConfiguration]
 		resource: "mutatingwebhookconfigurations", client: client,
 		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
 		webhooks: func(c *configuration) any { return c.Webhooks },
-		replace:  func(c, by *configuration) { c.Webhooks = by.Webhooks },
+		urls: func(c *configuration) (urls []string) {
+			for n := range c.Webhooks {
+				urls = append(urls, urlOf(c.Webhooks[n].ClientConfig))
+			}
+			return urls
+		},
+		replace: func(c, by *configuration) { c.Webhooks = by.Webhooks },
 	}
 }
 
@@ -46,8 +55,22 @@ func newValidating(client configurations[admissionv1.ValidatingWebhookConfigurat
 		resource: "validatingwebhookconfigurations", client: client,
 		meta:     func(c *configuration) *metav1.ObjectMeta { return &c.ObjectMeta },
 		webhooks: func(c *configuration) any { return c.Webhooks },
-		replace:  func(c, by *configuration) { c.Webhooks = by.Webhooks },
+		urls: func(c *configuration) (urls []string) {
+			for n := range c.Webhooks {
+				urls = append(urls, urlOf(c.Webhooks[n].ClientConfig))
+			}
+			return urls
+		},
+		replace: func(c, by *configuration) { c.Webhooks = by.Webhooks },
 	}
+}
+
+// urlOf is the address of a webhook, "" where it is a service of the cluster.
+func urlOf(c admissionv1.WebhookClientConfig) string {
+	if c.URL == nil {
+		return ""
+	}
+	return *c.URL
 }
 
 // outcome is what keeping a configuration came to.
@@ -111,9 +134,24 @@ func (k *keeper[T]) satisfied(live, want *T) bool {
 		equality.Semantic.DeepEqual(k.webhooks(live), k.webhooks(k.kept))
 }
 
-// remove deletes the configuration, if there is one.
-func (k *keeper[T]) remove(ctx context.Context) error {
-	err := k.client.Delete(ctx, ConfigurationName, metav1.DeleteOptions{})
+// remove deletes the configuration, if there is one and it is ours: that of a cluster
+// which is registered under another name by now has another address.
+func (k *keeper[T]) remove(ctx context.Context, path string) error {
+	live, err := k.client.Get(ctx, ConfigurationName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return &callError{"get", k.resource, err}
+	}
+	urls := k.urls(live)
+	if len(urls) > 0 && !slices.ContainsFunc(urls, func(url string) bool { return strings.Contains(url, path+"/") }) {
+		return nil
+	}
+	meta := k.meta(live)
+	err = k.client.Delete(ctx, ConfigurationName, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &meta.UID, ResourceVersion: &meta.ResourceVersion},
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return &callError{"delete", k.resource, err}
 	}

@@ -25,6 +25,9 @@ const lostFor = 10 * time.Second
 // errUnanswered says that nobody knows whether a pod goes.
 var errUnanswered = errors.New("there is no answer")
 
+// errGone says that a pod is gone already, or another has its name. The watch will tell.
+var errGone = errors.New("it is gone already")
+
 // replace takes the pod of a plan away.
 func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *spot.Plan) error {
 	pod := plan.Replace
@@ -37,7 +40,10 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 	// Before it is asked for: the answer may be lost, and the pod go all the same.
 	r.going[key] = going{types.UID(pod.UID), now}
 	r.mu.Unlock()
-	if err := r.evict(ctx, key.Namespace, pod); err != nil {
+	switch err := r.evict(ctx, key.Namespace, pod); {
+	case errors.Is(err, errGone):
+		return nil // not by us
+	case err != nil:
 		r.mu.Lock()
 		if errors.Is(err, errUnanswered) {
 			r.going[key] = going{types.UID(pod.UID), now.Add(lostFor - forgetAfter)}
@@ -71,8 +77,10 @@ func (r *Replacement) evict(ctx context.Context, namespace string, pod *spot.Pod
 		err = r.Client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, options)
 	}
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // it is gone already, or another has its name: the watch will tell
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return errGone
 	case apierrors.IsTooManyRequests(err):
 		return fmt.Errorf("a disruption budget does not let pod %s go now", pod.Name)
 	case apierrors.IsForbidden(err):

@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cluster is an API server that has nothing, and refuses to have webhooks.
+// cluster is an API server that has nothing but empty webhook configurations, and refuses
+// to have them changed.
 type cluster struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -71,7 +72,13 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	switch last := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; {
 	case fails:
 		answer(http.StatusInternalServerError, "InternalError")
-	case hooks && r.Method == http.MethodPost:
+	case hooks && r.Method == http.MethodGet:
+		kind := "MutatingWebhookConfiguration"
+		if strings.Contains(r.URL.Path, "validating") {
+			kind = "ValidatingWebhookConfiguration"
+		}
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":%q,"metadata":{"name":"scheduler-distribution","uid":"u","resourceVersion":"1"}}`, kind)
+	case hooks && r.Method != http.MethodDelete:
 		answer(http.StatusForbidden, "Forbidden")
 	case hooks, r.Method != http.MethodGet:
 		answer(http.StatusNotFound, "NotFound")

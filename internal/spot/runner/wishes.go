@@ -31,7 +31,7 @@ func newWishes() wishes {
 func (w *wishes) put(object *api.Workload) {
 	key := api.KeyOf(object)
 	before := w.names[key]
-	now := wishOf(object)
+	now := wishOf(object, before)
 	if before.key == now.key && maps.Equal(before.clusters, now.clusters) {
 		return
 	}
@@ -90,25 +90,36 @@ func (w *wishes) of(cluster string) map[inventory.Key]inventory.Asked {
 	return w.clusters[cluster]
 }
 
-// wishOf is what a workload asks for, in each cluster that it runs on.
-func wishOf(w *api.Workload) wish {
+// wishOf is what a workload asks for, in each cluster that it runs on. On one that it is
+// leaving the part of a count stays that it had there, as far as that is known.
+func wishOf(w *api.Workload, before wish) wish {
 	d := w.Spec.Distribution
 	if d == nil || !w.Spec.Distributable() {
 		return wish{}
 	}
 	out := wish{inventory.Key{Kind: w.Spec.Kind, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name}, map[string]inventory.Asked{}}
 	for _, e := range w.Status.Evictions {
-		out.clusters[e.Cluster] = inventory.Asked{Distribution: *d}
+		asked, had := before.clusters[e.Cluster]
+		if !had || !counted(d) || !counted(&asked.Distribution) {
+			asked = inventory.Asked{Distribution: *d}
+		}
+		out.clusters[e.Cluster] = asked
 	}
 	for _, c := range w.Status.Clusters {
 		own := *d
 		// A count holds over all clusters: this is the part of it that was given to one.
-		if _, percent, err := d.CustomOnDemand.Parse(); d.Mode == api.ModeCustom && err == nil && !percent && c.OnDemand != nil && *c.OnDemand < c.Replicas {
+		if counted(d) && c.OnDemand != nil && *c.OnDemand < c.Replicas {
 			own.CustomOnDemand = api.OnDemandAmount(strconv.FormatInt(*c.OnDemand, 10))
 		}
 		out.clusters[c.Name] = inventory.Asked{Distribution: own}
 	}
 	return out
+}
+
+// counted reports whether a distribution has a number of replicas on on-demand nodes.
+func counted(d *api.DistributionSpec) bool {
+	_, percent, err := d.CustomOnDemand.Parse()
+	return d.Mode == api.ModeCustom && err == nil && !percent
 }
 
 // workloadKey is the workload that asks for something by the name that it has in

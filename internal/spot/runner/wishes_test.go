@@ -101,6 +101,25 @@ func TestWishesChanged(t *testing.T) {
 	}
 }
 
+// TestLeavingKeepsItsPart: on a cluster that a workload is leaving no pod is replaced for
+// the sake of a count that was divided otherwise.
+func TestLeavingKeepsItsPart(t *testing.T) {
+	w := newWishes()
+	w.put(workload("web", custom("3"), on("a", 4, 2), on("b", 2, 1)))
+	left := workload("web", custom("3"), on("b", 6, 3))
+	left.Status.Evictions = []api.Eviction{{Cluster: "a", Replicas: 4}}
+	w.put(left)
+	if a, b := w.show("a"), w.show("b"); a != "web custom 2" || b != "web custom 3" {
+		t.Errorf("a %q and b %q", a, b)
+	}
+	moded := workload("web", &api.DistributionSpec{Mode: api.ModeAllInSpot}, on("b", 6, 0))
+	moded.Status.Evictions = left.Status.Evictions
+	w.put(moded)
+	if a := w.show("a"); a != "web all_in_spot " {
+		t.Errorf("with another mode: a %q", a)
+	}
+}
+
 // sink is what reports go to.
 type sink struct {
 	told [][]reconcile.DistributionReport
