@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -39,22 +40,17 @@ func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assi
 	}
 	now := i.Now()
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	target, managed := i.target(w)
 	if !managed {
-		i.mu.Unlock()
 		return a
 	}
 	live := i.live(c, now)
 	if live.Total() >= target.Total() {
 		// A pod more than there should be: most likely one that is gone, or a change of
 		// size, has not been heard of yet.
-		asked := i.seen
-		i.mu.Unlock()
-		told := i.ask(ctx, w, c)
-		i.mu.Lock()
-		target, live = i.refreshed(told, asked, target, c, now)
+		target, live = i.ask(ctx, w, c, target, now)
 	}
-	defer i.mu.Unlock()
 	if a.Type = c.Pinned(i.Label); a.Type == spot.Unset {
 		a.Type = spot.Next(target, live)
 	}
@@ -196,51 +192,48 @@ func (i *Inventory) get(ctx context.Context, key Key) (*workload, error) {
 	return nil, fmt.Errorf("%s is no kind of workload", key.Kind)
 }
 
-// answer is what the cluster itself says about a workload. Parts of it are missing
-// where it does not say.
-type answer struct {
-	workload *workload
-	pods     []*pod
-	listed   bool
-}
-
 // podTemplateHash is the label that the pods of one ReplicaSet have in common.
 const podTemplateHash = "pod-template-hash"
 
-// ask asks the cluster about the workload of a new pod, and its pods.
-func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation) (a answer) {
-	a.workload, _ = i.get(ctx, w.key) // where it does not answer, what is known is used
-	hash, ok := c.Labels[podTemplateHash]
-	if c.Owner.Kind != kindReplicaSet || !ok {
-		return a
-	}
-	list, err := i.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: podTemplateHash + "=" + hash})
-	if err != nil {
-		return a
-	}
-	a.listed = true
-	for n := range list.Items {
-		if p := podOf(&list.Items[n]); p.owner == c.Owner.UID {
-			a.pods = append(a.pods, p)
-		}
-	}
-	return a
-}
-
-// refreshed are the target and the live pods by what the cluster itself says. Pods
-// that came after it was asked are known from the watch.
-func (i *Inventory) refreshed(told answer, asked uint64, target spot.Target, c webhook.Creation, now time.Time) (spot.Target, spot.Split) {
-	if told.workload != nil {
-		if t, managed := i.target(told.workload); managed {
+// ask are the target and the live pods of the workload of a new pod by what the cluster
+// itself says, as far as it does: how large the workload is to be, and, where the new pod
+// is one too many all the same, which pods there are. The caller holds the lock, which is
+// given up meanwhile.
+func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, target spot.Target, now time.Time) (spot.Target, spot.Split) {
+	i.mu.Unlock()
+	told, err := i.get(ctx, w.key)
+	i.mu.Lock()
+	if err == nil {
+		i.learn(told)
+		if t, managed := i.target(told); managed {
 			target = t
 		}
 	}
-	if !told.listed {
+	live := i.live(c, now)
+	hash, ok := c.Labels[podTemplateHash]
+	if live.Total() < target.Total() || c.Owner.Kind != kindReplicaSet || !ok {
+		return target, live
+	}
+	asked := i.seen
+	i.mu.Unlock()
+	list, err := i.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: podTemplateHash + "=" + hash})
+	i.mu.Lock()
+	if err != nil {
 		return target, i.live(c, now)
 	}
+	return target, i.liveOf(list, asked, c, now)
+}
+
+// liveOf are the live pods of the controller of a new pod by a list. Pods that came after
+// it was asked for are known from the watch.
+func (i *Inventory) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) spot.Split {
 	var live spot.Split
 	listed, admitted := map[types.UID]bool{}, map[types.UID]bool{}
-	for _, p := range told.pods {
+	for n := range list.Items {
+		p := podOf(&list.Items[n])
+		if p.owner != c.Owner.UID {
+			continue
+		}
 		listed[p.uid], admitted[p.admission] = true, true
 		if !p.terminating && !p.ended {
 			live = live.Plus(i.typeOfPod(p))
@@ -256,5 +249,5 @@ func (i *Inventory) refreshed(told answer, asked uint64, target spot.Target, c w
 			live = live.Plus(r.kind)
 		}
 	}
-	return target, live
+	return live
 }

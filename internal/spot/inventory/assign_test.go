@@ -480,3 +480,31 @@ func TestAssignEnds(t *testing.T) {
 		t.Error("a place is kept for a pod that nobody knows")
 	}
 }
+
+// TestOneAsksForAll: when a workload grows, one pod of the burst asks for its size, and an
+// event that is older than the answer does not undo that.
+func TestOneAsksForAll(t *testing.T) {
+	w := newWorld(plainLabel)
+	d, rs := w.web(2, "5")
+	d.Generation = 1
+	w.have(d)
+	w.grow(rs, 2, 0)
+	grown := d.DeepCopy()
+	grown.Generation, grown.Spec.Replicas = 2, new(int32(10))
+	w.put(grown)
+	sum := w.assigned(rs, 4)
+	late := d.DeepCopy()
+	late.Status.UpdatedReplicas = 1
+	w.hear(late)
+	more := w.assigned(rs, 4)
+	sum = spot.Split{OnDemand: sum.OnDemand + more.OnDemand, Spot: sum.Spot + more.Spot}
+	if sum != (spot.Split{OnDemand: 3, Spot: 5}) {
+		t.Errorf("the new pods are %+v, want 3 and 5", sum)
+	}
+	if n := w.requests("get deployments"); n != 1 {
+		t.Errorf("the cluster was asked %d times", n)
+	}
+	if n := w.requests("list pods"); n != 0 {
+		t.Errorf("pods were listed %d times", n)
+	}
+}

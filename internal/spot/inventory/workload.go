@@ -22,11 +22,13 @@ const (
 
 // workload is what counts of a Deployment or StatefulSet.
 type workload struct {
-	key      Key
-	uid      types.UID
-	replicas int64
-	settings spot.Settings
-	invalid  string // what is wrong with the labels
+	key Key
+	uid types.UID
+	// generation counts the changes of the spec.
+	generation int64
+	replicas   int64
+	settings   spot.Settings
+	invalid    string // what is wrong with the labels
 	// circular says that the selector names the label by which pods are split: pods that
 	// got another value would not be found by their controller, which would make more
 	// of them without end.
@@ -81,7 +83,7 @@ func (i *Inventory) replicaSetTable() *table {
 
 func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
 	w := &workload{
-		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), replicas: 1,
+		key: Key{kind, o.GetNamespace(), o.GetName()}, uid: o.GetUID(), generation: o.GetGeneration(), replicas: 1,
 		optedOut: spot.OptedOut(template.Labels), pinned: webhook.Pinned(&template.Spec, i.Label), deleting: o.GetDeletionTimestamp() != nil,
 	}
 	if replicas != nil {
@@ -129,12 +131,24 @@ func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
 
 func (i *Inventory) putWorkload(w *workload, byUID map[types.UID]Key) types.UID {
 	byUID[w.uid] = w.key
-	if before := i.workloads[w.key]; before != nil && same(before, w) {
+	before := i.workloads[w.key]
+	// What was asked for may be ahead of what is heard.
+	behind := before != nil && before.uid == w.uid && before.generation > w.generation
+	if behind || before != nil && same(before, w) {
 		return w.uid
 	}
 	i.workloads[w.key] = w
 	i.Changed(w.key)
 	return w.uid
+}
+
+// learn takes in what the cluster was asked about a workload that is known, if that is
+// newer: the other pods of a burst need not ask again.
+func (i *Inventory) learn(w *workload) {
+	if before := i.workloads[w.key]; before != nil && before.uid == w.uid && before.generation < w.generation {
+		i.workloads[w.key] = w
+		i.Changed(w.key)
+	}
 }
 
 func same(a, b *workload) bool {
