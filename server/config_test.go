@@ -64,6 +64,7 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
+		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
 	}
 	var table config
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -141,6 +142,13 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "both stores", args: []string{"--etcd-endpoints=a"}, want: "data-dir: must be absent when etcd-endpoints is set"},
 		{name: "exposed", args: []string{"--listen=:8665"}, want: "listen: :8665 is not a loopback address, so tls-cert-file and tls-key-file are required"},
 		{name: "exposed profiles", args: []string{"--debug-listen=:1"}, want: `debug-listen: ":1" is not a loopback address`},
+		{name: "webhook address", args: []string{"--webhook-listen=8443"}, want: `webhook-listen: "8443" is not an address`},
+		{name: "webhook nowhere", args: []string{"--webhook-url=https://a:1"}, want: "webhook-url: needs webhook-listen"},
+		{name: "webhook anywhere", args: []string{"--webhook-listen=0.0.0.0:8443"}, want: "webhook-url: is required, as webhook-listen 0.0.0.0:8443 says only where the server listens"},
+		{name: "webhook everywhere", args: []string{"--webhook-listen=:8443"}, want: "webhook-url: is required"},
+		{name: "webhook without TLS", args: []string{"--webhook-listen=:8443", "--webhook-url=http://a:1"}, want: `webhook-url: "http://a:1" is not an address of the form https://host:port`},
+		{name: "webhook with a path", args: []string{"--webhook-listen=:8443", "--webhook-url=https://a:1/x"}, want: "is not an address of the form https://host:port"},
+		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
 		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
 	} {
