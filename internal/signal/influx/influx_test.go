@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"sync"
 	"testing"
 	"time"
@@ -334,8 +335,7 @@ func TestEndlessAnswer(t *testing.T) {
 // TestInfluxQL: a server of 1.x without Flux is asked in InfluxQL, and says all
 // in one answer.
 func TestInfluxQL(t *testing.T) {
-	var statements []string
-	broken := false
+	var broken atomic.Bool
 	src := openAt(t, provider(serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Influxdb-Version", "1.6.7")
 		user, password, _ := r.BasicAuth()
@@ -349,10 +349,10 @@ func TestInfluxQL(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":"authorization failed"}`)
 		case r.FormValue("db") != "krake" || r.FormValue("rp") != "autogen":
 			_, _ = io.WriteString(w, `{"results":[{"statement_id":0,"error":"database not found: x"}]}`)
-		case broken:
+		case broken.Load():
 			_, _ = io.WriteString(w, `<html>`)
 		default:
-			statements = strings.Split(r.FormValue("q"), ";\n")
+			statements := strings.Split(r.FormValue("q"), ";\n")
 			var results []string
 			for i, statement := range statements {
 				switch {
@@ -389,7 +389,7 @@ func TestInfluxQL(t *testing.T) {
 	if _, err := src.Read(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
-	broken = true
+	broken.Store(true)
 	_, err := src.Read(t.Context(), []string{"heat"})
 	check(t, err, api.ReasonUnreachableMetricsProvider, "does the url point at InfluxDB?")
 	if src.usesQL {
