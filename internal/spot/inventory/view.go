@@ -191,18 +191,6 @@ func (i *Inventory) Nodes() (usable spot.Split, ending int64) {
 	return usable, ending
 }
 
-// Node says whether the cluster has a node, and how it has announced its end: by what,
-// "" for not at all, and when that is.
-func (i *Inventory) Node(name string) (by string, ends time.Time, ok bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	n := i.nodes[name]
-	if n == nil {
-		return "", time.Time{}, false
-	}
-	return n.by, n.ends, true
-}
-
 // Unfenced are the nodes that have announced their end and still take pods.
 func (i *Inventory) Unfenced() map[string]time.Time {
 	i.mu.Lock()

@@ -343,3 +343,15 @@ func (w *world) web(replicas int32, mode string) (*appsv1.Deployment, *appsv1.Re
 var webKey = Key{kindDeployment, shop, "web"}
 
 const plainLabel = api.DefaultNodeTypeKey
+
+// Node says whether the cluster has a node, and how it has announced its end: by what,
+// "" for not at all, and when that is.
+func (i *Inventory) Node(name string) (by string, ends time.Time, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := i.nodes[name]
+	if n == nil {
+		return "", time.Time{}, false
+	}
+	return n.by, n.ends, true
+}

@@ -23,6 +23,10 @@ func (a *agent) followStatus(ctx context.Context) {
 	defer ticker.Stop()
 	ready := false
 	for {
+		var changed <-chan struct{}
+		if a.installer != nil {
+			changed = a.installer.Changed() // before it is looked at
+		}
 		condition := a.reportStatus(ctx)
 		if now := condition.Status == api.ConditionTrue; now != ready {
 			ready = now
@@ -32,6 +36,7 @@ func (a *agent) followStatus(ctx context.Context) {
 		}
 		select {
 		case <-ticker.C:
+		case <-changed:
 		case <-ctx.Done():
 			return
 		}
