@@ -43,14 +43,9 @@ func (noSpot) Distributions(string) ([]api.DistributedWorkload, error) {
 	return nil, spot.ErrNotConnected
 }
 
-// When an announced node ends.
-const (
-	// noticeTime is what clouds give of notice, where a request does not say.
-	noticeTime = 2 * time.Minute
-	// maxNotice is how far ahead an end may be announced. What is later is a
-	// mistake, or a matter for the cluster's own maintenance.
-	maxNotice = 24 * time.Hour
-)
+// maxNotice is how far ahead an end may be announced. What is later is a mistake, or a
+// matter for the cluster's own maintenance.
+const maxNotice = 24 * time.Hour
 
 // Node is the node of a cluster that the path of a request names.
 type Node struct{ cluster, name string }
@@ -113,7 +108,7 @@ func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interrupti
 		}
 	}
 	now := s.now().UTC()
-	deadline := now.Add(noticeTime)
+	deadline := now.Add(spot.NoticeTime) // what clouds give of notice
 	if wanted.Deadline != nil {
 		deadline = wanted.Deadline.UTC()
 	}

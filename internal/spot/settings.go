@@ -26,6 +26,9 @@ const LabelProbe = "vacant.io/webhook-probe"
 // LabelsEnabled are the labels that switch a split on or off, in both spellings.
 var LabelsEnabled = []string{prefixes[0] + nameEnabled, prefixes[1] + nameEnabled}
 
+// LabelsAffinity are the labels that say what a pod is for, LabelAffinity first.
+var LabelsAffinity = []string{LabelAffinity, prefixes[1] + nameAffinity}
+
 // The prefixes of labels, the canonical one first, and their names.
 var prefixes = []string{"vacant.io/", "vacant.sh/"}
 
@@ -168,15 +171,12 @@ func cutPrefix(key string) (name string, ours bool) {
 }
 
 // IsAffinity reports whether a label says what a pod is for, in either spelling.
-func IsAffinity(key string) bool {
-	name, ours := cutPrefix(key)
-	return ours && name == nameAffinity
-}
+func IsAffinity(key string) bool { return slices.Contains(LabelsAffinity, key) }
 
 // AffinityOf is what the labels of a pod say it is for.
 func AffinityOf(podLabels map[string]string) NodeType {
-	for _, prefix := range prefixes {
-		switch t := NodeType(podLabels[prefix+nameAffinity]); t {
+	for _, key := range LabelsAffinity {
+		switch t := NodeType(podLabels[key]); t {
 		case OnDemand, Spot:
 			return t
 		case Unset:

@@ -9,9 +9,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// affinityLabels are the labels that say what a pod is for, under either prefix.
-var affinityLabels = []string{spot.LabelAffinity, "vacant.sh/affinity"}
-
 // checkPodLabels refuses to let a running pod be called something else than what it
 // was created for: its affinity cannot change with the label.
 func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
@@ -31,7 +28,7 @@ func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
 		return unread(err)
 	}
 	var causes []statusCause
-	for _, key := range affinityLabels {
+	for _, key := range spot.LabelsAffinity {
 		was, had := old.Metadata.Labels[key]
 		is, has := pod.Metadata.Labels[key]
 		if !had || has && is == was {

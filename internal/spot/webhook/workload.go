@@ -41,11 +41,9 @@ func (w *workload) replicas() int64 {
 	return *w.Spec.Replicas
 }
 
-// settingNames are what the names of all settings begin with, under either prefix.
-var settingNames = []string{"vacant.io/optimize-scheduling", "vacant.sh/optimize-scheduling"}
-
 func isSetting(key string) bool {
-	return strings.HasPrefix(key, settingNames[0]) || strings.HasPrefix(key, settingNames[1])
+	// The names of all settings begin with that of the first.
+	return strings.HasPrefix(key, spot.LabelsEnabled[0]) || strings.HasPrefix(key, spot.LabelsEnabled[1])
 }
 
 // settings are the labels or annotations that may be settings.

@@ -24,7 +24,7 @@ func (w *workload) warnings(kind string, s spot.Settings) []string {
 		warn("%s = %q is more than the %d replicas: all of them go to on-demand nodes", onDemandName, d.CustomOnDemand, w.replicas())
 	}
 	if s.Enabled == nil && d != (api.DistributionSpec{}) {
-		warn("the settings of %s* have no effect by themselves: the label %s = true switches them on", settingNames[0], settingNames[0])
+		warn("the settings of %s* have no effect by themselves: the label %s = true switches them on", spot.LabelsEnabled[0], spot.LabelsEnabled[0])
 	}
 	for _, key := range slices.Sorted(maps.Keys(settings(w.Metadata.Annotations))) {
 		if !strings.HasSuffix(key, "-custom-on-demand") {
@@ -33,9 +33,9 @@ func (w *workload) warnings(kind string, s spot.Settings) []string {
 	}
 	template := &w.Spec.Template.Metadata
 	if len(settings(template.Labels))+len(settings(template.Annotations)) > 0 {
-		warn("the settings of %s* in the pod template are not read: they belong to the %s itself", settingNames[0], kind)
+		warn("the settings of %s* in the pod template are not read: they belong to the %s itself", spot.LabelsEnabled[0], kind)
 	}
-	for _, key := range affinityLabels {
+	for _, key := range spot.LabelsAffinity {
 		if _, selected := w.Spec.Selector.MatchLabels[key]; selected {
 			warn("spec.selector names the label %s, which is set for each pod as it is created: pods may not be found again", key)
 		}
