@@ -50,7 +50,7 @@ func FuzzTerraformValue(f *testing.F) {
 	}
 	typ := schemaOf(context.Background(), r).Type().TerraformType(context.Background())
 	f.Fuzz(func(t *testing.T, text string) {
-		document, err := decodeDocument([]byte(text))
+		document, err := api.DecodeDocument([]byte(text))
 		if err != nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,7 +85,7 @@ func jsonDocument(v any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := decodeDocument(data)
+	document, err := api.DecodeDocument(data)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +94,4 @@ func jsonDocument(v any) (map[string]any, error) {
 		return nil, fmt.Errorf("the JSON of %T is not an object", v)
 	}
 	return object, nil
-}
-
-func decodeDocument(data []byte) (document any, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	err = decoder.Decode(&document)
-	return document, err
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -80,7 +82,19 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 	if isInstant(attribute) && sameMoment(textOf(value), textOf(prior)) {
 		return prior, nil
 	}
-	return keepSpelling(value, prior), nil
+	if holdsFloats(attribute.GetType()) {
+		return keepSpelling(value, prior), nil
+	}
+	return value, nil
+}
+
+// holdsFloats reports a type of numbers that the API keeps as float64, or a
+// collection of such. Whole numbers it keeps exactly.
+func holdsFloats(t attr.Type) bool {
+	if collection, ok := t.(attr.TypeWithElementType); ok {
+		return holdsFloats(collection.ElementType())
+	}
+	return t.Equal(types.Float64Type)
 }
 
 func nestedValue(ctx context.Context, attributes map[string]schema.Attribute, t tftypes.Type, document any, prior tftypes.Value) (tftypes.Value, error) {

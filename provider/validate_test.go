@@ -462,7 +462,7 @@ func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded, err := decodeDocument(data)
+	decoded, err := api.DecodeDocument(data)
 	if err != nil {
 		t.Fatal(err)
 	}

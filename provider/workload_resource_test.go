@@ -166,6 +166,43 @@ func TestAccWorkloadDrift(t *testing.T) {
 	})
 }
 
+// Whole numbers arrive, and come back, to the last digit.
+func TestAccWorkloadLargeNumber(t *testing.T) {
+	const priority = 9007199254740993 // a float64 has …992 or …994
+	f := newPropagationFleet(t)
+	stored := func(want int64) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			object, err := f.client.Get(f.ctx(), webWorkload)
+			if err != nil {
+				return err
+			}
+			if w, ok := object.(*api.Workload); !ok || w.Spec.Priority != want {
+				return fmt.Errorf("the server has %+v, want the priority %d", object.SpecPart(), want)
+			}
+			return nil
+		}
+	}
+	config := f.config(workload(3, fmt.Sprintf("priority = %d", int64(priority))))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config:           config,
+				Check:            stored(priority),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{ // a change in digits that a float64 does not hold is a change
+				PreConfig: func() {
+					edit(f, webWorkload, func(w *api.Workload) { w.Spec.Priority = priority - 1 })
+				},
+				Config:           config,
+				Check:            stored(priority),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(workloadAddress, plancheck.ResourceActionUpdate)}},
+			},
+		},
+	})
+}
+
 func TestAccWorkloadExists(t *testing.T) {
 	f := newPropagationFleet(t)
 	f.put(&api.Workload{Metadata: webMetadata(), Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment"}})

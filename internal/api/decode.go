@@ -1,6 +1,7 @@
 package api
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -65,14 +66,17 @@ func DecodeInto(data []byte, into any) error {
 			return errs
 		}
 		// Of a field that is given twice, the last one is looked at further.
-		if tree == nil && json.Unmarshal(data, &tree, jsontext.AllowDuplicateNames(true)) != nil {
-			return errs
+		if tree == nil {
+			var treeErr error
+			if tree, treeErr = DecodeDocument(data); treeErr != nil {
+				return errs
+			}
 		}
 		var semantic *json.SemanticError
 		if errors.As(err, &semantic) && !leaveOut(tree, semantic.JSONPointer) {
 			return errs
 		}
-		rest, marshalErr := json.Marshal(tree)
+		rest, marshalErr := stdjson.Marshal(tree) // the library that knows json.Number
 		if marshalErr != nil {
 			return errs
 		}

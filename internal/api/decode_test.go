@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,6 +51,34 @@ func TestDecodeIsStrict(t *testing.T) {
 		}
 		if errs[0].Field != tt.field || !strings.Contains(errs[0].Message, tt.message) || errs[0].Message == "" {
 			t.Errorf("%s: %q: %q, want %q about %q", tt.name, errs[0].Field, errs[0].Message, tt.field, tt.message)
+		}
+	}
+}
+
+// A wrong field says nothing of the others: they keep their values.
+func TestDecodeKeepsNumbersBesideAWrongField(t *testing.T) {
+	for _, number := range []int64{9007199254740993, math.MaxInt64, math.MinInt64} {
+		text := fmt.Sprintf(`{"kind":"workload","metadata":{"name":"w"},"spec":{"replica":1,"priority":%d}}`, number)
+		o, err := Decode([]byte(text))
+		var errs FieldErrors
+		if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Field != "spec.replica" {
+			t.Errorf("%d: %v, want one error, of spec.replica", number, err)
+		}
+		if w, ok := o.(*Workload); !ok || w.Spec.Priority != number {
+			t.Errorf("%d: %+v", number, o)
+		}
+	}
+}
+
+func TestDecodeDocument(t *testing.T) {
+	document, err := DecodeDocument([]byte(` {"a":[9007199254740993,0.10,1e400,null,true,"x"]} `))
+	want := map[string]any{"a": []any{json.Number("9007199254740993"), json.Number("0.10"), json.Number("1e400"), nil, true, "x"}}
+	if err != nil || !reflect.DeepEqual(document, want) {
+		t.Errorf("%#v, %v", document, err)
+	}
+	for _, text := range []string{"", "{", "{}{}", "1 2", "{} x", "nul"} {
+		if document, err := DecodeDocument([]byte(text)); err == nil {
+			t.Errorf("%q is %v", text, document)
 		}
 	}
 }

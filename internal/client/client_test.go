@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,6 +136,63 @@ func TestEncodeClusterSecret(t *testing.T) {
 	data, err := client.Encode(cluster)
 	if err != nil || !strings.Contains(string(data), `"kubernetes":{"kubeconfig":"config"}`) {
 		t.Errorf("encoded as %s, %v", data, err)
+	}
+}
+
+// The document of a write has every number of the object, to the last digit.
+func TestEncodeKeepsNumbers(t *testing.T) {
+	for _, info := range api.Kinds {
+		object := info.New()
+		fillNumbers(reflect.ValueOf(object.SpecPart()).Elem())
+		want, err := json.Marshal(object.SpecPart())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := client.Encode(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent struct {
+			Spec json.RawMessage `json:"spec"`
+		}
+		if err := json.Unmarshal(data, &sent); err != nil {
+			t.Fatal(err)
+		}
+		a, errA := api.DecodeDocument(want)
+		b, errB := api.DecodeDocument(sent.Spec)
+		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: sent\n%s\nof\n%s", info.Kind, sent.Spec, want)
+		}
+	}
+}
+
+// fillNumbers gives every whole number of a struct a value that a float64 does
+// not hold.
+func fillNumbers(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Int64:
+		v.SetInt(9007199254740993)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillNumbers(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillNumbers(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fillNumbers(v.Index(0))
+	case reflect.Map:
+		if v.Type().Elem() == reflect.TypeFor[api.Secret]() {
+			return // written otherwise than shown
+		}
+		value := reflect.New(v.Type().Elem()).Elem()
+		fillNumbers(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("a").Convert(v.Type().Key()), value)
+	default:
 	}
 }
 

@@ -228,9 +228,13 @@ func Encode(object api.Object) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
 	}
-	var document map[string]any
-	if err := json.Unmarshal(data, &document); err != nil {
+	decoded, err := api.DecodeDocument(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
+	}
+	document, ok := decoded.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: its JSON is not an object", api.KeyOf(object))
 	}
 	delete(document, "status")
 	document["kind"] = object.ObjectKind()

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -24,8 +23,8 @@ func checkWithheld(current, object api.Object, document []byte) error {
 
 // isNull reports that a document spells a field out as null.
 func isNull(document []byte, field string) bool {
-	var value any
-	if json.Unmarshal(document, &value) != nil {
+	value, err := api.DecodeDocument(document)
+	if err != nil {
 		return false
 	}
 	for _, step := range api.SplitField(field) {
