@@ -44,10 +44,37 @@ const (
 	maxSearchedBytes = 64 << 10
 )
 
+// strict reads only what is known, and only as exactly as it was written.
+var strict = json.JoinOptions(json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(exactFloat)))
+
+// exactFloat refuses a whole number that a float64 does not hold. Fractions are
+// rounded, as everywhere; a whole number that comes back as another one is a loss.
+func exactFloat(d *jsontext.Decoder, f *float64) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported // the library says what is wrong
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	text := string(raw)
+	if *f, err = strconv.ParseFloat(text, 64); err != nil {
+		return fmt.Errorf("%s is too large a number", text)
+	}
+	const always = 15 // digits that a float64 holds
+	if len(text) <= always || strings.ContainsAny(text, ".eE") {
+		return nil
+	}
+	if kept := strconv.FormatFloat(*f, 'f', -1, 64); kept != text && strconv.FormatFloat(*f, 'f', 0, 64) != text {
+		return fmt.Errorf("%s has more digits than can be kept: the nearest number that can is %s", text, kept)
+	}
+	return nil
+}
+
 // DecodeInto reads a JSON document into a struct of this package, as strictly
 // as Decode. With FieldErrors the struct is what the other fields say.
 func DecodeInto(data []byte, into any) error {
-	err := json.Unmarshal(data, into, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(data, into, strict)
 	if err == nil {
 		return nil
 	}
@@ -80,7 +107,7 @@ func DecodeInto(data []byte, into any) error {
 		if marshalErr != nil {
 			return errs
 		}
-		if err = json.Unmarshal(rest, into, json.RejectUnknownMembers(true)); err == nil {
+		if err = json.Unmarshal(rest, into, strict); err == nil {
 			return errs
 		}
 	}
@@ -88,9 +115,9 @@ func DecodeInto(data []byte, into any) error {
 
 // DecodeAnyCase reads a document of another system into a struct: its keys may be
 // spelled in any case, with or without dashes and underscores. Unknown fields are
-// passed over unless strict. Wrong fields are FieldErrors.
-func DecodeAnyCase(data []byte, into any, strict bool) error {
-	if err := json.Unmarshal(data, into, json.MatchCaseInsensitiveNames(true), json.RejectUnknownMembers(strict)); err != nil {
+// passed over unless strictly is set. Wrong fields are FieldErrors.
+func DecodeAnyCase(data []byte, into any, strictly bool) error {
+	if err := json.Unmarshal(data, into, json.MatchCaseInsensitiveNames(true), json.RejectUnknownMembers(strictly)); err != nil {
 		return decodeError(err)
 	}
 	return nil

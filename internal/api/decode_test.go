@@ -70,6 +70,25 @@ func TestDecodeKeepsNumbersBesideAWrongField(t *testing.T) {
 	}
 }
 
+// What a float64 cannot hold is refused where it is written, not stored as
+// another number.
+func TestDecodeFloats(t *testing.T) {
+	for text, message := range map[string]string{
+		"9007199254740993":  "9007199254740993 has more digits than can be kept: the nearest number that can is 9007199254740992",
+		"-9007199254740993": "nearest number that can is -9007199254740992",
+		"1e400":             "1e400 is too large a number",
+		`"1"`:               "must be a number, not a string",
+		"9007199254740992":  "", "9223372036854775808": "",
+		"9223372036854776000": "", // as JSON libraries write the one before
+		"1e22":                "", "0.12345678901234567890": "", "-0": "", "null": "",
+	} {
+		_, err := Decode([]byte(`{"kind":"metric","metadata":{"name":"m"},"spec":{"min":` + text + `}}`))
+		if message == "" && err != nil || message != "" && (err == nil || !strings.Contains(err.Error(), "spec.min: ") || !strings.Contains(err.Error(), message)) {
+			t.Errorf("%s: %v, want %q", text, err, message)
+		}
+	}
+}
+
 func TestDecodeDocument(t *testing.T) {
 	document, err := DecodeDocument([]byte(` {"a":[9007199254740993,0.10,1e400,null,true,"x"]} `))
 	want := map[string]any{"a": []any{json.Number("9007199254740993"), json.Number("0.10"), json.Number("1e400"), nil, true, "x"}}
