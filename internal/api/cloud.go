@@ -239,6 +239,9 @@ func (c *Cloud) SetSecret(field string, secret Secret) {
 	c.Spec.OpenStack = c.Spec.OpenStack.withSecret(field, secret)
 }
 
+// receiver implements secretReceiver.
+func (c *Cloud) receiver(field string) receiver { return c.Spec.OpenStack.receiver(field) }
+
 // SetDefaults implements Object. A namespace in the metadata is read as the
 // owner, as that of a cluster is.
 func (c *Cloud) SetDefaults() {

@@ -71,7 +71,7 @@ type ClusterFlavor struct {
 
 // KubernetesSpec holds the access to a Kubernetes cluster.
 type KubernetesSpec struct {
-	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Kept sealed and never returned." writeOnly:"true"`
+	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Kept sealed and never returned. Absent or null keeps the stored one, an empty text takes it away." writeOnly:"true" nullable:"true"`
 }
 
 // HealthSpec says how the state of a cluster is found out: by an HTTP(S) probe
@@ -218,6 +218,9 @@ func (c *Cluster) SetSecret(field string, secret Secret) {
 	}
 }
 
+// receiver implements secretReceiver: a kubeconfig says itself where it goes.
+func (c *Cluster) receiver(string) receiver { return receiver{} }
+
 // The defaults of a health check.
 const (
 	DefaultHealthInterval   Duration = "10s"
@@ -282,7 +285,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Health != nil {
 		s.Health.validate(&errs, "spec.health")
 	}
-	if c.HasKubeconfig() {
+	if c.HasKubeconfig() && !s.Kubernetes.Kubeconfig.Withheld() {
 		errs.check("spec.kubernetes.kubeconfig", checkKubeconfig(s.Kubernetes.Kubeconfig.Reveal()))
 	}
 	if o := s.OpenStack; o != nil {

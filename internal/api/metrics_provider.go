@@ -38,8 +38,8 @@ type MetricsProviderSpec struct {
 	Static             *StaticSpec       `json:"static,omitempty"`
 	Interval           Duration          `json:"interval,omitempty" doc:"Time between two readings. Default \"15s\"."`
 	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\", \"10s\" for influx."`
-	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned." writeOnly:"true"`
-	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Sent as Authorization: Bearer. Never returned." writeOnly:"true"`
+	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned. Absent or null keeps those that are stored; of a map that is given, null keeps a value, and an empty text takes it away. They are kept only while the address of the server and the check of its certificate are." writeOnly:"true" nullable:"true"`
+	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Sent as Authorization: Bearer. Never returned. Kept and taken away as headers are." writeOnly:"true" nullable:"true"`
 	CACert             string            `json:"ca_cert,omitempty" doc:"PEM certificates that the server's certificate must chain to."`
 	InsecureSkipVerify bool              `json:"insecure_skip_verify,omitempty" doc:"Do not check the server's certificate."`
 }
@@ -63,7 +63,7 @@ type KafkaSpec struct {
 // database or database/retention-policy and the token is user:password.
 type InfluxSpec struct {
 	URL    string `json:"url" doc:"Base address, such as http://influxdb:8086."`
-	Token  Secret `json:"token,omitzero" doc:"API token; user:password for InfluxDB 1.x. Never returned." writeOnly:"true"`
+	Token  Secret `json:"token,omitzero" doc:"API token; user:password for InfluxDB 1.x. Never returned. Kept and taken away as headers are." writeOnly:"true" nullable:"true"`
 	Org    string `json:"org,omitempty" doc:"Organization; InfluxDB 1.x has none."`
 	Bucket string `json:"bucket" doc:"Bucket; a database, or database/retention-policy, for InfluxDB 1.x."`
 }
@@ -131,9 +131,28 @@ func (p *MetricsProvider) SetSecret(field string, secret Secret) {
 				headers = map[string]Secret{}
 			}
 			headers[name] = secret
+			if secret.IsZero() {
+				delete(headers, name)
+			}
 			p.Spec.Headers = headers
 		}
 	}
+}
+
+// receiver implements secretReceiver: the server that is read. A fixed table has
+// none.
+func (p *MetricsProvider) receiver(string) receiver {
+	s := &p.Spec
+	to := receiver{trust: trustOf(s.CACert, s.InsecureSkipVerify)}
+	switch {
+	case s.Type == ProviderPrometheus && s.Prometheus != nil:
+		to.address = origin(s.Prometheus.URL)
+	case s.Type == ProviderKafka && s.Kafka != nil:
+		to.address = origin(s.Kafka.URL)
+	case s.Type == ProviderInflux && s.Influx != nil:
+		to.address = origin(s.Influx.URL)
+	}
+	return to
 }
 
 func headerField(name string) string { return "spec.headers[" + quote(name) + "]" }
@@ -207,9 +226,6 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !isHeaderName(name) {
 			errs.Add(headerField(name), "%q is not an HTTP header name", name)
-		}
-		if s.Headers[name].IsZero() {
-			errs.Add(headerField(name), "must have a value: header values are never returned, so every write has to give them")
 		}
 		if !isHeaderValue(s.Headers[name].Reveal()) {
 			errs.Add(headerField(name), "the value must not contain line breaks")

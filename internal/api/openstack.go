@@ -13,12 +13,12 @@ type OpenStackSpec struct {
 	Username                    string   `json:"username,omitempty"`
 	UserID                      string   `json:"user_id,omitempty" doc:"In place of username and user_domain_name."`
 	UserDomainName              string   `json:"user_domain_name,omitempty" doc:"Domain of the user. Default \"Default\" with a username."`
-	Password                    Secret   `json:"password,omitzero" doc:"Never returned." writeOnly:"true"`
+	Password                    Secret   `json:"password,omitzero" doc:"Never returned. Absent or null keeps the stored one, an empty text takes it away. It is kept only while the user, auth_url and the check of certificates are." writeOnly:"true" nullable:"true"`
 	ProjectName                 string   `json:"project_name,omitempty" doc:"Project that the user's role is in."`
 	ProjectID                   string   `json:"project_id,omitempty" doc:"In place of project_name and project_domain_name."`
 	ProjectDomainName           string   `json:"project_domain_name,omitempty" doc:"Domain of the project. Default \"Default\" with a project_name."`
 	ApplicationCredentialID     string   `json:"application_credential_id,omitempty" doc:"In place of user, password and project."`
-	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Never returned." writeOnly:"true"`
+	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Never returned. Absent or null keeps the stored one, an empty text takes it away. It is kept only while the application credential, auth_url and the check of certificates are." writeOnly:"true" nullable:"true"`
 	Regions                     []string `json:"regions,omitempty" doc:"Regions that count. Absent = all that the identity service lists."`
 	Interval                    Duration `json:"interval,omitempty" doc:"Time between two collections. Default \"60s\"."`
 	Timeout                     Duration `json:"timeout,omitempty" doc:"How long one collection of a region may take. Default \"60s\"."`
@@ -125,6 +125,19 @@ func (s *OpenStackSpec) secrets(out map[string]Secret) {
 	if !s.ApplicationCredentialSecret.IsZero() {
 		out[openStackField+".application_credential_secret"] = s.ApplicationCredentialSecret
 	}
+}
+
+// receiver is the identity service. A password goes with its user, and the secret
+// of an application credential with that.
+func (s *OpenStackSpec) receiver(field string) receiver {
+	if s == nil {
+		return receiver{absent: true}
+	}
+	absent := s.Username == "" && s.UserID == ""
+	if field == openStackField+".application_credential_secret" {
+		absent = s.ApplicationCredentialID == ""
+	}
+	return receiver{absent: absent, address: origin(s.AuthURL), trust: trustOf(s.CACert, s.InsecureSkipVerify)}
 }
 
 // withSecret is a copy with one of the secrets set.

@@ -52,6 +52,9 @@ func (p *OpenStackProject) SetSecret(field string, secret Secret) {
 	p.Spec.OpenStack = p.Spec.OpenStack.withSecret(field, secret)
 }
 
+// receiver implements secretReceiver.
+func (p *OpenStackProject) receiver(field string) receiver { return p.Spec.OpenStack.receiver(field) }
+
 // SetDefaults implements Object.
 func (p *OpenStackProject) SetDefaults() {
 	p.Kind = KindOpenStackProject

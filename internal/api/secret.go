@@ -11,22 +11,34 @@ import (
 // null, prints as "(secret)" and is logged as that. Only Reveal returns it, for
 // the request that needs it and for the store, which seals it.
 //
+// What was read from an answer is withheld: there is a secret, and its text is
+// not told.
+//
 // The text stands behind a handle, because fmt asks no method of a value it
 // reaches with a verb that does not fit (a pointer under %s) but prints its
 // fields. Equal texts have equal handles, so secrets can be compared.
-type Secret struct{ text unique.Handle[string] }
+type Secret struct {
+	text     unique.Handle[string]
+	withheld bool
+}
 
 // NewSecret wraps a text.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
-	return Secret{unique.Make(text)}
+	return Secret{text: unique.Make(text)}
 }
 
-// Reveal returns the text itself.
+// WithheldSecret is a secret whose text is not told.
+func WithheldSecret() Secret { return Secret{withheld: true} }
+
+// Withheld reports that there is a secret, and its text is not known here.
+func (s Secret) Withheld() bool { return s.withheld }
+
+// Reveal returns the text itself; of one that is withheld there is none.
 func (s Secret) Reveal() string {
-	if s.IsZero() {
+	if s.IsZero() || s.withheld {
 		return ""
 	}
 	return s.text.Value()
@@ -55,13 +67,13 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalJSON never writes the text.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// UnmarshalJSON reads a JSON string or null.
+// UnmarshalJSON reads a JSON string, or the null that stands in its place.
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	var text *string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("expected a string: %w", err)
 	}
-	*s = Secret{}
+	*s = WithheldSecret()
 	if text != nil {
 		*s = NewSecret(*text)
 	}

@@ -68,7 +68,7 @@ func TestSecretIsRead(t *testing.T) {
 		t.Errorf("%s (%v)", out, err)
 	}
 	again, err := Decode(out)
-	if err != nil || !again.(*Cluster).Spec.Kubernetes.Kubeconfig.IsZero() {
+	if err != nil || !again.(*Cluster).Spec.Kubernetes.Kubeconfig.Withheld() || again.(*Cluster).Spec.Kubernetes.Kubeconfig.Reveal() != "" {
 		t.Errorf("what was written reads as %v", err)
 	}
 	_, err = Decode([]byte(`{"kind":"cluster","metadata":{"name":"c"},"spec":{"kubernetes":{"kubeconfig":{"a":"hunter2"}}}}`))

@@ -531,3 +531,31 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// What is withheld is kept, what is to be taken away is empty.
+func TestEncodeKeptAndTakenSecrets(t *testing.T) {
+	provider := &api.MetricsProvider{Metadata: api.Metadata{Name: "p"}, Spec: api.MetricsProviderSpec{
+		Type: api.ProviderInflux, Influx: &api.InfluxSpec{URL: "http://i", Bucket: "b"},
+		Headers: map[string]api.Secret{"X-A": api.WithheldSecret()},
+	}}
+	for _, test := range []struct {
+		takeAway []string
+		want     string
+	}{
+		{nil, `"headers":{"X-A":null}`},
+		{[]string{"spec.influx.token", "spec.bearer_token"}, `"bearer_token":"","headers":{"X-A":null},"influx":{"bucket":"b","token":"","url":"http://i"}`},
+		{[]string{"spec.headers"}, `"headers":{}`},
+	} {
+		var body []byte
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ = io.ReadAll(r.Body)
+			answer(w, http.StatusOK, provider)
+		})
+		if _, err := c.Put(t.Context(), provider, client.PutOptions{TakeAway: test.takeAway}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(body), test.want) {
+			t.Errorf("%s, want %s in it", body, test.want)
+		}
+	}
+}

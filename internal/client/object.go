@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,6 +27,9 @@ type PutOptions struct {
 	// and fail with 412 where that is not possible. The server ignores it where
 	// nothing changes. "" = none.
 	PreviewToken string
+	// TakeAway are the fields of the secrets that the server is to keep no longer:
+	// those that the object does not have, it keeps. A map stands for all in it.
+	TakeAway []string
 	// Wait is how long the server holds the answer back until the decision that
 	// follows is made. nil = the server's default, 0 = not at all.
 	Wait *time.Duration
@@ -63,7 +67,7 @@ func (c *Client) getObject(ctx context.Context, key api.Key, query url.Values, w
 // written.
 func (c *Client) Put(ctx context.Context, object api.Object, opts PutOptions) (api.Object, error) {
 	key := api.KeyOf(object)
-	body, err := Encode(object)
+	body, err := encode(object, opts.TakeAway)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,7 @@ func (c *Client) Written(ctx context.Context, object api.Object) (api.Object, bo
 }
 
 // sameVisibleIntent compares what the server shows of an object with what was
-// sent; secrets are never shown.
+// sent; secrets are never shown, and one that was not sent is kept.
 func sameVisibleIntent(shown, sent api.Object) bool {
 	var objects [2]api.Object
 	for i, o := range []api.Object{shown, sent} {
@@ -123,6 +127,9 @@ func sameVisibleIntent(shown, sent api.Object) bool {
 			return false
 		}
 		objects[i].SetDefaults()
+		for field := range objects[i].Secrets() {
+			objects[i].SetSecret(field, api.Secret{})
+		}
 	}
 	return api.SameIntent(objects[0], objects[1])
 }
@@ -222,8 +229,11 @@ func decodeObject(data []byte) (api.Object, error) {
 }
 
 // Encode renders an object for a write: as its JSON, with its kind whether or not
-// it was filled in, and with the secrets, which JSON leaves out everywhere else.
-func Encode(object api.Object) ([]byte, error) {
+// it was filled in, and with the secrets, which JSON leaves out everywhere else. A
+// secret that is withheld is null: the server keeps the one it has.
+func Encode(object api.Object) ([]byte, error) { return encode(object, nil) }
+
+func encode(object api.Object, takeAway []string) ([]byte, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api.KeyOf(object), err)
@@ -239,7 +249,19 @@ func Encode(object api.Object) ([]byte, error) {
 	delete(document, "status")
 	document["kind"] = object.ObjectKind()
 	for field, secret := range object.Secrets() {
+		if secret.Withheld() {
+			continue
+		}
 		if err := setField(document, api.SplitField(field), secret.Reveal()); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", api.KeyOf(object), field, err)
+		}
+	}
+	for _, field := range takeAway {
+		var none any = ""
+		if slices.Contains(api.SecretFields(object.ObjectKind()), api.SecretField{Field: field, Map: true}) {
+			none = map[string]any{}
+		}
+		if err := setField(document, api.SplitField(field), none); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", api.KeyOf(object), field, err)
 		}
 	}
@@ -247,7 +269,7 @@ func Encode(object api.Object) ([]byte, error) {
 }
 
 // setField sets a value deep in a document whose parents exist.
-func setField(document map[string]any, steps []any, value string) error {
+func setField(document map[string]any, steps []any, value any) error {
 	for i, step := range steps {
 		name, ok := step.(string)
 		if !ok {

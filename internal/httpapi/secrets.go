@@ -1,43 +1,21 @@
 package httpapi
 
-import (
-	"maps"
-	"slices"
+import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-)
-
-// checkWithheld refuses a document that has null where the stored object has a
-// secret. That is what an answer shows in its place: who reads an object, edits
-// it and writes it back would lose the secret without a word.
-func checkWithheld(current, object api.Object, document []byte) error {
-	var errs api.FieldErrors
-	given := object.Secrets()
-	for _, field := range slices.Sorted(maps.Keys(current.Secrets())) {
-		if _, ok := given[field]; !ok && isNull(document, field) {
-			errs.Add(field, "null is what answers show in place of a secret: give the secret again, or leave the field out to remove it")
-		}
+// keepSecrets completes the next version of an object with the secrets that it
+// keeps, and checks it again where there are any.
+func keepSecrets(next api.Object, current *stored, document []byte) error {
+	var before api.Object
+	if current != nil {
+		before = current.object
 	}
-	return errs.Err()
-}
-
-// isNull reports that a document spells a field out as null.
-func isNull(document []byte, field string) bool {
-	value, err := api.DecodeDocument(document)
+	if len(next.Secrets()) == 0 && (before == nil || len(before.Secrets()) == 0) {
+		return nil
+	}
+	given, err := api.DecodeDocument(document)
 	if err != nil {
-		return false
+		return err // cannot be: it has been decoded
 	}
-	for _, step := range api.SplitField(field) {
-		name, isName := step.(string)
-		object, isObject := value.(map[string]any)
-		if !isName || !isObject {
-			return false
-		}
-		inner, ok := object[name]
-		if !ok {
-			return false
-		}
-		value = inner
-	}
-	return value == nil
+	errs := api.KeepSecrets(next, before, given)
+	return errs.And(next.Validate()).Err()
 }

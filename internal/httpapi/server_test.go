@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -274,7 +275,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	properties, _ := document.Components.Schemas["KubernetesSpec"]["properties"].(map[string]any)
-	if kubeconfig, _ := properties["kubeconfig"].(map[string]any); kubeconfig["type"] != "string" || kubeconfig["writeOnly"] != true {
+	if kubeconfig, _ := properties["kubeconfig"].(map[string]any); !reflect.DeepEqual(kubeconfig["type"], []any{"string", "null"}) || kubeconfig["writeOnly"] != true {
 		t.Errorf("a secret is described as %v", kubeconfig)
 	}
 }

@@ -151,19 +151,21 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 		}
 		again = true
 		now := s.now().UTC()
+		if current != nil {
+			if err := s.mayWrite(who, current.object); err != nil {
+				return nil, err
+			}
+		}
 		next := &successor{intent.Copy(), guard}
+		if err := keepSecrets(next.object, current, in.Payload.data); err != nil {
+			return nil, err
+		}
 		if current == nil {
 			status = http.StatusCreated
 			created(next.object.Meta(), now)
 			return next, s.redeem(ctx, previewToken, next, nil)
 		}
 		status = http.StatusOK
-		if err := s.mayWrite(who, current.object); err != nil {
-			return nil, err
-		}
-		if err := checkWithheld(current.object, next.object, in.Payload.data); err != nil {
-			return nil, err
-		}
 		if api.SameIntent(current.object, next.object) {
 			return nil, nil
 		}

@@ -196,7 +196,9 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 			continue
 		}
 		seen[key] = i
-		s.inherit(object, s.objects[key], raw, now)
+		if err := s.inherit(object, s.objects[key], raw, now); err != nil {
+			errs = append(errs, within(field, err)...)
+		}
 		s.objects[key] = object
 		s.order = append(s.order, key)
 	}
@@ -210,28 +212,11 @@ func decode(raw json.RawMessage) (api.Object, error) {
 	if err != nil && (object == nil || !errors.As(err, &errs)) {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
-	withhold(object)
 	errs = errs.And(object.Validate())
 	if w, ok := object.(*api.Workload); ok {
 		errs = errs.And(w.Status.Validate()) // only here is a status given
 	}
 	return object, errs.Err()
-}
-
-// withheld stands in for a secret that an object as the API shows it does not
-// tell. A simulation uses no secrets.
-var withheld = api.NewSecret("(withheld)")
-
-// withhold lets the headers of a provider be without their values, which a write
-// has to give.
-func withhold(object api.Object) {
-	if p, ok := object.(*api.MetricsProvider); ok {
-		for name, value := range p.Spec.Headers {
-			if value.IsZero() {
-				p.Spec.Headers[name] = withheld
-			}
-		}
-	}
 }
 
 // within puts the errors of one object under its place in the request.
@@ -250,7 +235,7 @@ func within(field string, err error) api.FieldErrors {
 // inherit completes an object as the server would when it is written: over an
 // object of the base it is a new version of it, with that one's status unless
 // the request brings its own.
-func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) {
+func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) error {
 	var given struct {
 		Status   *json.RawMessage `json:"status"`
 		Metadata struct {
@@ -260,13 +245,16 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 	_ = json.Unmarshal(raw, &given) // decoded before
 	meta := object.Meta()
 	if base != nil {
+		base = withoutSecrets(base)
 		was := base.Meta()
 		meta.UID, meta.CreatedAt = was.UID, was.CreatedAt
 		meta.RescheduleRequests = max(meta.RescheduleRequests, was.RescheduleRequests)
-		for field, secret := range base.Secrets() {
-			if given, ok := object.Secrets()[field]; !ok || given == withheld {
-				object.SetSecret(field, secret)
-			}
+		document, err := api.DecodeDocument(raw)
+		if err != nil {
+			return err // cannot be: it has been decoded
+		}
+		if err := api.KeepSecrets(object, base, document).Err(); err != nil {
+			return err
 		}
 		meta.Generation = was.Generation
 		if !api.SameIntent(object, base) {
@@ -290,6 +278,17 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
 		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
 	}
+	return nil
+}
+
+// withoutSecrets is an object as whoever asks for a simulation may know it: that
+// it has a secret, and not which.
+func withoutSecrets(object api.Object) api.Object {
+	shown := object.Copy()
+	for field := range object.Secrets() {
+		shown.SetSecret(field, api.WithheldSecret())
+	}
+	return shown
 }
 
 // observe is what the writer of the cluster's status would make of a new spec: a
