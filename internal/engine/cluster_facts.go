@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
@@ -26,6 +29,53 @@ func (c *clusterFacts) Labels() map[string]string { return c.cluster().Metadata.
 
 // Claims are the cluster's claims.
 func (c *clusterFacts) Claims() map[string]string { return c.cluster().Spec.Claims }
+
+// UID tells the cluster from an earlier one of its name.
+func (c *clusterFacts) UID() string { return c.cluster().Metadata.UID }
+
+// Generation grows with every change of the cluster's spec or labels.
+func (c *clusterFacts) Generation() int64 { return c.cluster().Metadata.Generation }
+
+// CreatedAt is when the cluster was created.
+func (c *clusterFacts) CreatedAt() time.Time { return timeOf(c.cluster().Metadata.CreatedAt) }
+
+// Taints are the taints in force, declared and automatic.
+func (c *clusterFacts) Taints() []expression.Taint {
+	taints := c.cluster().Taints()
+	out := make([]expression.Taint, len(taints))
+	for i, t := range taints {
+		out[i] = expression.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect.Canonical()), TimeAdded: timeOf(t.TimeAdded)}
+	}
+	return out
+}
+
+// Conditions are those of the cluster, after those of Open Cluster Management
+// that say the same there.
+func (c *clusterFacts) Conditions() []expression.Condition {
+	own := c.cluster().Status.Conditions
+	out := append(make([]expression.Condition, 0, len(own)+3), managedConditions(c.cluster())...)
+	for _, o := range own {
+		out = append(out, expression.Condition{
+			Type: o.Type, Status: string(o.Status), Reason: o.Reason, Message: o.Message, LastTransitionAt: timeOf(o.LastTransitionAt),
+		})
+	}
+	return out
+}
+
+// KubernetesVersion is the version that was observed, or else the one that is
+// claimed.
+func (c *clusterFacts) KubernetesVersion() string {
+	return cmp.Or(c.cluster().Status.KubernetesVersion, c.Claims()[kubernetesVersionClaim])
+}
+
+// LeaseSeconds is the interval of the cluster's probes or heartbeats.
+func (c *clusterFacts) LeaseSeconds() int64 {
+	health := c.cluster().Spec.Health
+	if health == nil {
+		return 0
+	}
+	return int64(math.Ceil(health.Interval.Or(0).Seconds()))
+}
 
 // Region is where the cluster is.
 func (c *clusterFacts) Region() string { return c.cluster().Spec.Region }

@@ -182,7 +182,7 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	}
 	changed = b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources) || changed
 	changed = b.putCustomResources(at, old, c) || changed
-	changed = b.putAmounts(at, old, c) || changed
+	changed = b.putAmounts(at, old, c) || changed || !sameObservations(old, c)
 	if before == nil || old.Spec.Namespace != c.Spec.Namespace {
 		if before != nil {
 			editOf(b.owners, old.Spec.Namespace).take(at)

@@ -347,6 +347,23 @@ var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool
 		return ok && tier != "b" && c.Spec.Claims["version"] == "1.31"
 	},
 	`cluster.spec.region == "eu"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool { return c.Spec.Region == "eu" },
+	// What a cluster has none of is absent: the expression fails.
+	`!("zone" in managedCluster.metadata.labels)`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		_, ok := c.Metadata.Labels["zone"]
+		return len(c.Metadata.Labels) > 0 && !ok
+	},
+	`managedCluster.spec.taints.exists(t, t.effect == "NoSelectIfNew")`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return slices.ContainsFunc(c.Taints(), func(t api.ClusterTaint) bool {
+			return t.Effect == api.EffectNoSelectIfNew || t.Effect == api.EffectNoSchedule
+		})
+	},
+	`managedCluster.status.conditions.exists(c, c.type == "ManagedClusterConditionAvailable" && c.status == "False")`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return c.Status.State == api.StateUnhealthy || c.Status.State == api.StateNotReady
+	},
+	`managedCluster.status.conditions.exists(c, c.type == "Ready" && c.reason == "Slow") || managedCluster.status.version.kubernetes == "v1.33.0"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return slices.ContainsFunc(c.Status.Conditions, func(o api.Condition) bool { return o.Type == "Ready" && o.Reason == "Slow" }) ||
+			c.Status.KubernetesVersion == "v1.33.0"
+	},
 	`cluster.scores("speed").exists(s, s.name == "cpu" && s.value > 0)`: func(o oracle, _ *api.Placement, c *api.Cluster) bool {
 		s := o.scores[scoreKey(c.Metadata.Name, "speed")]
 		return s != nil && s.Spec.Scores["cpu"] > 0 && (s.Spec.ValidUntil == nil || !o.now.After(*s.Spec.ValidUntil))

@@ -127,7 +127,11 @@ func (p *Pass) evaluate(e *expression.Expression, b Bitmap) {
 }
 
 // appendValues writes the values of keys so that no two lists read the same.
+// Having none at all differs from having others: expressions tell them apart.
 func appendValues(out []byte, keys []string, values map[string]string) []byte {
+	if len(values) == 0 {
+		return append(out, '!')
+	}
 	for _, key := range keys {
 		value, present := values[key]
 		if !present {

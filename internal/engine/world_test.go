@@ -155,6 +155,10 @@ func rollCluster(d dice, name string, calm bool) *api.Cluster {
 			c.Spec.Metrics = append(c.Spec.Metrics, ref)
 		}
 	}
+	if d.chance(10) {
+		c.Metadata.Labels = nil
+	}
+	rollObserved(d, c)
 	c.Spec.Allocatable, c.Spec.Allocated = rollQuantities(d), rollQuantities(d)
 	if d.chance(3) {
 		c.Status.Allocatable = rollQuantities(d)
@@ -171,11 +175,22 @@ func rollCluster(d dice, name string, calm bool) *api.Cluster {
 	return c
 }
 
+// rollObserved draws what only expressions read.
+func rollObserved(d dice, c *api.Cluster) {
+	c.Status.Conditions, c.Status.KubernetesVersion = nil, ""
+	if d.chance(3) {
+		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionTrue, Reason: pick(d, "", "Slow")}}
+	}
+	if d.chance(3) {
+		c.Status.KubernetesVersion = pick(d, "v1.32.0", "v1.33.0")
+	}
+}
+
 // rollHeartbeat draws a change of nothing but the status.
 func rollHeartbeat(d dice, old *api.Cluster) *api.Cluster {
 	c := *old
 	c.Status.LastHeartbeatAt = ptr(epoch.Add(time.Duration(d(100)) * time.Second))
-	switch d(4) {
+	switch d(6) {
 	case 0:
 		c.Status.Allocated = rollQuantities(d)
 		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
@@ -184,6 +199,10 @@ func rollHeartbeat(d dice, old *api.Cluster) *api.Cluster {
 		rollTaints(d, &c, 2)
 	case 2:
 		c.Status.CapacityReportedAt = ptr(epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+	case 3:
+		rollObserved(d, &c)
+	case 4:
+		c.Status.State = pick(d, api.StateOffline, api.StateUnhealthy, api.StateNotReady)
 	}
 	return &c
 }

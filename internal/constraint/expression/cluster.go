@@ -1,14 +1,31 @@
 package expression
 
+import "time"
+
 // Cluster is what an expression reads. Nothing is asked for that the expression
 // does not read, and nothing is kept or changed.
 type Cluster interface {
 	// Name is the cluster's name.
 	Name() string
+	// UID tells the cluster from another that had its name before, "" when unknown.
+	UID() string
+	// Generation grows with every change of what is declared of the cluster.
+	Generation() int64
+	// CreatedAt is when the cluster was declared, zero when unknown.
+	CreatedAt() time.Time
 	// Labels are the cluster's labels.
 	Labels() map[string]string
 	// Claims are facts about the cluster by name.
 	Claims() map[string]string
+	// Taints are the taints in force.
+	Taints() []Taint
+	// Conditions are what was observed of the cluster.
+	Conditions() []Condition
+	// KubernetesVersion is the version of the cluster's API server, "" when unknown.
+	KubernetesVersion() string
+	// LeaseSeconds is within how many seconds the cluster gives a sign of life, 0
+	// when nothing is said about it.
+	LeaseSeconds() int64
 	// Region is where the cluster is, "" when unknown.
 	Region() string
 	// Zones are the zones the cluster spans.
@@ -36,6 +53,19 @@ type Score struct {
 	Value int64
 }
 
-// kubernetesVersionClaim is where Open Cluster Management's agent and others
-// report the version of the Kubernetes API.
-const kubernetesVersionClaim = "kubeversion.open-cluster-management.io"
+// Taint keeps placements off a cluster.
+type Taint struct {
+	Key, Value string
+	// Effect is spelled as Open Cluster Management does: NoSelect, NoSelectIfNew or
+	// PreferNoSelect.
+	Effect string
+	// TimeAdded is since when the taint is there, zero when unknown.
+	TimeAdded time.Time
+}
+
+// Condition is one observation about a cluster.
+type Condition struct {
+	Type, Status, Reason, Message string
+	// LastTransitionAt is when the status last changed, zero when unknown.
+	LastTransitionAt time.Time
+}

@@ -34,7 +34,9 @@ func newEnvironment() (*cel.Env, error) {
 		ext.Lists(ext.ListsMaxRangeSize(maxElements)),
 		ext.Network(),
 		clusterFunctions(),
+		addressFunctions(),
 		quantityFunctions(),
+		formatFunctions(),
 		versionFunctions(),
 		patternFunctions(),
 		listFunctions(),
@@ -46,7 +48,7 @@ func newEnvironment() (*cel.Env, error) {
 // programOptions are how an expression is run. An expression without loops and
 // without text that grows is bounded by its length, and need not count its cost.
 func programOptions(r *reads) []cel.ProgramOption {
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(keepOrder)}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(foldConversions), cel.CustomDecoratorV2(keepOrder)}
 	if !r.bounded {
 		options = append(options, cel.CustomDecoratorV2(countCost))
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
@@ -22,11 +23,9 @@ const (
 	// it would be half a minute for 200.
 	maxLoops = 16
 	maxDepth = 50
-	// maxCost is what one evaluation may cost, in CEL's units: about a millisecond.
-	// Kubernetes and Open Cluster Management allow fifty times as much, but an
-	// expression is asked about every cluster of a fleet, and while ten thousand
-	// are asked all other decisions wait.
-	maxCost = 20_000
+	// maxCost is what one evaluation may cost, in CEL's units. It is what Kubernetes
+	// and Open Cluster Management allow.
+	maxCost = 1_000_000
 	// maxCompiled is how many compiled expressions are kept.
 	maxCompiled = 1024
 )
@@ -37,6 +36,7 @@ type Expression struct {
 	text    string
 	program cel.Program
 	reads   reads
+	parsed  *ast.AST // tells where in the text a part stands
 }
 
 // compiled remembers expressions by their text: each replica of each placement
@@ -76,19 +76,19 @@ func compile(text string) (*Expression, error) {
 	}
 	parsed, issues := env.Parse(text)
 	if issues.Err() != nil {
-		return nil, syntaxError(issues)
+		return nil, syntaxError(nil, issues)
 	}
 	if n := countLoops(parsed.NativeRep().Expr()); n > maxLoops {
 		return nil, fmt.Errorf("the CEL expression has %d loops (all, exists, filter, map); at most %d are allowed", n, maxLoops)
 	}
 	checked, issues := env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, syntaxError(issues)
+		return nil, syntaxError(parsed.NativeRep(), issues)
 	}
 	if t := checked.OutputType(); !t.IsExactType(types.BoolType) && !t.IsExactType(types.DynType) {
 		return nil, fmt.Errorf("the CEL expression gives %s; it must give true or false, for example by comparing: ... == \"value\"", article(cel.FormatCELType(t)))
 	}
-	e := &Expression{text: text, reads: findReads(checked.NativeRep().Expr())}
+	e := &Expression{text: text, reads: findReads(checked.NativeRep().Expr()), parsed: checked.NativeRep()}
 	e.program, err = env.Program(checked, programOptions(&e.reads)...)
 	if err != nil {
 		return nil, fmt.Errorf("the CEL expression cannot be run: %w", err)
@@ -112,11 +112,27 @@ func (e *Expression) Explain(c Cluster) string {
 	result, err := e.evaluate(c)
 	switch {
 	case err != nil:
-		return err.Error()
+		return e.failure(err)
 	case !result:
 		return "is false"
 	}
 	return ""
+}
+
+// failure says where an evaluation failed, in which function, and why.
+func (e *Expression) failure(err error) string {
+	var failed *types.Err
+	if !errors.As(err, &failed) {
+		return err.Error()
+	}
+	where := ""
+	if at := e.parsed.SourceInfo().GetStartLocation(failed.NodeID()); at.Line() > 0 {
+		where = " at " + place(at)
+	}
+	if name := functionAt(e.parsed, failed.NodeID()); name != "" && symbol(name) == name {
+		where += " in " + name + "()"
+	}
+	return "fails" + where + ": " + failed.Error()
 }
 
 var errTooLong = fmt.Errorf("takes too long: it costs more than %d", maxCost)
@@ -133,7 +149,7 @@ func (e *Expression) evaluate(c Cluster) (bool, error) {
 		// Not what came out: "or" and loops go on after a failure.
 		return false, errTooLong
 	case err != nil:
-		return false, fmt.Errorf("fails: %w", err)
+		return false, err
 	}
 	result, ok := out.(types.Bool)
 	if !ok {
@@ -152,7 +168,8 @@ func (e *Expression) UsesMetrics() bool { return e.reads.metrics }
 
 // Keys returns the labels and the claims that the result depends on, sorted, and
 // true when it depends on nothing else. Clusters that agree in them, also in
-// which of them are absent, then have the same result.
+// which of them are absent and in whether they have any label or claim at all,
+// then have the same result.
 func (e *Expression) Keys() (labels, claims []string, only bool) {
 	if e.reads.other {
 		return nil, nil, false

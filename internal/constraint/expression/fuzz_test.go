@@ -15,6 +15,10 @@ func FuzzCompile(f *testing.F) {
 		`parseJSON(cluster.metadata.labels.json).b[1] == 2`, `cluster.metadata.labels.map(k, k).join(",") == ""`,
 		`[1, 2].map(x, [x, x]) == [{"a": x}]`, `cluster == managedCluster`, `has(cluster.spec.region) ? true : dyn(1) == 1.0`,
 		`"x".matches("("`, `type(cluster) == type(managedCluster.metadata)`, `string(cluster)`, `Cluster{} == cluster`, "\xff", ``,
+		`managedCluster.spec.taints.exists(t, t.key == "k1" && t.timeAdded != null)`, `has(managedCluster.metadata.labels.env)`, `!("a" in managedCluster.metadata.labels)`,
+		`managedCluster.status.conditions.exists(c, timestamp(c.lastTransitionTime) > timestamp("2026-01-01T00:00:00Z"))`,
+		`url("https://example.com/?a=b").getQuery()["a"][0] == "b"`, `isURL("\x00")`, `format.named("uuid").value().validate("x").hasValue()`, `format.byte().validate("").hasValue()`,
+		`int("x") == 1 || duration("1h") > duration("1m")`, `string(1) == "1"`,
 		`optional.of(cluster).hasValue()`, `[cluster, managedCluster].size() == 2`, `cluster.metadata.labels["env"] == "prod"`,
 	} {
 		f.Add(seed)
@@ -27,7 +31,7 @@ func FuzzCompile(f *testing.F) {
 			}
 			return
 		}
-		for _, c := range []*testCluster{full(), {}} {
+		for _, c := range []*testCluster{full(), managed(), {}} {
 			match, why := e.Match(c), e.Explain(c)
 			if match != (why == "") {
 				t.Fatalf("%q: match %t, explanation %q", text, match, why)
@@ -46,7 +50,12 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
+// keep copies some entries. Whether there are any at all matters, too: what is
+// empty is absent for `managedCluster`.
 func keep(to, from map[string]string, keys []string) {
+	if len(from) > 0 {
+		to["kept"] = "not read"
+	}
 	for _, k := range keys {
 		if v, ok := from[k]; ok {
 			to[k] = v

@@ -1,9 +1,6 @@
 package expression
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -22,6 +19,7 @@ const (
 	shapeClusterSpec
 	shapeManagedCluster
 	shapeManagedClusterMetadata
+	shapeManagedClusterSpec
 	shapeManagedClusterStatus
 	shapeManagedClusterVersion
 	shapeCount
@@ -58,28 +56,11 @@ var shapes = [shapeCount]shape{
 		{"capacity", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Capacity()) }},
 		{"allocatable", stringMapType, func(s *subject) ref.Val { return stringMap(s.cluster.Allocatable()) }},
 	}},
-	shapeManagedCluster: {types.MapType, []field{
-		{"metadata", nil, part(shapeManagedClusterMetadata)},
-		{"status", nil, part(shapeManagedClusterStatus)},
-	}},
-	shapeManagedClusterMetadata: {types.MapType, []field{
-		{"name", nil, func(s *subject) ref.Val { return types.String(s.cluster.Name()) }},
-		{"labels", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Labels()) }},
-	}},
-	shapeManagedClusterStatus: {types.MapType, []field{
-		{"clusterClaims", nil, clusterClaims},
-		{"version", nil, part(shapeManagedClusterVersion)},
-		{"capacity", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Capacity()) }},
-		{"allocatable", nil, func(s *subject) ref.Val { return stringMap(s.cluster.Allocatable()) }},
-	}},
-	shapeManagedClusterVersion: {types.MapType, []field{
-		{"kubernetes", nil, func(s *subject) ref.Val {
-			if v, ok := s.cluster.Claims()[kubernetesVersionClaim]; ok {
-				return types.String(v)
-			}
-			return nil
-		}},
-	}},
+	shapeManagedCluster:         {types.MapType, managedClusterFields},
+	shapeManagedClusterMetadata: {types.MapType, managedClusterMetadataFields},
+	shapeManagedClusterSpec:     {types.MapType, managedClusterSpecFields},
+	shapeManagedClusterStatus:   {types.MapType, managedClusterStatusFields},
+	shapeManagedClusterVersion:  {types.MapType, managedClusterVersionFields},
 }
 
 func part(index int) func(s *subject) ref.Val {
@@ -88,15 +69,4 @@ func part(index int) func(s *subject) ref.Val {
 
 func stringList(values []string) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, values)
-}
-
-// clusterClaims are the claims as Open Cluster Management has them: a list of
-// {name, value}, here by name.
-func clusterClaims(s *subject) ref.Val {
-	claims := s.cluster.Claims()
-	pairs := make([]pair, 0, len(claims))
-	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		pairs = append(pairs, pair{name: name, text: claims[name], typ: types.MapType})
-	}
-	return pairList(pairs)
 }

@@ -7,12 +7,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 )
 
 // syntaxError says where the text is wrong and what would be right. Only the
-// first fault is told: the others often follow from it.
-func syntaxError(issues *cel.Issues) error {
+// first fault is told: the others often follow from it. parsed is nil where the
+// text cannot be parsed.
+func syntaxError(parsed *ast.AST, issues *cel.Issues) error {
 	found := issues.Errors()
 	if len(found) == 0 {
 		return fmt.Errorf("the CEL expression is not valid: %w", issues.Err())
@@ -23,30 +26,60 @@ func syntaxError(issues *cel.Issues) error {
 			first = e
 		}
 	}
-	message := plain(first.Message)
+	function := ""
+	if parsed != nil {
+		function = functionAt(parsed, first.ExprID)
+	}
+	message := plain(first.Message, function)
 	if l := first.Location; l.Line() > 0 {
-		return fmt.Errorf("the CEL expression is not valid at line %d, column %d: %s", l.Line(), max(1, l.Column()+1), message)
+		return fmt.Errorf("the CEL expression is not valid at %s: %s", place(l), message)
 	}
 	return fmt.Errorf("the CEL expression is not valid: %s", message)
+}
+
+// place is a position in the text of an expression, counted from 1.
+func place(at common.Location) string {
+	return fmt.Sprintf("line %d, column %d", at.Line(), max(1, at.Column()+1))
+}
+
+// functionAt is the function, or the operator in CEL's own name, that a part of an expression calls, ""
+// where it calls none.
+func functionAt(a *ast.AST, id int64) string {
+	name := ""
+	ast.PostOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == id && e.Kind() == ast.CallKind {
+			name = e.AsCall().FunctionName()
+		}
+	}))
+	return name
 }
 
 // symbols are the operators that are written around their operands.
 var symbols = map[string]string{operators.Index: "[]", operators.OptIndex: "[?]", operators.Conditional: "?:"}
 
+// symbol is the name of a function as it is written.
+func symbol(function string) string {
+	if s, ok := symbols[function]; ok {
+		return s
+	}
+	if s, ok := operators.FindReverse(function); ok && s != "" {
+		return s
+	}
+	return function
+}
+
 // plain puts a message of CEL's checker into the words a user of expressions
-// knows.
-func plain(message string) string {
+// knows. function is what is called where the fault is, if anything.
+func plain(message, function string) string {
 	if name, ok := between(message, "undeclared reference to '", "' (in container '')"); ok {
+		if name == function {
+			return fmt.Sprintf("there is no function %q", name)
+		}
 		return fmt.Sprintf("%q is not known: the variables are %s and %s; text is put in quotes", name, clusterVariable, managedClusterVariable)
 	}
 	if call, ok := between(message, "found no matching overload for '", "'"); ok {
 		name, types, _ := strings.Cut(call, "' applied to '")
-		if symbol, ok := symbols[name]; ok {
-			name = symbol
-		} else if symbol, ok := operators.FindReverse(name); ok && symbol != "" {
-			name = symbol
-		}
-		return fmt.Sprintf("%q cannot be applied to %s: the types do not fit", name, types)
+		return fmt.Sprintf("%q cannot be applied to %s: the types do not fit", symbol(name), types)
 	}
 	if name, ok := between(message, "undefined field '", "'"); ok {
 		return fmt.Sprintf("there is no field %q; %s has metadata (name, labels) and spec (%s)",
