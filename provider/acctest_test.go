@@ -29,8 +29,10 @@ var factories = map[string]func() (tfprotov6.ProviderServer, error){
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir := serverBinary.dir; dir != "" {
-		_ = os.RemoveAll(dir) // a temporary directory: nothing depends on it
+	for _, dir := range []string{serverBinary.dir, providerBinary.dir} {
+		if dir != "" {
+			_ = os.RemoveAll(dir) // a temporary directory: nothing depends on it
+		}
 	}
 	os.Exit(code)
 }

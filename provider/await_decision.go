@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
 // The values of the wait attribute.
@@ -103,11 +104,11 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 		newer, err := s.client.GetNewer(ctx, key, object.Meta().ResourceVersion, wait)
 		switch {
 		case err != nil && state.observed < goal:
-			report(&diags, w, "No decision for "+key.String()+" yet", unfinished(ctx, err, state, w, "No decision", "deciding; the next refresh shows the decision"))
+			report(&diags, w, "No decision for "+key.String()+" yet", unfinished(ctx, s, err, state, w, "No decision", "deciding; the next refresh shows the decision"))
 			return nil, diags
 		case err != nil:
 			state.found = api.ConditionDistributed
-			report(&diags, w, "The pods are not split yet of "+key.String(), unfinished(ctx, err, state, w, "No split", "replacing pods; the data source scheduler_workload shows how far it is"))
+			report(&diags, w, "The pods are not split yet of "+key.String(), unfinished(ctx, s, err, state, w, "No split", "replacing pods; the data source scheduler_workload shows how far it is"))
 			return object, diags
 		}
 		object = newer
@@ -121,8 +122,12 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 
 // unfinished words a wait that ended without what is missing, and what the server
 // goes on doing.
-func unfinished(ctx context.Context, err error, last decisionState, w decisionWait, missing, goesOn string) string {
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+func unfinished(ctx context.Context, s *session, err error, last decisionState, w decisionWait, missing, goesOn string) string {
+	var lost *client.LostError
+	switch {
+	case errors.As(err, &lost) && s.told.Load():
+		return "" // what ended it has been said
+	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return sentence(err.Error())
 	}
 	operation := "update"

@@ -30,6 +30,8 @@ type configuration struct {
 	Namespace      types.String `tfsdk:"namespace"`
 	RequestTimeout types.String `tfsdk:"request_timeout"`
 	MaxRetries     types.Int64  `tfsdk:"max_retries"`
+
+	CheckConnection types.Bool `tfsdk:"check_connection"`
 }
 
 // environmentPrefix and the name of the setting in upper case make the name of
@@ -73,10 +75,15 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
 		},
+		"check_connection": schema.BoolAttribute{
+			MarkdownDescription: "Whether to ask, before anything else is done, if the server is there and takes the token: what is wrong is then said once and at once. `false` is for a server that is started by the same apply whose `endpoint` is known beforehand, and for plans without a server. Default `true`; also `SCHEDULER_CHECK_CONNECTION`.",
+			Optional:            true,
+		},
 	}
 }
 
-// Configure implements provider.Provider. It connects to nothing.
+// Configure implements provider.Provider. Everything that Terraform does with the
+// provider waits for it, so it is the place to find out that nothing will succeed.
 func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var config configuration
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -90,6 +97,11 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	}
 	if s.pending != nil && req.ClientCapabilities.DeferralAllowed {
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
+	}
+	if s.check {
+		if s.connect(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
+			return
+		}
 	}
 	resp.ResourceData, resp.DataSourceData = s, s
 }
@@ -110,6 +122,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		{name: "namespace", value: c.Namespace},
 		{name: "request_timeout", value: c.RequestTimeout},
 		{name: "max_retries", value: numberString(c.MaxRetries)},
+		{name: "check_connection", value: boolString(c.CheckConnection)},
 	}
 	text := map[string]string{}
 	for _, s := range settings {
@@ -128,6 +141,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		ClientCertFile: text["client_cert_file"],
 		ClientKeyFile:  text["client_key_file"],
 		UserAgent:      userAgent,
+		GiveUp:         true,
 		Observe:        logAttempt,
 	}
 	if timeout := text["request_timeout"]; timeout != "" {
@@ -155,6 +169,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 			settingError(diags, "namespace", message)
 		}
 	}
+	check := boolSetting(text, "check_connection", true, diags)
 	if diags.HasError() {
 		return nil
 	}
@@ -163,7 +178,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		diags.AddError("The provider's configuration cannot be used", sentence(err.Error()))
 		return nil
 	}
-	s := &session{client: connection, namespace: text["namespace"]}
+	s := &session{client: connection, namespace: text["namespace"], check: check}
 	if s.namespace == "" {
 		s.namespace = api.DefaultNamespace
 	}
@@ -199,6 +214,29 @@ func numberString(n types.Int64) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(strconv.FormatInt(n.ValueInt64(), 10))
+}
+
+func boolString(b types.Bool) types.String {
+	switch {
+	case b.IsUnknown():
+		return types.StringUnknown()
+	case b.IsNull():
+		return types.StringNull()
+	}
+	return types.StringValue(strconv.FormatBool(b.ValueBool()))
+}
+
+// boolSetting is a setting that is true or false; unset is what it is by default.
+func boolSetting(text map[string]string, name string, unset bool, diags *diag.Diagnostics) bool {
+	value := text[name]
+	if value == "" {
+		return unset
+	}
+	b, err := strconv.ParseBool(value)
+	if err != nil {
+		settingError(diags, name, fmt.Sprintf("%q is neither true nor false", value))
+	}
+	return b
 }
 
 // settingError blames an attribute of the provider block; the value may also

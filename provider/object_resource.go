@@ -141,7 +141,7 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 		return
 	}
 	if err != nil {
-		diagnose(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "create", limit))
+		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "create", limit))
 		return
 	}
 	r.finish(ctx, outcome{
@@ -174,7 +174,7 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	if err != nil {
-		diagnose(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "update", limit))
+		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "update", limit))
 		return
 	}
 	r.finish(ctx, outcome{
@@ -204,8 +204,11 @@ func (r *objectResource) Read(ctx context.Context, req resource.ReadRequest, res
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	if r.session.lostBefore(err) {
+		return
+	}
 	if err != nil {
-		diagnose(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "read", limit))
+		r.failed(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "read", limit))
 		return
 	}
 	values, err := r.values(ctx, object, prior)
@@ -230,7 +233,7 @@ func (r *objectResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	defer cancel()
 	key := r.key(attributesOf(req.State.Raw))
 	if err := r.session.delete(ctx, key); err != nil {
-		diagnose(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
+		r.failed(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
 	}
 }
 

@@ -45,7 +45,7 @@ func (r *objectResource) planPreview(ctx context.Context, plan, config, before m
 		diags.AddAttributeError(at, "The preview is gone", fmt.Sprintf("The server has no preview of this token: it keeps one for %s. Plan again.", api.PreviewLifetime))
 		return
 	case err != nil:
-		diagnose(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)
+		r.failed(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)
 		return
 	}
 	of := api.Key{Kind: preview.Kind, Namespace: preview.Namespace, Name: preview.Name}

@@ -103,7 +103,7 @@ func (d *readDataSource) Read(ctx context.Context, req datasource.ReadRequest, r
 	}
 	document, err := d.read(ctx, d.session, arguments)
 	if err != nil {
-		diagnose(&resp.Diagnostics, "read "+d.subject+named(arguments), req.Config.Raw.Type(), err)
+		d.session.failed(&resp.Diagnostics, "read "+d.subject+named(arguments), req.Config.Raw.Type(), err)
 		return
 	}
 	values := make(map[string]tftypes.Value, len(given))

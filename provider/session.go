@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,7 +16,13 @@ type session struct {
 	client *client.Client
 	// namespace is that of placements that name none.
 	namespace string
-	lists     *listSnapshots
+	// check says that the server is asked for before anything is done with it.
+	check bool
+	lists *listSnapshots
+	// told is set when somebody has reported that the server is lost, and failing when
+	// a resource has, so that the run fails: of a data source in a check block
+	// Terraform only warns.
+	told, failing atomic.Bool
 	// pending says why there is no client yet: the configuration is not known.
 	pending error
 }

@@ -28,7 +28,10 @@ func TestAccTimeouts(t *testing.T) {
 		Steps: []resource.TestStep{
 			{
 				Config: fmt.Sprintf(`
-					provider "scheduler" { endpoint = "http://%s" }
+					provider "scheduler" {
+					  endpoint         = "http://%s"
+					  check_connection = false
+					}
 					resource "scheduler_cluster" "east" {
 					  name     = "east"
 					  timeouts = { create = "300ms" }

@@ -11,25 +11,27 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
+// createToken makes the first token of a server.
+func createToken(t *testing.T, endpoint, body string) string {
+	t.Helper()
+	resp, err := http.Post(endpoint+"/v1/tokens", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Token string `json:"token"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Token == "" {
+		t.Fatalf("no token in the answer (%s): %v", resp.Status, err)
+	}
+	return answer.Token
+}
+
 // A server that has tokens takes only those who show one.
 func TestAccToken(t *testing.T) {
 	f := newFleet(t)
-	create := func(body string) string {
-		t.Helper()
-		resp, err := http.Post(f.endpoint+"/v1/tokens", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var answer struct {
-			Token string `json:"token"`
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Token == "" {
-			t.Fatalf("no token in the answer (%s): %v", resp.Status, err)
-		}
-		return answer.Token
-	}
-	token := create(`{"role":"editor"}`)
+	token := createToken(t, f.endpoint, `{"role":"editor"}`)
 	config := func(token string) string {
 		return fmt.Sprintf(`
 			provider "scheduler" {
@@ -41,7 +43,7 @@ func TestAccToken(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		Steps: []resource.TestStep{
-			{Config: config(""), ExpectError: regexp.MustCompile(`(?s)Cannot create cluster "east".*SCHEDULER_TOKEN`)},
+			{Config: config(""), ExpectError: regexp.MustCompile(`(?s)refuses the token.*SCHEDULER_TOKEN`)},
 			{Config: config("wrong"), ExpectError: regexp.MustCompile(`SCHEDULER_TOKEN`)},
 			{Config: config(token)},
 		},

@@ -16,6 +16,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -63,6 +64,10 @@ type Options struct {
 	MaxResponseBytes int64
 	// UserAgent names the program. "" = Go's own.
 	UserAgent string
+	// GiveUp ends everything once the server is lost: when it cannot be reached even
+	// by retries, or refuses the token. Every call from then on fails at once with a
+	// *LostError. It suits a run that cannot go on without the server.
+	GiveUp bool
 	// Observe is told of every attempt of a request, with the request's context.
 	// nil = nobody is.
 	Observe func(context.Context, Attempt)
@@ -81,6 +86,7 @@ type Client struct {
 	base     *url.URL
 	opts     Options
 	retrying *retryablehttp.Client
+	loss     loss
 }
 
 // New makes a client. It reads the certificate files and does not connect.
@@ -100,6 +106,11 @@ func New(opts Options) (*Client, error) {
 	base, err := url.Parse(opts.Endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", opts.Endpoint)
+	}
+	if port := base.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("endpoint %q has no possible port: a port is a number from 1 to 65535", opts.Endpoint)
+		}
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
@@ -139,6 +150,10 @@ type call struct {
 	repeatable bool
 	// stream says that the answer has no end: no time limit applies.
 	stream bool
+	// connecting says that the call only asks whether the server is there: it is made
+	// even where the server counts as lost, and not repeated where it gets no answer
+	// in time. once says that it is not repeated at all.
+	connecting, once bool
 
 	attempts *attempts
 }
@@ -157,8 +172,14 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	if q.body != nil {
 		body = q.body
 	}
-	q.attempts = &attempts{repeatable: q.repeatable}
-	if !q.stream {
+	if err := c.loss.err(); err != nil && !q.connecting {
+		return nil, err
+	}
+	q.attempts = &attempts{repeatable: q.repeatable, lost: c.loss.err, once: q.once, impatient: q.connecting}
+	switch {
+	case q.connecting:
+		q.attempts.timeout = min(c.opts.RequestTimeout, connectTimeout)
+	case !q.stream:
 		q.attempts.timeout = c.opts.RequestTimeout + q.wait
 	}
 	req, err := retryablehttp.NewRequestWithContext(withAttempts(ctx, q.attempts), q.method, target.String(), body)
@@ -182,11 +203,15 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	}
 	resp, err := c.retrying.Do(req)
 	if err != nil {
-		return nil, c.unreachable(ctx, q, err)
+		return nil, c.settle(ctx, q, c.unreachable(ctx, q, err))
 	}
 	if resp.StatusCode >= 300 {
 		defer resp.Body.Close()
-		return nil, readProblem(resp)
+		err := readProblem(resp)
+		if loginRefused(resp) {
+			err = &LoginError{err}
+		}
+		return nil, c.settle(ctx, q, err)
 	}
 	return resp, nil
 }
@@ -246,6 +271,24 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
 	return data, err
+}
+
+// LoginError says that the server does not take the token, or wants one. Repeating
+// the request does not help.
+type LoginError struct{ Err error }
+
+// Error is what the server says.
+func (e *LoginError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the *api.Problem.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// loginRefused reports an answer to a request with a wrong token, or none. A server
+// that has had too many of those from one address says 429 and, unlike one that is
+// busy, what it wants to see.
+func loginRefused(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("WWW-Authenticate") != ""
 }
 
 // maxProblemBytes bounds what is read of an error answer.

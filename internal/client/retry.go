@@ -20,6 +20,11 @@ type attempts struct {
 	// uncertain is set when an attempt broke off: the server may have carried it
 	// out all the same.
 	uncertain bool
+	// lost returns an error once the server is lost, which ends all repetition.
+	lost func() error
+	// once says that there is one attempt, impatient that one without an answer in
+	// time is the last.
+	once, impatient bool
 }
 
 type attemptsKey struct{}
@@ -42,12 +47,18 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	if err != nil {
 		delivered := !notDelivered(err)
 		a.uncertain = a.uncertain || delivered
-		if delivered && !a.repeatable {
+		switch {
+		case delivered && !a.repeatable, a.once, a.lost() != nil:
+			return false, nil
+		case a.impatient && errors.Is(err, context.DeadlineExceeded):
 			return false, nil
 		}
 		// The library knows the errors that stay: a certificate nobody trusts, a
 		// malformed address.
 		return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
+	}
+	if a.once || a.lost() != nil || loginRefused(resp) {
+		return false, nil
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

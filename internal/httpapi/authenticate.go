@@ -55,8 +55,12 @@ func (s *Server) stillValid(ctx context.Context) error {
 	return nil
 }
 
+// challenge asks for a token. It tells a client that its token is the matter, also
+// where the answer is that there were too many such requests: repeating does not help.
+const challenge = `Bearer realm="scheduler"`
+
 func unauthorized(detail string) *problem {
-	return newProblem(http.StatusUnauthorized, "%s", detail).withHeader("WWW-Authenticate", `Bearer realm="scheduler"`)
+	return newProblem(http.StatusUnauthorized, "%s", detail).withHeader("WWW-Authenticate", challenge)
 }
 
 // open are the paths that need no token: what a load balancer asks, and the
@@ -116,7 +120,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		// A good token never gets here, so whoever shares the address of an
 		// attacker is not locked out.
 		if !s.logins.allow(r.RemoteAddr) {
-			writeProblem(w, newProblem(http.StatusTooManyRequests, "too many failed logins from this address").withHeader("Retry-After", "5"))
+			writeProblem(w, newProblem(http.StatusTooManyRequests, "too many failed logins from this address").withHeader("Retry-After", "5").withHeader("WWW-Authenticate", challenge))
 			return
 		}
 		detail := "a token is required: send Authorization: Bearer <token>"
