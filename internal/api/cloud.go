@@ -43,7 +43,7 @@ type CloudRegion struct {
 	ObservedAt   *time.Time        `json:"observed_at,omitempty" doc:"When something in the region was last found to be different."`
 	Failures     int64             `json:"failures,omitempty" doc:"Collections in a row that failed, counted up to 5: from then on the region counts as lost."`
 	FailingSince *time.Time        `json:"failing_since,omitempty"`
-	Reason       string            `json:"reason,omitempty" doc:"Unauthorized or RegionFailed, where the last collection failed."`
+	Reason       string            `json:"reason,omitempty" doc:"Unauthorized or RegionFailed, where the last collection failed; Pending, where there was none yet."`
 	Message      string            `json:"message,omitempty" doc:"Why the last collection failed."`
 	Zones        []CloudZone       `json:"zones,omitempty" doc:"Availability zones by name."`
 	Flavors      []CloudFlavor     `json:"flavors,omitempty" doc:"By name."`
@@ -53,6 +53,15 @@ type CloudRegion struct {
 // Unreachable reports whether so many collections in a row have failed that the
 // region counts as lost.
 func (r *CloudRegion) Unreachable() bool { return r.Failures >= MaxUnreachableFailures }
+
+// Pending reports whether the region is known, and was not collected yet.
+func (r *CloudRegion) Pending() bool { return r.Reason == ReasonPending }
+
+// Observed reports whether it is known which zones the region has: it was
+// collected once, also where that fails at present.
+func (r *CloudRegion) Observed() bool {
+	return r.ObservedAt != nil || len(r.Zones) > 0 || r.Reason == "" && r.Failures == 0
+}
 
 // CloudZone is what an availability zone has. The names of the resources are
 // "cpu", "memory", "storage/<volume type>" and "floating_ips"; those that are of
@@ -65,6 +74,8 @@ type CloudZone struct {
 	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount in use."`
 	Available   Quantities `json:"available,omitempty" doc:"allocatable - allocated, never negative."`
 	ObservedAt  *time.Time `json:"observed_at,omitempty" doc:"When the figures were last found to be different."`
+	// GoneResources are told apart from those that never were observed.
+	GoneResources []string `json:"gone_resources,omitempty" doc:"Resources that the zone had before and has no more: there is 0 of them."`
 }
 
 // The names of the resources of a zone.
@@ -91,6 +102,15 @@ type CloudVolumeType struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Backend string `json:"backend,omitempty" doc:"volume_backend_name of its extra specs."`
+}
+
+// Observed reports whether it is known which regions the cloud has.
+func (s *CloudStatus) Observed() bool {
+	if len(s.Regions) > 0 || s.Collector != nil {
+		return true
+	}
+	collected := FindCondition(s.Conditions, ConditionCollected)
+	return collected != nil && collected.Status == ConditionTrue
 }
 
 // Region is the region of a name, nil where there is none.

@@ -50,8 +50,8 @@ type ClusterSpec struct {
 // ClusterOpenStack is the availability zone that a cluster stands for.
 type ClusterOpenStack struct {
 	Cloud            string `json:"cloud" doc:"Name of the cloud."`
-	Region           string `json:"region"`
-	AvailabilityZone string `json:"availability_zone"`
+	Region           string `json:"region" doc:"Region of the cloud."`
+	AvailabilityZone string `json:"availability_zone" doc:"Availability zone of the region."`
 }
 
 // CloudConstraints say which clouds a cluster may be created on.
@@ -122,12 +122,16 @@ type ClusterStatus struct {
 	Conditions         []Condition  `json:"conditions,omitempty"`
 	// Capacity, Allocatable and Allocated are the amounts last reported with a
 	// heartbeat; they take the place of the declared ones, name by name.
-	Capacity    Quantities            `json:"capacity,omitempty"`
-	Allocatable Quantities            `json:"allocatable,omitempty"`
-	Allocated   Quantities            `json:"allocated,omitempty"`
-	Available   Quantities            `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
-	Metrics     []ClusterMetricStatus `json:"metrics,omitempty"`
-	Taints      []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
+	Capacity    Quantities `json:"capacity,omitempty"`
+	Allocatable Quantities `json:"allocatable,omitempty"`
+	Allocated   Quantities `json:"allocated,omitempty"`
+	Available   Quantities `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
+	// GoneResources and ObservedZone keep what was observed apart from what never
+	// was: of the one there is 0, of the other nobody knows how much there is.
+	GoneResources []string              `json:"gone_resources,omitempty" doc:"Resources that were reported before and no longer are: the cluster has 0 of them."`
+	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster stands for, once its amounts were observed: where it is gone the cluster has nothing."`
+	Metrics       []ClusterMetricStatus `json:"metrics,omitempty"`
+	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
 	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
 	Cloud      string   `json:"cloud,omitempty" doc:"Cloud that was chosen to create the cluster on."`
 	CloudScore *float64 `json:"cloud_score,omitempty" doc:"Score of the cloud when it was chosen."`

@@ -41,6 +41,9 @@ const (
 	ConditionCollected = "Collected"
 	// ConditionObserved of a cluster with a kubeconfig: what it has is watched.
 	ConditionObserved = "Observed"
+	// ConditionResourcesGone of a cluster: something that was observed is no longer
+	// there, and the cluster has 0 of it. It is there only while that is so.
+	ConditionResourcesGone = "ResourcesGone"
 	// ConditionSpotReady of a cluster with spot enabled: new pods pass through the
 	// server, and it sees what there is.
 	ConditionSpotReady = "SpotReady"
@@ -110,6 +113,27 @@ const (
 	ReasonAwaitingCollector = "AwaitingCollector"
 	ReasonUnauthorized      = "Unauthorized"
 	ReasonRegionFailed      = "RegionFailed"
+)
+
+// The reasons of ResourcesGone.
+const (
+	// ReasonCloudGone says that there is no cloud any more whose zone the cluster
+	// stands for.
+	ReasonCloudGone = "CloudGone"
+	// ReasonRegionGone says that the cloud does not have the region.
+	ReasonRegionGone = "RegionGone"
+	// ReasonZoneGone says that the region does not have the availability zone.
+	ReasonZoneGone = "ZoneGone"
+	// ReasonZoneNotObserved says that the zone was observed once, and that the cloud
+	// was made anew and has not been collected since.
+	ReasonZoneNotObserved = "NotObserved"
+	// ReasonNoHosts says that no host of the availability zone takes machines.
+	ReasonNoHosts = "NoHosts"
+	// ReasonNoNodes says that the cluster has no nodes.
+	ReasonNoNodes = "NoNodes"
+	// ReasonNotReported says that resources are missing in the last report which
+	// those before it had.
+	ReasonNotReported = "NotReported"
 )
 
 // The reasons of Observed besides Unauthorized.

@@ -129,9 +129,9 @@ func FlavorCounts(f *Fleet, reserved *Reservations, row int) map[string]int64 {
 		if !ok {
 			continue
 		}
-		n := m.left(reserved, row, count)
-		if !m.counted {
-			n = here.For(m.needs(nil))
+		n := here.For(m.needs(nil))
+		if m.counted {
+			n = min(here.For(nil), m.left(reserved, row, count)) // 0 where not one machine has room
 		}
 		if n == math.MaxInt64 {
 			continue

@@ -159,7 +159,23 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	default:
 		out.Reason = fmt.Sprintf("fits, but %s cannot take the workload: %s%s", e.takers(), e.err, e.flavorText(c))
 	}
+	if out.Available != nil && c.Free == 0 {
+		out.Reason += e.gone(int(row))
+	}
 	return out
+}
+
+// gone says what a cluster does not have any more of what the workload needs.
+func (e *bindingExplained) gone(row int) string {
+	cluster := e.b.fleet.rows[row].cluster
+	why := goneBecause(cluster, resourcePods)
+	for _, r := range e.b.p.needs {
+		why = cmp.Or(why, goneBecause(cluster, r.resource))
+	}
+	if why == "" {
+		return ""
+	}
+	return "; " + why
 }
 
 // takers are those who are asked to take the workload.

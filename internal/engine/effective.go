@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
@@ -21,7 +20,7 @@ import (
 // 10, ec 2 of the cloud make (1·ec + 10·ge + 2·ec) / 13. Labels and metrics that
 // cloud_constraints name are inherited in any case.
 func Effective(c *api.Cluster, cloud *api.Cloud) *api.Cluster {
-	if cloud == nil && !observed(&c.Status) {
+	if cloud == nil && !observed(&c.Status) && c.Status.ObservedZone == nil {
 		return c
 	}
 	e := *c
@@ -36,9 +35,9 @@ func Effective(c *api.Cluster, cloud *api.Cloud) *api.Cluster {
 	if cloud != nil {
 		e.Metadata.Labels = inheritedLabels(c, cloud)
 		e.Spec.Metrics = inheritedMetrics(c, cloud)
-		if o := c.Spec.OpenStack; o != nil {
-			standFor(&e, o, cloud.Status.Region(o.Region))
-		}
+	}
+	if o := c.Spec.OpenStack; o != nil && (cloud != nil || c.Status.ObservedZone != nil) {
+		standFor(&e, o, cloud)
 	}
 	return &e
 }
@@ -113,40 +112,4 @@ func inheritedMetrics(c *api.Cluster, cloud *api.Cloud) []api.MetricRef {
 		}
 	}
 	return out
-}
-
-// standFor gives a cluster the amounts and the flavors of an availability zone. A
-// region that cannot be asked any more makes it offline, unless its own state is
-// known.
-func standFor(e *api.Cluster, o *api.ClusterOpenStack, region *api.CloudRegion) {
-	if e.Spec.Region == "" {
-		e.Spec.Region = o.Region
-	}
-	if len(e.Spec.Zones) == 0 {
-		e.Spec.Zones = []string{o.AvailabilityZone}
-	}
-	if region == nil {
-		return
-	}
-	if zone := region.Zone(o.AvailabilityZone); zone != nil {
-		e.Status.Capacity, e.Status.Allocatable, e.Status.Allocated = zone.Capacity, zone.Allocatable, zone.Allocated
-		e.Status.CapacityReportedAt = zone.ObservedAt
-	}
-	flavors := slices.Clip(e.Spec.Flavors)
-	for _, f := range region.Flavors {
-		if !slices.ContainsFunc(e.Spec.Flavors, func(own api.ClusterFlavor) bool { return own.Name == f.Name }) {
-			flavors = append(flavors, api.ClusterFlavor{Name: f.Name, VCPUs: f.VCPUs, Memory: api.Quantity(strconv.FormatInt(f.MemoryMiB, 10) + "Mi")})
-		}
-	}
-	e.Spec.Flavors = flavors
-	if region.Unreachable() && e.Status.State == "" {
-		e.Status.State = api.StateOffline
-		e.Status.Taints = append(slices.Clip(e.Status.Taints), api.ClusterTaint{
-			Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: region.FailingSince,
-		})
-		e.Status.Conditions = append(slices.Clip(e.Status.Conditions), api.Condition{
-			Type: api.ConditionReady, Status: api.ConditionFalse, Reason: api.ReasonRegionFailed, Message: region.Message,
-			LastTransitionAt: region.FailingSince,
-		})
-	}
 }

@@ -39,12 +39,16 @@ func (resources) Admits(p *Pass, ground, row int, current bool) bool {
 func (resources) Reason(p *Pass, ground, row int) string {
 	r := p.query.requests[ground]
 	_, current := p.reserved.held(p.query.Key, p.fleet.name(row))
+	because := ""
+	if gone := goneBecause(p.fleet.rows[row].cluster, r.resource); gone != "" {
+		because = ": " + gone
+	}
 	available, ok := p.available(ground, row, current)
 	if !ok {
-		return fmt.Sprintf("reports no allocatable %s", r.resource)
+		return fmt.Sprintf("reports no allocatable %s%s", r.resource, because)
 	}
-	return fmt.Sprintf("has %s of %s available, %s requested",
-		api.FormatMilli(r.resource, max(available, 0)), r.resource, r.text)
+	return fmt.Sprintf("has %s of %s available, %s requested%s",
+		api.FormatMilli(r.resource, max(available, 0)), r.resource, r.text, because)
 }
 
 // available is what the placement could use of a resource on a cluster.

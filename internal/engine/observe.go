@@ -57,7 +57,7 @@ func completeDerived(c, effective *api.Cluster) {
 	from := &effective.Status
 	c.Status.State, c.Status.Taints, c.Status.Conditions = State(effective), from.Taints, from.Conditions
 	c.Status.Capacity, c.Status.Allocatable, c.Status.Allocated = from.Capacity, from.Allocatable, from.Allocated
-	c.Status.CapacityReportedAt = from.CapacityReportedAt
+	c.Status.CapacityReportedAt, c.Status.GoneResources = from.CapacityReportedAt, from.GoneResources
 }
 
 // shown is a metric as the status of what lists it has it.

@@ -71,12 +71,13 @@ type guest struct {
 	host         string // "" = none
 	score        *float64
 	wish         wish
-	query        *engine.HostQuery // nil where it has not been asked yet
-	lack         string            // why no host fits
-	outcome      api.Object        // with the status as last decided
-	answered     bool              // the decision answers the present spec
-	asked        []string          // metric constraints that the host was chosen by
-	fresh        bool              // a new decision is wanted
+	query        *engine.HostQuery     // nil where it has not been asked yet
+	lack         string                // why no host fits
+	outcome      api.Object            // with the status as last decided
+	answered     bool                  // the decision answers the present spec
+	asked        []string              // metric constraints that the host was chosen by
+	fresh        bool                  // a new decision is wanted
+	zone         *api.ClusterOpenStack // that it stands for, once its amounts were observed
 	stale, gone  bool
 }
 

@@ -36,6 +36,9 @@ var clustersOnClouds = role{
 		}
 		c.Status.Cloud, c.Status.CloudScore = g.host, g.score
 		c.Status.Conditions = withBound(c.Status.Conditions, g.bound(api.ReasonNoSuitableCloud), now)
+		if g.zone != nil {
+			c.Status.ObservedZone = g.zone
+		}
 		return c
 	},
 }
@@ -90,7 +93,23 @@ func (p *planner) see(c *api.Cluster) {
 			add(p.onCloud, cloud, name)
 		}
 	}
-	p.changeCluster(name, p.fromBefore(engine.Effective(c, p.cloudObjects[cloud])))
+	effective := engine.Effective(c, p.cloudObjects[cloud])
+	if engine.StandsForObserved(c, p.cloudObjects[cloud]) {
+		p.remember(c)
+	}
+	p.changeCluster(name, p.fromBefore(effective))
+}
+
+// remember notes in the status of a cluster that the amounts of the zone that it
+// stands for were observed: if the zone, or the cloud, is gone one day, there is
+// nothing, and not something unknown.
+func (p *planner) remember(c *api.Cluster) {
+	g, was := p.clouds.guests[api.KeyOf(c)], c.Status.ObservedZone
+	if g == nil || was != nil && *was == *c.Spec.OpenStack {
+		return
+	}
+	g.zone = c.Spec.OpenStack
+	p.zoned = append(p.zoned, g)
 }
 
 // fromBefore keeps a cluster online that is older than the server's start, and has

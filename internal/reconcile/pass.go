@@ -110,6 +110,14 @@ func (p *planner) pass(now time.Time) []write {
 		found.add(g, true)
 	}
 	p.hosted = nil
+	for _, g := range p.zoned {
+		if g.gone {
+			continue
+		}
+		g.outcome = p.clouds.result(g, now)
+		found.addObserved(g)
+	}
+	p.zoned = nil
 	for len(p.stale)+len(p.bindings.stale) > 0 {
 		p.passPlacements(now, found)
 		p.bindings.pass(p.passes, now, found)

@@ -39,6 +39,7 @@ type planner struct {
 	projects       *hosting                       // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
 	hosted         []*guest // with a new decision, for the pass to write
+	zoned          []*guest // whose zone was observed for the first time, likewise
 }
 
 // tracked is one placement and its decision.

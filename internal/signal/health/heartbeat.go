@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -24,14 +25,9 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 	at := now.UTC()
 	c.wanted.LastHeartbeatAt = &at
 	c.wanted.ObservedGeneration = c.object.Metadata.Generation
-	if hb.Capacity != nil {
-		c.wanted.Capacity = hb.Capacity
-	}
-	if hb.Allocatable != nil {
-		c.wanted.Allocatable = hb.Allocatable
-	}
+	c.takeSize(hb.Capacity, hb.Allocatable, at)
 	if hb.Allocated != nil {
-		c.wanted.Allocated = hb.Allocated
+		c.wanted.Allocated = c.wanted.Allocated.Succeed(hb.Allocated)
 		c.wanted.CapacityReportedAt = &at
 	}
 	if c.check.mode == unwatched {
@@ -53,6 +49,38 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 	}
 	m.mu.Unlock()
 	return m.flush(ctx, c)
+}
+
+// takeSize takes in what a cluster has, as its agent or the watch over it says: all
+// there is. What was there before and is not among it is gone; amounts that are nil
+// were not said.
+func (c *cluster) takeSize(capacity, allocatable api.Quantities, at time.Time) {
+	s := &c.wanted
+	var known, reported []api.Quantities
+	for _, of := range []struct {
+		known  *api.Quantities
+		report api.Quantities
+	}{{&s.Capacity, capacity}, {&s.Allocatable, allocatable}} {
+		if of.report != nil {
+			known, reported = append(known, *of.known), append(reported, of.report)
+			*of.known = of.known.Succeed(of.report)
+		}
+	}
+	s.GoneResources = api.Missing(s.GoneResources, known, reported)
+	c.tellGone(at)
+}
+
+// tellGone keeps the condition about what is gone.
+func (c *cluster) tellGone(at time.Time) {
+	s := &c.wanted
+	reason, message := "", ""
+	switch {
+	case s.Nodes != nil && s.Nodes.Total == 0:
+		reason, message = api.ReasonNoNodes, "the cluster has no nodes"
+	case len(s.GoneResources) > 0:
+		reason, message = api.ReasonNotReported, api.GoneMessage(s.GoneResources)
+	}
+	s.Conditions = api.WithResourcesGone(s.Conditions, reason, message, &at)
 }
 
 // dirty reports whether the status should be another one than is stored.

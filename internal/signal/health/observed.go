@@ -126,16 +126,17 @@ func (c *cluster) learn(f Facts, now time.Time) {
 	s := &c.wanted
 	if n := f.Nodes; n != nil {
 		s.Nodes = &api.ClusterNodes{Total: n.Total, Ready: n.Ready, Pressure: n.Pressure}
-		s.Capacity, s.Allocatable = n.Capacity, n.Allocatable
+		c.takeSize(n.Capacity, n.Allocatable, now.UTC())
 		s.Region, s.Zones = n.Region, n.Zones
 	}
 	if f.Allocated != nil {
 		// Another set of pods shows decisions made since, also where their sum is
 		// the same.
 		moved := c.pods != 0 && c.pods != f.Pods
-		if moved || !maps.Equal(s.Allocated, f.Allocated) {
+		allocated := s.Allocated.Succeed(f.Allocated)
+		if moved || !maps.Equal(s.Allocated, allocated) {
 			at := now.UTC()
-			s.Allocated, s.CapacityReportedAt = f.Allocated, &at
+			s.Allocated, s.CapacityReportedAt = allocated, &at
 		}
 		c.pods = f.Pods
 	}
@@ -166,7 +167,8 @@ func (c *cluster) forget() {
 		return
 	}
 	s.Conditions = without(s.Conditions, api.ConditionObserved)
-	s.Capacity, s.Allocatable, s.Allocated = nil, nil, nil
+	s.Capacity, s.Allocatable, s.Allocated, s.GoneResources = nil, nil, nil, nil
+	s.Conditions = api.WithResourcesGone(s.Conditions, "", "", nil)
 	s.Region, s.Zones, s.Nodes, s.KubernetesVersion = "", nil, nil, ""
 	s.CustomResources, s.APIResources = nil, nil
 	c.pods = 0

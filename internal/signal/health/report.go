@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -25,6 +26,15 @@ func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int
 		at := m.Now().UTC()
 		c.wanted.Allocatable = api.Overlay(c.wanted.Allocatable, amounts.Allocatable)
 		c.wanted.Allocated = api.Overlay(c.wanted.Allocated, amounts.Allocated)
+		// What such a report leaves out stays as it is. What is in it is there again.
+		c.wanted.GoneResources = slices.DeleteFunc(slices.Clone(c.wanted.GoneResources), func(name string) bool {
+			_, ok := amounts.Allocatable[name]
+			return ok
+		})
+		if len(c.wanted.GoneResources) == 0 {
+			c.wanted.GoneResources = nil
+		}
+		c.tellGone(at)
 		if amounts.Complete {
 			c.wanted.CapacityReportedAt = &at
 		}
@@ -45,6 +55,9 @@ func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision i
 			return &status.StaleError{Keys: []api.Key{api.KeyOf(decided)}}
 		}
 		c.wanted.Cloud, c.wanted.CloudScore = decided.Status.Cloud, decided.Status.CloudScore
+		if decided.Status.ObservedZone != nil {
+			c.wanted.ObservedZone = decided.Status.ObservedZone
+		}
 		c.wanted.Conditions = without(c.wanted.Conditions, api.ConditionBound)
 		if bound := api.FindCondition(decided.Status.Conditions, api.ConditionBound); bound != nil {
 			c.wanted.Conditions = append(c.wanted.Conditions, *bound)

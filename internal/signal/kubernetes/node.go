@@ -78,6 +78,13 @@ func nodeFacts(nodes map[uid]node) *health.NodeFacts {
 			zones[n.zone] = true
 		}
 	}
+	if f.Total == 0 {
+		capacity[string(corev1.ResourcePods)] = 0 // else as many as one likes could run on nothing
+	}
+	// What only nodes have that are cordoned off is 0 for new pods, and not unknown.
+	for name := range capacity {
+		allocatable.addTo(name, 0)
+	}
 	f.Capacity, f.Allocatable = capacity.quantities(), allocatable.quantities()
 	// The region of most nodes; of equal numbers the first by name.
 	for region, count := range regions {

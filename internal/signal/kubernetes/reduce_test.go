@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -120,6 +121,26 @@ func TestSums(t *testing.T) {
 
 // TestTopology: the region is that of most nodes, and does not depend on their
 // order.
+// TestNodesThatTakeNothing: a cluster without nodes, and one whose nodes are
+// cordoned off, has 0 of everything that pods need, and not an unknown amount.
+func TestNodesThatTakeNothing(t *testing.T) {
+	gpu := node{ready: true, capacity: amount{cpu: 4000, memory: 1, more: "gpu=2,pods=110"}, allocatable: amount{cpu: 4000, memory: 1, more: "gpu=2,pods=110"}}
+	cordoned := gpu
+	cordoned.unschedulable = true
+	for name, c := range map[string]struct {
+		nodes map[uid]node
+		want  api.Quantities
+	}{
+		"none":     {nil, api.Quantities{"cpu": "0", "memory": "0", "pods": "0"}},
+		"cordoned": {map[uid]node{{1}: cordoned}, api.Quantities{"cpu": "0", "memory": "0", "pods": "0", "gpu": "0"}},
+		"one":      {map[uid]node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
+	} {
+		if got := nodeFacts(c.nodes).Allocatable; !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestTopology(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -565,3 +565,28 @@ func TestReportNotStored(t *testing.T) {
 		w.expectCollected("paris", isCurrent)
 	})
 }
+
+// TestRegionThatWasNotCollectedYet: while one region is collected the others are
+// pending, so that nobody takes them for gone.
+func TestRegionThatWasNotCollectedYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stack := newRecorded(t)
+		stack.regions = []string{"RegionTwo"}
+		stack.reply("regiontwo"+hypervisors, hangs)
+		w := newWorld(t, stack).start()
+		answered := w.put("paris", access())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		s := w.status("paris")
+		one, two := s.Region("RegionOne"), s.Region("RegionTwo")
+		if one == nil || !one.Observed() || one.Pending() || two == nil || two.Observed() || !two.Pending() {
+			t.Fatalf("regions %+v", s.Regions)
+		}
+		w.expectCollected("paris", `Unknown Pending: region "RegionTwo": not collected yet`)
+		w.settle(answered)
+		s = w.status("paris")
+		if two := s.Region("RegionTwo"); two.Observed() || two.Pending() || two.Failures != 1 {
+			t.Errorf("after it did not answer: %+v", two)
+		}
+	})
+}

@@ -164,7 +164,8 @@ func (c *collector) unreachable(ctx context.Context, f *Failure) {
 	}, true)
 }
 
-// expect notes which regions there are. Others are gone.
+// expect notes which regions there are. Others are gone; those that were not
+// collected yet are pending, so that nobody takes them for gone.
 func (c *collector) expect(ctx context.Context, names []string) {
 	c.mu.Lock()
 	if c.untried == nil {
@@ -175,11 +176,19 @@ func (c *collector) expect(ctx context.Context, names []string) {
 	}
 	c.mu.Unlock()
 	c.keep(ctx, func(old api.CloudStatus) api.CloudStatus {
-		kept := slices.DeleteFunc(slices.Clone(old.Regions), func(r api.CloudRegion) bool { return !slices.Contains(names, r.Name) })
-		if len(kept) != len(old.Regions) {
-			old.Regions = kept
-			old.Conditions = withCollected(old, api.CloudReport{}, c.now())
+		regions := make([]api.CloudRegion, 0, len(names))
+		for _, name := range slices.Sorted(slices.Values(names)) {
+			if r := old.Region(name); r != nil {
+				regions = append(regions, *r)
+			} else {
+				regions = append(regions, api.CloudRegion{Name: name, Reason: api.ReasonPending, Message: "not collected yet"})
+			}
 		}
+		if slices.EqualFunc(regions, old.Regions, func(a, b api.CloudRegion) bool { return a.Name == b.Name }) {
+			return old
+		}
+		old.Regions = regions
+		old.Conditions = withCollected(old, api.CloudReport{}, c.now())
 		return old
 	}, false)
 }

@@ -80,8 +80,10 @@ func observed(r api.CloudRegion, report *api.CloudRegionReport, full bool, now t
 	reported := map[string]bool{}
 	for _, zone := range report.Zones {
 		reported[zone.Name] = true
+		old, known := zones[zone.Name]
 		zone.Available = available(zone)
-		if old, ok := zones[zone.Name]; ok && sameFigures(old, zone) {
+		zone = succeed(old, zone)
+		if known && sameFigures(old, zone) {
 			continue
 		}
 		zone.ObservedAt = &now
@@ -108,10 +110,26 @@ func observed(r api.CloudRegion, report *api.CloudRegionReport, full bool, now t
 	return r
 }
 
+// succeed is a zone after a report of it, which has all resources of the zone: of
+// those that the zone had before and that are not in it there is 0 from now on.
+func succeed(old, zone api.CloudZone) api.CloudZone {
+	gone := slices.Clone(zone.GoneResources) // as the collector apart knows it
+	zone.GoneResources = api.Missing(old.GoneResources, []api.Quantities{old.Capacity, old.Allocatable}, []api.Quantities{zone.Capacity, zone.Allocatable})
+	for _, name := range gone {
+		if !slices.Contains(zone.GoneResources, name) {
+			zone.GoneResources = append(zone.GoneResources, name)
+		}
+	}
+	slices.Sort(zone.GoneResources)
+	zone.Capacity, zone.Allocatable = old.Capacity.Succeed(zone.Capacity), old.Allocatable.Succeed(zone.Allocatable)
+	zone.Allocated, zone.Available = old.Allocated.Succeed(zone.Allocated), old.Available.Succeed(zone.Available)
+	return zone
+}
+
 // sameFigures compares zones without their times.
 func sameFigures(a, b api.CloudZone) bool {
 	return a.Hosts == b.Hosts && maps.Equal(a.Capacity, b.Capacity) && maps.Equal(a.Allocatable, b.Allocatable) &&
-		maps.Equal(a.Allocated, b.Allocated) && maps.Equal(a.Available, b.Available)
+		maps.Equal(a.Allocated, b.Allocated) && maps.Equal(a.Available, b.Available) && slices.Equal(a.GoneResources, b.GoneResources)
 }
 
 // available is what a zone has left, also where a report leaves that to be
@@ -153,6 +171,13 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 	messages := map[string][]string{} // the names of the regions by what is wrong with them
 	for i := range s.Regions {
 		r := &s.Regions[i]
+		if r.Pending() {
+			messages[r.Message] = append(messages[r.Message], strconv.Quote(r.Name))
+			if condition.Status == api.ConditionTrue {
+				condition.Status, condition.Reason = api.ConditionUnknown, api.ReasonPending
+			}
+			continue
+		}
 		if r.Failures == 0 {
 			continue
 		}
@@ -192,6 +217,9 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 // another; nil where there is nothing. It never holds figures that are the same.
 func difference(from, to *api.CloudRegion) *api.CloudRegionReport {
 	report := &api.CloudRegionReport{Name: to.Name}
+	if to.Pending() {
+		return nil
+	}
 	if to.Failures > 0 {
 		if from.Failures == to.Failures && from.Reason == to.Reason && from.Message == to.Message {
 			return nil
