@@ -83,6 +83,9 @@ type Binding struct {
 	// the workload is not complete, and BackLack that for an earlier group to take
 	// it back; 0 where it is not room alone.
 	Lack, BackLack int64
+	// Cramped says that a cluster would have more of the workload if it had more
+	// room.
+	Cramped bool
 
 	result  division.Result
 	flavors map[int32]string // of an allocation, by chosen row
@@ -193,7 +196,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 		return b.Bind(f, p, views, others, spare, bound, now)
 	}
 	if b.out.Complete {
-		b.out.Shares = b.out.result.Shares
+		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
 	} else {
 		for i, t := range b.out.Tried {
 			if lack := lackOf(t.Err); i == 0 || lack < b.out.Lack {
@@ -201,6 +204,9 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 			}
 		}
 		b.remain(start, lost)
+	}
+	if b.out.Cramped {
+		b.out.BackLack = 0 // any room may be enough for another answer
 	}
 	b.chooseFlavors()
 	b.evict(observed)
@@ -276,8 +282,8 @@ func (b *Binder) any(state memberState) bool {
 // try asks one affinity group to take the whole workload. For a fail-back, lost
 // clusters that are back count as candidates.
 func (b *Binder) try(g int, back bool) (division.Result, error) {
-	if b.p.replicated && b.p.replicas == 0 && !b.p.empty {
-		return division.Result{}, nil // nothing to place, so there is no need of clusters
+	if b.p.allocation != nil && b.p.replicas == 0 {
+		return division.Result{}, nil // nobody asks for a site
 	}
 	query, view := b.p.Groups[g].Query, b.views[g]
 	b.mask = append(b.mask[:0], view.Mask...)
@@ -348,8 +354,12 @@ func (b *Binder) remain(start int, lost int64) {
 	for i := range b.places {
 		m := &b.places[i]
 		if m.state == memberStays || m.state == memberHeld || m.state == memberUnwanted && b.fitsAny(m.row) {
-			b.out.Shares = append(b.out.Shares, division.Share{Row: int32(m.row), Rank: b.fleet.nameRank[m.row], Replicas: m.replicas})
-			kept += m.replicas
+			s := division.Share{Row: int32(m.row), Rank: b.fleet.nameRank[m.row], Replicas: m.replicas}
+			if b.p.replicated && b.p.replicas == 0 {
+				s.Replicas = 0 // to run nothing no place is needed
+			}
+			b.out.Shares = append(b.out.Shares, s)
+			kept += s.Replicas
 		}
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })

@@ -83,7 +83,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		}
 	}
 	known := make(map[int32]*division.Candidate, len(e.b.candidates))
-	if !p.replicated || p.replicas > 0 || p.empty { // else nobody was asked
+	if p.allocation == nil || p.replicas > 0 { // else nobody was asked
 		for i := range e.b.candidates {
 			known[e.b.candidates[i].Row] = &e.b.candidates[i]
 		}

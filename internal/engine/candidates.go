@@ -61,7 +61,8 @@ func (b *Binder) markPresent(m *room) {
 			continue
 		}
 		b.remeasure(c, member, m)
-		if b.p.divided() && (member.state == memberHeld || b.fleet.paused.Has(member.row) || b.unwell(member.cluster)) {
+		unwell := member.replicas > 0 && b.unwell(member.cluster) // what was reported is about replicas
+		if b.p.divided() && (member.state == memberHeld || b.fleet.paused.Has(member.row) || unwell) {
 			c.Free = 0 // what it has stays, it gets no more
 		}
 	}
@@ -129,7 +130,7 @@ func (b *Binder) selection() Bitmap {
 func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
-		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Regions: b.sharesRegion(),
+		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Bare: len(b.p.needs) == 0, Regions: b.sharesRegion(),
 	}
 	for i := range b.p.constraints {
 		c := &b.p.constraints[i]

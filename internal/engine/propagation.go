@@ -188,8 +188,15 @@ func (p *Propagation) Group(name string) int {
 func (p *Propagation) divided() bool { return p.replicated && p.mode != division.Duplicate }
 
 // WatchesAll reports whether every cluster that fits is wanted, so that a new one
-// concerns the workload although it has what it needs.
-func (p *Propagation) WatchesAll() bool { return !p.divided() }
+// concerns the workload although it has what it needs: where each has all replicas,
+// or its share by static weights. Where none are wanted it matters whether any
+// cluster fits.
+func (p *Propagation) WatchesAll() bool {
+	return !p.divided() || p.mode == division.Static || p.replicas == 0
+}
+
+// WatchesRoom reports whether the room of every cluster that fits is wanted.
+func (p *Propagation) WatchesRoom() bool { return !p.divided() }
 
 // FailsBack reports whether earlier affinity groups take the workload back.
 func (p *Propagation) FailsBack() bool { return p.failBack }

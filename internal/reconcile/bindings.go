@@ -58,6 +58,8 @@ type bound struct {
 	// lack and backLack are those of the last binding, and gained is at least by
 	// how much the room has grown since.
 	lack, backLack, gained int64
+	// cramped says that a cluster would have more of it if it had more room.
+	cramped bool
 	// rivals says that there were workloads whose place it could have taken, and that
 	// it was not enough. Those that came later have only taken room that was free.
 	rivals bool
@@ -326,7 +328,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	out := b.bind(w, present, now)
 	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
 	b.setPending(w, !out.Complete)
-	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
+	w.lack, w.backLack, w.gained, w.cramped = out.Lack, out.BackLack, 0, out.Cramped
 	b.watch(w)
 	b.index(w, &before)
 	b.hold(w)

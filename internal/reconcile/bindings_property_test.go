@@ -47,7 +47,7 @@ func TestBindingsKeepPromises(t *testing.T) {
 			"scaled": func(t *rapid.T) {
 				if x, ok := w.objects[api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: drawName(t, "w", 4)}].(*api.Workload); ok && x.Spec.Replicas != nil {
 					scaled := *x
-					scaled.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
+					scaled.Spec.Replicas = ptr(rapid.Int64Range(0, 14).Draw(t, "replicas"))
 					w.write(p, &scaled)
 				}
 			},
@@ -127,9 +127,11 @@ func drawMember(t *rapid.T, name string, now time.Time) *api.Cluster {
 func drawAnyWorkload(t *rapid.T) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: drawName(t, "w", 4), Namespace: "shop"}}
 	w.Spec = api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Priority: rapid.Int64Range(0, 2).Draw(t, "priority")}
-	w.Spec.ReplicaRequests = api.Quantities{"seats": "1"}
+	if rapid.IntRange(0, 5).Draw(t, "requests") > 0 {
+		w.Spec.ReplicaRequests = api.Quantities{"seats": "1"}
+	}
 	if w.Metadata.Name != "w0" { // which has no replicas, ever
-		w.Spec.Replicas = ptr(rapid.Int64Range(1, 14).Draw(t, "replicas"))
+		w.Spec.Replicas = ptr(rapid.Int64Range(0, 14).Draw(t, "replicas"))
 	}
 	return w
 }
@@ -346,7 +348,7 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 		fail("it has not been looked at")
 	}
 	if scheduled.Status != api.ConditionTrue {
-		if room, known := roomFor(p, w); known && room >= *spec.Replicas {
+		if room, known := roomFor(p, w); known && room >= max(*spec.Replicas, 1) {
 			fail("it waits, and there is room for %d", room)
 		}
 		return
@@ -387,7 +389,7 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 func roomFor(p *planner, w *bound) (room int64, known bool) {
 	place := &w.policy.Spec.Placement
 	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
-	if w.object.Spec.Replicas == nil || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || p.fleet.Brakes() {
+	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || p.fleet.Brakes() {
 		return 0, false
 	}
 	if r := place.ReplicaScheduling; r != nil && len(r.ClusterLimits) > 0 {

@@ -207,7 +207,7 @@ func (b *bindings) roomChanged(rows []int) {
 				}
 			}
 			for w := range s.watching {
-				if !w.stale && !b.takesBack(w, s) && w.mayFit(w.backLack, room) {
+				if !w.stale && b.wantsRoom(w, s) && w.mayFit(w.backLack, room) {
 					b.markStale(w)
 				}
 			}
@@ -229,19 +229,27 @@ func (w *bound) mayFit(lack int64, room engine.RowRoom) bool {
 	return true
 }
 
-// takesBack reports whether a group is known to have room for the whole of a
-// workload already: it is asked again when it is to take it back.
-func (b *bindings) takesBack(w *bound, s *scope) bool {
+// wantsRoom reports whether more room in a scope may change where a workload runs
+// that has what it needs: the group that it is in, where it would have more there, or
+// one before it that would take it back. One that is known to have room for the whole
+// of it already is asked again when it is to take it back.
+func (b *bindings) wantsRoom(w *bound, s *scope) bool {
+	observed := w.p.Group(w.status.ObservedAffinity)
 	for i := range w.scopes {
-		if w.scopes[i] != s {
-			continue
-		}
-		name := w.p.Groups[i].Name
-		if slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name }) {
+		switch {
+		case w.scopes[i] != s:
+		case i == observed && (w.p.WatchesRoom() || w.cramped):
+			return true
+		case i < observed && w.p.FailsBack() && !takesBack(w, w.p.Groups[i].Name):
 			return true
 		}
 	}
 	return false
+}
+
+// takesBack reports whether a group is known to have room for a workload.
+func takesBack(w *bound, name string) bool {
+	return slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name })
 }
 
 // expire refreshes the views out of which time alone takes a cluster, because a

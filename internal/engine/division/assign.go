@@ -191,7 +191,7 @@ func (d *Divider) fitMinima(r *Request, sum int64) int64 {
 }
 
 // contract takes the surplus back: from the last tier on; within a tier in
-// proportion to what is held, by weight, or from those that hold the least.
+// proportion to what is held, or from those that hold the least.
 func (d *Divider) contract(r *Request) {
 	n := r.Replicas
 	for i := range d.places {
@@ -219,11 +219,7 @@ func (d *Divider) contractTier(r *Request, tier int32, n int64) int64 {
 		if p.tier != tier || p.state == out || p.seats == 0 {
 			continue
 		}
-		c := claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)}
-		if r.Mode == Static {
-			c.votes = p.votes
-		}
-		d.claims = append(d.claims, c)
+		d.claims = append(d.claims, claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)})
 	}
 	if r.Mode == Aggregate {
 		slices.SortFunc(d.claims, func(a, b claim) int {
@@ -273,7 +269,7 @@ func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 	d.claims = d.claims[:0]
 	for i := range d.places {
 		p := &d.places[i]
-		if p.tier == tier && p.state != out && (!few || p.started(r)) {
+		if p.tier == tier && p.state != out && (!few || p.started()) {
 			d.claims = append(d.claims, p.claim(r, int32(i)))
 		}
 	}
@@ -283,41 +279,34 @@ func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 		if r.Descending {
 			order = byVotesDescending
 		}
-		for _, e := range d.first(n, order, filter{tier: tier, unstarted: r}) {
+		for _, e := range d.first(n, order, filter{tier: tier, unstarted: true}) {
 			d.claims = append(d.claims, d.places[e.place].claim(r, e.place))
 		}
 	}
 	n = apportion(d.claims, n, r.Descending)
-	d.settleClaims(r)
+	d.settleClaims()
 	return n
 }
 
 // started reports whether a place begins with seats.
-func (p *place) started(r *Request) bool {
-	if r.Mode == Static {
-		return p.seats > 0
-	}
-	return p.seats > p.kept
-}
+func (p *place) started() bool { return p.seats > p.kept }
 
-// claim is what a place asks of the seats to be given away: by weight those it has
-// already count, by room only the new ones do.
+// claim is what a place asks of the seats to be given away: by room only the new
+// ones count, and by weight, where all are new, those that it has now break ties.
 func (p *place) claim(r *Request, i int32) claim {
 	c := claim{votes: p.votes, seats: p.seats, upper: p.most, rank: p.rank, place: i}
-	if r.Mode != Static {
-		c.seats -= p.kept
-		c.upper -= p.kept
+	if r.Mode == Static {
+		c.held = p.held
 	}
+	c.seats -= p.kept
+	c.upper -= p.kept
 	return c
 }
 
-func (d *Divider) settleClaims(r *Request) {
+func (d *Divider) settleClaims() {
 	for _, c := range d.claims {
 		p := &d.places[c.place]
-		if r.Mode != Static {
-			c.seats += p.kept
-		}
-		p.seats = c.seats
+		p.seats = c.seats + p.kept
 	}
 }
 
@@ -327,7 +316,7 @@ func (d *Divider) settleClaims(r *Request) {
 func (d *Divider) seed(r *Request, tier int32, n int64) int64 {
 	left := n
 	for few := n; ; few *= 8 {
-		order := d.first(few, byPreference, filter{tier: tier, unstarted: r})
+		order := d.first(few, byPreference, filter{tier: tier, unstarted: true})
 		for _, e := range order {
 			if p := &d.places[e.place]; p.seats == 0 && p.least <= left {
 				p.seats = p.least
@@ -383,6 +372,6 @@ func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
 		few *= 8
 	}
 	n = apportion(d.claims, n-seeds, r.Descending)
-	d.settleClaims(r)
+	d.settleClaims()
 	return n
 }

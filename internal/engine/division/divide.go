@@ -1,6 +1,9 @@
 package division
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
@@ -47,9 +50,6 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 	if len(candidates) == 0 {
 		return res, &NoCandidatesError{}
 	}
-	if r.Replicated && r.Replicas == 0 && !r.Empty {
-		return res, nil
-	}
 	if r.Mode == Centralize || r.Mode == Discrete {
 		err := d.divideSites(r, candidates, &res)
 		return res, err
@@ -78,8 +78,28 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 		}
 	}
 	res.anchored = r.divided() && !res.unchanged && d.anchored
+	if r.Mode == Static && r.counted() {
+		res.Cramped = d.cramped(r, candidates)
+	}
 	d.emit(r, &res)
 	return res, nil
+}
+
+// cramped reports whether a candidate takes all that it has room for, or can take
+// nothing, for want of room.
+func (d *Divider) cramped(r *Request, candidates []Candidate) bool {
+	for i := range d.places {
+		if p := &d.places[i]; p.seats == p.most && p.most < r.Replicas {
+			return true
+		}
+	}
+	for i := range candidates {
+		c := &candidates[i]
+		if c.Free != Unknown && c.most(r) < max(c.Min, 1) && (c.Weight > 0 || !d.weighted) {
+			return true
+		}
+	}
+	return false
 }
 
 // decide chooses places and gives them their seats.
@@ -90,12 +110,29 @@ func (d *Divider) decide(r *Request) error {
 	if r.divided() {
 		return d.assign(r)
 	}
-	for i := range d.places {
-		if r.counted() {
+	switch {
+	case r.counted():
+		for i := range d.places {
 			d.places[i].seats = r.Replicas
 		}
+	case r.Replicated:
+		d.rest(r)
 	}
 	return nil
+}
+
+// rest leaves the places that a workload without replicas keeps: those that it has,
+// or all that are chosen. Overflow tiers are for replicas.
+func (d *Divider) rest(r *Request) {
+	all := r.Empty || r.Bare && !slices.ContainsFunc(d.places, func(p place) bool { return p.present })
+	for i := range d.places {
+		p := &d.places[i]
+		p.state = out
+		if p.present || all && p.tier == 0 {
+			p.state = chosen
+		}
+	}
+	d.keepChosen()
 }
 
 // decidePacked decides with places whose lower bounds fit together, where leaving
@@ -173,7 +210,7 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 // unchanged reports whether what is held is just what is wanted. Then the places
 // are those of the present binding, with the seats they have.
 func (d *Divider) unchanged(r *Request) bool {
-	if !r.divided() || r.Fresh || d.kept != r.Replicas {
+	if !r.divided() || r.anew() || d.kept != r.Replicas {
 		return false
 	}
 	for i := range d.places {

@@ -22,10 +22,8 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	}
 	most := func(c Candidate) int64 {
 		switch {
-		case weighted && c.Weight == 0 && r.Fresh:
-			return 0
 		case weighted && c.Weight == 0:
-			return min(c.Max, c.Held) // it gets no more
+			return 0
 		case c.Free == Unknown:
 			return c.Max
 		}
@@ -34,15 +32,20 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	usable := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return most(c) == 0 })
 	slices.SortFunc(usable, func(a, b Candidate) int { return cmp.Compare(a.Rank, b.Rank) })
 	held, left := int64(0), r.Replicas
+	anew := r.Fresh || r.Mode == Static
 	for _, c := range usable {
-		if !r.Fresh {
+		if !anew {
 			held += min(c.Held, most(c))
 		}
 	}
 	webster := func(n int64, of []Candidate, votes, start, upper func(c Candidate) int64) map[int32]int64 {
 		var claims []claim
 		for i, c := range of {
-			claims = append(claims, claim{votes: votes(c), seats: start(c), upper: upper(c), rank: c.Rank, place: int32(i)})
+			one := claim{votes: votes(c), seats: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
+			if r.Mode == Static {
+				one.held = c.Held
+			}
+			claims = append(claims, one)
 		}
 		naiveApportion(claims, n, r.Descending)
 		got := map[int32]int64{}
@@ -53,17 +56,14 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	}
 	none := func(Candidate) int64 { return 0 }
 	kept := func(c Candidate) int64 {
-		if r.Fresh {
+		if anew {
 			return 0
 		}
 		return min(c.Held, most(c))
 	}
 	weight := func(c Candidate) int64 {
-		switch {
-		case weighted && c.Weight == 0:
-			return 1 // next to nothing
-		case weighted:
-			return c.Weight * staticUnit
+		if weighted {
+			return c.Weight
 		}
 		return 1
 	}
@@ -77,10 +77,6 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		case held >= r.Replicas:
 			// Only the surplus goes, from the last tier first.
 			here = min(here, left)
-			votes := kept
-			if r.Mode == Static {
-				votes = weight
-			}
 			if r.Mode == Aggregate {
 				slices.SortStableFunc(of, func(a, b Candidate) int { return cmp.Compare(kept(b), kept(a)) })
 				var sum int64
@@ -92,7 +88,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 					sum += kept(c)
 				}
 			}
-			maps.Copy(seats, webster(here, of, votes, none, kept))
+			maps.Copy(seats, webster(here, of, kept, none, kept))
 			left -= here
 			continue
 		case tier == 0:
@@ -239,14 +235,15 @@ func TestDivideAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// TestScaleDownTakesOnlyTheSurplus: nobody gets more when replicas go.
+// TestScaleDownTakesOnlyTheSurplus: nobody gets more when replicas go, unless they are
+// divided anew as static weights have it.
 func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, shape{candidates: 9, replicas: 40})
 		r := &w.request
 		r.Constraints, r.Fresh, r.Replicated = nil, false, true
-		r.Mode = max(r.Mode, Static)
+		r.Mode = max(r.Mode, Dynamic)
 		var held int64
 		for i := range w.candidates {
 			w.candidates[i].Weight = 1

@@ -10,11 +10,13 @@ type order uint8
 
 const (
 	// byPreference: those that hold replicas, then by tier, those of the present
-	// binding, from the largest weight, from the largest room, by rank.
+	// binding, from the largest weight, or without weights from the one that has the
+	// most replicas, from the largest room, by rank.
 	byPreference order = iota
-	// byClaim: those that hold replicas, then from the largest claim, by rank.
+	// byClaim: those that hold replicas, from the one with the most, then from the
+	// largest claim, by rank.
 	byClaim
-	// byVotes: from the largest claim, by rank, or by rank descending.
+	// byVotes: from the largest claim, those that run, by rank, or by rank descending.
 	byVotes
 	byVotesDescending
 	// byRoom: from the most replicas that they can have, by rank.
@@ -51,33 +53,46 @@ func (d *Divider) entry(o order, i int) entry {
 // key is what a place is ordered by, the smaller the better.
 func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 	lo = uint64(p.rank)
-	if o == byRoom {
-		return uint64(math.MaxInt64 - p.most), lo
-	}
-	if o == byPreference {
+	switch o {
+	case byPreference:
 		lo |= uint64(largestRoom-min(p.room, largestRoom)) << 31
-		hi = uint64(p.tier) << 46
+		hi = uint64(p.tier)<<46 | maxVotes
 		if !p.present {
 			hi |= 1 << 45
 		}
-	}
-	if o != byPreference || weighted {
-		hi |= maxVotes - uint64(p.votes)
-	}
-	if !p.holds && o <= byClaim {
-		hi |= 1 << 63
-	}
-	if o == byVotesDescending {
+		if weighted {
+			hi -= uint64(p.votes)
+		} else {
+			hi -= uint64(min(p.held, maxVotes))
+		}
+		if !p.holds {
+			hi |= 1 << 63
+		}
+	case byClaim:
+		if p.holds {
+			lo |= uint64(largestRoom-min(p.votes, largestRoom)) << 31
+			hi = maxVotes - uint64(min(p.held, maxVotes))
+		} else {
+			hi = 1<<63 | (maxVotes - uint64(p.votes))
+		}
+	case byVotesDescending:
 		lo = math.MaxInt32 - lo
+		fallthrough
+	case byVotes:
+		hi = (maxVotes - uint64(p.votes)) << 1
+		if p.held == 0 {
+			hi |= 1
+		}
+	case byRoom:
+		hi = uint64(math.MaxInt64 - p.most)
 	}
 	return hi, lo
 }
 
 // filter says which places take part.
 type filter struct {
-	tier int32 // of this tier; -1 = of any
-	// Where a request is given, places that begin without seats and can have some.
-	unstarted *Request
+	tier      int32 // of this tier; -1 = of any
+	unstarted bool  // places that begin without seats and can have some
 	groups    *Groups
 	group     int32 // of this group, where groups are given
 }
@@ -86,7 +101,7 @@ var everywhere = filter{tier: -1}
 
 func (f *filter) pass(p *place) bool {
 	switch {
-	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.unstarted != nil && (p.seats >= p.most || p.started(f.unstarted)):
+	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.unstarted && (p.seats >= p.most || p.started()):
 		return false
 	case f.groups == nil:
 		return true

@@ -26,13 +26,19 @@ func (d *Divider) pack(r *Request, roomiest bool) bool {
 		}
 		return cmp.Compare(a.tier, b.tier)
 	})
+	missing := int64(0) // places that must be used as well, each with a replica at least
+	for i := range r.Constraints {
+		missing = max(missing, r.Constraints[i].Min)
+	}
 	var lower, room int64
 	for _, i := range order {
 		p := &d.places[i]
-		if lower+p.least > r.Replicas {
+		if p.least > 0 && lower+p.least+max(missing-1, 0) > r.Replicas {
 			continue
 		}
-		lower += p.least
+		if lower += p.least; p.least > 0 {
+			missing--
+		}
 		room += p.most
 		p.state, p.must = chosen, p.least > 0
 	}

@@ -10,9 +10,9 @@ type place struct {
 	row, rank, tier int32
 	present         bool
 	holds           bool // stays if it can: it has replicas, or a copy
-	weightless      bool // keeps what it has, and has no claim to more
 	must            bool // gets at least one replica, for a constraint
 	state           state
+	held            int64 // replicas it has now, where they decide between equals
 	kept            int64 // replicas that it keeps unless there is a surplus
 	room            int64 // replicas it has room for, those it has included
 	most            int64 // replicas it can have at most, no more than there are
@@ -66,15 +66,10 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	case r.Mode == Duplicate:
 		return most == r.Replicas && c.Min <= r.Replicas
 	case weighted && c.Weight <= 0:
-		// What it has stays, it only gets no more.
-		return !r.Fresh && c.Held > 0 && min(most, c.Held) >= c.Min
+		return false
 	}
 	return most >= max(c.Min, 1)
 }
-
-// staticUnit is what weights are counted in, so that replicas which stay on a
-// cluster without weight have some claim to do so, and next to none to the others.
-const staticUnit = 1 << 12
 
 // gather makes places of the candidates that can be used. It writes them field by
 // field where they belong: copying them would take most of the time.
@@ -84,6 +79,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 	d.weighted = anyWeight(r, candidates)
 	counted, divided := r.counted(), r.divided()
 	steady, copies := !r.Fresh && divided, !r.Fresh && !divided
+	ties := r.Mode == Static || r.Mode == Aggregate
 	n, holders, tiers, room, kept := 0, 0, int32(1), int64(0), int64(0)
 	for i := range candidates {
 		c := &candidates[i]
@@ -99,16 +95,20 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		p := &places[n]
 		p.row, p.rank, p.tier = c.Row, c.Rank, c.Tier
 		p.present, p.holds, p.must, p.state = c.Present, copies && c.Present, false, undecided
-		p.weightless = false
-		p.most, p.kept, p.room, p.votes, p.least, p.seats = most, 0, 0, 0, 0, 0
+		p.most, p.held, p.kept, p.room, p.votes, p.least, p.seats = most, 0, 0, 0, 0, 0, 0
 		if counted {
 			p.room = c.room(r)
 			p.votes = p.room
 		}
+		if ties {
+			p.held = c.Held
+		}
 		if steady && c.Held > 0 {
-			p.kept = min(c.Held, c.Max)
-			p.votes -= c.Held
-			p.holds = p.kept > 0
+			p.holds = true
+			if !r.anew() {
+				p.kept = min(c.Held, c.Max)
+				p.votes -= c.Held
+			}
 		}
 		if divided && c.Min > 0 && !d.bound(p, c.Min) {
 			continue
@@ -116,11 +116,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		if r.Mode == Static {
 			p.votes = 1
 			if d.weighted {
-				p.votes = min(c.Weight, maxVotes/staticUnit) * staticUnit
-				if c.Weight <= 0 {
-					p.weightless, p.votes, p.most, p.room = true, 1, min(most, c.Held), min(p.room, c.Held)
-					most = p.most
-				}
+				p.votes = min(c.Weight, maxVotes)
 			}
 		}
 		if p.holds {
@@ -137,7 +133,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 // bound gives a place its lower bound, unless it is too large.
 func (d *Divider) bound(p *place, least int64) bool {
 	kind := 0
-	if p.kept > 0 {
+	if p.holds {
 		kind = 1
 	}
 	if least > d.ceiling[kind] {
@@ -156,6 +152,10 @@ func (r *Request) counted() bool { return r.Replicated && r.Replicas > 0 }
 
 // divided reports whether clusters share the replicas.
 func (r *Request) divided() bool { return r.counted() && r.Mode != Duplicate }
+
+// anew reports whether all replicas are divided, and not only the difference to what
+// is held. Static weights are shares: they always are.
+func (r *Request) anew() bool { return r.Fresh || r.Mode == Static }
 
 // anyWeight reports whether weights make a difference at all: where no candidate
 // has any, all count alike.

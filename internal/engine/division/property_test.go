@@ -126,11 +126,8 @@ func (w *world) fits(c *Candidate) int64 {
 	}
 	if r.Mode == Static && c.Weight == 0 {
 		for i := range w.candidates {
-			o := &w.candidates[i]
-			if o.Weight > 0 && r.Fresh {
+			if w.candidates[i].Weight > 0 {
 				return 0
-			} else if o.Weight > 0 {
-				return min(most, c.Held)
 			}
 		}
 	}
@@ -283,13 +280,14 @@ func TestDivideFindsWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestScaleUpKeepsWhatIsHeld: where a solution moves nothing, nothing moves.
+// TestScaleUpKeepsWhatIsHeld: where a solution moves nothing, nothing moves, unless
+// replicas are divided anew as static weights have it.
 func TestScaleUpKeepsWhatIsHeld(t *testing.T) {
 	var d Divider
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, shape{candidates: 8, replicas: 20, constraints: 1})
 		w.request.Fresh = false
-		if w.request.Mode == Duplicate || !w.request.Replicated {
+		if w.request.Mode <= Static || !w.request.Replicated {
 			w.request.Mode, w.request.Replicated = Dynamic, true
 		}
 		if !w.solvable(true) {

@@ -13,6 +13,8 @@ func (r *Result) Reason(c *Candidate) string {
 	switch q := &r.request; {
 	case ok && !q.Replicated:
 		return "is chosen"
+	case ok && q.Replicas == 0:
+		return "is kept, with none of 0 replicas"
 	case ok && q.Mode == Duplicate:
 		return fmt.Sprintf("gets all %d replicas", q.Replicas)
 	case ok:
@@ -34,6 +36,8 @@ func (r *Result) whyNot(c *Candidate) string {
 		return why
 	}
 	switch {
+	case q.Replicated && q.Replicas == 0:
+		return "no replicas are wanted"
 	case len(r.Shares) == 0 && q.counted():
 		if c.Free == Unknown {
 			return "could take replicas"
@@ -51,7 +55,7 @@ func (r *Result) whyNot(c *Candidate) string {
 		return why
 	}
 	switch {
-	case q.divided() && r.kept > q.Replicas && c.Held > 0 && !q.Fresh:
+	case q.divided() && r.kept > q.Replicas && c.Held > 0 && !q.anew():
 		return fmt.Sprintf("its %d replicas are part of the surplus of %d", c.Held, r.kept-q.Replicas)
 	case q.divided() && c.Tier > 0:
 		return "the clusters before it have room enough"
@@ -115,7 +119,7 @@ func (r *Result) whyNotChosen(c *Candidate) string {
 func (r *Result) whyShare(c *Candidate, n int64) string {
 	q := &r.request
 	kept := int64(0)
-	if !q.Fresh {
+	if !q.anew() {
 		kept = min(c.Held, c.Max)
 	}
 	more := q.Replicas - r.kept
@@ -162,7 +166,7 @@ func (r *Result) claim(c *Candidate) string {
 	case q.Mode == Static && !r.weighted:
 		return fmt.Sprintf(" by equal weights of %d", r.votes)
 	case q.Mode == Static:
-		return fmt.Sprintf(" by weight %d of %d", c.Weight, r.votes/staticUnit)
+		return fmt.Sprintf(" by weight %d of %d", c.Weight, r.votes)
 	case c.Free == Unknown:
 		return ", with room for anything"
 	}

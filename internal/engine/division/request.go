@@ -66,6 +66,9 @@ type Request struct {
 	Fresh       bool // divide anew, not only the difference to what is held
 	Descending  bool // of equal claims to a seat the later name has the better
 	Empty       bool // chosen clusters that get nothing stay, with 0
+	// Bare says that replicas need nothing. Without any the workload is then like one
+	// that is not replicated, and is on all chosen clusters where it was on none.
+	Bare bool
 	// Regions, where given, are those of which one is to have all replicas. For
 	// Centralize and Discrete.
 	Regions *Groups

@@ -14,6 +14,9 @@ type Share struct {
 // Result is a division.
 type Result struct {
 	Shares []Share // by Rank
+	// Cramped says that a cluster would have more than its share if it had more room.
+	// It is told of Static only: in the other modes what runs stays.
+	Cramped bool
 
 	// For the reasons.
 	request   Request
@@ -40,7 +43,7 @@ func (d *Divider) emit(r *Request, res *Result) {
 		p := &d.places[i]
 		res.kept += p.kept
 		res.votes += p.votes
-		if divided && p.seats == 0 && (!r.Empty || p.weightless) {
+		if divided && p.seats == 0 && !r.Empty {
 			continue
 		}
 		sorted = sorted && p.rank > last

@@ -7,6 +7,7 @@ type claim struct {
 	votes int64
 	seats int64 // what it has; grows
 	upper int64 // the most it can have
+	held  int64 // it has the better claim of equals to as many seats as that
 	rank  int32 // breaks ties
 	place int32 // whose claim it is
 }
@@ -15,8 +16,9 @@ type claim struct {
 func (c *claim) open() bool { return c.votes > 0 && c.seats < c.upper }
 
 // precedes reports whether a gets a seat before b: by the method of Webster and
-// Sainte-Laguë the larger of votes/(2·seats+1) does. Of equals the one with fewer
-// seats does, then the first by rank, or the last if descending.
+// Sainte-Laguë the larger of votes/(2·seats+1) does. Of equals one that has fewer
+// seats than it holds does, then the one with fewer seats, then the first by rank, or
+// the last if descending.
 func (a *claim) precedes(b *claim, descending bool) bool {
 	ahi, alo := bits.Mul64(uint64(a.votes), uint64(2*b.seats+1))
 	bhi, blo := bits.Mul64(uint64(b.votes), uint64(2*a.seats+1))
@@ -25,6 +27,8 @@ func (a *claim) precedes(b *claim, descending bool) bool {
 		return ahi > bhi
 	case alo != blo:
 		return alo > blo
+	case a.seats < a.held != (b.seats < b.held):
+		return a.seats < a.held
 	case a.seats != b.seats:
 		return a.seats < b.seats
 	}
