@@ -47,7 +47,9 @@ type server struct {
 
 	mu     sync.Mutex
 	usesQL bool // has turned out to have no Flux
-	known  source.Memory[knowledge]
+
+	known    source.Memory[knowledge]
+	patience source.Patience
 }
 
 // open makes the source; roundTripper takes the place of the network in tests.
@@ -61,7 +63,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	s := &server{spec: spec, address: address}
 	// InfluxQL is older than tokens: there, the token is user and password.
 	for _, authorization := range []string{tokenHeader(token), passwordHeader(token)} {
-		options := source.ClientOptions{Address: address, RoundTripper: roundTripper, MaxConnsPerHost: parallel}
+		options := source.ClientOptions{Address: address, RoundTripper: roundTripper, MaxConnsPerHost: source.MaxRequests}
 		if token != "" {
 			options.Headers = map[string]string{"Authorization": authorization}
 		}

@@ -3,21 +3,14 @@ package influx
 import (
 	"context"
 	"errors"
-	"sync"
+	"net/http"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 const (
-	// parallel is how many requests one reading has under way at a time.
-	parallel = 4
-	// searches is how many requests one reading spends on finding out which
-	// queries of a failed batch are to blame.
-	searches = 200
 	// recheck is for how long a query that fails by itself is kept out of
 	// batches.
 	recheck = 5 * time.Minute
@@ -45,81 +38,96 @@ func (k knowledge) Over(now time.Time) bool { return !now.Before(k.until) }
 
 // reading is one call of Read.
 type reading struct {
+	*source.Search
 	server *server
-
-	mu       sync.Mutex
-	out      map[string]source.Reading
-	searches int
-	failed   *source.Error // the provider did not answer some request
-	failedAt int           // number of the first query of that request
 }
 
 // Read implements source.Source.
 func (s *server) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
-	r := &reading{server: s, out: make(map[string]source.Reading, len(queries)), searches: searches}
+	r := &reading{Search: source.NewSearch(ctx, string(s.spec.Timeout), &s.patience, queries), server: s}
 	s.known.Forget(queries)
 	now := time.Now()
-	var together, alone []term
+	var together, alone, slow []term
 	for i, query := range queries {
 		parsed, err := parse(query)
 		k := s.known.Recall(query, now)
 		t := term{number: i, query: query, selector: parsed}
 		switch {
 		case err != nil:
-			r.out[query] = source.Reading{Err: source.Invalid("the name %q is not a measurement with an optional field and tags: %s", query, err)}
+			r.Known(query, source.Invalid("the name %q is not a measurement with an optional field and tags: %s", query, err))
+			continue
 		case k.rejected != nil:
-			r.out[query] = source.Reading{Err: k.rejected}
+			r.Known(query, k.rejected)
+			continue
+		}
+		switch asked, isSlow := r.Sort(query); {
+		case !asked:
+		case isSlow:
+			slow = append(slow, t)
 		case !k.until.IsZero():
 			alone = append(alone, t)
 		default:
 			together = append(together, t)
 		}
 	}
-	var requests errgroup.Group
-	requests.SetLimit(parallel)
-	if len(together) == 0 && len(alone) == 0 {
-		requests.Go(func() error {
-			if err := s.use(ctx, func(l language) error { return l.ping(ctx) }); err != nil {
-				r.fail(nil, s.unreachable(err))
+	if len(together)+len(alone) == 0 {
+		r.Go(func() {
+			if err := r.ping(source.Alone); err != nil {
+				r.Fail(-1, s.unreachable(err))
+				return
 			}
-			return nil
+			r.Answered()
 		})
 	}
 	for _, batch := range split(together) {
-		requests.Go(func() error { r.ask(ctx, batch); return nil })
+		r.Go(func() { r.ask(source.StageOf(len(batch)), batch) })
 	}
 	for _, t := range alone {
-		requests.Go(func() error { r.ask(ctx, []term{t}); return nil })
+		r.Go(func() { r.ask(source.Alone, []term{t}) })
 	}
-	_ = requests.Wait()
-	if r.failed != nil {
-		return r.out, r.failed
+	for _, t := range slow {
+		r.Go(func() { r.ask(source.Slow, []term{t}) })
 	}
-	return r.out, nil
+	return r.Answers()
 }
 
-// ask asks for several queries in one request. Where one of them spoils it, the
-// batch is cut until that one stands alone.
-func (r *reading) ask(ctx context.Context, batch []term) {
+// ping finds out whether any query would be answered.
+func (r *reading) ping(stage source.Stage) error {
+	return r.Request(stage, func(ctx context.Context) error {
+		return r.server.use(ctx, func(l language) error { return l.ping(ctx) })
+	})
+}
+
+// ask asks for several queries in one request. Where one of them spoils it, or it is
+// not answered in time, the batch is halved until that one stands alone.
+func (r *reading) ask(stage source.Stage, batch []term) {
 	var found *choice
-	err := r.server.use(ctx, func(l language) error {
-		found = newChoice(batch)
-		return l.ask(ctx, batch, found.offer)
+	err := r.Request(stage, func(ctx context.Context) error {
+		return r.server.use(ctx, func(l language) error {
+			found = newChoice(batch)
+			return l.ask(ctx, batch, found.offer)
+		})
 	})
 	var refused *refusal
 	errors.As(err, &refused)
 	tooLarge := errors.Is(err, outbound.ErrTooLarge)
+	garbled := errors.Is(err, errNotInflux)
+	late := errors.Is(err, context.DeadlineExceeded) || isGatewayTimeout(err)
 	switch {
 	case err == nil:
 		r.settle(found)
 		return
-	case !tooLarge && refused == nil:
-		r.fail(batch, r.server.unreachable(err))
+	case late && (len(batch) == 1 || r.Over()):
+		r.Late(queriesOf(batch)...)
 		return
-	case refused != nil:
+	case late || tooLarge:
+	case refused == nil && !garbled:
+		r.Fail(batch[0].number, r.server.unreachable(err), queriesOf(batch)...)
+		return
+	default:
 		// Is it the queries, or would any query fail?
-		if err := r.server.use(ctx, func(l language) error { return l.ping(ctx) }); err != nil {
-			r.fail(batch, r.server.unreachable(err))
+		if err := r.ping(stage); err != nil {
+			r.Fail(batch[0].number, r.server.unreachable(err), queriesOf(batch)...)
 			return
 		}
 	}
@@ -127,65 +135,52 @@ func (r *reading) ask(ctx context.Context, batch []term) {
 	case len(batch) == 1 && tooLarge:
 		e := source.Invalid("the answer is larger than %d MiB: the name should select one series, by field and tags", source.MaxBody>>20)
 		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
-		r.set(batch[0].query, source.Reading{Err: e})
+		r.Set(batch[0].query, source.Reading{Err: e})
+	case len(batch) == 1 && garbled:
+		r.blame(batch[0], errors.New("the answer to this query cannot be read: it should have one number"))
 	case len(batch) == 1:
 		r.blame(batch[0], refused)
-	case !r.maySearch():
+	case !r.MayDivide():
 		r.postpone(batch)
 	default:
 		half := len(batch) / 2
-		r.ask(ctx, batch[:half])
-		r.ask(ctx, batch[half:])
+		r.Go(func() { r.ask(source.Part, batch[:half]) })
+		r.Go(func() { r.ask(source.Part, batch[half:]) })
 	}
+}
+
+// isGatewayTimeout recognizes how a proxy says that the answer takes too long.
+func isGatewayTimeout(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	return ok && e.status == http.StatusGatewayTimeout
+}
+
+func queriesOf(batch []term) []string {
+	queries := make([]string, len(batch))
+	for i, t := range batch {
+		queries[i] = t.query
+	}
+	return queries
 }
 
 // settle takes over what was found.
 func (r *reading) settle(found *choice) {
 	for _, c := range found.all {
-		r.set(c.term.query, c.reading(r.server.spec.Influx.Bucket))
+		r.Set(c.term.query, c.reading(r.server.spec.Influx.Bucket))
 	}
 }
 
 // blame gives one query the fault, and keeps it out of the next batches.
-func (r *reading) blame(t term, refused *refusal) {
+func (r *reading) blame(t term, why error) {
 	r.server.known.Learn(t.query, knowledge{until: time.Now().Add(recheck)})
-	r.set(t.query, source.Reading{Err: source.Invalid("%s", refused)})
+	r.Set(t.query, source.Reading{Err: source.Invalid("%s", why)})
 }
 
 // postpone leaves queries to the next reading, which knows more.
 func (r *reading) postpone(batch []term) {
 	for _, t := range batch {
-		r.set(t.query, source.Reading{Err: source.Invalid("not read: InfluxDB refuses so many queries that the search for them goes on with the next reading")})
+		r.Known(t.query, source.Invalid("not read: InfluxDB refuses so many queries that the search for them goes on with the next reading"))
 	}
-}
-
-func (r *reading) set(query string, reading source.Reading) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.out[query] = reading
-}
-
-// fail gives the queries of a request that got no usable answer the reason.
-func (r *reading) fail(batch []term, e *source.Error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// Of several failed requests always the same one speaks for the provider.
-	if r.failed == nil || len(batch) > 0 && batch[0].number < r.failedAt {
-		r.failed = e
-		if len(batch) > 0 {
-			r.failedAt = batch[0].number
-		}
-	}
-	for _, t := range batch {
-		r.out[t.query] = source.Reading{Err: e}
-	}
-}
-
-func (r *reading) maySearch() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.searches--
-	return r.searches >= 0
 }
 
 // split cuts terms into batches within the limits; a term too long for them is

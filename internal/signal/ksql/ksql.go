@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -30,12 +28,8 @@ var Type = source.Type{
 	},
 }
 
-const (
-	// parallel is how many requests one reading has under way at a time.
-	parallel = 4
-	// recheck is after what time a server that did not take IN is asked again.
-	recheck = 5 * time.Minute
-)
+// recheck is after what time a server that did not take IN is asked again.
+const recheck = 5 * time.Minute
 
 // server is one ksqlDB server, and what has been learned about it.
 type server struct {
@@ -46,6 +40,8 @@ type server struct {
 	mu     sync.Mutex
 	stream bool      // has /query-stream in place of /query
 	singly time.Time // until then it is not asked with IN
+
+	patience source.Patience
 }
 
 // open makes the source; roundTripper takes the place of the network in tests.
@@ -54,7 +50,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	if spec.Kafka == nil {
 		return nil, errors.New("spec.kafka is required")
 	}
-	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Kafka.URL, MaxConnsPerHost: parallel, RoundTripper: roundTripper})
+	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Kafka.URL, MaxConnsPerHost: source.MaxRequests, RoundTripper: roundTripper})
 	if err != nil {
 		return nil, err
 	}
@@ -66,68 +62,98 @@ func (s *server) Close() { s.client.CloseIdleConnections() }
 
 // reading is one call of Read.
 type reading struct {
+	*source.Search
 	server *server
-
-	mu       sync.Mutex
-	out      map[string]source.Reading
-	failed   *source.Error // the server did not answer some request
-	failedAt int           // number of that request
 }
 
 // Read implements source.Source.
 func (s *server) Read(ctx context.Context, metrics []string) (map[string]source.Reading, error) {
-	r := &reading{server: s, out: make(map[string]source.Reading, len(metrics))}
-	if len(metrics) == 0 {
-		if err := s.info(ctx); err != nil {
-			return nil, s.unreachable(err)
+	r := &reading{Search: source.NewSearch(ctx, string(s.spec.Timeout), &s.patience, metrics), server: s}
+	var together, slow []string
+	for _, metric := range metrics {
+		switch asked, isSlow := r.Sort(metric); {
+		case !asked:
+		case isSlow:
+			slow = append(slow, metric)
+		default:
+			together = append(together, metric)
 		}
-		return r.out, nil
 	}
-	batches := split(metrics, s.maxMetrics(time.Now()))
-	var requests errgroup.Group
-	requests.SetLimit(parallel)
-	for i, batch := range batches {
-		requests.Go(func() error { r.ask(ctx, i, batch); return nil })
+	if len(together) == 0 {
+		r.Go(func() {
+			if err := r.info(source.Alone); err != nil {
+				r.Fail(-1, s.unreachable(err))
+				return
+			}
+			r.Answered()
+		})
 	}
-	_ = requests.Wait()
-	if r.failed != nil {
-		return r.out, r.failed
+	for i, batch := range split(together, s.maxMetrics(time.Now())) {
+		r.Go(func() { r.ask(source.StageOf(len(batch)), i, batch) })
 	}
-	return r.out, nil
+	for i, metric := range slow {
+		r.Go(func() { r.ask(source.Slow, len(together)+i, []string{metric}) })
+	}
+	return r.Answers()
 }
 
-// ask asks for several metrics in one request.
-func (r *reading) ask(ctx context.Context, number int, batch []string) {
+// info finds out whether the server answers.
+func (r *reading) info(stage source.Stage) error {
+	return r.Request(stage, r.server.info)
+}
+
+// ask asks for several metrics in one request. Where it is not answered in time, or
+// cannot be read, what is still missing is halved until the metric to blame stands
+// alone.
+func (r *reading) ask(stage source.Stage, number int, batch []string) {
 	kafka := r.server.spec.Kafka
-	found, err := r.server.query(ctx, statement(kafka, batch), batch)
-	var refused *refusal
-	if errors.As(err, &refused) && len(batch) > 1 {
-		// Either IN or the statement as a whole: one metric alone will show.
-		r.server.learnSingly(time.Now().Add(recheck))
-		for _, metric := range batch {
-			r.ask(ctx, number, []string{metric})
+	var found map[string]json.RawMessage
+	err := r.Request(stage, func(ctx context.Context) (err error) {
+		found, err = r.server.query(ctx, statement(kafka, batch), batch)
+		return err
+	})
+	var missing []string
+	for _, metric := range batch {
+		if column, ok := found[metric]; ok {
+			// The first row counts, whatever comes after it.
+			r.Set(metric, value(column))
+		} else {
+			missing = append(missing, metric)
 		}
+	}
+	if len(missing) == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, metric := range batch {
-		column, ok := found[metric]
-		switch {
-		case ok:
-			// The first row counts, whatever comes after it.
-			r.out[metric] = value(column)
-		case refused != nil:
-			r.out[metric] = source.Reading{Err: source.Invalid("ksqlDB refuses the query: %s", refused)}
-		case err != nil:
-			e := r.server.unreachable(err)
-			r.out[metric] = source.Reading{Err: e}
-			if r.failed == nil || number < r.failedAt {
-				r.failed, r.failedAt = e, number
-			}
-		default:
-			r.out[metric] = source.Reading{Err: source.Invalid("%s has no row whose %s is %q", kafka.Table, kafka.ComparisonColumn, metric)}
+	var refused *refusal
+	errors.As(err, &refused)
+	late := errors.Is(err, context.DeadlineExceeded)
+	garbled := errors.Is(err, errNotKsql) && (stage == source.Part || len(batch) > 1 && r.info(stage) == nil)
+	switch {
+	case err == nil:
+		for _, metric := range missing {
+			r.Set(metric, source.Reading{Err: source.Invalid("%s has no row whose %s is %q", kafka.Table, kafka.ComparisonColumn, metric)})
 		}
+	case refused != nil && len(batch) > 1:
+		// Either IN or the statement as a whole: one metric alone will show.
+		r.server.learnSingly(time.Now().Add(recheck))
+		for _, metric := range missing {
+			r.ask(source.Part, number, []string{metric})
+		}
+	case refused != nil:
+		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB refuses the query: %s", refused)})
+	case garbled && len(batch) == 1:
+		r.Set(batch[0], source.Reading{Err: source.Invalid("the answer to this query cannot be read: it should have one number")})
+	case late && (len(missing) == 1 && len(batch) == 1 || r.Over()):
+		r.Late(missing...)
+	case (late || garbled) && r.MayDivide():
+		half := len(missing) / 2
+		for _, part := range [][]string{missing[:half], missing[half:]} {
+			if len(part) > 0 {
+				r.Go(func() { r.ask(source.Part, number, part) })
+			}
+		}
+	default:
+		r.Fail(number, r.server.unreachable(err), missing...)
 	}
 }
 

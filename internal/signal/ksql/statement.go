@@ -58,5 +58,8 @@ func split(metrics []string, most int) [][]string {
 		}
 		size += length
 	}
-	return append(batches, metrics[start:])
+	if start < len(metrics) {
+		batches = append(batches, metrics[start:])
+	}
+	return batches
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	promapi "github.com/prometheus/client_golang/api"
-	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -38,10 +37,11 @@ const recheck = 5 * time.Minute
 // server is one Prometheus server, and what has been learned about queries.
 type server struct {
 	client  *http.Client
-	api     promv1.API
+	api     promapi.Client
 	timeout api.Duration
 
-	known source.Memory[knowledge] // plain queries are not in it
+	known    source.Memory[knowledge] // plain queries are not in it
+	patience source.Patience
 }
 
 // knowledge is how a query that is not an instant vector has to be asked.
@@ -70,7 +70,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	if err != nil {
 		return nil, fmt.Errorf("spec.prometheus.url: %w", err)
 	}
-	return &server{client: client, api: promv1.NewAPI(c), timeout: spec.Timeout}, nil
+	return &server{client: client, api: c, timeout: spec.Timeout}, nil
 }
 
 // Close implements source.Source.

@@ -5,144 +5,147 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
-const (
-	// parallel is how many requests one reading has under way at a time.
-	parallel = 4
-	// searches is how many requests one reading spends on finding out which
-	// queries of a failed batch are to blame. What it learns stays learned, so
-	// the next reading goes on from there.
-	searches = 200
-)
-
 // reading is one call of Read.
 type reading struct {
-	server  *server
-	queries []string
-
-	mu       sync.Mutex
-	out      map[string]source.Reading
-	searches int
-	failed   *source.Error // the provider did not answer some request
-	failedAt int           // number of the first query of that request
+	*source.Search
+	server *server
 }
 
 // Read implements source.Source.
 func (s *server) Read(ctx context.Context, queries []string) (map[string]source.Reading, error) {
-	r := &reading{server: s, queries: queries, out: make(map[string]source.Reading, len(queries)), searches: searches}
+	r := &reading{Search: source.NewSearch(ctx, string(s.timeout), &s.patience, queries), server: s}
 	s.known.Forget(queries)
 	now := time.Now()
-	var together, alone []term
+	var together, alone, slow []term
 	for i, query := range queries {
 		k := s.known.Recall(query, now)
 		t := term{number: i, query: query, scalar: k.scalar}
-		switch {
-		case k.rejected != nil:
-			r.out[query] = source.Reading{Err: k.rejected}
+		if k.rejected != nil {
+			r.Known(query, k.rejected)
+			continue
+		}
+		switch asked, isSlow := r.Sort(query); {
+		case !asked:
+		case isSlow:
+			slow = append(slow, t)
 		case !k.until.IsZero() || !enclosed(query):
 			alone = append(alone, t)
 		default:
 			together = append(together, t)
 		}
 	}
-	var requests errgroup.Group
-	requests.SetLimit(parallel)
-	if len(together) == 0 && len(alone) == 0 {
-		requests.Go(func() error { r.ping(ctx); return nil })
+	if len(together)+len(alone) == 0 {
+		// Does the server answer at all?
+		r.Go(r.ping)
 	}
 	for _, batch := range split(together) {
-		requests.Go(func() error { r.ask(ctx, batch); return nil })
+		r.Go(func() { r.ask(source.StageOf(len(batch)), batch) })
 	}
 	for _, t := range alone {
-		requests.Go(func() error { r.askAlone(ctx, t); return nil })
+		r.Go(func() { r.askAlone(source.Alone, t) })
 	}
-	_ = requests.Wait()
-	if r.failed != nil {
-		return r.out, r.failed
+	for _, t := range slow {
+		r.Go(func() { r.askAlone(source.Slow, t) })
 	}
-	return r.out, nil
+	return r.Answers()
 }
 
 // ping finds out whether the server answers at all.
-func (r *reading) ping(ctx context.Context) {
-	if _, _, _, err := r.query(ctx, "vector(1)"); err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = r.server.unreachable(err)
+func (r *reading) ping() {
+	if a := r.query(source.Alone, "vector(1)"); a.err != nil {
+		r.Fail(-1, r.server.unreachable(a.err))
+	} else {
+		r.Answered()
 	}
 }
 
-// ask asks for several queries in one request. Where Prometheus refuses it, the
-// batch is halved until the query to blame stands alone.
-func (r *reading) ask(ctx context.Context, batch []term) {
-	value, refused, tooLarge, err := r.query(ctx, expression(batch))
+// ask asks for several queries in one request. Where Prometheus refuses it, or does
+// not answer in time, the batch is halved until the query to blame stands alone.
+func (r *reading) ask(stage source.Stage, batch []term) {
+	a := r.query(stage, expression(batch))
 	switch {
-	case len(batch) == 1 && (err == nil || isTypeError(err)):
-		r.takeOne(ctx, batch[0], value)
-	case err == nil:
-		r.takeBatch(batch, value)
-	case refused == nil && !tooLarge:
-		r.fail(batch, r.server.unreachable(err))
+	case len(batch) == 1 && (a.err == nil || isTypeError(a.err)):
+		r.takeOne(stage, batch[0], a)
+	case a.err == nil:
+		r.takeBatch(batch, a)
+	case a.late && (len(batch) == 1 || r.Over()):
+		r.Late(queriesOf(batch)...)
+	case a.refused == nil && !a.tooLarge && !a.late:
+		r.Fail(batch[0].number, r.server.unreachable(a.err), queriesOf(batch)...)
 	case len(batch) == 1:
-		r.askAlone(ctx, batch[0])
-	case !r.maySearch():
+		r.askAlone(stage, batch[0])
+	case !r.MayDivide():
+		if a.late {
+			r.Late(queriesOf(batch)...)
+			return
+		}
 		for _, t := range batch {
-			r.set(t.query, source.Reading{Err: source.Invalid("not read: Prometheus refuses so many expressions that the search for them goes on with the next reading")})
+			r.Known(t.query, source.Invalid("not read: Prometheus refuses so many expressions that the search for them goes on with the next reading"))
 		}
 	default:
 		half := len(batch) / 2
-		r.ask(ctx, batch[:half])
-		r.ask(ctx, batch[half:])
+		r.Go(func() { r.ask(source.Part, batch[:half]) })
+		r.Go(func() { r.ask(source.Part, batch[half:]) })
 	}
+}
+
+func queriesOf(batch []term) []string {
+	queries := make([]string, len(batch))
+	for i, t := range batch {
+		queries[i] = t.query
+	}
+	return queries
 }
 
 // askAlone asks for one query as the user wrote it, and learns why it could not
 // be part of a batch.
-func (r *reading) askAlone(ctx context.Context, t term) {
-	value, refused, tooLarge, err := r.query(ctx, t.query)
+func (r *reading) askAlone(stage source.Stage, t term) {
+	a := r.query(stage, t.query)
 	until := time.Now().Add(recheck)
 	reject := func(e *source.Error) {
 		r.server.known.Learn(t.query, knowledge{until: until, rejected: e})
-		r.set(t.query, source.Reading{Err: e})
+		r.Set(t.query, source.Reading{Err: e})
 	}
 	switch {
-	case tooLarge:
+	case a.late:
+		r.Late(t.query)
+		return
+	case a.tooLarge:
 		reject(source.Invalid("the answer is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
 		return
-	case refused != nil && refused.Type == promv1.ErrBadData:
-		reject(source.Invalid("Prometheus rejects the expression: %s", refused.Msg))
+	case a.refused != nil && a.refused.Type == promv1.ErrBadData:
+		reject(source.Invalid("Prometheus rejects the expression: %s", a.refused.Msg))
 		return
-	case refused != nil:
+	case a.refused != nil:
 		r.server.known.Learn(t.query, knowledge{until: until})
-		r.set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression: %s", refused.Msg)})
+		r.Set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression: %s", a.refused.Msg)})
 		return
-	case isTypeError(err):
+	case isTypeError(a.err):
 		reject(source.Invalid("the expression gives a text or the like: it should give one number, as an instant vector or a scalar"))
 		return
-	case err != nil:
-		r.fail([]term{t}, r.server.unreachable(err))
+	case a.err != nil:
+		r.Fail(t.number, r.server.unreachable(a.err), t.query)
 		return
 	}
-	switch v := value.(type) {
-	case model.Vector:
+	switch a.kind {
+	case model.ValVector:
 		r.server.known.Learn(t.query, knowledge{until: until})
-		r.set(t.query, first(v))
-	case *model.Scalar:
+		r.Set(t.query, first(a.series))
+	case model.ValScalar:
 		// A query whose brackets do not match only looks like a number here.
 		if enclosed(t.query) {
 			r.server.known.Learn(t.query, knowledge{scalar: true})
 		}
-		r.set(t.query, source.Reading{Value: float64(v.Value)})
+		r.Set(t.query, a.series[0].reading)
 	default:
 		reject(source.Invalid("the expression gives a range of values: it should give one number, as an instant vector or a scalar"))
 	}
@@ -155,109 +158,51 @@ func isTypeError(err error) bool {
 	return errors.As(err, &e) && e.Type == promv1.ErrBadResponse && strings.HasPrefix(e.Msg, "unexpected value type")
 }
 
-// query sends one request. It tells apart what Prometheus says about the
-// expression (refused), an answer above the limit, and everything else.
-func (r *reading) query(ctx context.Context, expression string) (value model.Value, refused *promv1.Error, tooLarge bool, err error) {
-	value, _, _, err = r.server.api.Query(ctx, expression, time.Time{})
-	if err == nil && value == nil {
-		err = &promv1.Error{Type: promv1.ErrBadResponse, Msg: "no result"}
+// query sends one request.
+func (r *reading) query(stage source.Stage, expression string) result {
+	var a result
+	err := r.Request(stage, func(ctx context.Context) error {
+		a = r.server.query(ctx, expression)
+		return a.err
+	})
+	if err != nil {
+		a.err = err
+		a.late = a.late || errors.Is(err, context.DeadlineExceeded)
 	}
-	var e *promv1.Error
-	if errors.As(err, &e) && (e.Type == promv1.ErrBadData || e.Type == promv1.ErrExec) {
-		refused = e
-	}
-	return value, refused, errors.Is(err, outbound.ErrTooLarge), err
+	return a
 }
 
 // takeOne reads the answer to a query that was asked as the user wrote it.
-func (r *reading) takeOne(ctx context.Context, t term, value model.Value) {
-	switch v := value.(type) {
-	case model.Vector:
-		r.set(t.query, first(v))
-	case *model.Scalar:
+func (r *reading) takeOne(stage source.Stage, t term, a result) {
+	switch a.kind {
+	case model.ValVector:
+		r.Set(t.query, first(a.series))
+	case model.ValScalar:
 		r.server.known.Learn(t.query, knowledge{scalar: true})
-		r.set(t.query, source.Reading{Value: float64(v.Value)})
+		r.Set(t.query, a.series[0].reading)
 	default:
-		r.askAlone(ctx, t) // says what is wrong with it
+		r.askAlone(stage, t) // says what is wrong with it
 	}
 }
 
 // takeBatch hands the series of a batch to their queries.
-func (r *reading) takeBatch(batch []term, value model.Value) {
-	vector, ok := value.(model.Vector)
-	if !ok {
-		r.fail(batch, source.Unreachable("the answer is not the kind of result that the query API gives"))
+func (r *reading) takeBatch(batch []term, a result) {
+	if a.kind != model.ValVector {
+		r.Fail(batch[0].number, source.Unreachable("the answer is not the kind of result that the query API gives"), queriesOf(batch)...)
 		return
 	}
-	series := make(map[int]model.Vector, len(batch))
-	for _, sample := range vector {
-		if sample == nil {
-			continue
-		}
-		number, err := strconv.Atoi(string(sample.Metric[mark]))
+	found := make(map[int][]series, len(batch))
+	for _, one := range a.series {
+		number, err := strconv.Atoi(string(one.labels[mark]))
 		if err != nil {
 			continue
 		}
-		delete(sample.Metric, mark)
-		series[number] = append(series[number], sample)
+		delete(one.labels, mark)
+		found[number] = append(found[number], one)
 	}
 	for _, t := range batch {
-		r.set(t.query, first(series[t.number]))
+		r.Set(t.query, first(found[t.number]))
 	}
-}
-
-// first picks the sample that counts among several: the first in the order of
-// their labels.
-func first(vector model.Vector) source.Reading {
-	var chosen *model.Sample
-	var labels string
-	for _, sample := range vector {
-		switch {
-		case sample == nil:
-		case chosen == nil:
-			chosen = sample
-		default:
-			if labels == "" {
-				labels = chosen.Metric.String()
-			}
-			if other := sample.Metric.String(); other < labels {
-				chosen, labels = sample, other
-			}
-		}
-	}
-	switch {
-	case chosen == nil:
-		return source.Reading{Err: source.Invalid("the expression has no result: no series matches it at present")}
-	case chosen.Histogram != nil:
-		return source.Reading{Err: source.Invalid("the expression gives a histogram: it should give one number, for instance with histogram_quantile()")}
-	}
-	return source.Reading{Value: float64(chosen.Value)}
-}
-
-func (r *reading) set(query string, reading source.Reading) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.out[query] = reading
-}
-
-// fail gives the queries of a request that got no usable answer the reason.
-func (r *reading) fail(batch []term, e *source.Error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// Of several failed requests always the same one speaks for the provider.
-	if r.failed == nil || batch[0].number < r.failedAt {
-		r.failed, r.failedAt = e, batch[0].number
-	}
-	for _, t := range batch {
-		r.out[t.query] = source.Reading{Err: e}
-	}
-}
-
-func (r *reading) maySearch() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.searches--
-	return r.searches >= 0
 }
 
 // unreachable describes why a request got no usable answer.
