@@ -11,6 +11,7 @@ type metrics struct {
 	placements prometheus.Gauge
 	workloads  prometheus.Gauge
 	failed     prometheus.Counter
+	blocked    *prometheus.GaugeVec
 }
 
 func newMetrics() *metrics {
@@ -36,8 +37,23 @@ func newMetrics() *metrics {
 			Name: "scheduler_workloads", Help: "Workloads that bindings are kept for.",
 		}),
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scheduler_decision_write_failures_total", Help: "Batches of decisions that could not be written at first.",
+			Name: "scheduler_decision_write_failures_total", Help: "Batches with decisions that could not be written at first.",
 		}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "scheduler_decision_blocked", Help: "1 for an object whose decision can repeatedly not be written; of very many, some.",
+		}, []string{"kind", "namespace", "name"}),
+	}
+}
+
+// unwritten tells of the decisions that are not durable.
+func (m *metrics) unwritten(u *unwritten) {
+	m.queue.Set(float64(u.len()))
+	m.blocked.Reset()
+	for i, key := range u.blocked() {
+		if i == maxNamed {
+			break
+		}
+		m.blocked.WithLabelValues(string(key.Kind), key.Namespace, key.Name).Set(1)
 	}
 }
 
@@ -56,5 +72,5 @@ func (m *metrics) decided(w write) {
 // Collectors are the reconciler's metrics.
 func (r *Reconciler) Collectors() []prometheus.Collector {
 	m := r.metrics
-	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed}
+	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed, m.blocked}
 }

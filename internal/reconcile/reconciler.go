@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -49,9 +48,6 @@ type Options struct {
 	// Now is the clock. Nil is time.Now.
 	Now func() time.Time
 }
-
-// retryAfter is how long a decision that could not be written waits.
-const retryAfter = time.Second
 
 // maxBatches is how many publications of the fleet are taken in before their
 // decisions are written, so that a flood of changes cannot hold back decisions.
@@ -117,7 +113,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 	r.load(loaded)
 	revision := loaded.Revision()
-	unwritten := map[decision]write{}
+	unwritten := newUnwritten()
 	var unanswered []report
 	for first := true; ; first = false {
 		writes, next := r.decide()
@@ -125,22 +121,20 @@ func (r *Reconciler) Run(ctx context.Context) error {
 			close(r.ready)
 		}
 		for _, w := range writes {
-			if before, waits := unwritten[w.decision]; waits {
-				w.moved, w.observed = w.moved || before.moved, w.observed && before.observed
-			}
-			unwritten[w.decision] = w
+			unwritten.add(w)
 		}
 		if err := r.write(ctx, unwritten); err != nil {
 			return err
 		}
-		r.metrics.queue.Set(float64(len(unwritten)))
-		if len(unwritten) == 0 {
+		r.metrics.unwritten(unwritten)
+		if !unwritten.holds() {
 			r.settle(revision)
 			for _, report := range unanswered {
 				report.done <- nil
 			}
 			unanswered = nil
-		} else if retry := r.now().Add(retryAfter); next.IsZero() || retry.Before(next) {
+		}
+		if retry := unwritten.next(); !retry.IsZero() && (next.IsZero() || retry.Before(next)) {
 			next = retry
 		}
 		switch batch, report := r.wait(ctx, batches, next); {
@@ -240,116 +234,120 @@ func (r *Reconciler) decide() ([]write, time.Time) {
 	return writes, r.planner.nextAt()
 }
 
-// write makes decisions durable and visible, and takes them out of the map. What
-// could not be written stays in it. The error is that of a store that belongs to
+// write makes the decisions that are due durable and visible, and takes them out
+// of those that are unwritten. The error is that of a store that belongs to
 // somebody else.
-func (r *Reconciler) write(ctx context.Context, unwritten map[decision]write) error {
-	if len(unwritten) == 0 {
+func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
+	batch := unwritten.due(r.now())
+	if len(batch) == 0 {
 		return nil
 	}
 	begin := time.Now()
-	batch := slices.SortedFunc(maps.Values(unwritten), func(a, b write) int {
-		return a.key().Compare(b.key())
-	})
+	failed := map[api.Key]error{}
 	derived := make([]store.StatusWrite, 0, len(batch))
 	var bound []write
 	for _, w := range batch {
-		if w.isGone() {
-			delete(unwritten, w.decision)
-			continue
-		}
 		if w.key().Kind == api.KindCluster && r.options.BindCluster != nil {
 			bound = append(bound, w)
 			continue
 		}
 		value, err := r.options.Codec.EncodeStatus(w.result())
 		if err != nil {
-			r.logger.Error("a decision cannot be encoded", "object", w.key().String(), "error", err)
-			delete(unwritten, w.decision)
+			failed[w.key()] = err
 			continue
 		}
 		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision})
 	}
-	revision, err := r.derive(ctx, derived)
-	if err == nil || revision > 0 {
-		latest, failed := r.bind(ctx, bound)
-		revision = max(revision, latest)
-		if failed != nil {
-			err = failed
-		}
-	}
-	var conflict *store.ConflictError
-	switch {
-	case ctx.Err() != nil: // stopping: what was not written is decided again after the start
-		return nil //nolint:nilerr // the end of Run is not an error
-	case errors.Is(err, store.ErrFenced):
+	revision, err := r.derive(ctx, derived, failed)
+	if err != nil {
 		return fmt.Errorf("stop deciding: %w", err)
-	case err != nil && !errors.As(err, &conflict):
-		r.metrics.failed.Inc()
-		r.logger.Error("decisions could not be written; they are tried again", "decisions", len(derived), "error", err)
-		return nil
 	}
-	// A conflict means that the spec has changed or gone: that change is on its
-	// way here, and leads to another decision.
+	revision = max(revision, r.bind(ctx, bound, failed))
+	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
+		return nil //nolint:nilerr // the end of Run is not an error
+	}
 	if revision > 0 {
 		if _, err := r.options.Fleet.WaitRevision(ctx, revision); err != nil {
 			return nil //nolint:nilerr // ctx has ended
 		}
 	}
+	logged := 0
 	for _, w := range batch {
-		delete(unwritten, w.decision)
-		r.metrics.decided(w)
+		err, refused := failed[w.key()]
+		if !refused {
+			unwritten.done(w.decision)
+			r.metrics.decided(w)
+			continue
+		}
+		unwritten.failed(w.decision, err, r.now())
+		if logged++; logged <= maxNamed {
+			r.logger.Error("a decision could not be written; the one before it stays, and it is tried again", "object", w.key().String(), "error", err)
+		}
+	}
+	if len(failed) > 0 {
+		r.metrics.failed.Inc()
+	}
+	if more := len(failed) - maxNamed; more > 0 {
+		r.logger.Error("more decisions could not be written; they are tried again", "decisions", more)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
 	return nil
 }
 
+// maxNamed is how many objects are named that cannot be written.
+const maxNamed = 20
+
+// derive writes statuses, and notes those that failed. A conflict is no failure:
+// the spec has changed or gone, and that change is on its way here and leads to
+// another decision. The error is that of a store that belongs to somebody else.
+func (r *Reconciler) derive(ctx context.Context, writes []store.StatusWrite, failed map[api.Key]error) (int64, error) {
+	if len(writes) == 0 {
+		return 0, nil
+	}
+	revision, err := r.options.Store.Derive(ctx, writes)
+	var some *store.DeriveError
+	var conflict *store.ConflictError
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		return 0, err
+	case errors.As(err, &some):
+		maps.Copy(failed, some.Failed)
+	case err != nil && !errors.As(err, &conflict):
+		for _, w := range writes {
+			failed[w.Key] = err
+		}
+	}
+	return revision, nil
+}
+
 // maxBinds is how many clusters are told of their cloud at a time.
 const maxBinds = 64
 
-// bind stores the clouds that were chosen for clusters.
-func (r *Reconciler) bind(ctx context.Context, writes []write) (int64, error) {
-	revisions := make([]int64, len(writes))
-	group, ctx := errgroup.WithContext(ctx)
+// bind stores the clouds that were chosen for clusters, each by itself, and notes
+// those that failed.
+func (r *Reconciler) bind(ctx context.Context, writes []write, failed map[api.Key]error) int64 {
+	var mu sync.Mutex
+	latest := int64(0)
+	var group errgroup.Group
 	group.SetLimit(maxBinds)
-	for i, w := range writes {
+	for _, w := range writes {
 		group.Go(func() error {
 			decided, ok := w.result().(*api.Cluster)
 			if !ok {
 				return nil
 			}
-			var err error
-			revisions[i], err = r.options.BindCluster(ctx, decided, w.specRevision)
-			if errors.Is(err, ErrConflict) {
-				return nil // that change is on its way here, and leads to another decision
+			revision, err := r.options.BindCluster(ctx, decided, w.specRevision)
+			mu.Lock()
+			defer mu.Unlock()
+			latest = max(latest, revision)
+			if err != nil && !errors.Is(err, ErrConflict) { // a conflict: as in derive
+				failed[w.key()] = err
 			}
-			return err
+			return nil
 		})
 	}
-	err := group.Wait()
-	latest := int64(0)
-	for _, revision := range revisions {
-		latest = max(latest, revision)
-	}
-	return latest, err
-}
-
-// derive writes statuses. One that the store cannot hold is left out, so that it
-// does not hold up the others.
-func (r *Reconciler) derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
-	revision, err := r.options.Store.Derive(ctx, writes)
-	if !errors.Is(err, store.ErrInvalid) {
-		return revision, err
-	}
-	if len(writes) == 1 {
-		r.metrics.failed.Inc()
-		r.logger.Error("a decision cannot be stored; the one before it stays", "object", writes[0].Key.String(), "error", err)
-		return revision, nil
-	}
-	half := len(writes) / 2
-	first, errFirst := r.derive(ctx, writes[:half])
-	second, errSecond := r.derive(ctx, writes[half:])
-	return max(revision, first, second), errors.Join(errFirst, errSecond)
+	_ = group.Wait() // has no errors
+	return latest
 }
 
 // settle says that every decision that follows from a revision is visible.

@@ -403,9 +403,10 @@ type refusingStore struct {
 }
 
 func (s refusingStore) Derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
-	for _, w := range writes {
+	for i, w := range writes {
 		if w.Key.Name == s.name {
-			return 0, fmt.Errorf("%w: too large", store.ErrInvalid)
+			revision, err := s.Store.Derive(ctx, slices.Delete(slices.Clone(writes), i, i+1))
+			return revision, errors.Join(err, &store.DeriveError{Failed: map[api.Key]error{w.Key: fmt.Errorf("%w: too large", store.ErrInvalid)}})
 		}
 	}
 	return s.Store.Derive(ctx, writes)

@@ -36,25 +36,38 @@ type outcome struct {
 
 // Derive writes status parts, in transactions of up to 100 objects, and returns
 // the highest revision written (0 when none was). A *ConflictError lists the
-// objects whose Spec part was changed or deleted meanwhile; every other one is
-// written. After ErrFenced this process must not decide anything any more. A key
-// may occur only once.
+// objects whose Spec part was changed or deleted meanwhile, a *DeriveError those
+// that could not be written; every other one is written. After ErrFenced this
+// process must not decide anything any more. A key may occur only once.
 func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error) {
-	if err := checkStatusWrites(writes); err != nil {
-		return 0, err
+	failed := map[api.Key]error{}
+	seen := make(map[api.Key]bool, len(writes))
+	sound := make([]StatusWrite, 0, len(writes))
+	for _, w := range writes {
+		if seen[w.Key] {
+			return 0, fmt.Errorf("%w: the status of %s is written twice", ErrInvalid, w.Key)
+		}
+		seen[w.Key] = true
+		if err := checkStatusWrite(w); err != nil {
+			failed[w.Key] = err
+			continue
+		}
+		sound = append(sound, w)
 	}
 	var revision int64
 	var conflicts []Conflict
-	var errs []error
-	for _, o := range s.derive(ctx, writes) {
+	for i, o := range s.derive(ctx, sound) {
 		revision = max(revision, o.revision)
 		if o.conflict != nil {
 			conflicts = append(conflicts, *o.conflict)
 		}
-		// The writes of one transaction share their error.
-		if o.err != nil && (len(errs) == 0 || !errors.Is(errs[len(errs)-1], o.err)) {
-			errs = append(errs, o.err)
+		if o.err != nil {
+			failed[sound[i].Key] = o.err
 		}
+	}
+	var errs []error
+	if len(failed) > 0 {
+		errs = append(errs, &DeriveError{failed})
 	}
 	if len(conflicts) > 0 {
 		errs = append(errs, newConflictError(conflicts))
@@ -63,20 +76,6 @@ func (s *Store) Derive(ctx context.Context, writes []StatusWrite) (int64, error)
 		return revision, errs[0]
 	}
 	return revision, errors.Join(errs...)
-}
-
-func checkStatusWrites(writes []StatusWrite) error {
-	seen := make(map[api.Key]bool, len(writes))
-	for _, w := range writes {
-		if err := checkStatusWrite(w); err != nil {
-			return err
-		}
-		if seen[w.Key] {
-			return fmt.Errorf("%w: the status of %s is written twice", ErrInvalid, w.Key)
-		}
-		seen[w.Key] = true
-	}
-	return nil
 }
 
 func checkStatusWrite(w StatusWrite) error {
@@ -109,7 +108,11 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 		}
 		from, to := begin, end
 		group.Go(func() error {
-			s.deriveChunk(ctx, writes[from:to], outcomes[from:to])
+			pending := make([]int, 0, to-from)
+			for i := from; i < to; i++ {
+				pending = append(pending, i)
+			}
+			s.deriveChunk(ctx, writes, outcomes, pending)
 			return nil
 		})
 		begin = end
@@ -118,14 +121,11 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 	return outcomes
 }
 
-// deriveChunk writes one transaction. Where objects have changed, it leaves them
-// out and tries the others again: a failed comparison is a definite answer, so
-// nothing is written twice.
-func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes []outcome) {
-	pending := make([]int, len(writes))
-	for i := range writes {
-		pending[i] = i
-	}
+// deriveChunk writes those that are pending in one transaction. Where objects
+// have changed, it leaves them out and tries the others again: a failed
+// comparison is a definite answer, so nothing is written twice. Where one cannot
+// be stored, halves are tried until it stands alone: it costs the others nothing.
+func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes []outcome, pending []int) {
 	fail := func(err error) {
 		for _, i := range pending {
 			outcomes[i].err = err
@@ -137,8 +137,13 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			return
 		}
 		resp, err := s.deriveTxn(ctx, writes, pending)
-		if err != nil {
-			fail(fmt.Errorf("write the status of %d objects: %w", len(pending), err))
+		switch half := len(pending) / 2; {
+		case errors.Is(err, ErrInvalid) && half > 0:
+			s.deriveChunk(ctx, writes, outcomes, pending[:half])
+			s.deriveChunk(ctx, writes, outcomes, pending[half:])
+			return
+		case err != nil:
+			fail(fmt.Errorf("write the status: %w", err))
 			return
 		}
 		if resp.Succeeded {

@@ -121,6 +121,34 @@ func TestDeriveRefusesWhatItCannotHold(t *testing.T) {
 	}
 }
 
+// One status that is refused, by the store or already before, costs no other.
+func TestDeriveWritesTheOthers(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, 30*time.Second)
+	revisions := fill(t, s, 250)
+	writes := statuses(revisions, "status")
+	const large, unread = 130, 17
+	writes[large].Value = make([]byte, 64*mebibyte)
+	writes[unread].SpecRevision = 0
+	revision, err := s.Derive(ctx, writes)
+	var failed *DeriveError
+	if !errors.As(err, &failed) || !errors.Is(err, ErrInvalid) || revision == 0 {
+		t.Fatalf("revision %d, error %v", revision, err)
+	}
+	if len(failed.Failed) != 2 || failed.Failed[placement(large)] == nil || failed.Failed[placement(unread)] == nil {
+		t.Errorf("%v is not stored, want placements %d and %d", err, large, unread)
+	}
+	for i := range writes {
+		_, status, err := s.Read(ctx, placement(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := i == large || i == unread; (status == nil) != refused {
+			t.Errorf("placement %d: status %v", i, status)
+		}
+	}
+}
+
 func TestSecondEpochFencesTheFirst(t *testing.T) {
 	s := open(t)
 	ctx := timeout(t, 30*time.Second)

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -81,6 +83,27 @@ func (e *ConflictError) Error() string {
 	}
 	return "conflict: " + strings.Join(lines, "; ")
 }
+
+// DeriveError lists the statuses of a Derive that were not written, each with
+// its reason. Every other status is written.
+type DeriveError struct{ Failed map[api.Key]error }
+
+// Error names some of the objects.
+func (e *DeriveError) Error() string {
+	keys := slices.SortedFunc(maps.Keys(e.Failed), api.Key.Compare)
+	lines := make([]string, 0, len(keys))
+	for i, key := range keys {
+		if i == 5 {
+			lines = append(lines, fmt.Sprintf("and %d more", len(keys)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", key, e.Failed[key]))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Unwrap returns the reasons.
+func (e *DeriveError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }
 
 // LockedError says that another process holds the data directory.
 type LockedError struct {

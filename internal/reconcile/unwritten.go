@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// When a decision that could not be written is tried again: the pause doubles
+// with every failure. It stays short where the store as a whole does not answer,
+// so that decisions follow soon after it is back.
+const (
+	firstRetry     = 250 * time.Millisecond
+	maxRetry       = time.Minute
+	maxOutageRetry = 2 * time.Second
+)
+
+// How many failures in a row of one decision hold up those who wait for others.
+// The second is for failures of the store as a whole: with the pauses above, it
+// is as long as a request waits by default.
+const (
+	patience       = 3
+	outagePatience = 8
+)
+
+// unwritten are the decisions that are not durable yet. Each is tried by itself:
+// one that cannot be written neither has the others written again, nor holds up
+// for long those who wait for them.
+type unwritten struct {
+	attempts map[decision]*attempt
+	delays   workqueue.TypedRateLimiter[decision]
+}
+
+// attempt is a decision with what came of writing it.
+type attempt struct {
+	write
+	err      error // of the last attempt
+	failures int   // in a row
+	at       time.Time
+}
+
+func newUnwritten() *unwritten {
+	return &unwritten{
+		attempts: map[decision]*attempt{},
+		delays:   workqueue.NewTypedItemExponentialFailureRateLimiter[decision](firstRetry, maxRetry),
+	}
+}
+
+// add takes in a new version of a decision. A back-off goes on, unless the spec
+// is another one by now: that may be what mends it.
+func (u *unwritten) add(w write) {
+	before, waits := u.attempts[w.decision]
+	if !waits {
+		u.attempts[w.decision] = &attempt{write: w}
+		return
+	}
+	w.moved, w.observed = w.moved || before.moved, w.observed && before.observed
+	if w.specRevision != before.specRevision {
+		u.delays.Forget(w.decision)
+		before.failures, before.at = 0, time.Time{}
+	}
+	before.write = w
+}
+
+// due are the decisions to be written now, in the order of their keys. Those whose
+// object has gone are forgotten.
+func (u *unwritten) due(now time.Time) []write {
+	var due []write
+	for decision, a := range u.attempts {
+		switch {
+		case a.isGone():
+			u.done(decision)
+		case !now.Before(a.at):
+			due = append(due, a.write)
+		}
+	}
+	slices.SortFunc(due, func(a, b write) int { return a.key().Compare(b.key()) })
+	return due
+}
+
+// done forgets a decision: it is durable, or another one follows.
+func (u *unwritten) done(d decision) {
+	delete(u.attempts, d)
+	u.delays.Forget(d)
+}
+
+// failed notes that a decision could not be written.
+func (u *unwritten) failed(d decision, err error, now time.Time) {
+	a := u.attempts[d]
+	a.err = err
+	a.failures++
+	pause := u.delays.When(d)
+	if isOutage(err) {
+		pause = min(pause, maxOutageRetry)
+	}
+	a.at = now.Add(pause)
+}
+
+// isOutage tells a failure of the store from one of the object.
+func isOutage(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUncertain) || errors.Is(err, store.ErrFull)
+}
+
+// givenUp reports that nobody is to wait for it any longer.
+func (a *attempt) givenUp() bool {
+	if isOutage(a.err) {
+		return a.failures >= outagePatience
+	}
+	return a.failures >= patience
+}
+
+// holds reports that something is not durable that may soon be.
+func (u *unwritten) holds() bool {
+	for _, a := range u.attempts {
+		if !a.givenUp() {
+			return true
+		}
+	}
+	return false
+}
+
+// blocked are the objects that nobody waits for any longer, in order.
+func (u *unwritten) blocked() []api.Key {
+	var keys []api.Key
+	for _, a := range u.attempts {
+		if a.givenUp() {
+			keys = append(keys, a.key())
+		}
+	}
+	slices.SortFunc(keys, api.Key.Compare)
+	return keys
+}
+
+// next is when something is to be tried again; zero where nothing is.
+func (u *unwritten) next() time.Time {
+	var next time.Time
+	for a := range maps.Values(u.attempts) {
+		if next.IsZero() || a.at.Before(next) {
+			next = a.at
+		}
+	}
+	return next
+}
+
+func (u *unwritten) len() int { return len(u.attempts) }

@@ -1,0 +1,246 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// restart replaces the reconciler of a system by one with other options.
+func (y *system) restart(options Options) {
+	y.t.Helper()
+	y.stop()
+	f := fleet.New(fleet.Options{Store: y.store, Codec: y.codec})
+	options.Codec, options.Fleet = y.codec, f
+	r := New(options)
+	y.fleet, y.reconciler = f, r
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) })
+	running.Go(func() { _ = r.Run(ctx) })
+	y.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	y.t.Cleanup(y.stop)
+}
+
+// poisonedBinder binds clusters, except for one.
+type poisonedBinder struct {
+	y      *system
+	poison string
+	mu     sync.Mutex
+	err    error // nil once it is mended
+	asked  map[string]int
+}
+
+func (b *poisonedBinder) bind(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
+	b.mu.Lock()
+	b.asked[decided.Metadata.Name]++
+	err := b.err
+	b.mu.Unlock()
+	if decided.Metadata.Name == b.poison && err != nil {
+		return 0, err
+	}
+	value, err := b.y.codec.EncodeStatus(decided)
+	if err != nil {
+		return 0, err
+	}
+	return b.y.store.Derive(ctx, []store.StatusWrite{{Key: api.KeyOf(decided), Value: value, SpecRevision: specRevision}})
+}
+
+func (b *poisonedBinder) count(name string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked[name]
+}
+
+func (b *poisonedBinder) mend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = nil
+}
+
+func (y *system) cloudOf(name string) string {
+	entry := y.fleet.Snapshot().Get(api.Key{Kind: api.KindCluster, Name: name})
+	if entry == nil {
+		return ""
+	}
+	return entry.Object.(*api.Cluster).Status.Cloud
+}
+
+// guestCluster is a cluster that is created on a cloud.
+func guestCluster(name string) *api.Cluster {
+	c := cluster(name, nil)
+	c.Spec.CloudConstraints = &api.CloudConstraints{}
+	return c
+}
+
+// countOf is how many series a metric has.
+func countOf(c prometheus.Collector) int {
+	series := make(chan prometheus.Metric, 100)
+	c.Collect(series)
+	return len(series)
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
+	for name, failure := range map[string]error{
+		"refused": errors.New("the status cannot be written"), "uncertain": fmt.Errorf("bind: %w", store.ErrUncertain), "conflict": ErrConflict,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y, faulty := start(t)
+			b := &poisonedBinder{y: y, poison: "poison", err: failure, asked: map[string]int{}}
+			y.restart(Options{Store: faulty, BindCluster: b.bind})
+			y.put(&api.Cloud{Metadata: api.Metadata{Name: "cloud"}})
+			y.twoClusters()
+			names := []string{"a", "b", "poison", "x", "y"}
+			var last int64
+			for _, name := range names {
+				last = y.write(guestCluster(name))
+			}
+			last = max(last, y.write(placement("web", 1)))
+			y.settle(last) // it answers, although the poison does not
+			for _, name := range names {
+				if got := y.cloudOf(name); (got == "cloud") != (name != "poison") {
+					t.Errorf("%s is on %q", name, got)
+				}
+			}
+			// What comes later is decided and answered as well.
+			for i := range 20 {
+				y.put(placement(fmt.Sprintf("later%d", i), 1))
+				if got := y.placement(fmt.Sprintf("later%d", i)).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
+					t.Fatalf("placement later%d has %v", i, got)
+				}
+			}
+			until(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, ErrConflict) })
+			for _, name := range names {
+				if n := b.count(name); n > 8 || name != "poison" && n > 2 {
+					t.Errorf("%s was written %d times", name, n)
+				}
+			}
+			for _, keys := range faulty.written() {
+				if len(keys) == 0 {
+					t.Error("a write of nothing")
+				}
+			}
+			if errors.Is(failure, ErrConflict) {
+				return // whoever changed it is heard of
+			}
+			b.mend()
+			until(t, "the poison is bound once it can be", func() bool { return y.cloudOf("poison") == "cloud" })
+			until(t, "nothing is blocked", func() bool { return countOf(y.reconciler.metrics.blocked) == 0 })
+		})
+	}
+}
+
+// decidable is a decision of a placement.
+func decidable(name string) *tracked {
+	return &tracked{query: &engine.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
+}
+
+// The rules of the back-off, by the clock.
+func TestUnwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnwritten()
+		poison, sound := decidable("poison"), decidable("sound")
+		u.add(write{decision: poison, specRevision: 1, moved: true})
+		u.add(write{decision: sound, specRevision: 1})
+		began := time.Now()
+		if due := u.due(began); len(due) != 2 || !u.holds() {
+			t.Fatalf("due %v", due)
+		}
+		u.done(sound)
+		attempts, held := 0, time.Duration(-1)
+		for time.Since(began) < time.Hour {
+			for _, w := range u.due(time.Now()) {
+				if !w.moved {
+					t.Fatal("it forgot that the decision moved")
+				}
+				attempts++
+				u.failed(w.decision, errors.New("no"), time.Now())
+				u.add(write{decision: poison, specRevision: 1}) // decided again meanwhile
+			}
+			if held < 0 && !u.holds() {
+				held = time.Since(began)
+			}
+			next := u.next()
+			if !next.After(time.Now()) {
+				t.Fatal("it does not wait")
+			}
+			time.Sleep(time.Until(next))
+		}
+		if held < 0 || held > 2*time.Second {
+			t.Errorf("those who wait were held up for %s", held)
+		}
+		if attempts < 55 || attempts > 75 {
+			t.Errorf("%d attempts in an hour, want about one a minute", attempts)
+		}
+		if blocked := u.blocked(); len(blocked) != 1 {
+			t.Errorf("blocked: %v", blocked)
+		}
+		// A new spec is tried at once, and so is what never failed.
+		poison.specRevision = 2
+		u.add(write{decision: poison, specRevision: 2})
+		if due := u.due(time.Now()); len(due) != 1 || !u.holds() {
+			t.Errorf("due after a change of the spec: %v", due)
+		}
+		// One that is gone is forgotten.
+		u.failed(poison, errors.New("no"), time.Now())
+		poison.gone = true
+		if due := u.due(time.Now()); len(due) != 0 || u.holds() || u.len() != 0 || !u.next().IsZero() {
+			t.Errorf("after its end: due %v, %d unwritten", due, u.len())
+		}
+	})
+}
+
+// While the store as a whole does not answer, nothing is settled for as long as a
+// request waits, and what waits is written soon after it is back.
+func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnwritten()
+		placed := decidable("web")
+		u.add(write{decision: placed, specRevision: 1})
+		began := time.Now()
+		for time.Since(began) < 8*time.Second {
+			if !u.holds() {
+				t.Fatalf("settled after %s", time.Since(began))
+			}
+			for _, w := range u.due(time.Now()) {
+				u.failed(w.decision, fmt.Errorf("write: %w", store.ErrUnavailable), time.Now())
+			}
+			if pause := time.Until(u.next()); pause > 2*time.Second {
+				t.Fatalf("the next attempt is in %s", pause)
+			}
+			time.Sleep(time.Until(u.next()))
+		}
+		u.done(placed)
+		u.add(write{decision: placed, specRevision: 1})
+		u.failed(placed, errors.New("no"), time.Now())
+		if pause := time.Until(u.next()); pause > firstRetry {
+			t.Errorf("a success is not remembered: the next attempt is in %s", pause)
+		}
+	})
+}
