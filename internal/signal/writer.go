@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -34,15 +35,32 @@ type writer struct {
 
 // WriteAll implements collect.Writer.
 func (w writer) WriteAll(ctx context.Context, writes []status.Write) (int64, error) {
-	encoded := make([]store.StatusWrite, len(writes))
-	for i, write := range writes {
-		var err error
-		if encoded[i], err = w.encode(write); err != nil {
-			return 0, err
+	failed := map[api.Key]error{}
+	encoded := make([]store.StatusWrite, 0, len(writes))
+	for _, write := range writes {
+		one, err := w.encode(write)
+		if err != nil {
+			failed[api.KeyOf(write.Object)] = err
+			continue
 		}
+		encoded = append(encoded, one)
 	}
 	revision, err := w.store.Derive(ctx, encoded)
-	return revision, translate(err)
+	stale, other := split(err)
+	var some *store.DeriveError
+	if errors.As(other, &some) {
+		maps.Copy(failed, some.Failed)
+	} else if other != nil {
+		return revision, other
+	}
+	var errs []error
+	if len(stale) > 0 {
+		errs = append(errs, &status.StaleError{Keys: stale})
+	}
+	if len(failed) > 0 {
+		errs = append(errs, &status.FailedError{Failed: failed})
+	}
+	return revision, errors.Join(errs...)
 }
 
 // WriteOne implements status.Writer.

@@ -19,9 +19,9 @@ import (
 
 // Writer stores statuses.
 type Writer interface {
-	// WriteAll stores them and returns the revision. A *status.StaleError says
-	// which ones were left out, and that all others are stored; any other error
-	// that some may not be.
+	// WriteAll stores them and returns the revision. A *status.StaleError and a
+	// *status.FailedError, or both joined, say which ones were left out, and that
+	// all others are stored; any other error that some may not be.
 	WriteAll(ctx context.Context, writes []status.Write) (revision int64, err error)
 }
 

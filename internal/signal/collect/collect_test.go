@@ -83,6 +83,7 @@ type world struct {
 	specs    map[api.Key]int64
 	writes   int
 	broken   error
+	poison   map[string]int // metrics whose status cannot be stored, and how often that was tried
 }
 
 func newWorld(t *testing.T) *world {
@@ -132,11 +133,17 @@ func (w *world) WriteAll(_ context.Context, writes []status.Write) (int64, error
 		return 0, w.broken
 	}
 	var stale []api.Key
+	failed := map[api.Key]error{}
 	w.revision++
 	for _, write := range writes {
 		key := api.KeyOf(write.Object)
 		if w.specs[key] != write.SpecRevision {
 			stale = append(stale, key)
+			continue
+		}
+		if tried, refused := w.poison[key.Name]; refused {
+			w.poison[key.Name] = tried + 1
+			failed[key] = errors.New("too large")
 			continue
 		}
 		w.writes++
@@ -149,6 +156,9 @@ func (w *world) WriteAll(_ context.Context, writes []status.Write) (int64, error
 	}
 	if stale != nil {
 		return w.revision, &status.StaleError{Keys: stale}
+	}
+	if len(failed) > 0 {
+		return w.revision, &status.FailedError{Failed: failed}
 	}
 	return w.revision, nil
 }
@@ -551,6 +561,39 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 		w.mu.Unlock()
 		w.settle(revision)
 		w.expect("load", 4.0, api.ReasonAvailable)
+	})
+}
+
+// A metric whose status cannot be stored costs the others nothing, and is tried
+// again ever more rarely.
+func TestOneStatusThatCannotBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.poison = map[string]int{"bad": 0}
+		b := &backend{values: map[string]float64{"q": 1}}
+		w.backends["prom"] = b
+		defer w.run()()
+		w.settle(w.put(liveProvider("prom")))
+		w.put(metricOf("bad", "prom", "q"))
+		w.settle(w.put(metricOf("good", "prom", "q")))
+		w.expect("good", 1.0, api.ReasonAvailable)
+		time.Sleep(20 * time.Second)
+		before := w.count()
+		time.Sleep(10 * time.Minute)
+		if n := w.count(); n != before {
+			t.Errorf("%d writes where nothing changed", n-before)
+		}
+		w.mu.Lock()
+		tried := w.poison["bad"]
+		delete(w.poison, "bad")
+		w.mu.Unlock()
+		if tried < 5 || tried > 50 {
+			t.Errorf("tried %d times in 10 minutes", tried)
+		}
+		b.set(func() { b.values["q"] = 2 })
+		time.Sleep(time.Minute)
+		w.expect("good", 2.0, api.ReasonAvailable)
+		w.expect("bad", 2.0, api.ReasonAvailable)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -15,8 +16,6 @@ import (
 )
 
 const (
-	// retryWrite is how long after a failed write the next try comes.
-	retryWrite = time.Second
 	// startWithin is the time over which the first readings after a restart are
 	// spread.
 	startWithin = 2 * time.Second
@@ -48,12 +47,13 @@ type loop struct {
 	nextAt    time.Time          // when all are read; zero = not by time
 	interrupt context.CancelFunc // ends the reading under way
 	goodAt    time.Time          // when the provider last answered
+	retries   map[api.Key]*retry // statuses that could not be stored
 }
 
 func newLoop(c *Collector, key api.Key) *loop {
 	return &loop{
 		c: c, key: key, random: rand.New(rand.NewPCG(seed(key), 0)), wake: make(chan struct{}, 1),
-		metrics: map[api.Key]*metric{}, pending: map[api.Key]bool{},
+		metrics: map[api.Key]*metric{}, pending: map[api.Key]bool{}, retries: map[api.Key]*retry{},
 	}
 }
 
@@ -137,6 +137,11 @@ func (l *loop) interval() time.Duration {
 
 // tidy ends the loop when nothing names the provider any more.
 func (l *loop) tidy() {
+	for key := range l.retries {
+		if l.metrics[key] == nil && (key != l.key || l.provider == nil) {
+			delete(l.retries, key)
+		}
+	}
 	if l.provider != nil || len(l.metrics) > 0 || l.c.loops[l.key] != l {
 		return
 	}
@@ -241,33 +246,78 @@ func (l *loop) perform(ctx context.Context, j *job) {
 	revision := int64(0)
 	if len(writes) > 0 {
 		revision, err = l.c.Writer.WriteAll(ctx, writes)
-		var stale *status.StaleError
-		if err != nil && !errors.As(err, &stale) {
-			if ctx.Err() == nil {
-				l.c.Logger.Warn("statuses of metrics are not stored; trying again", "provider", l.key.Path(), "error", err)
-			}
-			l.c.mu.Lock()
-			defer l.c.mu.Unlock()
-			l.readAllAt(l.c.Now().Add(retryWrite))
-			return
-		}
-		if stale != nil {
-			for _, key := range stale.Keys {
-				delete(apply, key)
-			}
+		for _, key := range l.refused(ctx, writes, err) {
+			delete(apply, key)
 		}
 	}
 	l.c.mu.Lock()
-	for _, done := range apply {
+	for key, done := range apply {
 		done()
+		delete(l.retries, key)
 	}
+	// What could not be stored is not answered, and tried again by itself.
+	unanswered := slices.Collect(maps.Keys(l.retries))
 	l.c.mu.Unlock()
 	for _, it := range j.items {
-		l.c.Tracker.Close(it.key, it.latest, revision)
+		if !slices.Contains(unanswered, it.key) {
+			l.c.Tracker.Close(it.key, it.latest, revision)
+		}
 	}
-	if j.full {
+	if j.full && !slices.Contains(unanswered, l.key) {
 		l.c.Tracker.Close(l.key, j.latest, revision)
 	}
+}
+
+// retry is a status that could not be stored: it is tried again at a moment.
+type retry struct {
+	status.Retry
+	at time.Time
+}
+
+// refused returns which statuses were not stored, and has those tried again that
+// could not be.
+func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []api.Key {
+	if err == nil {
+		return nil
+	}
+	var keys []api.Key
+	var stale *status.StaleError
+	if errors.As(err, &stale) {
+		keys = append(keys, stale.Keys...)
+	}
+	var some *status.FailedError
+	var failed []api.Key
+	switch {
+	case errors.As(err, &some):
+		failed = slices.Collect(maps.Keys(some.Failed))
+	case stale == nil:
+		for _, w := range writes {
+			failed = append(failed, api.KeyOf(w.Object))
+		}
+	}
+	if len(failed) > 0 && ctx.Err() == nil {
+		l.c.Logger.Warn("statuses of metrics are not stored; trying again", "provider", l.key.Path(), "error", err)
+	}
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	now := l.c.Now()
+	for _, key := range failed {
+		r := l.retries[key]
+		if r == nil {
+			r = &retry{}
+			l.retries[key] = r
+		}
+		r.at = now.Add(r.Failed())
+		l.readAllAt(r.at)
+	}
+	return append(keys, failed...)
+}
+
+// waits reports that the status of an object could not be stored, and is not to be
+// tried again yet.
+func (l *loop) waits(key api.Key, now time.Time) bool {
+	r := l.retries[key]
+	return r != nil && now.Before(r.at)
 }
 
 // putBack has the metrics of an interrupted reading read again.
@@ -331,6 +381,10 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
 		}
 		if !changed {
+			delete(l.retries, it.key)
+			continue
+		}
+		if l.waits(it.key, now) {
 			continue
 		}
 		object := *m.object
@@ -343,7 +397,11 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		}
 	}
 	if j.full && l.provider != nil && l.revision == j.revision {
-		if next, changed := l.observe(err, now); changed {
+		next, changed := l.observe(err, now)
+		if !changed {
+			delete(l.retries, l.key)
+		}
+		if changed && !l.waits(l.key, now) {
 			object := *l.provider
 			object.Status = next
 			writes = append(writes, status.Write{Object: &object, SpecRevision: j.revision})

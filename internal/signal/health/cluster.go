@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
 // The heartbeats expected of a cluster that has no health block but has sent
@@ -101,6 +102,7 @@ type cluster struct {
 	changed chan struct{} // closed at the next change of the user-written part
 	gone    bool
 	writing chan struct{} // held by who writes the status
+	retry   status.Retry
 }
 
 // adopt takes over a cluster from the store that is not known yet.

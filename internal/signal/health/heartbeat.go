@@ -96,7 +96,7 @@ func (m *Monitor) store(ctx context.Context, c *cluster) {
 	m.Logger.Warn("the status of a cluster is not stored; trying again", "cluster", c.name, "error", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c.flushAt = m.Now().Add(retryWrite)
+	c.flushAt = m.Now().Add(c.retry.Failed())
 	m.schedule(c)
 }
 
@@ -123,6 +123,7 @@ func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		c.written, c.storedAt = wanted, revision
+		c.retry.Reset()
 	})
 	if err == nil && answered {
 		m.Tracker.Close(api.Key{Kind: api.KindCluster, Name: c.name}, latest, at)

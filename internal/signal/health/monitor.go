@@ -33,8 +33,6 @@ const (
 	startWithin = 5 * time.Second
 	// jitter is the part of an interval by which it is shortened at random.
 	jitter = 0.1
-	// retryWrite is how long after a failed write the next try comes.
-	retryWrite = time.Second
 	// overslept is how late a deadline may be noticed. Beyond it the process was
 	// stopped, heartbeats could not come in, and their absence says nothing.
 	overslept = 5 * time.Second

@@ -183,7 +183,7 @@ func TestSpotIsWrittenOnceTheStoreWorks(t *testing.T) {
 		synctest.Wait()
 		w.expectSpot("a", nil, api.ConditionUnknown, api.ReasonNotObserved)
 		fail(nil)
-		time.Sleep(2 * retryWrite)
+		time.Sleep(2 * time.Second)
 		w.expectSpot("a", count(100), api.ConditionTrue, "Ready")
 	})
 }

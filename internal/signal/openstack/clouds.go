@@ -46,9 +46,6 @@ func (e *SequenceError) Error() string {
 	return fmt.Sprintf("the report does not follow on the last that was taken in: send number %d, or a full one", e.Expected)
 }
 
-// retryWrite is how long after a failed write the next try comes.
-const retryWrite = time.Second
-
 // Options of Clouds.
 type Options struct {
 	// Writer stores what was observed.
@@ -313,13 +310,13 @@ func (c *cloud) dirty() bool { return !reflect.DeepEqual(c.wanted, c.written) }
 
 // store writes the status of a cloud; where that fails it is tried again.
 func (m *Clouds) store(ctx context.Context, c *cloud) {
-	for {
+	for retry := (status.Retry{}); ; {
 		_, err := m.flush(ctx, c)
 		if err == nil || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
 			return
 		}
 		m.Logger.Warn("the status of a cloud is not stored; trying again", "cloud", c.name, "error", err)
-		if !sleep(ctx, retryWrite) {
+		if !sleep(ctx, retry.Failed()) {
 			return
 		}
 	}

@@ -429,7 +429,7 @@ func TestStoreBreaks(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		w.breakStore(nil)
 		w.settle(revision)
-		time.Sleep(2 * retryWrite)
+		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		w.expectCollected("paris", isCurrent)
 	})

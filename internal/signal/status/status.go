@@ -4,6 +4,8 @@ package status
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -19,6 +21,23 @@ type Write struct {
 // StaleError lists the objects whose user-written part changed or went
 // meanwhile; the other objects of the same call are written.
 type StaleError struct{ Keys []api.Key }
+
+// FailedError lists the objects whose status could not be written, each with the
+// reason; the other objects of the same call are written.
+type FailedError struct{ Failed map[api.Key]error }
+
+// Error implements error.
+func (e *FailedError) Error() string {
+	lines := make([]string, 0, len(e.Failed))
+	for key, err := range e.Failed {
+		lines = append(lines, key.String()+": "+err.Error())
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// Unwrap returns the reasons.
+func (e *FailedError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }
 
 // Error implements error.
 func (e *StaleError) Error() string {
