@@ -142,7 +142,7 @@ type Toleration struct {
 	Operator          TolerationOperator `json:"operator,omitempty" enum:"Equal,Exists" doc:"Equal (default) compares the value, Exists does not."`
 	Value             string             `json:"value,omitempty"`
 	Effect            TaintEffect        `json:"effect,omitempty" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"Effect of the taint. Absent = every effect."`
-	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"For how long after time_added the taint is tolerated. Absent = for ever; 0 or less = not at all."`
+	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"For how long the taint is tolerated, counted from its time_added. Absent = for ever; 0 or less = not at all once time_added has come."`
 }
 
 // Matches reports whether the toleration is about a taint, whatever the time.

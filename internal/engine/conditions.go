@@ -17,7 +17,7 @@ func conditions(f *Fleet, q *Query, v *View, out Outcome, explain func() string)
 	}
 	list = append(list, scheduled, satisfiedAsOCM(f, q, out), misconfiguredCondition(f, q))
 	if q.UsesScores() {
-		list = append(list, scoresValidCondition(f, q, v))
+		list = append(list, scoresValidCondition(f, q, v, out))
 	}
 	return list
 }
@@ -97,11 +97,11 @@ func misconfiguredCondition(f *Fleet, q *Query) api.Condition {
 }
 
 // scoresValidCondition says whether a score that counts has expired on a cluster
-// that fits. It names no clusters: with thousands of agents it would hardly stay
+// that fits, or that only the decision may keep. It names no clusters: with thousands of agents it would hardly stay
 // the same for a second.
-func scoresValidCondition(f *Fleet, q *Query, v *View) api.Condition {
+func scoresValidCondition(f *Fleet, q *Query, v *View, out Outcome) api.Condition {
 	c := api.Condition{Type: api.ConditionScoresValid, Status: api.ConditionTrue, Reason: api.ReasonValid}
-	if resource := v.Expired(f, q); resource != "" {
+	if resource := v.expired(f, q, out.Choices); resource != "" {
 		c.Status, c.Reason = api.ConditionFalse, api.ReasonExpired
 		c.Message = fmt.Sprintf("placement scores %q of some clusters that fit have expired and count as 0: the explanation says which", resource)
 	}

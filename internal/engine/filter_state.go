@@ -63,7 +63,7 @@ func (state) Reason(p *Pass, _, row int) string {
 		text += ": " + ready.Message
 	}
 	for i, t := range p.fleet.rows[row].taints {
-		if api.AutomaticTaint(t.key) && p.query.tolerance(t).by != nil && !p.passes(t, false) {
+		if api.AutomaticTaint(t.key) && p.query.tolerance(t).ran(t.since) && !p.passes(t, false) {
 			text += "; " + p.describeTaint(row, i)
 		}
 	}

@@ -30,8 +30,8 @@ func (f taints) Apply(p *Pass, ground int, keep Bitmap) {
 		case tolerance.by == nil && !api.AutomaticTaint(t.key):
 			rows.andNotInto(keep)
 			continue
-		case tolerance.by != nil && tolerance.end.IsZero():
-			continue // for ever
+		case tolerance.forever:
+			continue
 		}
 		rows.each(func(row int) {
 			if keep.Has(row) && !f.Admits(p, ground, row, false) {
@@ -109,10 +109,10 @@ func (p *Pass) describeTaint(row, i int) string {
 	}
 	tolerance := p.query.tolerance(t)
 	switch {
-	case tolerance.by != nil && since != "":
+	case tolerance.ran(t.since) && since != "":
 		return fmt.Sprintf("taint %s was tolerated until %s (there %s, toleration %s)",
 			shown, tolerance.end.UTC().Format(time.RFC3339), since, tolerance.by)
-	case tolerance.by != nil:
+	case tolerance.ran(t.since):
 		return fmt.Sprintf("taint %s is no longer tolerated: it is not known since when it is there (toleration %s)", shown, tolerance.by)
 	case since != "":
 		return fmt.Sprintf("taint %s is not tolerated (there %s)", shown, since)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,57 @@ func TestTaints(t *testing.T) {
 			}
 			if want := `1 has a taint that is not tolerated ("disk=full:` + string(tt.effect.Canonical()) + `")`; tt.reason != "" && !strings.HasSuffix(fits, want) {
 				t.Errorf("%q, want %q at its end", fits, want)
+			}
+		})
+	}
+}
+
+// TestTolerationsCountFromTimeAdded: toleration_seconds count from time_added,
+// also where that lies ahead and where they are 0 or negative. Until then the
+// taint is tolerated, and the decision is made again at that instant.
+func TestTolerationsCountFromTimeAdded(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		added, seconds int64 // added is in seconds from now
+		until          int64 // in seconds from now; 0 = not tolerated now
+		reason         string
+	}{
+		{"0, ahead", 60, 0, 60, ""},
+		{"negative, ahead", 60, -10, 50, ""},
+		{"positive, ahead", 60, 10, 70, ""},
+		{"negative beyond the time ahead", 60, -60, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
+		{"0, now", 0, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:00:00Z)"},
+		{"0, past", -60, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"negative, past", -60, -1, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"most negative", 60, math.MinInt64, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			c := w.cluster("c1", nil)
+			c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}}
+			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: ptr(epoch.Add(time.Duration(tt.added) * time.Second))}}
+			p := newPlacement("web")
+			p.Spec.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: &tt.seconds}}
+			_, reason, _ := verdictOn(t, w, p, "c1", true)
+			if reason != tt.reason {
+				t.Errorf("%q, want %q", reason, tt.reason)
+			}
+			end := epoch.Add(time.Duration(tt.until) * time.Second)
+			q := compile(t, p)
+			view := NewView(w.fleet(), q, Others{}, nil)
+			if tt.until == 0 {
+				if view.Mask.Has(0) {
+					t.Error("is tolerated")
+				}
+				return
+			}
+			present := Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: epoch}
+			if out := Decide(w.fleet(), q, view, Others{}, present, epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
+				t.Errorf("kept %t, looked at again at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
+			}
+			w.now = end
+			if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "taints" {
+				t.Errorf("at the end it is rejected by %q", filter)
 			}
 		})
 	}

@@ -269,7 +269,7 @@ func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
 			continue
 		case x.TolerationSeconds == nil || *x.TolerationSeconds > 1<<40:
 			return false
-		case *x.TolerationSeconds <= 0 || t.TimeAdded == nil:
+		case t.TimeAdded == nil:
 			continue
 		}
 		if o.now.Unix()-t.TimeAdded.Unix() < *x.TolerationSeconds {

@@ -12,20 +12,25 @@ import (
 type tolerance struct {
 	// by is the toleration that tolerates it longest, nil where none ever does.
 	by *api.Toleration
-	// end is when that runs out; zero = never.
-	end time.Time
+	// forever says that it never runs out, else end is when it does.
+	forever bool
+	end     time.Time
 }
 
 // holds reports whether the taint is tolerated at a moment.
 func (t tolerance) holds(now time.Time) bool {
-	return t.by != nil && (t.end.IsZero() || now.Before(t.end))
+	return t.by != nil && (t.forever || now.Before(t.end))
 }
+
+// ran reports whether the taint was tolerated for a time after it was there.
+func (t tolerance) ran(since time.Time) bool { return t.by != nil && t.end.After(since) }
 
 // maxTolerationSeconds is what fits a duration, 292 years; more is for ever.
 const maxTolerationSeconds = int64(math.MaxInt64 / time.Second)
 
-// tolerance finds the toleration that lasts longest. toleration_seconds of 0 or
-// less tolerate nothing at any time.
+// tolerance finds the toleration that lasts longest. toleration_seconds count
+// from time_added whatever their sign: with 0 a taint is tolerated until a
+// time_added that lies ahead, and not from then on.
 func (q *Query) tolerance(t rowTaint) tolerance {
 	var best tolerance
 	for i := range q.tolerations {
@@ -34,13 +39,10 @@ func (q *Query) tolerance(t rowTaint) tolerance {
 			continue
 		}
 		if x.TolerationSeconds == nil || *x.TolerationSeconds > maxTolerationSeconds {
-			return tolerance{by: x}
+			return tolerance{by: x, forever: true}
 		}
-		if *x.TolerationSeconds <= 0 {
-			continue
-		}
-		if end := t.since.Add(time.Duration(*x.TolerationSeconds) * time.Second); best.by == nil || end.After(best.end) {
-			best = tolerance{x, end}
+		if end := t.since.Add(time.Duration(max(*x.TolerationSeconds, -maxTolerationSeconds)) * time.Second); best.by == nil || end.After(best.end) {
+			best = tolerance{by: x, end: end}
 		}
 	}
 	return best
@@ -146,7 +148,7 @@ func normalToleration(t *api.Toleration) string {
 	}
 	text += ":" + strconv.Quote(string(t.Effect.Canonical()))
 	if s := t.TolerationSeconds; s != nil && *s <= maxTolerationSeconds {
-		text += " " + strconv.FormatInt(max(*s, 0), 10)
+		text += " " + strconv.FormatInt(max(*s, -maxTolerationSeconds), 10)
 	}
 	return text
 }

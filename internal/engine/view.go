@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Others is what the decisions of other placements amount to.
 type Others struct {
@@ -112,12 +115,17 @@ func (v *View) Judge(f *Fleet, q *Query, others Others, row int) {
 
 // Expired names a placement score that the query is rated by and that has
 // expired on an admitted cluster; "" where none has.
-func (v *View) Expired(f *Fleet, q *Query) string {
+func (v *View) Expired(f *Fleet, q *Query) string { return v.expired(f, q, nil) }
+
+// expired is Expired for a decision whose clusters need not be admitted: some
+// may only stay.
+func (v *View) expired(f *Fleet, q *Query, choices []Choice) string {
 	if q.policy == nil {
 		return ""
 	}
 	for _, resource := range q.policy.scoreResources() {
-		if f.expired(resource).meets(v.Mask) {
+		expired := f.expired(resource)
+		if expired.meets(v.Mask) || slices.ContainsFunc(choices, func(c Choice) bool { return expired.has(c.Row) }) {
 			return resource
 		}
 	}

@@ -270,10 +270,14 @@ func rollTaints(d dice, c *api.Cluster, rare int) {
 	}
 }
 
-// rollPast draws a moment, mostly of the last minutes.
+// rollPast draws a moment, mostly of the last minutes; a clock that is ahead gives
+// one that is still to come.
 func rollPast(d dice) *time.Time {
 	if d.chance(8) {
 		return nil
+	}
+	if d.chance(8) {
+		return ptr(epoch.Add(time.Duration(1+d(5)) * 30 * time.Second))
 	}
 	return ptr(epoch.Add(-time.Duration(d(5)) * 30 * time.Second))
 }

@@ -130,9 +130,11 @@ func dependsOnFacts(q *engine.Query) bool {
 	return q.GroupsByLabel() || q.Spreads() || q.HasTolerationSeconds()
 }
 
-// touchMember looks at a changed row as a chosen cluster of a placement.
+// touchMember looks at a changed row as a chosen cluster of a placement. What
+// expires on one that only the decision may keep is in no condition of the class.
 func (p *planner) touchMember(placed *tracked, row int, fact bool) {
-	if !placed.decided || placed.query.Minds() || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	held := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
+	if !placed.decided || placed.query.Minds() || held || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}

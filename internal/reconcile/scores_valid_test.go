@@ -1,0 +1,65 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestScoresValidOfHeldClusters: a score that expires on a cluster which only the
+// present decision may keep counts, too: a taint keeps newcomers off it, or it is
+// paused.
+func TestScoresValidOfHeldClusters(t *testing.T) {
+	for name, hold := range map[string]func(c *api.Cluster){
+		"free":          func(*api.Cluster) {},
+		"NoSelectIfNew": func(c *api.Cluster) { c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}} },
+		"paused":        func(c *api.Cluster) { c.Spec.Paused = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			until := epoch.Add(time.Minute)
+			roomy := func(c *api.Cluster) { c.Spec.Allocatable = api.Quantities{"cpu": "4"} }
+			with := func(name string, change func(*api.Cluster)) *api.Cluster {
+				c := cluster(name, nil)
+				roomy(c)
+				change(c)
+				return c
+			}
+			w.write(p, with("c1", roomy))
+			w.write(p, with("c2", roomy))
+			w.write(p, score("c1", 90, until))
+			w.write(p, score("c2", -50, time.Time{}))
+			w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+				byScore(s)
+				s.ResourceRequests = api.Quantities{"cpu": "2"}
+			}))
+			valid := func(when string, want api.ConditionStatus) {
+				t.Helper()
+				wantClusters(t, p, when, "c1")
+				if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != want {
+					t.Errorf("%s: %+v, want %s", when, c, want)
+				}
+			}
+			p.pass(epoch)
+			valid("at first", api.ConditionTrue)
+			w.write(p, with("c1", hold))
+			p.pass(epoch.Add(time.Second))
+			valid("held", api.ConditionTrue)
+			if at := p.nextAt(); !at.Equal(until.Add(1)) {
+				t.Errorf("wakes at %v, want the moment of expiry", at)
+			}
+			p.pass(until.Add(1))
+			valid("expired", api.ConditionFalse)
+			w.write(p, with("c1", roomy))
+			p.pass(until.Add(time.Second))
+			valid("free again", api.ConditionFalse)
+			w.write(p, with("c1", hold))
+			p.pass(until.Add(2 * time.Second))
+			valid("held again", api.ConditionFalse)
+			w.write(p, score("c1", 90, until.Add(time.Hour)))
+			p.pass(until.Add(3 * time.Second))
+			valid("with a fresh score", api.ConditionTrue)
+		})
+	}
+}
