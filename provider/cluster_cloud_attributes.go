@@ -26,7 +26,7 @@ func clusterCloudAttributes() map[string]schema.Attribute {
 			},
 		},
 		"cloud_constraints": schema.SingleNestedAttribute{
-			MarkdownDescription: "Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud.",
+			MarkdownDescription: "Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud. The cluster is `pending`, and gets no placement, until something shows that it exists: a kubeconfig or a probe that works, a heartbeat, or amounts.",
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
 				"label_constraints": schema.ListAttribute{

@@ -203,3 +203,54 @@ func TestAccClusterWithoutCloud(t *testing.T) {
 		}},
 	})
 }
+
+// A cluster that is still to be created gets no placement, until something shows
+// that it exists.
+func TestAccClusterToBeCreated(t *testing.T) {
+	f := newFleet(t)
+	f.clouds()
+	config := f.config(wanted(`cloud_constraints = {}`), `
+		resource "scheduler_placement" "web" {
+			name              = "web"
+			namespace         = "shop"
+			number_of_clusters = 1
+			wait              = { "for" = "none" }
+			depends_on        = [scheduler_cluster.east]
+		}
+		data "scheduler_placement_explanation" "web" {
+			name      = scheduler_placement.web.name
+			namespace = "shop"
+		}
+		data "scheduler_cluster" "east" {
+			name       = scheduler_cluster.east.name
+			depends_on = [scheduler_placement.web]
+		}`)
+	state := func(want string) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("data.scheduler_cluster.east", tfjsonpath.New("status").AtMapKey("state"), knownvalue.StringExact(want))
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config: config,
+				ConfigStateChecks: append(onCloud("fr"), state("pending"),
+					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListSizeExact(0)),
+					statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", tfjsonpath.New("candidates").AtSliceIndex(0).AtMapKey("reason"),
+						knownvalue.StringRegexp(regexp.MustCompile("^is pending: it is still to be created")))),
+			},
+			{
+				PreConfig: func() {
+					if _, err := f.client.Heartbeat(f.ctx(), "east", api.Heartbeat{}); err != nil {
+						t.Fatal(err)
+					}
+				},
+				RefreshState: true,
+			},
+			{
+				Config: config,
+				ConfigStateChecks: append(onCloud("fr"), state("online"),
+					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("east")}))),
+			},
+		},
+	})
+}

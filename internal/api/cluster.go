@@ -37,11 +37,11 @@ type ClusterSpec struct {
 	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
 	Paused          bool              `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
 	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty"`
-	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, without a kubeconfig and without heartbeats, the cluster counts as online."`
+	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, without a kubeconfig and without heartbeats, the cluster counts as online, unless it is still to be created."`
 
 	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads over the on-demand and spot nodes of the cluster."`
 	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: its amounts and flavors are those of the zone."`
-	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud."`
+	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud. The cluster is pending until something shows that it exists: a kubeconfig that works, a heartbeat, a probe, or amounts."`
 	InheritLabels    bool              `json:"inherit_labels,omitempty" doc:"Take over the labels of the cloud that was chosen to create the cluster on; of equal ones that of the cloud counts."`
 	InheritMetrics   bool              `json:"inherit_metrics,omitempty" doc:"Take over the metrics of that cloud, in addition to its own."`
 	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Sizes of machines that the cluster has, in addition to those of its cloud."`
@@ -103,7 +103,8 @@ type ClusterState string
 const (
 	// StateOnline takes workloads.
 	StateOnline ClusterState = "online"
-	// StatePending has not been probed yet, or waits for its first heartbeat.
+	// StatePending has not been probed yet, waits for its first heartbeat, or is still
+	// to be created.
 	StatePending ClusterState = "pending"
 	// StateConnecting answers again but not often enough yet.
 	StateConnecting ClusterState = "connecting"
@@ -190,6 +191,23 @@ func (h *Heartbeat) Validate() FieldErrors {
 // HasKubeconfig reports whether the cluster can be observed.
 func (c *Cluster) HasKubeconfig() bool {
 	return c.Spec.Kubernetes != nil && !c.Spec.Kubernetes.Kubeconfig.IsZero()
+}
+
+// HasAmounts reports whether it is known how much the cluster has of anything, by
+// what is declared or reported.
+func (s *ClusterSpec) HasAmounts(known *ClusterStatus) bool {
+	return len(s.Capacity)+len(s.Allocatable)+len(s.Allocated) > 0 ||
+		len(known.Capacity)+len(known.Allocatable)+len(known.Allocated) > 0
+}
+
+// Awaited reports whether the cluster is still to be created: it says by its cloud
+// constraints that it is to be created on a cloud, and nothing shows that it exists,
+// which a kubeconfig, a health check, a heartbeat, amounts or an availability zone
+// that it stands for do.
+func (s *ClusterSpec) Awaited(known *ClusterStatus) bool {
+	access := s.Kubernetes != nil && !s.Kubernetes.Kubeconfig.IsZero()
+	return s.CloudConstraints != nil && s.OpenStack == nil && s.Health == nil && !access &&
+		known.LastHeartbeatAt == nil && !s.HasAmounts(known)
 }
 
 // ObjectKind implements Object.

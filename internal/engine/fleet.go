@@ -160,14 +160,16 @@ func (f *Fleet) name(row int) string { return f.rows[row].cluster.Metadata.Name 
 func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }
 
 // State is the state of a cluster: the one observed, else pending where it was
-// created with a health check or a kubeconfig, else online. What is added later
-// moves nothing before it has spoken.
+// created with a health check or a kubeconfig, or is itself still to be created,
+// else online. What is added later moves nothing before it has spoken.
 func State(c *api.Cluster) api.ClusterState {
 	switch {
 	case c.Status.State != "":
 		return c.Status.State
 	case (c.Spec.Health != nil || c.HasKubeconfig()) && c.Metadata.Generation <= 1:
 		return api.StatePending
+	case c.Spec.Awaited(&c.Status) && c.Metadata.Generation <= 1 && c.Status.ObservedGeneration == 0:
+		return api.StatePending // which is about to be observed
 	}
 	return api.StateOnline
 }

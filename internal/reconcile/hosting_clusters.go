@@ -56,7 +56,7 @@ func cloudWish(c *api.Cluster) wish {
 		return statedWish
 	case s.Health != nil || c.Status.LastHeartbeatAt != nil:
 		return noWish
-	case len(s.Capacity)+len(s.Allocatable)+len(s.Allocated)+len(c.Status.Allocatable)+len(c.Status.Allocated) > 0:
+	case s.HasAmounts(&c.Status):
 		return noWish
 	}
 	return silentWish

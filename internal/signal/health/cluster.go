@@ -27,6 +27,8 @@ const (
 	heartbeats
 	// observed: it is a Kubernetes cluster whose kubeconfig is known.
 	observed
+	// awaited: it is still to be created.
+	awaited
 )
 
 // check is how one cluster is watched.
@@ -40,8 +42,8 @@ type check struct {
 	kubeconfig api.Secret
 }
 
-// checkOf reads the check out of a cluster.
-func checkOf(c *api.Cluster, beaten bool) check {
+// checkOf reads the check out of a cluster, of which something is known.
+func checkOf(c *api.Cluster, known *api.ClusterStatus) check {
 	k := check{interval: 10 * time.Second, thresholds: thresholds{api.DefaultFailureThreshold, api.DefaultSuccessThreshold}}
 	if access := c.Spec.Kubernetes; access != nil {
 		k.kubeconfig = access.Kubeconfig
@@ -58,8 +60,10 @@ func checkOf(c *api.Cluster, beaten bool) check {
 		k.mode = observed
 	case h != nil:
 		k.mode = heartbeats
-	case beaten:
+	case known.LastHeartbeatAt != nil:
 		return check{mode: heartbeats, interval: agentInterval, thresholds: thresholds{agentFailureThreshold, agentSuccessThreshold}}
+	case c.Spec.Awaited(known):
+		return check{mode: awaited}
 	default:
 		return check{}
 	}
@@ -135,10 +139,10 @@ func (c *cluster) update(o *api.Cluster, revision int64, now time.Time) {
 	}
 	c.object, c.revision = o, revision
 	c.declare(now)
-	next := checkOf(o, c.wanted.LastHeartbeatAt != nil)
+	next := checkOf(o, &c.wanted)
 	if first || next != c.check {
 		c.watch(next, now)
-		c.begin(now)
+		c.begin(first, now)
 	}
 	c.forget()
 	c.mark(now)
@@ -167,6 +171,11 @@ func (c *cluster) watch(next check, now time.Time) {
 	case heartbeats:
 		// A full grace period, also after a restart: nobody was there to listen.
 		c.deadline = now.Add(next.grace())
+	case awaited:
+		// What existed once exists, though nothing looks after it any more.
+		if c.health.state != "" && c.health.state != api.StatePending {
+			c.become(health{state: api.StateOnline}, reasonNotChecked, "nothing checks whether it is online any more", now)
+		}
 	case unwatched:
 		c.health = health{}
 		if c.wanted.State != "" {
@@ -183,10 +192,17 @@ func (c *cluster) answered() bool { return !c.unprobed && !c.unobserved }
 // new cluster is pending until it has shown that it is well; one that was there
 // without a health check was online, and stays so until it has failed: what runs
 // on it is not moved because somebody begins to look. That is also so where it had
-// its kubeconfig before the server watched any.
-func (c *cluster) begin(now time.Time) {
+// its kubeconfig before the server watched any. One that is still to be created is
+// pending where it is met for the first time: who asks for a cloud later has one that
+// runs.
+func (c *cluster) begin(first bool, now time.Time) {
 	switch {
 	case c.check.mode == unwatched || c.health.state != "":
+	case c.check.mode == awaited:
+		if first && c.object.Status.ObservedGeneration == 0 && (c.object.Metadata.Generation <= 1 || !c.early) {
+			c.become(health{state: api.StatePending}, reasonNotCreated,
+				"it is still to be created: nothing shows yet that it exists, as a kubeconfig, a health check, a heartbeat or amounts would", now)
+		}
 	case c.object.Metadata.Generation <= 1 && (!c.early || c.check.mode != observed):
 		c.become(health{state: api.StatePending}, reasonNotChecked, "the health check has not spoken yet", now)
 	default:
@@ -196,6 +212,9 @@ func (c *cluster) begin(now time.Time) {
 
 // reasonNotChecked is that of a state nothing has confirmed yet.
 const reasonNotChecked = "NotChecked"
+
+// reasonNotCreated is that of a cluster that is still to be created.
+const reasonNotCreated = "NotCreated"
 
 func without(conditions []api.Condition, conditionType string) []api.Condition {
 	var out []api.Condition

@@ -30,8 +30,8 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 		c.wanted.Allocated = c.wanted.Allocated.Succeed(hb.Allocated)
 		c.wanted.CapacityReportedAt = &at
 	}
-	if c.check.mode == unwatched {
-		c.watch(checkOf(c.object, true), now)
+	if c.check.mode == unwatched || c.check.mode == awaited {
+		c.watch(checkOf(c.object, &c.wanted), now)
 	}
 	if c.check.mode == heartbeats {
 		before := c.health.state

@@ -86,7 +86,7 @@ func (o *Observation) judge() (result outcome, reason, message string) {
 }
 
 // ObserveInterval is the time between two probes of a cluster with a kubeconfig.
-func ObserveInterval(c *api.Cluster) time.Duration { return checkOf(c, false).interval }
+func ObserveInterval(c *api.Cluster) time.Duration { return checkOf(c, &c.Status).interval }
 
 // Observed takes in what was observed in a cluster with a kubeconfig. That of
 // another kubeconfig than the cluster's present one is too late.

@@ -38,6 +38,9 @@ func (m *Monitor) Report(ctx context.Context, name string, amounts Amounts) (int
 		if amounts.Complete {
 			c.wanted.CapacityReportedAt = &at
 		}
+		if c.check.mode == awaited {
+			c.watch(checkOf(c.object, &c.wanted), at) // what has amounts exists
+		}
 		return nil
 	})
 	if err != nil {

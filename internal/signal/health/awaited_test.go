@@ -1,0 +1,98 @@
+package health
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// toCreate is a cluster that asks for a cloud to be created on.
+func toCreate(name string) *api.Cluster {
+	c := named(name)
+	c.Spec.CloudConstraints = &api.CloudConstraints{}
+	return c
+}
+
+// TestAwaitedCluster: a cluster that is still to be created is pending until
+// something shows that it exists, whatever else is written, and also after a
+// restart; what shows it may not be taken back.
+func TestAwaitedCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		shows func(w *world, c *api.Cluster)
+		want  api.ClusterState
+	}{
+		"nothing":       {func(w *world, c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"}; w.put(c) }, api.StatePending},
+		"a heartbeat":   {func(w *world, c *api.Cluster) { w.beat(c.Metadata.Name, api.Heartbeat{}) }, api.StateOnline},
+		"amounts":       {func(w *world, c *api.Cluster) { c.Spec.Allocatable = api.Quantities{"cpu": "1"}; w.put(c) }, ""},
+		"a zone":        {func(w *world, c *api.Cluster) { c.Spec.OpenStack = &api.ClusterOpenStack{Cloud: "c"}; w.put(c) }, ""},
+		"asked no more": {func(w *world, c *api.Cluster) { c.Spec.CloudConstraints = nil; w.put(c) }, ""},
+		"pushed amounts": {func(w *world, c *api.Cluster) {
+			if _, err := w.Report(w.t.Context(), c.Metadata.Name, Amounts{Allocatable: api.Quantities{"cpu": "1"}}); err != nil {
+				t.Fatal(err)
+			}
+		}, ""},
+		"a kubeconfig alone": {func(w *world, c *api.Cluster) { c.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes; w.put(c) }, api.StatePending},
+		"an observation": {func(w *world, c *api.Cluster) {
+			c.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes
+			w.put(c)
+			w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+		}, api.StateOnline},
+		"observed, and the kubeconfig taken away": {func(w *world, c *api.Cluster) {
+			with := *c
+			with.Spec.Kubernetes = withKubeconfig("a", "k").Spec.Kubernetes
+			w.put(&with)
+			w.Observed("a", api.NewSecret("k"), Observation{Answer: AnswerReady, Message: "well", Condition: seen})
+			synctest.Wait()
+			w.put(c)
+		}, api.StateOnline},
+		"heartbeats awaited": {func(w *world, c *api.Cluster) { c.Spec.Health = &api.HealthSpec{}; w.put(c) }, api.StatePending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, newSite())
+				stop := w.run()
+				w.settle(w.put(toCreate("a")))
+				w.expect("a", api.StatePending)
+				ready := api.FindCondition(w.status("a").Conditions, api.ConditionReady)
+				if ready == nil || ready.Status != api.ConditionUnknown || ready.Reason != reasonNotCreated {
+					t.Errorf("condition %+v", ready)
+				}
+				c.shows(w, toCreate("a"))
+				synctest.Wait()
+				w.expect("a", c.want)
+				stop()
+				again := w.restart()
+				defer again.run()()
+				time.Sleep(time.Second)
+				again.expect("a", c.want)
+				if c.want != api.StatePending {
+					w := again
+					w.put(toCreate("a")) // as it was declared first
+					synctest.Wait()
+					if got := w.status("a").State; got == api.StatePending {
+						t.Error("it is pending again")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAwaitedLater: who asks for a cloud later has a cluster that runs, and so had
+// who asked before the server kept clusters pending.
+func TestAwaitedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.put(named("a"))
+		w.put(toCreate("a"))
+		old := toCreate("old")
+		old.Metadata.Generation, old.Status.ObservedGeneration = 1, 1
+		w.put(old)
+		synctest.Wait()
+		w.expect("a", "")
+		w.expect("old", "")
+	})
+}
