@@ -43,6 +43,7 @@ type collectConfig struct {
 	ApplicationCredentialSecretFile string
 	Regions                         []string
 	Interval                        time.Duration
+	RefreshInterval                 time.Duration
 	Timeout                         time.Duration
 	CACertFile                      string
 	InsecureSkipVerify              bool
@@ -79,6 +80,7 @@ func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ApplicationCredentialSecretFile, "application-credential-secret-file", "", "file with the secret of the application credential")
 	flags.StringSliceVar(&c.Regions, "regions", nil, "regions that count; empty = all that the identity service lists")
 	flags.DurationVar(&c.Interval, "interval", api.DefaultCollectInterval.Or(0), "time between two collections")
+	flags.DurationVar(&c.RefreshInterval, "refresh-interval", openstack.DefaultRefresh, "time between two pushes of everything, also of what the server should have")
 	flags.DurationVar(&c.Timeout, "timeout", api.DefaultCollectTimeout.Or(0), "how long one collection of a region may take")
 	flags.StringVar(&c.CACertFile, "ca-cert-file", "", "PEM certificates that those of the OpenStack must chain to")
 	flags.BoolVar(&c.InsecureSkipVerify, "insecure-skip-verify", false, "do not check the certificates of the OpenStack")
@@ -86,6 +88,9 @@ func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
+
+// minRefresh keeps a collector from doing nothing but pushing everything.
+const minRefresh = time.Second
 
 // The variables of the secrets, in place of the files.
 const (
@@ -100,7 +105,8 @@ func newCollectCommand() *cobra.Command {
 		Use:   "collect",
 		Short: "Collect what an OpenStack has, and push it to a server",
 		Long: `Collect what an OpenStack has, per region and availability zone, and push what
-changes to a server that has no credentials for it. It runs until it is stopped.
+changes to a server that has no credentials for it. Everything is pushed where the
+server does not have it, and at intervals. It runs until it is stopped.
 
 Every flag is also an environment variable and a key of the configuration file:
 --auth-url is SCHEDULER_AUTH_URL and auth_url. A flag goes before the variable,
@@ -155,6 +161,9 @@ func (c *collectConfig) load(flags *pflag.FlagSet, getenv func(string) string) (
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	if c.RefreshInterval < minRefresh {
+		return nil, fmt.Errorf("refresh-interval: %q must be at least %s", c.RefreshInterval.String(), minRefresh)
+	}
 	if c.Cloud == "" {
 		return nil, errors.New("cloud: is required: it is the name of the cloud at the server")
 	}
@@ -200,7 +209,7 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 	name := collectorName()
 	logger.Info("the collector is starting", "version", version, "cloud", c.Cloud, "auth_url", c.AuthURL, "server", c.Server, "collector", name)
 	err = openstack.Push(ctx, openstack.PushOptions{
-		Cloud: c.Cloud, Access: access, Collector: name, Logger: logger, Now: time.Now,
+		Cloud: c.Cloud, Access: access, Collector: name, Logger: logger, Now: time.Now, Refresh: c.RefreshInterval,
 		Send: func(ctx context.Context, report api.CloudReport) error { return push(ctx, server, c.Cloud, report) },
 	})
 	logger.Info("the collector has stopped")
@@ -210,8 +219,13 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 // push delivers one report.
 func push(ctx context.Context, server *client.Client, cloud string, report api.CloudReport) error {
 	_, err := server.ReportCloud(ctx, cloud, report)
-	if problem, ok := errors.AsType[*api.Problem](err); ok && problem.Status == http.StatusConflict {
-		return fmt.Errorf("%w: %w", openstack.ErrOutOfOrder, problem)
+	if problem, ok := errors.AsType[*api.Problem](err); ok {
+		switch problem.Status {
+		case http.StatusConflict:
+			return fmt.Errorf("%w: %w", openstack.ErrOutOfOrder, problem)
+		case http.StatusRequestEntityTooLarge:
+			return fmt.Errorf("%w: %w", openstack.ErrTooLarge, problem)
+		}
 	}
 	return err
 }

@@ -141,6 +141,7 @@ type CloudReport struct {
 	Collector string `json:"collector" doc:"Name of the collector; differs for every start."`
 	Sequence  int64  `json:"sequence" doc:"Number of the report, one more than that of the last."`
 	Full      bool   `json:"full,omitempty" doc:"The report holds all there is: regions and zones that it lacks are gone."`
+	More      bool   `json:"more,omitempty" doc:"The report goes on in the one with the next number; nothing of it counts before its last part is here."`
 	// Error says that not even the regions could be asked for; it counts for each
 	// that is known. Such a report is never full, and may have any number.
 	Error   string              `json:"error,omitempty" doc:"Why the OpenStack could not be asked at all."`
@@ -170,8 +171,8 @@ func (r *CloudReport) Validate() FieldErrors {
 		errs.Add("sequence", "%d must be at least 1", r.Sequence)
 	}
 	checkLength(&errs, "error", r.Error)
-	if r.Error != "" && (r.Full || len(r.Regions) > 0) {
-		errs.Add("error", "must be absent in a report that is full or about regions")
+	if r.Error != "" && (r.Full || r.More || len(r.Regions) > 0) {
+		errs.Add("error", "must be absent in a report that is full, goes on or is about regions")
 	}
 	names := make([]string, len(r.Regions))
 	for i := range r.Regions {

@@ -31,7 +31,7 @@ func (s *Server) cloudRoutes() {
 	clouds, _ := api.LookupKind(api.KindCloud)
 	path := s.collectionPath(clouds, false) + "/{name}"
 	report := s.operation(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", s.schema(&api.Cloud{}))
-	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full."
+	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
 	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
 	report.MaxBodyBytes = s.options.MaxBodyBytes
 	register(s, report, s.reportCloud)

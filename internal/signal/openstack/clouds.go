@@ -93,6 +93,15 @@ type cloud struct {
 	changed    chan struct{}      // closed at the next change of the user-written part
 	gone       bool
 	writing    chan struct{} // held by who writes the status
+	// begun is a report of which not every part is here yet; nil = none.
+	begun *begun
+}
+
+// begun is the beginning of a report.
+type begun struct {
+	report api.CloudReport // what is here, with the number of the last part
+	first  int64           // number of the first part
+	parts  int
 }
 
 // New makes a Clouds that knows none.
@@ -275,8 +284,13 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 		return 0, false, fmt.Errorf("cloud %q: %w", name, ErrCollected)
 	}
 	last := c.wanted.Collector
+	report, first, err := c.assemble(report)
+	if err != nil || report.More {
+		m.mu.Unlock()
+		return 0, false, err
+	}
 	same := last != nil && last.Name == report.Collector
-	follows := same && last.Sequence+1 == report.Sequence
+	follows := same && last.Sequence+1 == first
 	switch {
 	case same && last.Sequence == report.Sequence:
 		// Its answer got lost; what it said is here, and perhaps not stored yet.
@@ -303,6 +317,46 @@ func (m *Clouds) Report(ctx context.Context, name string, report api.CloudReport
 	m.mu.Unlock()
 	revision, err = m.flush(ctx, c)
 	return revision, changed, err
+}
+
+// assemble puts the parts of a report together. It returns the report, whole and with
+// the number of its first part, or, where parts are still to come, one that has more.
+func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first int64, err error) {
+	b := c.begun
+	if b != nil && b.report.Collector == report.Collector {
+		switch {
+		case report.More && report.Sequence == b.report.Sequence:
+			return report, 0, nil // its answer got lost
+		case !report.Full && report.Error == "" && report.Sequence == b.report.Sequence+1:
+			c.begun = nil
+			if b.parts++; b.parts > maxParts {
+				return report, 0, api.FieldErrors{{Field: "more", Message: fmt.Sprintf("a report may have at most %d parts", maxParts)}}
+			}
+			b.report = joined(b.report, report.Regions)
+			b.report.Sequence, b.report.More = report.Sequence, report.More
+			if err := b.report.Validate().Err(); err != nil {
+				return report, 0, err
+			}
+			if report.More {
+				c.begun = b
+			}
+			return b.report, b.first, nil
+		}
+	}
+	c.begun = nil
+	if !report.More {
+		return report, report.Sequence, nil
+	}
+	last := c.wanted.Collector
+	if same := last != nil && last.Name == report.Collector; !report.Full && !(same && last.Sequence+1 == report.Sequence) {
+		wrong := &SequenceError{}
+		if same {
+			wrong.Expected = last.Sequence + 1
+		}
+		return report, 0, fmt.Errorf("cloud %q: %w", c.name, wrong)
+	}
+	c.begun = &begun{report: report, first: report.Sequence, parts: 1}
+	return report, report.Sequence, nil
 }
 
 // dirty reports whether the status should be another one than is stored.

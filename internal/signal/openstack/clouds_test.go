@@ -106,6 +106,19 @@ func (w *world) put(name string, spec *api.OpenStackSpec) int64 {
 	return revision
 }
 
+// remove deletes a cloud as a user would.
+func (w *world) remove(name string) int64 {
+	w.mu.Lock()
+	w.revision++
+	revision := w.revision
+	delete(w.clouds, name)
+	delete(w.specs, name)
+	w.mu.Unlock()
+	w.Remove(name, revision)
+	w.tracker.Advance(revision)
+	return revision
+}
+
 // settle waits as a write does.
 func (w *world) settle(revision int64) {
 	w.t.Helper()
@@ -442,13 +455,7 @@ func TestRemove(t *testing.T) {
 		w.stack.reply(aggregates, hangs)
 		w.put("paris", access())
 		time.Sleep(time.Second)
-		w.mu.Lock()
-		w.revision++
-		revision := w.revision
-		w.mu.Unlock()
-		w.Remove("paris", revision)
-		w.tracker.Advance(revision)
-		w.settle(revision)
+		w.settle(w.remove("paris"))
 		synctest.Wait()
 		asked := w.stack.requests(hypervisors)
 		time.Sleep(time.Hour)

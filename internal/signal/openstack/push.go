@@ -17,11 +17,21 @@ const (
 	// doubles up to lastRetry.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+	// DefaultRefresh is the time between two pushes of everything.
+	DefaultRefresh = 10 * time.Minute
+	// The limit of one push at first, which leaves room for what a server adds to
+	// nothing, and the smallest that makes sense.
+	firstLimit = 1 << 20
+	lastLimit  = 4 << 10
 )
 
-// ErrOutOfOrder says that the server did not take a report, because it does not
-// follow on what it knows.
-var ErrOutOfOrder = errors.New("the report does not follow on the last")
+var (
+	// ErrOutOfOrder says that the server did not take a report, because it does not
+	// follow on what it knows.
+	ErrOutOfOrder = errors.New("the report does not follow on the last")
+	// ErrTooLarge says that a report is longer than the server reads.
+	ErrTooLarge = errors.New("the report is longer than the server reads")
+)
 
 // PushOptions say what is collected, and where it goes.
 type PushOptions struct {
@@ -32,8 +42,12 @@ type PushOptions struct {
 	// Collector names this start of the collector. No other start may have the
 	// same name.
 	Collector string
-	// Send delivers a report. An error that is ErrOutOfOrder asks for a full one;
-	// after any other error the report may or may not have arrived.
+	// Refresh is the time between two pushes of everything, whatever the server
+	// seems to know. Default DefaultRefresh.
+	Refresh time.Duration
+	// Send delivers a report. An error that is ErrOutOfOrder asks for a full one, one
+	// that is ErrTooLarge for shorter ones; after any other error the report may or
+	// may not have arrived.
 	Send func(ctx context.Context, report api.CloudReport) error
 	// Concurrency is how many regions are read at a time. Default 16.
 	Concurrency int
@@ -58,9 +72,12 @@ type pusher struct {
 	lost     *Failure // the OpenStack could not be asked at all, and that was not pushed yet
 
 	// The rest belongs to the goroutine that sends.
-	known    api.CloudStatus // what the server has
-	sequence int64
-	full     bool // the next report has to be full
+	known      api.CloudStatus // what the server has
+	sequence   int64
+	full       bool      // the next report has to be full
+	fullAt     time.Time // when the last of them was delivered
+	answeredAt time.Time // when the server last had what it should
+	limit      int       // of one push, in bytes
 }
 
 // Push collects a cloud and pushes what changes until ctx ends.
@@ -74,7 +91,10 @@ func Push(ctx context.Context, options PushOptions) error {
 	if options.Concurrency <= 0 {
 		options.Concurrency = 16
 	}
-	p := &pusher{PushOptions: options, wake: make(chan struct{}, 1), full: true}
+	if options.Refresh <= 0 {
+		options.Refresh = DefaultRefresh
+	}
+	p := &pusher{PushOptions: options, wake: make(chan struct{}, 1), full: true, limit: firstLimit}
 	c := &collector{
 		name: p.Cloud, spec: p.Access, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
 	}
@@ -111,25 +131,40 @@ func (p *pusher) keep(ctx context.Context, change func(api.CloudStatus) api.Clou
 // send pushes until ctx ends.
 func (p *pusher) send(ctx context.Context) {
 	delay := firstRetry
+	interval := p.Access.Interval.Or(time.Minute)
 	for {
+		if !p.full && p.Now().Sub(p.fullAt) >= p.Refresh {
+			p.full = true
+		}
 		report, after := p.next()
 		if report == nil {
-			select {
-			case <-p.wake:
+			if p.full || p.Now().Sub(p.answeredAt) < interval {
+				if !p.pause(ctx, interval) {
+					return
+				}
 				continue
-			case <-ctx.Done():
-				return
 			}
+			// Without figures it asks whether the server still has those that it got.
+			report, after = &api.CloudReport{Collector: p.Collector, Sequence: p.sequence}, p.known
 		}
-		err := p.Send(ctx, *report)
+		err := p.deliver(ctx, *report)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			p.answeredAt = p.Now()
+			if report.Full {
+				p.fullAt = p.answeredAt
+			}
 			p.known, p.full, delay = after, p.full && !report.Full, firstRetry
-			p.Logger.Debug("pushed", "cloud", p.Cloud, "sequence", report.Sequence, "full", report.Full, "regions", len(report.Regions))
+			p.Logger.Debug("pushed", "cloud", p.Cloud, "sequence", p.sequence, "full", report.Full, "regions", len(report.Regions))
 			continue
 		case errors.Is(err, ErrOutOfOrder) && !p.full:
+			p.full = true
+			p.Logger.Info("the server does not have the figures; pushing all", "cloud", p.Cloud, "error", err)
+			continue
+		case errors.Is(err, ErrTooLarge) && p.limit > lastLimit:
+			p.limit = max(p.limit/2, lastLimit)
 			p.full = true
 			continue
 		}
@@ -140,6 +175,35 @@ func (p *pusher) send(ctx context.Context) {
 		}
 		delay = min(2*delay, lastRetry)
 	}
+}
+
+// pause waits for news, but no longer than until the server is asked whether it has
+// the figures, or gets them all again. It reports false where ctx ended meanwhile.
+func (p *pusher) pause(ctx context.Context, interval time.Duration) bool {
+	wait := interval
+	if now := p.Now(); !p.full {
+		wait = max(min(interval-now.Sub(p.answeredAt), p.Refresh-now.Sub(p.fullAt)), time.Millisecond)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-p.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// deliver sends a report in as many parts as it needs.
+func (p *pusher) deliver(ctx context.Context, report api.CloudReport) error {
+	for _, part := range divide(report, p.limit) {
+		p.sequence = part.Sequence
+		if err := p.Send(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // next is the next report, and what the server has once it was taken in; nil
@@ -175,7 +239,6 @@ func (p *pusher) next() (*api.CloudReport, api.CloudStatus) {
 			return nil, p.known
 		}
 	}
-	p.sequence++
 	known := p.known
 	if report.Full {
 		known = api.CloudStatus{}

@@ -19,8 +19,13 @@ type receiver struct {
 	*world
 	mu     sync.Mutex
 	pushed []api.CloudReport
-	down   bool
-	mute   bool // takes reports in, and the answer gets lost
+	asked  int
+	// refresh is the time between two pushes of everything; years, where a test is of
+	// something else.
+	refresh time.Duration
+	limit   int // of a report, in bytes; 0 = none
+	down    bool
+	mute    bool // takes reports in, and the answer gets lost
 }
 
 var errDown = errors.New("connection refused")
@@ -28,12 +33,19 @@ var errDown = errors.New("connection refused")
 func (r *receiver) send(ctx context.Context, report api.CloudReport) error {
 	r.mu.Lock()
 	down, mute := r.down, r.mute
-	if !down {
+	switch asks := len(report.Regions) == 0 && report.Error == "" && !report.Full; {
+	case down:
+	case asks:
+		r.asked++ // whether the figures are here
+	default:
 		r.pushed = append(r.pushed, report)
 	}
 	r.mu.Unlock()
 	if down {
 		return errDown
+	}
+	if limit := r.limit; limit > 0 && length(report) > limit {
+		return ErrTooLarge
 	}
 	if err := report.Validate().Err(); err != nil {
 		return err
@@ -63,7 +75,7 @@ func (r *receiver) since(n int) []api.CloudReport {
 
 // newReceiver starts a server that knows the cloud without credentials.
 func newReceiver(t *testing.T) *receiver {
-	r := &receiver{world: newWorld(t, newRecorded(t)).start()}
+	r := &receiver{world: newWorld(t, newRecorded(t)).start(), refresh: 1 << 58}
 	r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
 	return r
 }
@@ -73,7 +85,7 @@ func (r *receiver) collect(t *testing.T, name string, stack *recorded, spec *api
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Push(ctx, PushOptions{Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack})
+		done <- Push(ctx, PushOptions{Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack, Refresh: r.refresh})
 	}()
 	return func() {
 		cancel()
@@ -281,5 +293,80 @@ func TestPushWrongPassword(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		r.expectCollected("paris", isCurrent)
+	})
+}
+
+// TestPushAfterTheServerLostTheFigures: nothing changes at the OpenStack, and yet a
+// cloud that was deleted and created again, and a server with an empty store, have
+// all figures within an interval.
+func TestPushAfterTheServerLostTheFigures(t *testing.T) {
+	for name, lose := range map[string]func(r *receiver){
+		"deleted and created again": func(r *receiver) {
+			r.remove("paris")
+			r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		},
+		"deleted, and created later": func(r *receiver) {
+			r.remove("paris")
+			time.Sleep(20 * time.Minute)
+			r.settle(r.put("paris", &api.OpenStackSpec{AuthURL: keystoneURL}))
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			r, stack := newReceiver(t), newRecorded(t)
+			defer r.collect(t, "c", stack, access())()
+			time.Sleep(5 * time.Minute)
+			n, writes := len(r.since(0)), r.count()
+			time.Sleep(5 * time.Minute)
+			if got := r.count(); got != writes {
+				t.Errorf("asking whether the figures are there wrote %d times", got-writes)
+			}
+			lose(r)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			r.expectCollected("paris", isCurrent)
+			s := r.status("paris")
+			if got := s.Region("RegionOne"); got == nil || len(got.Zones) != 2 {
+				t.Errorf("got %+v", got)
+			}
+			for _, report := range r.since(n) {
+				if !report.Full {
+					t.Errorf("report %d is not full", report.Sequence)
+				}
+			}
+		})
+	}
+}
+
+// TestPushEverythingAtIntervals, whatever the server says.
+func TestPushEverythingAtIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, stack := newReceiver(t), newRecorded(t)
+		r.refresh = 0 // the default
+		defer r.collect(t, "c", stack, access())()
+		time.Sleep(time.Hour + time.Minute)
+		synctest.Wait()
+		reports := r.since(0)
+		if len(reports) < 6 || len(reports) > 7 {
+			t.Errorf("%d reports in an hour", len(reports))
+		}
+		for _, report := range reports {
+			if !report.Full || len(report.Regions) != 1 {
+				t.Errorf("got %+v", report)
+			}
+		}
+	})
+}
+
+// TestPushKeepsToTheLimitOfTheServer, whatever that is.
+func TestPushKeepsToTheLimitOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, stack := newReceiver(t), newRecorded(t)
+		r.limit = 5 << 10
+		defer r.collect(t, "c", stack, access())()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		r.expectCollected("paris", isCurrent)
+		s := r.status("paris")
+		expectZones(t, s.Region("RegionOne"), recordedZones())
 	})
 }
