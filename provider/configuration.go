@@ -32,6 +32,7 @@ type configuration struct {
 	MaxRetries     types.Int64  `tfsdk:"max_retries"`
 
 	CheckConnection types.Bool `tfsdk:"check_connection"`
+	WarnUnsatisfied types.Bool `tfsdk:"warn_unsatisfied"`
 }
 
 // environmentPrefix and the name of the setting in upper case make the name of
@@ -79,6 +80,10 @@ func configurationAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Whether to ask, before anything else is done, if the server is there and takes the token: what is wrong is then said once and at once. `false` is for a server that is started by the same apply whose `endpoint` is known beforehand, and for plans without a server. Default `true`; also `SCHEDULER_CHECK_CONNECTION`.",
 			Optional:            true,
 		},
+		"warn_unsatisfied": schema.BoolAttribute{
+			MarkdownDescription: "Whether a refresh warns of placements, workloads, policies and clusters on clouds that do not have what they ask for: one warning for all that are in this state, each with the reason. Default `true`; also `SCHEDULER_WARN_UNSATISFIED`.",
+			Optional:            true,
+		},
 	}
 }
 
@@ -123,6 +128,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		{name: "request_timeout", value: c.RequestTimeout},
 		{name: "max_retries", value: numberString(c.MaxRetries)},
 		{name: "check_connection", value: boolString(c.CheckConnection)},
+		{name: "warn_unsatisfied", value: boolString(c.WarnUnsatisfied)},
 	}
 	text := map[string]string{}
 	for _, s := range settings {
@@ -170,6 +176,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		}
 	}
 	check := boolSetting(text, "check_connection", true, diags)
+	warn := boolSetting(text, "warn_unsatisfied", true, diags)
 	if diags.HasError() {
 		return nil
 	}
@@ -178,7 +185,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		diags.AddError("The provider's configuration cannot be used", sentence(err.Error()))
 		return nil
 	}
-	s := &session{client: connection, namespace: text["namespace"], check: check}
+	s := &session{client: connection, namespace: text["namespace"], check: check, warn: warn, unsatisfied: newUnsatisfied()}
 	if s.namespace == "" {
 		s.namespace = api.DefaultNamespace
 	}

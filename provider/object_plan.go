@@ -24,10 +24,11 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		diagnose(&resp.Diagnostics, "plan a "+string(r.kind), resp.Plan.Raw.Type(), err)
 		return
 	}
-	r.planDecision(plan, before)
+	replanned := r.replanned(plan, before) || req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).unfinished()
+	r.planDecision(plan, before, replanned)
 	r.planPreview(ctx, plan, config, before, &resp.Diagnostics)
 	if r.divide != nil {
-		if err := r.divide(plan, before, r.replanned(plan, before)); err != nil {
+		if err := r.divide(plan, before, replanned); err != nil {
 			diagnose(&resp.Diagnostics, "plan a "+string(r.kind), resp.Plan.Raw.Type(), err)
 			return
 		}
@@ -93,12 +94,12 @@ func (r *objectResource) planDependentDefaults(ctx context.Context, plan, config
 // planDecision keeps the decision of the state in the plan unless one of the
 // attributes it follows from changes. A label or a time limit may then be edited
 // without everything that uses the decision becoming unknown. Null is a decision
-// only where an object without one shows null.
-func (r *objectResource) planDecision(plan, before map[string]tftypes.Value) {
+// only where an object without one shows null. A decision that an update waited for
+// in vain is replanned as well.
+func (r *objectResource) planDecision(plan, before map[string]tftypes.Value, changed bool) {
 	if r.decision == nil || before == nil {
 		return
 	}
-	changed := r.replanned(plan, before)
 	info, _ := api.LookupKind(r.kind)
 	for name, none := range r.decision(info.New()) {
 		switch {

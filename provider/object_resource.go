@@ -199,6 +199,8 @@ func (r *objectResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	end := r.session.unsatisfied.begin()
+	defer end()
 	object, err := r.session.lists.get(ctx, key)
 	if client.IsNotFound(err) {
 		resp.State.RemoveResource(ctx)
@@ -217,7 +219,12 @@ func (r *objectResource) Read(ctx context.Context, req resource.ReadRequest, res
 		return
 	}
 	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
-	keepVersion(ctx, resp.Private, object, &resp.Diagnostics)
+	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !reached(object, req.State.Raw)
+	keepVersion(ctx, resp.Private, object, unfinished, &resp.Diagnostics)
+	end()
+	if r.session.warn {
+		warnUnsatisfied(r.session.unsatisfied.add(ctx, key, unsatisfiedSentence(object)), &resp.Diagnostics)
+	}
 }
 
 // Delete implements resource.Resource.
@@ -250,24 +257,27 @@ type outcome struct {
 // its decision is there.
 func (r *objectResource) finish(ctx context.Context, o outcome) {
 	plan := attributesOf(o.wait.plan)
-	save := func(object api.Object) {
+	save := func(object api.Object, unfinished bool) {
 		server, err := r.values(ctx, object, plan)
 		if err != nil {
 			diagnose(o.diags, "read "+api.KeyOf(object).String(), o.wait.plan.Type(), err)
 			return
 		}
 		o.state.Raw = tftypes.NewValue(o.wait.plan.Type(), settle(plan, server))
-		keepVersion(ctx, o.private, object, o.diags)
+		keepVersion(ctx, o.private, object, unfinished, o.diags)
 	}
 	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.object), o.diags)
 	// What exists is in state before anything is waited for.
-	save(o.wait.object)
+	save(o.wait.object, false)
 	if r.decide == nil || o.diags.HasError() {
 		return
 	}
 	decided, diags := r.decide(ctx, r.session, o.wait)
 	o.diags.Append(diags...)
-	if decided != nil {
-		save(decided)
+	if decided == nil {
+		decided = o.wait.object
 	}
+	// What failed to come is asked for again by the next plan. A creation that failed
+	// is planned again by Terraform itself.
+	save(decided, diags.HasError())
 }

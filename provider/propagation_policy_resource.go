@@ -70,19 +70,27 @@ func reportBindings(_ context.Context, _ *session, w decisionWait) (api.Object, 
 	if !ok {
 		return nil, diags
 	}
-	var pending []string
+	if waiting, texts := pendingBindings(policy); waiting > 0 {
+		summary := fmt.Sprintf("%d of the %d workloads of %s wait for clusters", waiting, len(policy.Status.Bindings), api.KeyOf(policy))
+		diags.AddWarning(summary, strings.Join(texts, "\n"))
+	}
+	return nil, diags
+}
+
+// pendingBindings are the workloads that a policy leaves without clusters: how many
+// there are, and what the first of them wait for.
+func pendingBindings(policy *api.PropagationPolicy) (waiting int, texts []string) {
 	for _, b := range policy.Status.Bindings {
-		if c := api.FindCondition(b.Conditions, api.ConditionScheduled); c != nil && c.Status == api.ConditionFalse {
-			pending = append(pending, b.Workload+": "+sentence(c.Message))
+		c := api.FindCondition(b.Conditions, api.ConditionScheduled)
+		if c == nil || c.Status != api.ConditionFalse {
+			continue
+		}
+		if waiting++; waiting <= maxReported {
+			texts = append(texts, b.Workload+": "+sentence(c.Message))
 		}
 	}
-	if len(pending) == 0 {
-		return nil, diags
+	if more := waiting - maxReported; more > 0 {
+		texts = append(texts, fmt.Sprintf("And %d more.", more))
 	}
-	summary := fmt.Sprintf("%d of the %d workloads of %s wait for clusters", len(pending), len(policy.Status.Bindings), api.KeyOf(policy))
-	if more := len(pending) - maxReported; more > 0 {
-		pending = append(pending[:maxReported], fmt.Sprintf("And %d more.", more))
-	}
-	diags.AddWarning(summary, strings.Join(pending, "\n"))
-	return nil, diags
+	return waiting, texts
 }

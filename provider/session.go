@@ -18,7 +18,10 @@ type session struct {
 	namespace string
 	// check says that the server is asked for before anything is done with it.
 	check bool
-	lists *listSnapshots
+	// warn says that a refresh warns of what it finds unsatisfied.
+	warn        bool
+	unsatisfied *unsatisfied
+	lists       *listSnapshots
 	// told is set when somebody has reported that the server is lost, and failing when
 	// a resource has, so that the run fails: of a data source in a check block
 	// Terraform only warns.

@@ -15,6 +15,9 @@ type version struct {
 	UID             string `json:"uid"`
 	Generation      int64  `json:"generation"`
 	ResourceVersion string `json:"resource_version"`
+	// Unfinished says that an update was written and then failed, because what it
+	// waits for did not come: it is planned again until it has.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 const versionKey = "version"
@@ -40,15 +43,19 @@ func readVersion(ctx context.Context, private privateData, diags *diag.Diagnosti
 	return v
 }
 
-// keepVersion remembers the version of an object. A version of the same intent
+// unfinished reports an update that has to be planned again.
+func (v *version) unfinished() bool { return v != nil && v.Unfinished }
+
+// keepVersion remembers the version of an object, and whether its update is
+// unfinished. A version of the same intent
 // stays, because the server takes it as a precondition all the same, and a state
 // that does not change is not written.
-func keepVersion(ctx context.Context, private privateData, object api.Object, diags *diag.Diagnostics) {
-	if seen := readVersion(ctx, private, diags); seen != nil && seen.sameIntent(object) {
+func keepVersion(ctx context.Context, private privateData, object api.Object, unfinished bool, diags *diag.Diagnostics) {
+	if seen := readVersion(ctx, private, diags); seen != nil && seen.sameIntent(object) && seen.Unfinished == unfinished {
 		return
 	}
 	meta := object.Meta()
-	data, err := json.Marshal(version{UID: meta.UID, Generation: meta.Generation, ResourceVersion: meta.ResourceVersion})
+	data, err := json.Marshal(version{UID: meta.UID, Generation: meta.Generation, ResourceVersion: meta.ResourceVersion, Unfinished: unfinished})
 	if err != nil {
 		diags.AddError("Cannot remember the version of the object", err.Error())
 		return
