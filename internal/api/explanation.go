@@ -102,10 +102,14 @@ type Candidate struct {
 // score.
 type ScorePart struct {
 	Name   string   `json:"name"`
-	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed."`
+	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed or written, also where it has expired. Absent = there is none."`
 	Value  float64  `json:"value" doc:"Under metrics the normalised value, 0 to 1; under prioritizers the score, -100 to 100."`
 	Weight float64  `json:"weight"`
 	Share  float64  `json:"share" doc:"What it adds to the score: under metrics value x weight / sum of weights, under prioritizers value x weight."`
+	// ExpiredAt and Reason tell a score that has expired from one that was never
+	// there, and both from a 0.
+	ExpiredAt *time.Time `json:"expired_at,omitempty" doc:"Since when the raw value no longer counts."`
+	Reason    string     `json:"reason,omitempty" doc:"Why it counts as 0 although nobody scored it 0: expired, absent or not available, with the cause."`
 }
 
 // MoveMargin is the distance of the decision from its next change.

@@ -107,7 +107,7 @@ func (e *Explained) Render() *api.Explanation {
 		out.Wanted = &wanted
 	}
 	// A year beyond 9999 has no JSON form; only a simulation gets there.
-	if next := e.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
+	if next := e.nextAt().UTC(); !next.IsZero() && next.Year() <= 9999 {
 		out.NextAt = &next
 	}
 	out.Margin = e.margin()

@@ -82,6 +82,20 @@ func (f *Fleet) nextExpiry() time.Time {
 	return next.Add(1) // valid up to and including
 }
 
+// expiry is when a score of a row no longer counts, zero if never or if it does
+// not count now.
+func (f *Fleet) expiry(resource, score string, row int) time.Time {
+	s := f.scores[resource]
+	object := s.object(row)
+	if object == nil || object.Spec.ValidUntil == nil || s.expired.has(row) {
+		return time.Time{}
+	}
+	if _, has := object.Spec.Scores[score]; !has {
+		return time.Time{}
+	}
+	return object.Spec.ValidUntil.Add(1) // valid up to and including
+}
+
 // bundleEdit is a scoreBundle that is being changed.
 type bundleEdit struct {
 	scoreBundle

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // prioritizer rates a cluster by what is known of it, whoever asks: from -100 to
 // 100. Those that look at decisions (balance, steady, spread) are part of the
@@ -14,9 +18,19 @@ type prioritizer interface {
 	// rate is the score of a row. scale is the range of the amounts over the
 	// candidates, of those that compare them.
 	rate(f *Fleet, from *figures, scale *span, row int) float64
-	// raw is the figure behind the score as the user knows it, nil where there is
-	// none.
-	raw(f *Fleet, from *figures, row int) *float64
+	// observe is what the score of a row rests on, for explanations.
+	observe(f *Fleet, from *figures, row int) observation
+}
+
+// observation is what the score of a prioritizer rests on.
+type observation struct {
+	// raw is the figure as the user knows it, nil where there is none.
+	raw *float64
+	// reason says why there is no figure, or why it does not count; "" where it
+	// counts.
+	reason string
+	// expiredAt is since when the figure does not count because it is too old.
+	expiredAt *time.Time
 }
 
 // builtinPrioritizers are the built-in prioritizers by name. A new one is one

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"fmt"
+	"time"
+)
+
 // addonScore is a score of the clusters' placement scores, as it is: 0 where a
 // cluster has none or it has expired.
 type addonScore struct{ resource, score string }
@@ -17,4 +22,20 @@ func (addonScore) rate(_ *Fleet, from *figures, _ *span, row int) float64 {
 	return 0
 }
 
-func (addonScore) raw(*Fleet, *figures, int) *float64 { return nil }
+func (a addonScore) observe(f *Fleet, _ *figures, row int) observation {
+	object := f.scores[a.resource].object(row)
+	value, has, expired := f.scoreState(a.resource, a.score, row)
+	switch {
+	case object == nil:
+		return observation{reason: fmt.Sprintf("absent: the cluster has no placement score %q; counts as 0", a.resource)}
+	case !has:
+		return observation{reason: fmt.Sprintf("absent: the placement score %q has no score %q; counts as 0", a.resource, a.score)}
+	}
+	raw := float64(value)
+	o := observation{raw: &raw}
+	if expired {
+		at := object.Spec.ValidUntil.UTC() // one without never expires
+		o.expiredAt, o.reason = &at, "expired since "+at.Format(time.RFC3339)+"; counts as 0"
+	}
+	return o
+}

@@ -1,5 +1,7 @@
 package engine
 
+import "fmt"
+
 // metricScore is a live metric that the clusters list: its normalised value n
 // mapped to 200·n - 100, and 0 where it has no usable value.
 type metricScore struct{ metric string }
@@ -15,23 +17,32 @@ func (m metricScore) rate(f *Fleet, _ *figures, _ *span, row int) float64 {
 	return 0
 }
 
-func (m metricScore) raw(f *Fleet, _ *figures, row int) *float64 {
-	if state := m.of(f, row); state != nil {
-		raw := state.raw
-		return &raw
+func (m metricScore) observe(f *Fleet, _ *figures, row int) observation {
+	state := m.listed(f, row)
+	switch {
+	case state == nil:
+		return observation{reason: fmt.Sprintf("absent: the cluster lists no metric %q; counts as 0", m.metric)}
+	case !state.usable:
+		return observation{reason: state.describe() + "; counts as 0"}
 	}
-	return nil
+	raw := state.raw
+	return observation{raw: &raw}
 }
 
 // of is the first metric of the name that a cluster lists, nil where it has no
 // usable value.
 func (m metricScore) of(f *Fleet, row int) *metricState {
+	if state := m.listed(f, row); state != nil && state.usable {
+		return state
+	}
+	return nil
+}
+
+// listed is the first metric of the name that a cluster lists.
+func (m metricScore) listed(f *Fleet, row int) *metricState {
 	for _, listed := range f.rows[row].metrics {
 		if state := f.metrics[listed.id]; state.key.Name == m.metric {
-			if state.usable {
-				return state
-			}
-			return nil
+			return state
 		}
 	}
 	return nil

@@ -21,13 +21,23 @@ func (resourceShare) rate(_ *Fleet, from *figures, scale *span, row int) float64
 	return scale.rate(from.amount(row))
 }
 
-func (resourceShare) raw(_ *Fleet, from *figures, row int) *float64 { return units(from.amount(row)) }
+func (r resourceShare) observe(_ *Fleet, from *figures, row int) observation {
+	return r.observed(from.amount(row))
+}
+
+// observed is what a score rests on that rates an amount.
+func (r resourceShare) observed(amount int64) observation {
+	switch {
+	case amount != unreported:
+		return observation{raw: units(amount)}
+	case r.free:
+		return observation{reason: "absent: the cluster's allocatable " + r.resource + " is not known; counts as 0"}
+	}
+	return observation{reason: "absent: the cluster's allocatable " + r.resource + " or its capacity is not known; counts as 0"}
+}
 
 // units is an amount in thousandths as a number of units.
 func units(amount int64) *float64 {
-	if amount == unreported {
-		return nil
-	}
 	raw := float64(amount) / 1000
 	return &raw
 }

@@ -47,26 +47,29 @@ func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
 func (prioritizers) Parts(p *Pass, row int, current bool) []api.ScorePart {
 	policy := p.query.policy
 	parts := make([]api.ScorePart, 0, len(policy.terms)+2)
-	add := func(name string, value, weight float64, raw *float64) {
+	add := func(name string, value, weight float64, from observation) {
 		if weight != 0 {
-			parts = append(parts, api.ScorePart{Name: name, Raw: raw, Value: value, Weight: weight, Share: value * weight})
+			parts = append(parts, api.ScorePart{
+				Name: name, Raw: from.raw, Value: value, Weight: weight, Share: value * weight,
+				ExpiredAt: from.expiredAt, Reason: from.reason,
+			})
 		}
 	}
 	count := float64(p.seen.at(row))
-	add(api.PrioritizerBalance, balance(p.seen.at(row), p.seen.high), policy.balance, &count)
+	add(api.PrioritizerBalance, balance(p.seen.at(row), p.seen.high), policy.balance, observation{raw: &count})
 	steady := 0.0
 	if current {
 		steady = steadyScore
 	}
-	add(api.PrioritizerSteady, steady, policy.steady, nil)
+	add(api.PrioritizerSteady, steady, policy.steady, observation{})
 	p.resolve()
 	for i := range policy.terms {
 		t := &policy.terms[i]
-		value, raw := p.rate(i, row), t.raw(p.fleet, &p.figures[i], row)
-		if t.free() != "" && p.left != nil {
-			value, raw = p.left[i].rate(p.leftOf(i, row)), units(p.leftOf(i, row))
+		value, from := p.rate(i, row), t.observe(p.fleet, &p.figures[i], row)
+		if share, ok := t.prioritizer.(resourceShare); ok && share.free && p.left != nil {
+			value, from = p.left[i].rate(p.leftOf(i, row)), share.observed(p.leftOf(i, row))
 		}
-		add(t.Name(), value, t.weight, raw)
+		add(t.Name(), value, t.weight, from)
 	}
 	return parts
 }

@@ -1,0 +1,50 @@
+package engine
+
+import "time"
+
+// nextAt is when time alone may change the decision. Besides what the outcome
+// tells this is what the reconciler learns from the fleet and from the view: a
+// score that counts expires, the last reading of a metric becomes too old, or a
+// cluster leaves that others are compared with.
+func (e *Explained) nextAt() time.Time {
+	p, next := e.pass, e.NextAt
+	f, q := p.fleet, p.query
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if q.Relative() || q.Spreads() {
+		sooner(e.view.Until)
+	}
+	if q.expressionsReadScores() {
+		sooner(f.nextExpiry())
+	}
+	terms := q.policyTerms()
+	for i := range terms {
+		if addon, ok := terms[i].prioritizer.(addonScore); ok {
+			e.Admitted.each(func(row int) { sooner(f.expiry(addon.resource, addon.score, row)) })
+		}
+	}
+	if len(f.aging) > 0 {
+		e.Admitted.each(func(row int) {
+			for _, m := range f.rows[row].metrics {
+				sooner(f.metrics[m.id].staleAt)
+			}
+		})
+	}
+	return next
+}
+
+// expressionsReadScores reports that a predicate of the query reads placement
+// scores.
+func (q *Query) expressionsReadScores() bool {
+	for i := range q.predicates {
+		for _, e := range q.predicates[i].expressions {
+			if e.UsesScores() {
+				return true
+			}
+		}
+	}
+	return false
+}
