@@ -234,7 +234,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 			if braked && pass.offlineOnly(row) {
 				m.state = memberHeld
 			}
-		case b.failed(c.Name): // also where another group is to have the cluster
+		case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
 			m.state = memberFailed
 		case pass.admits(row, true) || observed < 0 && b.fitsAny(row):
 		default:

@@ -40,7 +40,7 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 	status.LostReplicas = out.Lost
 	status.Evictions = out.Evictions
 	status.EarlierAffinities = out.Earlier
-	status.Health = concerned(was, &status)
+	status.Health = concerned(was, &status, p.replicated)
 	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
 		status.Health = nil // a new attempt: what was reported about the one before is past
 	}
@@ -122,7 +122,10 @@ func clustersAfter(f *Fleet, was []api.WorkloadCluster, out Binding, now time.Ti
 // concerned leaves out what was reported about clusters that have nothing of the
 // workload any more, or got it back after it had failed there: that was about
 // other replicas.
-func concerned(was, is *api.WorkloadStatus) []api.ClusterHealth {
+func concerned(was, is *api.WorkloadStatus, replicated bool) []api.ClusterHealth {
+	runs := func(s *api.WorkloadStatus, cluster string) bool {
+		return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster && c.Replicas > 0 })
+	}
 	outdated := func(h api.ClusterHealth) bool {
 		on := func(s *api.WorkloadStatus) bool {
 			return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == h.Cluster })
@@ -133,7 +136,8 @@ func concerned(was, is *api.WorkloadStatus) []api.ClusterHealth {
 			})
 		}
 		if on(is) {
-			return !on(was) && left(was, true)
+			none := replicated && (!runs(is, h.Cluster) || on(was) && !runs(was, h.Cluster))
+			return none || !on(was) && left(was, true)
 		}
 		return !left(is, false)
 	}

@@ -371,6 +371,7 @@ func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
 		}
 		few *= 8
 	}
+	d.preferPresent(r, tier, room, n)
 	n = apportion(d.claims, n-seeds, r.Descending)
 	d.settleClaims()
 	return n

@@ -12,6 +12,7 @@ type Divider struct {
 	room     int64 // of all places
 	holders  int   // places that hold replicas, or a copy
 	kept     int64 // replicas that all of them keep
+	shed     int64 // likewise, where a surplus went before a choice was made
 	tiers    int32
 	weighted bool // weights make a difference
 	anchored bool // some places got a replica only for a constraint
@@ -46,6 +47,47 @@ type Divider struct {
 // result does not refer to the candidates or to the divider. With an error it has
 // no shares, but still tells the reasons of candidates that take none.
 func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
+	res, err := d.divide(r, candidates)
+	if err == nil && r.Mode == Static && r.counted() && (len(r.Constraints) > 0 || d.minima()) {
+		d.settleStatic(r, candidates, &res)
+	}
+	return res, err
+}
+
+// maxSettling bounds how often a division by static weights is made anew.
+const maxSettling = 8
+
+// settleStatic divides as often as another look would divide otherwise. Which
+// clusters are chosen depends on which run replicas, and those that get none are no
+// longer among them.
+func (d *Divider) settleStatic(r *Request, candidates []Candidate, res *Result) {
+	again := *r
+	again.Fresh = false
+	after := slices.Clone(candidates)
+	for range maxSettling {
+		for i := range after {
+			c := &after[i]
+			held := int64(0)
+			at, chosen := slices.BinarySearchFunc(res.Shares, c.Rank, func(s Share, rank int32) int { return int(s.Rank) - int(rank) })
+			if chosen {
+				held = res.Shares[at].Replicas
+			}
+			if c.Free != Unknown {
+				c.Free += c.Held - held
+			}
+			c.Held, c.Present = held, chosen
+		}
+		next, err := d.divide(&again, after)
+		if err != nil || slices.Equal(next.Shares, res.Shares) {
+			return
+		}
+		next.request = *r
+		*res = next
+	}
+}
+
+// divide is one division.
+func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 	res := Result{request: *r}
 	if len(candidates) == 0 {
 		return res, &NoCandidatesError{}
@@ -62,7 +104,7 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 		if len(d.places) == 0 {
 			return res, d.noPlaces(r, candidates)
 		}
-		err := d.decide(r)
+		err := d.decideFirst(r, candidates)
 		for range maxRelaxations {
 			if err == nil || !d.minima() || !d.relax(r, candidates) {
 				break
@@ -82,6 +124,9 @@ func (d *Divider) Divide(r *Request, candidates []Candidate) (Result, error) {
 		res.Cramped = d.cramped(r, candidates)
 	}
 	d.emit(r, &res)
+	if d.shed > 0 && !res.unchanged {
+		res.kept = d.shed
+	}
 	return res, nil
 }
 
@@ -100,6 +145,22 @@ func (d *Divider) cramped(r *Request, candidates []Candidate) bool {
 		}
 	}
 	return false
+}
+
+// decideFirst decides with all places; where a surplus goes from aggregated replicas
+// first with those alone that hold some.
+func (d *Divider) decideFirst(r *Request, candidates []Candidate) error {
+	d.shed = 0
+	if d.surplus(r) {
+		kept := d.kept
+		d.onlyHolders(r)
+		if d.decide(r) == nil {
+			d.shed = kept
+			return nil
+		}
+		d.gather(r, candidates)
+	}
+	return d.decide(r)
 }
 
 // decide chooses places and gives them their seats.

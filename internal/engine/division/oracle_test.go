@@ -108,18 +108,34 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		}
 		if r.Mode == Aggregate {
 			slices.SortStableFunc(of, func(a, b Candidate) int {
-				if (kept(a) > 0) != (kept(b) > 0) {
-					return cmp.Compare(kept(b), kept(a))
+				if kept(a) > 0 || kept(b) > 0 {
+					return cmp.Or(cmp.Compare(kept(b), kept(a)), cmp.Compare(votes(b), votes(a)))
 				}
 				return cmp.Compare(votes(b), votes(a))
 			})
 			var sum int64
+			var rest []Candidate
 			for i, c := range of {
 				if sum >= left {
-					of = of[:i]
+					of, rest = of[:i], of[i:]
 					break
 				}
 				sum += min(room(c), r.Replicas)
+			}
+			// Of a new division those that run are part where they are as good.
+			slices.SortStableFunc(rest, func(a, b Candidate) int {
+				return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(votes(b), votes(a)), cmp.Compare(a.Rank, b.Rank))
+			})
+			for _, c := range rest {
+				for i := len(of) - 1; r.Fresh && c.Held > 0 && i >= 0; i-- {
+					if of[i].Held > 0 {
+						continue
+					}
+					if with := sum - min(room(of[i]), r.Replicas) + min(room(c), r.Replicas); with >= left {
+						sum, of[i] = with, c
+					}
+					break
+				}
 			}
 		}
 		for row, n := range webster(left, of, votes, none, room) {

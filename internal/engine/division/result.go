@@ -43,7 +43,7 @@ func (d *Divider) emit(r *Request, res *Result) {
 		p := &d.places[i]
 		res.kept += p.kept
 		res.votes += p.votes
-		if divided && p.seats == 0 && !r.Empty {
+		if divided && p.seats == 0 && (!r.Empty || p.state == out) {
 			continue
 		}
 		sorted = sorted && p.rank > last

@@ -95,18 +95,22 @@ func (d *Divider) choose(r *Request) error {
 			continue
 		}
 		for tier := range d.tiers {
-			if len(d.limits.tallies) == 0 {
-				err = d.chooseClusters(r, keep, tier)
-			} else {
-				err = d.chooseGroups(r, keep, tier)
-			}
-			if err == nil {
+			if err = d.chooseOnce(r, keep, tier); err == nil {
+				d.chooseFewest(r, keep, tier)
 				d.keepChosen()
 				return nil
 			}
 		}
 	}
 	return err
+}
+
+// chooseOnce chooses with or without all that holds replicas, up to a tier.
+func (d *Divider) chooseOnce(r *Request, keep bool, tier int32) error {
+	if len(d.limits.tallies) == 0 {
+		return d.chooseClusters(r, keep, tier)
+	}
+	return d.chooseGroups(r, keep, tier)
 }
 
 // chooseClusters chooses as many clusters as are allowed.

@@ -1,0 +1,193 @@
+package division
+
+import (
+	"math/bits"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestAggregateUsesFewClusters: as few clusters as hold the replicas under the
+// constraints, and more of them on the one that has the most.
+func TestAggregateUsesFewClusters(t *testing.T) {
+	const none = int64(-1)
+	regions := func(of ...int32) []Constraint {
+		return []Constraint{{By: "region", Min: 2, Max: 2, Groups: &Groups{Names: []string{"eu", "us"}, Of: of}}}
+	}
+	for _, tt := range []struct {
+		name        string
+		request     Request
+		held, free  []int64
+		tiers       []int32
+		want        []int64
+		constraints []Constraint
+	}{
+		{"adds to the largest holder", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 9}, nil, []int64{1, 5}, nil},
+		{"though another has more room", Request{Replicas: 6}, []int64{1, 3}, []int64{9, 2}, nil, []int64{1, 5}, nil},
+		{"of equal ones to that with more room", Request{Replicas: 8}, []int64{3, 3}, []int64{2, 9}, nil, []int64{3, 5}, nil},
+		{"what runs does not move to more room", Request{Replicas: 1, Fresh: true}, []int64{0, 1}, []int64{9, 1}, nil, []int64{none, 1}, nil},
+		{"of what runs the largest stays", Request{Replicas: 4, Fresh: true}, []int64{1, 3, 0}, []int64{9, 1, 20}, nil, []int64{none, 4, none}, nil},
+		{"a new division packs", Request{Replicas: 8, Fresh: true}, []int64{1, 0}, []int64{4, 10}, nil, []int64{none, 8}, nil},
+		{"two regions", Request{Replicas: 6}, []int64{0, 0, 0}, []int64{4, 4, 4}, nil, []int64{3, none, 3}, regions(0, 0, 1)},
+		{"two regions, the first has less", Request{Replicas: 6}, []int64{0, 0, 0}, []int64{5, 4, 2}, nil, []int64{4, none, 2}, regions(0, 0, 1)},
+		{"two regions, scaled down", Request{Replicas: 6}, []int64{4, 4, 2}, []int64{0, 0, 0}, nil, []int64{4, none, 2}, regions(0, 0, 1)},
+		{"two regions, scaled up", Request{Replicas: 8}, []int64{2, 0, 2}, []int64{1, 9, 9}, nil, []int64{2, none, 6}, regions(0, 0, 1)},
+		{"at most two clusters", Request{Replicas: 3, Fresh: true}, []int64{1, 1, 0}, []int64{0, 0, 9}, nil, []int64{none, none, 3},
+			[]Constraint{{By: "cluster", Min: 1, Max: 2}}},
+		{"from the last tier first", Request{Replicas: 5}, []int64{2, 2, 4}, []int64{0, 0, 9}, []int32{0, 0, 1}, []int64{2, 2, 1},
+			[]Constraint{{By: "cluster", Min: 1, Max: 3}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var candidates []Candidate
+			for i := range tt.held {
+				c := Candidate{Row: int32(i), Rank: int32(i), Held: tt.held[i], Present: tt.held[i] > 0, Free: tt.free[i], Max: Unlimited}
+				if tt.tiers != nil {
+					c.Tier = tt.tiers[i]
+				}
+				candidates = append(candidates, c)
+			}
+			tt.request.Replicated, tt.request.Mode, tt.request.Constraints = true, Aggregate, tt.constraints
+			var d Divider
+			res, err := d.Divide(&tt.request, candidates)
+			if got := shares(res, len(candidates)); err != nil || !slices.Equal(got, tt.want) {
+				t.Fatalf("got %v, %v, want %v", got, err, tt.want)
+			}
+			for i := range candidates {
+				if res.Reason(&candidates[i]) == "" {
+					t.Errorf("nothing says why %d has %d", i, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+// fewest is how many clusters have to be used at least, by trying all sets: those
+// that hold replicas among them, where none of these have to go; only those, where
+// some have to; any, where all are divided anew. It is 0 where there is no such set.
+func (w *world) fewest() int {
+	r := &w.request
+	var kept int64
+	var holders uint
+	for i := range w.candidates {
+		c := &w.candidates[i]
+		if n := min(c.Held, w.fits(c)); n > 0 && !r.Fresh {
+			kept += min(c.Held, c.Max)
+			holders |= 1 << i
+		}
+	}
+	best := 0
+	for set := uint(1); set < 1<<len(w.candidates); set++ {
+		used := bits.OnesCount(set)
+		if best > 0 && used >= best || kept <= r.Replicas && set&holders != holders || kept > r.Replicas && set&^holders != 0 {
+			continue
+		}
+		var room int64
+		var rows []int32
+		for i := range w.candidates {
+			c := &w.candidates[i]
+			if set&(1<<i) == 0 {
+				continue
+			}
+			n := w.fits(c)
+			if kept > r.Replicas {
+				n = min(c.Held, c.Max)
+			}
+			if n == 0 {
+				room = -1 << 40
+			}
+			room += n
+			rows = append(rows, c.Row)
+		}
+		others := int64(bits.OnesCount(set &^ holders))
+		if kept <= r.Replicas && others > r.Replicas-kept || int64(used) > r.Replicas {
+			continue // each of them needs one
+		}
+		if room >= r.Replicas && w.spreadHolds(rows) == nil {
+			best = used
+		}
+	}
+	return best
+}
+
+// TestAggregateIsMinimal compares with trying all sets of clusters, while replicas,
+// room and clusters change.
+func TestAggregateIsMinimal(t *testing.T) {
+	var d Divider
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, rapid.SampledFrom([]shape{
+			{candidates: 8, replicas: 25},
+			{candidates: 8, replicas: 25, constraints: 1},
+			{candidates: 7, replicas: 25, constraints: 2, several: true},
+		}).Draw(t, "shape"))
+		r := &w.request
+		r.Mode, r.Replicated, r.Empty = Aggregate, true, false
+		for i := range w.candidates {
+			w.candidates[i].Tier = 0
+		}
+		for range 4 {
+			switch i := rapid.IntRange(0, len(w.candidates)-1).Draw(t, "which"); rapid.IntRange(0, 2).Draw(t, "change") {
+			case 0:
+				r.Replicas = rapid.Int64Range(1, 25).Draw(t, "replicas")
+			case 1:
+				w.candidates[i].Free = rapid.Int64Range(-1, 9).Draw(t, "free")
+			case 2:
+				if len(w.candidates) > 1 {
+					w.candidates = slices.Delete(w.candidates, i, i+1)
+				}
+			}
+			res, err := d.Divide(r, w.candidates)
+			if err != nil {
+				if w.solvable(false) {
+					t.Fatalf("%v\n%v", err, w)
+				}
+				continue
+			}
+			if err := w.check(res); err != nil {
+				t.Fatalf("%v\n%v%+v", err, w, res.Shares)
+			}
+			if want := w.fewest(); want > 0 && len(res.Shares) != want {
+				t.Fatalf("uses %d clusters, and %d are enough\n%v%+v", len(res.Shares), want, w, res.Shares)
+			}
+			w.checkLargestFirst(t, res)
+			w.candidates = hold(w.candidates, res.Shares)
+			r.Fresh = false
+			again, err := d.Divide(r, w.candidates)
+			if err != nil || !slices.Equal(again.Shares, res.Shares) {
+				t.Fatalf("%v: %+v, before %+v\n%v", err, again.Shares, res.Shares, w)
+			}
+		}
+	})
+}
+
+// checkLargestFirst: without constraints a cluster gets more only where those that
+// held more than it cannot take all that is new.
+func (w *world) checkLargestFirst(t *rapid.T, res Result) {
+	r := &w.request
+	if r.Fresh || len(r.Constraints) > 0 {
+		return
+	}
+	got := map[int32]int64{}
+	for _, s := range res.Shares {
+		got[s.Row] = s.Replicas
+	}
+	more := r.Replicas
+	for i := range w.candidates {
+		more -= w.candidates[i].Held
+	}
+	for i := range w.candidates {
+		c := &w.candidates[i]
+		if more <= 0 || got[c.Row] <= c.Held {
+			continue
+		}
+		var room int64
+		for j := range w.candidates {
+			if o := &w.candidates[j]; o.Held > c.Held {
+				room += w.fits(o) - o.Held
+			}
+		}
+		if room >= more {
+			t.Fatalf("%d gets more, and those with more have room for it\n%v%+v", c.Row, w, res.Shares)
+		}
+	}
+}
