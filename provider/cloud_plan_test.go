@@ -113,7 +113,7 @@ func TestPlanDependentDefaults(t *testing.T) {
 
 // openStackPlan is the access to an OpenStack with the defaults that it always has.
 func openStackPlan(more doc) doc {
-	plan := access(doc{"interval": string(api.DefaultCollectInterval), "timeout": string(api.DefaultCollectTimeout), "insecure_skip_verify": false})
+	plan := access(doc{"interval": string(api.DefaultCollectInterval), "timeout": string(api.DefaultCollectTimeout), "insecure_skip_verify": false, "password_stored": false, "application_credential_secret_stored": false})
 	maps.Copy(plan, more)
 	return plan
 }

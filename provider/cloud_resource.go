@@ -14,16 +14,15 @@ func newCloudResource() resource.Resource {
 		description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
 			"With credentials the server collects what its availability zones have; without, a collector that runs elsewhere pushes it. " +
 			"The figures are read with the data source `scheduler_cloud`.",
-		attributes: map[string]schema.Attribute{
+		attributes: withSecrets(map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Owner: only clusters of this namespace are created on the cloud, and prefer it. Without it all may be.",
 				Optional:            true,
 				Validators:          notEmpty,
 			},
-			"metrics":      metrics,
-			"openstack":    openStackAttribute("Access to the OpenStack, from which the figures of its zones are collected. Without credentials (`password` or `application_credential_secret`) nothing is asked."),
-			secretsVersion: secretsVersionAttribute(),
-		},
+			"metrics":   metrics,
+			"openstack": openStackAttribute("Access to the OpenStack, from which the figures of its zones are collected. Without credentials (`password_wo` or `application_credential_secret_wo`) nothing is asked."),
+		}),
 		local: map[string]bool{secretsVersion: true},
 	}
 }

@@ -18,13 +18,12 @@ func newClusterResource() resource.Resource {
 	attributes := clusterSpecAttributes()
 	maps.Copy(attributes, clusterCloudAttributes())
 	attributes["spot"] = spotAttribute()
-	attributes[secretsVersion] = secretsVersionAttribute()
 	return &objectResource{
 		kind: api.KindCluster,
 		description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
 			"One that is still to be created gets the `cloud` to create it on. " +
 			"Its state (online or not, amounts reported or observed, values of metrics) is read with the data source `scheduler_cluster`.",
-		attributes: attributes,
+		attributes: withSecrets(attributes),
 		local:      map[string]bool{secretsVersion: true, "wait": true},
 		decision:   clusterCloud,
 		// Neither labels nor a kubeconfig are among them: what is created on the cloud
@@ -117,7 +116,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Attributes: map[string]schema.Attribute{
 				"kubeconfig": schema.StringAttribute{
-					MarkdownDescription: "Kubeconfig file that stands alone: with tokens and certificates, not names of files or programs. The server keeps it sealed and never returns it; it is in no plan and no state. Change `secrets_version` to send a new one.",
+					MarkdownDescription: "Kubeconfig file that stands alone: with tokens and certificates, not names of files or programs.",
 					Optional:            true,
 					Sensitive:           true,
 					WriteOnly:           true,

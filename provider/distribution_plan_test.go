@@ -168,7 +168,7 @@ func TestConfigurationsThatAreDoubted(t *testing.T) {
 	}{
 		{"no kubeconfig", "scheduler_cluster", cluster(doc{"enabled": true}, nil), "", "spot.enabled", "kubernetes.kubeconfig"},
 		{"an empty block", "scheduler_cluster", cluster(doc{"enabled": true}, doc{}), "", "spot.enabled", "kubernetes.kubeconfig"},
-		{"a kubeconfig", "scheduler_cluster", cluster(doc{"enabled": true}, doc{"kubeconfig": kubeconfig}), "", "", ""},
+		{"a kubeconfig", "scheduler_cluster", cluster(doc{"enabled": true}, doc{"kubeconfig_wo": kubeconfig}), "", "", ""},
 		{"a kubeconfig known after apply", "scheduler_cluster", cluster(doc{"enabled": true}, nil), "kubernetes", "", ""},
 		{"not enabled", "scheduler_cluster", cluster(doc{"enabled": false}, nil), "", "", ""},
 		{"nothing said", "scheduler_cluster", cluster(doc{}, nil), "", "", ""},

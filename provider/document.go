@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // The JSON of the API and the Terraform attributes have the same names and
@@ -28,6 +29,9 @@ type configDocument struct {
 	// nulls are the null elements of lists and maps, which JSON would turn into
 	// empty ones.
 	nulls []path.Path
+	// spell renames the fields of errors as the configuration spells them; nil = they
+	// are spelled as in the API.
+	spell func(api.FieldErrors) api.FieldErrors
 }
 
 // read returns the JSON of a value: nil, bool, string, json.Number, []any or

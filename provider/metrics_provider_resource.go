@@ -13,7 +13,7 @@ func newMetricsProviderResource() resource.Resource {
 	return &objectResource{
 		kind:        api.KindMetricsProvider,
 		description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
-		attributes: map[string]schema.Attribute{
+		attributes: withSecrets(map[string]schema.Attribute{
 			"type": schema.StringAttribute{
 				MarkdownDescription: "`prometheus`, `kafka` (ksqlDB), `influx` or `static`.",
 				Required:            true,
@@ -59,7 +59,7 @@ func newMetricsProviderResource() resource.Resource {
 						Required:            true,
 					},
 					"token": schema.StringAttribute{
-						MarkdownDescription: "API token; `user:password` for InfluxDB 1.x. Kept as `headers` are.",
+						MarkdownDescription: "API token; `user:password` for InfluxDB 1.x.",
 						Optional:            true,
 						Sensitive:           true,
 						WriteOnly:           true,
@@ -99,14 +99,14 @@ func newMetricsProviderResource() resource.Resource {
 				Validators:          notEmpty,
 			},
 			"headers": schema.MapAttribute{
-				MarkdownDescription: "HTTP headers sent with every request. The server keeps the values sealed and never returns them; they are in no plan and no state. Change `secrets_version` to send new ones.",
+				MarkdownDescription: "HTTP headers sent with every request.",
 				ElementType:         types.StringType,
 				Optional:            true,
 				Sensitive:           true,
 				WriteOnly:           true,
 			},
 			"bearer_token": schema.StringAttribute{
-				MarkdownDescription: "Sent as `Authorization: Bearer`. Kept as `headers` are.",
+				MarkdownDescription: "Sent as `Authorization: Bearer`.",
 				Optional:            true,
 				Sensitive:           true,
 				WriteOnly:           true,
@@ -121,8 +121,7 @@ func newMetricsProviderResource() resource.Resource {
 				Computed:            true,
 				Default:             booldefault.StaticBool(false),
 			},
-			secretsVersion: secretsVersionAttribute(),
-		},
+		}),
 		local:     map[string]bool{secretsVersion: true},
 		dependent: dependentDefaults{on: "type", names: []string{"timeout"}},
 	}

@@ -26,6 +26,8 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	}
 	replanned := r.replanned(plan, before) || req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).unfinished()
 	r.planDecision(plan, before, replanned)
+	replaced := before != nil && r.key(before) != r.key(plan)
+	r.planSecrets(plan, req.Config.Raw, req.State.Raw, resp.Plan.Raw.Type(), replaced, &resp.Diagnostics)
 	r.planPreview(ctx, plan, config, before, &resp.Diagnostics)
 	if r.divide != nil {
 		if err := r.divide(plan, before, replanned); err != nil {

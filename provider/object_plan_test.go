@@ -13,6 +13,16 @@ import (
 // without a state it is created.
 func planOf(t *testing.T, resourceType string, config tftypes.Value, state doc) map[string]tftypes.Value {
 	t.Helper()
+	planned, diags := planWith(t, resourceType, config, state)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	return planned
+}
+
+// planWith is planOf with what is said about the plan.
+func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc) (map[string]tftypes.Value, []*tfprotov6.Diagnostic) {
+	t.Helper()
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
 		t.Fatal(err)
@@ -46,14 +56,14 @@ func planOf(t *testing.T, resourceType string, config tftypes.Value, state doc) 
 		TypeName: resourceType, Config: dynamic(config), PriorState: dynamic(before),
 		ProposedNewState: dynamic(tftypes.NewValue(config.Type(), proposed)),
 	})
-	if err != nil || len(resp.Diagnostics) > 0 {
-		t.Fatal(resp.Diagnostics, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	planned, err := resp.PlannedState.Unmarshal(config.Type())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return attributesOf(planned)
+	return attributesOf(planned), resp.Diagnostics
 }
 
 // unknown stands for a value that is known after apply.

@@ -141,7 +141,7 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 		return
 	}
 	if err != nil {
-		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "create", limit))
+		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "create", limit)))
 		return
 	}
 	r.finish(ctx, outcome{
@@ -167,6 +167,7 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 	seen := readVersion(ctx, req.Private, &resp.Diagnostics)
 	opts := client.PutOptions{
 		Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, req.State.Raw),
+		TakeAway: r.takenSecrets(attributesOf(req.Plan.Raw), attributesOf(req.Config.Raw), attributesOf(req.State.Raw), true),
 	}
 	stored, err := r.replace(ctx, object, seen, opts)
 	if previewRefused(err, opts) {
@@ -174,7 +175,7 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	if err != nil {
-		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), timedOut(ctx, err, "update", limit))
+		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "update", limit)))
 		return
 	}
 	r.finish(ctx, outcome{

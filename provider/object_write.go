@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -91,15 +92,9 @@ func (r *objectResource) values(ctx context.Context, object api.Object, prior ma
 // write-only values, which only the configuration has; the configuration alone
 // would not do, because ignore_changes is applied to plans only.
 func (r *objectResource) object(config, plan tftypes.Value, diags *diag.Diagnostics) api.Object {
-	var planned, configured configDocument
-	document, err := r.document(&planned, plan)
-	if err == nil {
-		var given map[string]any
-		if given, err = r.document(&configured, config); err == nil {
-			addWriteOnly(r.attributes, document, given)
-		}
-	}
+	var d configDocument
 	var object api.Object
+	document, err := r.written(&d, config, plan)
 	if err == nil {
 		object, err = unflatten(r.kind, document)
 	}
@@ -109,12 +104,36 @@ func (r *objectResource) object(config, plan tftypes.Value, diags *diag.Diagnost
 	return object
 }
 
+// written is the document of the object that a plan asks for.
+func (r *objectResource) written(d *configDocument, config, plan tftypes.Value) (map[string]any, error) {
+	document, err := r.read(d, plan)
+	if err != nil {
+		return nil, err
+	}
+	given, err := r.read(&configDocument{}, config)
+	if err != nil {
+		return nil, err
+	}
+	addWriteOnly(r.attributes, document, given)
+	foldSecrets(r.attributes, document, false)
+	return document, nil
+}
+
 // document reads what the API knows of a configuration or a plan.
 func (r *objectResource) document(d *configDocument, value tftypes.Value) (map[string]any, error) {
+	document, err := r.read(d, value)
+	if err == nil {
+		foldSecrets(r.attributes, document, false)
+	}
+	return document, err
+}
+
+// read is the document of all attributes that follow from a configuration.
+func (r *objectResource) read(d *configDocument, value tftypes.Value) (map[string]any, error) {
 	document := map[string]any{}
 	for name, attribute := range attributesOf(value) {
 		declared := r.attributes[name]
-		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired()
+		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(r.attributes, path.Root(name))
 		if name == "timeouts" || r.local[name] || readOnly {
 			continue
 		}
@@ -126,6 +145,9 @@ func (r *objectResource) document(d *configDocument, value tftypes.Value) (map[s
 			document[name] = field
 		}
 	}
+	d.nulls = slices.DeleteFunc(d.nulls, func(at path.Path) bool { return isSecretElement(r.attributes, at) })
+	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(r.attributes, value, fields) }
+	d.unknown = slices.DeleteFunc(d.unknown, func(at path.Path) bool { return isStoredSecret(r.attributes, at) })
 	return document, nil
 }
 

@@ -11,12 +11,11 @@ import (
 
 // openStackAttribute is the access to an OpenStack.
 func openStackAttribute(description string) schema.Attribute {
-	const kept = " The server keeps it sealed and never returns it; it is in no plan and no state. Change `secrets_version` to send a new one."
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: notEmpty}
 	}
 	secret := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{MarkdownDescription: description + kept, Optional: true, Sensitive: true, WriteOnly: true}
+		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Sensitive: true, WriteOnly: true}
 	}
 	domain := func(of, with string) schema.StringAttribute {
 		return schema.StringAttribute{
@@ -44,7 +43,7 @@ func openStackAttribute(description string) schema.Attribute {
 				MarkdownDescription: "Address of the identity service, such as `https://keystone:5000/v3`.",
 				Required:            true,
 			},
-			"username":                      text("User who asks, with `password` and a project."),
+			"username":                      text("User who asks, with `password_wo` and a project."),
 			"user_id":                       text("ID of the user, in place of `username` and `user_domain_name`."),
 			"user_domain_name":              domain("user", "username"),
 			"password":                      secret("Password of the user."),

@@ -11,7 +11,7 @@ func newOpenStackProjectResource() resource.Resource {
 		kind: api.KindOpenStackProject,
 		description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +
 			"Every `scheduler_magnum_cluster` of its namespace may be put into it. The data source `scheduler_openstack_projects` reads the projects that an OpenStack has.",
-		attributes: map[string]schema.Attribute{
+		attributes: withSecrets(map[string]schema.Attribute{
 			"metrics": metricsAttribute("project"),
 			"project_id": schema.StringAttribute{
 				MarkdownDescription: "ID of the project in the OpenStack.",
@@ -25,9 +25,8 @@ func newOpenStackProjectResource() resource.Resource {
 				MarkdownDescription: "ID of the Magnum cluster template that clusters are created from.",
 				Optional:            true,
 			},
-			"openstack":    openStackAttribute("Access to the OpenStack, for whoever creates the clusters."),
-			secretsVersion: secretsVersionAttribute(),
-		},
+			"openstack": openStackAttribute("Access to the OpenStack, for whoever creates the clusters."),
+		}),
 		local: map[string]bool{secretsVersion: true},
 	}
 }

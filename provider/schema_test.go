@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // The documentation is made of the schemas: nothing in them is without a word.
@@ -55,13 +56,9 @@ func describedAttributes(t *testing.T, at string, attributes []*tfprotov6.Schema
 	}
 }
 
-// The secrets of the API are write-only in Terraform, and nothing else is.
+// Every secret of the API is write-only in Terraform, under its present and its
+// former name, with a version and what the server has beside it; nothing else is.
 func TestSecretsAreWriteOnly(t *testing.T) {
-	// How many resources have each.
-	want := map[string]int{
-		"kubeconfig": 1, "headers": 1, "bearer_token": 1, "token": 1, "password": 2, "application_credential_secret": 2,
-	}
-	passing := "preview_token_wo" // no secret, but different in every plan
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
 	if err != nil {
 		t.Fatal(err)
@@ -70,28 +67,41 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{}
-	var walk func(at string, attributes []*tfprotov6.SchemaAttribute)
-	walk = func(at string, attributes []*tfprotov6.SchemaAttribute) {
-		for _, a := range attributes {
-			if a.Name == passing {
-				continue
+	for _, info := range api.Kinds {
+		want, found := map[string]bool{}, map[string]bool{}
+		for _, secret := range api.SecretFields(info.Kind) {
+			want[strings.TrimPrefix(secret.Field, "spec.")] = true
+		}
+		var walk func(at string, attributes []*tfprotov6.SchemaAttribute)
+		walk = func(at string, attributes []*tfprotov6.SchemaAttribute) {
+			byName := map[string]*tfprotov6.SchemaAttribute{}
+			for _, a := range attributes {
+				byName[a.Name] = a
+				if a.NestedType != nil {
+					walk(at+a.Name+".", a.NestedType.Attributes)
+				}
 			}
-			if a.WriteOnly != (want[a.Name] > 0) || a.WriteOnly != a.Sensitive {
-				t.Errorf("%s.%s: write-only is %v, sensitive %v", at, a.Name, a.WriteOnly, a.Sensitive)
-			}
-			if a.WriteOnly {
-				found[a.Name]++
-			}
-			if a.NestedType != nil {
-				walk(at+"."+a.Name, a.NestedType.Attributes)
+			for name, a := range byName {
+				if name == previewToken { // no secret, but different in every plan
+					continue
+				}
+				secret := strings.TrimSuffix(name, writeOnlySuffix)
+				if a.WriteOnly != a.Sensitive || a.WriteOnly != want[at+secret] {
+					t.Errorf("%s: %s%s: write-only is %v, sensitive %v", info.Kind, at, name, a.WriteOnly, a.Sensitive)
+				}
+				if !a.WriteOnly || secret == name {
+					continue
+				}
+				found[at+secret] = true
+				former, version, stored := byName[secret], byName[secret+versionSuffix], byName[secret+storedSuffix]
+				if former == nil || !former.Deprecated || version == nil || !version.Optional || stored == nil || !stored.Computed || stored.Optional {
+					t.Errorf("%s: %s%s lacks its former name, its version or what is stored", info.Kind, at, name)
+				}
 			}
 		}
-	}
-	for name, s := range resp.ResourceSchemas {
-		walk(name, s.Block.Attributes)
-	}
-	if !maps.Equal(found, want) {
-		t.Errorf("write-only attributes are %v, expected %v", found, want)
+		walk("", resp.ResourceSchemas[typePrefix+string(info.Kind)].Block.Attributes)
+		if !maps.Equal(found, want) {
+			t.Errorf("%s: write-only are %v, want %v", info.Kind, found, want)
+		}
 	}
 }

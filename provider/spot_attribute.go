@@ -17,7 +17,7 @@ func spotAttribute() schema.Attribute {
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"enabled": schema.BoolAttribute{
-				MarkdownDescription: "Split the pods of workloads that ask for it. Needs `kubernetes.kubeconfig`, and a server that the cluster can reach (`--webhook-listen`). Default `false`.",
+				MarkdownDescription: "Split the pods of workloads that ask for it. Needs `kubernetes.kubeconfig_wo`, and a server that the cluster can reach (`--webhook-listen`). Default `false`.",
 				Optional:            true,
 				Computed:            true,
 				Default:             booldefault.StaticBool(false),
@@ -50,10 +50,10 @@ func spotWithoutKubeconfig(config map[string]tftypes.Value, diags *diag.Diagnost
 		return
 	}
 	kubernetes := config["kubernetes"]
-	kubeconfig := attributesOf(kubernetes)["kubeconfig"]
-	if !kubernetes.IsKnown() || !kubernetes.IsNull() && (!kubeconfig.IsKnown() || !kubeconfig.IsNull()) {
+	now, former := attributesOf(kubernetes)["kubeconfig"+writeOnlySuffix], attributesOf(kubernetes)["kubeconfig"]
+	if !kubernetes.IsKnown() || !now.IsNull() || !former.IsNull() {
 		return
 	}
 	diags.AddAttributeWarning(path.Root("spot").AtName("enabled"), "Nothing is split without a kubeconfig",
-		"spot.enabled is true, and there is no kubernetes.kubeconfig: the server cannot reach the cluster to split workloads over its nodes. Add the kubeconfig, or set spot.enabled to false.")
+		"spot.enabled is true, and there is no kubernetes.kubeconfig_wo: unless the server has a kubeconfig already, it cannot reach the cluster to split workloads over its nodes. Add the kubeconfig, or set spot.enabled to false.")
 }

@@ -25,8 +25,16 @@ func stateValues(ctx context.Context, attributes map[string]schema.Attribute, do
 		if !hasBefore || !before.IsKnown() {
 			before = tftypes.NewValue(t, nil)
 		}
-		if local[name] {
+		if local[name] || isSecretVersion(attributes, name) {
 			values[name] = before
+			continue
+		}
+		if stored, ok := storedSecret(attributes, name, document); ok {
+			value, err := terraformValue(t, stored)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			values[name] = value
 			continue
 		}
 		value, err := stateValue(ctx, attribute, t, document[name], before)

@@ -33,6 +33,7 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 		return
 	}
 	validateTimeouts(req.Config.Raw, &resp.Diagnostics)
+	validateSecretSpelling(r.attributes, attributesOf(req.Config.Raw), path.Empty(), &resp.Diagnostics)
 	validateObject(r.kind, "", document, &d, req.Config.Raw.Type(), &resp.Diagnostics)
 	if r.doubts != nil && !resp.Diagnostics.HasError() {
 		r.doubts(attributesOf(req.Config.Raw), &resp.Diagnostics)
@@ -55,6 +56,9 @@ func validateObject(kind api.Kind, under string, document map[string]any, d *con
 		return
 	default:
 		fields = object.Validate()
+	}
+	if d.spell != nil {
+		fields = d.spell(fields)
 	}
 	base := path.Empty()
 	if under != "" {

@@ -47,7 +47,7 @@ var badFields = []struct {
 	{"scheduler_cluster", "health", doc{"failure_threshold": 0}, "health.failure_threshold"},
 	{"scheduler_cluster", "health", doc{"success_threshold": -1}, "health.success_threshold"},
 	{"scheduler_cluster", "health", doc{"success_threshold": 1.5}, "health.success_threshold"},
-	{"scheduler_cluster", "secrets_version", 1.5, "secrets_version"},
+	{"scheduler_cluster", "kubernetes", doc{"kubeconfig_wo_version": 1.5}, "kubernetes.kubeconfig_wo_version"},
 	{"scheduler_cluster", "timeouts", doc{"create": "0s"}, "timeouts.create"},
 	{"scheduler_cluster", "timeouts", doc{"delete": "soon"}, "timeouts.delete"},
 
@@ -91,9 +91,10 @@ var badFields = []struct {
 	{"scheduler_metrics_provider", "interval", "1ms", "interval"},
 	{"scheduler_metrics_provider", "timeout", "soon", "timeout"},
 	{"scheduler_metrics_provider", "timeout", "", "timeout"},
-	{"scheduler_metrics_provider", "headers", doc{"a b": "x"}, `headers["a b"]`},
-	{"scheduler_metrics_provider", "headers", doc{"a": ""}, `headers["a"]`},
-	{"scheduler_metrics_provider", "bearer_token", "abc\n", "bearer_token"},
+	{"scheduler_metrics_provider", "headers_wo", doc{"a b": "x"}, `headers_wo["a b"]`},
+	{"scheduler_metrics_provider", "headers_wo", doc{"a": "b\n"}, `headers_wo["a"]`},
+	{"scheduler_metrics_provider", "headers", doc{"a": "b\n"}, `headers["a"]`}, // the former name
+	{"scheduler_metrics_provider", "bearer_token_wo", "abc\n", "bearer_token_wo"},
 	{"scheduler_metrics_provider", "ca_cert", "no certificate", "ca_cert"},
 
 	{"scheduler_metric", "name", strings.Repeat("a", 64), "name"},
@@ -264,8 +265,8 @@ var badFields = []struct {
 	{"scheduler_cluster", "flavors", list{doc{"name": "m", "vcpus": 0.5}}, "flavors[0].vcpus"},
 	{"scheduler_cluster", "flavors", list{doc{"name": "m", "memory": "much"}}, "flavors[0].memory"},
 	{"scheduler_cluster", "flavors", list{doc{"name": "m", "count": -1}}, "flavors[0].count"},
-	{"scheduler_cluster", "kubernetes", doc{"kubeconfig": "no kubeconfig"}, "kubernetes.kubeconfig"},
-	{"scheduler_cluster", "kubernetes", doc{"kubeconfig": kubeconfigThatRunsPrograms}, "kubernetes.kubeconfig"},
+	{"scheduler_cluster", "kubernetes", doc{"kubeconfig_wo": "no kubeconfig"}, "kubernetes.kubeconfig_wo"},
+	{"scheduler_cluster", "kubernetes", doc{"kubeconfig_wo": kubeconfigThatRunsPrograms}, "kubernetes.kubeconfig_wo"},
 	{"scheduler_cluster", "wait", doc{"for": "godot"}, "wait.for"},
 
 	{"scheduler_cloud", "name", "DE", "name"},
@@ -280,18 +281,18 @@ var badFields = []struct {
 	{"scheduler_cloud", "openstack", access(doc{"username": "u", "user_id": "i", "project_name": "p"}), "openstack.user_id"},
 	{"scheduler_cloud", "openstack", access(doc{"username": "u"}), "openstack.project_name"},
 	{"scheduler_cloud", "openstack", access(doc{"username": ""}), "openstack.username"},
-	{"scheduler_cloud", "openstack", access(doc{"password": "secret", "project_id": "p"}), "openstack.username"},
+	{"scheduler_cloud", "openstack", access(doc{"password_wo": "secret", "project_id": "p"}), "openstack.username"},
 	{"scheduler_cloud", "openstack", access(doc{"username": "u", "project_name": "p", "project_id": "i"}), "openstack.project_id"},
-	{"scheduler_cloud", "openstack", access(doc{"application_credential_secret": "secret"}), "openstack.application_credential_id"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_secret_wo": "secret"}), "openstack.application_credential_id"},
 	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "username": "u"}), "openstack.username"},
-	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "password": "p"}), "openstack.password"},
+	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "password_wo": "p"}), "openstack.password_wo"},
 	{"scheduler_cloud", "openstack", access(doc{"application_credential_id": "a", "project_name": "p"}), "openstack.project_name"},
 	{"scheduler_cloud", "openstack", access(doc{"regions": list{"a", "a"}}), "openstack.regions[1]"},
 	{"scheduler_cloud", "openstack", access(doc{"regions": list{""}}), "openstack.regions[0]"},
 	{"scheduler_cloud", "openstack", access(doc{"interval": "1ms"}), "openstack.interval"},
 	{"scheduler_cloud", "openstack", access(doc{"timeout": "soon"}), "openstack.timeout"},
 	{"scheduler_cloud", "openstack", access(doc{"ca_cert": "no certificate"}), "openstack.ca_cert"},
-	{"scheduler_cloud", "secrets_version", 1.5, "secrets_version"},
+	{"scheduler_cloud", "openstack", access(doc{"password_wo_version": 1.5}), "openstack.password_wo_version"},
 
 	{"scheduler_openstack_project", "name", "-a", "name"},
 	{"scheduler_openstack_project", "namespace", "", "namespace"},
@@ -315,7 +316,7 @@ var badFields = []struct {
 	{influx, "influx", nil, "influx"},
 	{influx, "influx", doc{"url": "i", "bucket": "b"}, "influx.url"},
 	{influx, "influx", doc{"url": "http://i", "bucket": ""}, "influx.bucket"},
-	{influx, "influx", doc{"url": "http://i", "bucket": "b", "token": "a\nb"}, "influx.token"},
+	{influx, "influx", doc{"url": "http://i", "bucket": "b", "token_wo": "a\nb"}, "influx.token_wo"},
 
 	{allocated, "replicas", nil, "replicas"},
 	{"scheduler_workload", "allocation", doc{"flavors": list{"m", "m"}}, "allocation.flavors[1]"},
@@ -347,13 +348,13 @@ var valid = map[string]doc{
 	rated:                        {"name": "web", "namespace": "shop", "strategy": "prioritizers"},
 	"scheduler_workload":         {"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3},
 	allocated:                    {"name": "web", "namespace": "shop", "api_version": "v1", "kind": "Pod", "replicas": 3, "allocation": doc{}},
-	"scheduler_cloud":            {"name": "de", "openstack": access(doc{"username": "u", "password": "secret", "project_name": "p"})},
+	"scheduler_cloud":            {"name": "de", "openstack": access(doc{"username": "u", "password_wo": "secret", "project_name": "p"})},
 	"scheduler_openstack_project": {
-		"name": "p", "namespace": "shop", "openstack": access(doc{"application_credential_id": "a", "application_credential_secret": "s"}),
+		"name": "p", "namespace": "shop", "openstack": access(doc{"application_credential_id": "a", "application_credential_secret_wo": "s"}),
 	},
 	"scheduler_magnum_cluster": {"name": "k", "namespace": "shop"},
 	ksql:                       {"name": "p", "type": "kafka", "kafka": doc{"url": "http://k", "table": "t", "comparison_column": "c", "value_column": "v"}},
-	influx:                     {"name": "p", "type": "influx", "influx": doc{"url": "http://i", "bucket": "b", "org": "o", "token": "t"}},
+	influx:                     {"name": "p", "type": "influx", "influx": doc{"url": "http://i", "bucket": "b", "org": "o", "token_wo": "t"}},
 	"scheduler_propagation_policy": {
 		"name": "web", "namespace": "shop", "resource_selectors": list{doc{"api_version": "apps/v1", "kind": "Deployment"}},
 	},
@@ -567,11 +568,11 @@ func TestValidateWaitsForAccess(t *testing.T) {
 		unknown string
 		want    string // the attribute that is refused all the same; "" = none
 	}{
-		{"the user", access(doc{"password": "p", "project_id": "p"}), "user_id", ""},
+		{"the user", access(doc{"password_wo": "p", "project_id": "p"}), "user_id", ""},
 		{"the project", access(doc{"username": "u"}), "project_id", ""},
 		{"the password", access(doc{"username": "u", "project_id": "p"}), "password", ""},
-		{"the application credential", access(doc{"application_credential_secret": "s"}), "application_credential_id", ""},
-		{"the user, and there is no project", access(doc{"password": "p"}), "user_id", "openstack.project_name"},
+		{"the application credential", access(doc{"application_credential_secret_wo": "s"}), "application_credential_id", ""},
+		{"the user, and there is no project", access(doc{"password_wo": "p"}), "user_id", "openstack.project_name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			config := configValue(t, typ, doc{"name": "de", "openstack": test.access})

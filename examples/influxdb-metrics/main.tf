@@ -44,11 +44,9 @@ resource "scheduler_metrics_provider" "measurements" {
   type     = local.live ? "influx" : "static"
   interval = "5s"
 
-  influx = local.live ? { url = var.influx_url, org = "shop", bucket = "racks", token = var.influx_token } : null
+  # The token is write-only: in no plan and no state. Change its version with it.
+  influx = local.live ? { url = var.influx_url, org = "shop", bucket = "racks", token_wo = var.influx_token, token_wo_version = 1 } : null
   static = local.live ? null : { metrics = { for name, load in var.load : "load_${name}" => load } }
-
-  # Write-only: in no plan and no state. Change the version with the token.
-  secrets_version = 1
 }
 
 resource "scheduler_metric" "load" {

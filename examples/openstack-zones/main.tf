@@ -46,12 +46,12 @@ resource "scheduler_cloud" "de" {
   name = "de"
 
   openstack = var.auth_url == "" ? null : {
-    auth_url     = var.auth_url
-    username     = "scheduler"
-    password     = var.password
-    project_name = "admin"
+    auth_url            = var.auth_url
+    username            = "scheduler"
+    password_wo         = var.password
+    password_wo_version = 1
+    project_name        = "admin"
   }
-  secrets_version = 1
 }
 
 locals {

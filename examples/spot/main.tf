@@ -51,9 +51,9 @@ locals {
 resource "scheduler_cluster" "site" {
   for_each = local.clusters
 
-  name            = each.key
-  kubernetes      = { kubeconfig = lookup(var.kubeconfigs, each.key, null) }
-  secrets_version = 1 # change it with the kubeconfigs
+  name = each.key
+  # Change the version with the kubeconfigs.
+  kubernetes = { kubeconfig_wo = lookup(var.kubeconfigs, each.key, null), kubeconfig_wo_version = 1 }
 
   spot = {
     enabled       = var.spot

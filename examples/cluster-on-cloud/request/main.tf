@@ -86,8 +86,7 @@ resource "scheduler_cluster" "shop" {
   inherit_labels = true
 
   # Neither of these moves the cluster: the choice stays.
-  kubernetes      = { kubeconfig = var.kubeconfig }
-  secrets_version = var.kubeconfig_version
+  kubernetes = { kubeconfig_wo = var.kubeconfig, kubeconfig_wo_version = var.kubeconfig_version }
 
   # A cluster is put where the clouds are.
   depends_on = [scheduler_cloud.site]

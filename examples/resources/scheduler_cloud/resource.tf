@@ -7,16 +7,16 @@ resource "scheduler_cloud" "de" {
   metrics = [{ name = "price-de" }]
 
   openstack = {
-    auth_url     = "https://keystone.de.example.com:5000/v3"
-    username     = "scheduler"
-    password     = var.openstack_password
-    project_name = "admin"
-    regions      = ["RegionOne"]
-    timeout      = "5s"
+    auth_url = "https://keystone.de.example.com:5000/v3"
+    username = "scheduler"
+    # Write-only: in no plan and no state. Change the version with the password.
+    password_wo         = var.openstack_password
+    password_wo_version = 1
+    project_name        = "admin"
+    regions             = ["RegionOne"]
+    timeout             = "5s"
   }
 
-  # Write-only: in no plan and no state. Change the version with the password.
-  secrets_version = 1
 }
 
 # One that the server cannot reach: `scheduler-server collect` runs beside it and

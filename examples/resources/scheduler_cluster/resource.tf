@@ -25,8 +25,7 @@ resource "scheduler_cluster" "berlin" {
   }
 
   # Write-only: in no plan and no state. Change the version with the value.
-  kubernetes      = { kubeconfig = var.kubeconfig }
-  secrets_version = 1
+  kubernetes = { kubeconfig_wo = var.kubeconfig, kubeconfig_wo_version = 1 }
 
   # Split workloads over the on-demand and spot nodes of the cluster.
   spot = {

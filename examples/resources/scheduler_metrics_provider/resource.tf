@@ -1,11 +1,11 @@
 # A Prometheus server. The token is write-only: in no plan and no state.
 resource "scheduler_metrics_provider" "prometheus" {
-  name            = "prometheus"
-  type            = "prometheus"
-  prometheus      = { url = "https://prometheus.example.com" }
-  interval        = "30s"
-  bearer_token    = var.prometheus_token
-  secrets_version = 1
+  name                    = "prometheus"
+  type                    = "prometheus"
+  prometheus              = { url = "https://prometheus.example.com" }
+  interval                = "30s"
+  bearer_token_wo         = var.prometheus_token
+  bearer_token_wo_version = 1
 }
 
 # A fixed table, for figures that hardly change.
@@ -25,7 +25,7 @@ variable "prometheus_token" {
 resource "scheduler_metrics_provider" "influx" {
   name   = "influx"
   type   = "influx"
-  influx = { url = "https://influxdb.example.com", org = "shop", bucket = "figures", token = var.influx_token }
+  influx = { url = "https://influxdb.example.com", org = "shop", bucket = "figures", token_wo = var.influx_token }
 }
 
 # A ksqlDB table with a row for each metric.
