@@ -3,13 +3,12 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
@@ -20,10 +19,11 @@ func main() {
 	debug := flag.Bool("debug", false, "serve for a debugger: print how Terraform reaches this process, and stay")
 	flag.Parse()
 	quietUnlessAsked()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: provider.Address,
-		Debug:   *debug,
-	})
+	var opts []tf6server.ServeOpt
+	if *debug {
+		opts = append(opts, tf6server.WithManagedDebug())
+	}
+	err := tf6server.Serve(provider.Address, provider.NewServer(version), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "terraform-provider-scheduler:", err)
 		os.Exit(1)

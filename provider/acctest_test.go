@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
@@ -24,7 +23,7 @@ import (
 
 // factories are the provider under test.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
-	"scheduler": providerserver.NewProtocol6WithError(provider.New("test")()),
+	"scheduler": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
 }
 
 func TestMain(m *testing.M) {
