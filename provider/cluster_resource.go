@@ -28,7 +28,7 @@ func newClusterResource() resource.Resource {
 		decision:   clusterCloud,
 		// Neither labels nor a kubeconfig are among them: what is created on the cloud
 		// must not have to be replaced when they are written.
-		inputs:    []string{"namespace", "cloud_constraints", "openstack"},
+		inputs:    []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
 		decide:    awaitCloud,
 		unawaited: decisionUnawaited,
 		doubts:    spotWithoutKubeconfig,
@@ -42,6 +42,11 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Owner: only placements of this namespace see the cluster. Without it all do.",
 			Optional:            true,
 			Validators:          notEmpty,
+		},
+		"namespaces": schema.SetAttribute{
+			MarkdownDescription: "Several owners: only placements of these namespaces see the cluster. Without it and `namespace` all do; both may not be given, and an empty set is refused.",
+			ElementType:         types.StringType,
+			Optional:            true,
 		},
 		"cloud_provider": schema.StringAttribute{
 			MarkdownDescription: "Who runs the cluster's machines, such as `aws`.",

@@ -31,6 +31,8 @@ func dataSourceArgument(attribute schema.Attribute) datasource.Attribute {
 		return datasource.Float64Attribute{CustomType: a.CustomType, MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators}
 	case schema.ListAttribute:
 		return datasource.ListAttribute{ElementType: a.ElementType, MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators}
+	case schema.SetAttribute:
+		return datasource.SetAttribute{ElementType: a.ElementType, MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators}
 	case schema.MapAttribute:
 		return datasource.MapAttribute{ElementType: a.ElementType, MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators}
 	case schema.SingleNestedAttribute:

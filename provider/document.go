@@ -63,6 +63,8 @@ func (d *configDocument) read(v tftypes.Value, at path.Path) (any, error) {
 		return d.readMap(v, at)
 	case v.Type().Is(tftypes.List{}):
 		return d.readList(v, at)
+	case v.Type().Is(tftypes.Set{}):
+		return d.readSet(v, at)
 	}
 	return nil, fmt.Errorf("%s: values of type %s have no JSON form", at, v.Type())
 }
@@ -120,6 +122,26 @@ func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 	return list, nil
 }
 
+// readSet reads a set of plain values. Its elements have no place of their own:
+// what is wrong with one is said of the set.
+func (d *configDocument) readSet(v tftypes.Value, at path.Path) (any, error) {
+	var elements []tftypes.Value
+	if err := v.As(&elements); err != nil {
+		return nil, err
+	}
+	list := make([]any, 0, len(elements))
+	for _, element := range elements {
+		value, err := d.readElement(element, at)
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			list = append(list, value)
+		}
+	}
+	return list, nil
+}
+
 // tellApart gives the unknown texts of a list's element a value that no other
 // element has: what is not known yet must not look like a repetition. A rule that
 // refuses the value itself names its path, which is among the unknown ones.
@@ -167,7 +189,7 @@ func nullValue(t tftypes.Type) tftypes.Value { return tftypes.NewValue(t, nil) }
 
 func emptyValue(t tftypes.Type) tftypes.Value {
 	switch {
-	case t.Is(tftypes.List{}):
+	case t.Is(tftypes.List{}), t.Is(tftypes.Set{}):
 		return tftypes.NewValue(t, []tftypes.Value{})
 	case t.Is(tftypes.Map{}):
 		return tftypes.NewValue(t, map[string]tftypes.Value{})
@@ -209,14 +231,14 @@ func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftyp
 			elements[key] = value
 		}
 		return tftypes.NewValue(t, elements), nil
-	case t.Is(tftypes.List{}):
+	case t.Is(tftypes.List{}), t.Is(tftypes.Set{}):
 		list, ok := document.([]any)
 		if !ok {
 			break
 		}
 		elements := make([]tftypes.Value, len(list))
 		for i, element := range list {
-			value, err := documentValue(t.(tftypes.List).ElementType, element, absent) //nolint:forcetypeassert // Is says so
+			value, err := documentValue(elementTypeOf(t), element, absent)
 			if err != nil {
 				return value, fmt.Errorf("%d: %w", i, err)
 			}
@@ -248,6 +270,17 @@ func documentValue(t tftypes.Type, document any, absent func(tftypes.Type) tftyp
 	return tftypes.Value{}, fmt.Errorf("%T does not fit %s", document, t)
 }
 
+// elementTypeOf is the type of a list's or a set's elements.
+func elementTypeOf(t tftypes.Type) tftypes.Type {
+	switch t := t.(type) {
+	case tftypes.List:
+		return t.ElementType
+	case tftypes.Set:
+		return t.ElementType
+	}
+	return tftypes.DynamicPseudoType
+}
+
 // attributesOf takes an object value apart; null and unknown have none.
 func attributesOf(v tftypes.Value) map[string]tftypes.Value {
 	var attributes map[string]tftypes.Value
@@ -257,11 +290,11 @@ func attributesOf(v tftypes.Value) map[string]tftypes.Value {
 	return attributes
 }
 
-// elementsOf takes a list value apart; null and unknown have none.
+// elementsOf takes a list or set value apart; null and unknown have none.
 func elementsOf(v tftypes.Value) []tftypes.Value {
 	var elements []tftypes.Value
-	if v.IsKnown() && !v.IsNull() && v.Type().Is(tftypes.List{}) {
-		_ = v.As(&elements) // cannot fail for a list
+	if v.IsKnown() && !v.IsNull() && (v.Type().Is(tftypes.List{}) || v.Type().Is(tftypes.Set{})) {
+		_ = v.As(&elements) // cannot fail for a list or a set
 	}
 	return elements
 }

@@ -131,7 +131,7 @@ func isEmpty(v tftypes.Value) bool {
 			}
 		}
 		return true
-	case v.Type().Is(tftypes.List{}):
+	case v.Type().Is(tftypes.List{}), v.Type().Is(tftypes.Set{}):
 		return len(elementsOf(v)) == 0
 	case v.Type().Is(tftypes.Map{}):
 		var elements map[string]tftypes.Value

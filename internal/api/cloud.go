@@ -273,6 +273,14 @@ func (c *Cloud) SetDefaults() {
 	c.Spec.OpenStack.setDefaults()
 }
 
+// Owners are the namespaces that the cloud belongs to; none = everybody's.
+func (c *Cloud) Owners() []string {
+	if c.Spec.Namespace == "" {
+		return nil
+	}
+	return []string{c.Spec.Namespace}
+}
+
 // Validate implements Object.
 func (c *Cloud) Validate() FieldErrors {
 	var errs FieldErrors

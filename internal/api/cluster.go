@@ -24,6 +24,7 @@ type Cluster struct {
 // ClusterSpec is what the owner of a cluster declares.
 type ClusterSpec struct {
 	Namespace       string            `json:"namespace,omitempty" doc:"Owner: only placements of this namespace see the cluster. Absent = all."`
+	Namespaces      []string          `json:"namespaces,omitempty" doc:"Several owners: only placements of these namespaces see the cluster. Absent = as namespace says; both may not be given. An empty list is refused."`
 	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Who runs the cluster's machines, such as \"aws\"."`
 	Region          string            `json:"region,omitempty"`
 	Zones           []string          `json:"zones,omitempty"`
@@ -284,6 +285,7 @@ func (c *Cluster) Validate() FieldErrors {
 	if s.Namespace != "" {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
+	s.validateNamespaces(&errs)
 	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
 		if zone == "" {
@@ -323,6 +325,43 @@ func (c *Cluster) Validate() FieldErrors {
 		s.Spot.validate(&errs, "spec.spot")
 	}
 	return errs
+}
+
+// validateNamespaces checks the owners. A list that has become empty would show
+// everybody what was kept from all but a few, so it is no way to say "all".
+func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
+	const at = "spec.namespaces"
+	if s.Namespaces != nil && len(s.Namespaces) == 0 {
+		errs.Add(at, "must not be empty: name the namespaces that own the cluster, or leave the field out for a cluster of all")
+	}
+	if s.Namespace != "" && len(s.Namespaces) > 0 {
+		errs.Add(at, "must be absent where spec.namespace is given: name all owners in one of the two")
+	}
+	checkUnique(errs, at, s.Namespaces)
+	for i, namespace := range s.Namespaces {
+		errs.check(index(at, i), checkName(namespace))
+	}
+}
+
+// Owners are the namespaces that the cluster belongs to; none = everybody's.
+func (c *Cluster) Owners() []string {
+	if c.Spec.Namespace != "" {
+		return []string{c.Spec.Namespace}
+	}
+	return c.Spec.Namespaces
+}
+
+// VisibleTo reports whether placements of a namespace see the cluster.
+func (c *Cluster) VisibleTo(namespace string) bool {
+	if c.Spec.Namespace != "" {
+		return c.Spec.Namespace == namespace
+	}
+	return len(c.Spec.Namespaces) == 0 || slices.Contains(c.Spec.Namespaces, namespace)
+}
+
+// SameOwners reports whether two clusters belong to the same namespaces.
+func SameOwners(a, b *Cluster) bool {
+	return a.Spec.Namespace == b.Spec.Namespace && slices.Equal(a.Spec.Namespaces, b.Spec.Namespaces)
 }
 
 // setOwner reads a namespace in the metadata of a global object as its owner.

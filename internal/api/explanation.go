@@ -71,6 +71,9 @@ type Rejection struct {
 	Count  int    `json:"count"`
 }
 
+// OwnershipFilter is the filter that rejects the clusters of other namespaces.
+const OwnershipFilter = "namespace"
+
 // NearestMiss is a constraint that is the only one some clusters fail.
 type NearestMiss struct {
 	Filter string `json:"filter"`

@@ -126,7 +126,9 @@ func (b *edit) takeOut(at int, r *row) {
 	}
 	b.putAPIResources(at, r.cluster.Spec.APIResources, nil)
 	b.takePlaces(at, &r.cluster.Spec)
-	editOf(b.owners, r.cluster.Spec.Namespace).take(at)
+	for _, owner := range owners(r.cluster) {
+		editOf(b.owners, owner).take(at)
+	}
 	for _, m := range r.metrics {
 		editOf(b.listed, m.id).take(at)
 	}
@@ -183,11 +185,15 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 	changed = b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources) || changed
 	changed = b.putCustomResources(at, old, c) || changed
 	changed = b.putAmounts(at, old, c) || changed || !sameObservations(old, c)
-	if before == nil || old.Spec.Namespace != c.Spec.Namespace {
+	if before == nil || !api.SameOwners(old, c) {
 		if before != nil {
-			editOf(b.owners, old.Spec.Namespace).take(at)
+			for _, owner := range owners(old) {
+				editOf(b.owners, owner).take(at)
+			}
 		}
-		editOf(b.owners, c.Spec.Namespace).put(at)
+		for _, owner := range owners(c) {
+			editOf(b.owners, owner).put(at)
+		}
 		changed = true
 	}
 	if before == nil || !slices.EqualFunc(old.Spec.Metrics, c.Spec.Metrics, sameRef) {

@@ -90,7 +90,7 @@ func SameStanding(a, b *Fleet, row int) bool {
 	}
 	c, d := x.cluster, y.cluster
 	return c == d || c.Metadata.Name == d.Metadata.Name && a.online.Has(row) == b.online.Has(row) && a.paused.Has(row) == b.paused.Has(row) &&
-		maps.Equal(c.Metadata.Labels, d.Metadata.Labels) && samePlace(&c.Spec, &d.Spec) && c.Spec.Namespace == d.Spec.Namespace &&
+		maps.Equal(c.Metadata.Labels, d.Metadata.Labels) && samePlace(&c.Spec, &d.Spec) && api.SameOwners(c, d) &&
 		slices.Equal(c.Spec.APIResources, d.Spec.APIResources) && slices.Equal(x.taints, y.taints) &&
 		maps.Equal(c.Spec.Claims, d.Spec.Claims) && sameFlavors(c.Spec.Flavors, d.Spec.Flavors)
 }

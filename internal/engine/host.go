@@ -92,7 +92,7 @@ func (h *HostQuery) Choose(f *Fleet, now time.Time) (host string, score float64,
 		for _, q := range queries {
 			out := Decide(f, q, NewView(f, q, Others{}, nil), Others{}, Present{}, now)
 			for _, c := range out.Choices {
-				if owner := f.rows[c.Row].cluster.Spec.Namespace; (owner != "") == owned {
+				if (len(f.rows[c.Row].cluster.Owners()) > 0) == owned {
 					first, ok = c, true
 					break
 				}

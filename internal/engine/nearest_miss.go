@@ -31,6 +31,11 @@ func (v *verdicts) NearestMiss() *api.NearestMiss {
 	}
 	var miss *api.NearestMiss
 	for i, g := range v.grounds {
+		if g.filter.Name() == api.OwnershipFilter {
+			// No one's to drop, and how many clusters of others fulfil the rest would
+			// tell what these are like.
+			continue
+		}
 		alone := failed[i*words : (i+1)*words]
 		alone.andNot(twice)
 		causes := []Cause{{On: g.filter.On(p.query, g.ground), Count: alone.Count()}}

@@ -178,7 +178,7 @@ func TestSummary(t *testing.T) {
 	fit("full").Spec.Allocated = api.Quantities{"cpu": "1"}
 	fit("silent").Spec.Allocatable = nil
 	e := Explain(w.fleet(), compile(t, p), nil, Others{}, Present{}, w.now)
-	want := `good chosen, 5 wanted; 1 of 11 clusters fits: 1 belongs to another namespace, 1 is not online, 1 is paused, ` +
+	want := `good chosen, 5 wanted; 1 of 10 clusters fits: 1 is not online, 1 is paused, ` +
 		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop"), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
 	if got := e.Summary(); got != want {

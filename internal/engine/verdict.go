@@ -151,13 +151,17 @@ func named(causes []Cause) string {
 
 // Fits is the part of the summary that says how many clusters fit, and why the
 // others do not. Without a present decision it is the same for all queries of a
-// class.
+// class. Clusters that belong to other namespaces are not even counted: whoever
+// reads the sentence is not to learn of them.
 func (v *verdicts) Fits() string {
 	f, q := v.pass.fleet, v.pass.query
-	fit := v.Admitted.Count()
-	text := fmt.Sprintf("%d of %d %s %s", fit, f.Len(), plural(f.Len(), cmp.Or(v.pass.query.one, "cluster"), cmp.Or(v.pass.query.many, "clusters")), plural(fit, "fits", "fit"))
+	fit, total := v.Admitted.Count(), f.Len()
 	blames := make([]string, 0, len(v.grounds))
 	for i, g := range v.grounds {
+		if g.filter.Name() == api.OwnershipFilter {
+			total -= v.counts[i]
+			continue
+		}
 		if n := v.counts[i]; n > 0 {
 			blames = append(blames, fmt.Sprintf("%d %s%s", n, g.filter.Blame(q, g.ground, n), named(v.causes(i))))
 		}
@@ -165,6 +169,7 @@ func (v *verdicts) Fits() string {
 	if v.leaving > 0 {
 		blames = append(blames, fmt.Sprintf("%d %s being left", v.leaving, plural(v.leaving, "is", "are")))
 	}
+	text := fmt.Sprintf("%d of %d %s %s", fit, total, plural(total, cmp.Or(q.one, "cluster"), cmp.Or(q.many, "clusters")), plural(fit, "fits", "fit"))
 	if len(blames) > 0 {
 		text += ": " + strings.Join(blames, ", ")
 	}

@@ -38,7 +38,7 @@ func (i identity) mayReadOf(cluster *api.Cluster) error {
 	case cluster == nil:
 		return i.mayReadNamespace("")
 	}
-	return i.mayReadNamespace(owner(cluster))
+	return i.mayReadOwned(owners(cluster))
 }
 
 // seesOf reports whether what belongs to a cluster may be shown.
@@ -70,7 +70,7 @@ func (s *Server) sees(who identity, object api.Object) bool {
 	if ofCluster(object.ObjectKind()) {
 		return who.seesOf(s.cluster(api.KeyOf(object).Namespace))
 	}
-	return who.sees(owner(object))
+	return who.sees(owners(object)...)
 }
 
 // mayRemove is asked before the object is known.

@@ -108,7 +108,7 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	}
 	// The projects of a cloud are those of all who use it, not only of the
 	// namespaces that may see the cloud.
-	if err := who.mayRead(cloud); err != nil || who.bound() && owner(cloud) == "" {
+	if err := who.mayRead(cloud); err != nil || who.bound() && len(owners(cloud)) == 0 {
 		return nil, who.forbidden("list the projects of " + key.String())
 	}
 	for _, tag := range in.Tags {

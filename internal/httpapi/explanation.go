@@ -38,8 +38,8 @@ func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInpu
 	return &explainOutput{s.visible(who, explanation)}, nil
 }
 
-// visible leaves out the candidates that the reader may not know of. They are
-// still counted.
+// visible leaves out the candidates that the reader may not know of. They are not
+// counted, either.
 func (s *Server) visible(who identity, explanation *api.Explanation) *api.Explanation {
 	if !who.bound() {
 		return explanation
@@ -52,7 +52,11 @@ func (s *Server) visible(who identity, explanation *api.Explanation) *api.Explan
 	}
 	shown.Candidates = slices.DeleteFunc(slices.Clone(explanation.Candidates), func(c api.Candidate) bool {
 		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
-		return entry != nil && !who.sees(owner(entry.Object))
+		return entry != nil && !who.sees(owners(entry.Object)...)
+	})
+	shown.Total -= len(explanation.Candidates) - len(shown.Candidates)
+	shown.Rejections = slices.DeleteFunc(slices.Clone(explanation.Rejections), func(r api.Rejection) bool {
+		return r.Filter == api.OwnershipFilter
 	})
 	return &shown
 }

@@ -126,7 +126,7 @@ func (s *Server) flavorSizes(who identity) func(name string) (gs.Size, bool) {
 		snapshot := s.fleet.Snapshot()
 		for entry := range snapshot.All(api.KindCluster, "") {
 			c, ok := entry.Object.(*api.Cluster)
-			if !ok || !who.sees(owner(c)) {
+			if !ok || !who.sees(owners(c)...) {
 				continue
 			}
 			for _, f := range c.Spec.Flavors {
@@ -137,7 +137,7 @@ func (s *Server) flavorSizes(who identity) func(name string) (gs.Size, bool) {
 		}
 		for entry := range snapshot.All(api.KindCloud, "") {
 			c, ok := entry.Object.(*api.Cloud)
-			if !ok || !who.sees(owner(c)) {
+			if !ok || !who.sees(owners(c)...) {
 				continue
 			}
 			for i := range c.Status.Regions {

@@ -126,7 +126,7 @@ func (s *Server) createSite(ctx context.Context, cluster *api.Cluster) (*stored,
 			continue
 		}
 		if site, ok := gs.SiteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
-			if !who.sees(owner(other)) {
+			if !who.sees(owners(other)...) {
 				return nil, newProblem(http.StatusConflict, "site %q has a cluster already", wanted.ID())
 			}
 			return nil, newProblem(http.StatusConflict, "site %q has a cluster already: %q", wanted.ID(), other.Metadata.Name)

@@ -110,7 +110,7 @@ func (s *Server) listPods(ctx context.Context, in *globalListPods) (*globalPodsO
 	last := ""
 	for entry := range entries {
 		w, ok := entry.Object.(*api.Workload)
-		if !ok || !gs.IsPod(w) || !who.sees(owner(w)) {
+		if !ok || !gs.IsPod(w) || !who.sees(owners(w)...) {
 			continue
 		}
 		if len(out.Body.Pods) == limit {

@@ -84,7 +84,7 @@ type resultOutput struct {
 // none, or not to be seen.
 func (s *Server) site(who identity, object api.Object) (site gs.Site, ok bool) {
 	cluster, ok := object.(*api.Cluster)
-	if !ok || !who.sees(owner(cluster)) {
+	if !ok || !who.sees(owners(cluster)...) {
 		return gs.Site{}, false
 	}
 	shown, ok := s.shown(who, cluster).(*api.Cluster)
@@ -98,7 +98,7 @@ func (s *Server) site(who identity, object api.Object) (site gs.Site, ok bool) {
 func (s *Server) visibleCluster(who identity) func(name string) *api.Cluster {
 	return func(name string) *api.Cluster {
 		cluster := s.cluster(name)
-		if cluster == nil || !who.sees(owner(cluster)) {
+		if cluster == nil || !who.sees(owners(cluster)...) {
 			return nil
 		}
 		return cluster
@@ -138,7 +138,7 @@ func (s *Server) workloadByID(who identity, id string, is func(*api.Workload) bo
 		if entry.Object.Meta().UID != id {
 			continue
 		}
-		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owner(w)) {
+		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owners(w)...) {
 			return w
 		}
 		return nil
@@ -180,7 +180,7 @@ func (s *Server) workloadByName(who identity, namespace, name string, is func(*a
 	if entry == nil {
 		return nil
 	}
-	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owner(w)) {
+	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owners(w)...) {
 		return w
 	}
 	return nil

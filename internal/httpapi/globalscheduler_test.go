@@ -70,9 +70,9 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 
 	for _, body := range []string{
 		`{"Name":"a","IpAddress":"1.2.3.4","Region":{"Region":"North","AvailabilityZone":"az1"}}`,
-		`{"apiVersion":"globalscheduler.com/v1","kind":"Cluster","metadata":{"name":"b","namespace":"default","labels":{"tier":"edge"}},"spec":{"region":{"region":"North","availabilityzone":"az2"},"homescheduler":"x"},"status":"Bound"}`,
-		`{"cluster":{"metadata":{"name":"c"},"spec":{"region":{"region":"North","availabilityzone":"az3"}}}}`,
-		`{"name":"d","region":"North","availabilityzone":"az4"}`,
+		`{"apiVersion":"globalscheduler.com/v1","kind":"Cluster","metadata":{"name":"b","namespace":"default","labels":{"tier":"edge"}},"spec":{"ipaddress":"10.0.0.2","region":{"region":"North","availabilityzone":"az2"},"homescheduler":"x"},"status":"Bound"}`,
+		`{"cluster":{"metadata":{"name":"c"},"spec":{"ipaddress":"10.0.0.2","region":{"region":"North","availabilityzone":"az3"}}}}`,
+		`{"name":"d","ipaddress":"10.0.0.4","region":"North","availabilityzone":"az4"}`,
 	} {
 		s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body)
 	}
@@ -81,13 +81,13 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 	}
 	for body, fields := range map[string]int{
 		``: 0, `[]`: 0, `{"name":`: 0, "{\"name\":\"\\u0000\"}": 0,
-		`{}`: 3, `{"name":"x"}`: 2, `{"name":"No Name","region":"R","availabilityzone":"z"}`: 1,
-		`{"name":"x","region":"R","availabilityzone":"z","cpucapacity":-1}`:                      1,
-		`{"name":"x","region":"R","availabilityzone":"z","storage":[{"typeid":"a b"},{}]}`:       2,
-		`{"name":"x","region":"R","availabilityzone":"z","flavors":[{"totalcapacity":1}]}`:       1,
-		`{"name":"x","region":7,"availabilityzone":"z"}`:                                         2,
-		`{"name":"x","region":"R","availabilityzone":"z","memcapacity":"many"}`:                  1,
-		`{"name":"x","region":"R","availabilityzone":"z","flavors":[{"flavorid":"f","ram":-1}]}`: 1,
+		`{}`: 4, `{"name":"x"}`: 3, `{"name":"x","region":"R","availabilityzone":"z"}`: 1, `{"name":"x","ipaddress":"","region":"R","availabilityzone":"z"}`: 1, `{"name":"No Name","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`: 1,
+		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","cpucapacity":-1}`:                      1,
+		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","storage":[{"typeid":"a b"},{}]}`:       2,
+		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","flavors":[{"totalcapacity":1}]}`:       1,
+		`{"name":"x","ipaddress":"10.0.0.1","region":7,"availabilityzone":"z"}`:                                         2,
+		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","memcapacity":"many"}`:                  1,
+		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","flavors":[{"flavorid":"f","ram":-1}]}`: 1,
 	} {
 		if p := s.expect(400, http.MethodPost, globalSchedulerPath+"/clusters", body).problem(t); len(p.Errors) != fields {
 			t.Errorf("%s: %+v", body, p)
@@ -246,7 +246,7 @@ func TestTwoClustersDoNotGetOneSiteAtOnce(t *testing.T) {
 	var registering sync.WaitGroup
 	for i := range statuses {
 		registering.Go(func() {
-			a, err := s.try(context.Background(), http.MethodPost, globalSchedulerPath+"/clusters?wait=0s", fmt.Sprintf(`{"name":"c%d","region":"West","availabilityzone":"az1"}`, i))
+			a, err := s.try(context.Background(), http.MethodPost, globalSchedulerPath+"/clusters?wait=0s", fmt.Sprintf(`{"name":"c%d","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`, i))
 			if err != nil {
 				t.Error(err)
 				return
@@ -281,7 +281,7 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		{"viewer", http.MethodPatch, regionsPath + "/West", west, 403},
 		{"viewer", http.MethodPost, podsPath, `{"name":"p"}`, 403},
 		{"viewer", http.MethodPost, allocationsPath, `{"allocation":{"resource_group":{"resources":[{}]}}}`, 403},
-		{"viewer", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","region":"R","availabilityzone":"z"}`, 403},
+		{"viewer", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
 		{"viewer", http.MethodDelete, globalSchedulerPath + "/clusters/name/shop-1", ``, 403},
 		{"viewer", http.MethodDelete, podsPath + "/name/p", ``, 403},
 		{"agent", http.MethodPatch, regionsPath + "/West", west, 200},
@@ -295,9 +295,9 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		{"shop agent", http.MethodPatch, regionsPath + "/East", fmt.Sprintf(volumes, 1), 403},
 		{"shop agent", http.MethodPatch, regionsPath + "/North", fmt.Sprintf(volumes, 1), 404},
 		{"shop agent", http.MethodPatch, regionsPath + "/West", fmt.Sprintf(volumes, 1), 200},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","region":"R","availabilityzone":"z"}`, 403},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","namespace":"shop","region":"R","availabilityzone":"z"}`, 201},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"y","namespace":"shop","region":"West","availabilityzone":"az2"}`, 409},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","namespace":"shop","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 201},
+		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"y","namespace":"shop","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`, 409},
 		{"shop editor", http.MethodGet, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
 		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
 		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/east-1", ``, 403},
@@ -329,10 +329,10 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 // What curl sends without being told a media type is taken as JSON.
 func TestBodiesOfTheGlobalScheduler(t *testing.T) {
 	s := startGlobal(t)
-	body := `{"name":"c1","region":"West","availabilityzone":"az1"}`
+	body := `{"name":"c1","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`
 	s.expect(415, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "text/plain")
 	s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "application/x-www-form-urlencoded")
-	s.expect(403, http.MethodPost, globalSchedulerPath+"/clusters", `{"name":"c2","region":"West","availabilityzone":"az2"}`,
+	s.expect(403, http.MethodPost, globalSchedulerPath+"/clusters", `{"name":"c2","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`,
 		"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
 	s.expect(413, http.MethodPatch, regionsPath+"/West", `{"CPUMemResources":[`+strings.Repeat(" ", 1<<20)+`]}`)
 	s.expect(422, http.MethodPatch, regionsPath+"/West?wait=soon", `{}`)

@@ -37,16 +37,21 @@ type identity struct {
 
 func (i identity) bound() bool { return len(i.namespaces) > 0 }
 
-// owner is the namespace that an object belongs to, "" for everybody's. A
-// cluster or a cloud is global but may have an owner.
-func owner(object api.Object) string {
-	switch o := object.(type) {
-	case *api.Cluster:
-		return o.Spec.Namespace
-	case *api.Cloud:
-		return o.Spec.Namespace
+// owners are the namespaces that an object belongs to, none for everybody's. A
+// cluster or a cloud is global but may have owners.
+func owners(object api.Object) []string {
+	if o, ok := object.(interface{ Owners() []string }); ok {
+		return o.Owners()
 	}
-	return object.Meta().Namespace
+	return ownersIn(object.Meta().Namespace)
+}
+
+// ownersIn are the owners of what is in a namespace.
+func ownersIn(namespace string) []string {
+	if namespace == "" {
+		return nil
+	}
+	return []string{namespace}
 }
 
 func (i identity) forbidden(doing string) *problem {
@@ -57,28 +62,48 @@ func (i identity) forbidden(doing string) *problem {
 	return newProblem(http.StatusForbidden, "%s must not %s", what, doing)
 }
 
-// sees reports whether objects of an owner may be shown.
-func (i identity) sees(owner string) bool {
-	return !i.bound() || owner == "" || slices.Contains(i.namespaces, owner)
+// sees reports whether objects of these owners may be shown: one of them is
+// enough.
+func (i identity) sees(owners ...string) bool {
+	return !i.bound() || len(owners) == 0 || slices.ContainsFunc(owners, i.isFor)
+}
+
+// isFor reports whether a token that is bound is so to a namespace.
+func (i identity) isFor(namespace string) bool { return slices.Contains(i.namespaces, namespace) }
+
+// actsFor reports whether the token may do something to objects of these owners,
+// which all of them notice: it has to be for every one of them.
+func (i identity) actsFor(owners []string) bool {
+	return !i.bound() || len(owners) > 0 && !slices.ContainsFunc(owners, func(owner string) bool { return !i.isFor(owner) })
 }
 
 // seesWorkload reports whether a workload that a status names, as
 // namespace/name, may be shown.
 func (i identity) seesWorkload(path string) bool {
 	namespace, _, _ := strings.Cut(path, "/")
-	return i.sees(namespace)
+	return i.sees(ownersIn(namespace)...)
 }
 
 func (i identity) mayRead(object api.Object) error {
-	return i.mayReadNamespace(owner(object))
+	return i.mayReadOwned(owners(object))
 }
 
+// mayReadNamespace is asked for what is in a namespace; "" = what is in none.
 func (i identity) mayReadNamespace(namespace string) error {
+	err := i.mayReadOwned(ownersIn(namespace))
+	if err != nil && !i.sees(ownersIn(namespace)...) {
+		return i.forbidden("read what belongs to namespace \"" + namespace + "\"")
+	}
+	return err
+}
+
+// mayReadOwned is asked for an object of these owners, whom nobody else learns.
+func (i identity) mayReadOwned(owners []string) error {
 	switch {
 	case i.role != RoleAdmin && i.role != RoleEditor && i.role != RoleViewer:
 		return i.forbidden("read objects")
-	case !i.sees(namespace):
-		return i.forbidden("read what belongs to namespace \"" + namespace + "\"")
+	case !i.sees(owners...):
+		return i.forbidden("read what belongs to other namespaces")
 	}
 	return nil
 }
@@ -86,21 +111,23 @@ func (i identity) mayReadNamespace(namespace string) error {
 // mayWriteKey is asked before the object is known, so that nobody learns what
 // exists by trying to write it.
 func (i identity) mayWriteKey(key api.Key) error {
-	if i.role != RoleAdmin && i.role != RoleEditor || !i.sees(key.Namespace) {
+	if i.role != RoleAdmin && i.role != RoleEditor || !i.sees(ownersIn(key.Namespace)...) {
 		return i.forbidden("write " + key.String())
 	}
 	return nil
 }
 
 func (i identity) mayWrite(object api.Object) error {
-	namespace := owner(object)
+	owned := owners(object)
 	switch {
 	case i.role != RoleAdmin && i.role != RoleEditor:
 		return i.forbidden("write " + api.KeyOf(object).String())
-	case i.bound() && namespace == "":
+	case i.bound() && len(owned) == 0:
 		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to no namespace")
-	case i.bound() && !slices.Contains(i.namespaces, namespace):
-		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to namespace \"" + namespace + "\"")
+	case !i.actsFor(owned) && i.sees(owned...):
+		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to other namespaces as well")
+	case !i.actsFor(owned):
+		return i.forbidden("write " + api.KeyOf(object).String() + ", which belongs to other namespaces")
 	}
 	return nil
 }
@@ -118,7 +145,7 @@ func (i identity) mayReport(cluster api.Object) error {
 	if err := i.mayReportAtAll(); err != nil {
 		return err
 	}
-	if i.bound() && !slices.Contains(i.namespaces, owner(cluster)) {
+	if !i.actsFor(owners(cluster)) {
 		return i.forbidden("report for " + api.KeyOf(cluster).String())
 	}
 	return nil
@@ -131,7 +158,7 @@ func (i identity) mayReportOn(workload api.Key) error {
 	if err := i.mayReportAtAll(); err != nil {
 		return err
 	}
-	if !i.sees(workload.Namespace) {
+	if !i.sees(ownersIn(workload.Namespace)...) {
 		return i.forbidden("report on " + workload.String())
 	}
 	return nil

@@ -48,6 +48,9 @@ func (s *Server) simulate(ctx context.Context, in *simulateInput) (*simulateOutp
 	if err := decodeBody(in.Payload.data, &request); err != nil {
 		return nil, err
 	}
+	if err := s.mayLay(who, request); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, simulationTime)
 	defer cancel()
 	result, err := s.decisions.Simulate(ctx, request)
@@ -55,6 +58,28 @@ func (s *Server) simulate(ctx context.Context, in *simulateInput) (*simulateOutp
 		return nil, err
 	}
 	return &simulateOutput{s.visibleResult(who, result)}, nil
+}
+
+// mayLay refuses a simulation that lays its objects over some that the reader may
+// not see: what is laid over an object takes over its status, and would show it
+// under another owner.
+func (s *Server) mayLay(who identity, request api.Simulation) error {
+	if !who.bound() {
+		return nil
+	}
+	keys := slices.Clone(request.Delete)
+	for _, raw := range request.Objects {
+		if object, _ := api.Decode(raw); object != nil { // what is wrong with it is said later
+			keys = append(keys, api.KeyOf(object))
+		}
+	}
+	snapshot := s.fleet.Snapshot()
+	for _, key := range keys {
+		if entry := snapshot.Get(key); entry != nil && !s.sees(who, entry.Object) {
+			return who.forbidden("simulate changes of " + key.String())
+		}
+	}
+	return nil
 }
 
 // visibleResult leaves out what the reader could not read directly either.
@@ -73,10 +98,10 @@ func (s *Server) visibleResult(who identity, result *api.SimulationResult) *api.
 		shown.Objects = append(shown.Objects, object)
 	}
 	for i := range result.Explanations {
-		if who.sees(result.Explanations[i].Namespace) {
+		if who.sees(ownersIn(result.Explanations[i].Namespace)...) {
 			shown.Explanations = append(shown.Explanations, *s.visible(who, &result.Explanations[i]))
 		}
 	}
-	shown.Changes = slices.DeleteFunc(slices.Clone(result.Changes), func(c api.Change) bool { return !who.sees(c.Namespace) })
+	shown.Changes = slices.DeleteFunc(slices.Clone(result.Changes), func(c api.Change) bool { return !who.sees(ownersIn(c.Namespace)...) })
 	return shown
 }

@@ -209,7 +209,7 @@ func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) 
 	}
 	items := make([]api.DistributedWorkload, 0, len(found))
 	for _, w := range found {
-		if who.sees(w.Namespace) {
+		if who.sees(ownersIn(w.Namespace)...) {
 			items = append(items, w)
 		}
 	}

@@ -202,7 +202,7 @@ func (w *watchStream) sees(e *event, object api.Object) bool {
 	key := clusterKey(api.KeyOf(object).Namespace)
 	for _, change := range e.changes {
 		if change.Key == key && change.Old != nil && change.New == nil {
-			return w.who.sees(owner(change.Old.Object))
+			return w.who.sees(owners(change.Old.Object)...)
 		}
 	}
 	return w.server.sees(w.who, object)

@@ -17,10 +17,10 @@ import (
 )
 
 // startWhole is startServer with the real reconciler and the real signals.
-func startWhole(t testing.TB, storeOptions store.Options) *testServer {
+func startWhole(t testing.TB, storeOptions store.Options, adjust ...func(*Options)) *testServer {
 	t.Helper()
 	var runs []func(context.Context) error
-	s := startServerOn(t, storeOptions, func(o *Options) {
+	s := startServerOn(t, storeOptions, append(adjust, func(o *Options) {
 		opened := o.Store.(*store.Store)
 		codec := o.Codec.(*store.Codec)
 		batcher := store.NewBatcher(opened)
@@ -35,7 +35,7 @@ func startWhole(t testing.TB, storeOptions store.Options) *testServer {
 		decisions := reconcile.New(reconcile.Options{Store: opened, Fleet: o.Fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: bind})
 		o.Decisions, o.Signals = decisions, signals
 		runs = []func(context.Context) error{batcher.Run, decisions.Run, signals.Run}
-	})
+	})...)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for _, run := range runs {

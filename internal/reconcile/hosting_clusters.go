@@ -15,7 +15,7 @@ var clustersOnClouds = role{
 			return engine.HostRequest{}, noWish
 		}
 		r := engine.HostRequest{
-			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: c.Spec.Namespace,
+			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: soleOwner(c),
 			One: "cloud", Many: "clouds", Desperate: true,
 		}
 		if k := c.Spec.CloudConstraints; k != nil {
@@ -41,6 +41,16 @@ var clustersOnClouds = role{
 		}
 		return c
 	},
+}
+
+// soleOwner is the namespace whose clouds a cluster may be created on, besides
+// those of nobody. A cluster of several namespaces is created on a cloud of one of
+// them only if it is nobody else's: it would show that cloud to the others.
+func soleOwner(c *api.Cluster) string {
+	if owners := c.Owners(); len(owners) == 1 {
+		return owners[0]
+	}
+	return ""
 }
 
 // cloudWish is how much a cluster wants a cloud. One with a kubeconfig exists, and

@@ -52,3 +52,11 @@ variable "kubeconfig" {
   ephemeral = true
   default   = null
 }
+
+# A cluster that belongs to two namespaces: nobody else sees it.
+resource "scheduler_cluster" "vault" {
+  name        = "vault"
+  namespaces  = ["payments", "ledger"]
+  region      = "eu-central"
+  allocatable = { cpu = "32", memory = "128Gi" }
+}

@@ -7,7 +7,6 @@ var Differences = map[string]string{}
 // Inexpressible are the cases that no simulation can be asked about, by id, with
 // the reason.
 var Inexpressible = map[string]string{
-	"A086": "sites have no exclusive domains: a namespace owns a cluster, or a taint keeps others off it",
 	"A091": "a workload has replicas of one sort, so one flavor is chosen on a site; the arithmetic is tried by itself",
 	"A092": "as A091",
 	"A093": "as A091",

@@ -247,6 +247,8 @@ func (p *player) playFilter() ([]string, error) {
 		for _, r := range in.Regions {
 			w.Spec.Allocation.Regions = append(w.Spec.Allocation.Regions, api.AllocationRegion{Region: r.Region})
 		}
+	case "ExclusiveSite":
+		return p.playExclusive(c)
 	case "Flavor":
 		return p.playStacks(c)
 	case "Volume":
@@ -260,6 +262,28 @@ func (p *player) playFilter() ([]string, error) {
 		return nil, err
 	}
 	return p.passes(a), nil
+}
+
+// playExclusive asks whether a site that belongs to some domains takes a workload
+// of one, and whether it takes none of a domain that is not among them.
+func (p *player) playExclusive(c *api.Cluster) ([]string, error) {
+	c.Spec.Namespaces = strings.Split(p.In.ExclusiveDomains, ",")
+	of := func(namespace string) (*answer, error) {
+		return p.ask(c, pod(theWorkload, 1, func(w *api.Workload) { w.Metadata.Namespace = namespace }))
+	}
+	a, err := of(p.In.Domain)
+	if err != nil {
+		return nil, err
+	}
+	wrong := p.passes(a)
+	stranger, err := of("stranger-to-" + p.In.Domain)
+	if err != nil {
+		return nil, err
+	}
+	if stranger.pending() == "" {
+		wrong = append(wrong, "it passes for a domain that the site does not belong to")
+	}
+	return wrong, nil
 }
 
 // place puts the site of a case where the case has it.

@@ -20,7 +20,8 @@ const (
 
 type clusterBody struct {
 	Name             string
-	Namespace        string // ours: the owner
+	Namespace        string   // ours: the owner
+	Namespaces       []string // ours: several owners
 	Labels           map[string]string
 	IPAddress        string
 	GeoLocation      api.GeoLocation
@@ -92,7 +93,7 @@ func (b *clusterBody) cluster() (*api.Cluster, error) {
 		errs.Add("region", "must be an object with region and availabilityzone")
 	}
 	for _, required := range []struct{ field, value string }{
-		{"name", b.Name}, {"region.region", region.Region}, {"region.availabilityzone", region.AvailabilityZone},
+		{"name", b.Name}, {"ipaddress", b.IPAddress}, {"region.region", region.Region}, {"region.availabilityzone", region.AvailabilityZone},
 	} {
 		if required.value == "" {
 			errs.Add(required.field, "is required")
@@ -107,7 +108,7 @@ func (b *clusterBody) cluster() (*api.Cluster, error) {
 	c := &api.Cluster{
 		Metadata: api.Metadata{Name: b.Name, Labels: b.Labels},
 		Spec: api.ClusterSpec{
-			Namespace: b.Namespace, Region: region.Region, Zones: []string{region.AvailabilityZone},
+			Namespace: b.Namespace, Namespaces: b.Namespaces, Region: region.Region, Zones: []string{region.AvailabilityZone},
 			Claims: b.GeoLocation.Claims(), Allocatable: a.quantities,
 		},
 	}
@@ -162,6 +163,7 @@ type RegisteredCluster struct {
 	ID          string           `json:"id"`
 	Name        string           `json:"name"`
 	Namespace   string           `json:"namespace,omitempty" doc:"Owner: only pods of this namespace see the cluster."`
+	Namespaces  []string         `json:"namespaces,omitempty" doc:"Several owners, likewise."`
 	SiteID      string           `json:"site_id" doc:"<region>--<zone>"`
 	State       api.ClusterState `json:"state"`
 	IPAddress   string           `json:"ipaddress,omitempty"`
@@ -204,7 +206,7 @@ func ShowCluster(s Site) RegisteredCluster {
 	c := s.Cluster
 	claims := c.Spec.Claims
 	shown := RegisteredCluster{
-		ID: c.Metadata.UID, Name: c.Metadata.Name, Namespace: c.Spec.Namespace, SiteID: s.ID(),
+		ID: c.Metadata.UID, Name: c.Metadata.Name, Namespace: c.Spec.Namespace, Namespaces: c.Spec.Namespaces, SiteID: s.ID(),
 		State: cmp.Or(c.Status.State, api.StateOnline), IPAddress: claims[claimIPAddress], Operator: claims[api.ClaimOperator],
 		Region: Region{s.Region, s.Zone}, ServerPrice: claims[claimServerPrice], Available: c.Status.Available,
 	}

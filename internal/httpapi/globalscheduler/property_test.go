@@ -151,7 +151,7 @@ func TestWhatIsShownCanBeRegistered(t *testing.T) {
 		whole := rapid.Int64Range(0, 1e6)
 		count := whole.Draw(t, "count")
 		registered := RegisteredCluster{
-			Name: "c", IPAddress: text.Draw(t, "ip"), Operator: text.Draw(t, "operator"), Region: Region{"West", "az1"},
+			Name: "c", IPAddress: rapid.SampledFrom([]string{"10.0.0.1", "fd00::1"}).Draw(t, "ip"), Operator: text.Draw(t, "operator"), Region: Region{"West", "az1"},
 			CPUCapacity: whole.Draw(t, "cpu"), MemCapacity: whole.Draw(t, "memory"), EIPCapacity: whole.Draw(t, "addresses"),
 			Flavors: []Flavor{{FlavorID: "m1", VCPUs: whole.Draw(t, "vcpus"), RAM: whole.Draw(t, "ram"), TotalCapacity: &count}},
 			Storage: []Storage{{"ssd", rapid.Int64Range(1, 1e6).Draw(t, "storage")}},

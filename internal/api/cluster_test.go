@@ -1,0 +1,58 @@
+package api
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestOwnersOfAClusterAreChecked(t *testing.T) {
+	for text, field := range map[string]string{
+		`{}`: "", `{"namespace":"a"}`: "", `{"namespaces":["a"]}`: "", `{"namespaces":["b","a"]}`: "", `{"namespaces":null}`: "",
+		`{"namespaces":[]}`:                        "spec.namespaces",
+		`{"namespace":"a","namespaces":["a","b"]}`: "spec.namespaces",
+		`{"namespaces":["a","a"]}`:                 "spec.namespaces[1]",
+		`{"namespaces":["a",""]}`:                  "spec.namespaces[1]",
+		`{"namespaces":["*"]}`:                     "spec.namespaces[0]",
+		`{"namespaces":["a","Not a name"]}`:        "spec.namespaces[1]",
+		`{"namespaces":["a",null]}`:                "spec.namespaces[1]",
+		`{"namespace":"a","namespaces":[]}`:        "spec.namespaces",
+	} {
+		o, err := Decode([]byte(`{"kind":"cluster","metadata":{"name":"c"},"spec":` + text + `}`))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		errs := o.Validate()
+		if field == "" && len(errs) > 0 || field != "" && (len(errs) != 1 || errs[0].Field != field) {
+			t.Errorf("%s: %v, want an error of %q", text, errs, field)
+		}
+	}
+}
+
+func TestWhoSeesACluster(t *testing.T) {
+	for _, test := range []struct {
+		spec   ClusterSpec
+		owners []string
+		sees   []string
+		hidden []string
+	}{
+		{ClusterSpec{}, nil, []string{"", "a", "b"}, nil},
+		{ClusterSpec{Namespace: "a"}, []string{"a"}, []string{"a"}, []string{"", "b"}},
+		{ClusterSpec{Namespaces: []string{"a", "b"}}, []string{"a", "b"}, []string{"a", "b"}, []string{"", "c"}},
+	} {
+		c := &Cluster{Spec: test.spec}
+		if !slices.Equal(c.Owners(), test.owners) {
+			t.Errorf("%+v belongs to %v", test.spec, c.Owners())
+		}
+		for _, namespace := range test.sees {
+			if !c.VisibleTo(namespace) {
+				t.Errorf("%q does not see %v", namespace, test.owners)
+			}
+		}
+		for _, namespace := range test.hidden {
+			if c.VisibleTo(namespace) {
+				t.Errorf("%q sees %v", namespace, test.owners)
+			}
+		}
+	}
+}
