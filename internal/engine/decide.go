@@ -166,6 +166,7 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 	rows := presentRows(f, present)
 	pass := v.decision(f, q, others, rows)
 	p := &pass
+	p.settled = present.Answered && !present.Fresh
 	current := p.present(rows, present, v)
 	wanted := q.Wanted
 	if wanted == All || wanted > f.Len() {
@@ -222,9 +223,11 @@ func (p *Pass) ownOf(c contender, fresh bool) Merit {
 }
 
 // shown are the choices as they are shown: with plain scores, without
-// min_improvement, and in the order that follows from those.
+// min_improvement but with a negative steady, and in the order that follows from
+// those.
 func (p *Pass) shown(seats []contender, present Present) []Choice {
-	if p.query.minImprovement > 0 && !present.Fresh {
+	p.settled = false
+	if (p.query.minImprovement > 0 || p.query.policy != nil && p.query.policy.steady < 0) && !present.Fresh {
 		for i := range seats {
 			if c := &seats[i]; c.current {
 				c.merit.score = p.query.scorer.Score(p, c.row, true)

@@ -42,6 +42,7 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 	rating := e.view.decision(f, q, others, rows)
 	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
 	p.left = nil
+	p.settled = present.Answered && !present.Fresh
 	current := p.present(rows, present, e.view) // widens the spans as the decision did
 	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 && q.Wanted != All {
 		// Others' decisions may rate another cluster higher and yet move nothing.
@@ -50,6 +51,7 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 			e.Held = HeldByBalance
 		}
 	}
+	p.settled = false // what is shown has every part of a score
 	return e
 }
 

@@ -73,6 +73,9 @@ type Pass struct {
 	// candidates are the rows a relative ranking has; nil where it has all.
 	candidates Bitmap
 	figures    []figures // by term, once resolved
+	// settled: the decision answers its spec, and a wish to be elsewhere moves
+	// nothing.
+	settled bool
 	// until is when time alone first takes out a row that Apply kept; zero = never.
 	until time.Time
 }

@@ -24,7 +24,9 @@ type contestant struct {
 	// total is the weighted sum; own is the part of it that moves a decision
 	// which answers its spec.
 	total, own float64
-	demoted    bool
+	// wish is what a negative weight of steady takes from the total.
+	wish    float64
+	demoted bool
 }
 
 func (o prioritizerOracle) builtinWeights(p *api.Placement) map[string]float64 {
@@ -71,6 +73,9 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 			own := steady
 			if weight < 0 {
 				own = none // or a decision would leave as soon as it is made
+				for _, x := range fit {
+					x.wish = weight * steady(x)
+				}
 			}
 			each(weight, steady, own)
 		case "resource_allocatable_cpu", "resource_allocatable_memory":
@@ -223,9 +228,19 @@ func (o prioritizerOracle) misconfigured(p *api.Placement) bool {
 // seats are the clusters chosen by totals alone, those kept where nothing may
 // move, and those chosen by the rule: a decision that answers its spec keeps a
 // cluster unless another is better by more than min_improvement, in total and by
-// its own.
+// its own. A negative steady counts in totals only where the spec has changed.
 func (o prioritizerOracle) seats(p *api.Placement, present Present) (best, kept, chosen []*contestant) {
 	fit := o.contestants(p, present)
+	if present.Answered && !present.Fresh {
+		for _, x := range fit {
+			x.total -= x.wish
+		}
+		defer func() {
+			for _, x := range fit {
+				x.total += x.wish
+			}
+		}()
+	}
 	margin := p.Spec.MinImprovement
 	if present.Fresh {
 		margin = 0

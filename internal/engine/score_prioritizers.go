@@ -30,7 +30,7 @@ func (prioritizers) Own(p *Pass, row int, current bool) float64 {
 
 func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
 	score := s.Own(p, row, current)
-	if current {
+	if current && !p.settled {
 		score += min(p.query.policy.steady, 0) * steadyScore
 	}
 	if weight := p.query.policy.balance; weight != 0 {
