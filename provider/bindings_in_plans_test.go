@@ -302,15 +302,80 @@ func TestAccPropagationPreviewOfSomethingElse(t *testing.T) {
 		{"a placement's", workload(1, "preview_token_wo = data.scheduler_placement_preview.web.token"), `(?s)preview\s+of\s+placement\s+"shop/web".*this\s+is\s+workload\s+"shop/web"`},
 		{"a workload's for a policy", policy("preview_token_wo = data.scheduler_propagation_preview.workload.token"), `(?s)preview\s+of\s+workload\s+"shop/web".*this\s+is\s+propagation_policy\s+"shop/web"`},
 		{"none", policy(`preview_token_wo = "nothing"`), `(?s)preview_token_wo.*Plan\s+again`},
-		{"another spec", workload(1, "preview_token_wo = data.scheduler_propagation_preview.workload.token"), `(?s)The preview does not hold for workload\s+"shop/web"`},
+		{"another spec", workload(1, "preview_token_wo = data.scheduler_propagation_preview.workload.token"), `(?s)The preview is of another workload.*api_version.*planning\s+again\s+does\s+not\s+help`},
+		{"other labels", `resource "scheduler_workload" "web" {
+		  name             = "web"
+		  namespace        = "shop"
+		  api_version      = "v1"
+		  kind             = "Pod"
+		  labels           = { tier = "web" }
+		  preview_token_wo = data.scheduler_propagation_preview.workload.token
+		}`, `(?s)The preview is of another workload.*labels`},
+		{"another policy", `
+		data "scheduler_propagation_preview" "policy" {
+		  policy = { name = "web", namespace = "shop", priority = 1, resource_selectors = [{ api_version = "v1", kind = "Pod" }] }
+		}
+		resource "scheduler_propagation_policy" "web" {
+		  name               = "web"
+		  namespace          = "shop"
+		  priority           = 1
+		  resource_selectors = [{ api_version = "v1", kind = "Job" }]
+		  preview_token_wo   = data.scheduler_propagation_preview.policy.token
+		}`, `(?s)The preview is of another propagation_policy.*resource_selectors\[0\].kind`},
+		{"another placement", `resource "scheduler_placement" "web" {
+		  name               = "web"
+		  namespace          = "shop"
+		  number_of_clusters = 2
+		  label_constraints  = ["tier is prod"]
+		  preview_token_wo   = data.scheduler_placement_preview.web.token
+		}`, `(?s)The preview is of another placement.*label_constraints,\s+number_of_clusters`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
-				Steps:                    []resource.TestStep{{Config: f.config(previews, test.config), ExpectError: regexp.MustCompile(test.want)}},
+				Steps:                    []resource.TestStep{{Config: f.config(previews, test.config), PlanOnly: true, ExpectError: regexp.MustCompile(test.want)}},
 			})
 		})
 	}
+}
+
+// A configuration creates clusters and previews on them in one apply: the preview
+// waits for the clusters, and the decision is known after apply.
+func TestAccPreviewOfClustersToBe(t *testing.T) {
+	f := newFleet(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{{
+			Config: f.config(`
+				resource "scheduler_cluster" "a" {
+				  name = "a"
+				}
+				resource "scheduler_cluster" "b" {
+				  name = "b"
+				}
+				locals {
+				  web = { name = "web", namespace = "shop", number_of_clusters = 2 }
+				}
+				data "scheduler_placement_preview" "web" {
+				  name               = local.web.name
+				  namespace          = local.web.namespace
+				  number_of_clusters = local.web.number_of_clusters
+				  depends_on         = [scheduler_cluster.a, scheduler_cluster.b]
+				}
+				resource "scheduler_placement" "web" {
+				  name               = local.web.name
+				  namespace          = local.web.namespace
+				  number_of_clusters = local.web.number_of_clusters
+				  preview_token_wo   = data.scheduler_placement_preview.web.token
+				}`),
+			ConfigPlanChecks: resource.ConfigPlanChecks{
+				PreApply:             []plancheck.PlanCheck{plancheck.ExpectUnknownValue("scheduler_placement.web", tfjsonpath.New("clusters"))},
+				PostApplyPostRefresh: emptyPlan(),
+			},
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"),
+				knownvalue.SetExact([]knownvalue.Check{knownvalue.StringExact("a"), knownvalue.StringExact("b")}))},
+		}},
+	})
 }
 
 // The preview of a policy makes its bindings known in the plan, and the apply

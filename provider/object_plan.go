@@ -28,7 +28,7 @@ func (r *objectResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	r.planDecision(plan, before, replanned)
 	replaced := before != nil && r.key(before) != r.key(plan)
 	r.planSecrets(plan, req.Config.Raw, req.State.Raw, resp.Plan.Raw.Type(), replaced, &resp.Diagnostics)
-	r.planPreview(ctx, plan, config, before, &resp.Diagnostics)
+	r.planPreview(ctx, plan, config, before, resp.Plan.Raw.Type(), &resp.Diagnostics)
 	if r.divide != nil {
 		if err := r.divide(plan, before, replanned); err != nil {
 			diagnose(&resp.Diagnostics, "plan a "+string(r.kind), resp.Plan.Raw.Type(), err)

@@ -39,7 +39,7 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 		Optional:            true,
 	}
 	answer := computedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
-	for _, name := range slices.Concat([]string{"id", "kind", "name", "namespace", "created_at"}, ofWorkloads) {
+	for _, name := range slices.Concat([]string{"id", "kind", "name", "namespace", "spec", "labels", "created_at"}, ofWorkloads) {
 		delete(answer, name)
 	}
 	answer["token"] = schema.StringAttribute{

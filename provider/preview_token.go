@@ -2,8 +2,13 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -32,7 +37,7 @@ func previewTokenAttribute(dataSource, decision string) schema.Attribute {
 // planPreview makes the decision known where a preview says what it will be. The
 // preview never changes, so the plan that Terraform makes while it applies is the
 // same.
-func (r *objectResource) planPreview(ctx context.Context, plan, config, before map[string]tftypes.Value, diags *diag.Diagnostics) {
+func (r *objectResource) planPreview(ctx context.Context, plan, config, before map[string]tftypes.Value, t tftypes.Type, diags *diag.Diagnostics) {
 	token := textOf(config[previewToken])
 	if r.previewed == nil || token == "" || r.session == nil || r.session.pending != nil || !r.replanned(plan, before) {
 		return
@@ -53,6 +58,9 @@ func (r *objectResource) planPreview(ctx context.Context, plan, config, before m
 		diags.AddAttributeError(at, "The preview is of something else", fmt.Sprintf("The token is that of a preview of %s; this is %s. Give both the same name and namespace.", of, want))
 		return
 	}
+	if r.differsFromPreview(preview, tftypes.NewValue(t, plan), tftypes.NewValue(t, config), diags) {
+		return
+	}
 	for name, document := range r.previewed(preview) {
 		value, err := terraformValue(plan[name].Type(), document)
 		if err != nil {
@@ -61,6 +69,87 @@ func (r *objectResource) planPreview(ctx context.Context, plan, config, before m
 		}
 		plan[name] = value
 	}
+}
+
+// differsFromPreview reports that a preview was made of something else than what is
+// planned, and which attributes differ: another plan would not mend it. What is
+// not known yet is compared when it is.
+func (r *objectResource) differsFromPreview(preview *api.Preview, plan, config tftypes.Value, diags *diag.Diagnostics) bool {
+	if len(preview.Spec) == 0 {
+		return false
+	}
+	var d configDocument
+	document, err := r.written(&d, config, plan)
+	if err != nil {
+		return false
+	}
+	planned, err := unflatten(r.kind, document)
+	if err != nil {
+		return false // ValidateConfig says what is wrong
+	}
+	info, _ := api.LookupKind(r.kind)
+	previewed := info.New()
+	if err := json.Unmarshal(preview.Spec, previewed.SpecPart()); err != nil {
+		return false // of a newer server, which compares for itself
+	}
+	previewed.SetDefaults()
+	is, errIs := jsonDocument(planned.SpecPart())
+	was, errWas := jsonDocument(previewed.SpecPart())
+	if errIs != nil || errWas != nil {
+		return false
+	}
+	fields := differing("spec", is, was)
+	if slices.Contains(r.inputs, "labels") && !maps.Equal(planned.Meta().Labels, preview.Labels) {
+		fields = append(fields, "metadata.labels")
+	}
+	var first path.Path
+	var differences []string
+	for _, field := range fields {
+		at, ok := attributePath(plan.Type(), field)
+		if !ok || slices.ContainsFunc(d.unknown, func(p path.Path) bool { return related(p, at) }) {
+			continue
+		}
+		if len(differences) == 0 {
+			first = at
+		}
+		if !slices.Contains(differences, at.String()) {
+			differences = append(differences, at.String())
+		}
+	}
+	if len(differences) == 0 {
+		return false
+	}
+	diags.AddAttributeError(first, "The preview is of another "+string(r.kind),
+		fmt.Sprintf("%s: not what the preview of %s was made with. Give both the same attributes, such as from one locals block; planning again does not help.", strings.Join(differences, ", "), r.key(attributesOf(plan))))
+	return true
+}
+
+// differing are the fields in which two documents are not the same.
+func differing(at string, a, b any) []string {
+	x, isObject := a.(map[string]any)
+	y, both := b.(map[string]any)
+	if isObject && both {
+		names := maps.Clone(x)
+		maps.Copy(names, y)
+		var fields []string
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			fields = append(fields, differing(at+"["+strconv.Quote(name)+"]", x[name], y[name])...)
+		}
+		return fields
+	}
+	list, isList := a.([]any)
+	other, both := b.([]any)
+	if isList && both && len(list) == len(other) {
+		var fields []string
+		for i := range list {
+			fields = append(fields, differing(fmt.Sprintf("%s[%d]", at, i), list[i], other[i])...)
+		}
+		return fields
+	}
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	return []string{at}
 }
 
 // previewRefused reports the answer to a write whose preview does not hold.

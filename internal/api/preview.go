@@ -1,17 +1,23 @@
 package api
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Preview is the decision that a placement would get, kept for a day so that a
 // plan can show it and the apply can insist on it.
 type Preview struct {
-	ID        string    `json:"id"`
-	Token     string    `json:"token" doc:"To be sent as Preview-Token with the PUT that is to commit exactly this decision."`
-	Kind      Kind      `json:"kind"`
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	CreatedAt time.Time `json:"created_at"`
-	ExpiresAt time.Time `json:"expires_at"`
+	ID        string `json:"id"`
+	Token     string `json:"token" doc:"To be sent as Preview-Token with the PUT that is to commit exactly this decision."`
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Spec is what the preview was made of: a write that is to commit it has the same.
+	Spec      json.RawMessage   `json:"spec,omitempty" doc:"What was previewed, defaults filled in. Only an object with the same spec can be written with the token."`
+	Labels    map[string]string `json:"labels,omitempty" doc:"Labels of what was previewed."`
+	CreatedAt time.Time         `json:"created_at"`
+	ExpiresAt time.Time         `json:"expires_at"`
 	// Current is where the placement is now, and Clusters where it would be.
 	Current   []string      `json:"current" doc:"Clusters of the present decision, best first."`
 	Clusters  []string      `json:"clusters" doc:"Clusters that would be chosen, best first."`

@@ -60,6 +60,8 @@ func (p *preview) shown(who identity) *api.Preview {
 		CreatedAt: p.CreatedAt, ExpiresAt: p.ExpiresAt, Summary: p.Summary,
 		Current: present(p.Current), Clusters: []string{}, Decisions: []api.Decision{},
 	}
+	shown.Labels = p.Object.Meta().Labels
+	shown.Spec, _ = json.Marshal(p.Object.SpecPart()) // has been stored as JSON
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		status := &object.Status
