@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -41,6 +43,35 @@ func unsplit(plan tftypes.Value, object api.Object) bool {
 	c := api.FindCondition(workload.Status.Conditions, api.ConditionDistributed)
 	return (scheduled == nil || scheduled.Status != api.ConditionFalse) &&
 		(c == nil || c.Status != api.ConditionTrue && c.Reason != api.ReasonFallenBack)
+}
+
+// unsplittable says why the pods of a workload that is waited for are never split,
+// however long one waits: a cluster of its does not split pods, or is told to leave
+// these alone; "" = nothing is in the way.
+func unsplittable(ctx context.Context, s *session, plan tftypes.Value, object api.Object) string {
+	workload, ok := object.(*api.Workload)
+	if !ok || !unsplit(plan, object) || workload.Status.ObservedGeneration < workload.Metadata.Generation {
+		return ""
+	}
+	c := api.FindCondition(workload.Status.Conditions, api.ConditionDistributed)
+	if c == nil || c.Reason != api.ReasonNotSplit {
+		return ""
+	}
+	const otherwise = " Otherwise wait for \"decided\" alone."
+	for _, chosen := range workload.Status.Clusters {
+		if chosen.Replicas == 0 && workload.Spec.Replicated() {
+			continue
+		}
+		object, err := s.client.Get(ctx, api.Key{Kind: api.KindCluster, Name: chosen.Name})
+		if cluster, ok := object.(*api.Cluster); ok && err == nil && !cluster.SpotEnabled() {
+			return fmt.Sprintf("Cluster %q does not have spot enabled: give it spot = { enabled = true }.%s", chosen.Name, otherwise)
+		}
+		i := slices.IndexFunc(workload.Status.Distribution, func(d api.ClusterDistribution) bool { return d.Cluster == chosen.Name })
+		if i >= 0 && workload.Status.Distribution[i].State == api.DistributionUnmanaged {
+			return fmt.Sprintf("In cluster %q the workload is labelled to be left alone.%s", chosen.Name, otherwise)
+		}
+	}
+	return ""
 }
 
 // decisionState is what a wait looks at: the generation of the object that its
@@ -96,7 +127,7 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 	}
 	key := api.KeyOf(object)
 	goal := object.Meta().Generation
-	for state.observed < goal || unsplit(w.plan, object) {
+	for state.observed < goal || unsplit(w.plan, object) && unsplittable(ctx, s, w.plan, object) == "" {
 		wait := longestWait
 		if deadline, ok := ctx.Deadline(); ok {
 			wait = min(wait, max(time.Until(deadline), 0))
@@ -115,6 +146,16 @@ func awaitDecision(ctx context.Context, s *session, w decisionWait) (api.Object,
 		if state, ok = decisionOf(object); !ok {
 			return nil, diags
 		}
+	}
+	if !moves(key.Kind) && s.changes.settled(ctx, w.mark) {
+		if newer, err := s.client.Get(ctx, key); err == nil {
+			object = newer
+			state, _ = decisionOf(object)
+		}
+	}
+	if text := unsplittable(ctx, s, w.plan, object); text != "" {
+		report(&diags, w, "Nobody splits the pods of "+key.String(), text)
+		return object, diags
 	}
 	reportConditions(ctx, s, w, key, state, &diags)
 	return object, diags
@@ -181,6 +222,9 @@ func explained(ctx context.Context, s *session, key api.Key, message string) str
 		return sentence(message)
 	}
 	text := sentence(explanation.Summary)
+	if strings.Contains(text, "0 of 0 clusters") {
+		text += " There was no cluster when this was decided. Where the same configuration creates them, let it refer to them, or name them in depends_on: the decision is then made over all."
+	}
 	if miss := explanation.NearestMiss; miss != nil {
 		text += " " + nearestMiss(miss, key.Kind)
 	}

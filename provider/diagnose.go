@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -64,7 +65,7 @@ func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, fi
 		diags.AddError(summary, sentence(field.Error()))
 		return
 	}
-	name, message := at.String(), strings.ReplaceAll(field.Message, "spec.", "")
+	name, message := at.String(), attributeNames(field.Message)
 	if strings.HasPrefix(field.Field, name+".") {
 		// The field lies inside of a text of the configuration, such as JSON.
 		name, message = field.Field, field.Message
@@ -101,14 +102,28 @@ func argumentError(position int64, err error) *function.FuncError {
 // sentence itself.
 func clause(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 
-// sentence begins with a capital letter and ends with a full stop.
+// specField is a field of the API where it is not part of something longer, such as
+// managedCluster.spec, and not quoted.
+var specField = regexp.MustCompile(`(^|[\s(,;])spec\.([a-z])`)
+
+// attributeNames names the attributes of a configuration where a message of the
+// server names the fields of a document.
+func attributeNames(text string) string { return specField.ReplaceAllString(text, "$1$2") }
+
+// chosenNames begin the sentence about a decision that was made.
+var chosenNames = regexp.MustCompile(`^\S+(, \S+)*(, \d+ more)? (was )?chosen\b`)
+
+// sentence begins with a capital letter, unless it begins with a name, and ends with
+// a full stop. It names attributes.
 func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	first, size := utf8.DecodeRuneInString(text)
-	// A quoted or snake_case word at the start is a name and stays as it is.
-	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(word, "_.[:") {
+	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
+	text = attributeNames(text)
+	// A quoted or snake_case word at the start is a name and stays as it is, too.
+	if word, _, _ := strings.Cut(text, " "); !named && !strings.ContainsAny(word, "_.[:") {
+		first, size := utf8.DecodeRuneInString(text)
 		text = string(unicode.ToUpper(first)) + text[size:]
 	}
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {

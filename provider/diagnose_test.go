@@ -63,6 +63,14 @@ func TestSentence(t *testing.T) {
 		"Why?":                 "Why?",
 		"ärger":                "Ärger.",
 		"end.":                 "end.",
+
+		"east chosen, 2 wanted; 1 of 1 cluster fits": "east chosen, 2 wanted; 1 of 1 cluster fits.",
+		"b, c, d, 7 more chosen; 10 of 12 fit":       "b, c, d, 7 more chosen; 10 of 12 fit.",
+		"berlin was chosen before and stays":         "berlin was chosen before and stays.",
+		"no clusters wanted":                         "No clusters wanted.",
+		"spec.kafka is required":                     "kafka is required.",
+		"the cluster is not watched: set spec.spot.enabled, or (spec.kubernetes) nothing": "The cluster is not watched: set spot.enabled, or (kubernetes) nothing.",
+		`it says "spec.x" and managedCluster.spec.taints`:                                 `It says "spec.x" and managedCluster.spec.taints.`,
 	} {
 		if got := sentence(text); got != want {
 			t.Errorf("sentence(%q) is %q, expected %q", text, got, want)

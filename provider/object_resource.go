@@ -72,6 +72,8 @@ type decisionWait struct {
 	plan    tftypes.Value
 	created bool
 	limit   time.Duration
+	// mark is when the operation began, among the changes of the run.
+	mark int
 }
 
 // Metadata implements resource.Resource.
@@ -121,6 +123,7 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := api.KeyOf(object)
+	mark := r.session.changes.mark()
 	opts := client.PutOptions{
 		Create: true, Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, tftypes.Value{}),
 	}
@@ -145,7 +148,7 @@ func (r *objectResource) Create(ctx context.Context, req resource.CreateRequest,
 		return
 	}
 	r.finish(ctx, outcome{
-		wait:  decisionWait{object: stored, plan: req.Plan.Raw, created: true, limit: limit},
+		wait:  decisionWait{object: stored, plan: req.Plan.Raw, created: true, limit: limit, mark: mark},
 		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
 	})
 }
@@ -165,6 +168,7 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 	key := api.KeyOf(object)
 	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
 	seen := readVersion(ctx, req.Private, &resp.Diagnostics)
+	mark := r.session.changes.mark()
 	opts := client.PutOptions{
 		Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, req.State.Raw),
 		TakeAway: r.takenSecrets(attributesOf(req.Plan.Raw), attributesOf(req.Config.Raw), attributesOf(req.State.Raw), true),
@@ -179,7 +183,7 @@ func (r *objectResource) Update(ctx context.Context, req resource.UpdateRequest,
 		return
 	}
 	r.finish(ctx, outcome{
-		wait:  decisionWait{object: stored, plan: req.Plan.Raw, limit: limit},
+		wait:  decisionWait{object: stored, plan: req.Plan.Raw, limit: limit, mark: mark},
 		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
 	})
 }

@@ -4,9 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -22,7 +25,7 @@ func newPlacementResource() resource.Resource {
 	attributes[previewToken] = previewTokenAttribute("scheduler_placement_preview", "clusters")
 	return &objectResource{
 		kind: api.KindPlacement,
-		description: "Asks for clusters. The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
+		description: "Asks for clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
 		attributes: attributes,
 		local:      map[string]bool{"wait": true, previewToken: true},
@@ -32,6 +35,16 @@ func newPlacementResource() resource.Resource {
 		inputs:     inputs,
 		decide:     awaitDecision,
 		unawaited:  decisionUnawaited,
+		doubts:     noClusterWanted,
+	}
+}
+
+// noClusterWanted warns of a placement that asks for nothing: it is valid, and gets
+// no cluster however many fit.
+func noClusterWanted(config map[string]tftypes.Value, diags *diag.Diagnostics) {
+	const name = "number_of_clusters"
+	if n := config[name]; n.IsKnown() && !n.IsNull() && wholeOf(n) == 0 {
+		diags.AddAttributeWarning(path.Root(name), "The placement asks for no cluster", "number_of_clusters = 0 chooses none, however many fit. Leave it out for all that fit.")
 	}
 }
 

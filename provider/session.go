@@ -21,6 +21,7 @@ type session struct {
 	// warn says that a refresh warns of what it finds unsatisfied.
 	warn        bool
 	unsatisfied *unsatisfied
+	changes     changes
 	lists       *listSnapshots
 	// told is set when somebody has reported that the server is lost, and failing when
 	// a resource has, so that the run fails: of a data source in a check block
@@ -61,6 +62,7 @@ func (s *session) connected(diags *diag.Diagnostics) bool {
 // it is used after it.
 func (s *session) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
 	defer s.lists.forget()
+	defer s.changes.begin(object.ObjectKind())()
 	return s.client.Put(ctx, object, opts)
 }
 
@@ -77,6 +79,7 @@ func (s *session) written(ctx context.Context, object api.Object) (api.Object, b
 // delete removes an object; one that is gone already is removed.
 func (s *session) delete(ctx context.Context, key api.Key) error {
 	defer s.lists.forget()
+	defer s.changes.begin(key.Kind)()
 	if err := s.client.Delete(ctx, key); err != nil && !client.IsNotFound(err) {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
+// referToClusters is said first, because forgetting it shows only now and then.
+const referToClusters = "Where the same configuration creates the clusters, refer to them, with `cluster_sets = [scheduler_cluster_set.<name>.name]` whose clusters are there before, or `depends_on = [scheduler_cluster.<name>]`: what is decided before they exist is decided without them. "
+
 func newWorkloadResource() resource.Resource {
 	attributes := workloadSpecAttributes()
 	// Policies select workloads by their labels, so these say where it runs, too.
@@ -34,7 +37,7 @@ func newWorkloadResource() resource.Resource {
 	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "clusters")
 	return &objectResource{
 		kind: api.KindWorkload,
-		description: "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
+		description: referToClusters + "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
 		attributes:  attributes,
 		local:       map[string]bool{"wait": true, previewToken: true},
