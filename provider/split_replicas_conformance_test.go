@@ -3,7 +3,7 @@ package provider
 import (
 	"cmp"
 	"encoding/json"
-	"os"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,43 +11,47 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// splitCase is a conformance case about numbers of replicas.
-type splitCase struct {
-	ID    string `json:"id"`
-	Group string `json:"grp"`
-	In    struct {
-		Kind        string      `json:"kind"`
-		Replicas    json.Number `json:"replicas"`
-		Mode        *string     `json:"mode"`
-		Custom      any         `json:"custom_on_demand"`
-		MinOnDemand json.Number `json:"min_on_demand"`
-	} `json:"in"`
-	Out struct {
-		Mode     string      `json:"mode"`
-		OnDemand json.Number `json:"on_demand"`
-		Spot     json.Number `json:"spot"`
-		MaxSkew  json.Number `json:"maxSkew"`
-		Managed  *bool       `json:"managed"`
-	} `json:"out"`
+// splitIn is a conformance case about numbers of replicas.
+type splitIn struct {
+	Kind        conformance.Field[string]      `json:"kind"`
+	Replicas    conformance.Field[json.Number] `json:"replicas"`
+	Mode        conformance.Field[*string]     `json:"mode"`
+	Custom      conformance.Field[any]         `json:"custom_on_demand"`
+	Enabled     conformance.Field[bool]        `json:"enabled"`
+	MinOnDemand conformance.Field[json.Number] `json:"min_on_demand"`
+}
+
+type splitOut struct {
+	Mode     string      `json:"mode"`
+	OnDemand json.Number `json:"on_demand"`
+	Spot     json.Number `json:"spot"`
+
+	MaxSkew           json.Number      `json:"maxSkew"`
+	MinDomains        int64            `json:"minDomains"`
+	WhenUnsatisfiable string           `json:"whenUnsatisfiable"`
+	TopologyKey       string           `json:"topologyKey"`
+	PreferredWeights  map[string]int64 `json:"preferred_weights"`
 }
 
 // splitOfCase calls split_replicas with what a case has.
-func splitOfCase(t *testing.T, c splitCase) map[string]attr.Value {
+func splitOfCase(t *conformance.T, in *splitIn) map[string]attr.Value {
 	t.Helper()
 	text := func(s *string) attr.Value { return types.StringPointerValue(s) }
-	mode, custom := c.In.Mode, (*string)(nil)
-	switch amount := c.In.Custom.(type) {
-	case string:
-		custom = &amount
-	case json.Number:
-		custom = new(amount.String())
+	mode, custom := in.Mode.Get(), (*string)(nil)
+	if in.Custom.Has() {
+		custom = new(fmt.Sprint(in.Custom.Get()))
 	}
-	if c.In.MinOnDemand != "" {
-		mode, custom = new("custom"), new(c.In.MinOnDemand.String())
+	if in.MinOnDemand.Has() {
+		mode, custom = new("custom"), new(in.MinOnDemand.Get().String())
 	}
-	number, err := terraformValue(tftypes.Number, c.In.Replicas)
+	if in.Enabled.Has() && !in.Enabled.Get() {
+		t.Fatal("what is not split has no numbers")
+	}
+	number, err := terraformValue(tftypes.Number, in.Replicas.Get())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,7 @@ func splitOfCase(t *testing.T, c splitCase) map[string]attr.Value {
 	}
 	resp := function.RunResponse{Result: function.NewResultData(types.ObjectUnknown(splitAttributeTypes))}
 	splitReplicasFunction{}.Run(t.Context(), function.RunRequest{Arguments: function.NewArgumentsData([]attr.Value{
-		types.StringValue(cmp.Or(c.In.Kind, "Deployment")), replicas, text(mode), text(custom),
+		types.StringValue(cmp.Or(in.Kind.Get(), "Deployment")), replicas, text(mode), text(custom),
 	})}, &resp)
 	if resp.Error != nil {
 		t.Fatal(resp.Error)
@@ -72,34 +76,26 @@ func splitOfCase(t *testing.T, c splitCase) map[string]attr.Value {
 // The function gives the numbers of the conformance cases. Cases about what is not
 // split at all have none.
 func TestSplitReplicasConformance(t *testing.T) {
-	data, err := os.ReadFile("../internal/spot/testdata/vmanager.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(data)))
-	decoder.UseNumber()
-	var cases []splitCase
-	if err := decoder.Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
-	ran := map[string]int{}
-	for _, c := range cases {
-		if c.Group != "target_split" && c.Group != "topology_spread" || c.Out.Managed != nil {
-			continue
-		}
-		ran[c.Group]++
-		t.Run(c.ID, func(t *testing.T) {
-			got := splitOfCase(t, c)
-			for name, want := range map[string]string{
-				"mode": strings.ReplaceAll(c.Out.Mode, "-", "_"), "on_demand": c.Out.OnDemand.String(), "spot": c.Out.Spot.String(), "max_skew": c.Out.MaxSkew.String(),
-			} {
-				if text := strings.Trim(got[name].String(), `"`); want != "" && text != want {
-					t.Errorf("%s is %s, expected %s", name, text, want)
-				}
+	const theirs = "the constraint is the user's to write, and the same in every case; the function tells the number that depends on the replicas"
+	play := conformance.Player(func(t *conformance.T, in *splitIn, out *splitOut) {
+		got := splitOfCase(t, in)
+		for name, want := range map[string]string{
+			"mode": strings.ReplaceAll(out.Mode, "-", "_"), "on_demand": out.OnDemand.String(), "spot": out.Spot.String(), "max_skew": out.MaxSkew.String(),
+		} {
+			if text := strings.Trim(got[name].String(), `"`); want != "" && text != want {
+				t.Errorf("%s is %s, expected %s", name, text, want)
 			}
-		})
+		}
+	})
+	suite := conformance.Suite{
+		Driver: "provider",
+		Play:   map[string]func(*conformance.T, *conformance.Played){"target_split": play, "topology_spread": play},
+		Loose: map[string]string{
+			"V1*/minDomains":        theirs,
+			"V1*/preferred_weights": theirs,
+			"V1*/topologyKey":       theirs,
+			"V1*/whenUnsatisfiable": theirs,
+		},
 	}
-	if ran["target_split"] < 15 || ran["topology_spread"] < 3 {
-		t.Errorf("the file has too few cases: %v", ran)
-	}
+	suite.Run(t)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,8 +74,8 @@ func TestOCMEnqueues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) != 3 {
-		t.Errorf("%d cases, want 3", len(cases))
+	if len(cases) == 0 {
+		t.Fatal("there are no cases")
 	}
 	for _, c := range cases {
 		t.Run(c.ID, func(t *testing.T) {
@@ -106,9 +105,8 @@ func TestOCMEnqueues(t *testing.T) {
 					decided = append(decided, name)
 				}
 			}
-			slices.Sort(decided)
-			if !slices.Equal(decided, change.Decided) {
-				t.Errorf("%s: decided again: %q, want %q; before %v", c.Name, decided, change.Decided, before)
+			for _, wrong := range c.CompareDecided(decided) {
+				t.Errorf("%s: %s; before %v", c.Name, wrong, before)
 			}
 		})
 	}

@@ -4,42 +4,44 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// conformanceCase is one fact of testdata/krake.json: an input and what this
-// language must answer. The few answers of the reference that are settled
-// otherwise here carry them under "ref".
-type conformanceCase struct {
-	ID    string `json:"id"`
-	Group string `json:"grp"`
-	In    struct {
-		Expr           string                       `json:"expr"`
-		Exprs          []string                     `json:"exprs"`
-		Labels         []map[string]string          `json:"labels"`
-		Clusters       map[string]map[string]string `json:"clusters"`
-		Weight         float64                      `json:"weight"`
-		Raw            *float64                     `json:"raw"`
-		Min            float64                      `json:"min"`
-		Max            float64                      `json:"max"`
-		ClusterMetrics []string                     `json:"cluster_metrics"`
-	} `json:"in"`
-	Out struct {
-		Operator        string          `json:"op"`
-		Key             string          `json:"key"`
-		Metric          string          `json:"metric"`
-		Values          []string        `json:"values"`
-		Value           string          `json:"value"`
-		Match           json.RawMessage `json:"match"`
-		Matching        []string        `json:"matching"`
-		MatchRaw        bool            `json:"match_raw"`
-		MatchNormalized bool            `json:"match_normalized"`
-		MatchWeighted   bool            `json:"match_weighted"`
-		Error           string          `json:"error"`
-	} `json:"out"`
+// conformanceIn and conformanceOut are what the cases about the language give, and
+// what it must answer.
+type conformanceIn struct {
+	Expr           conformance.Field[string]                       `json:"expr"`
+	Exprs          conformance.Field[[]string]                     `json:"exprs"`
+	Labels         conformance.Field[[]map[string]string]          `json:"labels"`
+	Clusters       conformance.Field[map[string]map[string]string] `json:"clusters"`
+	Weight         conformance.Field[float64]                      `json:"weight"`
+	Raw            conformance.Field[*float64]                     `json:"raw"`
+	Min            conformance.Field[float64]                      `json:"min"`
+	Max            conformance.Field[float64]                      `json:"max"`
+	ClusterMetrics conformance.Field[[]string]                     `json:"cluster_metrics"`
+}
+
+type conformanceOut struct {
+	Operator string          `json:"op"`
+	Key      string          `json:"key"`
+	Metric   string          `json:"metric"`
+	Values   []string        `json:"values"`
+	Value    string          `json:"value"`
+	Match    json.RawMessage `json:"match"`
+	Matching []string        `json:"matching"`
+	Error    string          `json:"error"`
+
+	// What a metric's value is in each basis, and whether that matches.
+	Basis           string   `json:"basis"`
+	Norm            *float64 `json:"norm"`
+	Weighted        *float64 `json:"weighted"`
+	MatchRaw        *bool    `json:"match_raw"`
+	MatchNormalized *bool    `json:"match_normalized"`
+	MatchWeighted   *bool    `json:"match_weighted"`
 }
 
 var conformanceOperators = map[string]Operator{
@@ -50,67 +52,48 @@ var conformanceOperators = map[string]Operator{
 // TestConformance runs every case. None of them is answered differently: where
 // the reference is defective, the case's expectation is already the settled one.
 func TestConformance(t *testing.T) {
-	raw, err := os.ReadFile("testdata/krake.json")
-	if err != nil {
-		t.Fatal(err)
+	suite := conformance.Suite{
+		Driver: "internal/constraint",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"label_constraint":        conformance.Player(conformLabel),
+			"metric_constraint":       conformance.Player(conformMetric),
+			"metric_constraint_match": conformance.Player(conformMetricMatch),
+		},
 	}
-	var file struct{ Cases []conformanceCase }
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
-	ran := map[string]int{}
-	for _, c := range file.Cases {
-		ran[c.Group]++
-		t.Run(c.ID, func(t *testing.T) {
-			switch {
-			case c.Group == "label_constraint" && c.In.Exprs != nil:
-				conformLabels(t, c)
-			case c.Group == "label_constraint":
-				conformLabel(t, c)
-			case c.Group == "metric_constraint":
-				conformMetric(t, c)
-			case c.Group == "metric_constraint_match":
-				conformMetricMatch(t, c)
-			default:
-				t.Fatalf("unknown group %q", c.Group)
-			}
-		})
-	}
-	want := map[string]int{"label_constraint": 31, "metric_constraint": 29, "metric_constraint_match": 6}
-	for group, n := range want {
-		if ran[group] != n {
-			t.Errorf("ran %d cases of %s, want %d", ran[group], group, n)
-		}
-	}
+	suite.Run(t)
 }
 
-func conformLabel(t *testing.T, c conformanceCase) {
-	l, err := ParseLabel(c.In.Expr)
-	if conformError(t, c, err) {
+func conformLabel(t *conformance.T, in *conformanceIn, out *conformanceOut) {
+	if in.Exprs.Has() {
+		conformLabels(t, in, out)
 		return
 	}
-	if l.Key() != c.Out.Key || l.Operator() != conformanceOperators[c.Out.Operator] || !slices.Equal(l.Values(), c.Out.Values) {
-		t.Errorf("ParseLabel(%q) = %q %q %q, want %+v", c.In.Expr, l.Key(), l.Operator(), l.Values(), c.Out)
+	l, err := ParseLabel(in.Expr.Get())
+	if conformError(t, in, out, err) {
+		return
 	}
-	if c.In.Labels == nil {
+	if l.Key() != out.Key || l.Operator() != conformanceOperators[out.Operator] || !slices.Equal(l.Values(), out.Values) {
+		t.Errorf("ParseLabel(%q) = %q %q %q, want %+v", in.Expr.Get(), l.Key(), l.Operator(), l.Values(), out)
+	}
+	if in.Labels.Get() == nil {
 		return
 	}
 	var match []bool
-	if err := json.Unmarshal(c.Out.Match, &match); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(out.Match, &match); err != nil || len(match) != len(in.Labels.Get()) {
+		t.Fatalf("%d answers for %d labels: %v", len(match), len(in.Labels.Get()), err)
 	}
-	for i, labels := range c.In.Labels {
+	for i, labels := range in.Labels.Get() {
 		if got := l.Match(labels); got != match[i] {
-			t.Errorf("%q on %v: %t, want %t", c.In.Expr, labels, got, match[i])
+			t.Errorf("%q on %v: %t, want %t", in.Expr.Get(), labels, got, match[i])
 		}
 	}
 }
 
-func conformLabels(t *testing.T, c conformanceCase) {
+func conformLabels(t *conformance.T, in *conformanceIn, out *conformanceOut) {
 	var matching []string
-	for name, labels := range c.In.Clusters {
+	for name, labels := range in.Clusters.Get() {
 		all := true
-		for _, expr := range c.In.Exprs {
+		for _, expr := range in.Exprs.Get() {
 			l, err := ParseLabel(expr)
 			if err != nil {
 				t.Fatal(err)
@@ -122,75 +105,77 @@ func conformLabels(t *testing.T, c conformanceCase) {
 		}
 	}
 	slices.Sort(matching)
-	if !slices.Equal(matching, c.Out.Matching) {
-		t.Errorf("%q match %q, want %q", c.In.Exprs, matching, c.Out.Matching)
+	if !slices.Equal(matching, out.Matching) {
+		t.Errorf("%q match %q, want %q", in.Exprs.Get(), matching, out.Matching)
 	}
 }
 
-func conformMetric(t *testing.T, c conformanceCase) {
-	m, err := ParseMetric(c.In.Expr)
-	if conformError(t, c, err) {
+func conformMetric(t *conformance.T, in *conformanceIn, out *conformanceOut) {
+	m, err := ParseMetric(in.Expr.Get())
+	if conformError(t, in, out, err) {
 		return
 	}
-	value, err := strconv.ParseFloat(c.Out.Value, 64)
+	value, err := strconv.ParseFloat(out.Value, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Name() != c.Out.Metric || m.Operator() != conformanceOperators[c.Out.Operator] || m.Value() != value {
-		t.Errorf("ParseMetric(%q) = %q %q %v, want %+v", c.In.Expr, m.Name(), m.Operator(), m.Value(), c.Out)
+	if m.Name() != out.Metric || m.Operator() != conformanceOperators[out.Operator] || m.Value() != value {
+		t.Errorf("ParseMetric(%q) = %q %q %v, want %+v", in.Expr.Get(), m.Name(), m.Operator(), m.Value(), out)
 	}
 }
 
-func conformMetricMatch(t *testing.T, c conformanceCase) {
-	m, err := ParseMetric(c.In.Expr)
+func conformMetricMatch(t *conformance.T, in *conformanceIn, out *conformanceOut) {
+	m, err := ParseMetric(in.Expr.Get())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var match bool
-	if err := json.Unmarshal(c.Out.Match, &match); err != nil {
+	if err := json.Unmarshal(out.Match, &match); err != nil {
 		t.Fatal(err)
 	}
-	if c.In.Raw == nil {
-		present := slices.Contains(c.In.ClusterMetrics, m.Name())
+	if in.Raw.Get() == nil {
+		present := slices.Contains(in.ClusterMetrics.Get(), m.Name())
 		if got := m.Match(0, present); got != match {
-			t.Errorf("%q without its metric: %t, want %t", c.In.Expr, got, match)
+			t.Errorf("%q without its metric: %t, want %t", in.Expr.Get(), got, match)
 		}
 		return
 	}
 	// Values are compared to six decimals, as the cases are written.
 	round := func(v float64) float64 { return math.Round(v*1e6) / 1e6 }
-	normalized := round((*c.In.Raw - c.In.Min) / (c.In.Max - c.In.Min))
-	for _, basis := range []struct {
-		name  string
-		value float64
-		want  bool
-	}{
-		{"default", *c.In.Raw, match},
-		{"raw", *c.In.Raw, c.Out.MatchRaw},
-		{"normalized", normalized, c.Out.MatchNormalized},
-		{"weighted", round(normalized * c.In.Weight), c.Out.MatchWeighted},
+	raw := *in.Raw.Get()
+	normalized := round((raw - in.Min.Get()) / (in.Max.Get() - in.Min.Get()))
+	weighted := round(normalized * in.Weight.Get())
+	if out.Norm == nil || *out.Norm != normalized || out.Weighted == nil || *out.Weighted != weighted {
+		t.Errorf("normalized %v, weighted %v, want %v, %v", normalized, weighted, out.Norm, out.Weighted)
+	}
+	values := map[string]float64{"raw": raw, "normalized": normalized, "weighted": weighted}
+	for basis, want := range map[string]*bool{
+		out.Basis: &match, "raw": out.MatchRaw, "normalized": out.MatchNormalized, "weighted": out.MatchWeighted,
 	} {
-		if got := m.Match(basis.value, true); got != basis.want {
-			t.Errorf("%q on %s %v: %t, want %t", c.In.Expr, basis.name, basis.value, got, basis.want)
+		if got := m.Match(values[basis], true); want == nil || got != *want {
+			t.Errorf("%q on %s %v: %t, want %v", in.Expr.Get(), basis, values[basis], got, want)
 		}
+	}
+	if out.Basis != "raw" || match != *out.MatchRaw { // the language compares what it is given, rule 2 says what
+		t.Errorf("matches on basis %q: %t, want as on raw", out.Basis, match)
 	}
 }
 
 // conformError compares the error and reports whether the case ends with it.
-func conformError(t *testing.T, c conformanceCase, err error) bool {
+func conformError(t *conformance.T, in *conformanceIn, out *conformanceOut, err error) bool {
 	t.Helper()
-	if c.Out.Error == "" {
+	if out.Error == "" {
 		if err != nil {
-			t.Fatalf("%q: %v, want no error", c.In.Expr, err)
+			t.Fatalf("%q: %v, want no error", in.Expr.Get(), err)
 		}
 		return false
 	}
 	var syntax *SyntaxError
 	if !errors.As(err, &syntax) {
-		t.Fatalf("%q: %v, want a %s error", c.In.Expr, err, c.Out.Error)
+		t.Fatalf("%q: %v, want a %s error", in.Expr.Get(), err, out.Error)
 	}
-	if string(syntax.Kind) != c.Out.Error {
-		t.Errorf("%q: %s error (%v), want %s", c.In.Expr, syntax.Kind, err, c.Out.Error)
+	if string(syntax.Kind) != out.Error {
+		t.Errorf("%q: %s error (%v), want %s", in.Expr.Get(), syntax.Kind, err, out.Error)
 	}
 	return true
 }

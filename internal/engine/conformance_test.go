@@ -3,33 +3,19 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
-	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// testdata/krake.json holds what Krake does, or ought to do, where that is about
-// deciding. The other groups of its cases have another place:
-//
-//   - label_constraint, metric_constraint and the comparison itself of
-//     metric_constraint_match: internal/constraint.
-//   - provider_prometheus, provider_kafka, provider_influx, provider_static,
-//     provider_scope: internal/signal.
-//   - observer: not expressible. Krake polls the nodes of a cluster every two
-//     seconds and takes the cluster out on the first answer; here a probe with
-//     thresholds in both directions sets the state (DESIGN 3.1, health).
-//   - retry, migration_retry: not expressible. A placement that finds no cluster
-//     has no retries to use up: it is decided again when something it depends
-//     on changes, and reschedule_after is the only delay (DESIGN 3.2.4).
-//   - select_cloud, select_project, auto_create, inherit, cluster_intake, config:
-//     kinds that do not exist here yet.
-//
-// In place of the reference's codes stand the reasons of the metric.
+// reasonOfCode are the reasons of a metric in place of the reference's codes.
 var reasonOfCode = map[int]string{
 	91: api.ReasonInvalidMetric,
 	92: api.ReasonUnreachableMetricsProvider,
@@ -37,116 +23,159 @@ var reasonOfCode = map[int]string{
 	94: api.ReasonUnknownMetricsProvider,
 }
 
-// differences are the cases that are answered otherwise on purpose.
-var differences = map[string]string{
-	"K172": "a failing metric is a condition of the cluster, MetricsAvailable, beside its state and not in its place (DESIGN 3.1)",
-	"K173": "as K172",
+// The codes of the reference that are not about a metric.
+const noSuitableResource = 50
+
+type metricMatchIn struct {
+	Expr           conformance.Field[string]   `json:"expr"`
+	Weight         conformance.Field[float64]  `json:"weight"`
+	Raw            conformance.Field[*float64] `json:"raw"`
+	Min            conformance.Field[float64]  `json:"min"`
+	Max            conformance.Field[float64]  `json:"max"`
+	ClusterMetrics conformance.Field[[]string] `json:"cluster_metrics"`
 }
 
-// notExpressible are the cases that ask for something that does not exist here.
-var notExpressible = map[string]string{
-	"K214": "a placement has no failed state: one that cannot be decided keeps its last good decision, with a condition (DESIGN 3.2.8)",
+type metricMatchOut struct {
+	Match           bool    `json:"match"`
+	Basis           string  `json:"basis"`
+	Norm            float64 `json:"norm"`
+	Weighted        float64 `json:"weighted"`
+	MatchRaw        bool    `json:"match_raw"`
+	MatchNormalized bool    `json:"match_normalized"`
+	MatchWeighted   bool    `json:"match_weighted"`
 }
 
-type conformanceCase struct {
-	ID    string `json:"id"`
-	Group string `json:"grp"`
-	In    struct {
-		// metric_constraint_match, normalize
-		Expr           string           `json:"expr"`
-		Weight         float64          `json:"weight"`
-		Raw            json.RawMessage  `json:"raw"`
-		Min            float64          `json:"min"`
-		Max            float64          `json:"max"`
-		AllowedValues  []float64        `json:"allowed_values"`
-		ClusterMetrics []string         `json:"cluster_metrics"`
-		DefineMetric   *json.RawMessage `json:"define_metric"`
-		// score
-		Metrics    []struct{ Weight, Value float64 } `json:"metrics"`
-		Current    json.RawMessage                   `json:"current"`
-		Stickiness *float64                          `json:"stickiness"`
-		// select_cluster
-		MetricValues    map[string]json.RawMessage            `json:"metric_values"`
-		RescheduleAfter float64                               `json:"reschedule_after"`
-		Clusters        map[string]map[string]json.RawMessage `json:"clusters"`
-		State           json.RawMessage                       `json:"state"`
-		Labels          map[string]map[string]string          `json:"labels"`
-		Constraints     []string                              `json:"constraints"`
-		CustomResources map[string][]string                   `json:"custom_resources"`
-		CRConstraints   []string                              `json:"cr_constraints"`
-		ScheduledAge    *float64                              `json:"scheduled_age"`
-		Deleted         []string                              `json:"deleted"`
-		AppNamespace    string                                `json:"app_namespace"`
-		// stickiness
-		SumWeights  float64  `json:"sum_weights"`
-		CurrentMean float64  `json:"current_mean"`
-		OtherMean   float64  `json:"other_mean"`
-		Tie         []string `json:"tie"`
-		// timestamps
-		Kct      int64  `json:"kct"`
-		Modified int64  `json:"modified"`
-		Event    string `json:"event"`
-	} `json:"in"`
-	Out struct {
-		Match           bool                      `json:"match"`
-		MatchRaw        bool                      `json:"match_raw"`
-		MatchNormalized bool                      `json:"match_normalized"`
-		MatchWeighted   bool                      `json:"match_weighted"`
-		Value           float64                   `json:"value"`
-		Error           string                    `json:"error"`
-		Score           float64                   `json:"score"`
-		Scores          map[string]float64        `json:"scores"`
-		ChooseFrom      []string                  `json:"choose_from"`
-		States          map[string]string         `json:"states"`
-		MetricsReasons  map[string]map[string]int `json:"metrics_reasons"`
-		Current         float64                   `json:"current"`
-		Other           float64                   `json:"other"`
-		Migrate         bool                      `json:"migrate"`
-		Scheduler       string                    `json:"scheduler"`
-		Scheduled       json.RawMessage           `json:"scheduled"`
-		Triggered       int64                     `json:"kube_controller_triggered"`
-	} `json:"out"`
+type normalizeIn struct {
+	Raw           conformance.Field[json.RawMessage] `json:"raw"`
+	Min           conformance.Field[float64]         `json:"min"`
+	Max           conformance.Field[float64]         `json:"max"`
+	AllowedValues conformance.Field[[]float64]       `json:"allowed_values"`
+	DefineMetric  conformance.Field[*struct {
+		Min conformance.Field[float64] `json:"min"`
+		Max conformance.Field[float64] `json:"max"`
+	}] `json:"define_metric"`
 }
 
+type normalizeOut struct {
+	Value *float64 `json:"value"`
+	Error string   `json:"error"`
+	Code  int      `json:"code"`
+}
+
+type scoreIn struct {
+	Metrics conformance.Field[[]struct {
+		Weight conformance.Field[float64] `json:"weight"`
+		Value  conformance.Field[float64] `json:"value"`
+	}] `json:"metrics"`
+	Current    conformance.Field[bool]     `json:"current"`
+	Stickiness conformance.Field[*float64] `json:"stickiness"`
+}
+
+type scoreOut struct {
+	Score float64 `json:"score"`
+}
+
+type selectIn struct {
+	MetricValues    conformance.Field[map[string]json.RawMessage]            `json:"metric_values"`
+	Stickiness      conformance.Field[*float64]                              `json:"stickiness"`
+	RescheduleAfter conformance.Field[float64]                               `json:"reschedule_after"`
+	Clusters        conformance.Field[map[string]map[string]json.RawMessage] `json:"clusters"`
+	State           conformance.Field[map[string]string]                     `json:"state"`
+	CustomResources conformance.Field[map[string][]string]                   `json:"custom_resources"`
+	CRConstraints   conformance.Field[[]string]                              `json:"cr_constraints"`
+	Current         conformance.Field[string]                                `json:"current"`
+	ScheduledAge    conformance.Field[*float64]                              `json:"scheduled_age"`
+	Deleted         conformance.Field[[]string]                              `json:"deleted"`
+	AppNamespace    conformance.Field[string]                                `json:"app_namespace"`
+}
+
+type selectOut struct {
+	Scores         map[string]float64        `json:"scores"`
+	ChooseFrom     []string                  `json:"choose_from"`
+	Error          string                    `json:"error"`
+	Code           int                       `json:"code"`
+	Reason         string                    `json:"reason"`
+	States         map[string]string         `json:"states"`
+	MetricsReasons map[string]map[string]int `json:"metrics_reasons"`
+}
+
+type stickinessIn struct {
+	SumWeights  conformance.Field[float64]  `json:"sum_weights"`
+	CurrentMean conformance.Field[float64]  `json:"current_mean"`
+	OtherMean   conformance.Field[float64]  `json:"other_mean"`
+	Stickiness  conformance.Field[*float64] `json:"stickiness"`
+	Tie         conformance.Field[[]string] `json:"tie"`
+	Current     conformance.Field[*string]  `json:"current"`
+	Placement   conformance.Field[string]   `json:"placement"`
+}
+
+type stickinessOut struct {
+	Current *float64 `json:"current"`
+	Other   *float64 `json:"other"`
+	Migrate bool     `json:"migrate"`
+	Choice  string   `json:"choice"`
+}
+
+type timestampsIn struct {
+	Kct       conformance.Field[int64]  `json:"kct"`
+	Modified  conformance.Field[int64]  `json:"modified"`
+	State     conformance.Field[string] `json:"state"`
+	Event     conformance.Field[string] `json:"event"`
+	Now       conformance.Field[int64]  `json:"now"`
+	Scheduled conformance.Field[int64]  `json:"scheduled"`
+}
+
+type timestampsOut struct {
+	Scheduler   string `json:"scheduler"`
+	Controller  string `json:"controller"`
+	Scheduled   *int64 `json:"scheduled"`
+	ScheduledTo string `json:"scheduled_to"`
+	Triggered   *int64 `json:"kube_controller_triggered"`
+}
+
+type migrationIn struct {
+	Migration   conformance.Field[bool]    `json:"constraints.migration"`
+	ScheduledTo conformance.Field[*string] `json:"scheduled_to"`
+}
+
+type migrationOut struct {
+	Scheduled bool `json:"scheduled"`
+}
+
+type positionsIn struct {
+	Plugin       conformance.Field[string]  `json:"plugin"`
+	Alternatives conformance.Field[[]int64] `json:"chosen_alternative_per_resource"`
+}
+
+type positionsOut struct {
+	Score int64 `json:"score"`
+}
+
+// TestConformance runs what Krake does, or ought to do, where that is about
+// deciding, and the arithmetic of Arktos about several machines.
 func TestConformance(t *testing.T) {
-	data, err := os.ReadFile("testdata/krake.json")
-	if err != nil {
-		t.Fatal(err)
+	const failing = "a failing metric is a condition of the cluster, MetricsAvailable, beside its state and not in its place (section 3.1)"
+	suite := conformance.Suite{
+		Driver: "internal/engine",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"metric_constraint_match": conformance.Player(conformMetricMatch),
+			"normalize":               conformance.Player(conformNormalize),
+			"score":                   conformance.Player(conformScore),
+			"select_cluster":          conformance.Player(conformSelect),
+			"stickiness":              conformance.Player(conformStickiness),
+			"timestamps":              conformance.Player(conformTimestamps),
+			"migration":               conformance.Player(conformMigration),
+			"site_score":              conformance.Player(conformPositions),
+		},
+		Differences: map[string]conformance.Difference{
+			"K172": {Instead: `{"states":{"c1":"ONLINE","c2":"ONLINE"}}`, Reason: failing},
+			"K173": {Instead: `{"states":{"c1":"ONLINE"}}`, Reason: failing},
+		},
+		Loose: map[string]string{
+			"K*/choose_from +one more": "Krake chooses at random among the best: any of them is right",
+		},
 	}
-	var file struct{ Cases []conformanceCase }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	run := map[string]func(*testing.T, conformanceCase){
-		"metric_constraint_match": conformMetricMatch,
-		"normalize":               conformNormalize,
-		"score":                   conformScore,
-		"select_cluster":          conformSelect,
-		"stickiness":              conformStickiness,
-		"timestamps":              conformTimestamps,
-		"migration":               conformMigration,
-	}
-	ran := map[string]int{}
-	for _, c := range file.Cases {
-		if run[c.Group] == nil {
-			t.Fatalf("%s: unknown group %q", c.ID, c.Group)
-		}
-		ran[c.Group]++
-		if reason := notExpressible[c.ID]; reason != "" {
-			t.Logf("%s: %s", c.ID, reason)
-			continue
-		}
-		t.Run(c.ID, func(t *testing.T) { run[c.Group](t, c) })
-	}
-	want := map[string]int{
-		"metric_constraint_match": 6, "normalize": 8, "score": 9, "select_cluster": 16,
-		"stickiness": 7, "timestamps": 6, "migration": 1,
-	}
-	for group, n := range want {
-		if ran[group] != n {
-			t.Errorf("ran %d cases of %s, want %d", ran[group], group, n)
-		}
-	}
+	suite.Run(t)
 }
 
 // near compares to six decimals, as the cases are written.
@@ -213,83 +242,91 @@ func (w *world) decide(t *testing.T, p *api.Placement, present Present) ([]strin
 	return names, out
 }
 
-func conformMetricMatch(t *testing.T, c conformanceCase) {
+func conformMetricMatch(t *conformance.T, in *metricMatchIn, out *metricMatchOut) {
 	w := newWorld()
-	if c.In.Raw == nil {
+	if in.Raw.Get() == nil {
 		weights := map[string]float64{}
-		for _, name := range c.In.ClusterMetrics {
+		for _, name := range in.ClusterMetrics.Get() {
 			w.gauge(name, 0, 10, 1)
 			weights[name] = 1
 		}
 		w.cluster("c1", weights)
 	} else {
-		var raw float64
-		if err := json.Unmarshal(c.In.Raw, &raw); err != nil {
-			t.Fatal(err)
+		w.gauge("load", in.Min.Get(), in.Max.Get(), *in.Raw.Get())
+		w.cluster("c1", map[string]float64{"load": in.Weight.Get()})
+		shown := Observe(w.fleet(), nil, w.clusters["c1"]).Status.Metrics[0]
+		if !near(*shown.Normalized, out.Norm) || !near(*shown.Normalized*shown.Weight, out.Weighted) {
+			t.Errorf("the metric is %+v, want %v normalized and %v weighted", shown, out.Norm, out.Weighted)
 		}
-		w.gauge("load", c.In.Min, c.In.Max, raw)
-		w.cluster("c1", map[string]float64{"load": c.In.Weight})
+		if bases := []api.Basis{api.BasisRaw, api.BasisNormalized, api.BasisWeighted}; !slices.Contains(bases, api.Basis(out.Basis)) {
+			t.Errorf("there is no basis %q", out.Basis)
+		}
+	}
+	expected := map[api.Basis]bool{
+		api.BasisRaw: out.MatchRaw, api.BasisNormalized: out.MatchNormalized, api.BasisWeighted: out.MatchWeighted,
 	}
 	for basis, want := range map[api.Basis]bool{
-		"": c.Out.Match, api.BasisRaw: c.Out.MatchRaw,
-		api.BasisNormalized: c.Out.MatchNormalized, api.BasisWeighted: c.Out.MatchWeighted,
+		"": out.Match, api.BasisRaw: out.MatchRaw, api.BasisNormalized: out.MatchNormalized, api.BasisWeighted: out.MatchWeighted,
 	} {
 		p := newPlacement("web")
-		p.Spec.MetricConstraints, p.Spec.MetricConstraintBasis = []string{c.In.Expr}, basis
+		p.Spec.MetricConstraints, p.Spec.MetricConstraintBasis = []string{in.Expr.Get()}, basis
 		p.SetDefaults()
-		if names, _ := w.decide(t, p, Present{}); (len(names) == 1) != want {
-			t.Errorf("%q on basis %q: %t, want %t", c.In.Expr, basis, !want, want)
+		if basis == "" && out.Basis != "" && (p.Spec.MetricConstraintBasis != api.Basis(out.Basis) || want != expected[api.Basis(out.Basis)]) {
+			t.Errorf("the default basis is %q, want %q", p.Spec.MetricConstraintBasis, out.Basis)
+		}
+		if names, _ := w.decide(t.T, p, Present{}); (len(names) == 1) != want {
+			t.Errorf("%q on basis %q: %t, want %t", in.Expr.Get(), basis, !want, want)
 		}
 	}
 }
 
-func conformNormalize(t *testing.T, c conformanceCase) {
-	if c.In.DefineMetric != nil {
-		m := &api.Metric{Metadata: api.Metadata{Name: "m"}}
-		if err := json.Unmarshal(*c.In.DefineMetric, &m.Spec); err != nil {
-			t.Fatal(err)
-		}
+func conformNormalize(t *conformance.T, in *normalizeIn, out *normalizeOut) {
+	if bounds := in.DefineMetric.Get(); bounds != nil {
+		low, high := bounds.Min.Get(), bounds.Max.Get()
+		m := &api.Metric{Metadata: api.Metadata{Name: "m"}, Spec: api.MetricSpec{Min: &low, Max: &high}}
 		m.Spec.MetricsProvider = api.MetricProviderRef{Name: "p", Metric: "m"}
 		m.SetDefaults()
-		if errs := m.Validate(); errs == nil {
-			t.Error("the metric is valid")
+		if errs := m.Validate(); (errs != nil) != (out.Error == "validation") {
+			t.Errorf("the metric has errors %v, want %q", errs, out.Error)
 		}
 		return
 	}
 	var raw float64
-	if err := json.Unmarshal(c.In.Raw, &raw); err != nil {
+	if err := json.Unmarshal(in.Raw.Get(), &raw); err != nil {
 		raw = math.NaN() // written as a string
 	}
-	got, err := Normalize(api.MetricSpec{Min: &c.In.Min, Max: &c.In.Max, AllowedValues: c.In.AllowedValues}, raw)
-	if c.Out.Error != "" {
-		if err == nil {
-			t.Errorf("%v is %v, want %s", raw, got, c.Out.Error)
+	low, high := in.Min.Get(), in.Max.Get()
+	got, err := Normalize(api.MetricSpec{Min: &low, Max: &high, AllowedValues: in.AllowedValues.Get()}, raw)
+	if out.Value != nil {
+		if err != nil || !near(got, *out.Value) {
+			t.Errorf("%v is %v (%v), want %v", raw, got, err, *out.Value)
 		}
 		return
 	}
-	if err != nil || !near(got, c.Out.Value) {
-		t.Errorf("%v is %v (%v), want %v", raw, got, err, c.Out.Value)
+	// Every value that cannot be normalized is an invalid one.
+	if err == nil || out.Error != "INVALID_METRIC" || reasonOfCode[out.Code] != api.ReasonInvalidMetric {
+		t.Errorf("%v is %v (%v), want %s %d", raw, got, err, out.Error, out.Code)
 	}
 }
 
-func conformScore(t *testing.T, c conformanceCase) {
+func conformScore(t *conformance.T, in *scoreIn, out *scoreOut) {
 	w := newWorld()
 	weights := map[string]float64{}
-	for i, m := range c.In.Metrics {
+	for i, m := range in.Metrics.Get() {
 		name := fmt.Sprintf("m%d", i)
-		w.gauge(name, 0, 1, m.Value)
-		weights[name] = m.Weight
+		w.gauge(name, 0, 1, m.Value.Get())
+		weights[name] = m.Weight.Get()
 	}
 	w.cluster("c1", weights)
 	p := newPlacement("web")
-	p.Spec.Metrics.Stickiness = c.In.Stickiness
+	p.Spec.Metrics.Stickiness = in.Stickiness.Get()
 	present := Present{}
-	if string(c.In.Current) == "true" {
+	if in.Current.Get() {
 		present = w.on(time.Hour, "c1")
 	}
-	_, out := w.decide(t, p, present)
-	if len(out.Choices) != 1 || !near(out.Choices[0].Score, c.Out.Score) {
-		t.Errorf("chosen %+v, want a score of %v", out.Choices, c.Out.Score)
+	_, outcome := w.decide(t.T, p, present)
+	if len(outcome.Choices) != 1 || !near(outcome.Choices[0].Score, out.Score) {
+		t.Errorf("chosen %+v, want a score of %v", outcome.Choices, out.Score)
 	}
 }
 
@@ -318,12 +355,12 @@ func (w *world) metricOf(t *testing.T, name string, written json.RawMessage) {
 	}
 }
 
-func conformSelect(t *testing.T, c conformanceCase) {
+func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 	w := newWorld()
-	for name, value := range c.In.MetricValues {
-		w.metricOf(t, name, value)
+	for name, value := range in.MetricValues.Get() {
+		w.metricOf(t.T, name, value)
 	}
-	for name, properties := range c.In.Clusters {
+	for name, properties := range in.Clusters.Get() {
 		cluster := w.cluster(name, nil)
 		for property, value := range properties {
 			var weight float64
@@ -340,149 +377,159 @@ func conformSelect(t *testing.T, c conformanceCase) {
 			}
 		}
 	}
-	for name, crds := range c.In.CustomResources {
+	for name, crds := range in.CustomResources.Get() {
 		if w.clusters[name] == nil {
 			w.cluster(name, nil)
 		}
 		w.clusters[name].Spec.CustomResources = crds
 	}
-	for name, labels := range c.In.Labels {
-		if w.clusters[name] == nil {
-			w.cluster(name, nil)
-		}
-		w.clusters[name].Metadata.Labels = labels
-	}
-	var states map[string]string
-	if c.In.State != nil {
-		if err := json.Unmarshal(c.In.State, &states); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, state := range states {
+	for name, state := range in.State.Get() {
 		w.clusters[name].Status.State = api.ClusterState(state)
 	}
 	for _, cluster := range w.clusters {
 		cluster.SetDefaults() // input takes the states in any case
 	}
-	for _, name := range c.In.Deleted {
+	deleted := map[string]*api.Cluster{}
+	for _, name := range in.Deleted.Get() {
+		deleted[name] = w.clusters[name]
 		delete(w.clusters, name)
 	}
 	p := newPlacement("web")
-	if c.In.AppNamespace != "" {
-		p.Metadata.Namespace = c.In.AppNamespace
+	if in.AppNamespace.Get() != "" {
+		p.Metadata.Namespace = in.AppNamespace.Get()
 	}
-	p.Spec.LabelConstraints, p.Spec.CustomResources = c.In.Constraints, c.In.CRConstraints
-	if c.In.Stickiness != nil {
-		p.Spec.Metrics.Stickiness = c.In.Stickiness
+	p.Spec.CustomResources = in.CRConstraints.Get()
+	if in.Stickiness.Get() != nil {
+		p.Spec.Metrics.Stickiness = in.Stickiness.Get()
 	}
-	if c.In.RescheduleAfter != 0 {
-		p.Spec.RescheduleAfter = api.Duration(fmt.Sprintf("%gs", c.In.RescheduleAfter))
+	if in.RescheduleAfter.Get() != 0 {
+		p.Spec.RescheduleAfter = api.Duration(fmt.Sprintf("%gs", in.RescheduleAfter.Get()))
 	}
 	present := Present{}
-	if c.In.Current != nil {
-		var name string
-		if err := json.Unmarshal(c.In.Current, &name); err != nil {
-			t.Fatal(err)
-		}
+	if name := in.Current.Get(); name != "" {
 		age := time.Hour
-		if c.In.ScheduledAge != nil {
-			age = time.Duration(*c.In.ScheduledAge * float64(time.Second))
+		if in.ScheduledAge.Get() != nil {
+			age = time.Duration(*in.ScheduledAge.Get() * float64(time.Second))
 		}
 		present = w.on(age, name)
 	}
-	names, _ := w.decide(t, p, present)
-	switch {
-	case c.Out.Error != "" && len(names) > 0:
-		t.Errorf("chosen %q, want %s", names, c.Out.Error)
-	case c.Out.Error == "" && (len(names) != 1 || !slices.Contains(c.Out.ChooseFrom, names[0])):
-		t.Errorf("chosen %q, want one of %q", names, c.Out.ChooseFrom)
-	}
+	names, outcome := w.decide(t.T, p, present)
 	f := w.fleet()
-	for _, candidate := range Explain(f, compile(t, p), nil, Others{}, present, w.now).Render().Candidates {
-		want, ok := c.Out.Scores[candidate.Cluster]
-		if ok && (candidate.Score == nil || !near(*candidate.Score, want)) {
-			t.Errorf("%s scores %v, want %v", candidate.Cluster, candidate.Score, want)
+	status, _ := NewStatus(f, compile(t.T, p), NewView(f, compile(t.T, p), Others{}, nil), p, outcome, w.now, func() string { return "" })
+	conformChoice(t, out, names, outcome.Held, &status)
+	scores := map[string]float64{}
+	for _, candidate := range Explain(f, compile(t.T, p), nil, Others{}, present, w.now).Render().Candidates {
+		if candidate.Score != nil {
+			scores[candidate.Cluster] = math.Round(*candidate.Score*1e6) / 1e6
 		}
 	}
-	conformStates(t, c, w, f)
+	if out.Scores != nil && !maps.Equal(scores, out.Scores) {
+		t.Errorf("scores %v, want %v", scores, out.Scores)
+	}
+	conformStates(t, out, w, f, deleted)
 }
 
-// conformStates compares the states, the conditions and the metrics' reasons
-// after the pass.
-func conformStates(t *testing.T, c conformanceCase, w *world, f *Fleet) {
-	for name, want := range c.Out.States {
-		if w.clusters[name] == nil {
-			continue // deleted
+// conformChoice compares what is chosen, and what is said where nothing is.
+func conformChoice(t *conformance.T, out *selectOut, names []string, held Held, status *api.PlacementStatus) {
+	if out.Error != "" {
+		scheduled := api.FindCondition(status.Conditions, api.ConditionScheduled)
+		if len(names) > 0 || scheduled == nil || scheduled.Reason != api.ReasonNoSuitableClusters {
+			t.Errorf("chosen %q (%+v), want %s", names, scheduled, out.Error)
 		}
-		seen := Observe(f, nil, w.clusters[name])
-		state := string(seen.Status.State)
-		if want == "FAILING_METRICS" && differences[c.ID] != "" {
-			condition := api.FindCondition(seen.Status.Conditions, api.ConditionMetricsAvailable)
-			if state != "online" || condition == nil || condition.Status != api.ConditionFalse {
-				t.Errorf("%s is %s with %+v, want online with its metrics not available", name, state, condition)
-			}
-			continue
-		}
-		if state != strings.ToLower(want) {
-			t.Errorf("%s is %s, want %s", name, state, want)
-		}
-	}
-	for name, metrics := range c.Out.MetricsReasons {
-		reasons := map[string]string{}
-		for _, m := range Observe(f, nil, w.clusters[name]).Status.Metrics {
-			if m.Reason != "" {
-				reasons[m.Name] = m.Reason
-			}
-		}
-		for metric, code := range metrics {
-			if reasons[metric] != reasonOfCode[code] {
-				t.Errorf("%s: metric %s has reason %q, want %q", name, metric, reasons[metric], reasonOfCode[code])
-			}
-		}
-		if len(reasons) != len(metrics) {
-			t.Errorf("%s: reasons %v, want those of %v", name, reasons, metrics)
-		}
-	}
-}
-
-func conformStickiness(t *testing.T, c conformanceCase) {
-	w := newWorld()
-	p := newPlacement("web")
-	if c.In.Tie != nil {
-		for _, name := range c.In.Tie {
-			w.cluster(name, nil)
-		}
-		first, _ := w.decide(t, p, Present{})
-		again, _ := w.decide(t, p, Present{})
-		if len(first) != 1 || !slices.Equal(first, again) {
-			t.Errorf("chosen %q, then %q", first, again)
+		if out.Error != "NO_SUITABLE_RESOURCE" || out.Code != noSuitableResource {
+			t.Errorf("error %s %d is not known", out.Error, out.Code)
 		}
 		return
 	}
-	weight := c.In.SumWeights
+	if len(names) != 1 || !slices.Contains(out.ChooseFrom, names[0]) {
+		t.Errorf("chosen %q, want one of %q", names, out.ChooseFrom)
+	}
+	if reason := map[Held]string{HeldByAge: "recently scheduled"}[held]; out.Reason != reason {
+		t.Errorf("held because %q, want %q", reason, out.Reason)
+	}
+}
+
+// conformStates compares the states, the conditions and the metrics' reasons
+// after the pass. A cluster that was deleted has no state of its own any more;
+// what it says last is compared.
+func conformStates(t *conformance.T, out *selectOut, w *world, f *Fleet, deleted map[string]*api.Cluster) {
+	states, reasons := map[string]string{}, map[string]map[string]string{}
+	for name, c := range deleted {
+		states[name] = strings.ToUpper(string(State(c)))
+	}
+	for name, c := range w.clusters {
+		seen := Observe(f, nil, c)
+		states[name] = strings.ToUpper(string(seen.Status.State))
+		for _, m := range seen.Status.Metrics {
+			if m.Reason != "" {
+				if reasons[name] == nil {
+					reasons[name] = map[string]string{}
+				}
+				reasons[name][m.Name] = m.Reason
+			}
+		}
+		condition := api.FindCondition(seen.Status.Conditions, api.ConditionMetricsAvailable)
+		if failing := condition != nil && condition.Status == api.ConditionFalse; failing != (reasons[name] != nil) {
+			t.Errorf("%s has the condition %+v, and of its metrics fail %v", name, condition, reasons[name])
+		}
+	}
+	if out.States != nil && !maps.Equal(states, out.States) {
+		t.Errorf("states %v, want %v", states, out.States)
+	}
+	if out.MetricsReasons == nil {
+		return
+	}
+	want := map[string]map[string]string{}
+	for name, metrics := range out.MetricsReasons {
+		want[name] = map[string]string{}
+		for metric, code := range metrics {
+			want[name][metric] = reasonOfCode[code]
+		}
+	}
+	if !reflect.DeepEqual(reasons, want) {
+		t.Errorf("metrics fail because of %v, want %v", reasons, want)
+	}
+}
+
+func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
+	w := newWorld()
+	p := newPlacement("web")
+	if in.Tie.Get() != nil {
+		p.Metadata.Name = in.Placement.Get()
+		for _, name := range in.Tie.Get() {
+			w.cluster(name, nil)
+		}
+		if in.Current.Get() != nil {
+			t.Fatalf("nobody plays a tie with a present cluster %q", *in.Current.Get())
+		}
+		first, _ := w.decide(t.T, p, Present{})
+		again, _ := w.decide(t.T, p, Present{})
+		if len(first) != 1 || !slices.Equal(first, again) || out.Choice != "deterministic for the same inputs" {
+			t.Errorf("chosen %q, then %q, want %s", first, again, out.Choice)
+		}
+		return
+	}
+	weight := in.SumWeights.Get()
 	if weight == 0 {
 		weight = 1
 	}
-	w.gauge("here", 0, 1, c.In.CurrentMean)
-	w.gauge("there", 0, 1, c.In.OtherMean)
+	w.gauge("here", 0, 1, in.CurrentMean.Get())
+	w.gauge("there", 0, 1, in.OtherMean.Get())
 	w.cluster("current", map[string]float64{"here": weight})
 	w.cluster("other", map[string]float64{"there": weight})
-	p.Spec.Metrics.Stickiness = c.In.Stickiness
-	names, _ := w.decide(t, p, w.on(time.Hour, "current"))
+	p.Spec.Metrics.Stickiness = in.Stickiness.Get()
+	names, _ := w.decide(t.T, p, w.on(time.Hour, "current"))
 	want := "current"
-	if c.Out.Migrate {
+	if out.Migrate {
 		want = "other"
 	}
 	if !slices.Equal(names, []string{want}) {
 		t.Errorf("chosen %q, want %q", names, want)
 	}
-	if c.Out.Current == 0 && c.Out.Other == 0 {
-		return
-	}
-	for _, candidate := range Explain(w.fleet(), compile(t, p), nil, Others{}, w.on(time.Hour, "current"), w.now).Render().Candidates {
-		want := map[string]float64{"current": c.Out.Current, "other": c.Out.Other}[candidate.Cluster]
-		if !near(*candidate.Score, want) {
-			t.Errorf("%s scores %v, want %v", candidate.Cluster, *candidate.Score, want)
+	for _, candidate := range Explain(w.fleet(), compile(t.T, p), nil, Others{}, w.on(time.Hour, "current"), w.now).Render().Candidates {
+		want := map[string]*float64{"current": out.Current, "other": out.Other}[candidate.Cluster]
+		if want != nil && !near(*candidate.Score, *want) {
+			t.Errorf("%s scores %v, want %v", candidate.Cluster, *candidate.Score, *want)
 		}
 	}
 }
@@ -490,7 +537,7 @@ func conformStickiness(t *testing.T, c conformanceCase) {
 // conformTimestamps: in place of the reference's timestamps stand generations. A
 // status answers the generation it observed (kct at or after modified), and
 // scheduled_at is when the decision last changed.
-func conformTimestamps(t *testing.T, c conformanceCase) {
+func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	w := newWorld()
 	w.gauge("here", 0, 1, 0.1)
 	w.gauge("there", 0, 1, 0.9)
@@ -499,60 +546,100 @@ func conformTimestamps(t *testing.T, c conformanceCase) {
 	p := newPlacement("web")
 	p.Metadata.Generation = 2
 	p.Status = api.PlacementStatus{ObservedGeneration: 2, Clusters: []string{"c1"}}
-	age := time.Hour
-	switch c.In.Event {
-	case "":
-		age = time.Second
-		if c.In.Kct < c.In.Modified {
-			p.Status.ObservedGeneration = 1
-		}
-	case "re-scheduled, other cluster":
+	if in.Kct.Get() < in.Modified.Get() {
+		p.Status.ObservedGeneration = 1
+	}
+	// A second of the reference's time is a minute here, so that its moments are
+	// further apart than reschedule_after.
+	moment := func(seconds int64) time.Time { return w.now.Add(time.Duration(seconds-in.Now.Get()) * time.Minute) }
+	scheduled := w.now.Add(-time.Second)
+	if in.Now.Has() {
+		scheduled = w.now.Add(-time.Hour)
+	}
+	if in.Scheduled.Has() {
+		scheduled = moment(in.Scheduled.Get())
+	}
+	switch in.Event.Get() {
+	case "", "re-scheduled, other cluster":
 	case "periodic, same cluster, no update":
 		w.metrics[metricKey("there")].Status.Value = ptr(0.05)
 	case "user update, migration disabled":
 		p.Spec.Migration = ptr(false)
-		p.Status.ObservedGeneration = 1
 	default:
-		t.Fatalf("unknown event %q", c.In.Event)
+		t.Fatalf("unknown event %q", in.Event.Get())
 	}
-	present := w.on(age, "c1")
+	if state := in.State.Get(); state != "" && state != "RUNNING" {
+		t.Fatalf("nobody plays state %q", state)
+	}
+	present := w.on(w.now.Sub(scheduled), "c1")
 	present.Answered = p.Status.ObservedGeneration == p.Metadata.Generation
 	p.Status.Decisions, p.Status.ScheduledAt = present.Decisions, &present.ScheduledAt
-	names, out := w.decide(t, p, present)
-	f, q := w.fleet(), compile(t, p)
-	status, _ := NewStatus(f, q, NewView(f, q, Others{}, nil), p, out, w.now, func() string { return "" })
-	moved, stays := []string{"c2"}, []string{"c1"}
-	want, scheduled := moved, w.now
-	switch {
-	case c.Out.Scheduler == "requeue after reschedule_after":
-		want, scheduled = stays, present.ScheduledAt
-		if out.Held != HeldByAge || !out.NextAt.Equal(present.ScheduledAt.Add(time.Minute)) {
-			t.Errorf("held by %q until %v, want by age until reschedule_after", out.Held, out.NextAt)
+	names, outcome := w.decide(t.T, p, present)
+	f, q := w.fleet(), compile(t.T, p)
+	v := NewView(f, q, Others{}, nil)
+	explain := func() string { return "" }
+	settled, _ := NewStatus(f, q, v, p, outcome, w.now, explain)
+	p.Status.Conditions = settled.Conditions // as after the passes before
+	status, changed := NewStatus(f, q, v, p, outcome, w.now, explain)
+	if !slices.Equal(names, status.Clusters) || status.ObservedGeneration != 2 {
+		t.Errorf("chosen %q, status %+v, want the same, observed", names, status)
+	}
+	moved := slices.Equal(names, []string{"c2"})
+	if !moved && !slices.Equal(names, []string{"c1"}) {
+		t.Errorf("chosen %q", names)
+	}
+	if at := map[bool]time.Time{false: scheduled, true: w.now}[moved]; !status.ScheduledAt.Equal(at) {
+		t.Errorf("scheduled_at %v, want %v", status.ScheduledAt, at)
+	}
+	// The status that a controller would act on answers the present spec.
+	answered := map[bool]string{true: "accept", false: "reject"}[present.Answered]
+	if in.Event.Has() {
+		// Who follows the status is told when it is written.
+		written := in.Kct.Get()
+		if changed {
+			written = in.Now.Get()
 		}
-	case c.In.Event == "periodic, same cluster, no update", c.In.Event == "user update, migration disabled":
-		want, scheduled = stays, present.ScheduledAt
-	case c.Out.Scheduler != "enqueue" && c.In.Event != "re-scheduled, other cluster":
-		t.Fatalf("unknown expectation %+v", c.Out)
+		if out.Triggered == nil || *out.Triggered != written {
+			t.Errorf("the status was written at %v, want %v", written, out.Triggered)
+		}
+		if out.Scheduled != nil && !status.ScheduledAt.Equal(moment(*out.Scheduled)) {
+			t.Errorf("scheduled_at %v, want %v", status.ScheduledAt, moment(*out.Scheduled))
+		}
+		if stays := map[bool]string{false: "unchanged"}[moved]; out.ScheduledTo != "" && out.ScheduledTo != stays {
+			t.Errorf("chosen %q, want %s", status.Clusters, out.ScheduledTo)
+		}
+		return
 	}
-	if !slices.Equal(names, want) || !slices.Equal(status.Clusters, want) {
-		t.Errorf("chosen %q, status %q, want %q", names, status.Clusters, want)
+	decided := "enqueue"
+	if !moved && outcome.Held == HeldByAge && outcome.NextAt.Equal(present.ScheduledAt.Add(time.Minute)) {
+		decided = "requeue after reschedule_after"
 	}
-	if !status.ScheduledAt.Equal(scheduled) {
-		t.Errorf("scheduled_at %v, want %v", status.ScheduledAt, scheduled)
-	}
-	if status.ObservedGeneration != 2 {
-		t.Errorf("observed_generation %d, want the present one", status.ObservedGeneration)
+	if out.Scheduler != decided || out.Controller != answered {
+		t.Errorf("the scheduler has %q, the controller %q, want %+v", decided, answered, out)
 	}
 }
 
 func metricKey(name string) api.Key { return api.Key{Kind: api.KindMetric, Name: name} }
 
-func conformMigration(t *testing.T, _ conformanceCase) {
+func conformMigration(t *conformance.T, in *migrationIn, out *migrationOut) {
 	w := newWorld()
 	w.cluster("c1", nil)
 	p := newPlacement("web")
-	p.Spec.Migration = ptr(false)
-	if names, _ := w.decide(t, p, Present{}); !slices.Equal(names, []string{"c1"}) {
+	p.Spec.Migration = ptr(in.Migration.Get())
+	present := Present{}
+	if name := in.ScheduledTo.Get(); name != nil {
+		present = w.on(time.Hour, *name)
+	}
+	if names, _ := w.decide(t.T, p, present); slices.Equal(names, []string{"c1"}) != out.Scheduled {
 		t.Errorf("chosen %q: without migration the first decision is still made", names)
+	}
+}
+
+func conformPositions(t *conformance.T, in *positionsIn, out *positionsOut) {
+	if in.Plugin.Get() != "Flavor" {
+		t.Fatalf("plugin %q does not rate positions", in.Plugin.Get())
+	}
+	if score := positionScore(in.Alternatives.Get()...); score != out.Score {
+		t.Errorf("%v rates %d, want %d", in.Alternatives.Get(), score, out.Score)
 	}
 }

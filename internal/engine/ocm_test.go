@@ -18,8 +18,18 @@ func TestOCM(t *testing.T) {
 	for _, c := range cases {
 		known[c.ID] = true
 		t.Run(c.ID, func(t *testing.T) {
-			for _, wrong := range c.Compare(answerOCM(t, &c)) {
+			answer := answerOCM(t, &c)
+			for _, wrong := range c.Compare(answer) {
 				t.Errorf("%s: %s", c.Name, wrong)
+			}
+			others, err := c.Expecting()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, other := range others {
+				if len(other.Compare(answer)) == 0 {
+					t.Errorf("expect/%s: nobody would notice", what)
+				}
 			}
 		})
 	}

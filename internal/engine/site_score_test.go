@@ -4,30 +4,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/arktostest"
 )
-
-// TestPositionScore is the arithmetic of the cases about several machines, which a
-// workload does not have.
-func TestPositionScore(t *testing.T) {
-	cases, err := arktostest.Cases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	for _, c := range cases {
-		if c.Group != arktostest.SiteScore || c.In.Plugin != "Flavor" {
-			continue
-		}
-		tried++
-		if score := positionScore(c.In.Alternatives...); float64(score) != *c.Out.Score {
-			t.Errorf("%s: %v rates %d, want %g", c.ID, c.In.Alternatives, score, *c.Out.Score)
-		}
-	}
-	if tried < 5 {
-		t.Errorf("%d cases tried", tried)
-	}
-}
 
 func TestStackAffinity(t *testing.T) {
 	some := []api.Key{{Kind: api.KindWorkload, Namespace: "shop", Name: "other"}}

@@ -3,43 +3,46 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
-	"os"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// arktosCase is one fact of testdata/arktos.json about the API of Arktos.
-type arktosCase struct {
-	ID string `json:"id"`
-	In struct {
-		Method    string              `json:"method"`
-		Path      string              `json:"path"`
-		Body      json.RawMessage     `json:"body"`
-		Known     []string            `json:"known"`
-		Duplicate string              `json:"duplicate"`
-		Same      []string            `json:"register_two_clusters_same_region_az"`
-		Delete    string              `json:"delete_cluster"`
-		Unknown   bool                `json:"push_for_unregistered_region_then_schedule"`
-		Before    map[string][2]int64 `json:"before"`
-		Patch     map[string][2]int64 `json:"patch"`
-	} `json:"in"`
-	Out struct {
-		Status int `json:"status"`
-		Sites  map[string]struct {
-			VCPU    int64            `json:"vcpu"`
-			Memory  int64            `json:"mem"`
-			Storage map[string]int64 `json:"storage"`
-		} `json:"sites"`
-		After       map[string][2]int64 `json:"after"`
-		StillPolled bool                `json:"region_still_polled"`
-		Scheduler   string              `json:"scheduler"`
-	} `json:"out"`
+// arktosIn and arktosOut are a fact about the API of Arktos.
+type arktosIn struct {
+	Method    conformance.Field[string]                             `json:"method"`
+	Path      conformance.Field[string]                             `json:"path"`
+	Body      conformance.Field[json.RawMessage]                    `json:"body"`
+	Known     conformance.Field[[]string]                           `json:"known"`
+	Duplicate conformance.Field[string]                             `json:"duplicate"`
+	Same      conformance.Field[conformance.Pair[string]]           `json:"register_two_clusters_same_region_az"`
+	Delete    conformance.Field[string]                             `json:"delete_cluster"`
+	Others    conformance.Field[bool]                               `json:"region_has_other_clusters"`
+	Unknown   conformance.Field[bool]                               `json:"push_for_unregistered_region_then_schedule"`
+	Partial   conformance.Field[bool]                               `json:"partial"`
+	Before    conformance.Field[map[string]conformance.Pair[int64]] `json:"before"`
+	Patch     conformance.Field[map[string]conformance.Pair[int64]] `json:"patch"`
+}
+
+type arktosOut struct {
+	Status      int                                `json:"status"`
+	Sites       map[string]arktosSite              `json:"sites"`
+	After       map[string]conformance.Pair[int64] `json:"after"`
+	StillPolled *bool                              `json:"region_still_polled"`
+	Scheduler   string                             `json:"scheduler"`
+}
+
+type arktosSite struct {
+	VCPU    int64            `json:"vcpu"`
+	Memory  int64            `json:"mem"`
+	Storage map[string]int64 `json:"storage"`
 }
 
 // registerSite registers a cluster, and returns its answer.
@@ -66,7 +69,7 @@ func (s *testServer) siteOf(name string) gs.RegisteredCluster {
 }
 
 // pushZones pushes cpu and memory by zone of region West.
-func pushZones(figures map[string][2]int64) string {
+func pushZones[F ~[2]int64](figures map[string]F) string {
 	var zones []string
 	for zone, f := range figures {
 		zones = append(zones, fmt.Sprintf(`{"AvailabilityZone":%q,"CpuCapacity":%d,"MemCapacity":%d}`, zone, f[0], f[1]))
@@ -76,106 +79,117 @@ func pushZones(figures map[string][2]int64) string {
 
 // TestArktosConformance runs every case through a whole server.
 func TestArktosConformance(t *testing.T) {
-	raw, err := os.ReadFile("testdata/arktos.json")
-	if err != nil {
-		t.Fatal(err)
+	play := conformance.Player(playArktos)
+	suite := conformance.Suite{
+		Driver: "internal/httpapi",
+		Play:   map[string]func(*conformance.T, *conformance.Played){"push": play, "cluster_api": play, "pipeline": play},
 	}
-	var file struct{ Cases []arktosCase }
-	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Cases) != 11 {
-		t.Errorf("%d cases", len(file.Cases))
-	}
-	for _, c := range file.Cases {
-		t.Run(c.ID, func(t *testing.T) {
-			s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
-			switch {
-			case len(c.In.Before) > 0:
-				runPartialPush(t, s, c)
-			case len(c.In.Same) == 2:
-				s.mustRegister("c1", c.In.Same[0], c.In.Same[1], "")
-				if a := s.registerSite("c2", c.In.Same[0], c.In.Same[1], ""); a.StatusCode != c.Out.Status || !strings.Contains(a.problem(t).Detail, `"c1"`) {
-					t.Errorf("%d %s", a.StatusCode, a.body)
-				}
-			case c.In.Delete != "":
-				s.mustRegister(c.In.Delete, "West", "az1", "")
-				s.mustRegister("other", "West", "az2", "")
-				if a := s.do(http.MethodDelete, globalSchedulerPath+"/clusters/name/"+c.In.Delete, ""); a.StatusCode != http.StatusOK {
-					t.Fatalf("%d %s", a.StatusCode, a.body)
-				}
-				if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/West", pushZones(map[string][2]int64{"az2": {8, 1024}})); (a.StatusCode == http.StatusOK) != c.Out.StillPolled {
-					t.Errorf("%d %s", a.StatusCode, a.body)
-				}
-			case c.In.Unknown:
-				s.mustRegister("c1", "West", "az1", `,"cpucapacity":8,"memcapacity":1024`)
-				if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/Nowhere", pushZones(map[string][2]int64{"az1": {8, 1024}})); a.StatusCode != http.StatusNotFound {
-					t.Errorf("%d %s", a.StatusCode, a.body)
-				}
-				pod := decodeAs[gs.PodAnswer](t, s.do(http.MethodPost, globalSchedulerPath+"/pods", `{"name":"p","cpu":1}`)).Pod
-				if keeps := pod.Status == gs.PodBound && pod.SiteID == "West--az1"; keeps != (c.Out.Scheduler == "keeps running") {
-					t.Errorf("%+v", pod)
-				}
-			case c.In.Duplicate != "":
-				s.mustRegister("c1", "West", "az1", "")
-				if a := s.registerSite("c1", "East", "az1", ""); a.StatusCode != c.Out.Status {
-					t.Errorf("%d %s", a.StatusCode, a.body)
-				}
-			case strings.HasSuffix(c.In.Path, "{id}"):
-				id := s.mustRegister("c1", "West", "az1", "").ID
-				if a := s.do(c.In.Method, strings.Replace(c.In.Path, "{id}", id, 1), ""); a.StatusCode != c.Out.Status {
-					t.Errorf("%d %s", a.StatusCode, a.body)
-				}
-			default:
-				runPush(t, s, c)
-			}
-		})
+	suite.Run(t)
+}
+
+func playArktos(t *conformance.T, in *arktosIn, out *arktosOut) {
+	s := startWhole(t.T, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	switch {
+	case in.Before.Has():
+		runPartialPush(t, s, in, out)
+	case in.Same.Has():
+		region, zone := in.Same.Get()[0], in.Same.Get()[1]
+		s.mustRegister("c1", region, zone, "")
+		if a := s.registerSite("c2", region, zone, ""); a.StatusCode != out.Status || !strings.Contains(a.problem(t.T).Detail, `"c1"`) {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	case in.Delete.Has():
+		s.mustRegister(in.Delete.Get(), "West", "az1", "")
+		if in.Others.Get() {
+			s.mustRegister("other", "West", "az2", "")
+		}
+		if a := s.do(http.MethodDelete, globalSchedulerPath+"/clusters/name/"+in.Delete.Get(), ""); a.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s", a.StatusCode, a.body)
+		}
+		a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/West", pushZones(map[string][2]int64{"az2": {8, 1024}}))
+		if out.StillPolled == nil || (a.StatusCode == http.StatusOK) != *out.StillPolled {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	case in.Unknown.Get():
+		s.mustRegister("c1", "West", "az1", `,"cpucapacity":8,"memcapacity":1024`)
+		if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/Nowhere", pushZones(map[string][2]int64{"az1": {8, 1024}})); a.StatusCode != http.StatusNotFound {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+		pod := decodeAs[gs.PodAnswer](t.T, s.do(http.MethodPost, globalSchedulerPath+"/pods", `{"name":"p","cpu":1}`)).Pod
+		if keeps := pod.Status == gs.PodBound && pod.SiteID == "West--az1"; keeps != (out.Scheduler == "keeps running") {
+			t.Errorf("%+v", pod)
+		}
+	case in.Duplicate.Has():
+		if in.Duplicate.Get() != "name" {
+			t.Fatalf("nobody plays a second %s", in.Duplicate.Get())
+		}
+		if in.Method.Get() != http.MethodPost || in.Path.Get() != globalSchedulerPath+"/clusters" {
+			t.Fatalf("%s %s registers no cluster", in.Method.Get(), in.Path.Get())
+		}
+		s.mustRegister("c1", "West", "az1", "")
+		if a := s.registerSite("c1", "East", "az1", ""); a.StatusCode != out.Status {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	case strings.HasSuffix(in.Path.Get(), "{id}"):
+		id := s.mustRegister("c1", "West", "az1", "").ID
+		if a := s.do(in.Method.Get(), strings.Replace(in.Path.Get(), "{id}", id, 1), ""); a.StatusCode != out.Status {
+			t.Errorf("%d %s", a.StatusCode, a.body)
+		}
+	default:
+		runPush(t, s, in, out)
 	}
 }
 
-func runPush(t *testing.T, s *testServer, c arktosCase) {
-	for i, id := range c.In.Known {
+func runPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
+	for i, id := range in.Known.Get() {
 		region, zone, _ := strings.Cut(id, "--")
 		s.mustRegister(fmt.Sprintf("c%d", i), region, zone, "")
 	}
-	body := string(c.In.Body)
-	if text := ""; json.Unmarshal(c.In.Body, &text) == nil {
+	body := string(in.Body.Get())
+	if text := ""; json.Unmarshal(in.Body.Get(), &text) == nil {
 		body = text // what is not JSON stands in a text
 	}
-	if a := s.do(c.In.Method, c.In.Path, body); a.StatusCode != c.Out.Status {
+	if a := s.do(in.Method.Get(), in.Path.Get(), body); a.StatusCode != out.Status {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	for i, id := range c.In.Known {
-		want, ok := c.Out.Sites[id]
-		if !ok {
-			continue
+	if out.Sites == nil {
+		return
+	}
+	got := map[string]arktosSite{}
+	for i := range in.Known.Get() {
+		site := s.siteOf(fmt.Sprintf("c%d", i))
+		storage := map[string]int64{}
+		for _, v := range site.Storage {
+			storage[v.TypeID] = v.StorageCapacity
 		}
-		got := s.siteOf(fmt.Sprintf("c%d", i))
-		var storage []gs.Storage
-		for _, volumeType := range []string{"sas", "sata", "ssd"} {
-			storage = append(storage, gs.Storage{TypeID: volumeType, StorageCapacity: want.Storage[volumeType]})
+		got[site.SiteID] = arktosSite{VCPU: site.CPUCapacity, Memory: site.MemCapacity, Storage: storage}
+		if site.Available["cpu"] != api.Quantity(fmt.Sprint(site.CPUCapacity)) || site.Available["memory"] != api.Quantity(fmt.Sprintf("%dMi", site.MemCapacity)) {
+			t.Errorf("%s: available is %v", site.SiteID, site.Available)
 		}
-		if got.SiteID != id || got.CPUCapacity != want.VCPU || got.MemCapacity != want.Memory || !slices.Equal(got.Storage, storage) {
-			t.Errorf("%s: %+v, want %+v", id, got, want)
-		}
-		if got.Available["cpu"] != api.Quantity(fmt.Sprint(want.VCPU)) || got.Available["memory"] != api.Quantity(fmt.Sprintf("%dMi", want.Memory)) {
-			t.Errorf("%s: available is %v", id, got.Available)
-		}
+	}
+	if !reflect.DeepEqual(got, out.Sites) {
+		t.Errorf("sites %+v, want %+v", got, out.Sites)
 	}
 }
 
-func runPartialPush(t *testing.T, s *testServer, c arktosCase) {
-	for zone := range c.In.Before {
+func runPartialPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOut) {
+	if !in.Partial.Get() {
+		t.Fatal("nobody plays a push of all zones here")
+	}
+	for zone := range in.Before.Get() {
 		s.mustRegister(zone, "West", zone, "")
 	}
-	for _, figures := range []map[string][2]int64{c.In.Before, c.In.Patch} {
+	for _, figures := range []map[string]conformance.Pair[int64]{in.Before.Get(), in.Patch.Get()} {
 		if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/West", pushZones(figures)); a.StatusCode != http.StatusOK {
 			t.Fatalf("%d %s", a.StatusCode, a.body)
 		}
 	}
-	for zone, want := range c.Out.After {
-		if got := s.siteOf(zone); got.CPUCapacity != want[0] || got.MemCapacity != want[1] {
-			t.Errorf("%s: %+v, want %v", zone, got, want)
-		}
+	got := map[string]conformance.Pair[int64]{}
+	for zone := range in.Before.Get() {
+		site := s.siteOf(zone)
+		got[zone] = conformance.Pair[int64]{site.CPUCapacity, site.MemCapacity}
+	}
+	if !maps.Equal(got, out.After) {
+		t.Errorf("zones have %v, want %v", got, out.After)
 	}
 }

@@ -27,6 +27,15 @@ func TestKarmada(t *testing.T) {
 			for _, text := range wrong {
 				t.Errorf("%s: %s", c.Name, text)
 			}
+			others, err := c.Expecting()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, other := range others {
+				if wrong, err := other.Play(t.Context(), simulate); err == nil && len(wrong) == 0 {
+					t.Errorf("%s: nobody would notice", what)
+				}
+			}
 		})
 	}
 }

@@ -1,100 +1,77 @@
 package spot
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
-
-// conformanceCase is one case of testdata/vmanager.json.
-type conformanceCase struct {
-	ID    string         `json:"id"`
-	Group string         `json:"grp"`
-	In    map[string]any `json:"in"`
-	Out   map[string]any `json:"out"`
-}
-
-// elsewhere are the groups and cases that other packages run: they need a request, or
-// a cluster.
-var elsewhere = map[string]string{
-	"label_validate": "internal/spot/webhook",
-	"affinity_patch": "internal/spot/webhook",
-	"V067":           "internal/spot/webhook: the owner of a pod is read from the request",
-	"V068":           "internal/spot/webhook: likewise",
-	"V073":           "internal/spot/inventory: what is not known is asked for",
-}
 
 // TestConformance runs the cases that are about rules alone.
 func TestConformance(t *testing.T) {
-	data, err := os.ReadFile("testdata/vmanager.json")
-	if err != nil {
-		t.Fatal(err)
+	const theirs = "the constraint is the user's to write, and the same in every case; the number that depends on the replicas is told"
+	suite := conformance.Suite{
+		Driver: "internal/spot",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"target_split":    conformance.Player(conformTargets),
+			"next_pod":        conformance.Player(conformNext),
+			"delete_pod":      conformance.Player(conformReplacement),
+			"deletion_cost":   conformance.Player(conformCost),
+			"topology_spread": conformance.Player(conformSpread),
+		},
+		Loose: map[string]string{
+			"V1*/minDomains":        theirs,
+			"V1*/preferred_weights": theirs,
+			"V1*/topologyKey":       theirs,
+			"V1*/whenUnsatisfiable": theirs,
+		},
 	}
-	var cases []conformanceCase
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	run := map[string]func(*testing.T, conformanceCase){
-		"target_split": conformTargets, "next_pod": conformNext, "delete_pod": conformReplacement,
-		"deletion_cost": conformCost, "topology_spread": conformSpread,
-	}
-	ran := 0
-	for _, c := range cases {
-		if elsewhere[c.Group] != "" || elsewhere[c.ID] != "" {
-			continue
-		}
-		check := run[c.Group]
-		if check == nil {
-			t.Errorf("%s: nobody runs the group %s", c.ID, c.Group)
-			continue
-		}
-		ran++
-		t.Run(c.ID, func(t *testing.T) { check(t, c) })
-	}
-	if ran < 44 {
-		t.Errorf("%d cases ran", ran)
-	}
+	suite.Run(t)
 }
 
-func text(v any) string {
-	if v == nil {
-		return ""
-	}
-	return fmt.Sprint(v)
+// counts are numbers of on-demand and of spot pods.
+type counts = conformance.Pair[int64]
+
+func pair(c counts) Split { return Split{c[0], c[1]} }
+
+type targetsIn struct {
+	Kind     conformance.Field[string] `json:"kind"`
+	Replicas conformance.Field[int64]  `json:"replicas"`
+	Mode     conformance.Field[string] `json:"mode"`
+	Custom   conformance.Field[any]    `json:"custom_on_demand"`
+	Enabled  conformance.Field[*bool]  `json:"enabled"`
 }
 
-func number(v any) int64 {
-	f, _ := v.(float64)
-	return int64(f)
-}
-
-func pair(v any) Split {
-	list, _ := v.([]any)
-	return Split{number(list[0]), number(list[1])}
+type targetsOut struct {
+	Managed  *bool  `json:"managed"`
+	Mode     string `json:"mode"`
+	OnDemand int64  `json:"on_demand"`
+	Spot     int64  `json:"spot"`
 }
 
 // settingsOf writes a case's wishes as the labels and annotations of a workload.
-func settingsOf(t *testing.T, in map[string]any) Settings {
+func settingsOf(t *conformance.T, in *targetsIn) Settings {
 	t.Helper()
 	labels, annotations := map[string]string{}, map[string]string{}
-	if enabled, ok := in["enabled"]; ok && enabled != nil {
-		labels["vacant.io/optimize-scheduling"] = text(enabled)
+	if enabled := in.Enabled.Get(); enabled != nil {
+		labels["vacant.io/optimize-scheduling"] = fmt.Sprint(*enabled)
 	}
-	if mode := text(in["mode"]); mode != "" {
+	if mode := in.Mode.Get(); mode != "" {
 		labels["vacant.io/optimize-scheduling-mode"] = mode
 	}
-	switch custom := text(in["custom_on_demand"]); {
-	case strings.HasSuffix(custom, "%"):
-		annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
-	case custom != "":
-		labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
+	if in.Custom.Has() {
+		custom := fmt.Sprint(in.Custom.Get())
+		if strings.HasSuffix(custom, "%") { // which a label cannot hold
+			annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
+		} else {
+			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
+		}
 	}
 	s, err := ParseSettings(labels, annotations)
 	if err != nil {
@@ -103,31 +80,63 @@ func settingsOf(t *testing.T, in map[string]any) Settings {
 	return s
 }
 
-func conformTargets(t *testing.T, c conformanceCase) {
-	s := settingsOf(t, c.In)
-	if managed, ok := c.Out["managed"]; ok {
-		if got := s.Enabled != nil && *s.Enabled; got != managed {
-			t.Errorf("managed %t, want %t", got, managed)
+func conformTargets(t *conformance.T, in *targetsIn, out *targetsOut) {
+	s := settingsOf(t, in)
+	if in.Enabled.Has() {
+		managed := s.Enabled != nil && *s.Enabled
+		if want := out.Managed == nil || *out.Managed; managed != want {
+			t.Errorf("managed %t, want %t", managed, want)
 		}
-		return
 	}
-	got := Targets(text(c.In["kind"]), number(c.In["replicas"]), s.Distribution)
-	if want := (Split{number(c.Out["on_demand"]), number(c.Out["spot"])}); got.Split != want {
+	got := Targets(in.Kind.Get(), in.Replicas.Get(), s.Distribution)
+	if out.Managed != nil {
+		return // what would be its targets is nothing that a case tells
+	}
+	if want := (Split{out.OnDemand, out.Spot}); got.Split != want {
 		t.Errorf("targets %+v, want %+v", got.Split, want)
 	}
-	if mode := text(c.Out["mode"]); mode != "" && strings.ReplaceAll(string(got.Mode), "_", "-") != mode {
-		t.Errorf("mode %s, want %s", got.Mode, mode)
+	if out.Mode != "" && strings.ReplaceAll(string(got.Mode), "_", "-") != out.Mode {
+		t.Errorf("mode %s, want %s", got.Mode, out.Mode)
 	}
 }
 
-func conformNext(t *testing.T, c conformanceCase) {
-	target := Target{Mode: api.ModeMajorityInOnDemand, Split: pair(c.In["target"])}
-	live, ok := c.In["live"]
-	if !ok {
-		live = c.In["new_rs"] // pods of the new revision only
+type nextIn struct {
+	Kind      conformance.Field[string]  `json:"kind"`
+	Target    conformance.Field[counts]  `json:"target"`
+	Live      conformance.Field[counts]  `json:"live"`
+	Rolling   conformance.Field[bool]    `json:"rolling_update"`
+	Old       conformance.Field[counts]  `json:"old_rs"`
+	New       conformance.Field[*counts] `json:"new_rs"`
+	Recreated conformance.Field[string]  `json:"recreated"`
+}
+
+type nextOut struct {
+	Pod string `json:"pod"`
+}
+
+func conformNext(t *conformance.T, in *nextIn, out *nextOut) {
+	if kind := in.Kind.Get(); kind != "" && kind != api.KindDeployment && kind != api.KindStatefulSet {
+		t.Fatalf("nobody plays a %s", kind)
 	}
-	if got := Next(target, pair(live)); string(got) != c.Out["pod"] {
-		t.Errorf("next %s, want %s", got, c.Out["pod"])
+	target := Target{Mode: api.ModeMajorityInOnDemand, Split: pair(in.Target.Get())}
+	live := pair(in.Live.Get())
+	switch {
+	case in.Rolling.Get():
+		// Pods are counted by revision: those of the old one say nothing about the
+		// new one.
+		revised := podsOf(pair(in.Old.Get()))
+		for i := range revised {
+			revised[i].Terminating = true
+		}
+		live = Live(append(revised, podsOf(pair(*in.New.Get()))...))
+	case in.Recreated.Get() != "":
+		// The pod that comes again is not among those that live.
+		if ordinal, err := strconv.ParseInt(strings.TrimPrefix(in.Recreated.Get(), "pod-"), 10, 64); err != nil || ordinal >= target.Total() {
+			t.Fatalf("%s is none of %d pods", in.Recreated.Get(), target.Total())
+		}
+	}
+	if got := Next(target, live); string(got) != out.Pod {
+		t.Errorf("next %s, want %s", got, out.Pod)
 	}
 }
 
@@ -147,93 +156,129 @@ func podsOf(live Split) (pods []Pod) {
 	return pods
 }
 
-func conformReplacement(t *testing.T, c conformanceCase) {
+type replacementIn struct {
+	Kind        conformance.Field[string]           `json:"kind"`
+	Target      conformance.Field[*counts]          `json:"target"`
+	Live        conformance.Field[*counts]          `json:"live"`
+	Healthy     conformance.Field[*bool]            `json:"healthy"`
+	Pending     conformance.Field[int64]            `json:"pending"`
+	Terminating conformance.Field[int64]            `json:"deletion_timestamp_present"`
+	Misplaced   conformance.Field[int]              `json:"spot_pods_on_on_demand_nodes"`
+	Ordinals    conformance.Field[[]int64]          `json:"spot_ordinals"`
+	Ages        conformance.Field[map[string]int64] `json:"spot_pods_age_s"`
+	Enabled     conformance.Field[string]           `json:"enabled"`
+	ModeChange  conformance.Field[string]           `json:"mode_change"`
+	Replicas    conformance.Field[int64]            `json:"replicas"`
+}
+
+type replacementOut struct {
+	// Delete is nil or null where nothing is to be.
+	Delete    *string `json:"delete"`
+	Next      string  `json:"next_pod"`
+	Target    *counts `json:"target"`
+	Deletions *int    `json:"total_deletions"`
+}
+
+func conformReplacement(t *conformance.T, in *replacementIn, out *replacementOut) {
 	target := Target{Mode: api.ModeMajorityInOnDemand}
-	if in, ok := c.In["target"]; ok {
-		target.Split = pair(in)
+	if given := in.Target.Get(); given != nil {
+		target.Split = pair(*given)
 	}
-	if out, ok := c.Out["target"]; ok {
-		target = Targets(api.KindStatefulSet, number(c.In["replicas"]), api.DistributionSpec{Mode: api.ModeMajorityInOnDemand})
-		if target.Split != pair(out) {
-			t.Fatalf("target %+v, want %v", target.Split, out)
+	if change := in.ModeChange.Get(); change != "" {
+		_, to, _ := strings.Cut(change, " -> ")
+		target = Targets(api.KindStatefulSet, in.Replicas.Get(), api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(to, "-", "_"))})
+		if out.Target == nil || target.Split != pair(*out.Target) {
+			t.Fatalf("target %+v, want %v", target.Split, out.Target)
 		}
 	}
 	w := Workload{Kind: api.KindDeployment, Replicas: target.Total(), Managed: true, Target: target}
-	if live, ok := c.In["live"]; ok {
-		w.Pods = podsOf(pair(live))
+	if live := in.Live.Get(); live != nil {
+		w.Pods = podsOf(pair(*live))
 	}
 	if target.Spot == 5 || target.OnDemand == 5 {
 		w.Target.Mode = api.ModeAllInSpot
 	}
-	if kind := text(c.In["kind"]); kind != "" {
+	if kind := in.Kind.Get(); kind != "" {
 		w.Kind = kind
 	}
-	if healthy, ok := c.In["healthy"]; ok && healthy == false {
-		w.Pods[0].Ready = false
-	}
-	if number(c.In["pending"]) == 1 {
+	if in.Pending.Get() == 1 {
 		w.Pods = append(w.Pods, Pod{Name: "pending", For: OnDemand})
 	}
-	if number(c.In["deletion_timestamp_present"]) == 1 {
+	if in.Terminating.Get() == 1 {
 		w.Pods = append(w.Pods, Pod{Name: "going", For: Spot, On: Spot, Terminating: true})
 	}
-	for n := range number(c.In["spot_pods_on_on_demand_nodes"]) {
-		w.Pods[len(w.Pods)-1-int(n)].On = OnDemand
+	for n := range in.Misplaced.Get() {
+		w.Pods[len(w.Pods)-1-n].On = OnDemand
 	}
-	if list, ok := c.In["spot_ordinals"].([]any); ok {
-		w.Pods = podsOf(Split{2, int64(len(list))})
-		for i, ordinal := range list {
-			w.Pods[2+i].Ordinal = int(number(ordinal))
+	if ordinals := in.Ordinals.Get(); ordinals != nil {
+		w.Pods = podsOf(Split{2, int64(len(ordinals))})
+		for i, ordinal := range ordinals {
+			w.Pods[2+i].Ordinal = int(ordinal)
 		}
 	}
-	if ages, ok := c.In["spot_pods_age_s"].(map[string]any); ok {
+	if ages := in.Ages.Get(); ages != nil {
 		w.Pods = podsOf(Split{2, 0})
 		for name, age := range ages {
-			w.Pods = append(w.Pods, Pod{Name: name, For: Spot, On: Spot, Ready: true, Created: time.Now().Add(-time.Duration(number(age)) * time.Second)})
+			w.Pods = append(w.Pods, Pod{Name: name, For: Spot, On: Spot, Ready: true, Created: time.Now().Add(-time.Duration(age) * time.Second)})
 		}
 	}
-	if strings.HasPrefix(text(c.In["enabled"]), "true->false") {
-		w.Managed, w.Recreate, w.Replicas = false, true, int64(len(w.Pods))
+	if healthy := in.Healthy.Get(); healthy != nil && !*healthy {
+		w.Pods[0].Ready = false
 	}
-	expectReplacement(t, &w, c)
+	switch in.Enabled.Get() {
+	case "":
+	case "true->false":
+		w.Managed, w.Recreate, w.Replicas = false, true, int64(len(w.Pods))
+	default:
+		t.Fatalf("nobody plays enabled %s", in.Enabled.Get())
+	}
+	expectReplacement(t, &w, out)
 }
 
-func expectReplacement(t *testing.T, w *Workload, c conformanceCase) {
+// expectReplacement compares what is replaced first, what comes in its place, and
+// how many are in the end.
+func expectReplacement(t *conformance.T, w *Workload, out *replacementOut) {
 	plan := w.Next(Circumstances{Now: time.Now()})
-	switch want := text(c.Out["delete"]); {
-	case want == "":
-		if _, said := c.Out["delete"]; said && plan.Replace != nil {
+	if out.Delete == nil && out.Deletions == nil {
+		if plan.Replace != nil {
 			t.Errorf("it replaces %s", plan.Replace.Name)
 		}
-	case plan.Replace == nil:
+		return
+	}
+	if plan.Replace == nil {
 		t.Fatalf("it replaces nothing: %s %s", plan.State, plan.Message)
-	case want == "one spot", want == "one on-demand":
-		if string(plan.Replace.For) != strings.TrimPrefix(want, "one ") {
-			t.Errorf("it replaces one for %s, want %s", plan.Replace.For, want)
-		}
-	case strings.HasPrefix(want, "ordinal "):
-		if fmt.Sprintf("ordinal %d", plan.Replace.Ordinal) != want {
-			t.Errorf("it replaces ordinal %d, want %s", plan.Replace.Ordinal, want)
-		}
-	case strings.HasPrefix(want, "one labelled"):
-		if plan.Replace.For == Unset {
-			t.Error("it replaces a pod that nobody labelled")
-		}
-		if total := replaceAll(w); total != 5 {
-			t.Errorf("%d replaced, want 5", total)
-		}
-	case plan.Replace.Name != want:
-		t.Errorf("it replaces %s, want %s", plan.Replace.Name, want)
 	}
-	if next := text(c.Out["next_pod"]); next == "on-demand" || next == "spot" {
+	if out.Delete != nil {
+		first := *out.Delete
+		_, repeated, _ := strings.Cut(first, ", repeat ")
+		first = strings.TrimSuffix(first, ", repeat "+repeated)
+		names := []string{"one " + string(plan.Replace.For), fmt.Sprintf("ordinal %d", plan.Replace.Ordinal), plan.Replace.Name}
+		if plan.Replace.For != Unset {
+			names = append(names, "one labelled")
+		}
+		if !slices.Contains(names, first) {
+			t.Errorf("it replaces %q, want %s", names, first)
+		}
+		if repeated != "" {
+			again := *w
+			if total := fmt.Sprintf("%d times", replaceAll(&again)); total != repeated {
+				t.Errorf("replaced %s, want %s", total, repeated)
+			}
+		}
+	}
+	if out.Next != "" {
 		left := slices.DeleteFunc(slices.Clone(w.Pods), func(p Pod) bool { return p.Name == plan.Replace.Name })
-		if got := Next(w.Target, Live(left)); string(got) != next {
-			t.Errorf("the next is for %s, want %s", got, next)
+		got := Unset
+		if w.Managed {
+			got = Next(w.Target, Live(left))
+		}
+		if name := map[NodeType]string{OnDemand: "on-demand", Spot: "spot", Unset: "unset"}[got]; name != out.Next {
+			t.Errorf("the next is for %s, want %s", name, out.Next)
 		}
 	}
-	if total, ok := c.Out["total_deletions"]; ok {
-		if got := replaceAll(w); int64(got) != number(total) {
-			t.Errorf("%d replaced, want %v", got, total)
+	if out.Deletions != nil {
+		if got := replaceAll(w); got != *out.Deletions {
+			t.Errorf("%d replaced, want %d", got, *out.Deletions)
 		}
 	}
 }
@@ -261,43 +306,78 @@ func replaceAll(w *Workload) (replaced int) {
 	return replaced
 }
 
-func conformCost(t *testing.T, c conformanceCase) {
-	if annotation := text(c.Out["annotation"]); annotation != "" {
+type costIn struct {
+	Pods  conformance.Field[map[string]int64] `json:"pods"`
+	Scale conformance.Field[counts]           `json:"scale"`
+	Mode  conformance.Field[string]           `json:"mode"`
+	Cost  conformance.Field[string]           `json:"cost"`
+}
+
+type costOut struct {
+	Annotation string           `json:"annotation"`
+	Order      string           `json:"order"`
+	Removed    map[string]int64 `json:"removed"`
+	After      *counts          `json:"after"`
+	Target     *counts          `json:"target"`
+	FollowUp   *int             `json:"follow_up_deletions"`
+}
+
+func conformCost(t *conformance.T, in *costIn, out *costOut) {
+	if in.Cost.Has() {
+		// The controller of ReplicaSets takes the pods with the lowest cost.
 		onDemand, spot := DeletionCosts(Target{Split: Split{3, 2}}, Split{3, 2})
-		if annotation != AnnotationDeletionCost || spot >= onDemand {
-			t.Errorf("%s: on-demand %d, spot %d", AnnotationDeletionCost, onDemand, spot)
+		if in.Cost.Get() != "spot < on-demand" || out.Order != "lower cost removed first" || spot >= onDemand {
+			t.Errorf("on-demand %d, spot %d, want %s, %s", onDemand, spot, in.Cost.Get(), out.Order)
+		}
+		if out.Annotation != AnnotationDeletionCost {
+			t.Errorf("it stands in %s, want %s", AnnotationDeletionCost, out.Annotation)
 		}
 		return
 	}
-	// The controller of ReplicaSets takes the pods with the lowest cost.
-	live := Split{number(c.In["pods"].(map[string]any)["on-demand"]), number(c.In["pods"].(map[string]any)["spot"])}
-	sizes := c.In["scale"].([]any)
-	d := api.DistributionSpec{Mode: api.ModeMajorityInOnDemand}
-	onDemand, spot := DeletionCosts(Targets(api.KindDeployment, number(sizes[0]), d), live)
+	pods, sizes := in.Pods.Get(), in.Scale.Get()
+	if len(pods) != 2 {
+		t.Fatalf("pods of two sorts are counted, not of %v", pods)
+	}
+	live := Split{pods["on-demand"], pods["spot"]}
+	d := api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(in.Mode.Get(), "-", "_"))}
+	onDemand, spot := DeletionCosts(Targets(api.KindDeployment, sizes[0], d), live)
 	if spot >= onDemand {
 		t.Fatalf("on-demand %d, spot %d", onDemand, spot)
 	}
-	gone := number(sizes[0]) - number(sizes[1])
+	gone := sizes[0] - sizes[1]
 	removed := Split{Spot: min(gone, live.Spot)}
 	removed.OnDemand = gone - removed.Spot
 	after := Split{live.OnDemand - removed.OnDemand, live.Spot - removed.Spot}
-	target := Targets(api.KindDeployment, number(sizes[1]), d)
+	target := Targets(api.KindDeployment, sizes[1], d)
 	w := Workload{Kind: api.KindDeployment, Replicas: after.Total(), Managed: true, Target: target, Pods: podsOf(after)}
-	got := map[string]any{
-		"removed": map[string]any{"spot": float64(removed.Spot), "on-demand": float64(removed.OnDemand)},
-		"after":   []any{float64(after.OnDemand), float64(after.Spot)}, "target": []any{float64(target.OnDemand), float64(target.Spot)},
-		"follow_up_deletions": float64(replaceAll(&w)),
+	follow := replaceAll(&w)
+	got := costOut{
+		Removed: map[string]int64{"spot": removed.Spot, "on-demand": removed.OnDemand},
+		After:   &counts{after.OnDemand, after.Spot}, Target: &counts{target.OnDemand, target.Spot}, FollowUp: &follow,
 	}
-	if !reflect.DeepEqual(got, c.Out) {
-		t.Errorf("got %v, want %v", got, c.Out)
+	if !reflect.DeepEqual(&got, out) {
+		t.Errorf("got %+v, want %+v", got, *out)
 	}
 }
 
-func conformSpread(t *testing.T, c conformanceCase) {
-	target := Targets(api.KindDeployment, number(c.In["replicas"]), api.DistributionSpec{
-		Mode: api.ModeCustom, CustomOnDemand: api.OnDemandAmount(fmt.Sprint(number(c.In["min_on_demand"]))),
+type spreadIn struct {
+	Replicas    conformance.Field[int64] `json:"replicas"`
+	MinOnDemand conformance.Field[int64] `json:"min_on_demand"`
+}
+
+type spreadOut struct {
+	MaxSkew           int64            `json:"maxSkew"`
+	MinDomains        int64            `json:"minDomains"`
+	WhenUnsatisfiable string           `json:"whenUnsatisfiable"`
+	TopologyKey       string           `json:"topologyKey"`
+	PreferredWeights  map[string]int64 `json:"preferred_weights"`
+}
+
+func conformSpread(t *conformance.T, in *spreadIn, out *spreadOut) {
+	target := Targets(api.KindDeployment, in.Replicas.Get(), api.DistributionSpec{
+		Mode: api.ModeCustom, CustomOnDemand: api.OnDemandAmount(fmt.Sprint(in.MinOnDemand.Get())),
 	})
-	if got := TopologySpread(target); got != number(c.Out["maxSkew"]) {
-		t.Errorf("max skew %d, want %v", got, c.Out["maxSkew"])
+	if got := TopologySpread(target); got != out.MaxSkew {
+		t.Errorf("max skew %d, want %v", got, out.MaxSkew)
 	}
 }

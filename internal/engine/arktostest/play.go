@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
 // Simulate answers a simulation: a function of this process, or a server.
@@ -28,43 +29,36 @@ const (
 	beside = "beside"
 )
 
-// Play lays a case before a simulation, and returns what is not as it should be.
-func (c *Case) Play(ctx context.Context, simulate Simulate) ([]string, error) {
-	p := &player{Case: c, ctx: ctx, simulate: simulate}
-	wrong, err := p.play()
-	if err != nil {
-		return nil, fmt.Errorf("case %s: %w", c.ID, err)
+// Suite are the cases, laid before a simulation.
+func Suite(simulate Simulate) *conformance.Suite {
+	play := func(group func(*player) ([]string, error)) func(*conformance.T, *conformance.Played) {
+		return conformance.Player(func(t *conformance.T, in *Input, out *Output) {
+			wrong, err := group(&player{In: in, Out: out, ctx: t.Context(), simulate: simulate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range wrong {
+				t.Error(text)
+			}
+		})
 	}
-	_, meant := Differences[c.ID]
-	switch {
-	case meant && len(wrong) == 0:
-		return []string{"it agrees, and Differences says that it does not"}, nil
-	case meant:
-		return nil, nil
+	return &conformance.Suite{
+		Driver: "internal/engine/arktostest",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			FlavorCount: play((*player).playCount),
+			SiteFilter:  play((*player).playFilter),
+			SiteScore:   play((*player).playScore),
+			Strategy:    play((*player).playStrategy),
+			Pipeline:    play((*player).playRetry),
+		},
 	}
-	return wrong, nil
 }
 
 type player struct {
-	*Case
+	In       *Input
+	Out      *Output
 	ctx      context.Context
 	simulate Simulate
-}
-
-func (p *player) play() ([]string, error) {
-	switch p.Group {
-	case FlavorCount:
-		return p.playCount()
-	case SiteFilter:
-		return p.playFilter()
-	case SiteScore:
-		return p.playScore()
-	case Strategy:
-		return p.playStrategy()
-	case Pipeline:
-		return p.playRetry()
-	}
-	return nil, fmt.Errorf("nobody plays group %q", p.Group)
 }
 
 // site is a cluster that is a site: zone az1 of a region.
@@ -96,7 +90,7 @@ func amounts(allocatable, allocated api.Quantities) func(*api.Cluster) {
 
 // machines gives a site flavors by their size, and their number where that is
 // registered.
-func machines(sizes map[string][2]int64, registered map[string]int64) func(*api.Cluster) {
+func machines(sizes map[string]conformance.Pair[int64], registered map[string]int64) func(*api.Cluster) {
 	return func(c *api.Cluster) {
 		for _, name := range slices.Sorted(maps.Keys(sizes)) {
 			f := api.ClusterFlavor{Name: name, VCPUs: sizes[name][0], Memory: mebibytes(sizes[name][1])}
@@ -131,7 +125,7 @@ func volumes(gigabytes map[string]int64) api.Quantities {
 }
 
 // sizes are those of the flavors that cases only name.
-var sizes = map[string][2]int64{"m1.nano": {1, 128}, "m1.large": {4, 8192}}
+var sizes = map[string]conformance.Pair[int64]{"m1.nano": {1, 128}, "m1.large": {4, 8192}}
 
 // answer is what a simulation says.
 type answer struct {
@@ -188,26 +182,29 @@ func (a *answer) replicas() map[string]int64 {
 
 // playCount asks how many machines a site has room for.
 func (p *player) playCount() ([]string, error) {
-	in := &p.In
-	c := site(theSite, "West", machines(in.Flavors, nil))
+	in := p.In
+	c := site(theSite, "West", machines(in.Flavors.Get(), nil))
 	pushed := func(vcpus, memory int64) {
 		c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(vcpus)), "memory": mebibytes(memory)}
 	}
 	objects := []api.Object{c}
 	switch {
-	case in.Push != nil:
-		pushed(in.Push.VCPUs, in.Push.Memory)
-	case !in.NoCapacityPushed:
-		pushed(in.AvailableVCPUs, in.AvailableMemory)
+	case in.Push.Get() != nil:
+		pushed(in.Push.Get().VCPUs.Get(), in.Push.Get().Memory.Get())
+	case !in.NoCapacityPushed.Get():
+		pushed(in.AvailableVCPUs.Get(), in.AvailableMemory.Get())
 	}
-	if in.Flavor != nil {
-		machines(map[string][2]int64{theFlavor: *in.Flavor}, nil)(c)
+	if in.Flavor.Get() != nil {
+		machines(map[string]conformance.Pair[int64]{theFlavor: *in.Flavor.Get()}, nil)(c)
 	}
-	for name := range in.Registered {
-		machines(map[string][2]int64{name: sizes[name]}, in.Registered)(c)
+	for name := range in.Registered.Get() {
+		machines(map[string]conformance.Pair[int64]{name: sizes[name]}, in.Registered.Get())(c)
 	}
-	if in.Bind != "" {
-		objects = append(objects, pod(theWorkload, 1, asks(in.Bind)))
+	if n := in.Binds.Get(); n > 0 {
+		return nil, fmt.Errorf("nobody plays %d binds", n)
+	}
+	if in.Bind.Get() != "" {
+		objects = append(objects, pod(theWorkload, 1, asks(in.Bind.Get())))
 	}
 	a, err := p.ask(objects...)
 	if err != nil {
@@ -215,16 +212,12 @@ func (p *player) playCount() ([]string, error) {
 	}
 	has := a.clusters[theSite].Status.Flavors
 	if p.Out.Count != "" {
-		if n, counts := has[theFlavor]; counts {
-			return []string{fmt.Sprintf("the flavor counts %d, want it left out", n)}, nil
+		if n, counts := has[theFlavor]; counts || p.Out.Count != "flavor skipped" {
+			return []string{fmt.Sprintf("the flavor counts %d (%t), want %s", n, counts, p.Out.Count)}, nil
 		}
 		return nil, nil
 	}
-	want, err := p.counts()
-	if err != nil {
-		return nil, err
-	}
-	if !maps.Equal(has, want) {
+	if want := p.Out.counts; !maps.Equal(has, want) {
 		return []string{fmt.Sprintf("counts %v, want %v", has, want)}, nil
 	}
 	return nil, nil
@@ -232,30 +225,31 @@ func (p *player) playCount() ([]string, error) {
 
 // playFilter asks whether a site fits.
 func (p *player) playFilter() ([]string, error) {
-	in := &p.In
+	in := p.In
 	c, w := site(theSite, "West"), pod(theWorkload, 1)
 	if err := p.place(c); err != nil {
 		return nil, err
 	}
-	switch in.Plugin {
+	switch in.Plugin.Get() {
 	case "SiteAvailability":
-		w.Spec.Allocation.SiteID = in.SiteID
-		if in.Status != "" && in.Status != "Normal" {
-			return nil, fmt.Errorf("nobody knows what status %q is", in.Status)
+		w.Spec.Allocation.SiteID = in.SiteID.Get()
+		if in.Status.Get() != "" && in.Status.Get() != "Normal" {
+			return nil, fmt.Errorf("nobody knows what status %q is", in.Status.Get())
 		}
 	case "regionandaz":
-		for _, r := range in.Regions {
-			w.Spec.Allocation.Regions = append(w.Spec.Allocation.Regions, api.AllocationRegion{Region: r.Region})
+		for _, r := range in.Regions.Get() {
+			w.Spec.Allocation.Regions = append(w.Spec.Allocation.Regions, api.AllocationRegion{Region: r.Region.Get()})
 		}
 	case "ExclusiveSite":
 		return p.playExclusive(c)
 	case "Flavor":
 		return p.playStacks(c)
 	case "Volume":
-		amounts(volumes(in.Total), volumes(in.Used))(c)
-		w.Spec.Replicas, w.Spec.ReplicaRequests = &in.Count, volumes(in.Request)
+		amounts(volumes(in.Total.Get()), volumes(in.Used.Get()))(c)
+		count := in.Count.Get()
+		w.Spec.Replicas, w.Spec.ReplicaRequests = &count, volumes(in.Request.Get())
 	default:
-		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin)
+		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin.Get())
 	}
 	a, err := p.ask(c, w)
 	if err != nil {
@@ -267,16 +261,16 @@ func (p *player) playFilter() ([]string, error) {
 // playExclusive asks whether a site that belongs to some domains takes a workload
 // of one, and whether it takes none of a domain that is not among them.
 func (p *player) playExclusive(c *api.Cluster) ([]string, error) {
-	c.Spec.Namespaces = strings.Split(p.In.ExclusiveDomains, ",")
+	c.Spec.Namespaces = strings.Split(p.In.ExclusiveDomains.Get(), ",")
 	of := func(namespace string) (*answer, error) {
 		return p.ask(c, pod(theWorkload, 1, func(w *api.Workload) { w.Metadata.Namespace = namespace }))
 	}
-	a, err := of(p.In.Domain)
+	a, err := of(p.In.Domain.Get())
 	if err != nil {
 		return nil, err
 	}
 	wrong := p.passes(a)
-	stranger, err := of("stranger-to-" + p.In.Domain)
+	stranger, err := of("stranger-to-" + p.In.Domain.Get())
 	if err != nil {
 		return nil, err
 	}
@@ -288,15 +282,15 @@ func (p *player) playExclusive(c *api.Cluster) ([]string, error) {
 
 // place puts the site of a case where the case has it.
 func (p *player) place(c *api.Cluster) error {
-	if p.In.Site == nil {
+	if p.In.Site.Get() == nil {
 		return nil
 	}
 	var id string
 	var place [2]string
-	if json.Unmarshal(p.In.Site, &id) == nil {
+	if json.Unmarshal(p.In.Site.Get(), &id) == nil {
 		region, zone, _ := strings.Cut(id, "--")
 		place = [2]string{region, zone}
-	} else if err := json.Unmarshal(p.In.Site, &place); err != nil {
+	} else if err := json.Unmarshal(p.In.Site.Get(), &place); err != nil {
 		return fmt.Errorf("read the site: %w", err)
 	}
 	c.Spec.Region, c.Spec.Zones = place[0], []string{place[1]}
@@ -317,11 +311,11 @@ func (p *player) passes(a *answer) []string {
 // playStacks asks for a stack, and for as many as there should be room for, and
 // one more: the machines of a stack are replicas.
 func (p *player) playStacks(c *api.Cluster) ([]string, error) {
-	resource := p.In.Resources[0]
-	for _, name := range slices.Sorted(maps.Keys(p.In.Allocatable)) {
-		counted(name, p.In.Allocatable[name])(c)
+	resource := p.In.Resources.Get()[0]
+	for _, name := range slices.Sorted(maps.Keys(p.In.Allocatable.Get())) {
+		counted(name, p.In.Allocatable.Get()[name])(c)
 	}
-	a, err := p.ask(c, pod(theWorkload, resource.Count, asks(resource.Flavors...)))
+	a, err := p.ask(c, pod(theWorkload, resource.Count.Get(), asks(resource.Flavors.Get()...)))
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +324,7 @@ func (p *player) playStacks(c *api.Cluster) ([]string, error) {
 		return wrong, nil
 	}
 	for stacks, fits := range map[int64]bool{*p.Out.MaxStacks: true, *p.Out.MaxStacks + 1: false} {
-		a, err := p.ask(c, pod(theWorkload, stacks*resource.Count, asks(resource.Flavors...)))
+		a, err := p.ask(c, pod(theWorkload, stacks*resource.Count.Get(), asks(resource.Flavors.Get()...)))
 		if err != nil {
 			return nil, err
 		}
@@ -343,29 +337,29 @@ func (p *player) playStacks(c *api.Cluster) ([]string, error) {
 
 // playScore asks how good a site is.
 func (p *player) playScore() ([]string, error) {
-	in := &p.In
+	in := p.In
 	c, w := site(theSite, "West"), pod(theWorkload, 1)
 	objects := []api.Object{c, w}
-	switch in.Plugin {
+	switch in.Plugin.Get() {
 	case "Flavor":
-		for i := range in.Alternatives[0] {
+		for i := range in.Alternatives.Get()[0] {
 			w.Spec.Allocation.Flavors = append(w.Spec.Allocation.Flavors, fmt.Sprintf("%s%d", theFlavor, i+1))
 		}
-		counted(fmt.Sprintf("%s%d", theFlavor, in.Alternatives[0]), 10)(c)
+		counted(fmt.Sprintf("%s%d", theFlavor, in.Alternatives.Get()[0]), 10)(c)
 	case "StackAffinity":
 		other := pod(beside, 1)
 		other.Status.Clusters = []api.WorkloadCluster{{Name: theSite, Replicas: 1}}
 		objects = append(objects, other)
-		if in.Affinity != "" {
+		if in.Affinity.Get() != "" {
 			w.Spec.Allocation.StackAffinity = []string{beside}
 		}
-		if in.AntiAffinity != "" {
+		if in.AntiAffinity.Get() != "" {
 			w.Spec.Allocation.StackAntiAffinity = []string{beside}
 		}
 	case "SiteResourcesLeastAllocated":
-		amounts(plain(in.Capacity), plain(in.Requested))(c)
+		amounts(plain(in.Capacity.Get()), plain(in.Requested.Get()))(c)
 	default:
-		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin)
+		return nil, fmt.Errorf("nobody plays plugin %q", in.Plugin.Get())
 	}
 	a, err := p.ask(objects...)
 	if err != nil {
@@ -377,7 +371,7 @@ func (p *player) playScore() ([]string, error) {
 		return []string{"the site is no candidate: " + x.Summary}, nil
 	}
 	for _, part := range x.Candidates[i].Scores {
-		if part.Name != in.Plugin {
+		if part.Name != in.Plugin.Get() {
 			continue
 		}
 		if part.Value != *p.Out.Score || part.Weight != 1 || part.Share != part.Value {
@@ -385,7 +379,7 @@ func (p *player) playScore() ([]string, error) {
 		}
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("no score %s: %+v", in.Plugin, x.Candidates[i])}, nil
+	return []string{fmt.Sprintf("no score %s: %+v", in.Plugin.Get(), x.Candidates[i])}, nil
 }
 
 // plain are amounts without a unit.
@@ -403,32 +397,32 @@ func plain(numbers map[string]int64) api.Quantities {
 // playStrategy asks how replicas are shared. The names of sites stand in the order
 // of the ranking, because all are rated alike.
 func (p *player) playStrategy() ([]string, error) {
-	in := &p.In
-	w := pod(theWorkload, in.Replicas, func(w *api.Workload) {
-		w.Spec.Allocation.LocationStrategy = api.LocationStrategy(in.Strategy)
-		w.Spec.Allocation.RegionStrategy = api.RegionStrategy(in.RegionStrategy)
+	in := p.In
+	w := pod(theWorkload, in.Replicas.Get(), func(w *api.Workload) {
+		w.Spec.Allocation.LocationStrategy = api.LocationStrategy(in.Strategy.Get())
+		w.Spec.Allocation.RegionStrategy = api.RegionStrategy(in.RegionStrategy.Get())
 	})
 	objects := []api.Object{w}
 	regions := map[string]string{}
-	if in.RequestStorage != nil {
-		w.Spec.ReplicaRequests = volumes(in.RequestStorage)
+	if in.RequestStorage.Get() != nil {
+		w.Spec.ReplicaRequests = volumes(in.RequestStorage.Get())
 	} else {
 		asks(theFlavor)(w)
 	}
 	add := func(name, region string, room int64) {
 		c := site(strings.ToLower(name), region)
-		if in.RequestStorage != nil {
-			amounts(volumes(in.StorageTotal), nil)(c)
+		if in.RequestStorage.Get() != nil {
+			amounts(volumes(in.StorageTotal.Get()), nil)(c)
 		} else {
 			counted(theFlavor, room)(c)
 		}
 		regions[c.Metadata.Name] = region
 		objects = append(objects, c)
 	}
-	for _, r := range in.Ranked {
+	for _, r := range in.Ranked.Get() {
 		add(r.site, "West", r.room)
 	}
-	for name, rooms := range in.Sites {
+	for name, rooms := range in.Sites.Get() {
 		for i, room := range rooms {
 			add(fmt.Sprintf("%s-%d", name, i), name, room)
 		}
@@ -445,17 +439,15 @@ func (p *player) playStrategy() ([]string, error) {
 		return nil, err
 	}
 	switch {
-	case p.Out.Error != "":
+	case p.Out.Error == "unschedulable":
 		return p.unschedulable(a), nil
+	case p.Out.Error != "":
+		return []string{"nobody knows the error " + p.Out.Error}, nil
 	case p.Out.Region != "":
 		return p.inRegion(a, regions), nil
 	}
-	counts, err := p.counts()
-	if err != nil {
-		return nil, err
-	}
 	want := map[string]int64{}
-	for name, n := range counts {
+	for name, n := range p.Out.counts {
 		want[strings.ToLower(name)] = n
 	}
 	if has := a.replicas(); !maps.Equal(has, want) {
@@ -470,7 +462,7 @@ func (p *player) unschedulable(a *answer) []string {
 		return []string{fmt.Sprintf("replicas %v, %q, want none", a.replicas(), why)}
 	}
 	if p.Out.MaxStacks != nil {
-		if want := fmt.Sprintf("has room for %d of %d replicas", *p.Out.MaxStacks, p.In.Replicas); !strings.Contains(why, want) {
+		if want := fmt.Sprintf("has room for %d of %d replicas", *p.Out.MaxStacks, p.In.Replicas.Get()); !strings.Contains(why, want) {
 			return []string{fmt.Sprintf("it waits because %q, want %q", why, want)}
 		}
 	}
@@ -485,15 +477,15 @@ func (p *player) inRegion(a *answer, regions map[string]string) []string {
 		}
 		sum += n
 	}
-	if sum != p.In.Replicas {
-		return []string{fmt.Sprintf("%d replicas (%s), want %d", sum, a.pending(), p.In.Replicas)}
+	if sum != p.In.Replicas.Get() {
+		return []string{fmt.Sprintf("%d replicas (%s), want %d", sum, a.pending(), p.In.Replicas.Get())}
 	}
 	return nil
 }
 
 // playRetry asks for more than there is, and again when capacity has been pushed.
 func (p *player) playRetry() ([]string, error) {
-	if !p.In.Retried {
+	if !p.In.Retried.Get() {
 		return nil, errors.New("nobody plays this")
 	}
 	c := site(theSite, "West", machines(sizes, nil), amounts(api.Quantities{"cpu": "4", "memory": "8Gi"}, nil))
@@ -509,8 +501,8 @@ func (p *player) playRetry() ([]string, error) {
 	if a, err = p.ask(c, a.workloads[theWorkload]); err != nil {
 		return nil, err
 	}
-	if retried := a.pending() == ""; retried != p.Out.Retried {
-		return []string{fmt.Sprintf("retried: %t (%s), want %t", retried, a.pending(), p.Out.Retried)}, nil
+	if retried := a.pending() == ""; p.Out.Retried == nil || retried != *p.Out.Retried {
+		return []string{fmt.Sprintf("retried: %t (%s), want %v", retried, a.pending(), p.Out.Retried)}, nil
 	}
 	return nil, nil
 }

@@ -1,29 +1,26 @@
-// Package karmadatest holds what Karmada's scheduler decides about propagation
-// policies, and what this product decides beyond it, as cases that tests lay
-// before whatever decides here.
+// Package karmadatest plays what Karmada's scheduler decides about propagation
+// policies, and what this product decides beyond it, before whatever decides here.
 //
 // The cases about single steps of the arithmetic lie with the packages that do
 // that step.
 package karmadatest
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// observed are what Karmada's tests say and its code was seen to do; ours are
-// what this product does where Karmada has nothing, or a defect.
-var (
-	//go:embed karmada.json
-	observed []byte
-	//go:embed ours.json
-	ours []byte
-)
+// ours are what this product does where Karmada has nothing, or a defect. What
+// Karmada's tests say and its code was seen to do is among the conformance cases.
+//
+//go:embed ours.json
+var ours []byte
 
 // The kinds of case.
 const (
@@ -44,8 +41,6 @@ const (
 	// Course is what happens to workloads while things around them change. Only
 	// cases of this product are of this kind.
 	Course = "course"
-	// EstimateModel is about resource models, which clusters do not have here.
-	EstimateModel = "estimate_model"
 )
 
 // Kinds are the kinds of case that Play plays.
@@ -106,9 +101,8 @@ type Case struct {
 	Workloads []workload `json:"workloads"`
 	Steps     []step     `json:"steps"`
 
-	NodeMinCapacities json.RawMessage `json:"node_min_capacities"`
-	Counts            []int64         `json:"counts"`
-	Request           json.RawMessage `json:"request"`
+	// raw is the case as it is written.
+	raw json.RawMessage
 }
 
 // cluster is a target. Fields below the blank line are of this product's cases
@@ -240,31 +234,91 @@ type step struct {
 
 // Cases reads the cases of some kinds, those of Karmada and those of this
 // product, and of each that needs it the variant in which no cluster tells its
-// room. A field that is not known is an error: what is not read is not compared.
+// room.
 func Cases(kinds ...string) ([]Case, error) {
+	all, err := written()
+	if err != nil {
+		return nil, err
+	}
 	var out []Case
-	for _, data := range [][]byte{observed, ours} {
-		var file struct {
-			Count int    `json:"count"`
-			Cases []Case `json:"cases"`
+	for _, raw := range all {
+		c, err := read(raw)
+		if err != nil {
+			return nil, err
 		}
-		decoder := json.NewDecoder(bytes.NewReader(data))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&file); err != nil {
-			return nil, fmt.Errorf("read the cases: %w", err)
+		if !slices.Contains(kinds, c.Kind) {
+			continue
 		}
-		if len(file.Cases) != file.Count {
-			return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(file.Cases), file.Count)
+		out = append(out, *c)
+		if Differences[c.ID].Room {
+			out = append(out, c.withoutRoom())
 		}
-		for _, c := range file.Cases {
-			if !slices.Contains(kinds, c.Kind) {
-				continue
-			}
-			out = append(out, c)
-			if Differences[c.ID].Room {
-				out = append(out, c.withoutRoom())
-			}
+	}
+	return out, nil
+}
+
+// written are the cases as they are written.
+func written() ([]json.RawMessage, error) {
+	cases, err := conformance.Of("internal/engine/karmadatest")
+	if err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for _, c := range cases {
+		out = append(out, c.Raw)
+	}
+	var file struct {
+		Count int               `json:"count"`
+		Cases []json.RawMessage `json:"cases"`
+	}
+	if err := conformance.Decode(ours, &file); err != nil {
+		return nil, fmt.Errorf("read the cases: %w", err)
+	}
+	if len(file.Cases) != file.Count {
+		return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(file.Cases), file.Count)
+	}
+	return append(out, file.Cases...), nil
+}
+
+// read reads one case. A field that is not known is an error: what is not read is
+// not compared.
+func read(raw json.RawMessage) (*Case, error) {
+	c := &Case{raw: raw}
+	if err := conformance.Decode(raw, c); err != nil {
+		return nil, fmt.Errorf("read a case: %w", err)
+	}
+	return c, nil
+}
+
+// Expecting are the cases that differ from this one in one thing that they expect,
+// by what that is. What is decided otherwise on purpose has none.
+func (c *Case) Expecting() (map[string]Case, error) {
+	out := map[string]Case{}
+	if _, differs := Differences[c.ID]; differs {
+		return out, nil
+	}
+	variants, err := conformance.Variants(c.raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.ID, err)
+	}
+	for _, v := range variants {
+		field, within, _ := strings.Cut(strings.TrimPrefix(v.Path, "/"), "/")
+		switch {
+		case !strings.HasPrefix(field, "expected"):
+			continue // not about what is expected
+		case within == "" && v.Change == conformance.Less:
+			continue // who tells less of the outcome is content with more
+		case field == "expected_error" && within == "contains":
+			continue // Karmada's wording
 		}
+		other, err := read(v.Document)
+		if err != nil {
+			continue // that is noticed
+		}
+		if strings.HasSuffix(c.ID, roomUnknown) {
+			*other = other.withoutRoom()
+		}
+		out[v.Path+": "+v.Change] = *other
 	}
 	return out, nil
 }

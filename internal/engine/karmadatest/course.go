@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
 // course is what every kind of case is translated into.
@@ -245,7 +246,7 @@ func (c *Case) taintEviction() (course, error) {
 		Evict        string `json:"evict"`
 		AfterSeconds int64  `json:"after_seconds"`
 	}
-	if err := json.Unmarshal(c.Expected, &want); err != nil {
+	if err := conformance.Decode(c.Expected, &want); err != nil {
 		return course{}, fmt.Errorf("read what is expected: %w", err)
 	}
 	out := course{

@@ -54,10 +54,3 @@ var Refusals = map[string]string{
 	"validate-017": "spec.placement.cluster_affinities[0].overflow_affinities",
 	"validate-018": "spec.placement.cluster_affinities[0].overflow_affinities[1].affinity_name",
 }
-
-// Inexpressible are the cases that nothing here corresponds to, by id, with the
-// reason.
-var Inexpressible = map[string]string{
-	"estimate_model-002": "clusters have no resource models: what they report is what they have room for",
-	"estimate_model-004": "clusters have no resource models: what they report is what they have room for",
-}

@@ -1,17 +1,23 @@
 package karmadatest
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
 // TestValidate: the policies that Karmada refuses are refused, at the field that
 // is wrong.
 func TestValidate(t *testing.T) {
-	for _, c := range read(t, Validate) {
+	for _, c := range casesOf(t, Validate) {
 		raw, err := c.Document()
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +37,7 @@ func TestValidate(t *testing.T) {
 // out is about cases that there are, and says why.
 func TestTablesAreAboutCases(t *testing.T) {
 	ids := map[string]string{}
-	for _, c := range read(t, append([]string{EstimateModel}, Kinds...)...) {
+	for _, c := range casesOf(t, Kinds...) {
 		if ids[c.ID] != "" || c.Name == "" || c.Source == "" {
 			t.Errorf("%s: is there twice, or says too little about itself", c.ID)
 		}
@@ -47,17 +53,12 @@ func TestTablesAreAboutCases(t *testing.T) {
 			t.Errorf("refusal %s: no such case", id)
 		}
 	}
-	for id, kind := range ids {
-		if (kind == EstimateModel) != (Inexpressible[id] != "") {
-			t.Errorf("%s: of kind %s", id, kind)
-		}
-	}
 }
 
 // TestCasesAreValid: every case can be translated, and what it is translated into
 // is accepted.
 func TestCasesAreValid(t *testing.T) {
-	for _, c := range read(t, Kinds...) {
+	for _, c := range casesOf(t, Kinds...) {
 		if c.Kind == Validate {
 			continue
 		}
@@ -73,6 +74,11 @@ func TestCasesAreValid(t *testing.T) {
 			for _, o := range p.objects() {
 				if errs := o.Validate(); errs != nil {
 					t.Errorf("%s, step %d: %s: %s", c.ID, i+1, api.KeyOf(o), errs)
+				}
+			}
+			for _, name := range slices.Concat(s.Reschedule, slices.Collect(maps.Keys(s.Health)), slices.Collect(maps.Keys(s.Expect))) {
+				if p.workloads[name] == nil {
+					t.Errorf("%s, step %d: there is no workload %s", c.ID, i+1, name)
 				}
 			}
 			for name, want := range s.Expect {
@@ -92,11 +98,109 @@ func TestCasesAreValid(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, kinds ...string) []Case {
+func casesOf(t *testing.T, kinds ...string) []Case {
 	t.Helper()
 	cases, err := Cases(kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cases
+}
+
+// TestEveryCaseIsOfAKind: there is no case that no kind covers.
+func TestEveryCaseIsOfAKind(t *testing.T) {
+	all, err := written()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range all {
+		if c, err := read(raw); err != nil || !slices.Contains(Kinds, c.Kind) {
+			t.Errorf("nobody plays %s: %v", raw, err)
+		}
+	}
+}
+
+// TestEveryFieldIsRead: a case that differs in one thing, at any depth, is another
+// world, or something else is expected of it.
+func TestEveryFieldIsRead(t *testing.T) {
+	all, err := written()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range all {
+		c, err := read(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := c.content()
+		if err != nil {
+			t.Fatal(err)
+		}
+		variants, err := conformance.Variants(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range variants {
+			other, err := read(v.Document)
+			if err != nil || v.Change != conformance.Other || c.meansTheSame(v.Path) {
+				continue
+			}
+			if was, err := other.content(); err == nil && was == is {
+				t.Errorf("%s: nobody reads %s", c.ID, v.Path)
+			}
+		}
+	}
+}
+
+// meansTheSame reports whether a field may be another without anything of what is
+// laid before whoever decides, or expected of that, being another.
+func (c *Case) meansTheSame(path string) bool {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	switch last := parts[len(parts)-1]; {
+	case slices.Contains([]string{"id", "name", "source", "kind"}, parts[0]):
+		return true // about the case
+	case last == "contains" || parts[0] == "error_contains":
+		return true // Karmada's wording
+	case last == "timeout_seconds" && c.SuppressDeletion != nil && *c.SuppressDeletion:
+		return true // how long is nobody's question who waits for somebody's word
+	case last == "replicas" && parts[0] == "workload" && !c.Workload.IsWorkload:
+		return true // what is not replicated has none
+	case parts[0] == "clusters" && last != "deleting":
+		// What is being deleted is gone here: deleting takes no time.
+		i, err := strconv.Atoi(parts[1])
+		return err == nil && c.Clusters[i].Deleting
+	}
+	return false
+}
+
+// content is all that is laid before whoever decides a case, in all its steps, and
+// all that is expected.
+func (c *Case) content() (string, error) {
+	if c.Kind == Validate {
+		raw, err := c.Document()
+		return fmt.Sprint(string(raw), *c.ExpectedValid), err
+	}
+	script, err := c.course()
+	if err != nil {
+		return "", err
+	}
+	var laid []any
+	p := newPlayer(&script, nil)
+	for i := range script.steps {
+		s := &script.steps[i]
+		p.change(s)
+		for name, want := range s.Expect {
+			laid = append(laid, name, want, want.moved, want.gone, want.leaving)
+		}
+		laid = append(laid, p.now, s.Name)
+		for _, o := range p.objects() {
+			raw, err := json.Marshal(o) // now: a later step changes it
+			if err != nil {
+				return "", err
+			}
+			laid = append(laid, json.RawMessage(raw))
+		}
+	}
+	raw, err := json.Marshal(laid)
+	return string(raw), err
 }

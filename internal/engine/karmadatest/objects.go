@@ -152,9 +152,9 @@ func (w *workload) object(generation int64) *api.Workload {
 	if !w.IsWorkload {
 		o.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "ConfigMap", Priority: w.Priority}
 	}
+	o.Metadata.RescheduleRequests = w.reschedules
 	if w.status != nil {
 		o.Status = *w.status
-		o.Metadata.RescheduleRequests = w.reschedules
 	}
 	o.SetDefaults()
 	return o

@@ -201,9 +201,14 @@ func (p *player) change(s *step) {
 		p.workloads[o.Metadata.Name] = o
 	}
 	for _, name := range s.Reschedule {
-		p.workloads[name].Metadata.RescheduleRequests++
+		if w := p.workloads[name]; w != nil {
+			w.Metadata.RescheduleRequests++
+		}
 	}
 	for name, reports := range s.Health {
+		if p.workloads[name] == nil {
+			continue
+		}
 		for cluster, status := range reports {
 			report(p.workloads[name], cluster, status, p.now)
 		}

@@ -140,7 +140,7 @@ func TestASecondLookFindsWhatDoesNotStand(t *testing.T) {
 // TestRefusalsAndFailures: objects that are refused are wrong, and a simulation
 // that fails is an error.
 func TestRefusalsAndFailures(t *testing.T) {
-	c := read(t, Match)[0]
+	c := casesOf(t, Match)[0]
 	broken := errors.New("broken")
 	for _, tt := range []struct {
 		answer error

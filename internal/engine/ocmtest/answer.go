@@ -48,22 +48,25 @@ func (c *Case) Disagreements(a *Answer) map[string]string {
 		d.compare("status_message", messageOf(a), *e.StatusMessage)
 	}
 	if e.GroupStatusCode != nil {
-		d.compare("group_status_code", codeSuccess, *e.GroupStatusCode)
+		d.compare("group_status_code", groupCodeOf(a), *e.GroupStatusCode)
 	}
 	c.compareDecision(a, d)
 	c.compareScores(a, d)
 	if e.AvailableClusters != nil {
 		d.compare("available_clusters", passed(a.Explanation, "cluster_sets"), sorted(*e.AvailableClusters))
 	}
-	for _, f := range e.FilterResults {
-		switch f.Name {
-		case "Predicate":
-			d.compare("filter_results", passed(a.Explanation, "cluster_sets", "predicates"), sorted(f.Clusters))
-		case "Predicate,TaintToleration":
-			d.compare("filter_results", passed(a.Explanation, "cluster_sets", "predicates", "taints"), sorted(f.Clusters))
-		default:
-			d["filter_results"] = fmt.Sprintf("%q is not known", f.Name)
+	if e.FilterResults != nil {
+		// The filters work one after the other, each on what the ones before it let
+		// pass; a case tells of the first ones.
+		got := []filterResult{
+			{"Predicate", passed(a.Explanation, "cluster_sets", "predicates")},
+			{"Predicate,TaintToleration", passed(a.Explanation, "cluster_sets", "predicates", "taints")},
 		}
+		want := slices.Clone(e.FilterResults)
+		for i := range want {
+			want[i].Clusters = sorted(want[i].Clusters)
+		}
+		d.compare("filter_results", got[:min(len(want), len(got))], want)
 	}
 	if e.EligibleClusterSets != nil && a.EligibleSets != nil {
 		d.compare("eligible_cluster_sets", a.EligibleSets, *e.EligibleClusterSets)
@@ -94,9 +97,11 @@ func (d disagreements) compare(expectation string, got, want any) {
 	}
 }
 
-// compareRefusal: a spec that is refused has no decision. What the case says of
-// one that it calls misconfigured need not be told again.
+// compareRefusal: a spec that is refused has no decision. Why it is wrong is said
+// in words of this product, which Refusals has.
 func (c *Case) compareRefusal(a *Answer, d disagreements) {
+	c.compareDecision(&Answer{}, d)
+	delete(d, "unscheduled") // nothing was tried
 	want, known := Refusals[c.ID]
 	refusal := a.Refused.Error()
 	code := c.Expect.StatusCode
@@ -106,11 +111,29 @@ func (c *Case) compareRefusal(a *Answer, d disagreements) {
 	switch {
 	case code == nil || *code != codeMisconfigured:
 		d["status_code"] = "refused: " + refusal
+	case c.Expect.StatusCode != nil && *c.Expect.StatusCode != codeMisconfigured || c.Expect.GroupStatusCode != nil && *c.Expect.GroupStatusCode != codeMisconfigured:
+		d["status_code"] = "refused, and the case calls it misconfigured only in part: " + refusal
 	case !known:
 		d["status_code"] = "refused, which Refusals does not tell: " + refusal
 	case len(a.Refused) != 1 || !strings.HasSuffix(a.Refused[0].Field, want.Field) || !strings.Contains(a.Refused[0].Message, want.Message):
 		d["status_code"] = fmt.Sprintf("refused with %s, want one error in %s that says %q", refusal, want.Field, want.Message)
 	}
+}
+
+// groupCodeOf is the code of dividing the decision into groups: a cluster of the
+// decision is in exactly one.
+func groupCodeOf(a *Answer) string {
+	var grouped []string
+	for _, g := range a.Status.DecisionGroups {
+		if g.ClusterCount != int64(len(g.Clusters)) {
+			return codeMisconfigured
+		}
+		grouped = append(grouped, g.Clusters...)
+	}
+	if !slices.Equal(sorted(grouped), sorted(a.Status.Clusters)) {
+		return codeMisconfigured
+	}
+	return codeSuccess
 }
 
 func codeOf(a *Answer) string {
@@ -161,12 +184,35 @@ func (c *Case) compareDecision(a *Answer, d disagreements) {
 		d.compare("unscheduled", unscheduled, *e.Unscheduled)
 	}
 	if e.DecisionGroups != nil {
-		want := []api.ChosenGroup{}
-		for _, g := range *e.DecisionGroups {
-			want = append(want, api.ChosenGroup{Index: g.Index, Name: g.Name, ClusterCount: g.ClusterCount, Clusters: g.Clusters})
-		}
-		d.compare("decision_groups", a.Status.DecisionGroups, want)
+		d.compare("decision_groups", c.groupsOf(a), *e.DecisionGroups)
 	}
+	if e.NumPlacementDecisions != nil {
+		pages := 0
+		for _, g := range c.groupsOf(a) {
+			pages += len(g.Decisions)
+		}
+		d.compare("num_placement_decisions", pages, *e.NumPlacementDecisions)
+	}
+}
+
+// pageSize is how many clusters a page of a decision has at most.
+const pageSize = 100
+
+// groupsOf are the groups of an answer with the pages that their clusters would
+// be on. A decision is one object here, however large; there, each group has
+// pages of its own, one at least, and they are numbered through.
+func (c *Case) groupsOf(a *Answer) []decisionGroup {
+	out := []decisionGroup{}
+	pages := 0
+	for _, g := range a.Status.DecisionGroups {
+		group := decisionGroup{Index: g.Index, Name: g.Name, ClusterCount: g.ClusterCount, Clusters: append([]string{}, g.Clusters...), Decisions: []string{}}
+		for n := 0; n == 0 || n < len(g.Clusters); n += pageSize {
+			pages++
+			group.Decisions = append(group.Decisions, fmt.Sprintf("%s-decision-%d", c.Placement.Name, pages))
+		}
+		out = append(out, group)
+	}
+	return out
 }
 
 func (c *Case) compareScores(a *Answer, d disagreements) {

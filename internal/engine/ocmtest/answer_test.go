@@ -2,61 +2,89 @@ package ocmtest
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-// notCompared are expectations that have no counterpart here: there are no pages
-// of decisions. What is decided again is not a matter of one decision.
-var notCompared = []string{"num_placement_decisions", "enqueued"}
-
-// TestEveryExpectationIsCompared: an answer that is wrong in everything
-// disagrees in all that a case tells.
-func TestEveryExpectationIsCompared(t *testing.T) {
-	told := map[string]map[string]json.RawMessage{}
-	for _, data := range [][]byte{observed, documented} {
-		var file struct {
-			Cases []struct {
-				ID     string
-				Expect map[string]json.RawMessage
-			}
-		}
-		if err := json.Unmarshal(data, &file); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range file.Cases {
-			if told[c.ID] != nil {
-				t.Errorf("%s is there twice", c.ID)
-			}
-			told[c.ID] = c.Expect
-		}
-	}
-	cases, err := Cases(Schedule)
+// TestEveryInputIsRead: a case that differs in one thing, at any depth, is another
+// world.
+func TestEveryInputIsRead(t *testing.T) {
+	all, err := written()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cases {
-		at, score := time.Unix(1, 0), 12345.0
-		a := &Answer{EligibleSets: []string{"nonsense"}, Explanation: &api.Explanation{NextAt: &at}}
-		for i := range 99 {
-			a.Status.Clusters = append(a.Status.Clusters, fmt.Sprint("nonsense-", i))
+	seen := map[string]bool{}
+	for _, raw := range all {
+		c, err := read(raw)
+		if err != nil {
+			t.Error(err)
+			continue
 		}
-		a.Explanation.Candidates = []api.Candidate{{Cluster: "nonsense", Score: &score, Scores: []api.ScorePart{{Name: "nonsense"}}}}
-		if c.Expect.StatusCode != nil && *c.Expect.StatusCode == codeSuccess {
-			a.Status.Conditions = []api.Condition{{Type: api.ConditionScoresValid, Status: api.ConditionFalse}}
+		if seen[c.ID] {
+			t.Errorf("%s is there twice", c.ID)
 		}
-		found := c.Disagreements(a)
-		for expectation := range told[c.ID] {
-			if expectation == "unscheduled" && c.Placement.NumberOfClusters == nil {
-				continue // who wants all that fit never lacks one
+		seen[c.ID] = true
+		is, err := c.input()
+		if err != nil {
+			t.Errorf("%s: %v", c.ID, err)
+			continue
+		}
+		variants, err := conformance.Variants(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range variants {
+			other, err := read(v.Document)
+			if err != nil || c.meansTheSame(v) {
+				continue
 			}
-			if found[expectation] == "" && !slices.Contains(notCompared, expectation) {
-				t.Errorf("%s: %s is not compared", c.ID, expectation)
+			if was, err := other.input(); err == nil && was == is {
+				t.Errorf("%s: nobody reads %s (%s)", c.ID, v.Path, v.Change)
 			}
 		}
 	}
+}
+
+// meansTheSame reports whether a change of a case changes nothing of what is laid
+// before whoever decides it.
+func (c *Case) meansTheSame(v conformance.Variant) bool {
+	if v.Change != conformance.Other {
+		return true // what is there is read; what is missing may be the default
+	}
+	path := strings.Split(strings.TrimPrefix(v.Path, "/"), "/")
+	switch path[0] {
+	case "id", "name", "source", "upstream", "kind", "tags", "note", "expect":
+		return true // about the case, not its input
+	case "existing_decisions":
+		// A page that says whose it is has no use for its name.
+		return path[2] == "name"
+	case "clusters":
+		// What is being deleted is gone here: deleting takes no time.
+		i, err := strconv.Atoi(path[1])
+		return err == nil && c.Clusters[i].Deleting && path[2] != "deleting"
+	case "placements":
+		// Without balance, which the one mode has and the other does not.
+		return path[len(path)-1] == "mode"
+	}
+	return false
+}
+
+// input is all that is laid before whoever decides a case.
+func (c *Case) input() (string, error) {
+	var laid any
+	switch c.Kind {
+	case Schedule:
+		laid = []any{c.Now, c.World()}
+	default:
+		change, err := c.Change()
+		if err != nil {
+			return "", err
+		}
+		laid = []any{c.Now, change.Before, change.After}
+	}
+	raw, err := json.Marshal(laid)
+	return string(raw), err
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Change is a case of kind Enqueue: what there is, the object that is written
-// next, and the placements whose decision follows from that.
+// Change is a case of kind Enqueue: what there is, and the object that is written
+// next. Expect.Enqueued are the placements whose decision follows from that.
 type Change struct {
-	Before  []api.Object
-	After   api.Object
-	Decided []string // namespace/name
+	Before []api.Object
+	After  api.Object
 }
 
-// outsider and insider are two clusters of the set that a change is about.
+// outsider and insider are two clusters of the set that a change is about; a case
+// may have clusters in the place of the insider.
 const outsider, insider = "cluster0", "cluster1"
 
 // Change translates a case of kind Enqueue. The case tells who has to be decided
@@ -26,11 +26,15 @@ func (c *Case) Change() (*Change, error) {
 	if c.Expect.Enqueued == nil || len(c.ClusterSets) != 1 {
 		return nil, fmt.Errorf("%s: it has no expectation, or not one cluster set", c.ID)
 	}
-	out := &Change{Decided: *c.Expect.Enqueued}
+	out := &Change{}
 	set := c.sets()[0]
-	for _, name := range []string{outsider, insider} {
-		member := cluster{Name: name, Labels: map[string]string{setLabel: set.Metadata.Name}}
-		out.Before = append(out.Before, member.object())
+	members := []cluster{{Name: outsider, Labels: map[string]string{setLabel: set.Metadata.Name}}}
+	members = append(members, c.Clusters...)
+	if len(c.Clusters) == 0 {
+		members = append(members, cluster{Name: insider, Labels: members[0].Labels})
+	}
+	for i := range members {
+		out.Before = append(out.Before, members[i].object())
 	}
 	switch c.Event.Kind {
 	case "binding":
@@ -53,12 +57,37 @@ func (c *Case) Change() (*Change, error) {
 		p.Spec.ClusterSets = c.setsOf(&c.Placements[i])
 		one := int64(1)
 		p.Spec.NumberOfClusters = &one
+		withoutBalance(p)
 		out.Before = append(out.Before, p)
 	}
 	for _, o := range append(slices.Clone(out.Before), out.After) {
 		o.SetDefaults()
 	}
 	return out, nil
+}
+
+// CompareDecided returns what is wrong with the placements that were decided again, as
+// namespace/name.
+func (c *Case) CompareDecided(decided []string) []string {
+	if !slices.Equal(sorted(decided), sorted(*c.Expect.Enqueued)) {
+		return []string{fmt.Sprintf("decided again: %q, want %q", sorted(decided), *c.Expect.Enqueued)}
+	}
+	return nil
+}
+
+// withoutBalance leaves to a placement the prioritizers that a case names, and
+// that of staying where there are none: what others have chosen is not to answer
+// in the place of what has changed.
+func withoutBalance(p *api.Placement) {
+	if p.Spec.PrioritizerPolicy == nil {
+		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{}
+	}
+	policy := p.Spec.PrioritizerPolicy
+	policy.Mode = api.ModeExact
+	if len(policy.Configurations) == 0 {
+		weight := int64(1)
+		policy.Configurations = []api.PrioritizerConfig{{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: &weight}}
+	}
 }
 
 // scoreOf gives every score that the placements name in the event's resource the

@@ -98,6 +98,9 @@ func (c *Case) sets() []*api.ClusterSet {
 	for _, s := range c.ClusterSets {
 		set := &api.ClusterSet{Metadata: api.Metadata{Name: s.Name}}
 		set.Spec.Selector = &api.LabelSelector{MatchLabels: map[string]string{setLabel: s.Name}}
+		if s.SelectorType == "LabelSelector" {
+			set.Spec.Selector.MatchLabels = s.MatchLabels
+		}
 		set.Spec.Namespaces = []string{}
 		for _, b := range c.Bindings {
 			if b.ClusterSet == s.Name {
@@ -186,10 +189,11 @@ func (p *placement) object() *api.Placement {
 		s.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.PrioritizerMode(strings.ToLower(policy.Mode))}
 		for _, c := range policy.Configurations {
 			config := api.PrioritizerConfig{Weight: &c.Weight}
-			if c.Type == "AddOn" {
-				config.Type, config.ResourceName, config.ScoreName = api.PrioritizerAddon, c.Resource, c.Score
+			config.Type = api.PrioritizerType(strings.ToLower(c.Type))
+			if config.Type == api.PrioritizerAddon {
+				config.ResourceName, config.ScoreName = c.Resource, c.Score
 			} else {
-				config.Type, config.Name = api.PrioritizerBuiltin, builtin(c.BuiltIn)
+				config.Name = builtin(c.BuiltIn)
 			}
 			s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, config)
 		}

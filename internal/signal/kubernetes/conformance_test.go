@@ -1,8 +1,6 @@
 package kubernetes
 
 import (
-	_ "embed"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,22 +9,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
-//go:embed testdata/krake.json
-var krakeCases []byte
+// lookIn is one look of Krake's observer at a cluster.
+type lookIn struct {
+	Prev       conformance.Field[string]                     `json:"prev"`
+	API        conformance.Field[string]                     `json:"api"`
+	Conditions conformance.Field[[]conformance.Pair[string]] `json:"conditions"`
+}
 
-// krakeCase is one look of Krake's observer at a cluster.
-type krakeCase struct {
-	ID string `json:"id"`
-	In struct {
-		Prev       string      `json:"prev"`
-		API        string      `json:"api"`
-		Conditions [][2]string `json:"conditions"`
-	} `json:"in"`
-	Out struct {
-		State string `json:"state"`
-	} `json:"out"`
+type lookOut struct {
+	State string `json:"state"`
 }
 
 // TestKrakeObserver plays Krake's cases: the cluster is brought into the previous
@@ -34,60 +28,61 @@ type krakeCase struct {
 // thresholds; a failure counts at once here, and a cluster that was lost is back
 // with the second look, as there.
 func TestKrakeObserver(t *testing.T) {
-	var file struct{ Cases []krakeCase }
-	if err := json.Unmarshal(krakeCases, &file); err != nil {
-		t.Fatal(err)
+	suite := conformance.Suite{
+		Driver: "internal/signal/kubernetes",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"observer": conformance.Player(playLook),
+		},
 	}
-	if len(file.Cases) != 8 {
-		t.Fatalf("%d cases", len(file.Cases))
-	}
-	for _, c := range file.Cases {
-		t.Run(c.ID, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				s := w.server("eu")
-				s.put(machine("n1"))
-				const interval = 10 * time.Second
-				look := func() { time.Sleep(interval) }
-				cluster := on("eu", "eu")
-				cluster.Spec.Health = &api.HealthSpec{Interval: api.Duration(interval.String()), FailureThreshold: 1, SuccessThreshold: 2}
-				present := func() {
-					s.do(func() {
-						if code, failed := strings.CutPrefix(c.In.API, "http "); failed {
-							var err error
-							if s.readyz, err = strconv.Atoi(code); err != nil {
-								t.Fatal(err)
-							}
-						}
-					})
-					var conditions []func(*corev1.Node)
-					for _, pair := range c.In.Conditions {
-						conditions = append(conditions, says(corev1.NodeConditionType(pair[0]), corev1.ConditionStatus(pair[1])))
+	suite.Run(t)
+}
+
+func playLook(t *conformance.T, in *lookIn, out *lookOut) {
+	inWorld(t.T, func(_ *testing.T, w *world) {
+		s := w.server("eu")
+		s.put(machine("n1"))
+		const interval = 10 * time.Second
+		look := func() { time.Sleep(interval) }
+		cluster := on("eu", "eu")
+		cluster.Spec.Health = &api.HealthSpec{Interval: api.Duration(interval.String()), FailureThreshold: 1, SuccessThreshold: 2}
+		present := func() {
+			s.do(func() {
+				if code, failed := strings.CutPrefix(in.API.Get(), "http "); failed {
+					var err error
+					if s.readyz, err = strconv.Atoi(code); err != nil {
+						t.Error(err)
 					}
-					s.put(machine("n1", conditions...))
-				}
-				if c.In.Prev == "PENDING" {
-					present()
-					w.put(cluster)
-				} else {
-					w.put(cluster)
-					if c.In.Prev != "ONLINE" {
-						s.do(func() { s.readyz = 503 })
-						look()
-						s.do(func() { s.readyz = 200 })
-					}
-					if c.In.Prev == "CONNECTING" {
-						look()
-					}
-					if got := w.status("eu").State; !strings.EqualFold(string(got), c.In.Prev) {
-						t.Fatalf("the state before is %s, want %s", got, c.In.Prev)
-					}
-					present()
-					look()
-				}
-				if got := w.status("eu").State; !strings.EqualFold(string(got), c.Out.State) {
-					t.Errorf("%+v: %s, want %s", c.In, got, c.Out.State)
+				} else if in.API.Get() != "ok" {
+					t.Errorf("nobody plays an API that is %q", in.API.Get())
 				}
 			})
-		})
-	}
+			var conditions []func(*corev1.Node)
+			for _, pair := range in.Conditions.Get() {
+				conditions = append(conditions, says(corev1.NodeConditionType(pair[0]), corev1.ConditionStatus(pair[1])))
+			}
+			s.put(machine("n1", conditions...))
+		}
+		if in.Prev.Get() == "PENDING" {
+			present()
+			w.put(cluster)
+		} else {
+			w.put(cluster)
+			if in.Prev.Get() != "ONLINE" {
+				s.do(func() { s.readyz = 503 })
+				look()
+				s.do(func() { s.readyz = 200 })
+			}
+			if in.Prev.Get() == "CONNECTING" {
+				look()
+			}
+			if got := w.status("eu").State; !strings.EqualFold(string(got), in.Prev.Get()) {
+				t.Errorf("the state before is %s, want %s", got, in.Prev.Get())
+			}
+			present()
+			look()
+		}
+		if got := w.status("eu").State; !strings.EqualFold(string(got), out.State) {
+			t.Errorf("from %s with %s: %s, want %s", in.Prev.Get(), in.API.Get(), got, out.State)
+		}
+	})
 }

@@ -1,75 +1,73 @@
 package prometheus
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
+
+type caseIn struct {
+	Metric conformance.Field[string]          `json:"metric"`
+	TCP    conformance.Field[string]          `json:"tcp"`
+	Status conformance.Field[int]             `json:"status"`
+	Body   conformance.Field[json.RawMessage] `json:"body"`
+}
+
+type caseOut struct {
+	Value *float64 `json:"value"`
+	Error string   `json:"error"`
+	Code  int      `json:"code"`
+}
 
 // TestKrakeCases runs the recorded answers of a Prometheus: what the server says
 // to a query, and the value or the reason that must come out. There is no
 // deliberate difference.
 func TestKrakeCases(t *testing.T) {
-	text, err := os.ReadFile("testdata/krake.json")
+	suite := conformance.Suite{
+		Driver: "internal/signal/prometheus",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"provider_prometheus": conformance.Player(playCase),
+		},
+	}
+	suite.Run(t)
+}
+
+func playCase(t *conformance.T, in *caseIn, out *caseOut) {
+	url := "http://" + closedPort(t.T)
+	if in.TCP.Get() != "refused" {
+		url = serve(t.T, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(max(in.Status.Get(), http.StatusOK))
+			_, _ = w.Write(in.Body.Get())
+		})).URL
+	}
+	query := cmp.Or(in.Metric.Get(), "m")
+	readings, err := openAt(t.T, provider(url)).Read(t.Context(), []string{query})
+	got := readings[query]
 	if err != nil {
-		t.Fatal(err)
+		got.Err = err
 	}
-	var cases []struct {
-		ID string
-		In struct {
-			Metric string
-			TCP    string
-			Status int
-			Body   json.RawMessage
+	if out.Value != nil {
+		if got.Err != nil || got.Value != *out.Value {
+			t.Fatalf("got %v, %v; want %v", got.Value, got.Err, *out.Value)
 		}
-		Out struct {
-			Value *float64
-			Error string
-		}
+		return
 	}
-	if err := json.Unmarshal(text, &cases); err != nil {
-		t.Fatal(err)
-	}
-	reasons := map[string]string{
-		"INVALID_METRIC":               api.ReasonInvalidMetric,
-		"UNREACHABLE_METRICS_PROVIDER": api.ReasonUnreachableMetricsProvider,
-	}
-	for _, c := range cases {
-		t.Run(c.ID, func(t *testing.T) {
-			url := "http://" + closedPort(t)
-			if c.In.TCP == "" {
-				url = serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Content-Type", "application/json")
-					w.WriteHeader(max(c.In.Status, http.StatusOK))
-					_, _ = w.Write(c.In.Body)
-				})).URL
-			}
-			query := c.In.Metric
-			if query == "" {
-				query = "m"
-			}
-			readings, err := openAt(t, provider(url)).Read(t.Context(), []string{query})
-			got := readings[query]
-			if err != nil {
-				got.Err = err
-			}
-			if c.Out.Value != nil {
-				if got.Err != nil || got.Value != *c.Out.Value {
-					t.Fatalf("got %v, %v; want %v", got.Value, got.Err, *c.Out.Value)
-				}
-				return
-			}
-			var failure *source.Error
-			if !errors.As(got.Err, &failure) || failure.Reason != reasons[c.Out.Error] {
-				t.Fatalf("got %v, %v; want %s", got.Value, got.Err, c.Out.Error)
-			}
-		})
+	reason := map[string]string{
+		"INVALID_METRIC 91":               api.ReasonInvalidMetric,
+		"UNREACHABLE_METRICS_PROVIDER 92": api.ReasonUnreachableMetricsProvider,
+	}[fmt.Sprint(out.Error, " ", out.Code)]
+	var failure *source.Error
+	if !errors.As(got.Err, &failure) || failure.Reason != reason {
+		t.Fatalf("got %v, %v; want %s %d", got.Value, got.Err, out.Error, out.Code)
 	}
 }
 

@@ -1,8 +1,6 @@
 package webhook
 
 import (
-	"encoding/json"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,112 +9,117 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-type conformanceCase struct {
-	ID, Grp string
-	In      struct {
-		Label, Value, Owner string
-		Decision            string
-		ExistingPreferred   int `json:"existing_preferred"`
-	}
-	Out struct {
-		Decision, Pod  string
-		Required       []conformanceTerm
-		Preferred      []conformanceTerm
-		PreferredTerms int `json:"preferred_terms"`
-		Label          []string
-	}
+type labelIn struct {
+	Label conformance.Field[string] `json:"label"`
+	Value conformance.Field[string] `json:"value"`
+}
+
+type labelOut struct {
+	Decision string `json:"decision"`
+}
+
+type ownerIn struct {
+	Owner conformance.Field[string] `json:"owner"`
+}
+
+type ownerOut struct {
+	Pod string `json:"pod"`
+}
+
+type affinityIn struct {
+	Decision  conformance.Field[string] `json:"decision"`
+	Existing  conformance.Field[any]    `json:"existing"`
+	Preferred conformance.Field[int]    `json:"existing_preferred"`
+}
+
+type affinityOut struct {
+	Required       []conformanceTerm         `json:"required"`
+	Preferred      []conformanceTerm         `json:"preferred"`
+	PreferredTerms int                       `json:"preferred_terms"`
+	Label          *conformance.Pair[string] `json:"label"`
 }
 
 type conformanceTerm struct {
-	Weight           int32
-	MatchExpressions [][]any
+	Weight           int32   `json:"weight"`
+	MatchExpressions [][]any `json:"matchExpressions"`
 }
 
 // TestCases runs the cases about the labels of workloads, the affinity of pods and
 // owners whose pods are left alone.
 func TestCases(t *testing.T) {
-	text, err := os.ReadFile("../testdata/vmanager.json")
-	if err != nil {
-		t.Fatal(err)
+	suite := conformance.Suite{
+		Driver: "internal/spot/webhook",
+		Play: map[string]func(*conformance.T, *conformance.Played){
+			"label_validate": conformance.Player(labelCase),
+			"affinity_patch": conformance.Player(affinityCase),
+			"next_pod":       conformance.Player(ownerCase),
+		},
 	}
-	var cases []conformanceCase
-	if err := json.Unmarshal(text, &cases); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, c := range cases {
-		run := map[string]func(*testing.T, conformanceCase){"label_validate": labelCase, "affinity_patch": affinityCase}[c.Grp]
-		if c.In.Owner != "" {
-			run = ownerCase
-		}
-		if run != nil {
-			ran++
-			t.Run(c.ID, func(t *testing.T) { run(t, c) })
-		}
-	}
-	if ran != 12 {
-		t.Errorf("%d cases were run, not 12", ran)
-	}
+	suite.Run(t)
 }
 
-func labelCase(t *testing.T, c conformanceCase) {
+func labelCase(t *conformance.T, in *labelIn, out *labelOut) {
 	labels, annotations := map[string]string{}, map[string]string{}
-	switch c.In.Label {
+	switch in.Label.Get() {
 	case "optimize-scheduling":
-		labels["vacant.io/optimize-scheduling"] = c.In.Value
+		labels["vacant.io/optimize-scheduling"] = in.Value.Get()
 	case "mode":
-		mode, _, _ := strings.Cut(c.In.Value, " (no count)")
+		mode, _, _ := strings.Cut(in.Value.Get(), " (no count)")
 		labels["vacant.io/optimize-scheduling-mode"] = mode
 	case "custom-on-demand":
 		labels["vacant.io/optimize-scheduling-mode"] = "custom"
-		if strings.HasSuffix(c.In.Value, "%") { // which a label cannot hold
-			annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = c.In.Value
+		if strings.HasSuffix(in.Value.Get(), "%") { // which a label cannot hold
+			annotations["vacant.io/optimize-scheduling-mode-custom-on-demand"] = in.Value.Get()
 		} else {
-			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = c.In.Value
+			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = in.Value.Get()
 		}
 	default:
-		t.Fatalf("unknown label %q", c.In.Label)
+		t.Fatalf("unknown label %q", in.Label.Get())
 	}
 	d := &appsv1.Deployment{}
 	d.Labels, d.Annotations = labels, annotations
-	response := ask(t, serverOf(t, toSpot()), "workloads", reviewOf(t, admissionv1.Create, d, nil))
-	if response.Allowed != (c.Out.Decision == "allow") {
-		t.Errorf("allowed = %t, want %s: %+v", response.Allowed, c.Out.Decision, response.Result)
+	response := ask(t.T, serverOf(t.T, toSpot()), "workloads", reviewOf(t.T, admissionv1.Create, d, nil))
+	if response.Allowed != (out.Decision == "allow") || !response.Allowed && out.Decision != "deny" {
+		t.Errorf("allowed = %t, want %s: %+v", response.Allowed, out.Decision, response.Result)
 	}
 }
 
-func ownerCase(t *testing.T, c conformanceCase) {
+func ownerCase(t *conformance.T, in *ownerIn, out *ownerOut) {
 	pod := podOf(func(p *corev1.Pod) {
-		if c.In.Owner == "none" {
+		if in.Owner.Get() == "none" {
 			p.OwnerReferences = nil
 			return
 		}
-		p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", c.In.Owner
+		p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", in.Owner.Get()
 	})
-	response := ask(t, serverOf(t, toOnDemand()), "pods", reviewOf(t, admissionv1.Create, pod, nil))
-	if unset := response.Patch == nil; !response.Allowed || unset != (c.Out.Pod == "unset") {
-		t.Errorf("allowed = %t, patch %s; want %s", response.Allowed, response.Patch, c.Out.Pod)
+	response := ask(t.T, serverOf(t.T, toOnDemand()), "pods", reviewOf(t.T, admissionv1.Create, pod, nil))
+	if unset := response.Patch == nil; !response.Allowed || !unset || out.Pod != "unset" {
+		t.Errorf("allowed = %t, patch %s; want %s", response.Allowed, response.Patch, out.Pod)
 	}
 }
 
-func affinityCase(t *testing.T, c conformanceCase) {
+func affinityCase(t *conformance.T, in *affinityIn, out *affinityOut) {
 	pod := podOf(func(p *corev1.Pod) {
-		if c.In.ExistingPreferred == 0 {
+		if in.Preferred.Get() == 0 {
 			return
 		}
 		own := corev1.NodeAffinity{}
-		for i := range c.In.ExistingPreferred {
+		for i := range in.Preferred.Get() {
 			own.PreferredDuringSchedulingIgnoredDuringExecution = append(own.PreferredDuringSchedulingIgnoredDuringExecution,
 				corev1.PreferredSchedulingTerm{Weight: 1, Preference: term(rule("zone", "In", "z"+strconv.Itoa(i)))})
 		}
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &own}
 	})
-	got := admit(t, serverOf(t, always(Assignment{Type: spot.NodeType(c.In.Decision), Label: defaultLabel})), pod)
+	if existing := in.Existing.Get(); existing != nil {
+		t.Fatalf("nobody plays an affinity %v", existing)
+	}
+	got := admit(t.T, serverOf(t.T, always(Assignment{Type: spot.NodeType(in.Decision.Get()), Label: defaultLabel})), pod)
 	own := got.Spec.Affinity.NodeAffinity
-	if want := c.Out.PreferredTerms; want > 0 && len(own.PreferredDuringSchedulingIgnoredDuringExecution) != want {
+	if want := out.PreferredTerms; want > 0 && len(own.PreferredDuringSchedulingIgnoredDuringExecution) != want {
 		t.Errorf("%d preferred terms, want %d", len(own.PreferredDuringSchedulingIgnoredDuringExecution), want)
 	}
 	var required, preferred []conformanceTerm
@@ -128,11 +131,11 @@ func affinityCase(t *testing.T, c conformanceCase) {
 	for _, term := range own.PreferredDuringSchedulingIgnoredDuringExecution {
 		preferred = append(preferred, conformanceTerm{term.Weight, expressions(term.Preference)})
 	}
-	if c.Out.PreferredTerms == 0 && (!sameJSON(t, required, c.Out.Required) || !sameJSON(t, preferred, c.Out.Preferred)) {
-		t.Errorf("required %v, preferred %v; want %v, %v", required, preferred, c.Out.Required, c.Out.Preferred)
+	if out.PreferredTerms == 0 && (!sameJSON(t.T, required, out.Required) || !sameJSON(t.T, preferred, out.Preferred)) {
+		t.Errorf("required %v, preferred %v; want %v, %v", required, preferred, out.Required, out.Preferred)
 	}
-	if len(c.Out.Label) == 2 && got.Labels["vacant.io/"+c.Out.Label[0]] != c.Out.Label[1] {
-		t.Errorf("labels %v, want %v", got.Labels, c.Out.Label)
+	if out.Label != nil && got.Labels["vacant.io/"+out.Label[0]] != out.Label[1] {
+		t.Errorf("labels %v, want %v", got.Labels, out.Label)
 	}
 }
 

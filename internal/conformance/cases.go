@@ -1,0 +1,104 @@
+// Package conformance holds what the reference systems decide, as cases, and
+// lays them before the drivers that play them. It is test code: tests of the
+// packages that decide import it, nothing else does.
+//
+// A case is data, an input and what is expected. The suite that plays it also
+// proves that nothing of it is passed over: a part of the input that the driver
+// never read fails, and so does a part of the expectation that could be another
+// without the driver noticing.
+package conformance
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// The files are written by those who ran the reference systems; see README.md.
+var (
+	//go:embed cases/karmada.json
+	karmada []byte
+	//go:embed cases/ocm.json
+	ocm []byte
+	//go:embed cases/krake_arktos_vmanager.json
+	krakeArktosVmanager []byte
+)
+
+// The systems that cases are taken from.
+const (
+	Karmada  = "karmada"
+	OCM      = "ocm"
+	Krake    = "krake"
+	Arktos   = "arktos"
+	Vmanager = "vmanager"
+)
+
+// Case is one case of a reference system.
+type Case struct {
+	ID     string
+	System string
+	// Group is the kind of case: which fields it has, and what is asked.
+	Group string
+	// Raw is the whole case, as it is written.
+	Raw json.RawMessage
+}
+
+// All reads every case.
+func All() ([]Case, error) {
+	var out []Case
+	for _, file := range []struct {
+		system string
+		data   []byte
+	}{{Karmada, karmada}, {OCM, ocm}, {"", krakeArktosVmanager}} {
+		var content struct {
+			Schema json.RawMessage   `json:"schema"`
+			Count  int               `json:"count"`
+			Cases  []json.RawMessage `json:"cases"`
+		}
+		if err := Decode(file.data, &content); err != nil {
+			return nil, fmt.Errorf("read the cases: %w", err)
+		}
+		if content.Count != len(content.Cases) {
+			return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(content.Cases), content.Count)
+		}
+		for _, raw := range content.Cases {
+			var c struct{ ID, Kind, Grp, Sys string }
+			if err := json.Unmarshal(raw, &c); err != nil {
+				return nil, fmt.Errorf("read a case: %w", err)
+			}
+			out = append(out, Case{ID: c.ID, System: file.system + c.Sys, Group: c.Kind + c.Grp, Raw: raw})
+		}
+	}
+	return out, nil
+}
+
+// Of reads the cases that a driver plays, by the name of its package.
+func Of(driver string) ([]Case, error) {
+	cases, err := All()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(cases, func(c Case) bool { return !slices.Contains(c.drivers(), driver) }), nil
+}
+
+// drivers are the packages that play the case: those of its id, else those of
+// its group.
+func (c *Case) drivers() []string {
+	if _, out := LeftOut[c.ID]; out {
+		return nil
+	}
+	if names, ok := drivers[c.ID]; ok {
+		return names
+	}
+	return drivers[c.System+"/"+c.Group]
+}
+
+// Decode decodes JSON. A field that is not known is an error: what is not read
+// is not compared.
+func Decode(data []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into) //nolint:wrapcheck // callers say what was decoded
+}

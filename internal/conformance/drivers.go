@@ -1,0 +1,119 @@
+package conformance
+
+// drivers are the packages that play the cases, by group or, where that differs,
+// by id.
+var drivers = map[string][]string{
+	"karmada/affinity_order":      {"internal/engine/karmadatest"},
+	"karmada/apportion":           {"internal/engine/division"},
+	"karmada/apportion_uid":       {"internal/engine/division"},
+	"karmada/eviction_task":       {"internal/engine/karmadatest"},
+	"karmada/group_score":         {"internal/engine/division"},
+	"karmada/group_score_compare": {"internal/engine/division"},
+	"karmada/match":               {"internal/engine/karmadatest"},
+	"karmada/placement_changed":   {"internal/engine/karmadatest"},
+	"karmada/schedule":            {"internal/engine/karmadatest", "internal/engine/division"},
+	"karmada/select_groups":       {"internal/engine/division"},
+	"karmada/select_regions":      {"internal/engine/division"},
+	"karmada/select_scored":       {"internal/engine/division"},
+	"karmada/taint_eviction":      {"internal/engine/karmadatest"},
+	"karmada/validate":            {"internal/engine/karmadatest"},
+
+	// What these have besides clusters with room is not for the division to know.
+	"schedule-043": {"internal/engine/karmadatest"},
+	"schedule-044": {"internal/engine/karmadatest"},
+	"schedule-045": {"internal/engine/karmadatest"},
+	"schedule-046": {"internal/engine/karmadatest"},
+	"schedule-047": {"internal/engine/karmadatest"},
+	"schedule-074": {"internal/engine/karmadatest"},
+	"schedule-075": {"internal/engine/karmadatest"},
+	"schedule-077": {"internal/engine/karmadatest"},
+	"schedule-079": {"internal/engine/karmadatest"},
+	"schedule-084": {"internal/engine/karmadatest"},
+	"schedule-092": {"internal/engine/karmadatest"},
+	"schedule-093": {"internal/engine/karmadatest"},
+	"schedule-097": {"internal/engine/karmadatest"},
+
+	"ocm/schedule": {"internal/engine/ocmtest"},
+	"ocm/enqueue":  {"internal/engine/ocmtest"},
+
+	"krake/label_constraint":        {"internal/constraint"},
+	"krake/metric_constraint":       {"internal/constraint"},
+	"krake/metric_constraint_match": {"internal/constraint", "internal/engine"},
+	"krake/normalize":               {"internal/engine"},
+	"krake/score":                   {"internal/engine"},
+	"krake/select_cluster":          {"internal/engine"},
+	"krake/stickiness":              {"internal/engine"},
+	"krake/timestamps":              {"internal/engine"},
+	"krake/migration":               {"internal/engine"},
+	"krake/observer":                {"internal/signal/kubernetes"},
+	"krake/inherit":                 {"internal/reconcile"},
+	"krake/provider_prometheus":     {"internal/signal/prometheus"},
+	"krake/provider_kafka":          {"internal/signal/ksql"},
+	"krake/provider_influx":         {"internal/signal/influx"},
+	"krake/provider_static":         {"internal/signal"},
+	"krake/provider_scope":          {"internal/signal"},
+	"krake/select_cloud":            {"internal/reconcile"},
+	"krake/cluster_intake":          {"internal/reconcile"},
+	"krake/select_project":          {"internal/reconcile"},
+
+	"arktos/az_aggregate": {"internal/signal/openstack"},
+	"arktos/delta":        {"internal/signal/openstack"},
+	"arktos/reachability": {"internal/signal/openstack"},
+	"arktos/storage":      {"internal/signal/openstack"},
+	"arktos/eip":          {"internal/signal/openstack"},
+	"arktos/flavor_count": {"internal/engine/arktostest"},
+	"arktos/push":         {"internal/httpapi"},
+	"arktos/cluster_api":  {"internal/httpapi"},
+	"arktos/site_filter":  {"internal/engine/arktostest"},
+	"arktos/site_score":   {"internal/engine/arktostest"},
+	"arktos/strategy":     {"internal/engine/arktostest"},
+	"arktos/pipeline":     {"internal/engine/arktostest"},
+	"A087":                {"internal/engine/arktostest", "internal/engine"},
+	"A089":                {"internal/engine/arktostest", "internal/engine"},
+	// A workload has replicas of one sort, so one flavor is chosen on a site.
+	"A091": {"internal/engine"},
+	"A092": {"internal/engine"},
+	"A093": {"internal/engine"},
+	"A123": {"internal/httpapi"},
+
+	"vmanager/target_split":    {"internal/spot", "provider"},
+	"vmanager/label_validate":  {"internal/spot/webhook"},
+	"vmanager/next_pod":        {"internal/spot"},
+	"V036":                     {"internal/spot"},
+	"V037":                     {"internal/spot"},
+	"V067":                     {"internal/spot/webhook"},
+	"V068":                     {"internal/spot/webhook"},
+	"vmanager/affinity_patch":  {"internal/spot/webhook"},
+	"vmanager/delete_pod":      {"internal/spot"},
+	"vmanager/deletion_cost":   {"internal/spot"},
+	"vmanager/topology_spread": {"internal/spot", "provider"},
+}
+
+// noRetries is why cases about counting retries have no counterpart.
+const noRetries = "a placement that finds no cluster has no retries to use up: it is decided again when something that it depends on changes, and reschedule_after is the only delay (rule 4)"
+
+// notCreated is why cases about creating clusters have no counterpart.
+const notCreated = "a placement does not create clusters (auto_cluster_create); a configuration does, from the cloud of a scheduler_cluster"
+
+// LeftOut are the cases that nothing here corresponds to, by id, with the reason.
+var LeftOut = map[string]string{
+	"K214": "a placement has no failed state: one that cannot be decided keeps its last good decision, with a condition (rule 8)",
+	"K223": noRetries,
+	"K225": noRetries,
+	"K226": noRetries,
+	"K227": noRetries,
+	"K230": noRetries,
+	"K231": noRetries,
+	"K293": "there is no state FAILED: a cluster that no cloud fits is asked again when clouds change",
+	"K303": notCreated,
+	"K305": notCreated,
+	"K306": notCreated,
+	"K308": notCreated,
+	"K310": notCreated,
+	"K313": "there is no application controller with retries and an observer that polls: health probes have an interval of their own (section 3.1)",
+
+	"V073": "what is not known of a workload is asked for, not waited for: there are no retries to count",
+
+	"estimate_model-002": "clusters have no resource models: what they report is what they have room for",
+	"estimate_model-004": "clusters have no resource models: what they report is what they have room for",
+}

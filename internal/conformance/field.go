@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Field is a field of a case that knows whether it was read. A driver declares
+// what its cases have as structs of fields, at every depth, so that one that it
+// decodes and then ignores is found.
+type Field[V any] struct{ *cell[V] }
+
+// cell is shared by the copies of a field.
+type cell[V any] struct {
+	value V
+	read  bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Field[V]) UnmarshalJSON(data []byte) error {
+	f.cell = &cell[V]{}
+	return Decode(data, &f.value)
+}
+
+// Get reads the field; one that the case does not have is zero.
+func (f Field[V]) Get() V {
+	if f.cell == nil {
+		var none V
+		return none
+	}
+	f.read = true
+	return f.value
+}
+
+// Has reads whether the case has the field. What it holds is not read by that.
+func (f Field[V]) Has() bool { return f.cell != nil }
+
+func (f Field[V]) content() (value any, present, read bool) {
+	if f.cell == nil {
+		return nil, false, false
+	}
+	return f.value, true, f.read
+}
+
+type tracked interface {
+	content() (value any, present, read bool)
+}
+
+// unread are the fields of a decoded input that the case has and nobody read, as
+// paths. A struct that has anything but fields is a mistake of its driver, which
+// could ignore it unseen.
+func unread(path string, v reflect.Value) []string {
+	if v.IsValid() && v.CanInterface() {
+		if field, ok := v.Interface().(tracked); ok {
+			value, present, read := field.content()
+			switch {
+			case !present:
+				return nil
+			case !read:
+				return []string{path + " is not read"}
+			}
+			return unread(path, reflect.ValueOf(value))
+		}
+	}
+	if v.IsValid() && reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil // it reads itself
+	}
+	var out []string
+	switch v.Kind() { //nolint:exhaustive // the others hold no fields
+	case reflect.Pointer, reflect.Interface:
+		return unread(path, v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			out = append(out, unread(fmt.Sprintf("%s/%d", path, i), v.Index(i))...)
+		}
+	case reflect.Map:
+		keys := map[string]reflect.Value{}
+		for _, key := range v.MapKeys() {
+			keys[fmt.Sprint(key)] = v.MapIndex(key)
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			out = append(out, unread(path+"/"+key, keys[key])...)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "" {
+				name = field.Name
+			}
+			if !field.Type.Implements(reflect.TypeFor[tracked]()) {
+				out = append(out, fmt.Sprintf("%s/%s is no Field: nobody knows whether it is read", path, name))
+				continue
+			}
+			out = append(out, unread(path+"/"+name, v.Field(i))...)
+		}
+	}
+	return out
+}
+
+// Pair is a list of exactly two, of which none is dropped unseen.
+type Pair[V any] [2]V
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Pair[V]) UnmarshalJSON(data []byte) error {
+	var list []V
+	if err := Decode(data, &list); err != nil {
+		return err
+	}
+	if len(list) != len(p) {
+		return fmt.Errorf("%s is no pair", data)
+	}
+	*p = Pair[V](list)
+	return nil
+}
