@@ -21,6 +21,11 @@ func allocationAttribute() schema.Attribute {
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
 			"flavors": texts("Sizes of machines for one replica, the best first: a site takes the first that it has room for. In addition to `replica_requests`."),
+			"machines": schema.MapAttribute{
+				MarkdownDescription: "Further machines of one replica: how many of each size, by the name of the flavor.",
+				Optional:            true,
+				ElementType:         types.Int64Type,
+			},
 			"regions": schema.ListNestedAttribute{
 				MarkdownDescription: "Where the sites may be: in any of these. Without it anywhere.",
 				Optional:            true,

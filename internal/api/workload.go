@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type WorkloadSpec struct {
 // zone, a workload is placed, and how its replicas are divided over them.
 type AllocationSpec struct {
 	Flavors           []string           `json:"flavors,omitempty" doc:"Sizes of machines for one replica, the best first: a site takes the first that it has room for. In addition to replica_requests."`
+	Machines          map[string]int64   `json:"machines,omitempty" doc:"Further machines of one replica: how many of each size, by the name of the flavor."`
 	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Where the sites may be: in any of these. Absent = anywhere."`
 	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites have to be: what is given must be equal."`
 	Operator          string             `json:"operator,omitempty" doc:"Who runs the sites."`
@@ -94,6 +96,9 @@ type RegionStrategy string
 // RegionAlone keeps all replicas in one region.
 const RegionAlone RegionStrategy = "alone"
 
+// MaxMachines is how many machines of one flavor a replica may consist of.
+const MaxMachines = 100_000
+
 // SiteID names a site by its region and zone.
 func SiteID(region, zone string) string { return region + "--" + zone }
 
@@ -105,6 +110,13 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 	checkUnique(errs, at+".flavors", a.Flavors)
 	for i, flavor := range a.Flavors {
 		errs.check(index(at+".flavors", i), checkText(flavor))
+	}
+	for _, flavor := range slices.Sorted(maps.Keys(a.Machines)) {
+		under := at + ".machines[" + quote(flavor) + "]"
+		errs.check(under, checkText(flavor))
+		if n := a.Machines[flavor]; n < 1 || n > MaxMachines {
+			errs.Add(under, "%d must be from 1 to %d", n, MaxMachines)
+		}
 	}
 	for i, r := range a.Regions {
 		errs.check(index(at+".regions", i)+".region", checkText(r.Region))

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 )
@@ -9,11 +12,18 @@ import (
 // follows no policy, its clusters are sites, and a replica can be a machine of
 // one of several sizes. Immutable.
 type allocation struct {
-	flavors []string // the best first; none = replicas are no machines
-	alone   bool     // all replicas in one region
+	flavors []string       // the best first; none = replicas are no machines
+	further []machineCount // machines that each replica consists of besides, by name
+	alone   bool           // all replicas in one region
 	// affine and apart are workloads that it prefers to be with, and not to be
 	// with.
 	affine, apart []api.Key
+}
+
+// machineCount is a number of machines of a flavor.
+type machineCount struct {
+	flavor string
+	count  int64
 }
 
 // newAllocation compiles what a workload says about its sites: the only affinity
@@ -21,6 +31,9 @@ type allocation struct {
 func (p *Propagation) newAllocation(w *api.Workload) {
 	spec := w.Spec.Allocation
 	p.allocation = &allocation{flavors: spec.Flavors, alone: spec.RegionStrategy == api.RegionAlone}
+	for _, flavor := range slices.Sorted(maps.Keys(spec.Machines)) {
+		p.allocation.further = append(p.allocation.further, machineCount{flavor, spec.Machines[flavor]})
+	}
 	workload := func(name string) api.Key {
 		return api.Key{Kind: api.KindWorkload, Namespace: w.Metadata.Namespace, Name: name}
 	}

@@ -27,6 +27,14 @@ type machineRoom struct {
 	machine
 	room  room
 	needs Needs
+	// taken are the declared numbers that a replica takes machines of.
+	taken []takenCount
+}
+
+// takenCount is how many machines of a declared number a replica takes.
+type takenCount struct {
+	machine
+	each, count int64
 }
 
 // siteRoom begins to measure.
@@ -46,6 +54,9 @@ func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	}
 	if !ok {
 		return nil, 0
+	}
+	if len(s.p.allocation.further) > 0 {
+		return s.measuringGroup(row, m, count, position >= 0), count
 	}
 	if last := s.last[position+1]; last != nil && last.machine == m {
 		return last, count
@@ -67,6 +78,53 @@ func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	return r, count
 }
 
+// measuringGroup is the measure of a site for replicas of several machines, of which
+// the first is m where there is one; nil where the site lacks one of them.
+func (s *siteRoom) measuringGroup(row int, m machine, count int64, first bool) *machineRoom {
+	r := &machineRoom{machine: m, needs: s.p.needs}
+	amounts := s.p.needs
+	take := func(m machine, count, each int64) {
+		r.needs = m.plus(r.needs, each)
+		if !m.counted {
+			amounts = m.plus(amounts, each)
+			return
+		}
+		for i := range r.taken {
+			if r.taken[i].machine == m {
+				r.taken[i].each += each
+				return
+			}
+		}
+		r.taken = append(r.taken, takenCount{m, each, count})
+	}
+	if first {
+		take(m, count, 1)
+	}
+	for _, more := range s.p.allocation.further {
+		m, count, ok := s.fleet.machineOn(row, more.flavor, new(int))
+		if !ok {
+			return nil
+		}
+		take(m, count, more.count)
+	}
+	r.counted = false // its numbers are among those taken
+	r.room = measureNeeds(s.fleet, amounts, s.reserved, nil, nil)
+	return r
+}
+
+// limit is room that the declared numbers leave, with those that own replicas hold.
+func (s *siteRoom) limit(m *machineRoom, row int, room int64, own *hold) int64 {
+	for i := range m.taken {
+		t := &m.taken[i]
+		count := t.count
+		if own != nil {
+			count += own.of(countedPrefix+t.flavor) / 1000
+		}
+		room = fewer(room, t.left(s.reserved, row, count)/t.each)
+	}
+	return room
+}
+
 // free is for how many replicas a site has room in addition to those it has; ok
 // is false where it has no such machines.
 func (s *siteRoom) free(row int, position int32) (free int64, ok bool) {
@@ -78,7 +136,7 @@ func (s *siteRoom) free(row int, position int32) (free int64, ok bool) {
 	if m.counted {
 		free = fewer(free, m.left(s.reserved, row, count))
 	}
-	return free, true
+	return s.limit(m, row, free, nil), true
 }
 
 // total is for how many replicas a site has room when its own are counted as free.
@@ -91,7 +149,7 @@ func (s *siteRoom) total(row int, position int32, own *hold) (total int64, ok bo
 	if m.counted {
 		total = fewer(total, m.left(s.reserved, row, count+own.of(countedPrefix+m.flavor)/1000))
 	}
-	return total, true
+	return s.limit(m, row, total, own), true
 }
 
 // fewer is the smaller of two rooms, of which the first may be unknown.

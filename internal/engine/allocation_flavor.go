@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -74,13 +75,7 @@ func (f *Fleet) reported(resource string, row int) bool {
 }
 
 // needs is what a replica needs that is such a machine.
-func (m *machine) needs(base Needs) Needs {
-	if m.counted {
-		return base.with(countedPrefix+m.flavor, 1000)
-	}
-	memory, _ := m.memory.Milli() // machineOf has read it
-	return base.with(resourceCPU, times(1000, m.vcpus)).with(resourceMemory, memory)
-}
+func (m *machine) needs(base Needs) Needs { return m.plus(base, 1) }
 
 // with is the needs and a further amount.
 func (n Needs) with(resource string, milli int64) Needs {
@@ -93,19 +88,35 @@ func (n Needs) with(resource string, milli int64) Needs {
 	return slices.Insert(out, i, request{resource: resource, milli: min(milli, maxHeld)})
 }
 
-// NeedsOn is what a replica needs on a cluster where it is a machine of a flavor,
-// "" for none. Where the cluster does not have such machines any more nobody
-// knows what they take.
-func NeedsOn(f *Fleet, base Needs, cluster, flavor string) Needs {
-	row, ok := f.Row(cluster)
-	if !ok || flavor == "" {
-		return base
+// plus is what a replica needs that a number of such machines belong to.
+func (m *machine) plus(base Needs, count int64) Needs {
+	if m.counted {
+		return base.with(countedPrefix+m.flavor, times(1000, count))
 	}
-	m, _, ok := f.machineOn(row, flavor, new(int))
+	memory, _ := m.memory.Milli() // machineOf has read it
+	return base.with(resourceCPU, times(times(1000, m.vcpus), count)).with(resourceMemory, times(memory, count))
+}
+
+// NeedsOn is what a replica needs on a cluster where it is a machine of a flavor,
+// "" for none, together with further machines. Where the cluster does not have such
+// machines any more nobody knows what they take.
+func NeedsOn(f *Fleet, base Needs, cluster, flavor string, further map[string]int64) Needs {
+	row, ok := f.Row(cluster)
 	if !ok {
 		return base
 	}
-	return m.needs(base)
+	add := func(flavor string, count int64) {
+		if m, _, ok := f.machineOn(row, flavor, new(int)); ok {
+			base = m.plus(base, count)
+		}
+	}
+	if flavor != "" {
+		add(flavor, 1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(further)) {
+		add(name, further[name])
+	}
+	return base
 }
 
 // left is how many of a declared number of machines are not reserved.

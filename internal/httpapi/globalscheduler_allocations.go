@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
@@ -52,9 +53,35 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 		return nil, err
 	}
 	who := identityOf(ctx)
-	workload, err := gs.ParseAllocation(in.Payload.data, in.Namespace, newAllocationID, s.flavorSizes(who))
+	workload, machines, err := gs.ParseAllocation(in.Payload.data, in.Namespace, newAllocationID, s.knowsFlavor(who))
 	if err != nil {
 		return nil, badRequest(err)
+	}
+	if err := who.mayWrite(workload); err != nil {
+		return nil, err
+	}
+	s.allocating.Lock() // what one allocation takes, the next must not count on
+	defer s.allocating.Unlock()
+	// What does not fit is never written: nothing could withdraw it if the server
+	// stopped in between.
+	var explanation *api.Explanation
+	s.catchUp(ctx)
+	key := api.KeyOf(workload)
+	if s.fleet.Snapshot().Get(key) != nil {
+		return nil, newProblem(http.StatusConflict, "%s exists already", key)
+	}
+	fits, err := gs.Choose(workload, machines, func() (bool, error) {
+		created := *workload
+		created.Metadata.Generation = 1
+		var err error
+		created.Status, explanation, err = s.decisions.PreviewWorkload(&created)
+		return err == nil && gs.Placed(&created) == *workload.Spec.Replicas, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		return nil, s.refusal(who, workload, explanation)
 	}
 	written, err := s.createOnly(ctx, workload)
 	if err != nil {
@@ -64,10 +91,9 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	if ok && gs.Placed(decided) == *workload.Spec.Replicas {
 		return &globalAllocationOutput{http.StatusCreated, gs.AllocationAnswer{Allocation: gs.ShowAllocation(decided, s.visibleCluster(who))}}, nil
 	}
-	refusal := s.refusal(who, decided)
+	refusal := s.unplaced(who, decided)
 	// It must not be placed later, when nobody expects it any more; that the
 	// client went away makes no difference.
-	key := api.KeyOf(workload)
 	revision, err := s.remove(context.WithoutCancel(ctx), key, precondition{})
 	if err != nil {
 		return nil, fmt.Errorf("take back %s: %w", key, err)
@@ -76,15 +102,24 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	return nil, refusal
 }
 
-// refusal says why an allocation was not placed, with the room that each site has.
-func (s *Server) refusal(who identity, workload *api.Workload) error {
+// unplaced says why an allocation was not placed that would have been a moment
+// before.
+func (s *Server) unplaced(who identity, workload *api.Workload) error {
 	if workload.Status.ObservedGeneration != workload.Metadata.Generation {
 		return unavailable("the decision was not made in time: nothing was allocated; repeat the request")
 	}
-	p := newProblem(http.StatusConflict, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
 	explanation, err := s.decisions.Explain(api.KeyOf(workload))
 	if err != nil {
-		return p // deleted in between: there is nobody to explain
+		explanation = nil // deleted in between: there is nobody to explain
+	}
+	return s.refusal(who, workload, explanation)
+}
+
+// refusal says why an allocation is not placed, with the room that each site has.
+func (s *Server) refusal(who identity, workload *api.Workload, explanation *api.Explanation) error {
+	p := newProblem(http.StatusConflict, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
+	if explanation == nil {
+		return p
 	}
 	p.Detail += ": " + explanation.Summary
 	cluster := s.visibleCluster(who)
@@ -113,26 +148,14 @@ func newAllocationID() string {
 	return "allocation-" + hex.EncodeToString(id[:])
 }
 
-// flavorSizes finds the size of a flavor among those of all clusters; where they
-// differ the largest counts.
-func (s *Server) flavorSizes(who identity) func(name string) (gs.Size, bool) {
-	return func(name string) (gs.Size, bool) {
-		var largest gs.Size
-		found := false
-		consider := func(size gs.Size) {
-			found = true
-			largest = largest.Max(size)
-		}
+// knowsFlavor finds out whether any cluster or cloud has a flavor.
+func (s *Server) knowsFlavor(who identity) func(name string) bool {
+	return func(name string) bool {
 		snapshot := s.fleet.Snapshot()
 		for entry := range snapshot.All(api.KindCluster, "") {
 			c, ok := entry.Object.(*api.Cluster)
-			if !ok || !who.sees(owners(c)...) {
-				continue
-			}
-			for _, f := range c.Spec.Flavors {
-				if f.Name == name && f.VCPUs > 0 && f.Memory != "" {
-					consider(gs.Size{VCPUs: f.VCPUs, Memory: f.Memory})
-				}
+			if ok && who.sees(owners(c)...) && slices.ContainsFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == name }) {
+				return true
 			}
 		}
 		for entry := range snapshot.All(api.KindCloud, "") {
@@ -141,14 +164,12 @@ func (s *Server) flavorSizes(who identity) func(name string) (gs.Size, bool) {
 				continue
 			}
 			for i := range c.Status.Regions {
-				for _, f := range c.Status.Regions[i].Flavors {
-					if f.Name == name {
-						consider(gs.Size{VCPUs: f.VCPUs, Memory: api.Quantity(fmt.Sprintf("%dMi", f.MemoryMiB))})
-					}
+				if slices.ContainsFunc(c.Status.Regions[i].Flavors, func(f api.CloudFlavor) bool { return f.Name == name }) {
+					return true
 				}
 			}
 		}
-		return largest, found
+		return false
 	}
 }
 

@@ -244,6 +244,9 @@ func TestAllocationsThatMakeNoSense(t *testing.T) {
 // Where no decision is made in time nothing is allocated, now or later.
 func TestAllocationsWithoutADecision(t *testing.T) {
 	s := startServer(t)
+	s.decisions.bind = func(w *api.Workload) api.WorkloadStatus { // as it would be, if it were decided
+		return api.WorkloadStatus{Clusters: []api.WorkloadCluster{{Name: "a", Replicas: *w.Spec.Replicas}}}
+	}
 	a := s.expect(503, http.MethodPost, allocationsPath, `{"id":"a","resource_group":{"resources":[{}]}}`)
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("the client is not told to try again")

@@ -201,6 +201,8 @@ type Server struct {
 	spot      Spot
 	logger    *slog.Logger
 	now       func() time.Time
+	// allocating is held while an allocation is decided and written.
+	allocating sync.Mutex
 
 	api         huma.API
 	handler     http.Handler

@@ -67,15 +67,19 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
 func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string]engine.Needs) {
+	var further map[string]int64
+	if a := w.object.Spec.Allocation; a != nil {
+		further = a.Machines
+	}
 	for i := range w.status.Clusters {
 		c := &w.status.Clusters[i]
-		if c.Flavor == "" {
+		if c.Flavor == "" && len(further) == 0 {
 			continue
 		}
 		if machines == nil {
 			machines = make(map[string]engine.Needs, len(w.status.Clusters))
 		}
-		machines[c.Name] = engine.NeedsOn(b.fleet, needs, c.Name, c.Flavor)
+		machines[c.Name] = engine.NeedsOn(b.fleet, needs, c.Name, c.Flavor, further)
 	}
 	return machines
 }

@@ -285,7 +285,7 @@ func alike(w *bound) string {
 	if w.policy != nil {
 		text = fmt.Sprintf("%s %s %d", w.policy.Path(), w.policy.Metadata.UID, w.policy.Metadata.Generation)
 	} else if a := w.object.Spec.Allocation; a != nil {
-		text = fmt.Sprintf("%s %q %s %s", w.scopes[0].query.Class, a.Flavors, a.LocationStrategy, a.RegionStrategy)
+		text = fmt.Sprintf("%s %q %v %s %s", w.scopes[0].query.Class, a.Flavors, a.Machines, a.LocationStrategy, a.RegionStrategy)
 	}
 	text += fmt.Sprintf(" %s %s %d", w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
 	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {

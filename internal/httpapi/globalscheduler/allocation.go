@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -46,34 +47,28 @@ type resourceBody struct {
 	Count        *int64
 }
 
-// Size is the size of a flavor.
-type Size struct {
-	VCPUs  int64
-	Memory api.Quantity
-}
-
 // ParseAllocation reads an allocation, alone or as {"allocation": …}. newID makes
-// the id of one that has none, and sizes tells how large flavors are.
+// the id of one that has none, and known says whether any site has a flavor.
 //
-// Each replica of the workload is a resource group. Its first machine takes the
-// best of its flavors that a site has room for; every further machine of the group
-// counts by the size of its first flavor.
-func ParseAllocation(data []byte, namespace string, newID func() string, sizes func(flavor string) (Size, bool)) (*api.Workload, error) {
+// Each replica of the workload is a resource group. The machines that it consists of
+// are returned beside it, for Choose to give each of them one of its flavors; the
+// workload itself has those of its first machine.
+func ParseAllocation(data []byte, namespace string, newID func() string, known func(flavor string) bool) (*api.Workload, []Machines, error) {
 	inner, err := unwrap(data, "allocation")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var body allocationBody
 	if err := decode(inner, &body); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var errs api.FieldErrors
 	sums := requests{}
-	var flavors []string
+	var machines []Machines
+	all := int64(0)
 	if len(body.ResourceGroup.Resources) == 0 {
 		errs.Add("resource_group.resources", "is required")
 	}
-	first := true
 	for i := range body.ResourceGroup.Resources {
 		r := &body.ResourceGroup.Resources[i]
 		at := "resource_group.resources[" + strconv.Itoa(i) + "]"
@@ -100,29 +95,14 @@ func ParseAllocation(data []byte, namespace string, newID func() string, sizes f
 				errs.Add(at+".need_eip", "%s", message)
 			}
 		}
-		named := flavorNames(r.Flavors)
-		if len(named) == 0 {
-			continue
-		}
-		if first {
-			flavors, first = named, false
-			count--
-		}
-		if count == 0 {
-			continue
-		}
-		size, known := sizes(named[0])
-		if !known {
-			errs.Add(at+".flavors", "the size of flavor %q is not known: of a group, only one machine may be of such a flavor", named[0])
-			continue
-		}
-		for _, message := range []string{
-			sums.add(api.ResourceCPU, api.Quantity(strconv.FormatInt(size.VCPUs, 10)), count),
-			sums.add(api.ResourceMemory, size.Memory, count),
-		} {
-			if message != "" {
-				errs.Add(at+".count", "%s", message)
+		if named := flavorNames(r.Flavors); len(named) > 0 {
+			if count > 1 && !slices.ContainsFunc(named, known) {
+				errs.Add(at+".flavors", "no cluster has %s", strings.Join(named, ", "))
 			}
+			if all += count; all > api.MaxMachines {
+				errs.Add(at+".count", "a group must have at most %d machines", api.MaxMachines)
+			}
+			machines = append(machines, Machines{Flavors: named, Count: count})
 		}
 	}
 	replicas := int64(1)
@@ -136,7 +116,7 @@ func ParseAllocation(data []byte, namespace string, newID func() string, sizes f
 		Metadata: api.Metadata{Name: body.ID, Namespace: body.Namespace, Labels: maps.Clone(body.ResourceGroup.Labels)},
 		Spec: api.WorkloadSpec{
 			APIVersion: allocationAPIVersion, Kind: allocationKind, Replicas: &replicas,
-			ReplicaRequests: sums.quantities(), Allocation: body.Selector.allocation(flavors),
+			ReplicaRequests: sums.quantities(), Allocation: body.Selector.allocation(nil),
 		},
 	}
 	if w.Metadata.Name == "" {
@@ -151,8 +131,11 @@ func ParseAllocation(data []byte, namespace string, newID func() string, sizes f
 		}
 		w.Metadata.Labels[labelGroup] = name
 	}
+	if len(machines) > 0 {
+		w.Spec.Allocation.Flavors = machines[0].Flavors
+	}
 	w, err = checked(w)
-	return w, also(errs, err)
+	return w, machines, also(errs, err)
 }
 
 const (
@@ -170,8 +153,32 @@ type Allocation struct {
 
 // ResourceGroup is one replica of an allocation.
 type ResourceGroup struct {
-	Name     string   `json:"name,omitempty"`
-	Selected Selected `json:"selected"`
+	Name     string       `json:"name,omitempty"`
+	Selected Selected     `json:"selected"`
+	Machines []MachinesOf `json:"machines,omitempty" doc:"How many machines of each flavor the group consists of, where there are several."`
+}
+
+// MachinesOf is how many machines of a flavor a group consists of.
+type MachinesOf struct {
+	FlavorID string `json:"flavor_id"`
+	Count    int64  `json:"count"`
+}
+
+// machinesOf are those of each replica of a workload whose first machine has a
+// flavor, by name.
+func machinesOf(w *api.Workload, first string) []MachinesOf {
+	if w.Spec.Allocation == nil || len(w.Spec.Allocation.Machines) == 0 {
+		return nil
+	}
+	counts := maps.Clone(w.Spec.Allocation.Machines)
+	if first != "" {
+		counts[first]++
+	}
+	out := make([]MachinesOf, 0, len(counts))
+	for _, flavor := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, MachinesOf{flavor, counts[flavor]})
+	}
+	return out
 }
 
 // Placed are the replicas of a workload that have a site.
@@ -187,7 +194,7 @@ func Placed(w *api.Workload) int64 {
 func ShowAllocation(w *api.Workload, cluster func(name string) *api.Cluster) Allocation {
 	shown := Allocation{ID: w.Metadata.Name, Namespace: w.Metadata.Namespace, ResourceGroups: []ResourceGroup{}}
 	for _, chosen := range w.Status.Clusters {
-		group := ResourceGroup{w.Metadata.Labels[labelGroup], selected(chosen, cluster)}
+		group := ResourceGroup{w.Metadata.Labels[labelGroup], selected(chosen, cluster), machinesOf(w, chosen.Flavor)}
 		for range min(chosen.Replicas, maxReplicas) {
 			shown.ResourceGroups = append(shown.ResourceGroups, group)
 		}
@@ -198,17 +205,4 @@ func ShowAllocation(w *api.Workload, cluster func(name string) *api.Cluster) All
 // AllocationAnswer is one allocation.
 type AllocationAnswer struct {
 	Allocation Allocation `json:"allocation"`
-}
-
-// Max is the larger of each part.
-func (s Size) Max(other Size) Size {
-	if other.VCPUs > s.VCPUs {
-		s.VCPUs = other.VCPUs
-	}
-	had, errHad := s.Memory.Milli()
-	has, errHas := other.Memory.Milli()
-	if errHas == nil && (errHad != nil || has > had) {
-		s.Memory = other.Memory
-	}
-	return s
 }

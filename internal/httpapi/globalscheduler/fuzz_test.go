@@ -98,9 +98,19 @@ func FuzzAllocation(f *testing.F) {
 	seed(f, `{"allocation":{"id":"a","resource_group":{"name":"g","labels":{"a":"b"},"resources":[{"name":"n","resource_type":"vm","flavors":[{"flavor_id":"m1"},"m2"],"storage":{"ssd":10},"need_eip":true,"count":3}]},"selector":{},"replicas":2}}`,
 		`{"resource_group":{"resources":[{"flavors":["m1"],"count":1000},{"flavors":["m1"],"count":1000}]},"replicas":10000}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w, err := ParseAllocation(data, "default", func() string { return "new" }, func(name string) (Size, bool) { return Size{1 << 40, "9E"}, name == "m1" })
-		if err == nil && (!IsAllocation(w) || len(w.Validate()) > 0) {
-			t.Errorf("%+v: %v", w, w.Validate())
+		w, machines, err := ParseAllocation(data, "default", func() string { return "new" }, func(name string) bool { return name != "m2" })
+		if err != nil {
+			return
+		}
+		tried := 0
+		ok, err := Choose(w, machines, func() (bool, error) {
+			if tried++; !IsAllocation(w) || len(w.Validate()) > 0 {
+				t.Errorf("%+v: %v", w, w.Validate())
+			}
+			return tried%7 == 0, nil
+		})
+		if tried == 0 || tried > 10*maxChoices*(len(machines)+1) || err != nil {
+			t.Errorf("%d choices tried: %t, %v", tried, ok, err)
 		}
 	})
 }
