@@ -110,18 +110,22 @@ func amounts(reported, declared api.Quantities) map[string]string {
 	return out
 }
 
-// Scores are those of a placement score that count, by name.
-func (c *clusterFacts) Scores(resource string) []expression.Score {
+// Scores are those of a placement score that count, by name, or since when it has
+// expired.
+func (c *clusterFacts) Scores(resource string) (scores []expression.Score, expiredAt time.Time) {
 	s := c.pass.fleet.scores[resource]
 	object := s.object(c.row)
-	if object == nil || s.expired.has(c.row) {
-		return nil
+	switch {
+	case object == nil:
+		return nil, time.Time{}
+	case s.expired.has(c.row):
+		return nil, timeOf(object.Spec.ValidUntil)
 	}
 	out := make([]expression.Score, 0, len(object.Spec.Scores))
 	for _, name := range slices.Sorted(maps.Keys(object.Spec.Scores)) {
 		out = append(out, expression.Score{Name: name, Value: object.Spec.Scores[name]})
 	}
-	return out
+	return out, time.Time{}
 }
 
 // Metric is the value of a metric of the cluster, found by its name as metric

@@ -228,7 +228,7 @@ func TestPredicates(t *testing.T) {
 		{"an expression", []api.Predicate{{CEL: []string{`cluster.metadata.labels["tier"] == "silver"`}}}, 0,
 			`does not match predicate 1: cluster.metadata.labels["tier"] == "silver" is false`, ""},
 		{"a score", []api.Predicate{{CEL: []string{loaded}}}, 0, "", ""},
-		{"an expired score", []api.Predicate{{CEL: []string{loaded}}}, time.Hour, "does not match predicate 1: " + loaded + ": ", ""},
+		{"an expired score", []api.Predicate{{CEL: []string{loaded}}}, time.Hour, "does not match predicate 1: " + loaded + `: fails at line 1, column 15 in scores(): the cluster's scores of "load" expired at 2026-03-01T12:01:00Z`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.now = epoch.Add(tt.after)

@@ -63,3 +63,31 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 		})
 	}
 }
+
+// TestPlannerReDecidesWhenAScoreInAnExpressionExpires: at the very instant, and
+// without another event, also where scores rank nothing.
+func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	until := epoch.Add(time.Minute)
+	w.write(p, cluster("c1", nil))
+	w.write(p, cluster("c2", nil))
+	w.write(p, score("c1", 90, until))
+	w.write(p, score("c2", 80, until.Add(time.Hour)))
+	w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+		s.Predicates = []api.Predicate{{CEL: []string{`managedCluster.scores("s").exists(s, s.name == "a" && s.value > 50)`}}}
+	}))
+	p.pass(epoch)
+	first := webOf(p).status.Clusters
+	if len(first) != 1 {
+		t.Fatalf("the decision is %v, want one cluster", first)
+	}
+	p.pass(until)
+	wantClusters(t, p, "at valid_until", first...)
+	if at := p.nextAt(); !at.Equal(until.Add(1)) {
+		t.Fatalf("wakes at %s, want right after %s", at, until)
+	}
+	p.pass(until.Add(1))
+	wantClusters(t, p, "after valid_until", "c2")
+	p.pass(until.Add(time.Hour + 1))
+	wantClusters(t, p, "when both have expired")
+}

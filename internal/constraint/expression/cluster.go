@@ -39,9 +39,10 @@ type Cluster interface {
 	// Allocatable is the amount workloads may use, by resource.
 	Allocatable() map[string]string
 	// Scores are the scores that other programs gave the cluster under the name
-	// of a resource, in a fixed order. It is nil when the cluster has none of
+	// of a resource, in a fixed order. They are nil when the cluster has none of
 	// that name, or they expired: an expression that reads them is not true.
-	Scores(resource string) []Score
+	// expiredAt is since when, zero unless they did.
+	Scores(resource string) (scores []Score, expiredAt time.Time)
 	// Metric is the value of one of the cluster's metrics, and whether there is
 	// a usable one.
 	Metric(name string) (float64, bool)

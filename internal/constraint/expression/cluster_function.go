@@ -1,6 +1,8 @@
 package expression
 
 import (
+	"time"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -56,8 +58,11 @@ func clusterScores(target, resource ref.Val) ref.Val {
 	if c == nil || !ok {
 		return types.NewErr("scores() is a function of cluster and managedCluster, and takes a name")
 	}
-	scores := c.Scores(string(text))
-	if scores == nil {
+	scores, expiredAt := c.Scores(string(text))
+	switch {
+	case scores == nil && !expiredAt.IsZero():
+		return types.NewErr("the cluster's scores of %q expired at %s", string(text), expiredAt.UTC().Format(time.RFC3339))
+	case scores == nil:
 		return types.NewErr("the cluster has no valid scores of %q", string(text))
 	}
 	typ := ref.Type(types.MapType)

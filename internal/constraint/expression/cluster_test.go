@@ -23,6 +23,7 @@ type testCluster struct {
 	allocatable       map[string]string
 	scores            map[string][]Score
 	metrics           map[string]float64
+	expired           map[string]time.Time
 }
 
 func (c *testCluster) Name() string                   { return c.name }
@@ -41,7 +42,6 @@ func (c *testCluster) CloudProvider() string          { return c.cloudProvider }
 func (c *testCluster) CustomResources() []string      { return c.resources }
 func (c *testCluster) Capacity() map[string]string    { return c.capacity }
 func (c *testCluster) Allocatable() map[string]string { return c.allocatable }
-func (c *testCluster) Scores(resource string) []Score { return c.scores[resource] }
 
 func (c *testCluster) Metric(name string) (float64, bool) {
 	v, ok := c.metrics[name]
@@ -63,5 +63,13 @@ func full() *testCluster {
 		allocatable:       map[string]string{"cpu": "7500m", "memory": "60Gi"},
 		scores:            map[string][]Score{"demo": {{"cpu", 90}, {"memory", -20}}, "empty": {}},
 		metrics:           map[string]float64{"latency": 12.5},
+		expired:           map[string]time.Time{"old": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
+}
+
+func (c *testCluster) Scores(resource string) ([]Score, time.Time) {
+	if at, ok := c.expired[resource]; ok {
+		return nil, at
+	}
+	return c.scores[resource], time.Time{}
 }

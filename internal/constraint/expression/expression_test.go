@@ -138,6 +138,7 @@ func TestExplain(t *testing.T) {
 		{`managedCluster.metadata.labels["absent"] == "x"`, `fails at line 1, column 31: no such key: absent`},
 		{`managedCluster.spec.hubAccepts`, `fails at line 1, column 20: no such key: hubAccepts`},
 		{`cluster.scores("absent").all(s, s.value > 0)`, `fails at line 1, column 15 in scores(): the cluster has no valid scores of "absent"`},
+		{`cluster.scores("old").all(s, s.value > 0)`, `fails at line 1, column 15 in scores(): the cluster's scores of "old" expired at 2026-01-02T03:04:05Z`},
 		{`cluster.metric("absent") > 1.0`, `fails at line 1, column 15 in metric(): the metric "absent" has no value`},
 		{`quantity(cluster.metadata.name).isLessThan(quantity("1"))`, `fails at line 1, column 9 in quantity(): "eu-1" is not a quantity such as "4", "1500m" or "64Gi"`},
 		{`semver("v1.30").isLessThan(semver("1.31.0"))`, `fails at line 1, column 7 in semver(): "v1.30" is not a semantic version such as "1.30.0"; semver(..., true) also reads "v1.30"`},
