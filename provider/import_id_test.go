@@ -95,3 +95,48 @@ func TestImportOfCluster(t *testing.T) {
 		})
 	}
 }
+
+// An identity without a namespace means what an ID without one means.
+func TestImportByIdentityWithoutNamespace(t *testing.T) {
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"namespace": tftypes.String, "name": tftypes.String}}
+	value, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, map[string]tftypes.Value{
+		"namespace": tftypes.NewValue(tftypes.String, nil), "name": tftypes.NewValue(tftypes.String, "web"),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"scheduler_placement": "default", "scheduler_workload": "default", "scheduler_openstack_project": "default",
+		"scheduler_magnum_cluster": "default", "scheduler_metric": "", "scheduler_propagation_policy": "",
+	} {
+		for _, a := range schemas.IdentitySchemas[name].IdentityAttributes {
+			if a.Name == "namespace" && !a.OptionalForImport {
+				t.Errorf("%s: the namespace of the identity is required", name)
+			}
+		}
+		resp, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+			TypeName: name, Identity: &tfprotov6.ResourceIdentityData{IdentityData: &value},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(resp.Diagnostics) > 0 || len(resp.ImportedResources) != 1 {
+			t.Fatalf("%s: imported %v, diagnostics are %v", name, resp.ImportedResources, resp.Diagnostics)
+		}
+		state, err := resp.ImportedResources[0].State.Unmarshal(newValidation(t).types[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := textOf(attributesOf(state)["namespace"]); got != want {
+			t.Errorf("%s: imported from the namespace %q, expected %q", name, got, want)
+		}
+	}
+}

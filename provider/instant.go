@@ -2,10 +2,9 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -16,7 +15,8 @@ import (
 
 // isInstant reports an attribute that is a moment.
 func isInstant(attribute schema.Attribute) bool {
-	return attribute.GetType().Equal(attr.Type(timetypes.RFC3339Type{}))
+	text, ok := attribute.(schema.StringAttribute)
+	return ok && slices.Contains(text.PlanModifiers, planmodifier.String(sameInstant{}))
 }
 
 // sameMoment reports two spellings of one moment.

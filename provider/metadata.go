@@ -79,7 +79,7 @@ func (r *objectResource) IdentitySchema(_ context.Context, _ resource.IdentitySc
 	switch r.scope() {
 	case api.Global:
 	case api.Namespaced:
-		attributes["namespace"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Namespace of the object."}
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object. Default: that of the provider."}
 	case api.GlobalOrNamespaced:
 		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object; absent for a global one."}
 	case api.OfCluster:
@@ -123,6 +123,7 @@ func (r *objectResource) ImportState(ctx context.Context, req resource.ImportSta
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(attribute), &parent)...)
 		}
 		key.Namespace = parent.ValueString()
+		r.defaultNamespace(&key)
 		if key.Name == "" {
 			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.kind), "The identity's name must not be empty.")
 		}
@@ -173,11 +174,18 @@ func (r *objectResource) parseImportID(id string) (api.Key, error) {
 	if wrong {
 		return api.Key{}, &ImportIDError{ID: id, Want: want}
 	}
-	if r.scope() == api.Namespaced && key.Namespace == "" {
-		key.Namespace = api.DefaultNamespace
-		if r.session != nil && r.session.namespace != "" {
-			key.Namespace = r.session.namespace
-		}
-	}
+	r.defaultNamespace(&key)
 	return key, nil
+}
+
+// defaultNamespace gives the key of a namespaced object that names none the
+// namespace of the provider.
+func (r *objectResource) defaultNamespace(key *api.Key) {
+	if r.scope() != api.Namespaced || key.Namespace != "" {
+		return
+	}
+	key.Namespace = api.DefaultNamespace
+	if r.session != nil && r.session.namespace != "" {
+		key.Namespace = r.session.namespace
+	}
 }

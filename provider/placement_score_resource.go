@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -20,7 +19,6 @@ func newPlacementScoreResource() resource.Resource {
 				Required:            true,
 			},
 			"valid_until": schema.StringAttribute{
-				CustomType:          timetypes.RFC3339Type{},
 				MarkdownDescription: "After this moment (RFC 3339) the scores count as 0. Without it they never expire.",
 				Optional:            true,
 				PlanModifiers:       []planmodifier.String{sameInstant{}},

@@ -711,3 +711,23 @@ func TestPlanNamesTheAttribute(t *testing.T) {
 		}},
 	})
 }
+
+// A time limit of scores that is none gives one error, in words.
+func TestValidUntilGivesOneError(t *testing.T) {
+	v := newValidation(t)
+	typ := v.types["scheduler_placement_score"]
+	for _, text := range []string{"soon", "", "2026-13-01T00:00:00Z", "2026-11-22 10:00:00", "2026-11-22"} {
+		config := configValue(t, typ, doc{"name": "s", "cluster": "c", "scores": doc{"a": 1}, "valid_until": text})
+		value, err := tfprotov6.NewDynamicValue(typ, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := v.server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "scheduler_placement_score", Config: &value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := resp.Diagnostics; len(d) != 1 || renderPath(d[0].Attribute) != "valid_until" || !strings.Contains(d[0].Detail, "2026-01-31T00:00:00Z") || strings.Contains(d[0].Detail, "2006") {
+			t.Errorf("%q gives %v", text, d)
+		}
+	}
+}

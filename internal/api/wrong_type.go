@@ -15,6 +15,8 @@ func wrongType(err *json.SemanticError) string {
 	return fmt.Sprintf("must be %s, not %s", wanted(err.GoType), given(err.JSONKind))
 }
 
+const aTime = `a time in quotes, such as "2026-01-31T12:00:00Z"`
+
 // wanted is what a field of a type takes in JSON.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
@@ -26,7 +28,7 @@ func wanted(t reflect.Type) string {
 	case reflect.TypeFor[Quantity]():
 		return `a quantity in quotes, such as "4", "1500m" or "64Gi"`
 	case reflect.TypeFor[time.Time]():
-		return `a time in quotes, such as "2026-01-31T12:00:00Z"`
+		return aTime
 	case reflect.TypeFor[Secret]():
 		return "a string"
 	}
