@@ -86,6 +86,9 @@ type Binding struct {
 	// Cramped says that a cluster would have more of the workload if it had more
 	// room.
 	Cramped bool
+	// Overflowed says that replicas are in overflow tiers, and go back to those before
+	// when there is room.
+	Overflowed bool
 
 	result  division.Result
 	flavors map[int32]string // of an allocation, by chosen row
@@ -124,6 +127,8 @@ type Binder struct {
 	bound  Bound
 	now    time.Time
 	out    Binding
+	// refilling says that the question is whether earlier tiers can be filled again.
+	refilling bool
 }
 
 // memberRow is one cluster of the present binding, or one that is being left.
@@ -163,7 +168,7 @@ const (
 // run stay, and nothing moves on to the next group. Where a cluster is lost and
 // the rest of its group has no room for its replicas, the next group is asked. An
 // earlier group that could have taken the workload for the whole stabilization
-// window takes it back.
+// window takes it back, and so do earlier tiers of a group with what overflowed.
 func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, spare Spare, bound Bound, now time.Time) Binding {
 	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
 	b.out = Binding{Group: -1}
@@ -189,6 +194,8 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 	if back, result := b.failBack(observed); back >= 0 {
 		b.out.Tried = append(b.out.Tried, Tried{back, nil})
 		b.out.Group, b.out.result, b.out.Complete = back, result, true
+	} else if b.out.Complete {
+		b.refill(b.out.Group)
 	}
 	if !b.out.Complete && bound.Fresh && len(bound.Clusters) > 0 {
 		// A new division finds no place: what there is stays as if nobody had asked.
@@ -205,7 +212,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 		}
 		b.remain(start, lost)
 	}
-	if b.out.Cramped {
+	if b.out.Cramped || b.out.Overflowed {
 		b.out.BackLack = 0 // any room may be enough for another answer
 	}
 	b.chooseFlavors()
@@ -330,21 +337,79 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 			}
 			continue
 		}
-		since := b.now
-		for _, e := range b.bound.Earlier {
-			if e.AffinityName == b.p.Groups[g].Name && e.FeasibleSince != nil {
-				since = *e.FeasibleSince
-			}
-		}
-		at := since.Add(b.p.stabilization)
-		if !b.out.Complete || !b.now.Before(at) { // what is incomplete cannot wait
+		since := b.feasibleSince(b.p.Groups[g].Name)
+		if !b.out.Complete || b.stable(since) { // what is incomplete cannot wait
 			return g, result
 		}
-		b.soon(at)
-		utc := since.UTC()
-		b.out.Earlier = append(b.out.Earlier, api.EarlierAffinity{AffinityName: b.p.Groups[g].Name, FeasibleSince: &utc})
+		b.awaitBack(b.p.Groups[g].Name, since)
 	}
 	return -1, division.Result{}
+}
+
+// refill asks whether replicas in overflow tiers have room in the tiers before them,
+// notes since when they have, and moves them back if that is long enough.
+func (b *Binder) refill(group int) {
+	query := b.p.Groups[group].Query
+	if !b.p.failBack || !b.p.divided() || len(query.tiers) < 2 || b.bound.Fresh {
+		return
+	}
+	has := b.byTier(query, b.out.result.Shares)
+	if b.out.Overflowed = slices.ContainsFunc(has[1:], func(n int64) bool { return n > 0 }); !b.out.Overflowed {
+		return
+	}
+	b.refilling = true
+	result, err := b.try(group, true)
+	b.refilling = false
+	if err != nil {
+		return
+	}
+	would := b.byTier(query, result.Shares)
+	tier := 0
+	for tier < len(has)-1 && would[tier] == has[tier] {
+		tier++
+	}
+	if would[tier] <= has[tier] {
+		return
+	}
+	name := query.tiers[tier].name
+	since := b.feasibleSince(name)
+	if b.stable(since) {
+		b.out.result = result
+		return
+	}
+	b.awaitBack(name, since)
+}
+
+// byTier is how many replicas are in each tier.
+func (b *Binder) byTier(query *Query, shares []division.Share) []int64 {
+	sums := make([]int64, len(query.tiers))
+	for _, s := range shares {
+		if tier := query.tierOf(b.fleet, int(s.Row)); tier >= 0 {
+			sums[tier] += s.Replicas
+		}
+	}
+	return sums
+}
+
+// feasibleSince is since when a group or tier could have taken replicas back: now,
+// where it could not so far.
+func (b *Binder) feasibleSince(name string) time.Time {
+	for _, e := range b.bound.Earlier {
+		if e.AffinityName == name && e.FeasibleSince != nil {
+			return *e.FeasibleSince
+		}
+	}
+	return b.now
+}
+
+// stable reports whether that is long enough.
+func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b.p.stabilization)) }
+
+// awaitBack notes that a group or tier could take replicas back.
+func (b *Binder) awaitBack(name string, since time.Time) {
+	b.soon(since.Add(b.p.stabilization))
+	utc := since.UTC()
+	b.out.Earlier = append(b.out.Earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
 }
 
 // remain keeps what fits of the present binding, because no group takes the

@@ -285,9 +285,12 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 		}
 	}
 	for _, earlier := range e.out.Earlier {
-		if i := p.Group(earlier.AffinityName); i >= 0 {
-			out[i].Message = fmt.Sprintf("could take the workload back since %s, and does at %s if it still can",
-				earlier.FeasibleSince.Format(time.RFC3339), earlier.FeasibleSince.Add(p.stabilization).Format(time.RFC3339))
+		from := earlier.FeasibleSince.Format(time.RFC3339)
+		at := earlier.FeasibleSince.Add(p.stabilization).Format(time.RFC3339)
+		if i := p.Group(earlier.AffinityName); i >= 0 && i < e.group {
+			out[i].Message = fmt.Sprintf("could take the workload back since %s, and does at %s if it still can", from, at)
+		} else {
+			out[e.group].Message = fmt.Sprintf("%q has room since %s for replicas that overflowed, and takes them back at %s if it still has", earlier.AffinityName, from, at)
 		}
 	}
 	if !e.out.Complete && len(e.out.Shares) > 0 {

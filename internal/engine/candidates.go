@@ -130,7 +130,7 @@ func (b *Binder) selection() Bitmap {
 func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
-		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Bare: len(b.p.needs) == 0, Regions: b.sharesRegion(),
+		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Bare: len(b.p.needs) == 0, Refill: b.refilling, Regions: b.sharesRegion(),
 	}
 	for i := range b.p.constraints {
 		c := &b.p.constraints[i]

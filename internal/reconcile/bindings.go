@@ -58,8 +58,9 @@ type bound struct {
 	// lack and backLack are those of the last binding, and gained is at least by
 	// how much the room has grown since.
 	lack, backLack, gained int64
-	// cramped says that a cluster would have more of it if it had more room.
-	cramped bool
+	// cramped says that a cluster would have more of it if it had more room, and
+	// overflowed that an earlier tier would.
+	cramped, overflowed bool
 	// rivals says that there were workloads whose place it could have taken, and that
 	// it was not enough. Those that came later have only taken room that was free.
 	rivals bool
@@ -328,13 +329,17 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	out := b.bind(w, present, now)
 	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
 	b.setPending(w, !out.Complete)
-	w.lack, w.backLack, w.gained, w.cramped = out.Lack, out.BackLack, 0, out.Cramped
+	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
+	w.cramped, w.overflowed = out.Cramped, out.Overflowed
 	b.watch(w)
 	b.index(w, &before)
 	b.hold(w)
 	b.agenda.set(w, out.NextAt)
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
 		b.markStale(w) // a cluster that has been left is a candidate again
+	}
+	if changed && w.p.FailsBack() {
+		b.markStale(w) // what could take it back has to be seen from where it is now
 	}
 	return w.written() || changed, moved
 }

@@ -299,6 +299,9 @@ func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
 		for _, e := range s.Evictions {
 			text += fmt.Sprintf(" %s (%d, %s)", e.Cluster, e.Replicas, e.Reason)
 		}
+		for _, e := range s.EarlierAffinities {
+			text += ", may go back to " + e.AffinityName
+		}
 		for _, c := range s.Conditions {
 			text += fmt.Sprintf("; %s %s", c.Type, c.Status)
 		}

@@ -60,6 +60,7 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 	}
 	b.version++
 	b.roomChanged(more)
+	b.roomTaken(less)
 	rows := slices.Concat(more, less)
 	slices.Sort(rows)
 	b.amountsChanged(rows)

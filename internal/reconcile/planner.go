@@ -356,6 +356,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 	p.version++
 	p.touch(rows, nil, p.requesting, true)
 	p.bindings.roomChanged(rows)
+	p.bindings.roomTaken(rows)
 }
 
 // advance brings the fleet to a moment, with the pending changes.

@@ -21,6 +21,9 @@ type scope struct {
 	// by this group.
 	pending  map[*bound]struct{}
 	watching map[*bound]struct{}
+	// growing are those of watching for which room may be enough, and awaiting those
+	// for which there has to be enough until they are taken back.
+	growing, awaiting map[*bound]struct{}
 
 	// fits is the sentence about why clusters do not fit, as of a version of the
 	// planner's fleet.
@@ -38,6 +41,7 @@ func (b *bindings) joinScopes(w *bound) {
 			s = &scope{
 				query: query, view: engine.NewView(b.fleet, query, b.others(), nil),
 				pending: map[*bound]struct{}{}, watching: map[*bound]struct{}{},
+				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
 			}
 			b.scopes[query.Class] = s
 			if query.HasTolerationSeconds() {
@@ -52,7 +56,7 @@ func (b *bindings) joinScopes(w *bound) {
 func (b *bindings) leaveScopes(w *bound) {
 	for _, s := range w.scopes {
 		delete(s.pending, w)
-		delete(s.watching, w)
+		s.unwatch(w)
 		if s.users--; s.users == 0 {
 			delete(b.scopes, s.query.Class)
 			delete(b.timed, s)
@@ -76,13 +80,27 @@ func (b *bindings) setPending(w *bound, pending bool) {
 func (b *bindings) watch(w *bound) {
 	observed := w.p.Group(w.status.ObservedAffinity)
 	for _, s := range w.scopes {
-		delete(s.watching, w)
+		s.unwatch(w)
 	}
 	for i, s := range w.scopes { // groups that select the same clusters share one
-		if i == observed && w.p.WatchesAll() || i < observed && w.p.FailsBack() {
-			s.watching[w] = struct{}{}
+		in := func(set map[*bound]struct{}, is bool) {
+			if is {
+				set[w] = struct{}{}
+			}
 		}
+		here, before := i == observed, i < observed && w.p.FailsBack()
+		// A group that is known to have room for the whole workload is asked again when
+		// it is to take it back.
+		in(s.watching, here && (w.p.WatchesAll() || w.overflowed) || before)
+		in(s.growing, here && (w.p.WatchesRoom() || w.cramped || w.overflowed) || before && !takesBack(w, w.p.Groups[i].Name))
+		in(s.awaiting, (here && w.overflowed || before) && len(w.status.EarlierAffinities) > 0)
 	}
+}
+
+func (s *scope) unwatch(w *bound) {
+	delete(s.watching, w)
+	delete(s.growing, w)
+	delete(s.awaiting, w)
 }
 
 // rooms is what is free on rows, before the fleet and the reservations move on.
@@ -121,6 +139,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 			moved = append(moved, row)
 		}
 	}
+	b.roomTaken(rest)
 	b.roomChanged(slices.DeleteFunc(rest, func(row int) bool {
 		return !engine.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row])
 	}))
@@ -175,8 +194,8 @@ func (b *bindings) concerned(w *bound, row int) bool {
 		return true
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
-	if observed < 0 || w.scopes[observed].query.HasTolerationSeconds() {
-		return true
+	if observed < 0 || w.scopes[observed].query.HasTolerationSeconds() || w.p.FailsBack() {
+		return true // with fail-back an earlier group or tier may have it, or miss it, now
 	}
 	return !engine.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
 }
@@ -198,7 +217,7 @@ func (b *bindings) roomChanged(rows []int) {
 			}
 		}
 		for _, s := range b.scopes {
-			if len(s.pending)+len(s.watching) == 0 || row>>6 >= len(s.view.Mask) || !s.view.Mask.Has(row) {
+			if len(s.pending)+len(s.growing) == 0 || row>>6 >= len(s.view.Mask) || !s.view.Mask.Has(row) {
 				continue
 			}
 			for w := range s.pending {
@@ -206,11 +225,24 @@ func (b *bindings) roomChanged(rows []int) {
 					b.markStale(w)
 				}
 			}
-			for w := range s.watching {
-				if !w.stale && b.wantsRoom(w, s) && w.mayFit(w.backLack, room) {
+			for w := range s.growing {
+				if !w.stale && w.mayFit(w.backLack, room) {
 					b.markStale(w)
 				}
 			}
+		}
+	}
+}
+
+// roomTaken has those looked at again that were to be taken back to clusters with
+// less room now: it has to be there all the time until then.
+func (b *bindings) roomTaken(rows []int) {
+	for _, s := range b.scopes {
+		if len(s.awaiting) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
+			continue
+		}
+		for w := range s.awaiting {
+			b.markStale(w)
 		}
 	}
 }
@@ -227,24 +259,6 @@ func (w *bound) mayFit(lack int64, room engine.RowRoom) bool {
 		return false
 	}
 	return true
-}
-
-// wantsRoom reports whether more room in a scope may change where a workload runs
-// that has what it needs: the group that it is in, where it would have more there, or
-// one before it that would take it back. One that is known to have room for the whole
-// of it already is asked again when it is to take it back.
-func (b *bindings) wantsRoom(w *bound, s *scope) bool {
-	observed := w.p.Group(w.status.ObservedAffinity)
-	for i := range w.scopes {
-		switch {
-		case w.scopes[i] != s:
-		case i == observed && (w.p.WatchesRoom() || w.cramped):
-			return true
-		case i < observed && w.p.FailsBack() && !takesBack(w, w.p.Groups[i].Name):
-			return true
-		}
-	}
-	return false
 }
 
 // takesBack reports whether a group is known to have room for a workload.

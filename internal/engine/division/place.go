@@ -128,6 +128,9 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		n++
 	}
 	d.places, d.holders, d.tiers, d.room, d.kept = places[:n], holders, tiers, room, kept
+	if r.Refill && divided && !r.anew() && tiers > 1 {
+		d.refill(r)
+	}
 }
 
 // bound gives a place its lower bound, unless it is too large.

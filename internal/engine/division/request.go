@@ -65,7 +65,9 @@ type Request struct {
 	Constraints []Constraint
 	Fresh       bool // divide anew, not only the difference to what is held
 	Descending  bool // of equal claims to a seat the later name has the better
-	Empty       bool // chosen clusters that get nothing stay, with 0
+	// Refill lets replicas in overflow tiers give way to room in those before.
+	Refill bool
+	Empty  bool // chosen clusters that get nothing stay, with 0
 	// Bare says that replicas need nothing. Without any the workload is then like one
 	// that is not replicated, and is on all chosen clusters where it was on none.
 	Bare bool

@@ -1,0 +1,61 @@
+package reconcile
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestRefillIsOnTheAgenda: room in an earlier tier is seen when it comes, the instant
+// at which it takes replicas back is on the agenda, and it is off again when others
+// take the room meanwhile.
+func TestRefillIsOnTheAgenda(t *testing.T) {
+	tier := func(name string, clusters ...string) api.OverflowAffinity {
+		return api.OverflowAffinity{AffinityName: name, ClusterAffinity: api.ClusterAffinity{ClusterNames: clusters}}
+	}
+	w, p := newWorld(), newPlanner(discard())
+	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	w.write(p, sized("c1", "2"))
+	w.write(p, sized("c2", "9"))
+	w.write(p, policy("p", func(s *api.PropagationPolicySpec) {
+		s.ResourceSelectors[0].Name = "web"
+		s.Placement.ReplicaScheduling = dynamic()
+		s.Placement.ClusterAffinities = []api.AffinityTerm{{
+			AffinityName: "main", ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"c1"}},
+			OverflowAffinities: []api.OverflowAffinity{tier("cloud", "c2")},
+		}}
+		s.FailBack = &api.FailBack{Stabilization: "10m"}
+	}))
+	w.write(p, policy("others", func(s *api.PropagationPolicySpec) {
+		s.ResourceSelectors[0].Name = "other"
+		s.Placement.ClusterAffinity = &api.ClusterAffinity{ClusterNames: []string{"c1"}}
+		s.Placement.ReplicaScheduling = dynamic()
+	}))
+	w.write(p, workload("web", 4, cpus))
+	web := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
+	other := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "other"}
+	look := func(at time.Time, next time.Time, want map[string]int64) {
+		t.Helper()
+		p.pass(at)
+		if got := clustersOf(&p.bindings.workloads[web].status); !maps.Equal(got, want) {
+			t.Fatalf("at %v: %v, want %v", at.Sub(epoch), got, want)
+		}
+		if got := p.nextAt(); !got.Equal(next) {
+			t.Fatalf("at %v: the next look is at %v, want %v", at.Sub(epoch), got, next)
+		}
+	}
+	at := func(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.Minute) }
+	never := time.Time{}
+	overflowed, back := map[string]int64{"c1": 2, "c2": 2}, map[string]int64{"c1": 4}
+	look(at(0), never, overflowed)
+	w.write(p, sized("c1", "4"))
+	look(at(1), at(11), overflowed)
+	w.write(p, workload("other", 2, cpus)) // takes the room
+	look(at(5), never, overflowed)
+	w.remove(p, other)
+	look(at(6), at(16), overflowed)
+	look(at(11), at(16), overflowed)
+	look(at(16), never, back)
+}
