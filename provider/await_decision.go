@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,8 +45,8 @@ func unsplit(plan tftypes.Value, object api.Object) bool {
 }
 
 // unsplittable says why the pods of a workload that is waited for are never split,
-// however long one waits: a cluster of its does not split pods, or is told to leave
-// these alone; "" = nothing is in the way.
+// however long one waits: one of its clusters does not have spot enabled; "" = nothing
+// is in the way.
 func unsplittable(ctx context.Context, s *session, plan tftypes.Value, object api.Object) string {
 	workload, ok := object.(*api.Workload)
 	if !ok || !unsplit(plan, object) || workload.Status.ObservedGeneration < workload.Metadata.Generation {
@@ -57,18 +56,13 @@ func unsplittable(ctx context.Context, s *session, plan tftypes.Value, object ap
 	if c == nil || c.Reason != api.ReasonNotSplit {
 		return ""
 	}
-	const otherwise = " Otherwise wait for \"decided\" alone."
 	for _, chosen := range workload.Status.Clusters {
 		if chosen.Replicas == 0 && workload.Spec.Replicated() {
 			continue
 		}
 		object, err := s.client.Get(ctx, api.Key{Kind: api.KindCluster, Name: chosen.Name})
 		if cluster, ok := object.(*api.Cluster); ok && err == nil && !cluster.SpotEnabled() {
-			return fmt.Sprintf("Cluster %q does not have spot enabled: give it spot = { enabled = true }.%s", chosen.Name, otherwise)
-		}
-		i := slices.IndexFunc(workload.Status.Distribution, func(d api.ClusterDistribution) bool { return d.Cluster == chosen.Name })
-		if i >= 0 && workload.Status.Distribution[i].State == api.DistributionUnmanaged {
-			return fmt.Sprintf("In cluster %q the workload is labelled to be left alone.%s", chosen.Name, otherwise)
+			return fmt.Sprintf("Cluster %q does not have spot enabled: give it spot = { enabled = true }. Otherwise wait for \"decided\" alone.", chosen.Name)
 		}
 	}
 	return ""

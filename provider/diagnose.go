@@ -38,7 +38,18 @@ func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 	if len(fields) > 0 {
 		return
 	}
-	diags.AddError(summary, sentence(problem.Error())+remedy(problem.Status))
+	text := sentence(problem.Error())
+	// A read is refused for what the server has, not for what somebody wrote meanwhile.
+	if !strings.HasPrefix(what, "read ") || !changedMeanwhile(problem.Status) {
+		text += remedy(problem.Status)
+	}
+	diags.AddError(summary, text)
+}
+
+// changedMeanwhile reports the answers to a write of something that is not as the
+// plan has it.
+func changedMeanwhile(status int) bool {
+	return status == http.StatusConflict || status == http.StatusPreconditionFailed
 }
 
 // remedy says what to do about an answer.

@@ -2,10 +2,12 @@ package provider
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -74,6 +76,19 @@ func TestSentence(t *testing.T) {
 	} {
 		if got := sentence(text); got != want {
 			t.Errorf("sentence(%q) is %q, expected %q", text, got, want)
+		}
+	}
+}
+
+// A read that the server refuses says nothing of a change since the plan.
+func TestRefusedRead(t *testing.T) {
+	refused := &api.Problem{Status: http.StatusConflict, Title: "Conflict", Detail: "spot is not enabled for cluster \"west\": set spec.spot.enabled"}
+	for what, want := range map[string]bool{"read the split of west": false, `update cluster "west"`: true} {
+		var diags diag.Diagnostics
+		diagnose(&diags, what, tftypes.DynamicPseudoType, refused)
+		detail := diags[0].Detail()
+		if got := strings.Contains(detail, "plan again"); got != want || strings.Contains(detail, "spec.") {
+			t.Errorf("%s says %q", what, detail)
 		}
 	}
 }

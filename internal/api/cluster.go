@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -497,6 +498,17 @@ func checkURL(text string) string {
 		return quote(text) + " is not an address: write http://host[:port]/path or https://host[:port]/path"
 	case u.User != nil:
 		return "must not contain a user or password: use headers or bearer_token"
+	case !PossiblePort(u):
+		return quote(text) + " has a port that does not exist: a port is a number from 1 to 65535"
 	}
 	return ""
+}
+
+// PossiblePort reports whether an address names no port, or one that there is.
+func PossiblePort(u *url.URL) bool {
+	if u.Port() == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }

@@ -61,7 +61,7 @@ func (k *kubeconfig) check(cluster, user string) string {
 			continue
 		}
 		found = true
-		if u, err := url.Parse(c.Cluster.Server); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		if u, err := url.Parse(c.Cluster.Server); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || !PossiblePort(u) {
 			return "is not a complete kubeconfig: the server of its cluster must be an address such as https://host:6443"
 		}
 	}

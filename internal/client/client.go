@@ -16,7 +16,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,10 +106,8 @@ func New(opts Options) (*Client, error) {
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", opts.Endpoint)
 	}
-	if port := base.Port(); port != "" {
-		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, fmt.Errorf("endpoint %q has no possible port: a port is a number from 1 to 65535", opts.Endpoint)
-		}
+	if !api.PossiblePort(base) {
+		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", opts.Endpoint)
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
