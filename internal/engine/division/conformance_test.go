@@ -6,7 +6,9 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
@@ -157,6 +159,9 @@ func TestConformance(t *testing.T) {
 					t.Errorf("%s: does not agree where clusters do not report room", c.Name)
 				}
 			}
+			if !deviates {
+				checkNoticed(t, conform[c.Kind], all[i].Raw)
+			}
 		})
 	}
 	for id := range deviations {
@@ -164,6 +169,93 @@ func TestConformance(t *testing.T) {
 			t.Errorf("%s is not among the cases", id)
 		}
 	}
+}
+
+// scheduling and constraints are what the policies of cases have.
+var (
+	scheduling  = []string{"type", "preference", "dynamic_weight", "static_weights/*/target/cluster_names/*", "static_weights/*/weight"}
+	constraints = []string{"by", "min", "max"}
+)
+
+func under(path string, fields []string) []string {
+	var out []string
+	for _, field := range fields {
+		out = append(out, path+"/"+field)
+	}
+	return out
+}
+
+// compared are the fields that the players read, by kind. A case with another one
+// is not played to the full.
+var compared = map[string][]string{
+	"apportion":     {"new_replicas", "weights/*", "initial/*", "tie", "expected/*"},
+	"apportion_uid": {"new_replicas", "weights/*", "uid", "expected/*"},
+	"select_groups": {"groups/*/name", "groups/*/value", "groups/*/weight", "min", "max", "target", "expected/*"},
+	"select_scored": slices.Concat(
+		[]string{"clusters/*/name", "clusters/*/score", "clusters/*/available", "need_replicas", "expected_order/*", "expected_error/class"},
+		under("spread", constraints), under("replica_scheduling", scheduling)),
+	"select_regions": slices.Concat(
+		[]string{"regions/*/name", "regions/*/score", "regions/*/clusters/*/name", "regions/*/clusters/*/score", "regions/*/clusters/*/available", "expected_order/*", "expected_error/class"},
+		under("spread/*", constraints)),
+	"group_score": slices.Concat(
+		[]string{"clusters/*/score", "clusters/*/available", "replicas", "min_groups", "expected_score"},
+		under("replica_scheduling", scheduling)),
+	"group_score_compare": slices.Concat(
+		[]string{"group1/*/score", "group1/*/available", "group2/*/score", "group2/*/available", "replicas", "min_groups", "expected_group1_at_least_group2"},
+		under("replica_scheduling", scheduling)),
+	"schedule": slices.Concat(
+		[]string{
+			"clusters/*/name", "clusters/*/region", "clusters/*/provider", "clusters/*/available_replicas", "previous/*", "fresh",
+			"workload/replicas", "workload/is_workload", "workload/uid", "options/empty_workload_propagation", "expected/*", "expected_error/class",
+		},
+		under("policy/replica_scheduling", scheduling), under("policy/spread_constraints/*", constraints)),
+}
+
+// checkNoticed: everything that a case has is among what is read, and it would be
+// noticed if another outcome were expected.
+func checkNoticed(t *testing.T, conform func(*testing.T, *conformanceCase) bool, raw json.RawMessage) {
+	t.Helper()
+	variants, err := conformance.Variants(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kind struct{ Kind string }
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range variants {
+		field := strings.TrimPrefix(v.Path, "/")
+		name, within, _ := strings.Cut(field, "/")
+		if slices.Contains([]string{"id", "kind", "name", "source", ""}, name) || field == "expected_error/contains" {
+			continue // about the case, or in Karmada's words
+		}
+		if v.Change == conformance.Other && !slices.ContainsFunc(compared[kind.Kind], func(pattern string) bool {
+			matches, err := path.Match(pattern, field)
+			return err == nil && matches
+		}) {
+			t.Errorf("nobody reads %s", field)
+		}
+		if !strings.HasPrefix(name, "expected") || within == "" && v.Change == conformance.Less {
+			continue
+		}
+		var other conformanceCase
+		if conformance.Decode(v.Document, &other) == nil && agreesAnyway(t, conform, &other) {
+			t.Errorf("%s: nobody would notice %s", field, v.Change)
+		}
+	}
+}
+
+// agreesAnyway reports whether a case with another expectation agrees all the same. One
+// that cannot be read does not.
+func agreesAnyway(t *testing.T, conform func(*testing.T, *conformanceCase) bool, c *conformanceCase) bool {
+	t.Helper()
+	if c.Expected != nil && c.Kind != "select_groups" && json.Unmarshal(c.Expected, &map[string]int64{}) != nil {
+		return false
+	}
+	if c.Expected != nil && c.Kind == "select_groups" && json.Unmarshal(c.Expected, &[]string{}) != nil {
+		return false
+	}
+	return conform(t, c)
 }
 
 // descending is the order of ties for a workload.
