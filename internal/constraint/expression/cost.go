@@ -18,11 +18,11 @@ import (
 const costVariable = "#cost"
 
 // heavyCost is added for functions that compare everything with everything, or
-// compile a pattern.
+// compile or try a pattern.
 const heavyCost = 1000
 
 var heavyFunctions = []string{
-	"matches", "find", "findAll", "distinct", "flatten", "sort", "@sortByAssociatedKeys", "lists.range",
+	"validate", "distinct", "flatten", "sort", "@sortByAssociatedKeys", "lists.range",
 	"sets.contains", "sets.equivalent", "sets.intersects",
 }
 
@@ -44,7 +44,7 @@ func charge(vars cel.Activation, cost int) bool {
 // each time round.
 func countCost(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch s := step.(type) {
-	case *costlyAttribute, *costlyCall, *costlyConstructor, *costlyStep, interpreter.InterpretableConst:
+	case *costlyAttribute, *costlyCall, *patternCall, *costlyConstructor, *costlyStep, interpreter.InterpretableConst:
 		return step, nil
 	case interpreter.InterpretableAttribute:
 		if named, ok := s.Attr().(interpreter.NamespacedAttribute); ok && slices.ContainsFunc(named.CandidateVariableNames(), isAccumulator) {
@@ -58,7 +58,16 @@ func countCost(step interpreter.InterpretableV2) (interpreter.InterpretableV2, e
 		}
 		return &costlyConstructor{s}, nil
 	case interpreter.InterpretableCall:
+		if takesPattern(s) {
+			return newPatternCall(s)
+		}
 		c := &costlyCall{InterpretableCall: s, cost: 1}
+		for _, arg := range s.Args() {
+			// A constant is not read as a variable is, and gone through all the same.
+			if constant, ok := arg.(interpreter.InterpretableConst); ok {
+				c.cost += weight(constant.Value()) - 1
+			}
+		}
 		if slices.Contains(heavyFunctions, s.Function()) {
 			c.cost += heavyCost
 		}

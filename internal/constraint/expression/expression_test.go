@@ -281,3 +281,39 @@ func TestConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestCostOfPatterns: a pattern costs in proportion to its length and to that of
+// the text, as in CEL, and other functions in proportion to the constants that
+// they are given.
+func TestCostOfPatterns(t *testing.T) {
+	long, many := strings.Repeat("a", 1000), strings.Repeat("(a|b|c)?", 100)
+	for _, text := range []string{
+		`lists.range(100).all(i, matches("` + long + `", "` + many + `"))`,
+		`lists.range(100).all(i, "` + long + `".find("` + many + `") != "x")`,
+		`lists.range(100).all(i, "` + long + `".findAll("` + many + `").size() > 0)`,
+		`lists.range(2000).all(i, lists.range(500).all(j, isURL("` + long + `") || true))`,
+		`lists.range(2000).all(i, lists.range(500).all(j, format.dns1123Label().validate("` + long + `").hasValue()))`,
+	} {
+		e := mustCompile(t, text)
+		if why := e.Explain(full()); why != errTooLong.Error() {
+			t.Errorf("%.60s...: Explain = %q, want %q", text, why, errTooLong)
+		}
+	}
+	for _, text := range []string{
+		`lists.range(1000).all(i, managedCluster.metadata.name.matches("^eu-[0-9]+$"))`,
+		`lists.range(100).all(i, managedCluster.metadata.name.find("[0-9" + "]+") == "1")`,
+		`["1"].all(p, "a1b1".findAll(p) == ["1", "1"] && "a1b1".findAll(p, 1) == ["1"] && matches("a1", p))`,
+	} {
+		if why := mustCompile(t, text).Explain(full()); why != "" {
+			t.Errorf("%s: %s", text, why)
+		}
+	}
+	for text, want := range map[string]string{
+		`["("].all(p, "a".matches(p))`:    "fails at line 1, column 25 in matches(): error parsing regexp",
+		`[1].all(p, "a".matches(dyn(p)))`: "fails at line 1, column 23 in matches(): no such overload",
+	} {
+		if why := mustCompile(t, text).Explain(full()); !strings.HasPrefix(why, want) {
+			t.Errorf("%s: %q, want %q", text, why, want)
+		}
+	}
+}

@@ -12,12 +12,12 @@ const maxPattern = 2000
 
 // patternFunctions are Kubernetes' functions of regular expressions.
 func patternFunctions() cel.EnvOption {
-	all := func(text, pattern types.String, n int) ref.Val {
+	findAll := func(text, pattern types.String, n types.Int) ref.Val {
 		re, err := types.CompileRegexWithLimit(string(pattern), maxPattern)
 		if err != nil {
 			return types.WrapErr(err)
 		}
-		return stringList(re.FindAllString(string(text), n))
+		return all(re, text, n)
 	}
 	two := []*cel.Type{cel.StringType, cel.StringType}
 	return several(
@@ -34,13 +34,13 @@ func patternFunctions() cel.EnvOption {
 		cel.Function("findAll",
 			cel.MemberOverload("string_find_all_string", two, stringsType,
 				cel.BinaryBinding(func(text, pattern ref.Val) ref.Val {
-					return ofTwo(text, pattern, func(text, pattern types.String) ref.Val { return all(text, pattern, -1) })
+					return ofTwo(text, pattern, func(text, pattern types.String) ref.Val { return findAll(text, pattern, -1) })
 				})),
 			cel.MemberOverload("string_find_all_string_int", append(two[:2:2], cel.IntType), stringsType,
 				cel.FunctionBinding(func(args ...ref.Val) ref.Val {
 					return ofOne(args[2], func(n types.Int) ref.Val {
 						return ofTwo(args[0], args[1], func(text, pattern types.String) ref.Val {
-							return all(text, pattern, int(max(-1, min(n, maxElements))))
+							return findAll(text, pattern, n)
 						})
 					})
 				}))),
