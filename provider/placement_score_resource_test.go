@@ -92,3 +92,38 @@ func TestAccPlacementScoreLifecycle(t *testing.T) {
 		},
 	})
 }
+
+// A cluster that is replaced keeps its scores: those of the configuration, and those
+// that an agent wrote.
+func TestAccReplacedClusterKeepsItsScores(t *testing.T) {
+	f := newFleet(t)
+	config := f.config(`
+		resource "scheduler_cluster" "c" {
+		  name = "c"
+		}
+		resource "scheduler_placement_score" "s" {
+		  cluster = scheduler_cluster.c.name
+		  name    = "s"
+		  scores  = { load = 7 }
+		}`)
+	agents := &api.PlacementScore{Metadata: api.Metadata{Cluster: "c", Name: "agent"}, Spec: api.PlacementScoreSpec{Scores: map[string]int64{"heat": 3}}}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config},
+			{
+				PreConfig: func() { f.put(agents) },
+				Config:    config,
+				Taint:     []string{"scheduler_cluster.c"},
+				ConfigPlanChecks: resource.ConfigPlanChecks{
+					PreApply:             []plancheck.PlanCheck{plancheck.ExpectResourceAction("scheduler_cluster.c", plancheck.ResourceActionReplace)},
+					PostApplyPostRefresh: emptyPlan(),
+				},
+				Check: func(*terraform.State) error {
+					_, err := f.client.Get(f.ctx(), api.KeyOf(agents))
+					return err
+				},
+			},
+		},
+	})
+}

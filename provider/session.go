@@ -23,6 +23,8 @@ type session struct {
 	unsatisfied *unsatisfied
 	changes     changes
 	lists       *listSnapshots
+	// scores are those of clusters that are being replaced.
+	scores replacedScores
 	// told is set when somebody has reported that the server is lost, and failing when
 	// a resource has, so that the run fails: of a data source in a check block
 	// Terraform only warns.
@@ -63,7 +65,11 @@ func (s *session) connected(diags *diag.Diagnostics) bool {
 func (s *session) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
 	defer s.lists.forget()
 	defer s.changes.begin(object.ObjectKind())()
-	return s.client.Put(ctx, object, opts)
+	stored, err := s.client.Put(ctx, object, opts)
+	if key := api.KeyOf(object); err == nil && opts.Create && key.Kind == api.KindCluster {
+		s.scores.restore(ctx, s.client, key.Name)
+	}
+	return stored, err
 }
 
 // confirmTime is how long a write without an answer is looked for.
@@ -80,6 +86,9 @@ func (s *session) written(ctx context.Context, object api.Object) (api.Object, b
 func (s *session) delete(ctx context.Context, key api.Key) error {
 	defer s.lists.forget()
 	defer s.changes.begin(key.Kind)()
+	if key.Kind == api.KindCluster {
+		s.scores.remember(ctx, s.client, key.Name)
+	}
 	if err := s.client.Delete(ctx, key); err != nil && !client.IsNotFound(err) {
 		return err
 	}
