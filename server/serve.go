@@ -49,7 +49,9 @@ the server starts only with TLS and at least one token, or with --insecure.`,
 // run is the life of a server: open the store, wire, work until ctx ends, close.
 func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (err error) {
 	logger.Info("the server is starting", "version", version, "pid", os.Getpid())
-	s, err := openServer(ctx, c, logger)
+	starting := beginStarting(logger)
+	defer starting.end()
+	s, err := openServer(ctx, c, logger, starting)
 	if err != nil {
 		return err
 	}
@@ -66,8 +68,23 @@ func run(ctx context.Context, c config, logger *slog.Logger, stdout io.Writer) (
 
 // announce prints the one line that says where the server is ready.
 func (s *server) announce(ctx context.Context, stdout io.Writer) error {
+	for _, phase := range []struct {
+		doing string
+		done  <-chan struct{}
+	}{
+		{"loading the objects", s.fleet.Ready()},
+		{"deciding for the first time", s.decider.Ready()},
+	} {
+		s.starting.doing(phase.doing)
+		select {
+		case <-phase.done:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	select {
 	case <-s.api.Listening():
+		s.starting.end()
 		scheme := "http"
 		if s.config.tls() {
 			scheme = "https"

@@ -31,11 +31,12 @@ type server struct {
 	spot     spotParts
 	api      *httpapi.Server
 	listener net.Listener
+	starting *starting
 }
 
 // openServer opens the store and puts everything together. Nothing works yet.
-func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, err error) {
-	s := &server{config: c, logger: logger}
+func openServer(ctx context.Context, c config, logger *slog.Logger, starting *starting) (_ *server, err error) {
+	s := &server{config: c, logger: logger, starting: starting}
 	defer func() {
 		if err != nil {
 			s.closeInto(&err)
@@ -45,6 +46,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger) (_ *server, 
 	if err != nil {
 		return nil, err
 	}
+	storeOptions.Doing = starting.doing
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,12 @@ func TestDamagedDataIsRefused(t *testing.T) {
 			return flip(func([]byte) int { return page + 24 })(flip(func([]byte) int { return 24 })(b))
 		}, false},
 		{"an empty database", "snap/db", func([]byte) []byte { return nil }, true}, // the log has it all
+		{"an empty log", "wal/*.wal", func([]byte) []byte { return nil }, false},
+		{"a log of zeros", "wal/*.wal", func(b []byte) []byte { return make([]byte, len(b)) }, false},
+		{"a log without entries", "wal/*.wal", func(b []byte) []byte {
+			clear(b[256:])
+			return b
+		}, false},
 		{"a truncated database", "snap/db", func(b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
 	}
 	for _, c := range cases {
@@ -96,6 +102,33 @@ func TestDamagedDataIsRefused(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			case exit.ExitCode() != 1 && exit.ExitCode() != ExitCode:
 				t.Errorf("exit code %d", exit.ExitCode())
+			case !strings.Contains(string(output), "restore"):
+				t.Errorf("does not say what to do: %s", output)
+			}
+		})
+	}
+}
+
+// A log that is gone is missed at once, and not waited for.
+func TestLostLogIsRefused(t *testing.T) {
+	for _, lost := range []string{"wal", "wal/*.wal"} {
+		t.Run(lost, func(t *testing.T) {
+			dir := written(t)
+			paths, err := filepath.Glob(filepath.Join(memberDir(dir), "member", lost))
+			if err != nil || len(paths) == 0 {
+				t.Fatal(paths, err)
+			}
+			for _, path := range paths {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			output, err := childCommand(t, "check", dir).CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "restore") {
+				t.Errorf("%v: %s", err, output)
+			}
+			if _, err := os.Stat(filepath.Join(memberDir(dir), "member", "snap", "db")); err != nil {
+				t.Error("the database is gone:", err)
 			}
 		})
 	}

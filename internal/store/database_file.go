@@ -46,7 +46,7 @@ func checkDatabaseFile(dataDir string) error {
 		return fmt.Errorf("read the database %s: %w", path, err)
 	}
 	if info.Size() < need {
-		return fmt.Errorf("%w: the database %s has %d bytes, at least %d belong to it: restore a backup", ErrDamaged, path, info.Size(), need)
+		return fmt.Errorf("%w: the database %s has %d bytes, at least %d belong to it: %s", ErrDamaged, path, info.Size(), need, adviceRestore)
 	}
 	return nil
 }

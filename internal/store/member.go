@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -55,24 +58,73 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 
 // startMember starts the embedded member and waits until it can write.
 func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Etcd, *clientv3.Client, error) {
-	cfg, err := memberConfig(o, onFatal)
+	var started atomic.Bool
+	cfg, err := memberConfig(o, func(err error) {
+		if !started.Load() {
+			err = cannotStart(memberDir(o.DataDir), err)
+		}
+		onFatal(err)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	member, err := startEtcd(cfg)
 	if err != nil {
-		return nil, nil, fmt.Errorf("start the embedded etcd in %s: %w", cfg.Dir, err)
+		return nil, nil, cannotStart(cfg.Dir, err)
 	}
-	select {
-	case <-member.Server.ReadyNotify():
-	case <-member.Server.StopNotify():
+	if err := awaitReady(ctx, member); err != nil {
 		member.Close()
-		return nil, nil, fmt.Errorf("start the embedded etcd in %s: it stopped before it was ready", cfg.Dir)
-	case <-ctx.Done():
-		member.Close()
-		return nil, nil, fmt.Errorf("start the embedded etcd in %s: %w", cfg.Dir, ctx.Err())
+		return nil, nil, cannotStart(cfg.Dir, err)
 	}
+	started.Store(true)
 	return member, v3client.New(member.Server), nil
+}
+
+// cannotStart says why a member does not start, and what to do about it.
+func cannotStart(dir string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
+	}
+	return fmt.Errorf("start the embedded etcd in %s: %w: check the disk; if the files are damaged, %s", dir, err, adviceRestore)
+}
+
+// A member that is alone elects itself within a few ticks of its clock. One that
+// has had no leader for stallTicks times stallTick, while nothing of its log was
+// committed or applied, never will: the log is not the one that its database was
+// written with. Ticks are counted rather than time, so that a machine that is too
+// busy to run this process is not taken for a log that is damaged.
+const (
+	stallTick  = 50 * time.Millisecond
+	stallTicks = 80
+)
+
+// awaitReady waits until the member can write.
+func awaitReady(ctx context.Context, member *embed.Etcd) error {
+	type progress struct{ leader, term, committed, applied uint64 }
+	look := func() progress {
+		s := member.Server
+		return progress{uint64(s.Leader()), s.Term(), s.CommittedIndex(), s.AppliedIndex()}
+	}
+	ticker := time.NewTicker(stallTick)
+	defer ticker.Stop()
+	for last, still := look(), 0; ; {
+		select {
+		case <-member.Server.ReadyNotify():
+			return nil
+		case <-member.Server.StopNotify():
+			return errors.New("it stopped before it was ready")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		now := look()
+		if now != last {
+			last, still = now, 0
+		}
+		if still++; still >= stallTicks {
+			return fmt.Errorf("%w: its write-ahead log does not belong to its database, or is not whole", ErrDamaged)
+		}
+	}
 }
 
 // startEtcd turns the panics with which etcd meets some damaged files into
@@ -80,7 +132,7 @@ func startMember(ctx context.Context, o Options, onFatal func(error)) (*embed.Et
 func startEtcd(cfg *embed.Config) (member *embed.Etcd, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			member, err = nil, fmt.Errorf("%w: etcd cannot read its files (%v): restore a backup", ErrDamaged, r)
+			member, err = nil, fmt.Errorf("%w: etcd cannot read its files (%v)", ErrDamaged, r)
 		}
 	}()
 	return embed.StartEtcd(cfg)

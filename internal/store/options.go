@@ -52,6 +52,9 @@ type Options struct {
 	// Logger receives what the store and the embedded member have to say. Nil
 	// discards it.
 	Logger *slog.Logger
+	// Doing is told what Open does from then on, as in "opening the database", for
+	// whoever waits for it. Nil tells nobody.
+	Doing func(string)
 	// NoFsync lets the embedded member lose acknowledged writes in a crash; it
 	// is for tests that do not restart.
 	NoFsync bool
@@ -74,6 +77,9 @@ func (o Options) withDefaults() Options {
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Doing == nil {
+		o.Doing = func(string) {}
 	}
 	if o.Fatal == nil {
 		logger := o.Logger

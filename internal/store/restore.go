@@ -39,7 +39,7 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	if existingStore(dataDir) {
+	if existingStore(dataDir) && !firstStartInterrupted(dataDir) {
 		return fmt.Errorf("restore into %s: %w", dataDir, errNotEmpty)
 	}
 	work, err := os.MkdirTemp(dataDir, "restore-*")
@@ -68,6 +68,11 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 		return fmt.Errorf("restore: %w: %w", ErrBadBackup, err)
 	}
 	if err := os.RemoveAll(memberDir(dataDir)); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	// What an interrupted first start left must not be taken for the reason to
+	// discard what is restored.
+	if err := endFirstStart(dataDir); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if err := os.Rename(member, memberDir(dataDir)); err != nil {

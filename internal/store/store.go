@@ -23,6 +23,7 @@ type Store struct {
 	member  *embed.Etcd    // nil with an external cluster
 	lock    *directoryLock // nil with an external cluster
 	disk    *diskWatch     // nil with an external cluster
+	first   bool           // the data directory held no store before
 	metrics *storeMetrics
 
 	clusterID uint64
@@ -60,6 +61,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 func (s *Store) open(ctx context.Context) error {
 	var err error
 	if len(s.options.Endpoints) > 0 {
+		s.options.Doing("connecting to the etcd cluster")
 		if s.client, err = connect(ctx, s.options); err != nil {
 			return err
 		}
@@ -68,8 +70,14 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
+	s.options.Doing("taking over the store")
 	if err := s.takeEpoch(ctx); err != nil {
 		return err
+	}
+	if s.first {
+		if err := endFirstStart(s.options.DataDir); err != nil {
+			return err
+		}
 	}
 	s.loops.Go(s.maintain)
 	if s.disk != nil {
@@ -90,10 +98,16 @@ func (s *Store) openMember(ctx context.Context) error {
 	if err := checkStartSpace(dir); err != nil {
 		return err
 	}
-	if err := checkDatabaseFile(dir); err != nil {
+	if s.first, err = beginFirstStart(dir); err != nil {
 		return err
 	}
+	if !s.first {
+		if err := errors.Join(checkLog(dir), checkDatabaseFile(dir)); err != nil {
+			return err
+		}
+	}
 	s.disk = newDiskWatch(s.options)
+	s.options.Doing("reading the database and the write-ahead log of the store")
 	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
 		return err
 	}

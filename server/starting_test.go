@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A start that takes long says what it is doing, again and again; one that is
+// over, or does not take long, says nothing.
+func TestLongStartSaysWhatItIsDoing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := beginStarting(slog.New(slog.NewTextHandler(&out, nil)))
+		s.doing("opening the store")
+		time.Sleep(quietStart - time.Second)
+		s.doing("loading the objects")
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("said too early: %s", &out)
+		}
+		time.Sleep(2*quietStart + 1)
+		synctest.Wait()
+		if text := out.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `doing="loading the objects" seconds=3`) || !strings.Contains(text, "seconds=6") {
+			t.Errorf("said %q", text)
+		}
+		s.end()
+		out.Reset()
+		time.Sleep(3 * quietStart)
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("said after the start: %s", &out)
+		}
+	})
+}
