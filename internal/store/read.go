@@ -11,8 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// loadPage is how many records Load reads at a time. etcd counts the rest of the
-// range for each page, so small pages make a long reading quadratic.
+// loadPage is how many records Load reads at a time.
 const loadPage = 10_000
 
 // toRecord turns what etcd returns into a record.
@@ -53,16 +52,13 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 // Load passes every record at one revision to fn, each Spec part before any
 // Status part, and returns that revision. Watch from the next one to go on.
 func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) {
-	revision := int64(0)
-	for from := specPrefix; ; {
-		resp, err := s.getRange(ctx, from, systemPrefix, loadPage, revision)
+	rest := newSweep(specPrefix, systemPrefix, 0)
+	for !rest.done() {
+		kvs, err := rest.next(ctx, s, loadPage)
 		if err != nil {
 			return 0, fmt.Errorf("load the objects: %w", err)
 		}
-		if revision == 0 {
-			revision = resp.Header.Revision
-		}
-		for _, kv := range resp.Kvs {
+		for _, kv := range kvs {
 			record, err := toRecord(kv)
 			if err != nil {
 				return 0, err
@@ -71,11 +67,8 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 				return 0, err
 			}
 		}
-		if !resp.More {
-			return revision, nil
-		}
-		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 	}
+	return rest.revision, nil
 }
 
 func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
@@ -101,36 +94,41 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 		path += namespace + "/"
 	}
 	specRoot := specPrefix + path
-	from, to := specRoot, clientv3.GetPrefixRangeEnd(specRoot)
+	rest := newSweep(specRoot, clientv3.GetPrefixRangeEnd(specRoot), at)
 	if after != "" {
-		from = specPrefix + string(kind) + "/" + after + "\x00"
-		if !strings.HasPrefix(from, specRoot) {
+		last := specPrefix + string(kind) + "/" + after
+		if !strings.HasPrefix(last, specRoot) {
 			return nil, nil, "", 0, fmt.Errorf("%w: %q does not continue a list of this kind and namespace", ErrInvalid, after)
 		}
+		rest = resumeSweep(specRoot, last, at)
 	}
-	resp, err := s.getRange(ctx, from, to, limit, at)
-	if err != nil {
-		return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
+	specs = []Record{}
+	for !rest.done() && (limit == 0 || len(specs) < limit) {
+		kvs, err := rest.next(ctx, s, max(limit-len(specs), 0))
+		if err != nil {
+			return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
+		}
+		for _, kv := range kvs {
+			record, err := toRecord(kv)
+			if err != nil {
+				return nil, nil, "", 0, err
+			}
+			specs = append(specs, record)
+		}
 	}
-	revision = at
-	if revision == 0 {
-		revision = resp.Header.Revision
-	}
-	specs = make([]Record, len(resp.Kvs))
-	statuses = make(map[api.Key]Record, len(resp.Kvs))
+	revision = rest.revision
+	statuses = make(map[api.Key]Record, len(specs))
 	if len(specs) == 0 {
 		return specs, statuses, "", revision, nil
 	}
-	for i, kv := range resp.Kvs {
-		if specs[i], err = toRecord(kv); err != nil {
-			return nil, nil, "", 0, err
-		}
-	}
 	first, last := specs[0].Key, specs[len(specs)-1].Key
-	if resp.More {
-		next = strings.TrimPrefix(string(resp.Kvs[len(resp.Kvs)-1].Key), specPrefix+string(kind)+"/")
+	if err := rest.skipEmpty(ctx, s); err != nil {
+		return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 	}
-	resp, err = s.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
+	if !rest.done() {
+		next = strings.TrimPrefix(etcdKey(last, Spec), specPrefix+string(kind)+"/")
+	}
+	resp, err := s.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
 	if err != nil {
 		return nil, nil, "", 0, fmt.Errorf("list the statuses of kind %s: %w", kind, err)
 	}
