@@ -21,6 +21,10 @@ const (
 	// epochKey is rewritten by every process that opens the store; its
 	// ModRevision is the fence of derived writes.
 	epochKey = systemPrefix + "epoch"
+	// identityKey holds what tells this store from every other, drawn when it was
+	// made, and markKey the highest revision that a server has seen in it.
+	identityKey = systemPrefix + "identity"
+	markKey     = systemPrefix + "mark"
 
 	globalNamespace = "-"
 )

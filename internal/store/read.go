@@ -31,11 +31,14 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
+	asked := s.revision.Load()
 	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status))).Commit()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", key, classify(err, false))
 	}
-	s.sawRevision(resp.Header.Revision)
+	if err := s.answered(asked, resp.Header); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", key, err)
+	}
 	parts := [2]*Record{}
 	for i, r := range resp.Responses {
 		if kvs := r.GetResponseRange().GetKvs(); len(kvs) == 1 {
@@ -74,12 +77,12 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
+	asked := s.revision.Load()
 	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))
 	if err != nil {
 		return nil, classify(err, false)
 	}
-	s.sawRevision(resp.Header.Revision)
-	return resp, nil
+	return resp, s.answered(asked, resp.Header)
 }
 
 // Page returns up to limit objects of a kind, of one namespace or ("") of all,

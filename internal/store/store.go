@@ -33,6 +33,7 @@ type Store struct {
 	noSpace   atomic.Bool  // the quota alarm is raised
 	overQuota atomic.Bool  // live data is close to the quota
 	external  atomic.Pointer[externalSize]
+	guard     guard
 
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
@@ -51,6 +52,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{options: o, metrics: newStoreMetrics()}
+	s.guard.clock.start = time.Now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -80,6 +82,7 @@ func (s *Store) open(ctx context.Context) error {
 		}
 	}
 	s.loops.Go(s.maintain)
+	s.loops.Go(s.watchOver)
 	if s.disk != nil {
 		s.loops.Go(func() { s.disk.run(s.ctx) })
 	}
@@ -109,6 +112,9 @@ func (s *Store) openMember(ctx context.Context) error {
 	s.disk = newDiskWatch(s.options)
 	s.options.Doing("reading the database and the write-ahead log of the store")
 	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
+		return err
+	}
+	if s.guard.files, err = newFileGuard(dir); err != nil {
 		return err
 	}
 	s.loops.Go(func() {
@@ -155,7 +161,7 @@ func (s *Store) takeEpoch(ctx context.Context) error {
 	}
 	s.epoch = resp.Header.Revision
 	s.sawRevision(resp.Header.Revision)
-	return nil
+	return s.takeIdentity(ctx)
 }
 
 // inheritEpoch goes on with the epoch of the process before: a store that is
@@ -164,6 +170,13 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	epoch, err := s.client.Get(ctx, epochKey)
 	if err != nil {
 		return fmt.Errorf("read the epoch of the store: %w", classify(err, false))
+	}
+	identity, err := s.client.Get(ctx, identityKey)
+	if err != nil {
+		return fmt.Errorf("read the identity of the store: %w", classify(err, false))
+	}
+	if len(identity.Kvs) > 0 {
+		s.guard.identity = string(identity.Kvs[0].Value)
 	}
 	if len(epoch.Kvs) == 0 {
 		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
@@ -246,12 +259,12 @@ func (s *Store) size() (size, inUse int64) {
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
+	asked := s.revision.Load()
 	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("read the revision of the store: %w", classify(err, false))
 	}
-	s.sawRevision(resp.Header.Revision)
-	return resp.Header.Revision, nil
+	return resp.Header.Revision, s.answered(asked, resp.Header)
 }
 
 func (s *Store) sawRevision(revision int64) {
@@ -271,6 +284,9 @@ func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) cl
 	if s.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
+	if s.guard.replaced.Load() {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ErrReplaced)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -279,17 +295,17 @@ func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) cl
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
-	began := time.Now()
+	asked, began := s.revision.Load(), s.guard.clock.now()
 	resp, err := txn(s.client.Txn(ctx)).Commit()
-	s.metrics.txnSeconds.Observe(time.Since(began).Seconds())
+	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
+	err = classify(err, true)
+	s.guard.attempted(began, err)
 	if err != nil {
-		err = classify(err, true)
 		if errors.Is(err, ErrFull) {
 			s.noSpace.Store(true)
 		}
 		s.metrics.failures.Inc()
 		return nil, err
 	}
-	s.sawRevision(resp.Header.Revision)
-	return resp, nil
+	return resp, s.answered(asked, resp.Header)
 }

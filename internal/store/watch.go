@@ -72,7 +72,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 			return classify(err, false)
 		}
 		if resp.Header.ClusterId != s.clusterID {
-			return fmt.Errorf("%w: the store has become another one: cluster id %x instead of %x", ErrCompacted, resp.Header.ClusterId, s.clusterID)
+			return s.isReplaced(fmt.Sprintf("its cluster id is %x, it was %x", resp.Header.ClusterId, s.clusterID))
 		}
 		batch, err := toBatch(&resp)
 		if err != nil {

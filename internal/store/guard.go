@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// ErrReplaced is returned, with ErrUnavailable, once the store turns out to be
+// another one than was opened, or an older copy of it. What is in memory is then
+// a picture of no store at all: nothing is acknowledged any more and the process
+// ends, so that the next start reads what is there.
+var ErrReplaced = errors.New("the store was replaced under the running server")
+
+const (
+	// probeInterval is the time between two probes of the store.
+	probeInterval = time.Second
+	// patience is how long writes may fail or take before Writable says so.
+	patience = 3 * time.Second
+)
+
+// guard knows whether the store is still the one that was opened, and whether
+// writes work.
+type guard struct {
+	identity string      // the value of identityKey
+	mark     int64       // ModRevision of markKey as last written; of the probe alone
+	files    fileGuard   // of the embedded member
+	replaced atomic.Bool // what is in memory belongs to no store
+
+	// troubleSince is when the first of the writes began that have failed since
+	// one last succeeded, probing when the probe that now runs began, and confirmed
+	// when etcd last answered: in nanoseconds of the clock, 0 where there is none.
+	clock                            clock
+	troubleSince, probing, confirmed atomic.Int64
+	cause                            atomic.Pointer[error]
+}
+
+// clock counts time from its start, whatever is done to the clock of the system.
+type clock struct{ start time.Time }
+
+// now is never 0.
+func (c clock) now() int64 { return int64(time.Since(c.start)) + 1 }
+
+// answered looks at the header of an answer to a question that was asked when
+// the revision asked was the highest known one.
+func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error {
+	switch {
+	case s.guard.replaced.Load():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ErrReplaced)
+	case header.ClusterId != s.clusterID:
+		return s.isReplaced(fmt.Sprintf("its cluster id is %x, it was %x", header.ClusterId, s.clusterID))
+	case header.Revision < asked:
+		return s.isReplaced(fmt.Sprintf("it is at revision %d and was at %d: it was put back to an older copy", header.Revision, asked))
+	}
+	s.guard.confirmed.Store(s.guard.clock.now())
+	s.sawRevision(header.Revision)
+	return nil
+}
+
+// isReplaced ends the process.
+func (s *Store) isReplaced(how string) error {
+	s.guard.replaced.Store(true)
+	err := fmt.Errorf("%w: %w: %s; start the server again to go on with what is there now", ErrUnavailable, ErrReplaced, how)
+	s.fatal(err)
+	return err
+}
+
+// takeIdentity reads the identity of the store, or gives one to a store that has
+// none yet.
+func (s *Store) takeIdentity(ctx context.Context) error {
+	fresh := rand.Text()
+	resp, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(identityKey), "=", 0)).
+		Then(clientv3.OpPut(identityKey, fresh)).
+		Else(clientv3.OpGet(identityKey)).Commit()
+	if err != nil {
+		return fmt.Errorf("read the identity of the store: %w", classify(err, true))
+	}
+	s.sawRevision(resp.Header.Revision)
+	s.guard.identity = fresh
+	if !resp.Succeeded {
+		s.guard.identity = string(resp.Responses[0].GetResponseRange().GetKvs()[0].Value)
+	}
+	return nil
+}
+
+// watchOver probes the store until it is closed.
+func (s *Store) watchOver() {
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if how := s.guard.files.changed(); how != "" {
+			_ = s.isReplaced(how)
+			return
+		}
+		// While the store is full its probe would be refused, too.
+		if s.guard.identity != "" && !s.lowSpace() && !s.noSpace.Load() {
+			s.probe()
+		}
+		if s.guard.replaced.Load() {
+			return
+		}
+	}
+}
+
+// probe writes the high-water mark: the highest revision that this process has
+// seen. It finds out whether writes work when nobody else writes, and whether the
+// store still has the identity and the mark that were last written.
+func (s *Store) probe() {
+	s.guard.probing.Store(s.guard.clock.now())
+	defer s.guard.probing.Store(0)
+	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
+		return t.If(clientv3.Compare(clientv3.Value(identityKey), "=", s.guard.identity)).
+			Then(clientv3.OpGet(markKey), clientv3.OpPut(markKey, strconv.FormatInt(s.revision.Load(), 10)))
+	})
+	switch {
+	case err != nil:
+	case !resp.Succeeded:
+		_ = s.isReplaced("it has another identity")
+	default:
+		if before := found(resp, 0); before < s.guard.mark {
+			_ = s.isReplaced(fmt.Sprintf("its high-water mark is of revision %d and was of %d: it was put back to an older copy", before, s.guard.mark))
+			return
+		}
+		s.guard.mark = resp.Header.Revision
+	}
+}
+
+// attempted notes how a write ended that began at a time.
+func (g *guard) attempted(began int64, err error) {
+	if err == nil || errors.Is(err, ErrInvalid) || errors.Is(err, context.Canceled) {
+		g.troubleSince.Store(0)
+		return
+	}
+	g.cause.Store(&err)
+	g.troubleSince.CompareAndSwap(0, began)
+}
+
+// Writable returns nil while writes work. Otherwise it says since when they have
+// failed, or have not been answered, and why. A single failure is none: they may
+// fail or take as long as patience.
+func (s *Store) Writable() error {
+	switch {
+	case s.guard.replaced.Load():
+		return ErrReplaced
+	case s.lowSpace():
+		return fmt.Errorf("%w: too little of the disk is free in %s", ErrFull, s.options.DataDir)
+	case s.noSpace.Load(), s.overQuota.Load():
+		return fmt.Errorf("%w: its quota is used up", ErrFull)
+	}
+	now := s.guard.clock.now()
+	lasted := func(since int64) time.Duration {
+		if since == 0 {
+			return 0
+		}
+		return time.Duration(now - since)
+	}
+	if d := lasted(s.guard.troubleSince.Load()); d > patience {
+		return fmt.Errorf("writes have failed for %s: %w", d.Round(time.Second), *s.guard.cause.Load())
+	}
+	if d := lasted(s.guard.probing.Load()); d > patience {
+		return fmt.Errorf("%w: a write has not been answered for %s", ErrUnavailable, d.Round(time.Second))
+	}
+	return nil
+}
+
+// Silence is how long ago the store last answered.
+func (s *Store) Silence() time.Duration {
+	return time.Duration(s.guard.clock.now() - s.guard.confirmed.Load())
+}
+
+// fileGuard knows the files and directories of the embedded member as they were
+// opened. Where a name leads to another one, somebody has put back a copy, and
+// what is written from then on goes to files that nobody will find.
+type fileGuard map[string]os.FileInfo
+
+// newFileGuard notes the files of a data directory.
+func newFileGuard(dataDir string) (fileGuard, error) {
+	member := filepath.Join(memberDir(dataDir), "member")
+	g := fileGuard{}
+	for _, path := range []string{dataDir, member, filepath.Join(member, "wal"), filepath.Join(member, "snap")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		g[path] = info
+	}
+	return g, nil
+}
+
+// changed says which name leads elsewhere, or nothing.
+func (g fileGuard) changed() string {
+	for path, opened := range g {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return fmt.Sprintf("%s is gone", path)
+		case err == nil && !os.SameFile(info, opened):
+			return fmt.Sprintf("%s is another file than the one that was opened", path)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// restarting is an external etcd that stops and starts again at one address.
+type restarting struct {
+	*embed.Etcd
+	dir, address string
+}
+
+// startAt starts it with the data of a directory; the first time, its address is
+// chosen by the system.
+func (r *restarting) startAt(t *testing.T, dir, address string) {
+	t.Helper()
+	cfg, err := memberConfig(Options{DataDir: dir, Logger: slog.New(slog.DiscardHandler)}, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := url.URL{Scheme: "http", Host: address}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{at}, []url.URL{at}
+	if r.Etcd, err = embed.StartEtcd(cfg); err != nil {
+		t.Fatal(err)
+	}
+	<-r.Server.ReadyNotify()
+	r.dir, r.address = dir, r.Clients[0].Addr().String()
+}
+
+// copyOf is a copy of a data directory that no etcd has open.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(filepath.Join(to, "copy"), os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(to, "copy")
+}
+
+// A server notices that its store is another one, or an older copy, before it
+// acknowledges anything on it.
+func TestReplacedStoreIsNoticed(t *testing.T) {
+	cases := []struct {
+		name string
+		// swap puts another store at the address of the stopped etcd.
+		swap func(t *testing.T, r *restarting, old string)
+		// probed says that no revision tells it, so that only the next probe does.
+		probed bool
+	}{
+		{"an older copy", func(t *testing.T, r *restarting, old string) {
+			r.startAt(t, old, r.address)
+		}, false},
+		{"an older copy that was written to since", func(t *testing.T, r *restarting, old string) {
+			elsewhere := &restarting{}
+			elsewhere.startAt(t, old, "127.0.0.1:0")
+			client, err := clientv3.New(clientv3.Config{Endpoints: []string{elsewhere.address}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2000 {
+				if _, err := client.Put(t.Context(), fmt.Sprintf("%sthing/-/n%d", specPrefix, i), "{}"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = client.Close()
+			elsewhere.Close()
+			r.startAt(t, old, r.address)
+		}, true},
+		{"an empty store", func(t *testing.T, r *restarting, _ string) {
+			r.startAt(t, t.TempDir(), r.address)
+		}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := &restarting{}
+			r.startAt(t, t.TempDir(), "127.0.0.1:0")
+			fatal := make(chan error, 1)
+			s := open(t, func(o *Options) {
+				o.DataDir, o.Endpoints, o.Fatal = "", []string{r.address}, func(err error) { fatal <- err }
+			})
+			fill(t, s, 10)
+			r.Close()
+			old := copyOf(t, r.dir)
+			r.startAt(t, r.dir, r.address)
+			for i := range 500 {
+				retried(t, s, i)
+			}
+			waitFor(t, "a mark after the copy", func() bool {
+				resp, err := s.client.Get(t.Context(), markKey)
+				return err == nil && len(resp.Kvs) == 1 && resp.Kvs[0].ModRevision > 500
+			})
+			r.Close()
+			c.swap(t, r, old)
+			t.Cleanup(r.Close)
+			for refused := false; !refused; {
+				_, err := s.Commit(timeout(t, time.Minute), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
+				switch {
+				case err == nil && !c.probed:
+					t.Fatal("a write on a replaced store was acknowledged")
+				case errors.Is(err, ErrReplaced):
+					refused = true
+				case t.Context().Err() != nil:
+					t.Fatal(err)
+				}
+			}
+			if err := <-fatal; !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), "older copy") {
+				t.Error(err)
+			}
+			if err := s.Writable(); !errors.Is(err, ErrReplaced) {
+				t.Error("readiness:", err)
+			}
+			if _, _, err := s.Read(t.Context(), placement(1)); err == nil {
+				t.Error("it is still read")
+			}
+		})
+	}
+}
+
+// retried writes until it succeeds: etcd has just been started again.
+func retried(t *testing.T, s *Store, n int) {
+	t.Helper()
+	waitFor(t, "a write", func() bool {
+		_, err := s.Commit(t.Context(), Write{Key: placement(n), Value: []byte(`{}`), Expect: Any})
+		return err == nil
+	})
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s in a minute", what)
+		}
+	}
+}
+
+// A data directory that is put back under a running server, or moved away, is
+// noticed: what is written from then on would go to files that nobody finds.
+func TestReplacedDataDirectoryIsNoticed(t *testing.T) {
+	for name, replace := range map[string]func(dir, old string) error{
+		"put back":      func(dir, old string) error { return errors.Join(os.RemoveAll(dir), os.Rename(old, dir)) },
+		"moved away":    func(dir, _ string) error { return os.Rename(dir, dir+".away") },
+		"log put back":  func(dir, old string) error { return swapBelow(dir, old, "etcd/member/wal") },
+		"etcd put back": func(dir, old string) error { return swapBelow(dir, old, "etcd") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := copyOf(t, written(t))
+			dir := filepath.Join(t.TempDir(), "data")
+			fatal := make(chan error, 1)
+			s := open(t, func(o *Options) { o.DataDir, o.Fatal = dir, func(err error) { fatal <- err } })
+			fill(t, s, 10)
+			if err := replace(dir, old); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-fatal; !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), dir) {
+				t.Error(err)
+			}
+			if _, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any}); !errors.Is(err, ErrReplaced) {
+				t.Error("a write:", err)
+			}
+		})
+	}
+}
+
+func swapBelow(dir, old, path string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, path)), os.Rename(filepath.Join(old, path), filepath.Join(dir, path)))
+}
+
+// Writable tells how writes do, whether anybody writes or not.
+func TestWritableTellsWhetherWritesWork(t *testing.T) {
+	r := &restarting{}
+	r.startAt(t, t.TempDir(), "127.0.0.1:0")
+	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.RequestTimeout = "", []string{r.address}, time.Second })
+	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+	r.Close()
+	waitFor(t, "failing writes", func() bool { return s.Writable() != nil })
+	if err := s.Writable(); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	r.startAt(t, r.dir, r.address)
+	t.Cleanup(r.Close)
+	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+	if d := s.Silence(); d > time.Minute {
+		t.Errorf("silent for %s", d)
+	}
+}
