@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -28,6 +29,9 @@ const keepChanges = 20_000
 type event struct {
 	revision int64
 	changes  []fleet.Change
+	// clusters are those to which what has changed belongs, by name: as they were
+	// after the publication or, deleted in it, before.
+	clusters map[string]*api.Cluster
 	next     *event
 	ready    chan struct{} // closed when next is set
 }
@@ -51,21 +55,44 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 		if err != nil {
 			return // ctx has ended: an unbounded subscription has no other error
 		}
-		l.append(batch.Revision, batch.Changes)
+		l.append(batch.Revision, batch.Changes, clustersOf(batch))
 	}
+}
+
+// clustersOf are the clusters to which the changed objects of a publication
+// belong; nil where there are none.
+func clustersOf(batch fleet.Batch) map[string]*api.Cluster {
+	var out map[string]*api.Cluster
+	for _, change := range batch.Changes {
+		if !ofCluster(change.Key.Kind) {
+			continue
+		}
+		if out == nil {
+			out = map[string]*api.Cluster{}
+		}
+		if entry := batch.Snapshot.Get(clusterKey(change.Key.Namespace)); entry != nil {
+			out[change.Key.Namespace], _ = entry.Object.(*api.Cluster)
+		}
+	}
+	for _, change := range batch.Changes {
+		if change.Key.Kind == api.KindCluster && change.New == nil && change.Old != nil && out != nil {
+			out[change.Key.Name], _ = change.Old.Object.(*api.Cluster)
+		}
+	}
+	return out
 }
 
 // start forgets what came before a revision.
 func (l *eventLog) start(revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first, l.length, l.changes, l.started = l.push(revision, nil), 0, 0, true
+	l.first, l.length, l.changes, l.started = l.push(revision, nil, nil), 0, 0, true
 }
 
-func (l *eventLog) append(revision int64, changes []fleet.Change) {
+func (l *eventLog) append(revision int64, changes []fleet.Change, clusters map[string]*api.Cluster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.push(revision, changes)
+	l.push(revision, changes, clusters)
 	l.length++
 	l.changes += len(changes)
 	for l.length > l.keep || l.length > 0 && l.changes > keepChanges {
@@ -75,8 +102,8 @@ func (l *eventLog) append(revision int64, changes []fleet.Change) {
 	}
 }
 
-func (l *eventLog) push(revision int64, changes []fleet.Change) *event {
-	e := &event{revision: revision, changes: changes, ready: make(chan struct{})}
+func (l *eventLog) push(revision int64, changes []fleet.Change, clusters map[string]*api.Cluster) *event {
+	e := &event{revision: revision, changes: changes, clusters: clusters, ready: make(chan struct{})}
 	l.last.next = e
 	close(l.last.ready)
 	l.last = e

@@ -238,6 +238,20 @@ func TestPermissionsOnScores(t *testing.T) {
 	}
 }
 
+// A reader that lags behind hears what happened to the scores of a cluster that
+// is gone by now.
+func TestLateWatchShowsScoresOfADeletedCluster(t *testing.T) {
+	s := startServer(t, authenticated)
+	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	s.token = admin
+	start := s.mustPut("/v1/clusters/shops", `{"spec":{"namespace":"shop"}}`)
+	s.mustPut("/v1/clusters/shops/placement-scores/load", `{"spec":{"scores":{"cpu":7}}}`)
+	s.do(http.MethodDelete, "/v1/clusters/shops", "")
+	s.token = viewer
+	watch := s.watch("/v1/watch?kinds=placement_score&resource_version=" + strings.Trim(start.Header.Get("ETag"), `"`)).started()
+	watch.expect("put load", "delete load")
+}
+
 func TestScoresGoWithTheirCluster(t *testing.T) {
 	s := startServer(t)
 	for _, cluster := range []string{"c1", "c10"} {

@@ -193,19 +193,13 @@ func (w *watchStream) show(e *event, change fleet.Change) (api.Event, bool) {
 	return api.Event{}, false
 }
 
-// sees reports whether the reader may see an object. A score that goes with its
-// cluster is judged by that one.
+// sees reports whether the reader may see an object. What belongs to a cluster
+// is judged by the cluster as it was at the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
-	if !w.who.bound() || !ofCluster(object.ObjectKind()) {
+	if !ofCluster(object.ObjectKind()) {
 		return w.server.sees(w.who, object)
 	}
-	key := clusterKey(api.KeyOf(object).Namespace)
-	for _, change := range e.changes {
-		if change.Key == key && change.Old != nil && change.New == nil {
-			return w.who.sees(owners(change.Old.Object)...)
-		}
-	}
-	return w.server.sees(w.who, object)
+	return w.who.seesOf(e.clusters[api.KeyOf(object).Namespace])
 }
 
 // flush sends what was written. A reader that does not take it in time loses

@@ -165,7 +165,7 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 	}
 	log.start(10)
 	for revision := int64(11); revision <= 20; revision++ {
-		log.append(revision, []fleet.Change{{Key: api.Key{Name: fmt.Sprint(revision)}}})
+		log.append(revision, []fleet.Change{{Key: api.Key{Name: fmt.Sprint(revision)}}}, nil)
 	}
 	for revision, want := range map[int64]bool{10: false, 16: false, 17: true, 19: true, 20: true, 25: true} {
 		at, ok := log.after(revision)
@@ -185,20 +185,20 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	log := newEventLog(1000)
 	log.start(10)
-	log.append(11, make([]fleet.Change, keepChanges/2))
-	log.append(12, make([]fleet.Change, keepChanges/2))
+	log.append(11, make([]fleet.Change, keepChanges/2), nil)
+	log.append(12, make([]fleet.Change, keepChanges/2), nil)
 	if _, ok := log.after(10); !ok {
 		t.Error("forgotten too early")
 	}
-	log.append(13, make([]fleet.Change, 1))
+	log.append(13, make([]fleet.Change, 1), nil)
 	if _, ok := log.after(10); ok || log.changes != keepChanges/2+1 {
 		t.Errorf("%d changes are kept", log.changes)
 	}
-	log.append(14, make([]fleet.Change, keepChanges+1))
+	log.append(14, make([]fleet.Change, keepChanges+1), nil)
 	if _, ok := log.after(13); ok || log.length != 0 || log.changes != 0 {
 		t.Errorf("%d publications with %d changes are kept", log.length, log.changes)
 	}
-	log.append(15, make([]fleet.Change, 1))
+	log.append(15, make([]fleet.Change, 1), nil)
 	if at, ok := log.after(14); !ok || at.next.revision != 15 {
 		t.Error("the log does not go on")
 	}
