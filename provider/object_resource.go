@@ -274,15 +274,19 @@ func (r *objectResource) finish(ctx context.Context, o outcome) {
 	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.object), o.diags)
 	// What exists is in state before anything is waited for.
 	save(o.wait.object, false)
-	if r.decide == nil || o.diags.HasError() {
+	if o.diags.HasError() {
 		return
 	}
-	decided, diags := r.decide(ctx, r.session, o.wait)
-	o.diags.Append(diags...)
-	if decided == nil {
-		decided = o.wait.object
+	decided := o.wait.object
+	if r.decide != nil {
+		found, diags := r.decide(ctx, r.session, o.wait)
+		o.diags.Append(diags...)
+		if found != nil {
+			decided = found
+		}
+		// What failed to come is asked for again by the next plan. A creation that failed
+		// is planned again by Terraform itself.
+		save(decided, diags.HasError())
 	}
-	// What failed to come is asked for again by the next plan. A creation that failed
-	// is planned again by Terraform itself.
-	save(decided, diags.HasError())
+	warnOfConditions(o.diags, decided)
 }

@@ -18,8 +18,11 @@ type ClusterSetSpec struct {
 	Namespaces []string       `json:"namespaces,omitzero" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
 }
 
-// ClusterSetStatus is empty: who belongs to a set is seen in the clusters.
-type ClusterSetStatus struct{}
+// ClusterSetStatus says what is wrong with a set: who belongs to it is seen in the
+// clusters.
+type ClusterSetStatus struct {
+	Conditions []Condition `json:"conditions,omitempty" doc:"ReferencesResolved, where a cluster does not exist."`
+}
 
 // AllNamespaces stands for every namespace in a cluster set.
 const AllNamespaces = "*"

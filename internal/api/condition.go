@@ -50,6 +50,12 @@ const (
 	// ConditionDistributed of a workload with a distribution: its pods are split as
 	// wanted in every cluster.
 	ConditionDistributed = "Distributed"
+	// ConditionReferencesResolved of an object: what it names is there. It is there
+	// only where that is not so.
+	ConditionReferencesResolved = "ReferencesResolved"
+	// ConditionWorkloadsSelected of a propagation policy: there is a workload that it
+	// is for. It is there only where that is not so.
+	ConditionWorkloadsSelected = "WorkloadsSelected"
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
@@ -98,6 +104,12 @@ const (
 	// ReasonUnschedulable says that clusters fit, and have too little room or are
 	// too few.
 	ReasonUnschedulable = "Unschedulable"
+)
+
+// The reasons of ReferencesResolved and WorkloadsSelected.
+const (
+	ReasonUnknownReference = "UnknownReference"
+	ReasonNothingSelected  = "NothingSelected"
 )
 
 // The reasons of Bound.
@@ -213,4 +225,33 @@ func WithCondition(conditions []Condition, c Condition, now time.Time) []Conditi
 		out = append(out, c)
 	}
 	return out
+}
+
+// ConditionsOf is the list of conditions of an object, nil for a kind that has none.
+func ConditionsOf(object Object) *[]Condition {
+	switch o := object.(type) {
+	case *Cluster:
+		return &o.Status.Conditions
+	case *Cloud:
+		return &o.Status.Conditions
+	case *OpenStackProject:
+		return &o.Status.Conditions
+	case *MagnumCluster:
+		return &o.Status.Conditions
+	case *MetricsProvider:
+		return &o.Status.Conditions
+	case *Metric:
+		return &o.Status.Conditions
+	case *ClusterSet:
+		return &o.Status.Conditions
+	case *PlacementScore:
+		return &o.Status.Conditions
+	case *Placement:
+		return &o.Status.Conditions
+	case *PropagationPolicy:
+		return &o.Status.Conditions
+	case *Workload:
+		return &o.Status.Conditions
+	}
+	return nil
 }

@@ -198,8 +198,9 @@ type FailBack struct {
 // PropagationPolicyStatus shows the bindings that follow the policy. It is not
 // stored: it follows from the workloads.
 type PropagationPolicyStatus struct {
-	ObservedGeneration int64     `json:"observed_generation,omitempty"`
-	Bindings           []Binding `json:"bindings,omitempty" doc:"Workloads that the policy has claimed, by namespace and name."`
+	ObservedGeneration int64       `json:"observed_generation,omitempty"`
+	Conditions         []Condition `json:"conditions,omitempty" doc:"ReferencesResolved and WorkloadsSelected, where something is missing."`
+	Bindings           []Binding   `json:"bindings,omitempty" doc:"Workloads that the policy has claimed, by namespace and name."`
 }
 
 // Binding is where one workload runs.

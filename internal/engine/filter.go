@@ -28,6 +28,7 @@ type Filter interface {
 type Cause struct {
 	On    string // what the ground looked at
 	Count int
+	Why   string // what is wrong with that, where more is known
 }
 
 // causer is a filter whose grounds are the same for every query, and which can

@@ -59,7 +59,7 @@ func (metricConstraints) Reason(p *Pass, ground, row int) string {
 	c := p.query.metrics[ground]
 	if m, ok := p.metricNamed(c.Name(), row); ok {
 		if s := p.fleet.metrics[m.id]; !s.usable {
-			return s.describe()
+			return s.describe(p.query.namespace)
 		}
 	}
 	return c.Explain(p.figureOf(c, row))

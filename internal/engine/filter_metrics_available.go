@@ -45,7 +45,7 @@ func onlyUnknownToPolicy(p *Pass, row int) bool {
 
 func (metricsAvailable) Reason(p *Pass, _, row int) string {
 	if id, ok := firstFailing(p.fleet, row); ok {
-		return p.fleet.metrics[id].describe()
+		return p.fleet.metrics[id].describe(p.query.namespace)
 	}
 	return ""
 }
@@ -71,7 +71,12 @@ func (metricsAvailable) Causes(p *Pass, rejected func(yield func(row int) bool))
 	var out []Cause
 	for id, n := range counts {
 		if n > 0 {
-			out = append(out, Cause{On: p.fleet.metrics[id].key.Path(), Count: n})
+			s := p.fleet.metrics[id]
+			why := s.cause(p.query.namespace)
+			if s.metric == nil {
+				why = "does not exist"
+			}
+			out = append(out, Cause{On: s.key.Path(), Count: n, Why: why})
 		}
 	}
 	slices.SortFunc(out, func(a, b Cause) int {

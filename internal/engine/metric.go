@@ -87,11 +87,20 @@ func (s *metricState) judge(now time.Time) *metricState {
 	return s
 }
 
-// describe is the sentence about an unusable metric.
-func (s *metricState) describe() string {
+// describe is the sentence about an unusable metric, for who reads a namespace.
+func (s *metricState) describe(namespace string) string {
 	text := fmt.Sprintf("metric %q is not available: %s", s.key.Path(), s.reason)
-	if s.message != "" {
-		text += " (" + s.message + ")"
+	if cause := s.cause(namespace); cause != "" {
+		text += " (" + cause + ")"
 	}
 	return text
+}
+
+// cause is what is wrong with a metric. What is wrong with a metric of another
+// namespace is nothing that one namespace tells another.
+func (s *metricState) cause(namespace string) string {
+	if s.key.Namespace != "" && s.key.Namespace != namespace {
+		return ""
+	}
+	return s.message
 }

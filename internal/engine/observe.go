@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -22,25 +24,57 @@ func Observe(f *Fleet, reserved *Reservations, cluster *api.Cluster) *api.Cluste
 	c.Status.Available = Available(f, reserved, row)
 	c.Status.Flavors = FlavorCounts(f, reserved, row)
 	completeDerived(&c, f.rows[row].cluster)
-	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	c.Status.Metrics = nil
+	states := make([]*metricState, 0, len(f.rows[row].metrics))
 	for _, m := range f.rows[row].metrics {
 		s := f.metrics[m.id]
-		if !s.usable && condition.Status == api.ConditionTrue {
-			condition.Status, condition.Reason, condition.Message = api.ConditionFalse, s.reason, s.describe()
-		}
+		states = append(states, s)
 		c.Status.Metrics = append(c.Status.Metrics, s.shown(m.weight))
 	}
-	if len(c.Status.Metrics) > 0 {
-		conditions := make([]api.Condition, 0, len(c.Status.Conditions)+1)
-		for _, old := range c.Status.Conditions {
-			if old.Type != condition.Type {
-				conditions = append(conditions, old)
-			}
-		}
-		c.Status.Conditions = append(conditions, condition)
-	}
+	c.Status.Conditions = withMetricsAvailable(c.Status.Conditions, soleOwner(&c), states)
 	return &c
+}
+
+// soleOwner is the namespace that a cluster belongs to, "" where it is not just one.
+func soleOwner(c *api.Cluster) string {
+	if owners := c.Owners(); len(owners) == 1 {
+		return owners[0]
+	}
+	return ""
+}
+
+// maxDescribedMetrics is how many metrics a condition says something of.
+const maxDescribedMetrics = 3
+
+// withMetricsAvailable is a list of conditions with the one that sums up the metrics
+// of an object that a namespace owns. The reason is that of the first which is not
+// usable, and not only yet to be read; the message says of each what is wrong.
+func withMetricsAvailable(list []api.Condition, namespace string, states []*metricState) []api.Condition {
+	if len(states) == 0 {
+		return list
+	}
+	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	var failing []string
+	for _, s := range states {
+		if s.usable {
+			continue
+		}
+		if condition.Status == api.ConditionTrue || condition.Reason == api.ReasonPending {
+			condition.Status, condition.Reason = api.ConditionFalse, s.reason
+		}
+		failing = append(failing, s.describe(namespace))
+	}
+	if more := len(failing) - maxDescribedMetrics; more > 0 {
+		failing = append(failing[:maxDescribedMetrics], fmt.Sprintf("and %d more", more))
+	}
+	condition.Message = strings.Join(failing, "; ")
+	conditions := make([]api.Condition, 0, len(list)+1)
+	for _, old := range list {
+		if old.Type != condition.Type {
+			conditions = append(conditions, old)
+		}
+	}
+	return append(conditions, condition)
 }
 
 // completeDerived shows what a cluster has from its cloud.
@@ -75,17 +109,19 @@ func (s *metricState) shown(weight float64) api.ClusterMetricStatus {
 }
 
 // ObserveMetrics are the present values of metrics that something lists which is
-// no cluster of the fleet.
-func ObserveMetrics(f *Fleet, refs []api.MetricRef) []api.ClusterMetricStatus {
+// no cluster of the fleet, and its conditions with the one that sums them up.
+// namespace is who owns it.
+func ObserveMetrics(f *Fleet, refs []api.MetricRef, namespace string, list []api.Condition) ([]api.ClusterMetricStatus, []api.Condition) {
 	out := make([]api.ClusterMetricStatus, len(refs))
+	states := make([]*metricState, len(refs))
 	for i, ref := range refs {
+		states[i] = (&metricState{key: ref.Key()}).judge(time.Time{})
 		if id, ok := f.metricIDs[ref.Key()]; ok {
-			out[i] = f.metrics[id].shown(weightOf(ref))
-			continue
+			states[i] = f.metrics[id]
 		}
-		out[i] = (&metricState{key: ref.Key(), reason: api.ReasonUnknownMetric}).shown(weightOf(ref))
+		out[i] = states[i].shown(weightOf(ref))
 	}
-	return out
+	return out, withMetricsAvailable(list, namespace, states)
 }
 
 // NewStatus is the status of a placement after an outcome: the present one with

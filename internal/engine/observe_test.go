@@ -139,7 +139,7 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 		w.cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
 	}
 	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, Others{}, Present{}, w.now)
-	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3", "m1" and 1 more)`; got != want {
+	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3": does not exist; "m1": does not exist and 1 more)`; got != want {
 		t.Errorf("summary %s, want %s", got, want)
 	}
 	want := []api.Rejection{{Filter: "metrics_available", On: "m3", Count: 2}, {Filter: "metrics_available", On: "m1", Count: 1}, {Filter: "metrics_available", On: "m2", Count: 1}}
@@ -179,7 +179,7 @@ func TestSummary(t *testing.T) {
 	fit("silent").Spec.Allocatable = nil
 	e := Explain(w.fleet(), compile(t, p), nil, Others{}, Present{}, w.now)
 	want := `good chosen, 5 wanted; 1 of 10 clusters fits: 1 is not online, 1 is paused, ` +
-		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop"), ` +
+		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop": metrics_provider "nowhere" does not exist), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
 	if got := e.Summary(); got != want {
 		t.Errorf("summary\n%s, want\n%s", got, want)

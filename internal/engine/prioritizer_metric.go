@@ -23,7 +23,7 @@ func (m metricScore) observe(f *Fleet, _ *figures, row int) observation {
 	case state == nil:
 		return observation{reason: fmt.Sprintf("absent: the cluster lists no metric %q; counts as 0", m.metric)}
 	case !state.usable:
-		return observation{reason: state.describe() + "; counts as 0"}
+		return observation{reason: state.describe("") + "; counts as 0"}
 	}
 	raw := state.raw
 	return observation{raw: &raw}

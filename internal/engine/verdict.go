@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,9 +141,17 @@ func named(causes []Cause) string {
 	}
 	names := make([]string, 0, maxNamedCauses)
 	for _, c := range causes[:min(len(causes), maxNamedCauses)] {
-		names = append(names, strconv.Quote(c.On))
+		name := strconv.Quote(c.On)
+		if c.Why != "" {
+			name += ": " + c.Why
+		}
+		names = append(names, name)
 	}
-	text := strings.Join(names, ", ")
+	separator := ", "
+	if slices.ContainsFunc(causes[:len(names)], func(c Cause) bool { return c.Why != "" }) {
+		separator = "; "
+	}
+	text := strings.Join(names, separator)
 	if more := len(causes) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -83,7 +83,7 @@ func (s *Server) shown(who identity, object api.Object) api.Object {
 	case *api.PlacementScore:
 		return o.Observed(s.now())
 	case *api.PropagationPolicy:
-		return s.boundPolicy(who, o)
+		return s.resolved(who, s.boundPolicy(who, o))
 	}
-	return s.decisions.Observe(object)
+	return s.resolved(who, s.decisions.Observe(object))
 }

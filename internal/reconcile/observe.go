@@ -17,14 +17,14 @@ func (p *planner) observe(object api.Object) api.Object {
 			return o
 		}
 		c := *o
-		c.Status.Metrics = engine.ObserveMetrics(p.fleet, o.Spec.Metrics)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
 		return &c
 	case *api.OpenStackProject:
 		if len(o.Spec.Metrics) == 0 {
 			return o
 		}
 		c := *o
-		c.Status.Metrics = engine.ObserveMetrics(p.fleet, o.Spec.Metrics)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
 		return &c
 	case *api.MagnumCluster:
 		refs := magnumMetrics(o, p.projectObjects[o.Metadata.Namespace+"/"+o.Status.Project])
@@ -32,7 +32,7 @@ func (p *planner) observe(object api.Object) api.Object {
 			return o
 		}
 		c := *o
-		c.Status.Metrics = engine.ObserveMetrics(p.fleet, refs)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, refs, o.Metadata.Namespace, o.Status.Conditions)
 		return &c
 	}
 	return object

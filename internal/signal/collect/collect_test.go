@@ -371,7 +371,7 @@ func TestFailureKeepsTheLastValueAndItsTime(t *testing.T) {
 		if age := down.Sub(*s.ObservedAt); age < 0 || age > 10*time.Second {
 			t.Errorf("observed_at is %s before the failure: it must be the last good reading, not the last change", age)
 		}
-		if c := api.FindCondition(s.Conditions, api.ConditionAvailable); c.Message != "connection refused" || c.LastTransitionAt.Before(down) {
+		if c := api.FindCondition(s.Conditions, api.ConditionAvailable); c.Message != `metrics_provider "prom": connection refused` || c.LastTransitionAt.Before(down) {
 			t.Errorf("condition %+v", c)
 		}
 		if c := w.providerCondition("prom"); c == nil || c.Status != api.ConditionFalse || c.Message != "connection refused" {
@@ -426,7 +426,7 @@ func TestSecretsThatAProviderRepeats(t *testing.T) {
 				if got := w.providerCondition("prom").Message; got != c.want {
 					t.Errorf("the provider's message is %q, want %q", got, c.want)
 				}
-				if got := api.FindCondition(w.status("a").Conditions, api.ConditionAvailable); got.Message != c.want || got.Reason != api.ReasonUnreachableMetricsProvider {
+				if got := api.FindCondition(w.status("a").Conditions, api.ConditionAvailable); got.Message != `metrics_provider "prom": `+c.want || got.Reason != api.ReasonUnreachableMetricsProvider {
 					t.Errorf("the metric has %+v, want %q", got, c.want)
 				}
 			})

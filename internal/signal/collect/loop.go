@@ -376,7 +376,7 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		if m.loop != l || m.revision != it.revision {
 			continue // changed meanwhile; it is read again
 		}
-		next, changed := m.observe(answerTo(it.query, readings, err), l.c.Normalize, now)
+		next, changed := m.observe(l.naming(answerTo(it.query, readings, err)), l.c.Normalize, now)
 		if c := api.FindCondition(next.Conditions, api.ConditionAvailable); c.Status == api.ConditionFalse {
 			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
 		}
@@ -413,6 +413,14 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		}
 	}
 	return writes, apply
+}
+
+// naming says of a reading that failed for the provider's sake which provider that is.
+func (l *loop) naming(reading source.Reading) source.Reading {
+	if e, ok := errors.AsType[*source.Error](reading.Err); ok && e.Reason == api.ReasonUnreachableMetricsProvider {
+		reading.Err = source.Unreachable("%s: %s", l.key, e.Message)
+	}
+	return reading
 }
 
 // observe returns the provider's own status after a reading of everything.

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// maxUnresolved is how many references a condition names.
+const maxUnresolved = 3
+
+// resolved is an object with a condition for what it names and what is not there, as
+// far as the reader may know: what belongs to others is to him as if it were not
+// there. It follows from other objects, and so is not stored.
+func (s *Server) resolved(who identity, object api.Object) api.Object {
+	snapshot := s.fleet.Snapshot()
+	var missing []api.Condition
+	if sentence := unresolved(who, snapshot, object); sentence != "" {
+		missing = append(missing, api.Condition{
+			Type: api.ConditionReferencesResolved, Status: api.ConditionFalse, Reason: api.ReasonUnknownReference, Message: sentence,
+		})
+	}
+	if policy, ok := object.(*api.PropagationPolicy); ok && selectsNothing(who, policy) {
+		missing = append(missing, api.Condition{
+			Type: api.ConditionWorkloadsSelected, Status: api.ConditionFalse, Reason: api.ReasonNothingSelected,
+			Message: "no workload follows the policy: resource_selectors match none, or other policies have claimed those that they match",
+		})
+	}
+	if len(missing) == 0 {
+		return object
+	}
+	return withConditions(object, missing)
+}
+
+// unresolved says what an object names that is not there; "" where all is.
+func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) string {
+	from := owners(object)
+	var parts []string
+	more := 0
+	for _, ref := range api.ReferencesOf(object) {
+		entry := snapshot.Get(ref.Key)
+		if entry != nil && reaches(from, entry.Object) && who.sees(owners(entry.Object)...) {
+			continue
+		}
+		if len(parts) == maxUnresolved {
+			more++
+			continue
+		}
+		what := "does not exist"
+		if len(from) > 0 || who.bound() {
+			what += ", or belongs to another namespace"
+		}
+		parts = append(parts, fmt.Sprintf("%s names %s, which %s", strings.TrimPrefix(ref.Field, "spec."), ref.Key, what))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// reaches reports whether what these namespaces own may use another object.
+func reaches(from []string, object api.Object) bool {
+	admits := func(namespace string) bool {
+		to := owners(object)
+		return len(to) == 0 || slices.Contains(to, namespace)
+	}
+	if set, ok := object.(*api.ClusterSet); ok {
+		admits = set.Admits
+	}
+	return !slices.ContainsFunc(from, func(namespace string) bool { return !admits(namespace) })
+}
+
+// selectsNothing reports whether no workload follows a policy. Of the workloads of
+// other namespaces a reader does not learn even that.
+func selectsNothing(who identity, policy *api.PropagationPolicy) bool {
+	return len(policy.Status.Bindings) == 0 && (!who.bound() || policy.Metadata.Namespace != "")
+}
+
+// withConditions is a copy of an object with more conditions.
+func withConditions(object api.Object, more []api.Condition) api.Object {
+	object = object.Copy()
+	if list := api.ConditionsOf(object); list != nil {
+		*list = append(slices.Clip(slices.Clone(*list)), more...)
+	}
+	return object
+}

@@ -1,0 +1,77 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestAccDanglingReferencesWarn: what refers to something that is not there, or that
+// does not answer, is created, and a warning says what is missing and why.
+func TestAccDanglingReferencesWarn(t *testing.T) {
+	f := newFleet(t)
+	w := newWorkspace(t, f.config(`
+		resource "scheduler_metric" "orphan" {
+		  name = "orphan"
+		  min  = 0
+		  max  = 1
+		  metrics_provider = { name = "nowhere", metric = "x" }
+		}
+		resource "scheduler_metrics_provider" "down" {
+		  name       = "down"
+		  type       = "prometheus"
+		  prometheus = { url = "http://127.0.0.1:9" }
+		}
+		resource "scheduler_metric" "silent" {
+		  name = "silent"
+		  min  = 0
+		  max  = 1
+		  metrics_provider = { name = scheduler_metrics_provider.down.name, metric = "x" }
+		}
+		resource "scheduler_cluster" "rated" {
+		  name    = "rated"
+		  metrics = [{ name = "absent", weight = 1 }, { name = scheduler_metric.silent.name, weight = 1 }]
+		}
+		resource "scheduler_cluster" "zone" {
+		  name      = "zone"
+		  openstack = { cloud = "gone", region = "r", availability_zone = "z" }
+		}
+		resource "scheduler_cluster_set" "set" {
+		  name     = "set"
+		  clusters = [scheduler_cluster.rated.name, "missing"]
+		}
+		resource "scheduler_placement" "web" {
+		  name         = "web"
+		  cluster_sets = [scheduler_cluster_set.set.name, "no-such-set"]
+		}
+		resource "scheduler_propagation_policy" "idle" {
+		  name               = "idle"
+		  resource_selectors = [{ api_version = "apps/v1", kind = "Deployment" }]
+		  placement          = { cluster_affinity = { cluster_names = ["nobody"] } }
+		}`))
+	applied := w.run("apply", "-auto-approve")
+	var all strings.Builder
+	for _, warning := range applied.warnings {
+		fmt.Fprintf(&all, "%s: %s\n", warning.Summary, warning.Detail)
+	}
+	for _, want := range []string{
+		`No value of metric "orphan": metrics_provider "nowhere" does not exist`,
+		`No answer from metrics_provider "down": `,
+		`No value of metric "silent": `,
+		"connection refused",
+		`Metrics have no value of cluster "rated": Metric "absent" is not available: UnknownMetric`,
+		`metric "silent" is not available: UnreachableMetricsProvider`,
+		`cluster "zone" names: openstack.cloud names cloud "gone", which does not exist`,
+		`cluster_set "set" names: clusters[1] names cluster "missing", which does not exist`,
+		`placement "default/web" names: cluster_sets[1] names cluster_set "no-such-set", which does not exist`,
+		`No workload follows propagation_policy "idle"`,
+		`placement.cluster_affinity.cluster_names[0] names cluster "nobody", which does not exist`,
+	} {
+		if !strings.Contains(strings.ToLower(all.String()), strings.ToLower(want)) {
+			t.Errorf("no warning has %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the warnings:\n%s\nthe errors: %v", &all, applied.errors)
+	}
+}
