@@ -263,7 +263,7 @@ func (d *Divider) expand(r *Request, n int64) int64 {
 // spreadOver gives all places of a tier a part of n seats.
 func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 	if d.minima() {
-		n = d.seed(r, tier, n)
+		n = d.seed(tier, n)
 	}
 	few := n < int64(len(d.places))/4
 	d.claims = d.claims[:0]
@@ -313,7 +313,7 @@ func (d *Divider) settleClaims() {
 // seed gives places without seats what they have at least, in their order, and
 // leaves out those for which there is not enough. It returns how many seats are
 // left.
-func (d *Divider) seed(r *Request, tier int32, n int64) int64 {
+func (d *Divider) seed(tier int32, n int64) int64 {
 	left := n
 	for few := n; ; few *= 8 {
 		order := d.first(few, byPreference, filter{tier: tier, unstarted: true})
