@@ -252,7 +252,7 @@ func (r *objectResource) keptSecrets(plan, config, before tftypes.Value, replace
 func (r *objectResource) takenSecrets(plan, config, before map[string]tftypes.Value, applied bool) []string {
 	var fields []string
 	visitSecrets(r.attributes, maps.Clone(plan), config, before, path.Empty(), "spec", func(s secretPlan) tftypes.Value {
-		if s.emptied() && !(applied && !isEmpty(s.planned)) {
+		if s.emptied() && (!applied || isEmpty(s.planned)) {
 			fields = append(fields, s.field)
 		}
 		return s.planned
