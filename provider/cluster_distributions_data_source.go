@@ -2,15 +2,12 @@ package provider
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
 
 // distributionStateDoc explains the states of a split.
@@ -43,10 +40,6 @@ func newClusterDistributionsDataSource() datasource.DataSource {
 		answer: computedAttributes(reflect.TypeFor[clusterDistributions](), distributionDocs),
 		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
 			workloads, err := s.client.ListDistributions(ctx, argument(arguments, "cluster"))
-			if client.StatusOf(err) == http.StatusConflict {
-				// Nothing is split there. The advice for writes that collide does not fit.
-				return nil, errors.New(err.Error())
-			}
 			if err != nil {
 				return nil, err
 			}

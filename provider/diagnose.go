@@ -39,8 +39,10 @@ func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 		return
 	}
 	text := sentence(problem.Error())
-	// A read is refused for what the server has, not for what somebody wrote meanwhile.
-	if !strings.HasPrefix(what, "read ") || !changedMeanwhile(problem.Status) {
+	// Another conflict than a collision of writes, such as that spot is not enabled,
+	// and a read, which is refused for what the server has, get no advice for one.
+	other := strings.HasPrefix(what, "read ") || problem.Type != "" && !problem.Type.IsCollision()
+	if !other || !changedMeanwhile(problem.Status) {
 		text += remedy(problem.Status)
 	}
 	diags.AddError(summary, text)
@@ -52,6 +54,8 @@ func changedMeanwhile(status int) bool {
 	return status == http.StatusConflict || status == http.StatusPreconditionFailed
 }
 
+const collisionRemedy = " Somebody else changed the object since this plan was made: plan again."
+
 // remedy says what to do about an answer.
 func remedy(status int) string {
 	switch status {
@@ -60,7 +64,7 @@ func remedy(status int) string {
 	case http.StatusForbidden:
 		return " The provider's token does not allow this: use one of a role and namespace that do."
 	case http.StatusConflict, http.StatusPreconditionFailed:
-		return " Somebody else changed the object since this plan was made: plan again."
+		return collisionRemedy
 	case http.StatusInsufficientStorage:
 		return " The server's store is full: its operator has to raise the quota or free disk space."
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -217,7 +218,7 @@ func TestClusterDistributions(t *testing.T) {
 		default:
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusConflict)
-			_ = json.NewEncoder(w).Encode(api.Problem{Title: "Conflict", Status: http.StatusConflict, Detail: "spot is not enabled for the cluster"})
+			_ = json.NewEncoder(w).Encode(api.Problem{Type: api.ProblemSpotDisabled, Title: "Conflict", Status: http.StatusConflict, Detail: "spot is not enabled for the cluster"})
 		}
 	}))
 	defer server.Close()
@@ -254,7 +255,13 @@ func TestClusterDistributions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := source.read(t.Context(), &session{client: c}, map[string]any{"cluster": "west"}); err == nil || !strings.Contains(err.Error(), "spot is not enabled") || client.StatusOf(err) != 0 {
-		t.Errorf("the error is %v, expected one without the advice for colliding writes", err)
+	_, err = source.read(t.Context(), &session{client: c}, map[string]any{"cluster": "west"})
+	if err == nil {
+		t.Fatal("a cluster without spot has distributions")
+	}
+	var diags diag.Diagnostics
+	diagnose(&diags, "read", tftypes.DynamicPseudoType, err)
+	if text := diags[0].Detail(); !strings.Contains(text, "spot is not enabled") || strings.Contains(text, collisionRemedy) {
+		t.Errorf("the error is %q, expected one without the advice for colliding writes", text)
 	}
 }

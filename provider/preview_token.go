@@ -154,8 +154,7 @@ func differing(at string, a, b any) []string {
 
 // previewRefused reports the answer to a write whose preview does not hold.
 func previewRefused(err error, opts client.PutOptions) bool {
-	var problem *api.Problem
-	return opts.PreviewToken != "" && client.IsPreconditionFailed(err) && errors.As(err, &problem) && strings.Contains(problem.Detail, "the preview")
+	return opts.PreviewToken != "" && client.ProblemOf(err).RefusesPreview()
 }
 
 // reportRefusedPreview words that answer.
@@ -165,15 +164,16 @@ func reportRefusedPreview(diags *diag.Diagnostics, key api.Key, err error) {
 	if errors.As(err, &problem) {
 		detail = problem.Detail
 	}
-	const moved = "the fleet changed since the preview: plan again"
-	if rest, ok := strings.CutPrefix(detail, moved); ok {
-		summary, detail = sentence(moved), strings.TrimPrefix(rest, ": ")
+	if client.ProblemOf(err) == api.ProblemFleetChanged {
+		// The server says the same first; twice would be too much.
+		const moved = "the fleet changed since the preview: plan again"
+		summary, detail = strings.TrimSuffix(sentence(moved), "."), strings.TrimPrefix(strings.TrimPrefix(detail, moved), ": ")
 	}
 	text := "Nothing was changed for " + key.String() + "; a new plan shows the decision of now."
 	if detail != "" {
 		text = sentence(detail) + " " + text
 	}
-	diags.AddAttributeError(path.Root(previewToken), strings.TrimSuffix(summary, "."), text)
+	diags.AddAttributeError(path.Root(previewToken), summary, text)
 }
 
 // previewTokenOf is the token that goes with a write. Where the decision is not

@@ -220,10 +220,10 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 func push(ctx context.Context, server *client.Client, cloud string, report api.CloudReport) error {
 	_, err := server.ReportCloud(ctx, cloud, report)
 	if problem, ok := errors.AsType[*api.Problem](err); ok {
-		switch problem.Status {
-		case http.StatusConflict:
+		switch {
+		case problem.Type == api.ProblemReportOutOfOrder:
 			return fmt.Errorf("%w: %w", openstack.ErrOutOfOrder, problem)
-		case http.StatusRequestEntityTooLarge:
+		case problem.Status == http.StatusRequestEntityTooLarge: // a proxy may say so, too
 			return fmt.Errorf("%w: %w", openstack.ErrTooLarge, problem)
 		}
 	}

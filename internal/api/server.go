@@ -43,24 +43,3 @@ type Event struct {
 	ResourceVersion string    `json:"resource_version"`
 	Object          Object    `json:"object"`
 }
-
-// Problem is an error answer (RFC 9457).
-type Problem struct {
-	Type   string      `json:"type,omitempty"`
-	Title  string      `json:"title"`
-	Status int         `json:"status"`
-	Detail string      `json:"detail,omitempty"`
-	Errors FieldErrors `json:"errors,omitempty"`
-}
-
-// Error is the problem as one line.
-func (p *Problem) Error() string {
-	text := p.Title
-	if p.Detail != "" {
-		text += ": " + p.Detail
-	}
-	if len(p.Errors) > 0 {
-		text += ": " + p.Errors.Error()
-	}
-	return text
-}

@@ -323,6 +323,16 @@ func StatusOf(err error) int {
 	return 0
 }
 
+// ProblemOf is the type of problem of an error answer; "" for any other error, and
+// for an answer that is not the server's own.
+func ProblemOf(err error) api.ProblemType {
+	var problem *api.Problem
+	if errors.As(err, &problem) {
+		return problem.Type
+	}
+	return ""
+}
+
 // IsPreconditionFailed reports that the server refused a write with 412: the
 // object is not as the write expects it, or a preview cannot be kept. The
 // *api.Problem in the error says which, and what to do.

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -118,7 +117,7 @@ func (s *Server) mayPut(ctx context.Context, who identity, object api.Object, af
 			return nil, err
 		}
 		if current == nil {
-			return nil, newProblem(http.StatusNotFound, "%s does not exist: create it before its %s", key, collectionOf(object))
+			return nil, newProblem(api.ProblemNotFound, "%s does not exist: create it before its %s", key, collectionOf(object))
 		}
 		cluster, revision = current.object, current.specRevision
 	}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // token returns a token by its id. The fleet follows the tokens in the store, so
@@ -60,7 +62,7 @@ func (s *Server) stillValid(ctx context.Context) error {
 const challenge = `Bearer realm="scheduler"`
 
 func unauthorized(detail string) *problem {
-	return newProblem(http.StatusUnauthorized, "%s", detail).withHeader("WWW-Authenticate", challenge)
+	return newProblem(api.ProblemUnauthenticated, "%s", detail).withHeader("WWW-Authenticate", challenge)
 }
 
 // open are the paths that need no token: what a load balancer asks, and the
@@ -120,7 +122,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		// A good token never gets here, so whoever shares the address of an
 		// attacker is not locked out.
 		if !s.logins.allow(r.RemoteAddr) {
-			writeProblem(w, newProblem(http.StatusTooManyRequests, "too many failed logins from this address").withHeader("Retry-After", "5").withHeader("WWW-Authenticate", challenge))
+			writeProblem(w, newProblem(api.ProblemTooManyLogins, "too many failed logins from this address").withHeader("Retry-After", "5").withHeader("WWW-Authenticate", challenge))
 			return
 		}
 		detail := "a token is required: send Authorization: Bearer <token>"

@@ -85,9 +85,9 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, notFound(key) // deleted in between
 	case errors.Is(err, openstack.ErrCollected):
-		return nil, newProblem(http.StatusUnprocessableEntity, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
+		return nil, newProblem(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
 	case outOfOrder:
-		return nil, newProblem(http.StatusConflict, "%s: %s", key, wrong)
+		return nil, newProblem(api.ProblemReportOutOfOrder, "%s: %s", key, wrong)
 	case err != nil:
 		return nil, err
 	case !changed:
@@ -122,9 +122,9 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, notFound(key)
 	case errors.Is(err, openstack.ErrNoCredentials):
-		return nil, newProblem(http.StatusConflict, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
+		return nil, newProblem(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
 	case refused:
-		return nil, newProblem(http.StatusBadGateway, "%s: %s", key, failure)
+		return nil, newProblem(api.ProblemCloudUnreachable, "%s: %s", key, failure)
 	case err != nil:
 		return nil, err
 	}

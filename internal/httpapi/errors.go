@@ -15,10 +15,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// statusClientClosed is logged for a request whose client went away; nobody
-// receives it.
-const statusClientClosed = 499
-
 // problem is an error answer on its way to the client.
 type problem struct {
 	api.Problem
@@ -32,17 +28,15 @@ func (p *problem) GetStatus() int { return p.Status }
 func (p *problem) GetHeaders() http.Header { return p.header }
 
 // ContentType is the media type of RFC 9457.
-func (p *problem) ContentType(string) string { return problemType }
+func (p *problem) ContentType(string) string { return problemMediaType }
 
-const problemType = "application/problem+json"
+const problemMediaType = "application/problem+json"
 
-func newProblem(status int, format string, args ...any) *problem {
-	title := http.StatusText(status)
-	if status == statusClientClosed {
-		title = "Client Closed Request"
-	}
+// newProblem is a problem of a type, with the status that the type has.
+func newProblem(t api.ProblemType, format string, args ...any) *problem {
+	info, _ := api.LookupProblem(t)
 	return &problem{Problem: api.Problem{
-		Type: "about:blank", Title: title, Status: status, Detail: fmt.Sprintf(format, args...),
+		Type: t, Title: info.Title, Status: info.Status, Detail: fmt.Sprintf(format, args...),
 	}}
 }
 
@@ -55,11 +49,11 @@ func (p *problem) withHeader(name, value string) *problem {
 }
 
 func notFound(key api.Key) *problem {
-	return newProblem(http.StatusNotFound, "%s does not exist", key)
+	return newProblem(api.ProblemNotFound, "%s does not exist", key)
 }
 
 func unavailable(detail string) *problem {
-	return newProblem(http.StatusServiceUnavailable, "%s", detail).withHeader("Retry-After", "1")
+	return newProblem(api.ProblemUnavailable, "%s", detail).withHeader("Retry-After", "1")
 }
 
 // invalid is a 422 about one field.
@@ -68,7 +62,7 @@ func invalid(field, format string, args ...any) *problem {
 }
 
 func invalidFields(fields api.FieldErrors) *problem {
-	p := newProblem(http.StatusUnprocessableEntity, "the request has an invalid field")
+	p := newProblem(api.ProblemInvalid, "the request has an invalid field")
 	if len(fields) != 1 {
 		p.Detail = fmt.Sprintf("the request has %d invalid fields", len(fields))
 	}
@@ -89,7 +83,7 @@ func init() {
 				fields.Add(humaField(detail.Location), "%s", detail.Message)
 			}
 		}
-		p := newProblem(status, "%s", message)
+		p := newProblem(api.ProblemOfStatus(status), "%s", message)
 		p.Errors = fields
 		return p
 	}
@@ -115,29 +109,30 @@ func problemFor(err error) *problem {
 		return invalidFields(fields)
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return newProblem(http.StatusRequestEntityTooLarge, "the body may have at most %d bytes", tooLarge.Limit).
+		return newProblem(api.ProblemTooLarge, "the body may have at most %d bytes", tooLarge.Limit).
 			withHeader("Connection", "close")
 	}
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
-		return newProblem(http.StatusConflict, "%s: read the object again and repeat the request", conflict)
+		return newProblem(api.ProblemConflict, "%s: read the object again and repeat the request", conflict)
 	}
 	switch {
 	case errors.Is(err, store.ErrCompacted):
-		return newProblem(http.StatusGone, "the revision is no longer kept: start again without continue or resource_version")
+		return newProblem(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
 	case errors.Is(err, store.ErrFull):
-		return newProblem(http.StatusInsufficientStorage, "the store is full: nothing was written; reads go on")
+		return newProblem(api.ProblemStoreFull, "the store is full: nothing was written; reads go on")
 	case errors.Is(err, store.ErrInvalid):
-		return newProblem(http.StatusRequestEntityTooLarge, "the object is larger than the store can hold")
+		return newProblem(api.ProblemTooLarge, "the object is larger than the store can hold")
 	case errors.Is(err, store.ErrUncertain):
-		return unavailable("the store did not confirm the write, and it may have happened: read the object, then repeat the request")
+		return newProblem(api.ProblemUnconfirmed, "the store did not confirm the write, and it may have happened: read the object, then repeat the request").
+			withHeader("Retry-After", "1")
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFenced):
 		return unavailable("the store does not answer at present: repeat the request")
 	case errors.Is(err, context.Canceled):
-		return newProblem(statusClientClosed, "the client went away")
+		return newProblem(api.ProblemClientClosed, "the client went away")
 	case errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the request took too long")
 	}
-	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
+	return newProblem(api.ProblemInternal, "the server failed; its log says why")
 }
 
 // answer turns the error of a handler into its problem, and logs what the
@@ -158,7 +153,7 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 		w.Header()[name] = values
 	}
 	body := encodeJSON(p)
-	w.Header().Set("Content-Type", problemType)
+	w.Header().Set("Content-Type", problemMediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // the client went away: there is nobody to tell

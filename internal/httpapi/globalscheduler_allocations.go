@@ -68,7 +68,7 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	s.catchUp(ctx)
 	key := api.KeyOf(workload)
 	if s.fleet.Snapshot().Get(key) != nil {
-		return nil, newProblem(http.StatusConflict, "%s exists already", key)
+		return nil, newProblem(api.ProblemAlreadyExists, "%s exists already", key)
 	}
 	fits, err := gs.Choose(workload, machines, func() (bool, error) {
 		created := *workload
@@ -117,7 +117,7 @@ func (s *Server) unplaced(who identity, workload *api.Workload) error {
 
 // refusal says why an allocation is not placed, with the room that each site has.
 func (s *Server) refusal(who identity, workload *api.Workload, explanation *api.Explanation) error {
-	p := newProblem(http.StatusConflict, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
+	p := newProblem(api.ProblemNoRoom, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
 	if explanation == nil {
 		return p
 	}
@@ -180,7 +180,7 @@ func (s *Server) getAllocation(ctx context.Context, in *globalAllocation) (*glob
 	}
 	workload := s.workloadByName(who, in.Namespace, in.ID, gs.IsAllocation)
 	if workload == nil {
-		return nil, newProblem(http.StatusNotFound, "there is no such allocation")
+		return nil, newProblem(api.ProblemNotFound, "there is no such allocation")
 	}
 	return &globalAllocationOutput{http.StatusOK, gs.AllocationAnswer{Allocation: gs.ShowAllocation(workload, s.visibleCluster(who))}}, nil
 }

@@ -127,9 +127,9 @@ func (s *Server) createSite(ctx context.Context, cluster *api.Cluster) (*stored,
 		}
 		if site, ok := gs.SiteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
 			if !who.sees(owners(other)...) {
-				return nil, newProblem(http.StatusConflict, "site %q has a cluster already", wanted.ID())
+				return nil, newProblem(api.ProblemSiteTaken, "site %q has a cluster already", wanted.ID())
 			}
-			return nil, newProblem(http.StatusConflict, "site %q has a cluster already: %q", wanted.ID(), other.Metadata.Name)
+			return nil, newProblem(api.ProblemSiteTaken, "site %q has a cluster already: %q", wanted.ID(), other.Metadata.Name)
 		}
 	}
 	return s.createOnly(ctx, cluster)
@@ -160,7 +160,7 @@ func (s *Server) findSite(who identity, called clusterCalled) (gs.Site, error) {
 		}
 		break
 	}
-	return gs.Site{}, newProblem(http.StatusNotFound, "there is no cluster of %s that has a region and one zone", called.what)
+	return gs.Site{}, newProblem(api.ProblemNotFound, "there is no cluster of %s that has a region and one zone", called.what)
 }
 
 func (s *Server) getSite(ctx context.Context, called clusterCalled) (*globalClusterOutput, error) {

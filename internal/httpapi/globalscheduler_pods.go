@@ -130,7 +130,7 @@ func (s *Server) getPod(ctx context.Context, find func(who identity) *api.Worklo
 	}
 	pod := find(who)
 	if pod == nil {
-		return nil, newProblem(http.StatusNotFound, "there is no such pod")
+		return nil, newProblem(api.ProblemNotFound, "there is no such pod")
 	}
 	return &globalPodOutput{http.StatusOK, gs.PodAnswer{Pod: gs.ShowPod(pod, s.visibleCluster(who))}}, nil
 }

@@ -146,12 +146,12 @@ func (s *Server) resolve(who identity, figures []gs.Figures) ([]gs.Report, error
 		return reports, nil
 	}
 	if unknown, ok := errors.AsType[*gs.UnknownError](err); ok {
-		return nil, newProblem(http.StatusNotFound, "%s", unknown)
+		return nil, newProblem(api.ProblemNotFound, "%s", unknown)
 	}
 	if _, wrong := errors.AsType[api.FieldErrors](err); wrong {
 		return nil, badRequest(err)
 	}
-	return nil, newProblem(http.StatusConflict, "%s", err)
+	return nil, newProblem(api.ProblemConflict, "%s", err)
 }
 
 // report stores what a push says about one site, as far as it differs from what

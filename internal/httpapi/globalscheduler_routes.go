@@ -60,17 +60,17 @@ func (s *Server) describeGlobalBody(op huma.Operation, description string) {
 // one status for all that is wrong with one.
 func badRequest(err error) error {
 	if fields, ok := errors.AsType[api.FieldErrors](err); ok {
-		p := invalidFields(fields)
-		p.Status, p.Title = http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+		p := newProblem(api.ProblemMalformed, "%s", invalidFields(fields).Detail)
+		p.Errors = fields
 		return p
 	}
-	return newProblem(http.StatusBadRequest, "%s", err)
+	return newProblem(api.ProblemMalformed, "%s", err)
 }
 
 // checkGlobalBody refuses what no document may hold, before it is read.
 func checkGlobalBody(data []byte) error {
 	if rejectNUL(data) != nil {
-		return newProblem(http.StatusBadRequest, "texts must not contain the character U+0000")
+		return newProblem(api.ProblemMalformed, "texts must not contain the character U+0000")
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *Server) createOnly(ctx context.Context, object api.Object) (*stored, er
 	}
 	return s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
 		if current != nil {
-			return nil, newProblem(http.StatusConflict, "%s exists already", key)
+			return nil, newProblem(api.ProblemAlreadyExists, "%s exists already", key)
 		}
 		next := object.Copy()
 		created(next.Meta(), s.now().UTC())
@@ -151,7 +151,7 @@ func afterPath(kind api.Kind, text string) (api.Key, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	key := api.Key{Kind: kind, Namespace: namespace, Name: name}
 	if !ok || !addressable(key) {
-		return api.Key{}, newProblem(http.StatusBadRequest, "continue: %q is not what a list ended with", text)
+		return api.Key{}, newProblem(api.ProblemBadContinue, "continue: %q is not what a list ended with", text)
 	}
 	return key, nil
 }
@@ -199,7 +199,7 @@ func (s *Server) deleteWorkload(ctx context.Context, namespace, waitText string,
 	}
 	w := find(who)
 	if w == nil {
-		return nil, newProblem(http.StatusNotFound, "there is nothing of this name or id")
+		return nil, newProblem(api.ProblemNotFound, "there is nothing of this name or id")
 	}
 	return s.removed(ctx, api.KeyOf(w), w.Metadata.UID, wait)
 }

@@ -122,7 +122,7 @@ type answer struct {
 func (a answer) problem(t testing.TB) api.Problem {
 	t.Helper()
 	var p api.Problem
-	if err := json.Unmarshal(a.body, &p); err != nil || a.Header.Get("Content-Type") != problemType || p.Status != a.StatusCode {
+	if err := json.Unmarshal(a.body, &p); err != nil || a.Header.Get("Content-Type") != problemMediaType || p.Status != a.StatusCode {
 		t.Errorf("not a problem document: %d %q %s (%v)", a.StatusCode, a.Header.Get("Content-Type"), a.body, err)
 	}
 	return p
@@ -171,7 +171,27 @@ func (s *testServer) try(ctx context.Context, method, path, body string, header 
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
+	if err == nil {
+		s.checkProblem(method, path, resp, data)
+	}
 	return answer{resp, data}, err
+}
+
+// checkProblem looks at the type of every error that any test meets: it is a
+// documented one, and has the status and the title that its documentation says.
+func (s *testServer) checkProblem(method, path string, resp *http.Response, body []byte) {
+	s.t.Helper()
+	if resp.Header.Get("Content-Type") != problemMediaType {
+		return
+	}
+	var p api.Problem
+	if err := json.Unmarshal(body, &p); err != nil {
+		s.t.Errorf("%s %s: %s is no problem: %v", method, path, body, err)
+		return
+	}
+	if info, ok := api.LookupProblem(p.Type); !ok || p.Status != info.Status || resp.StatusCode != info.Status || p.Title != info.Title {
+		s.t.Errorf("%s %s: %d %s: the type is documented as %+v", method, path, resp.StatusCode, body, info)
+	}
 }
 
 func (s *testServer) mustPut(path, body string, header ...string) answer {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -59,7 +58,7 @@ func (i identity) forbidden(doing string) *problem {
 	if i.bound() {
 		what += " for the namespaces " + strings.Join(i.namespaces, ", ")
 	}
-	return newProblem(http.StatusForbidden, "%s must not %s", what, doing)
+	return newProblem(api.ProblemForbidden, "%s must not %s", what, doing)
 }
 
 // sees reports whether objects of these owners may be shown: one of them is

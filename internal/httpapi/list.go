@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -115,12 +114,12 @@ func (q *query) resume(text string) error {
 		err = json.Unmarshal(raw, &token)
 	}
 	if err != nil || token.Revision <= 0 || token.After == "" {
-		return newProblem(http.StatusBadRequest, "continue: not a token of this server")
+		return newProblem(api.ProblemBadContinue, "continue: not a token of this server")
 	}
 	want := q.pageToken
 	want.Revision, want.After = token.Revision, token.After
 	if token != want {
-		return newProblem(http.StatusBadRequest, "continue: the token is of another list: keep the path, label_selector and all as they were")
+		return newProblem(api.ProblemBadContinue, "continue: the token is of another list: keep the path, label_selector and all as they were")
 	}
 	q.pageToken = token
 	return nil

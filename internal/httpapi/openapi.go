@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,6 +18,7 @@ import (
 func (s *Server) openAPIConfig() huma.Config {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Secret](), reflect.TypeFor[string]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.ProblemType](), reflect.TypeFor[problemType]())
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -34,6 +36,19 @@ func (s *Server) openAPIConfig() huma.Config {
 		DefaultFormat:                "application/json",
 		RejectUnknownQueryParameters: true,
 	}
+}
+
+// problemType is the schema of the types of problem.
+type problemType string
+
+// Schema implements huma.SchemaProvider.
+func (problemType) Schema(huma.Registry) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeString, Format: "uri", Description: "What went wrong, for programs."}
+	for _, info := range api.ProblemTypes {
+		schema.Enum = append(schema.Enum, string(info.Type))
+		schema.Description += "\n- `" + string(info.Type) + "` (" + strconv.Itoa(info.Status) + "): " + info.Doc
+	}
+	return schema
 }
 
 // operation describes an operation on objects or a collection of a kind.

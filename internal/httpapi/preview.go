@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -134,7 +133,7 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 	}
 	_, err = s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0})
 	if errors.Is(err, store.ErrInvalid) {
-		return newProblem(http.StatusRequestEntityTooLarge,
+		return newProblem(api.ProblemTooLarge,
 			"the preview of %s has %d KiB, more than the store can hold: write it without a preview", api.KeyOf(p.Object), len(value)>>10)
 	}
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *Server) roomForPreview(now time.Time) error {
 	if count < s.options.MaxPreviews && size < maxPreviewBytes {
 		return nil
 	}
-	return newProblem(http.StatusTooManyRequests,
+	return newProblem(api.ProblemTooManyRequests,
 		"%d previews of together %d MiB are kept, and the limits are %d and %d MiB: each is removed %s after it was made, the next at %s",
 		count, size>>20, s.options.MaxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }

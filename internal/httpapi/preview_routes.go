@@ -159,7 +159,7 @@ func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewO
 		return nil, err
 	}
 	if p == nil {
-		return nil, newProblem(http.StatusNotFound, "the preview does not exist or has expired: plan again")
+		return nil, newProblem(api.ProblemPreviewNotFound, "the preview does not exist or has expired: plan again")
 	}
 	if err := who.mayRead(p.Object); err != nil {
 		return nil, err

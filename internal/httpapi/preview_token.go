@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,15 +62,15 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 // again, so what the object's own labels have to do with it shows there.
 func (p *preview) matches(object api.Object) error {
 	if p == nil {
-		return newProblem(http.StatusPreconditionFailed, "the preview does not exist or has expired: plan again")
+		return newProblem(api.ProblemPreviewExpired, "the preview does not exist or has expired: plan again")
 	}
 	previewed, key := p.Object.Copy(), api.KeyOf(object)
 	previewed.Meta().Labels = object.Meta().Labels
 	switch {
 	case api.KeyOf(previewed) != key:
-		return newProblem(http.StatusPreconditionFailed, "the preview was made for %s, not for %s: plan again", api.KeyOf(previewed), key)
+		return newProblem(api.ProblemPreviewMismatch, "the preview was made for %s, not for %s: plan again", api.KeyOf(previewed), key)
 	case !api.SameIntent(previewed, object):
-		return newProblem(http.StatusPreconditionFailed, "the preview was made for another spec of %s: plan again", key)
+		return newProblem(api.ProblemPreviewMismatch, "the preview was made for another spec of %s: plan again", key)
 	}
 	return nil
 }
@@ -118,7 +117,7 @@ func (s *Server) statusWrite(object api.Object, current *stored) ([]store.Write,
 
 // changed refuses a token because the decision is another one by now.
 func changed(was, is string) *problem {
-	return newProblem(http.StatusPreconditionFailed, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", was, is)
+	return newProblem(api.ProblemFleetChanged, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", was, is)
 }
 
 // sameBinding reports whether two statuses of a workload are the same decision.

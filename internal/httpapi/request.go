@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // request is what the server notes about a request while it answers it.
@@ -104,7 +106,7 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	}
 	clear(w.Header())
 	w.Header().Set("X-Request-Id", note.id)
-	writeProblem(w, newProblem(http.StatusInternalServerError, "the server failed; its log says why"))
+	writeProblem(w, newProblem(api.ProblemInternal, "the server failed; its log says why"))
 }
 
 // breakOff ends a request without ending its answer: half an answer must not

@@ -87,15 +87,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, err
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return nil, newProblem(http.StatusRequestTimeout, "the body did not arrive in time")
+		return nil, newProblem(api.ProblemRequestTimeout, "the body did not arrive in time")
 	}
-	return nil, newProblem(http.StatusBadRequest, "the body could not be read to its end").withHeader("Connection", "close")
+	return nil, newProblem(api.ProblemMalformed, "the body could not be read to its end").withHeader("Connection", "close")
 }
 
 // checkMediaType accepts JSON. A body without a type is taken as JSON.
 func checkMediaType(header http.Header) error {
 	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return newProblem(http.StatusUnsupportedMediaType, "the body must not be compressed")
+		return newProblem(api.ProblemUnsupportedMediaType, "the body must not be compressed")
 	}
 	text := header.Get("Content-Type")
 	if text == "" {
@@ -103,10 +103,10 @@ func checkMediaType(header http.Header) error {
 	}
 	media, parameters, err := mime.ParseMediaType(text)
 	if err != nil || !isJSON(media) {
-		return newProblem(http.StatusUnsupportedMediaType, "the body must be JSON with Content-Type: application/json")
+		return newProblem(api.ProblemUnsupportedMediaType, "the body must be JSON with Content-Type: application/json")
 	}
 	if charset, ok := parameters["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return newProblem(http.StatusUnsupportedMediaType, "the body must be UTF-8")
+		return newProblem(api.ProblemUnsupportedMediaType, "the body must be UTF-8")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func decodeBody(data []byte, into any) error {
 		return malformed(err)
 	}
 	if data = bytes.TrimSpace(data); data[0] != '{' {
-		return newProblem(http.StatusUnprocessableEntity, "the body must be a JSON object")
+		return newProblem(api.ProblemInvalid, "the body must be a JSON object")
 	}
 	return rejectNUL(data)
 }
@@ -132,7 +132,7 @@ func malformed(err error) error {
 	if _, ok := errors.AsType[api.FieldErrors](err); ok {
 		return err
 	}
-	return newProblem(http.StatusBadRequest, "%s", err)
+	return newProblem(api.ProblemMalformed, "%s", err)
 }
 
 // rejectNUL refuses texts with the character U+0000, which no field has a use
@@ -148,7 +148,7 @@ func rejectNUL(data []byte) error {
 			backslashes++
 		}
 		if backslashes%2 == 1 {
-			return newProblem(http.StatusUnprocessableEntity, "texts must not contain the character U+0000")
+			return newProblem(api.ProblemInvalid, "texts must not contain the character U+0000")
 		}
 		rest = rest[i+1:]
 	}

@@ -65,12 +65,12 @@ func (s *Server) dispatch(mux *http.ServeMux) http.Handler {
 func noRoute(probe *discardedAnswer) *problem {
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
-		return newProblem(http.StatusMethodNotAllowed, "this path takes %s", allow).withHeader("Allow", allow)
+		return newProblem(api.ProblemMethodNotAllowed, "this path takes %s", allow).withHeader("Allow", allow)
 	}
 	if probe.status >= 300 && probe.status < 400 {
-		return newProblem(http.StatusNotFound, "there is nothing at this path: write it without empty parts, \".\" and \"..\"")
+		return newProblem(api.ProblemUnknownPath, "there is nothing at this path: write it without empty parts, \".\" and \"..\"")
 	}
-	return newProblem(http.StatusNotFound, "there is nothing at this path; %s describes the API", openAPIPath)
+	return newProblem(api.ProblemUnknownPath, "there is nothing at this path; %s describes the API", openAPIPath)
 }
 
 // discardedAnswer keeps the status and the header of an answer.

@@ -245,7 +245,7 @@ func New(options Options) (*Server, error) {
 func sameSite(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, newProblem(http.StatusForbidden, "pages of other sites must not change anything here"))
+		writeProblem(w, newProblem(api.ProblemCrossOrigin, "pages of other sites must not change anything here"))
 	}))
 	return protection.Handler(next)
 }

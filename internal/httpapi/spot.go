@@ -153,9 +153,9 @@ func splits(cluster *api.Cluster) error {
 	key := api.KeyOf(cluster)
 	switch {
 	case !cluster.SpotEnabled():
-		return newProblem(http.StatusConflict, "spot is not enabled for %s: set spec.spot.enabled", key)
+		return newProblem(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
 	case !cluster.HasKubeconfig():
-		return newProblem(http.StatusConflict, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
+		return newProblem(api.ProblemSpotDisabled, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *Server) askOfNode(node Node, ask func() error) error {
 		err = ask()
 	}
 	if errors.Is(err, spot.ErrNoNode) {
-		return newProblem(http.StatusNotFound, "%s has no node %q", clusterKey(node.cluster), node.name)
+		return newProblem(api.ProblemNotFound, "%s has no node %q", clusterKey(node.cluster), node.name)
 	}
 	return spotProblem(node.cluster, err)
 }
@@ -180,7 +180,7 @@ func spotProblem(cluster string, err error) error {
 	key := clusterKey(cluster)
 	switch {
 	case errors.Is(err, spot.ErrNotEnabled):
-		return newProblem(http.StatusConflict, "spot is not enabled for %s: set spec.spot.enabled", key)
+		return newProblem(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
 	case errors.Is(err, spot.ErrNotConnected):
 		return unavailable(key.String() + " is not connected at present: its condition SpotReady says why; repeat the request")
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -169,7 +168,7 @@ func revokeToken(ctx context.Context, tokens TokenStore, id string) (revision in
 }
 
 func noToken() error {
-	return newProblem(http.StatusNotFound, "the token does not exist: give its id, the part before the dot")
+	return newProblem(api.ProblemNotFound, "the token does not exist: give its id, the part before the dot")
 }
 
 // tokenIDShape keeps anything but an id away from the store and the logs; the

@@ -85,11 +85,11 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 	bounded, cancel := s.waiting(ctx, pictureWait)
 	defer cancel()
 	if _, err := s.fleet.WaitRevision(bounded, since); err != nil {
-		return nil, 0, newProblem(http.StatusGone, "revision %d is not one of this store: list the objects again", since)
+		return nil, 0, newProblem(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
 	}
 	at, ok := s.events.after(since)
 	if !ok {
-		return nil, 0, newProblem(http.StatusGone, "what changed after revision %d is no longer known: list the objects again", since)
+		return nil, 0, newProblem(api.ProblemRevisionGone, "what changed after revision %d is no longer known: list the objects again", since)
 	}
 	return at, since, nil
 }

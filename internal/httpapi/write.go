@@ -99,7 +99,7 @@ func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next
 		object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
 		return &stored{object: object, specRevision: revision, revision: revision}, nil
 	}
-	return nil, newProblem(http.StatusConflict, "%s is being changed by too many others: repeat the request", key)
+	return nil, newProblem(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
 }
 
 // PutInput is the input of every PUT of an object. It is exported because huma
@@ -306,7 +306,7 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 		}
 		return revision, nil
 	}
-	return 0, newProblem(http.StatusConflict, "%s is being changed by too many others: repeat the request", key)
+	return 0, newProblem(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
 }
 
 // addressable reports whether an object of this key can exist at all. A path
