@@ -27,6 +27,9 @@ type attempts struct {
 	once, impatient bool
 }
 
+// over reports that nothing is repeated, whatever came of an attempt.
+func (a *attempts) over() bool { return a.once || a.lost() != nil }
+
 type attemptsKey struct{}
 
 func withAttempts(ctx context.Context, a *attempts) context.Context {
@@ -48,7 +51,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 		delivered := !notDelivered(err)
 		a.uncertain = a.uncertain || delivered
 		switch {
-		case delivered && !a.repeatable, a.once, a.lost() != nil:
+		case delivered && !a.repeatable, a.over():
 			return false, nil
 		case a.impatient && errors.Is(err, context.DeadlineExceeded):
 			return false, nil
@@ -57,7 +60,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 		// malformed address.
 		return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
 	}
-	if a.once || a.lost() != nil || loginRefused(resp) {
+	if a.over() || loginRefused(resp) {
 		return false, nil
 	}
 	switch resp.StatusCode {
