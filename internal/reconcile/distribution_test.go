@@ -75,7 +75,7 @@ func TestSplitsAreDecided(t *testing.T) {
 		{"a count for every copy", 3, nil, []func(*api.Workload){distributed(api.ModeCustom, "2")}, "c0 3=2/1, c1 3=2/1, c2 3=2/1", "; 6 of the replicas go to on-demand nodes, 3 to spot nodes"},
 		{"a count above the replicas", 3, divided, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "c0 1=1/0, c1 1=1/0, c2 1=1/0", "; custom_on_demand 5 is above the 3 replicas: all of them go to on-demand nodes"},
 		{"a count above those of a copy", 1, nil, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "c0 1=1/0, c1 1=1/0, c2 1=1/0", "; custom_on_demand 5 is above the 1 replica: all of them go to on-demand nodes"},
-		{"no replicas", 0, divided, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "", ""},
+		{"no replicas", 0, divided, []func(*api.Workload){distributed(api.ModeCustom, "5")}, "c0 0=0/0, c1 0=0/0, c2 0=0/0", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
