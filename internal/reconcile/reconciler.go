@@ -309,7 +309,8 @@ func (r *Reconciler) derive(ctx context.Context, writes []store.StatusWrite, fai
 	var conflict *store.ConflictError
 	switch {
 	case errors.Is(err, store.ErrFenced):
-		return 0, err
+		// It is true of every write, whichever of them met it first.
+		return 0, store.ErrFenced
 	case errors.As(err, &some):
 		maps.Copy(failed, some.Failed)
 	case err != nil && !errors.As(err, &conflict):

@@ -307,7 +307,7 @@ func (l *loop) refused(ctx context.Context, writes []status.Write, err error) []
 			r = &retry{}
 			l.retries[key] = r
 		}
-		r.at = now.Add(r.Failed())
+		r.at = r.Failed(now)
 		l.readAllAt(r.at)
 	}
 	return append(keys, failed...)

@@ -96,7 +96,7 @@ func (m *Monitor) store(ctx context.Context, c *cluster) {
 	m.Logger.Warn("the status of a cluster is not stored; trying again", "cluster", c.name, "error", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c.flushAt = m.Now().Add(c.retry.Failed())
+	c.flushAt = c.retry.Failed(m.Now())
 	m.schedule(c)
 }
 

@@ -370,7 +370,7 @@ func (m *Clouds) store(ctx context.Context, c *cloud) {
 			return
 		}
 		m.Logger.Warn("the status of a cloud is not stored; trying again", "cloud", c.name, "error", err)
-		if !sleep(ctx, retry.Failed()) {
+		if now := m.Now(); !sleep(ctx, retry.Failed(now).Sub(now)) {
 			return
 		}
 	}

@@ -11,13 +11,20 @@ const (
 
 // Retry is the back-off of one object whose status could not be written. The zero
 // value has no failure behind it.
-type Retry struct{ pause time.Duration }
+type Retry struct {
+	pause time.Duration
+	until time.Time
+}
 
-// Failed notes a failure, and returns how long to wait.
-func (r *Retry) Failed() time.Duration {
-	r.pause = min(max(firstRetry, 2*r.pause), maxRetry)
-	return r.pause
+// Failed notes a failure, and returns when to try again. An attempt that was made
+// during the pause, because there was something new to write, does not double it.
+func (r *Retry) Failed(now time.Time) time.Time {
+	if !now.Before(r.until) {
+		r.pause = min(max(firstRetry, 2*r.pause), maxRetry)
+		r.until = now.Add(r.pause)
+	}
+	return r.until
 }
 
 // Reset forgets the failures.
-func (r *Retry) Reset() { r.pause = 0 }
+func (r *Retry) Reset() { *r = Retry{} }

@@ -1,0 +1,29 @@
+package status
+
+import (
+	"testing"
+	"time"
+)
+
+// A pause doubles with every failure after it, up to a limit; attempts within a
+// pause leave it as it is.
+func TestRetryPauses(t *testing.T) {
+	var r Retry
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
+		at := r.Failed(now)
+		if pause := at.Sub(now); pause != want*time.Second {
+			t.Errorf("pause %s, want %d s", pause, want)
+		}
+		for range 10 {
+			if again := r.Failed(now.Add(at.Sub(now) / 2)); !again.Equal(at) {
+				t.Errorf("an attempt within the pause moves its end from %s to %s", at, again)
+			}
+		}
+		now = at
+	}
+	r.Reset()
+	if pause := r.Failed(now).Sub(now); pause != time.Second {
+		t.Errorf("after a success: pause %s", pause)
+	}
+}
