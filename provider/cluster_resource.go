@@ -56,7 +56,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Region the cluster is in.",
 			Optional:            true,
 		},
-		"zones": schema.ListAttribute{
+		"zones": schema.SetAttribute{
 			MarkdownDescription: "Availability zones the cluster spans.",
 			ElementType:         types.StringType,
 			Optional:            true,
@@ -66,7 +66,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
-		"taints": schema.ListNestedAttribute{
+		"taints": schema.SetNestedAttribute{
 			MarkdownDescription: "Keep placements that do not tolerate them off the cluster. The server adds taints of its own (`" + api.TaintUnreachable + "`, `" + api.TaintUnhealthy + "`) to clusters that are offline; the data source `scheduler_cluster` shows all of them, each with the time since when.",
 			Optional:            true,
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{

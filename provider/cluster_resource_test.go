@@ -121,7 +121,7 @@ func TestAccClusterEmptyCollections(t *testing.T) {
 				}`),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("zones"), knownvalue.ListSizeExact(0)),
+				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("zones"), knownvalue.SetSizeExact(0)),
 				statecheck.ExpectKnownValue("scheduler_cluster.east", tfjsonpath.New("spot"), knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"enabled": knownvalue.Bool(false), "node_type_key": knownvalue.StringExact(api.DefaultNodeTypeKey), "on_disable": knownvalue.StringExact("keep"),
 				})),

@@ -42,6 +42,11 @@ func dataSourceArgument(attribute schema.Attribute) datasource.Attribute {
 			NestedObject:        datasource.NestedAttributeObject{Attributes: dataSourceArguments(a.NestedObject.Attributes)},
 			MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators,
 		}
+	case schema.SetNestedAttribute:
+		return datasource.SetNestedAttribute{
+			NestedObject:        datasource.NestedAttributeObject{Attributes: dataSourceArguments(a.NestedObject.Attributes)},
+			MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators,
+		}
 	}
 	return nil
 }

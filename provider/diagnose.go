@@ -80,12 +80,13 @@ func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, fi
 		diags.AddError(summary, sentence(field.Error()))
 		return
 	}
-	name, message := at.String(), attributeNames(field.Message)
+	at, shown := shownPath(at)
+	name, message := shown, attributeNames(field.Message)
 	if strings.HasPrefix(field.Field, name+".") {
 		// The field lies inside of a text of the configuration, such as JSON.
 		name, message = field.Field, field.Message
 	}
-	diags.AddAttributeError(at, "Invalid "+at.String(), sentence(name+": "+message))
+	diags.AddAttributeError(at, "Invalid "+shown, sentence(name+": "+message))
 }
 
 // alreadyExists words the answer to the creation of something that is there.

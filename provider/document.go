@@ -24,9 +24,9 @@ const numberPrecision = 512
 // could not be read.
 type configDocument struct {
 	// unknown are the values that are only known after apply. The document has
-	// nothing, or null in a list or map, in their place.
+	// nothing, or null in a list, set or map, in their place.
 	unknown []path.Path
-	// nulls are the null elements of lists and maps, which JSON would turn into
+	// nulls are the null elements of lists, sets and maps, which JSON would turn into
 	// empty ones.
 	nulls []path.Path
 	// spell renames the fields of errors as the configuration spells them; nil = they
@@ -61,10 +61,8 @@ func (d *configDocument) read(v tftypes.Value, at path.Path) (any, error) {
 		return d.readObject(v, at)
 	case v.Type().Is(tftypes.Map{}):
 		return d.readMap(v, at)
-	case v.Type().Is(tftypes.List{}):
+	case v.Type().Is(tftypes.List{}), v.Type().Is(tftypes.Set{}):
 		return d.readList(v, at)
-	case v.Type().Is(tftypes.Set{}):
-		return d.readSet(v, at)
 	}
 	return nil, fmt.Errorf("%s: values of type %s have no JSON form", at, v.Type())
 }
@@ -103,6 +101,7 @@ func (d *configDocument) readMap(v tftypes.Value, at path.Path) (any, error) {
 	return object, nil
 }
 
+// readList reads a list or a set; the API has lists for both.
 func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 	var elements []tftypes.Value
 	if err := v.As(&elements); err != nil {
@@ -110,7 +109,7 @@ func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 	}
 	list := make([]any, len(elements))
 	for i, element := range elements {
-		value, err := d.readElement(element, at.AtListIndex(i))
+		value, err := d.readElement(element, atElement(v.Type(), at, i))
 		if err != nil {
 			return nil, err
 		}
@@ -118,26 +117,6 @@ func (d *configDocument) readList(v tftypes.Value, at path.Path) (any, error) {
 			tellApart(element, object, i)
 		}
 		list[i] = value
-	}
-	return list, nil
-}
-
-// readSet reads a set of plain values. Its elements have no place of their own:
-// what is wrong with one is said of the set.
-func (d *configDocument) readSet(v tftypes.Value, at path.Path) (any, error) {
-	var elements []tftypes.Value
-	if err := v.As(&elements); err != nil {
-		return nil, err
-	}
-	list := make([]any, 0, len(elements))
-	for _, element := range elements {
-		value, err := d.readElement(element, at)
-		if err != nil {
-			return nil, err
-		}
-		if value != nil {
-			list = append(list, value)
-		}
 	}
 	return list, nil
 }

@@ -89,6 +89,8 @@ func compareFields(t *testing.T, at string, attributes map[string]schema.Attribu
 			compareFields(t, at+"."+name, a.Attributes, jsonFields(field))
 		case schema.ListNestedAttribute:
 			compareFields(t, at+"."+name, a.NestedObject.Attributes, jsonFields(field.Elem()))
+		case schema.SetNestedAttribute:
+			compareFields(t, at+"."+name, a.NestedObject.Attributes, jsonFields(field.Elem()))
 		}
 	}
 }
@@ -365,12 +367,15 @@ func TestAttributePath(t *testing.T) {
 		"spec.health.interval":                "health.interval",
 		`spec.capacity["nvidia.com/gpu"]`:     `capacity["nvidia.com/gpu"]`,
 		"spec.health.something_newer.than_us": "health",
+		"spec.zones[1]":                       "zones[*]",
+		"spec.taints[1].effect":               "taints[*].effect",
+		"spec.taints[1].something_newer":      "taints[*]",
 		"kind":                                "",
 		"":                                    "",
 	} {
 		got, ok := attributePath(typ, field)
-		if got.String() != want || ok != (want != "") {
-			t.Errorf("%s is the attribute %q (%v), expected %q", field, got, ok, want)
+		if _, name := shownPath(got); name != want || ok != (want != "") {
+			t.Errorf("%s is the attribute %q (%v), expected %q", field, name, ok, want)
 		}
 	}
 }

@@ -109,11 +109,12 @@ func (r *objectResource) differsFromPreview(preview *api.Preview, plan, config t
 		if !ok || slices.ContainsFunc(d.unknown, func(p path.Path) bool { return related(p, at) }) {
 			continue
 		}
+		at, name := shownPath(at)
 		if len(differences) == 0 {
 			first = at
 		}
-		if !slices.Contains(differences, at.String()) {
-			differences = append(differences, at.String())
+		if !slices.Contains(differences, name) {
+			differences = append(differences, name)
 		}
 	}
 	if len(differences) == 0 {

@@ -131,7 +131,8 @@ func (d *readDataSource) readArguments(given map[string]tftypes.Value, t tftypes
 		return nil
 	}
 	for _, at := range config.nulls {
-		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
+		at, name := shownPath(at)
+		diags.AddAttributeError(at, "Invalid "+name, sentence(name+": must not be null"))
 	}
 	return arguments
 }

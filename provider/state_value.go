@@ -82,6 +82,8 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 			elements[i] = value
 		}
 		return tftypes.NewValue(t, elements), nil
+	case schema.SetNestedAttribute:
+		return setValue(ctx, a.NestedObject.Attributes, t, document, prior)
 	}
 	value, err := terraformValue(t, document)
 	if err != nil {
@@ -115,6 +117,32 @@ func nestedValue(ctx context.Context, attributes map[string]schema.Attribute, t 
 		return tftypes.Value{}, err
 	}
 	return tftypes.NewValue(t, values), nil
+}
+
+// setValue is a set of objects. The order of the document means nothing: an element
+// keeps the spelling of the one before that means the same, wherever that was.
+func setValue(ctx context.Context, attributes map[string]schema.Attribute, t tftypes.Type, document any, prior tftypes.Value) (tftypes.Value, error) {
+	list, ok := document.([]any)
+	if !ok {
+		return tftypes.Value{}, fmt.Errorf("%T is not a list", document)
+	}
+	elementType := elementTypeOf(t)
+	before := elementsOf(prior)
+	elements := make([]tftypes.Value, len(list))
+	for i, item := range list {
+		value, err := nestedValue(ctx, attributes, elementType, item, tftypes.NewValue(elementType, nil))
+		if err != nil {
+			return tftypes.Value{}, fmt.Errorf("%d: %w", i, err)
+		}
+		for _, old := range before {
+			if spelled, err := nestedValue(ctx, attributes, elementType, item, old); err == nil && spelled.Equal(old) {
+				value = old
+				break
+			}
+		}
+		elements[i] = value
+	}
+	return tftypes.NewValue(t, elements), nil
 }
 
 // isEmpty reports a known value that JSON leaves out: an empty collection or

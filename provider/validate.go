@@ -45,7 +45,8 @@ func (r *objectResource) ValidateConfig(_ context.Context, req resource.Validate
 // are not known yet, and which are null.
 func validateObject(kind api.Kind, under string, document map[string]any, d *configDocument, t tftypes.Type, diags *diag.Diagnostics) {
 	for _, at := range d.nulls {
-		diags.AddAttributeError(at, "Invalid "+at.String(), sentence(at.String()+": must not be null"))
+		at, name := shownPath(at)
+		diags.AddAttributeError(at, "Invalid "+name, sentence(name+": must not be null"))
 	}
 	object, err := unflatten(kind, document)
 	var fields api.FieldErrors

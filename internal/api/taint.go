@@ -103,7 +103,7 @@ func (c *Cluster) Taints() []ClusterTaint {
 }
 
 func validateTaints(errs *FieldErrors, field string, taints []Taint) {
-	seen := map[Taint]int{}
+	seen := map[Taint]TaintEffect{}
 	for i, t := range taints {
 		at := index(field, i)
 		if t.Key == "" {
@@ -118,11 +118,15 @@ func validateTaints(errs *FieldErrors, field string, taints []Taint) {
 			errs.Add(at+".value", "must have at most 1024 characters, has %d", len(t.Value))
 		}
 		errs.check(at+".effect", oneOf(t.Effect, TaintEffects...))
+		spelled := t.Effect
 		t.Effect = t.Effect.Canonical()
-		if first, ok := seen[t]; ok {
-			errs.Add(at, "the taint is already listed at position %d", first)
-		} else {
-			seen[t] = i
+		switch first, ok := seen[t]; {
+		case !ok:
+			seen[t] = spelled
+		case first == spelled:
+			errs.Add(at, "the taint with the key %q, the value %q and the effect %q is listed twice", t.Key, t.Value, spelled)
+		default:
+			errs.Add(at, "the taint with the key %q and the value %q is listed twice: the effects %q and %q are the same", t.Key, t.Value, first, spelled)
 		}
 	}
 }
