@@ -33,6 +33,7 @@ const (
 type guard struct {
 	identity string      // the value of identityKey
 	mark     int64       // ModRevision of markKey as last written; of the probe alone
+	marked   int64       // when, by the clock; of the probe alone
 	files    fileGuard   // of the embedded member
 	replaced atomic.Bool // what is in memory belongs to no store
 
@@ -117,26 +118,40 @@ func (s *Store) watchOver() {
 	}
 }
 
-// probe writes the high-water mark: the highest revision that this process has
-// seen. It finds out whether writes work when nobody else writes, and whether the
-// store still has the identity and the mark that were last written.
+// probe finds out whether writes work when nobody else writes, and whether the
+// store still has the identity and the mark that were last seen. It is a write
+// for etcd, agreed upon and durable, whose comparison fails: it changes nothing
+// and takes no revision.
 func (s *Store) probe() {
 	s.guard.probing.Store(s.guard.clock.now())
 	defer s.guard.probing.Store(0)
 	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
-		return t.If(clientv3.Compare(clientv3.Value(identityKey), "=", s.guard.identity)).
-			Then(clientv3.OpGet(markKey), clientv3.OpPut(markKey, strconv.FormatInt(s.revision.Load(), 10)))
+		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
+			Then(clientv3.OpPut(identityKey, s.guard.identity)).
+			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey))
 	})
-	switch {
-	case err != nil:
-	case !resp.Succeeded:
+	if err != nil {
+		return // noted, and tried again soon
+	}
+	identity := resp.Responses[0].GetResponseRange().GetKvs()
+	switch before := found(resp, 1); {
+	case len(identity) != 1 || string(identity[0].Value) != s.guard.identity:
 		_ = s.isReplaced("it has another identity")
-	default:
-		if before := found(resp, 0); before < s.guard.mark {
-			_ = s.isReplaced(fmt.Sprintf("its high-water mark is of revision %d and was of %d: it was put back to an older copy", before, s.guard.mark))
-			return
-		}
-		s.guard.mark = resp.Header.Revision
+	case before < s.guard.mark:
+		_ = s.isReplaced(fmt.Sprintf("its high-water mark is of revision %d and was of %d: it was put back to an older copy", before, s.guard.mark))
+	case s.revision.Load() > before && s.guard.clock.now()-s.guard.marked > int64(s.options.MarkInterval):
+		s.writeMark()
+	}
+}
+
+// writeMark stores the highest revision that this process has seen, from time to
+// time: an older copy that was written to since lacks it.
+func (s *Store) writeMark() {
+	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
+		return t.Then(clientv3.OpPut(markKey, strconv.FormatInt(s.revision.Load(), 10)))
+	})
+	if err == nil {
+		s.guard.mark, s.guard.marked = resp.Header.Revision, s.guard.clock.now()
 	}
 }
 

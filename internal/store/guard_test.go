@@ -89,6 +89,7 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			fatal := make(chan error, 1)
 			s := open(t, func(o *Options) {
 				o.DataDir, o.Endpoints, o.Fatal = "", []string{r.address}, func(err error) { fatal <- err }
+				o.MarkInterval = time.Millisecond
 			})
 			fill(t, s, 10)
 			r.Close()
@@ -125,6 +126,26 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 				t.Error("it is still read")
 			}
 		})
+	}
+}
+
+// A probe takes no revision: who waits for a change is not woken, and a store
+// that nobody writes to does not grow.
+func TestProbesTakeNoRevision(t *testing.T) {
+	s := open(t)
+	fill(t, s, 1)
+	before, err := s.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		s.probe()
+	}
+	if now, err := s.Revision(t.Context()); err != nil || now != before {
+		t.Errorf("revision %d, was %d, %v", now, before, err)
+	}
+	if err := s.Writable(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -46,6 +46,10 @@ type Options struct {
 	// CompactInterval is the time between two compactions. Zero means 1 minute.
 	CompactInterval time.Duration
 
+	// MarkInterval is the least time between two writes of the high-water mark; a
+	// store that nobody writes to is not marked either. Zero means 10 seconds.
+	MarkInterval time.Duration
+
 	// RequestTimeout limits every single request to etcd. Zero means 10 seconds.
 	RequestTimeout time.Duration
 
@@ -74,6 +78,7 @@ func (o Options) withDefaults() Options {
 	o.KeepHistory = cmp.Or(o.KeepHistory, 10*time.Minute)
 	o.KeepRevisions = cmp.Or(o.KeepRevisions, 100_000)
 	o.CompactInterval = cmp.Or(o.CompactInterval, time.Minute)
+	o.MarkInterval = cmp.Or(o.MarkInterval, 10*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

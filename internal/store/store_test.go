@@ -26,6 +26,7 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 		DataDir:      t.TempDir(),
 		NoFsync:      true,
 		MinFreeBytes: mebibyte,
+		MarkInterval: time.Hour, // tests count revisions
 		Logger:       slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelError})),
 		Fatal:        func(err error) { t.Errorf("the embedded member died: %v", err) },
 	}
