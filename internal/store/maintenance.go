@@ -92,6 +92,11 @@ func (s *Store) underPressure() bool {
 		s.askSize()
 		return s.noSpace.Load()
 	}
+	if s.overQuota.Load() {
+		// What was compacted counts as free from the next commit of the database on,
+		// and while writes are refused nothing else may lead to one.
+		s.member.Server.Backend().ForceCommit()
+	}
 	_, inUse := s.size()
 	s.overQuota.Store(inUse > s.options.QuotaBytes/100*quotaStopPercent)
 	return s.noSpace.Load() || inUse > s.options.QuotaBytes/100*quotaCompactPercent

@@ -71,8 +71,8 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 		}
 	}
 	if len(together)+len(alone) == 0 {
-		r.Go(func() {
-			if err := r.ping(source.Alone); err != nil {
+		r.Go(func(ctx context.Context) {
+			if err := r.ping(ctx, source.Alone); err != nil {
 				r.Fail(-1, s.unreachable(err))
 				return
 			}
@@ -80,29 +80,29 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 		})
 	}
 	for _, batch := range split(together) {
-		r.Go(func() { r.ask(source.StageOf(len(batch)), batch) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.StageOf(len(batch)), batch) })
 	}
 	for _, t := range alone {
-		r.Go(func() { r.ask(source.Alone, []term{t}) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Alone, []term{t}) })
 	}
 	for _, t := range slow {
-		r.Go(func() { r.ask(source.Slow, []term{t}) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Slow, []term{t}) })
 	}
 	return r.Answers()
 }
 
 // ping finds out whether any query would be answered.
-func (r *reading) ping(stage source.Stage) error {
-	return r.Request(stage, func(ctx context.Context) error {
+func (r *reading) ping(ctx context.Context, stage source.Stage) error {
+	return r.Request(ctx, stage, func(ctx context.Context) error {
 		return r.server.use(ctx, func(l language) error { return l.ping(ctx) })
 	})
 }
 
 // ask asks for several queries in one request. Where one of them spoils it, or it is
 // not answered in time, the batch is halved until that one stands alone.
-func (r *reading) ask(stage source.Stage, batch []term) {
+func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 	var found *choice
-	err := r.Request(stage, func(ctx context.Context) error {
+	err := r.Request(ctx, stage, func(ctx context.Context) error {
 		return r.server.use(ctx, func(l language) error {
 			found = newChoice(batch)
 			return l.ask(ctx, batch, found.offer)
@@ -126,7 +126,7 @@ func (r *reading) ask(stage source.Stage, batch []term) {
 		return
 	default:
 		// Is it the queries, or would any query fail?
-		if err := r.ping(stage); err != nil {
+		if err := r.ping(ctx, stage); err != nil {
 			r.Fail(batch[0].number, r.server.unreachable(err), queriesOf(batch)...)
 			return
 		}
@@ -144,8 +144,8 @@ func (r *reading) ask(stage source.Stage, batch []term) {
 		r.postpone(batch)
 	default:
 		half := len(batch) / 2
-		r.Go(func() { r.ask(source.Part, batch[:half]) })
-		r.Go(func() { r.ask(source.Part, batch[half:]) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Part, batch[:half]) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Part, batch[half:]) })
 	}
 }
 

@@ -80,8 +80,8 @@ func (s *server) Read(ctx context.Context, metrics []string) (map[string]source.
 		}
 	}
 	if len(together) == 0 {
-		r.Go(func() {
-			if err := r.info(source.Alone); err != nil {
+		r.Go(func(ctx context.Context) {
+			if err := r.info(ctx, source.Alone); err != nil {
 				r.Fail(-1, s.unreachable(err))
 				return
 			}
@@ -89,26 +89,26 @@ func (s *server) Read(ctx context.Context, metrics []string) (map[string]source.
 		})
 	}
 	for i, batch := range split(together, s.maxMetrics(time.Now())) {
-		r.Go(func() { r.ask(source.StageOf(len(batch)), i, batch) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.StageOf(len(batch)), i, batch) })
 	}
 	for i, metric := range slow {
-		r.Go(func() { r.ask(source.Slow, len(together)+i, []string{metric}) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Slow, len(together)+i, []string{metric}) })
 	}
 	return r.Answers()
 }
 
 // info finds out whether the server answers.
-func (r *reading) info(stage source.Stage) error {
-	return r.Request(stage, r.server.info)
+func (r *reading) info(ctx context.Context, stage source.Stage) error {
+	return r.Request(ctx, stage, r.server.info)
 }
 
 // ask asks for several metrics in one request. Where it is not answered in time, or
 // cannot be read, what is still missing is halved until the metric to blame stands
 // alone.
-func (r *reading) ask(stage source.Stage, number int, batch []string) {
+func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch []string) {
 	kafka := r.server.spec.Kafka
 	var found map[string]json.RawMessage
-	err := r.Request(stage, func(ctx context.Context) (err error) {
+	err := r.Request(ctx, stage, func(ctx context.Context) (err error) {
 		found, err = r.server.query(ctx, statement(kafka, batch), batch)
 		return err
 	})
@@ -127,7 +127,7 @@ func (r *reading) ask(stage source.Stage, number int, batch []string) {
 	var refused *refusal
 	errors.As(err, &refused)
 	late := errors.Is(err, context.DeadlineExceeded)
-	garbled := errors.Is(err, errNotKsql) && (stage == source.Part || len(batch) > 1 && r.info(stage) == nil)
+	garbled := errors.Is(err, errNotKsql) && (stage == source.Part || len(batch) > 1 && r.info(ctx, stage) == nil)
 	switch {
 	case err == nil:
 		for _, metric := range missing {
@@ -137,7 +137,7 @@ func (r *reading) ask(stage source.Stage, number int, batch []string) {
 		// Either IN or the statement as a whole: one metric alone will show.
 		r.server.learnSingly(time.Now().Add(recheck))
 		for _, metric := range missing {
-			r.ask(source.Part, number, []string{metric})
+			r.ask(ctx, source.Part, number, []string{metric})
 		}
 	case refused != nil:
 		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB refuses the query: %s", refused)})
@@ -149,7 +149,7 @@ func (r *reading) ask(stage source.Stage, number int, batch []string) {
 		half := len(missing) / 2
 		for _, part := range [][]string{missing[:half], missing[half:]} {
 			if len(part) > 0 {
-				r.Go(func() { r.ask(source.Part, number, part) })
+				r.Go(func(ctx context.Context) { r.ask(ctx, source.Part, number, part) })
 			}
 		}
 	default:

@@ -348,7 +348,7 @@ func (c *cloud) assemble(report api.CloudReport) (whole api.CloudReport, first i
 		return report, report.Sequence, nil
 	}
 	last := c.wanted.Collector
-	if same := last != nil && last.Name == report.Collector; !report.Full && !(same && last.Sequence+1 == report.Sequence) {
+	if same := last != nil && last.Name == report.Collector; !report.Full && (!same || last.Sequence+1 != report.Sequence) {
 		wrong := &SequenceError{}
 		if same {
 			wrong.Expected = last.Sequence + 1

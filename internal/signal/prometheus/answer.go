@@ -60,6 +60,7 @@ func (s *server) query(ctx context.Context, expression string) result {
 			return result{refused: e, err: err}
 		case promv1.ErrServer:
 			return result{late: saysLate(e), err: err}
+		case promv1.ErrTimeout, promv1.ErrCanceled, promv1.ErrBadResponse, promv1.ErrClient:
 		}
 	}
 	if err == nil || e != nil && e.Type == promv1.ErrBadResponse {
@@ -112,6 +113,7 @@ func decode(body []byte) (result, bool) {
 			}
 		}
 		return a, true
+	case model.ValNone, model.ValMatrix, model.ValString:
 	}
 	return result{}, false
 }

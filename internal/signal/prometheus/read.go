@@ -48,20 +48,20 @@ func (s *server) Read(ctx context.Context, queries []string) (map[string]source.
 		r.Go(r.ping)
 	}
 	for _, batch := range split(together) {
-		r.Go(func() { r.ask(source.StageOf(len(batch)), batch) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.StageOf(len(batch)), batch) })
 	}
 	for _, t := range alone {
-		r.Go(func() { r.askAlone(source.Alone, t) })
+		r.Go(func(ctx context.Context) { r.askAlone(ctx, source.Alone, t) })
 	}
 	for _, t := range slow {
-		r.Go(func() { r.askAlone(source.Slow, t) })
+		r.Go(func(ctx context.Context) { r.askAlone(ctx, source.Slow, t) })
 	}
 	return r.Answers()
 }
 
 // ping finds out whether the server answers at all.
-func (r *reading) ping() {
-	if a := r.query(source.Alone, "vector(1)"); a.err != nil {
+func (r *reading) ping(ctx context.Context) {
+	if a := r.query(ctx, source.Alone, "vector(1)"); a.err != nil {
 		r.Fail(-1, r.server.unreachable(a.err))
 	} else {
 		r.Answered()
@@ -70,11 +70,11 @@ func (r *reading) ping() {
 
 // ask asks for several queries in one request. Where Prometheus refuses it, or does
 // not answer in time, the batch is halved until the query to blame stands alone.
-func (r *reading) ask(stage source.Stage, batch []term) {
-	a := r.query(stage, expression(batch))
+func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
+	a := r.query(ctx, stage, expression(batch))
 	switch {
 	case len(batch) == 1 && (a.err == nil || isTypeError(a.err)):
-		r.takeOne(stage, batch[0], a)
+		r.takeOne(ctx, stage, batch[0], a)
 	case a.err == nil:
 		r.takeBatch(batch, a)
 	case a.late && (len(batch) == 1 || r.Over()):
@@ -82,7 +82,7 @@ func (r *reading) ask(stage source.Stage, batch []term) {
 	case a.refused == nil && !a.tooLarge && !a.late:
 		r.Fail(batch[0].number, r.server.unreachable(a.err), queriesOf(batch)...)
 	case len(batch) == 1:
-		r.askAlone(stage, batch[0])
+		r.askAlone(ctx, stage, batch[0])
 	case !r.MayDivide():
 		if a.late {
 			r.Late(queriesOf(batch)...)
@@ -93,8 +93,8 @@ func (r *reading) ask(stage source.Stage, batch []term) {
 		}
 	default:
 		half := len(batch) / 2
-		r.Go(func() { r.ask(source.Part, batch[:half]) })
-		r.Go(func() { r.ask(source.Part, batch[half:]) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Part, batch[:half]) })
+		r.Go(func(ctx context.Context) { r.ask(ctx, source.Part, batch[half:]) })
 	}
 }
 
@@ -108,8 +108,8 @@ func queriesOf(batch []term) []string {
 
 // askAlone asks for one query as the user wrote it, and learns why it could not
 // be part of a batch.
-func (r *reading) askAlone(stage source.Stage, t term) {
-	a := r.query(stage, t.query)
+func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
+	a := r.query(ctx, stage, t.query)
 	until := time.Now().Add(recheck)
 	reject := func(e *source.Error) {
 		r.server.known.Learn(t.query, knowledge{until: until, rejected: e})
@@ -159,9 +159,9 @@ func isTypeError(err error) bool {
 }
 
 // query sends one request.
-func (r *reading) query(stage source.Stage, expression string) result {
+func (r *reading) query(ctx context.Context, stage source.Stage, expression string) result {
 	var a result
-	err := r.Request(stage, func(ctx context.Context) error {
+	err := r.Request(ctx, stage, func(ctx context.Context) error {
 		a = r.server.query(ctx, expression)
 		return a.err
 	})
@@ -173,7 +173,7 @@ func (r *reading) query(stage source.Stage, expression string) result {
 }
 
 // takeOne reads the answer to a query that was asked as the user wrote it.
-func (r *reading) takeOne(stage source.Stage, t term, a result) {
+func (r *reading) takeOne(ctx context.Context, stage source.Stage, t term, a result) {
 	switch a.kind {
 	case model.ValVector:
 		r.Set(t.query, first(a.series))
@@ -181,7 +181,7 @@ func (r *reading) takeOne(stage source.Stage, t term, a result) {
 		r.server.known.Learn(t.query, knowledge{scalar: true})
 		r.Set(t.query, a.series[0].reading)
 	default:
-		r.askAlone(stage, t) // says what is wrong with it
+		r.askAlone(ctx, stage, t) // says what is wrong with it
 	}
 }
 

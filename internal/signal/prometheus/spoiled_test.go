@@ -106,7 +106,7 @@ func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	w := httptest.NewRecorder()
-	s.fake.ServeHTTP(w, r)
+	s.ServeHTTP(w, r)
 	return w.Result(), nil
 }
 

@@ -89,22 +89,21 @@ func NewSearch(ctx context.Context, timeout string, patience *Patience, queries 
 }
 
 // Go runs f beside the others.
-func (s *Search) Go(f func()) { s.running.Go(f) }
+func (s *Search) Go(f func(ctx context.Context)) { s.running.Go(func() { f(s.ctx) }) }
 
 // Request waits for a lane and calls send with the time that there is for it. The
 // error is context.DeadlineExceeded where that is over.
-func (s *Search) Request(stage Stage, send func(ctx context.Context) error) error {
+func (s *Search) Request(ctx context.Context, stage Stage, send func(ctx context.Context) error) error {
 	lanes := s.lanes
 	if stage == Part || stage == Slow {
 		lanes = s.apart
 	}
 	select {
 	case lanes <- struct{}{}:
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	defer func() { <-lanes }()
-	ctx := s.ctx
 	if deadline, ok := ctx.Deadline(); ok && stage != Alone {
 		within := s.part
 		switch stage {
@@ -113,6 +112,7 @@ func (s *Search) Request(stage Stage, send func(ctx context.Context) error) erro
 		case Slow:
 			// They take turns.
 			within = time.Until(deadline) / time.Duration((s.several+parallelApart-1)/parallelApart)
+		case Part, Alone:
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, within)

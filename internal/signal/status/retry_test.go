@@ -10,10 +10,10 @@ import (
 func TestRetryPauses(t *testing.T) {
 	var r Retry
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
+	for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second} {
 		at := r.Failed(now)
-		if pause := at.Sub(now); pause != want*time.Second {
-			t.Errorf("pause %s, want %d s", pause, want)
+		if pause := at.Sub(now); pause != want {
+			t.Errorf("pause %s, want %s", pause, want)
 		}
 		for range 10 {
 			if again := r.Failed(now.Add(at.Sub(now) / 2)); !again.Equal(at) {
