@@ -17,6 +17,7 @@ import (
 // door is a way to a server that counts who comes through, and that can be closed.
 type door struct {
 	*httptest.Server
+	proxy    *httputil.ReverseProxy
 	requests atomic.Int64
 	// passed is called before each request is passed on, with its number; nil = nobody is.
 	passed func(int64, http.ResponseWriter, *http.Request) bool
@@ -30,7 +31,7 @@ func newDoor(t *testing.T, endpoint string) *door {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // it would report what the test breaks
-	d := &door{}
+	d := &door{proxy: proxy}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := d.requests.Add(1)
 		if d.passed == nil || d.passed(n, w, r) {

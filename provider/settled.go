@@ -11,6 +11,9 @@ import (
 const (
 	// longestSettling bounds how long an apply waits for what else it writes.
 	longestSettling = 10 * time.Second
+	// pauseTime is how long nothing must have been written for it to be over. It is
+	// only waited for where something was written beside a decision.
+	pauseTime = 500 * time.Millisecond
 	// startTime is how long an apply takes to begin with all that waits for nothing. A
 	// decision that is made sooner may be the first of several writes.
 	startTime = 300 * time.Millisecond
@@ -70,11 +73,11 @@ func (c *changes) standing(mark int) (since int, wait time.Duration) {
 	since = c.begun - mark
 	switch {
 	case c.running > 0 && since > 0:
-		return since, quietTime
+		return since, pauseTime
 	case since == 0 && !c.first.IsZero():
 		return 0, max(startTime-time.Since(c.first), 0)
 	}
-	return since, max(quietTime-time.Since(c.last), 0)
+	return since, max(pauseTime-time.Since(c.last), 0)
 }
 
 // settled waits until the changes since a mark are over, for a while at most, and

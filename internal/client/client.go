@@ -192,6 +192,8 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json")
 	}
+	// Whoever only asks may send nothing more: no connection is kept open for that.
+	req.Close = q.connecting
 	if c.opts.UserAgent != "" {
 		req.Header.Set("User-Agent", c.opts.UserAgent)
 	}
