@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -14,14 +15,15 @@ import (
 var conditionWarnings = []struct {
 	conditionType, summary string
 	kind                   api.Kind // "" = any
+	hint                   string   // what may be the reason that nothing is wrong
 }{
-	{api.ConditionReferencesResolved, "Something does not exist that %s names", ""},
-	{api.ConditionWorkloadsSelected, "No workload follows %s", ""},
-	{api.ConditionMetricsAvailable, "Metrics have no value of %s", ""},
-	{api.ConditionAvailable, "No value of %s", api.KindMetric},
-	{api.ConditionAvailable, "No answer from %s", api.KindMetricsProvider},
-	{api.ConditionCollected, "No current figures of %s", ""},
-	{api.ConditionObserved, "No full access to %s", ""},
+	{api.ConditionReferencesResolved, "Something does not exist that %s names", "", ""},
+	{api.ConditionWorkloadsSelected, "No workload follows %s", "", "Workloads that are created after it, also by this apply, will follow it if it selects them."},
+	{api.ConditionMetricsAvailable, "Metrics have no value of %s", "", ""},
+	{api.ConditionAvailable, "No value of %s", api.KindMetric, ""},
+	{api.ConditionAvailable, "No answer from %s", api.KindMetricsProvider, ""},
+	{api.ConditionCollected, "No current figures of %s", "", ""},
+	{api.ConditionObserved, "No full access to %s", "", ""},
 }
 
 // warnOfConditions says what is wrong with an object that was just written, although
@@ -36,6 +38,6 @@ func warnOfConditions(diags *diag.Diagnostics, object api.Object) {
 		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending || w.kind != "" && w.kind != object.ObjectKind() {
 			continue
 		}
-		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), sentence(c.Message))
+		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), strings.TrimSpace(sentence(c.Message)+" "+w.hint))
 	}
 }

@@ -73,10 +73,10 @@ func TestAccWorkloadLifecycle(t *testing.T) {
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: planned(nil), PostApplyPostRefresh: emptyPlan()},
 				ConfigStateChecks: binding(workloadAddress, counts{"member1": 4, "member2": 2}, nil),
 			},
-			{
+			{ // none: it keeps its clusters, with 0
 				Config:            f.config(workload(0)),
 				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
-				ConfigStateChecks: binding(workloadAddress, nil, nil),
+				ConfigStateChecks: binding(workloadAddress, counts{"member1": 0, "member2": 0}, nil),
 			},
 		},
 	})
