@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +22,12 @@ import (
 // externalEtcd starts an etcd that listens, as one outside of the server does.
 func externalEtcd(t *testing.T) (endpoint string) {
 	t.Helper()
+	endpoint, _ = startExternalEtcd(t)
+	return endpoint
+}
+
+func startExternalEtcd(t *testing.T) (endpoint string, stop func()) {
+	t.Helper()
 	cfg := embed.NewConfig()
 	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
@@ -28,9 +38,55 @@ func externalEtcd(t *testing.T) (endpoint string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(member.Close)
+	stop = sync.OnceFunc(member.Close)
+	t.Cleanup(stop)
 	<-member.Server.ReadyNotify()
-	return member.Clients[0].Addr().String()
+	return member.Clients[0].Addr().String(), stop
+}
+
+// TestReadinessTellsWhetherWritesWork: without its store the server still reads,
+// and says that nothing can be written, and why.
+func TestReadinessTellsWhetherWritesWork(t *testing.T) {
+	endpoint, stopEtcd := startExternalEtcd(t)
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile = []string{endpoint}, filepath.Join(t.TempDir(), "seal.key")
+	c.StoreTimeout = time.Second
+	s := start(t, c)
+	put(s, staticProvider("rates", map[string]float64{"berlin": 10}))
+	get := func(path string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	if status, body := get("/readyz"); status != http.StatusOK {
+		t.Fatalf("ready: %d %s", status, body)
+	}
+	stopEtcd()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		status, body := get("/readyz")
+		if status == http.StatusServiceUnavailable && strings.Contains(body, "writes have failed for") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("without its store: %d %s", status, body)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if status, body := get("/v1/metrics-providers/rates"); status != http.StatusOK {
+		t.Errorf("reading without the store: %d %s", status, body)
+	}
 }
 
 func TestExternalEtcdHoldsEverything(t *testing.T) {

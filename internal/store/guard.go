@@ -38,11 +38,11 @@ type guard struct {
 	replaced atomic.Bool // what is in memory belongs to no store
 
 	// troubleSince is when the first of the writes began that have failed since
-	// one last succeeded, probing when the probe that now runs began, and confirmed
-	// when etcd last answered: in nanoseconds of the clock, 0 where there is none.
-	clock                            clock
-	troubleSince, probing, confirmed atomic.Int64
-	cause                            atomic.Pointer[error]
+	// one last succeeded, and probing when the probe that now runs began: in
+	// nanoseconds of the clock, 0 where there is none.
+	clock                 clock
+	troubleSince, probing atomic.Int64
+	cause                 atomic.Pointer[error]
 }
 
 // clock counts time from its start, whatever is done to the clock of the system.
@@ -62,7 +62,6 @@ func (s *Store) answered(asked int64, header *etcdserverpb.ResponseHeader) error
 	case header.Revision < asked:
 		return s.isReplaced(fmt.Sprintf("it is at revision %d and was at %d: it was put back to an older copy", header.Revision, asked))
 	}
-	s.guard.confirmed.Store(s.guard.clock.now())
 	s.sawRevision(header.Revision)
 	return nil
 }
@@ -191,11 +190,6 @@ func (s *Store) Writable() error {
 		return fmt.Errorf("%w: a write has not been answered for %s", ErrUnavailable, d.Round(time.Second))
 	}
 	return nil
-}
-
-// Silence is how long ago the store last answered.
-func (s *Store) Silence() time.Duration {
-	return time.Duration(s.guard.clock.now() - s.guard.confirmed.Load())
 }
 
 // fileGuard knows the files and directories of the embedded member as they were
