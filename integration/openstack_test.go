@@ -222,7 +222,7 @@ func TestOpenStack(t *testing.T) {
 
 	t.Run("a wrong password is said", func(t *testing.T) {
 		wrong := put(p, &api.Cloud{Metadata: api.Metadata{Name: "real"}, Spec: api.CloudSpec{OpenStack: cloudAccess("not-osk")}})
-		want := `Unauthorized: logging in at ` + authURL + `: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`
+		want := `Unauthorized: logging in at ` + authURL + `: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`
 		if got := collected(wrong); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}

@@ -95,7 +95,7 @@ func newWorld(t *testing.T) *world {
 		if b := w.backends[p.Spec.Prometheus.URL]; b != nil {
 			return b, nil
 		}
-		return nil, errors.New("spec.ca_cert contains no PEM certificate")
+		return nil, errors.New("ca_cert contains no PEM certificate")
 	}}
 	w.Collector = New(Options{Types: []source.Type{static.Type, scripted}, Writer: w, Tracker: w.tracker, Normalize: engine.Normalize})
 	return w

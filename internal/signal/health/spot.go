@@ -61,7 +61,7 @@ func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 		s.Spot = nil
 		o.condition = api.Condition{
 			Status: api.ConditionFalse, Reason: reasonNoKubeconfig,
-			Message: "pods can be split only where they are seen: give the cluster a kubeconfig (spec.kubernetes.kubeconfig), or switch spec.spot off",
+			Message: "pods can be split only where they are seen: give the cluster a kubeconfig (kubernetes.kubeconfig), or switch spot off",
 		}
 	case o.condition.Status != "" && o.uid == c.object.Metadata.UID:
 		s.Spot = o.status

@@ -56,7 +56,7 @@ type server struct {
 func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Influx == nil {
-		return nil, errors.New("spec.influx is required")
+		return nil, errors.New("influx is required")
 	}
 	address := strings.TrimSuffix(spec.Influx.URL, "/")
 	token := spec.Influx.Token.Reveal()

@@ -48,7 +48,7 @@ type server struct {
 func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Kafka == nil {
-		return nil, errors.New("spec.kafka is required")
+		return nil, errors.New("kafka is required")
 	}
 	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Kafka.URL, MaxConnsPerHost: source.MaxRequests, RoundTripper: roundTripper})
 	if err != nil {

@@ -159,7 +159,7 @@ func (w *world) expectCollected(name, want string) {
 
 const (
 	isCurrent   = "True Collected: the figures of every region are current"
-	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`
+	isRefused   = `False Unauthorized: logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`
 	isFailing   = "False RegionFailed: listing the aggregates: the answer is 500 Internal Server Error"
 	isAwaiting  = "Unknown AwaitingCollector: the cloud has no credentials, and no collector has pushed its figures"
 	aggregates  = "/v2.1/os-aggregates"
@@ -321,7 +321,7 @@ func TestWrongPassword(t *testing.T) {
 			w.stack.expire()
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if got := w.collected("paris"); !strings.HasPrefix(got, "False Unauthorized: ") || !strings.Contains(got, "spec.openstack.password") {
+			if got := w.collected("paris"); !strings.HasPrefix(got, "False Unauthorized: ") || !strings.Contains(got, ": correct openstack.password") {
 				t.Errorf("got %s", got)
 			}
 			rotated := access()

@@ -79,7 +79,7 @@ func TestLiveRefused(t *testing.T) {
 		"no credentials": {cloud: "rome", is: ErrNoCredentials, want: `cloud "rome": the cloud has no credentials`},
 		"wrong password": {
 			cloud: "paris", set: func(o *recorded) { o.setPassword("another") },
-			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`,
+			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`,
 		},
 		"Magnum refuses": {
 			cloud: "paris", set: func(o *recorded) { o.reply("/v1/clusters/detail", says(500, "")) },

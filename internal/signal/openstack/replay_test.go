@@ -217,24 +217,24 @@ func TestCollectFailures(t *testing.T) {
 	}{
 		"wrong password": {
 			access: func(s *api.OpenStackSpec) { s.Password = api.NewSecret("wrong") }, reason: api.ReasonUnauthorized,
-			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct spec.openstack.password, or the names of the user and of the project`,
+			want: `logging in at http://127.0.0.1:5000/v3: the user "admin" of the domain "Default" is refused: correct openstack.password, or the names of the user and of the project`,
 		},
 		"wrong application credential": {
 			access: func(s *api.OpenStackSpec) {
 				*s = api.OpenStackSpec{AuthURL: s.AuthURL, ApplicationCredentialID: "abc", ApplicationCredentialSecret: api.NewSecret("wrong"), Timeout: s.Timeout}
 			}, reason: api.ReasonUnauthorized,
-			want: `logging in at http://127.0.0.1:5000/v3: the application credential "abc" is refused: correct spec.openstack.application_credential_id or application_credential_secret`,
+			want: `logging in at http://127.0.0.1:5000/v3: the application credential "abc" is refused: correct openstack.application_credential_id or application_credential_secret`,
 		},
 		"member": {
 			set: forbidden("error-403-member-hypervisors"), reason: api.ReasonUnauthorized,
-			want: `listing the hypervisors: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in spec.openstack`,
+			want: `listing the hypervisors: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in openstack`,
 		},
 		"member of the pools": {
 			set: func(o *recorded) {
 				o.answer("/v3/acc4504980c04948b4bb3a5c5bdffc48/scheduler-stats/get_pools", "error-403-member-pools")
 			},
 			reason: api.ReasonUnauthorized,
-			want:   `listing the storage pools: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in spec.openstack`,
+			want:   `listing the storage pools: the user "admin" of the domain "Default" may not do that: give the user the role admin in the project, or name another user in openstack`,
 		},
 		"server error": {
 			set:  forbidden("error-500-hypervisors-detail-2.88-dead-compute"),
@@ -453,7 +453,7 @@ func TestTokenRunsOut(t *testing.T) {
 	}
 	o.setPassword("another")
 	_, err = r.collect(t.Context())
-	if f, ok := errors.AsType[*Failure](err); !ok || f.Reason != api.ReasonUnauthorized || !strings.Contains(f.Message, "spec.openstack.password") {
+	if f, ok := errors.AsType[*Failure](err); !ok || f.Reason != api.ReasonUnauthorized || !strings.Contains(f.Message, ": correct openstack.password") {
 		t.Errorf("got %v", err)
 	}
 }

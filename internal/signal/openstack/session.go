@@ -92,11 +92,11 @@ func (s *session) refused(doing string, err error) error {
 	switch code {
 	case http.StatusUnauthorized:
 		if s.spec.ApplicationCredentialID != "" {
-			return unauthorized("the application credential %q is refused: correct spec.openstack.application_credential_id or application_credential_secret", s.spec.ApplicationCredentialID)
+			return unauthorized("the application credential %q is refused: correct openstack.application_credential_id or application_credential_secret", s.spec.ApplicationCredentialID)
 		}
-		return unauthorized("%s is refused: correct spec.openstack.password, or the names of the user and of the project", s.user())
+		return unauthorized("%s is refused: correct openstack.password, or the names of the user and of the project", s.user())
 	case http.StatusForbidden:
-		return unauthorized("%s may not do that: give the user the role admin in the project, or name another user in spec.openstack", s.user())
+		return unauthorized("%s may not do that: give the user the role admin in the project, or name another user in openstack", s.user())
 	}
 	return failureOf(doing, err)
 }

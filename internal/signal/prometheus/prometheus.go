@@ -60,7 +60,7 @@ func (k knowledge) Over(now time.Time) bool { return !k.scalar && !now.Before(k.
 func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Prometheus == nil {
-		return nil, errors.New("spec.prometheus is required")
+		return nil, errors.New("prometheus is required")
 	}
 	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Prometheus.URL, RoundTripper: roundTripper})
 	if err != nil {
@@ -68,7 +68,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 	}
 	c, err := promapi.NewClient(promapi.Config{Address: spec.Prometheus.URL, Client: client})
 	if err != nil {
-		return nil, fmt.Errorf("spec.prometheus.url: %w", err)
+		return nil, fmt.Errorf("prometheus.url: %w", err)
 	}
 	return &server{client: client, api: c, timeout: spec.Timeout}, nil
 }

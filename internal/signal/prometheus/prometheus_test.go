@@ -528,8 +528,8 @@ func TestProvidersThatCannotBeOpened(t *testing.T) {
 		change func(*api.MetricsProviderSpec)
 		want   string
 	}{
-		{func(s *api.MetricsProviderSpec) { s.Prometheus = nil }, "spec.prometheus is required"},
-		{func(s *api.MetricsProviderSpec) { s.CACert = "no certificate" }, "spec.ca_cert contains no PEM"},
+		{func(s *api.MetricsProviderSpec) { s.Prometheus = nil }, "prometheus is required"},
+		{func(s *api.MetricsProviderSpec) { s.CACert = "no certificate" }, "ca_cert contains no PEM"},
 		{func(s *api.MetricsProviderSpec) { s.Prometheus = &api.PrometheusSpec{URL: "http://a b/%"} }, "is not an address"},
 	} {
 		p := provider("http://prometheus.test")

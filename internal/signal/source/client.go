@@ -47,7 +47,7 @@ func NewClient(spec *api.MetricsProviderSpec, options ClientOptions) (*http.Clie
 	if spec.CACert != "" {
 		roots = x509.NewCertPool()
 		if !roots.AppendCertsFromPEM([]byte(spec.CACert)) {
-			return nil, errors.New("spec.ca_cert contains no PEM certificate")
+			return nil, errors.New("ca_cert contains no PEM certificate")
 		}
 	}
 	return outbound.New(outbound.Options{

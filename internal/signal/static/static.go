@@ -34,7 +34,7 @@ func (t table) Read(_ context.Context, queries []string) (map[string]source.Read
 		if value, ok := t.values[query]; ok {
 			out[query] = source.Reading{Value: value}
 		} else {
-			out[query] = source.Reading{Err: source.Invalid("spec.static.metrics has no %q; it has %s", query, t.names())}
+			out[query] = source.Reading{Err: source.Invalid("static.metrics has no %q; it has %s", query, t.names())}
 		}
 	}
 	return out, nil

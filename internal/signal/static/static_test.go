@@ -44,8 +44,8 @@ func TestMissingNameListsThoseThatAreThere(t *testing.T) {
 		values map[string]float64
 		want   string
 	}{
-		{"no block", nil, `spec.static.metrics has no "x"; it has no metrics`},
-		{"some", map[string]float64{"load": 1, "heat": 2}, `spec.static.metrics has no "x"; it has "heat", "load"`},
+		{"no block", nil, `static.metrics has no "x"; it has no metrics`},
+		{"some", map[string]float64{"load": 1, "heat": 2}, `static.metrics has no "x"; it has "heat", "load"`},
 		{"many", many, "and 2 more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
