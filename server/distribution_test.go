@@ -17,7 +17,7 @@ func TestSplitFromWriteToRestart(t *testing.T) {
 	blind := cluster("berlin")
 	blind.Spec.Spot = &api.SpotSpec{Enabled: true}
 	berlin := put(s, blind)
-	if ready := api.FindCondition(berlin.Status.Conditions, api.ConditionSpotReady); ready == nil || ready.Reason != "NoKubeconfig" || !strings.Contains(ready.Message, "spec.kubernetes.kubeconfig") {
+	if ready := api.FindCondition(berlin.Status.Conditions, api.ConditionSpotReady); ready == nil || ready.Reason != "NoKubeconfig" || !strings.Contains(ready.Message, "kubernetes.kubeconfig") {
 		t.Errorf("a cluster with spot and no kubeconfig: %+v", berlin.Status.Conditions)
 	}
 	put(s, cluster("paris"))

@@ -211,7 +211,8 @@ func TestPushServerForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stack := newReceiver(t), newRecorded(t)
 		defer r.collect(t, "c", stack, access())()
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + 30*time.Second) // between two looks
+		synctest.Wait()
 		if _, _, err := r.Report(t.Context(), "paris", api.CloudReport{Collector: "intruder", Sequence: 7, Full: true}); err != nil {
 			t.Fatal(err)
 		}
