@@ -19,9 +19,15 @@ type door struct {
 	*httptest.Server
 	proxy    *httputil.ReverseProxy
 	requests atomic.Int64
-	// passed is called before each request is passed on, with its number; nil = nobody is.
-	passed func(int64, http.ResponseWriter, *http.Request) bool
+	gate     atomic.Pointer[gate]
 }
+
+// gate is called before each request is passed on, with its number; it reports
+// whether it is.
+type gate func(int64, http.ResponseWriter, *http.Request) bool
+
+// let sets the gate; nil lets every request pass.
+func (d *door) let(g gate) { d.gate.Store(&g) }
 
 func newDoor(t *testing.T, endpoint string) *door {
 	t.Helper()
@@ -34,7 +40,7 @@ func newDoor(t *testing.T, endpoint string) *door {
 	d := &door{proxy: proxy}
 	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := d.requests.Add(1)
-		if d.passed == nil || d.passed(n, w, r) {
+		if g := d.gate.Load(); g == nil || *g == nil || (*g)(n, w, r) {
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -76,14 +82,14 @@ func TestAccNothingWillSucceed(t *testing.T) {
 	existing.ok("apply", "-auto-approve")
 	t.Run("lost while reading", func(t *testing.T) {
 		var requests atomic.Int64
-		d.passed = func(_ int64, _ http.ResponseWriter, r *http.Request) bool {
+		d.let(func(_ int64, _ http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/v1/server" && requests.Load() == 0 {
 				return true
 			}
 			requests.Add(1)
 			panic(http.ErrAbortHandler)
-		}
-		defer func() { d.passed = nil }()
+		})
+		defer func() { d.let(nil) }()
 		result := existing.run("plan")
 		if len(result.errors) != 1 || result.code != 1 || !strings.Contains(result.errors[0].Detail, "EOF") {
 			t.Errorf("%d errors:\n%s", len(result.errors), result.output)
@@ -168,7 +174,7 @@ func TestAccServerLostInAnApply(t *testing.T) {
 			d := newDoor(t, newFleet(t).endpoint)
 			var puts atomic.Int64
 			var after atomic.Int64
-			d.passed = func(_ int64, w http.ResponseWriter, r *http.Request) bool {
+			d.let(func(_ int64, w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == http.MethodPut {
 					puts.Add(1)
 				}
@@ -178,7 +184,7 @@ func TestAccServerLostInAnApply(t *testing.T) {
 				after.Add(1)
 				test.broken(w, r)
 				return false
-			}
+			})
 			w := newWorkspace(t, manyClusters(d.URL, "max_retries = 2"))
 			result := w.run("apply", "-auto-approve")
 			explained := 0
@@ -197,7 +203,7 @@ func TestAccServerLostInAnApply(t *testing.T) {
 			if n := after.Load(); n > 10*(1+2)+10*2 {
 				t.Errorf("the server was asked %d times after it was gone", n)
 			}
-			d.passed = nil
+			d.let(nil)
 			w.ok("plan") // what was made before is in state
 		})
 	}

@@ -20,7 +20,7 @@ func TestAccForgottenDependsOn(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}
-	d.passed = func(_ int64, w http.ResponseWriter, r *http.Request) bool {
+	d.let(func(_ int64, w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case r.Method != http.MethodPut:
 		case strings.Contains(r.URL.Path, "/clusters/"):
@@ -33,7 +33,7 @@ func TestAccForgottenDependsOn(t *testing.T) {
 			return false
 		}
 		return true
-	}
+	})
 	w := newWorkspace(t, fmt.Sprintf(`
 		provider "scheduler" { endpoint = %q }
 		resource "scheduler_placement" "all" { name = "all" }

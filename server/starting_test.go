@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,14 +12,14 @@ import (
 // over, or does not take long, says nothing.
 func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out safeBuffer
 		s := beginStarting(slog.New(slog.NewTextHandler(&out, nil)))
 		s.doing("opening the store")
 		time.Sleep(quietStart - time.Second)
 		s.doing("loading the objects")
 		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("said too early: %s", &out)
+		if out.String() != "" {
+			t.Errorf("said too early: %s", out.String())
 		}
 		time.Sleep(2*quietStart + 1)
 		synctest.Wait()
@@ -28,11 +27,11 @@ func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 			t.Errorf("said %q", text)
 		}
 		s.end()
-		out.Reset()
+		said := out.String()
 		time.Sleep(3 * quietStart)
 		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("said after the start: %s", &out)
+		if out.String() != said {
+			t.Errorf("said after the start: %s", out.String())
 		}
 	})
 }
