@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
@@ -31,7 +32,9 @@ type server struct {
 	spot     spotParts
 	api      *httpapi.Server
 	listener net.Listener
-	starting *starting
+	// connections are those of the API and of the webhook together.
+	connections *connection.Limit
+	starting    *starting
 }
 
 // openServer opens the store and puts everything together. Nothing works yet.
@@ -69,6 +72,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
 		Logger: logger, Now: time.Now,
 	})
+	s.connections = connection.New(connection.Options{Total: c.MaxConnections, PerClient: c.MaxConnectionsPerIP})
 	if err := s.openSpot(ctx, codec); err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		Ready: s.store.Writable, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
-		MaxConnections: c.MaxConnections, MaxConnectionsPerIP: c.MaxConnectionsPerIP,
+		Connections:            s.connections,
 		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
 		DrainTime: c.DrainTime, Logger: logger, Now: time.Now,
 	})
@@ -149,6 +153,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 	}, func() float64 { return 1 })
 	parts := [][]prometheus.Collector{
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
+		s.connections.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
 		s.spot.runner.Collectors(),
 	}

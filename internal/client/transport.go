@@ -14,6 +14,10 @@ import (
 // Terraform runs ten operations at a time: with two, most reads open their own.
 const connectionsPerHost = 100
 
+// idleTimeout is how long an idle connection stays open: long enough for the next
+// operation of an apply, and not much longer, as a server takes a bounded number.
+const idleTimeout = 15 * time.Second
+
 func newTransport(opts Options) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if opts.CACertFile != "" {
@@ -44,7 +48,7 @@ func newTransport(opts Options) (*http.Transport, error) {
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          connectionsPerHost,
 		MaxIdleConnsPerHost:   connectionsPerHost,
-		IdleConnTimeout:       90 * time.Second,
+		IdleConnTimeout:       idleTimeout,
 		ExpectContinueTimeout: time.Second,
 	}, nil
 }

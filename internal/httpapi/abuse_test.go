@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 )
 
 // badRequests makes requests that no server should trip over; the same seed
@@ -108,7 +109,10 @@ func liveHeap() uint64 {
 
 func TestTenThousandBadRequests(t *testing.T) {
 	const requests, slow, workers = 10_000, 200, 8
-	s := startServer(t, authenticated, func(o *Options) { o.HeaderTimeout = time.Second; o.MaxConnectionsPerIP = 1000 })
+	s := startServer(t, authenticated, func(o *Options) {
+		o.HeaderTimeout = time.Second
+		o.Connections = connection.New(connection.Options{PerClient: 1000})
+	})
 	token := s.addToken(RoleEditor)
 	address := strings.TrimPrefix(s.url, "http://")
 

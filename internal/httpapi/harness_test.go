@@ -89,6 +89,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 		t.Fatal(err)
 	}
 	registry.MustRegister(s.Collectors()...)
+	registry.MustRegister(s.options.Connections.Collectors()...)
 	s.url = "http://" + listener.Addr().String()
 	s.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	runCtx, stopServer := context.WithCancel(context.Background())

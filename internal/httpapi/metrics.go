@@ -15,9 +15,7 @@ type httpMetrics struct {
 	seconds      *prometheus.HistogramVec
 	inFlight     prometheus.Gauge
 	watchers     prometheus.Gauge
-	connections  prometheus.Gauge
 	authFailures prometheus.Counter
-	rejected     *prometheus.CounterVec
 	panics       prometheus.Counter
 }
 
@@ -36,15 +34,9 @@ func newHTTPMetrics() *httpMetrics {
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_http_watchers", Help: "Open watch streams.",
 		}),
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "scheduler_http_connections", Help: "Open connections.",
-		}),
 		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_http_auth_failures_total", Help: "Requests without a valid token.",
 		}),
-		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scheduler_http_connections_rejected_total", Help: "Connections closed at once because there were too many.",
-		}, []string{"limit"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_http_panics_total", Help: "Requests that ended in a panic.",
 		}),
@@ -54,7 +46,7 @@ func newHTTPMetrics() *httpMetrics {
 // Collectors are the metrics of the server.
 func (s *Server) Collectors() []prometheus.Collector {
 	m := s.metrics
-	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.connections, m.authFailures, m.rejected, m.panics}
+	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.authFailures, m.panics}
 }
 
 func (m *httpMetrics) observe(route, method string, status int, took time.Duration) {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -126,9 +127,9 @@ type Options struct {
 	// MaxPreviews limits how many previews are kept: each plan of a placement with
 	// one makes another, and whoever may read may plan. Zero means 50,000.
 	MaxPreviews int
-	// MaxConnections limits the open connections in all, MaxConnectionsPerIP
-	// those of one client address. Zero means 4096 and 256.
-	MaxConnections, MaxConnectionsPerIP int
+	// Connections limits the open connections. Nil means a limit of this server's
+	// own.
+	Connections *connection.Limit
 	// LoginFailuresPerSecond and LoginFailureBurst limit failed logins of one
 	// client address. Zero means 1 a second after 20 at once.
 	LoginFailuresPerSecond float64
@@ -160,8 +161,6 @@ func (o Options) withDefaults() Options {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
 	o.MaxSimulationBytes = cmp.Or(o.MaxSimulationBytes, 64<<20)
 	o.MaxPreviews = cmp.Or(o.MaxPreviews, 50_000)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
-	o.MaxConnectionsPerIP = cmp.Or(o.MaxConnectionsPerIP, 256)
 	o.LoginFailuresPerSecond = cmp.Or(o.LoginFailuresPerSecond, 1)
 	o.LoginFailureBurst = cmp.Or(o.LoginFailureBurst, 20)
 	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 5*time.Second)
@@ -169,6 +168,9 @@ func (o Options) withDefaults() Options {
 	o.WatchHeartbeat = cmp.Or(o.WatchHeartbeat, 15*time.Second)
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 10*time.Second)
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
+	if o.Connections == nil {
+		o.Connections = connection.New(connection.Options{})
+	}
 	if o.Leader == nil {
 		o.Leader = func() bool { return true }
 	}
@@ -287,6 +289,7 @@ func (s *Server) Run(ctx context.Context) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
+	s.options.Connections.Watch(server)
 	if s.options.TLS != nil {
 		files, err := loadCertificates(*s.options.TLS, s.logger, s.now)
 		if err != nil {
@@ -305,7 +308,7 @@ func (s *Server) Run(ctx context.Context) error {
 	close(s.ready)
 	served := make(chan error, 1)
 	go func() {
-		limited := s.limitConnections(listener)
+		limited := s.options.Connections.Listen("api", listener, server.TLSConfig != nil)
 		if server.TLSConfig != nil {
 			served <- server.ServeTLS(limited, "", "")
 			return

@@ -1,0 +1,333 @@
+package connection_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+)
+
+// patience is how long a test waits for what happens by itself.
+const patience = time.Minute
+
+// site is a server under a limit. /hold answers when release is closed, /take
+// when it has the body.
+type site struct {
+	address string
+	holding atomic.Int32
+	release chan struct{}
+}
+
+func serve(t *testing.T, limit *connection.Limit, name string) *site {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveOn(t, limit, name, inner)
+}
+
+func serveOn(t *testing.T, limit *connection.Limit, name string, inner net.Listener) *site {
+	t.Helper()
+	s := &site{address: inner.Addr().String(), release: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/take", func(_ http.ResponseWriter, r *http.Request) {
+		s.holding.Add(1)
+		defer s.holding.Add(-1)
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	mux.HandleFunc("/hold", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		s.holding.Add(1)
+		defer s.holding.Add(-1)
+		select {
+		case <-s.release:
+		case <-r.Context().Done():
+		}
+	})
+	server := &http.Server{Handler: mux}
+	limit.Watch(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(limit.Listen(name, inner, false)) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return s
+}
+
+// dial opens a connection from an address of this machine and writes to it.
+func (s *site) dial(t *testing.T, from, text string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	c, err := dialer.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n" }
+
+// status is the first line of the answer.
+func status(t *testing.T, c net.Conn) string {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q %v", line, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// isClosed waits until the other end has closed a connection.
+func isClosed(t *testing.T, c net.Conn) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection is still open")
+	}
+}
+
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// metric is the sum of a metric over the labels given, name=value.
+func metric(t *testing.T, limit *connection.Limit, name string, labels ...string) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(limit.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			matching := family.GetName() == name
+			for _, want := range labels {
+				found := false
+				for _, label := range m.GetLabel() {
+					found = found || label.GetName()+"="+label.GetValue() == want
+				}
+				matching = matching && found
+			}
+			if matching {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func TestSilentAndIdleConnectionsMakeRoom(t *testing.T) {
+	for name, options := range map[string]connection.Options{
+		"for the same client": {PerClient: 5}, "for all": {Total: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit := connection.New(options)
+			s := serve(t, limit, "api")
+			silent := s.dial(t, "127.0.0.1", "")
+			until(t, "the silent one is accepted", func() bool { return metric(t, limit, "scheduler_http_connections") == 1 })
+			idle := s.dial(t, "127.0.0.1", get("/"))
+			if got := status(t, idle); got != "HTTP/1.1 200 OK" {
+				t.Fatal(got)
+			}
+			for range 20 {
+				if got := status(t, s.dial(t, "127.0.0.1", get("/"))); got != "HTTP/1.1 200 OK" {
+					t.Fatal(got)
+				}
+			}
+			isClosed(t, silent)
+			isClosed(t, idle)
+			if got := metric(t, limit, "scheduler_http_connections"); got > 5 {
+				t.Errorf("%v are open", got)
+			}
+			if got := metric(t, limit, "scheduler_http_connections_evicted_total"); got < 17 {
+				t.Errorf("%v were evicted", got)
+			}
+		})
+	}
+}
+
+func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
+	limit := connection.New(connection.Options{PerClient: 3, Total: 4})
+	s := serve(t, limit, "api")
+	var held []net.Conn
+	for range 3 {
+		held = append(held, s.dial(t, "127.0.0.1", get("/hold")))
+	}
+	until(t, "three requests", func() bool { return s.holding.Load() == 3 })
+	if got := status(t, s.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
+		t.Errorf("the fourth of a client: %s", got)
+	}
+	held = append(held, s.dial(t, "127.0.0.2", get("/hold")))
+	until(t, "four requests", func() bool { return s.holding.Load() == 4 })
+	if got := status(t, s.dial(t, "127.0.0.3", "")); got != "HTTP/1.1 429 Too Many Requests" {
+		t.Errorf("the fifth of all: %s", got)
+	}
+	for _, by := range []string{"client", "total"} {
+		if got := metric(t, limit, "scheduler_http_connections_rejected_total", "limit="+by); got != 1 {
+			t.Errorf("%v rejected by %s", got, by)
+		}
+	}
+	_ = held[0].Close()
+	until(t, "the place is free", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
+	if got := status(t, s.dial(t, "127.0.0.3", get("/"))); got != "HTTP/1.1 200 OK" {
+		t.Errorf("after one was closed: %s", got)
+	}
+	close(s.release)
+	for _, c := range held[1:] {
+		if got := status(t, c); got != "HTTP/1.1 200 OK" {
+			t.Errorf("one that was held: %s", got)
+		}
+	}
+}
+
+// Whoever sends the body of a request slowly must not keep others out, but those
+// whose request has arrived stay.
+func TestUnfinishedRequestsMakeRoomLast(t *testing.T) {
+	limit := connection.New(connection.Options{Total: 3})
+	s := serve(t, limit, "api")
+	const half = "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"
+	slow := s.dial(t, "127.0.0.1", half)
+	whole := s.dial(t, "127.0.0.1", "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+	until(t, "two requests", func() bool { return s.holding.Load() == 2 })
+	silent := s.dial(t, "127.0.0.2", "")
+	until(t, "three connections", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
+	held := s.dial(t, "127.0.0.3", get("/hold"))
+	isClosed(t, silent)
+	until(t, "three requests", func() bool { return s.holding.Load() == 3 })
+	if got := status(t, s.dial(t, "127.0.0.3", get("/"))); got != "HTTP/1.1 200 OK" {
+		t.Errorf("beside a slow body: %s", got)
+	}
+	isClosed(t, slow)
+	close(s.release)
+	for _, c := range []net.Conn{whole, held} {
+		if got := status(t, c); got != "HTTP/1.1 200 OK" {
+			t.Errorf("a request that had arrived: %s", got)
+		}
+	}
+}
+
+func TestEveryListenerIsSureOfItsPart(t *testing.T) {
+	limit := connection.New(connection.Options{Total: 8})
+	greedy, quiet := serve(t, limit, "api"), serve(t, limit, "webhook")
+	for i := range 6 { // all but the two that are reserved
+		greedy.dial(t, fmt.Sprintf("127.0.0.%d", i+1), get("/hold"))
+	}
+	until(t, "six requests", func() bool { return greedy.holding.Load() == 6 })
+	if got := status(t, greedy.dial(t, "127.0.0.9", "")); got != "HTTP/1.1 429 Too Many Requests" {
+		t.Errorf("the seventh: %s", got)
+	}
+	for range 2 {
+		quiet.dial(t, "127.0.0.1", get("/hold"))
+	}
+	until(t, "two requests at the other one", func() bool { return quiet.holding.Load() == 2 })
+	if got := status(t, quiet.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
+		t.Errorf("the third at the other one: %s", got)
+	}
+}
+
+func TestConnectionsWithoutARequestAreClosed(t *testing.T) {
+	limit := connection.New(connection.Options{RequestWithin: 100 * time.Millisecond})
+	s := serve(t, limit, "api")
+	used := s.dial(t, "127.0.0.1", get("/"))
+	if got := status(t, used); got != "HTTP/1.1 200 OK" {
+		t.Fatal(got)
+	}
+	for name, text := range map[string]string{"silent": "", "half a header": "GET / HTTP/1.1\r\nHost: "} {
+		t.Run(name, func(t *testing.T) { isClosed(t, s.dial(t, "127.0.0.1", text)) })
+	}
+	if _, err := io.WriteString(used, get("/")); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(t, used); got != "HTTP/1.1 200 OK" {
+		t.Errorf("one that has had a request: %s", got)
+	}
+	if got := metric(t, limit, "scheduler_http_connections_evicted_total", "limit=silent"); got != 2 {
+		t.Errorf("%v closed", got)
+	}
+}
+
+// failing is a listener that lacks file descriptors for a while.
+type failing struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if f.left.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: errors.New("too many open files")}
+	}
+	return f.Listener.Accept()
+}
+
+func TestAFailureToAcceptPasses(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{Listener: inner}
+	f.left.Store(4)
+	limit := connection.New(connection.Options{})
+	s := serveOn(t, limit, "api", f)
+	if got := status(t, s.dial(t, "127.0.0.1", get("/"))); got != "HTTP/1.1 200 OK" {
+		t.Error(got)
+	}
+	if got := metric(t, limit, "scheduler_http_accept_failures_total"); got != 4 {
+		t.Errorf("%v failures were counted", got)
+	}
+}
+
+func TestAListenerThatLacksDescriptorsCanBeClosed(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{Listener: inner}
+	f.left.Store(1 << 30)
+	server, limit := &http.Server{Handler: http.NotFoundHandler()}, connection.New(connection.Options{})
+	limit.Watch(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(limit.Listen("api", f, false)) }()
+	until(t, "it fails", func() bool { return metric(t, limit, "scheduler_http_accept_failures_total") > 3 })
+	if err := server.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+	if got := metric(t, limit, "scheduler_http_accept_failures_total"); got > 1000 {
+		t.Errorf("it failed %v times in a moment", got)
+	}
+}

@@ -1,0 +1,97 @@
+package connection
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Listener accepts connections within a Limit.
+type Listener struct {
+	net.Listener
+	name    string
+	tls     bool
+	limit   *Limit
+	open    int
+	clients map[string]*client
+	queues  queues
+	closed  chan struct{}
+	close   func()
+}
+
+// Listen puts a listener under the limit. The name stands in metrics. The server
+// that serves on it has to be given to Watch before.
+func (l *Limit) Listen(name string, inner net.Listener, tls bool) *Listener {
+	at := &Listener{Listener: inner, name: name, tls: tls, limit: l, clients: map[string]*client{}, closed: make(chan struct{})}
+	at.close = sync.OnceFunc(func() { close(at.closed) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.listeners = append(l.listeners, at)
+	return at
+}
+
+// Accept implements net.Listener.
+func (at *Listener) Accept() (net.Conn, error) {
+	for {
+		inner, err := at.accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: inner, listener: at, address: host(inner.RemoteAddr())}
+		evicted, limit := at.limit.admit(at, c)
+		if evicted != nil {
+			evicted.evict(limit)
+		} else if limit != "" {
+			at.limit.metrics.rejected.WithLabelValues(at.name, limit).Inc()
+			at.reject(inner)
+			continue
+		}
+		return c, nil
+	}
+}
+
+// accept waits for a connection. Only a listener that was closed has none any
+// more: everything else, such as a lack of file descriptors or memory, passes, and
+// is tried again after a pause.
+func (at *Listener) accept() (net.Conn, error) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		inner, err := at.Listener.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return inner, err
+		}
+		at.limit.metrics.failed.WithLabelValues(at.name).Inc()
+		at.limit.options.Logger.Warn("a connection cannot be accepted; it is tried again", "listener", at.name, "error", err)
+		at.limit.makeRoom(at)
+		select {
+		case <-time.After(pause):
+		case <-at.closed:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// Close implements net.Listener.
+func (at *Listener) Close() error {
+	at.close()
+	return at.Listener.Close()
+}
+
+// tooMany fits the send buffer of a new connection, so writing it does not
+// block. Under TLS nothing can be said before the handshake.
+var tooMany = []byte("HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+
+func (at *Listener) reject(inner net.Conn) {
+	if !at.tls {
+		_ = inner.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // fails on a broken connection only
+		_, _ = inner.Write(tooMany)
+	}
+	_ = inner.Close()
+}
+
+func host(address net.Addr) string {
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		return tcp.IP.String()
+	}
+	return address.String()
+}

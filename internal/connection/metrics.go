@@ -1,0 +1,32 @@
+package connection
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics counts the connections by listener.
+type metrics struct {
+	open     prometheus.Gauge
+	rejected *prometheus.CounterVec
+	evicted  *prometheus.CounterVec
+	failed   *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "scheduler_http_connections", Help: "Open connections of all listeners.",
+		}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_http_connections_rejected_total", Help: "Connections closed at once because there were too many, all of them in use.",
+		}, []string{"listener", "limit"}),
+		evicted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_http_connections_evicted_total", Help: "Connections without a request that were closed: to make room for others (client, total, descriptors), or because no request came in time (silent).",
+		}, []string{"listener", "limit"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_http_accept_failures_total", Help: "Times that the system could not accept a connection.",
+		}, []string{"listener"}),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.open, m.rejected, m.evicted, m.failed}
+}
