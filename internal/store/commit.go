@@ -42,7 +42,7 @@ type partKey struct {
 // cluster all objects that belong to the cluster, so that a later object of the
 // same name starts afresh.
 func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
-	plan, err := planCommit(writes)
+	plan, err := s.envelopes.planCommit(writes)
 	if err != nil {
 		return 0, err
 	}
@@ -69,19 +69,20 @@ func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 
 // commitPlan is a commit as etcd operations.
 type commitPlan struct {
-	ifs     []clientv3.Cmp
-	thens   []clientv3.Op
-	elses   []clientv3.Op // reads the revision of each of guarded
-	guarded []Write
-	bytes   int
-	grows   bool
+	envelopes envelopes
+	ifs       []clientv3.Cmp
+	thens     []clientv3.Op
+	elses     []clientv3.Op // reads the revision of each of guarded
+	guarded   []Write
+	bytes     int
+	grows     bool
 }
 
-func planCommit(writes []Write) (*commitPlan, error) {
+func (e envelopes) planCommit(writes []Write) (*commitPlan, error) {
 	if !slices.ContainsFunc(writes, func(w Write) bool { return !w.CheckOnly }) {
 		return nil, fmt.Errorf("%w: there is nothing to write", ErrInvalid)
 	}
-	plan := &commitPlan{}
+	plan := &commitPlan{envelopes: e}
 	seen := make(map[partKey]bool, len(writes))
 	for _, w := range writes {
 		if err := checkKey(w.Key); err != nil {
@@ -131,7 +132,7 @@ func (p *commitPlan) add(w Write) {
 		p.thens = append(p.thens, clientv3.OpDelete(key))
 		return
 	}
-	p.thens = append(p.thens, clientv3.OpPut(key, string(w.Value)))
+	p.thens = append(p.thens, p.envelopes.put(key, w.Value))
 	p.bytes += len(key) + len(w.Value)
 	p.grows = true
 }

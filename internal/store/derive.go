@@ -189,7 +189,7 @@ func (s *Store) deriveTxn(ctx context.Context, writes []StatusWrite, pending []i
 			thens = append(thens, clientv3.OpDelete(status))
 			continue
 		}
-		thens = append(thens, clientv3.OpPut(status, string(w.Value)))
+		thens = append(thens, s.envelopes.put(status, w.Value))
 		bytes += len(status) + len(w.Value)
 	}
 	return s.commit(ctx, bytes, func(t clientv3.Txn) clientv3.Txn {

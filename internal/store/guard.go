@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -77,20 +78,34 @@ func (s *Store) isReplaced(how string) error {
 // takeIdentity reads the identity of the store, or gives one to a store that has
 // none yet.
 func (s *Store) takeIdentity(ctx context.Context) error {
-	fresh := rand.Text()
-	resp, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(identityKey), "=", 0)).
-		Then(clientv3.OpPut(identityKey, fresh)).
-		Else(clientv3.OpGet(identityKey)).Commit()
-	if err != nil {
-		return fmt.Errorf("read the identity of the store: %w", classify(err, true))
+	s.guard.identity = rand.Text()
+	unwritten := int64(0) // the revision of the key while nothing can be read from it
+	for {
+		resp, err := s.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.ModRevision(identityKey), "=", unwritten)).
+			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
+			Else(clientv3.OpGet(identityKey)).Commit()
+		if err != nil {
+			return fmt.Errorf("read the identity of the store: %w", classify(err, true))
+		}
+		s.sawRevision(resp.Header.Revision)
+		if resp.Succeeded {
+			return nil
+		}
+		kvs := resp.Responses[0].GetResponseRange().GetKvs()
+		if len(kvs) == 0 {
+			unwritten = 0
+			continue
+		}
+		known, err := s.envelopes.open(kvs[0])
+		if err == nil {
+			s.guard.identity = string(known)
+			return nil
+		}
+		// Who else follows this store ends; it cannot know it for the same either.
+		s.options.Logger.Error("the identity of the store is damaged; it gets another", "error", err)
+		unwritten = kvs[0].ModRevision
 	}
-	s.sawRevision(resp.Header.Revision)
-	s.guard.identity = fresh
-	if !resp.Succeeded {
-		s.guard.identity = string(resp.Responses[0].GetResponseRange().GetKvs()[0].Value)
-	}
-	return nil
 }
 
 // watchOver probes the store until it is closed.
@@ -126,7 +141,7 @@ func (s *Store) probe() {
 	defer s.guard.probing.Store(0)
 	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
-			Then(clientv3.OpPut(identityKey, s.guard.identity)).
+			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
 			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey))
 	})
 	if err != nil {
@@ -134,7 +149,7 @@ func (s *Store) probe() {
 	}
 	identity := resp.Responses[0].GetResponseRange().GetKvs()
 	switch before := found(resp, 1); {
-	case len(identity) != 1 || string(identity[0].Value) != s.guard.identity:
+	case !s.sameIdentity(identity):
 		_ = s.isReplaced("it has another identity")
 	case before < s.guard.mark:
 		_ = s.isReplaced(fmt.Sprintf("its high-water mark is of revision %d and was of %d: it was put back to an older copy", before, s.guard.mark))
@@ -143,11 +158,21 @@ func (s *Store) probe() {
 	}
 }
 
+// sameIdentity compares what is stored with the identity that is known. One that
+// is damaged tells nothing: the next start draws another.
+func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
+	if len(kvs) != 1 {
+		return false
+	}
+	value, err := s.envelopes.open(kvs[0])
+	return err != nil || string(value) == s.guard.identity
+}
+
 // writeMark stores the highest revision that this process has seen, from time to
 // time: an older copy that was written to since lacks it.
 func (s *Store) writeMark() {
 	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
-		return t.Then(clientv3.OpPut(markKey, strconv.FormatInt(s.revision.Load(), 10)))
+		return t.Then(s.envelopes.put(markKey, strconv.AppendInt(nil, s.revision.Load(), 10)))
 	})
 	if err == nil {
 		s.guard.mark, s.guard.marked = resp.Header.Revision, s.guard.clock.now()

@@ -29,9 +29,10 @@ const (
 	globalNamespace = "-"
 )
 
-// formatVersion is the layout this program writes. A store with a higher one
-// was written by a newer program and is refused.
-const formatVersion = 1
+// formatVersion is the layout this program writes; a store with a higher one was
+// written by a newer program and is refused. Since format 2 values stand in
+// envelopes. A store of format 1 becomes one of format 2 when it is opened.
+const formatVersion = 2
 
 func partPrefix(part Part) string {
 	if part == Status {

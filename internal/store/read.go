@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -13,15 +12,6 @@ import (
 
 // loadPage is how many records Load reads at a time.
 const loadPage = 10_000
-
-// toRecord turns what etcd returns into a record.
-func toRecord(kv *mvccpb.KeyValue) (Record, error) {
-	key, part, err := parseKey(kv.Key)
-	if err != nil {
-		return Record{}, err
-	}
-	return Record{Key: key, Part: part, Value: kv.Value, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}, nil
-}
 
 // Read returns both parts of an object, linearizably and of one revision. A part
 // that does not exist is nil.
@@ -42,7 +32,7 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	parts := [2]*Record{}
 	for i, r := range resp.Responses {
 		if kvs := r.GetResponseRange().GetKvs(); len(kvs) == 1 {
-			record, err := toRecord(kvs[0])
+			record, err := s.envelopes.toRecord(kvs[0])
 			if err != nil {
 				return nil, nil, err
 			}
@@ -62,7 +52,7 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 			return 0, fmt.Errorf("load the objects: %w", err)
 		}
 		for _, kv := range kvs {
-			record, err := toRecord(kv)
+			record, err := s.envelopes.toRecord(kv)
 			if err != nil {
 				return 0, err
 			}
@@ -112,7 +102,7 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 			return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 		}
 		for _, kv := range kvs {
-			record, err := toRecord(kv)
+			record, err := s.envelopes.toRecord(kv)
 			if err != nil {
 				return nil, nil, "", 0, err
 			}
@@ -136,7 +126,7 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 		return nil, nil, "", 0, fmt.Errorf("list the statuses of kind %s: %w", kind, err)
 	}
 	for _, kv := range resp.Kvs {
-		record, err := toRecord(kv)
+		record, err := s.envelopes.toRecord(kv)
 		if err != nil {
 			return nil, nil, "", 0, err
 		}

@@ -37,6 +37,9 @@ type Record struct {
 	Value          []byte
 	CreateRevision int64
 	ModRevision    int64
+	// Damage says why the value that is stored is not the one that was written;
+	// Value is then empty. It is an ErrDamaged.
+	Damage error
 }
 
 // Batch is a piece of a watch: every change of one or more whole revisions, in

@@ -27,6 +27,7 @@ type Store struct {
 	metrics *storeMetrics
 
 	clusterID uint64
+	envelopes envelopes
 	epoch     int64 // ModRevision of epochKey as this process wrote it
 	fenced    atomic.Bool
 	revision  atomic.Int64 // highest revision seen in any answer
@@ -142,11 +143,18 @@ func (s *Store) takeEpoch(ctx context.Context) error {
 		return fmt.Errorf("read the format of the store: %w", classify(err, false))
 	}
 	s.clusterID = format.Header.ClusterId
-	puts := []clientv3.Op{clientv3.OpPut(epochKey, fmt.Sprintf("pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
-	if len(format.Kvs) == 0 {
+	known, since := 0, int64(0)
+	if len(format.Kvs) > 0 {
+		if known, err = parseFormat(string(format.Kvs[0].Value)); err != nil {
+			return err
+		}
+		since = format.Kvs[0].ModRevision
+	}
+	s.envelopes = envelopes(since)
+	puts := []clientv3.Op{s.envelopes.put(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
+	if known < formatVersion {
+		s.envelopes = noEnvelopes
 		puts = append(puts, clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)))
-	} else if err := checkFormat(string(format.Kvs[0].Value)); err != nil {
-		return err
 	}
 	if s.lowSpace() {
 		return s.inheritEpoch(ctx)
@@ -160,6 +168,9 @@ func (s *Store) takeEpoch(ctx context.Context) error {
 		return fmt.Errorf("take over the store: %w", err)
 	}
 	s.epoch = resp.Header.Revision
+	if known < formatVersion {
+		s.envelopes = envelopes(resp.Header.Revision)
+	}
 	s.sawRevision(resp.Header.Revision)
 	return s.takeIdentity(ctx)
 }
@@ -176,7 +187,9 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 		return fmt.Errorf("read the identity of the store: %w", classify(err, false))
 	}
 	if len(identity.Kvs) > 0 {
-		s.guard.identity = string(identity.Kvs[0].Value)
+		if value, err := s.envelopes.open(identity.Kvs[0]); err == nil {
+			s.guard.identity = string(value)
+		}
 	}
 	if len(epoch.Kvs) == 0 {
 		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
@@ -186,15 +199,16 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	return nil
 }
 
-func checkFormat(text string) error {
+// parseFormat reads the number of a format that this program knows.
+func parseFormat(text string) (int, error) {
 	version, err := strconv.Atoi(text)
 	switch {
-	case err != nil:
-		return fmt.Errorf("store: %q is not the number of a store format: the data is damaged or not ours", text)
+	case err != nil || version < 1:
+		return 0, fmt.Errorf("%w: %q is not the number of a store format: %s", ErrDamaged, text, adviceRestore)
 	case version > formatVersion:
-		return fmt.Errorf("store: the data has format %d, this program knows formats up to %d: use a newer program", version, formatVersion)
+		return 0, fmt.Errorf("store: the data has format %d, this program knows formats up to %d: use a newer program", version, formatVersion)
 	}
-	return nil
+	return version, nil
 }
 
 // Close stops the store. Watches end; the embedded member writes out what it

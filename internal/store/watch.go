@@ -74,7 +74,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 		if resp.Header.ClusterId != s.clusterID {
 			return s.isReplaced(fmt.Sprintf("its cluster id is %x, it was %x", resp.Header.ClusterId, s.clusterID))
 		}
-		batch, err := toBatch(&resp)
+		batch, err := s.toBatch(&resp)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 
 // toBatch turns an answer of a watch into a batch. The revision is that of the
 // last event: the header of an answer to a watch that catches up is ahead of it.
-func toBatch(resp *clientv3.WatchResponse) (Batch, error) {
+func (s *Store) toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	if len(resp.Events) == 0 {
 		if !resp.IsProgressNotify() {
 			return Batch{}, nil
@@ -104,12 +104,12 @@ func toBatch(resp *clientv3.WatchResponse) (Batch, error) {
 	}
 	batch := Batch{Records: make([]Record, len(resp.Events))}
 	for i, event := range resp.Events {
-		record, err := toRecord(event.Kv)
+		record, err := s.envelopes.toRecord(event.Kv)
 		if err != nil {
 			return Batch{}, err
 		}
 		if event.Type == clientv3.EventTypeDelete {
-			record.Value = nil
+			record.Value, record.Damage = nil, nil
 		}
 		batch.Records[i] = record
 		batch.Revision = record.ModRevision

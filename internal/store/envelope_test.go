@@ -1,0 +1,224 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// raw is what etcd holds under a key.
+func raw(t *testing.T, s *Store, key string) []byte {
+	t.Helper()
+	resp, err := s.client.Get(t.Context(), key)
+	if err != nil || len(resp.Kvs) != 1 {
+		t.Fatalf("%s: %v, %v", key, resp, err)
+	}
+	return bytes.Clone(resp.Kvs[0].Value)
+}
+
+// damage overwrites what etcd holds under a key, past the store.
+func damage(t *testing.T, s *Store, key string, value []byte) {
+	t.Helper()
+	if _, err := s.client.Put(t.Context(), key, string(value)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever single bit of whatever value is flipped is found out by every way to
+// read it, and nothing else is.
+func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
+	s := open(t)
+	ctx := timeout(t, time.Minute)
+	for n := range 3 {
+		revision := put(t, s, placement(n), `{"a":1}`)
+		if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(n), Value: []byte(`{"b":2}`), SpecRevision: revision}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range []Part{Spec, Status} {
+		key := etcdKey(placement(1), part)
+		intact := raw(t, s, key)
+		for bit := range 8 * len(intact) {
+			bad := bytes.Clone(intact)
+			bad[bit/8] ^= 1 << (bit % 8)
+			written, err := s.client.Put(ctx, key, string(bad))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]Record{}
+			spec, status, err := s.Read(ctx, placement(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen["read"] = *map[Part]*Record{Spec: spec, Status: status}[part]
+			if _, err := s.Load(ctx, func(r Record) error {
+				if r.Key == placement(1) && r.Part == part {
+					seen["load"] = r
+				} else if r.Damage != nil {
+					t.Errorf("%s of %s is called damaged: %v", r.Part, r.Key, r.Damage)
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			specs, statuses, _, _, err := s.Page(ctx, api.KindPlacement, "shop", "", 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen["page"] = statuses[placement(1)]
+			if part == Spec {
+				seen["page"] = specs[1]
+			}
+			watchCtx, cancel := context.WithCancel(ctx)
+			batch := <-s.Watch(watchCtx, written.Header.Revision)
+			cancel()
+			seen["watch"] = batch.Records[0]
+			for how, r := range seen {
+				if !errors.Is(r.Damage, ErrDamaged) || r.Value == nil || len(r.Value) > 0 || !strings.Contains(r.Damage.Error(), placement(1).String()) {
+					t.Fatalf("bit %d of the %s: %s shows %q, damage %v", bit, part, how, r.Value, r.Damage)
+				}
+			}
+		}
+		damage(t, s, key, intact)
+	}
+	// A whole value under another key is not that key's.
+	damage(t, s, etcdKey(placement(1), Spec), raw(t, s, etcdKey(placement(2), Spec)))
+	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage == nil {
+		t.Errorf("the value of another object is taken: %v, %v", spec, err)
+	}
+	// Writing it again mends it.
+	put(t, s, placement(1), "new")
+	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage != nil || string(spec.Value) != "new" {
+		t.Errorf("after a write: %+v, %v", spec, err)
+	}
+}
+
+// Every key of the store has an envelope, whoever writes it, but for the number
+// of the format.
+func TestEveryKeyHasAnEnvelope(t *testing.T) {
+	s := open(t, func(o *Options) { o.MarkInterval = time.Nanosecond })
+	ctx := timeout(t, time.Minute)
+	revision := put(t, s, placement(0), `{}`)
+	put(t, s, api.Key{Kind: "token", Name: "0123"}, `{}`)
+	if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: []byte(`{}`), SpecRevision: revision}}); err != nil {
+		t.Fatal(err)
+	}
+	s.probe() // writes the mark
+	resp, err := s.client.Get(ctx, "\x00", clientv3.WithFromKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	for _, kv := range resp.Kvs {
+		keys[string(kv.Key)] = true
+		if _, err := s.envelopes.open(kv); err != nil && string(kv.Key) != formatKey {
+			t.Errorf("%s: %q: %v", kv.Key, kv.Value, err)
+		}
+	}
+	if len(keys) != 7 || !keys[markKey] || !keys[epochKey] || !keys[identityKey] {
+		t.Errorf("keys %v", keys)
+	}
+	// A write that goes past the envelope would not be seen above.
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed := map[string]int{"envelope.go": 1, "store.go": 1}[path]
+		if n := strings.Count(string(text), "OpPut("); n != allowed && !strings.HasSuffix(path, "_test.go") {
+			t.Errorf("%s puts %d values without envelopes.put, %d are expected", path, n, allowed)
+		}
+	}
+}
+
+// A store of format 1, from a backup that a program of that time wrote, is read
+// as it is and goes on as one of format 2; what is written from then on must have
+// its envelope.
+func TestStoreOfFormatOneIsBroughtToFormatTwo(t *testing.T) {
+	file, err := os.Open("testdata/format-1.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	backup, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := Restore(t.Context(), backup, dir); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		s, err := Open(t.Context(), Options{DataDir: dir, NoFsync: true, MinFreeBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := 0
+		if _, err := s.Load(t.Context(), func(r Record) error {
+			if r.Damage != nil || len(r.Value) == 0 {
+				t.Errorf("%s of %s: %v", r.Part, r.Key, r.Damage)
+			}
+			if r.Part == Spec {
+				objects++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if objects != 6 {
+			t.Errorf("%d objects", objects)
+		}
+		if got := string(raw(t, s, formatKey)); got != "2" {
+			t.Errorf("format %q", got)
+		}
+		key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "p1"}
+		if round == 1 {
+			damage(t, s, etcdKey(key, Spec), []byte(`{"metadata":{"name":"p1"},"spec":{}}`))
+			if spec, _, err := s.Read(t.Context(), key); err != nil || spec.Damage == nil {
+				t.Errorf("a value without its envelope is taken: %v, %v", spec, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A damaged identity does not keep the store from starting, nor end a server.
+func TestDamagedIdentityIsDrawnAnew(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, func(o *Options) { o.DataDir = dir })
+	bad := raw(t, s, identityKey)
+	bad[9] ^= 4
+	damage(t, s, identityKey, bad)
+	s.probe()
+	if err := s.Writable(); err != nil {
+		t.Error(err)
+	}
+	before := s.guard.identity
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, func(o *Options) { o.DataDir = dir })
+	if again.guard.identity == "" || again.guard.identity == before {
+		t.Errorf("identity %q, before %q", again.guard.identity, before)
+	}
+	again.probe()
+	if err := again.Writable(); err != nil {
+		t.Error(err)
+	}
+}
