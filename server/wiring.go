@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
@@ -35,11 +36,12 @@ type server struct {
 	// connections are those of the API and of the webhook together.
 	connections *connection.Limit
 	starting    *starting
+	faults      *fault.Recorder
 }
 
 // openServer opens the store and puts everything together. Nothing works yet.
 func openServer(ctx context.Context, c config, logger *slog.Logger, starting *starting) (_ *server, err error) {
-	s := &server{config: c, logger: logger, starting: starting}
+	s := &server{config: c, logger: logger, starting: starting, faults: fault.New(logger)}
 	defer func() {
 		if err != nil {
 			s.closeInto(&err)
@@ -70,7 +72,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	})
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
-		Logger: logger, Now: time.Now,
+		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = connection.New(connection.Options{Total: c.MaxConnections, PerClient: c.MaxConnectionsPerIP})
 	if err := s.openSpot(ctx, codec); err != nil {
@@ -155,7 +157,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
-		s.spot.runner.Collectors(),
+		s.spot.runner.Collectors(), s.faults.Collectors(),
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())

@@ -59,7 +59,13 @@ const (
 	// ConditionMisconfigured of a placement: it refers to something that does
 	// not exist.
 	ConditionMisconfigured = "Misconfigured"
+	// ConditionFaulted of an object: the server failed when it worked on it, and
+	// leaves it out. It is there only while that is so.
+	ConditionFaulted = "Faulted"
 )
+
+// ReasonServerFault is the reason of Faulted.
+const ReasonServerFault = "ServerFault"
 
 // The reasons of a metric's Available condition.
 const (

@@ -81,7 +81,7 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 func (s *Server) shown(who identity, object api.Object) api.Object {
 	switch o := object.(type) {
 	case *api.PlacementScore:
-		return o.Observed(s.now())
+		return s.decisions.Observe(o.Observed(s.now()))
 	case *api.PropagationPolicy:
 		return s.resolved(who, s.boundPolicy(who, o))
 	}

@@ -312,6 +312,7 @@ func (b *bindings) claim(w *bound) {
 // decide makes one binding again, and reports whether the status differs, and
 // whether clusters or replicas do.
 func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
+	b.focus(w.key())
 	b.claim(w)
 	object := *w.object
 	object.Status = w.status

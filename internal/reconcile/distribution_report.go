@@ -47,6 +47,7 @@ const maxDistributionMessage = 1024
 
 // observeSplit takes in what was observed of a split, if that says anything new.
 func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time.Time) {
+	b.focus(key)
 	w, ok := b.workloads[key]
 	if !ok || w.object.Spec.Distribution == nil || !w.status.RunsOn(d.Cluster) {
 		return

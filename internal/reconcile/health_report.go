@@ -20,6 +20,7 @@ func (r *Reconciler) ReportHealth(ctx context.Context, key api.Key, report api.H
 }
 
 func (b *bindings) takeInHealth(key api.Key, report api.HealthReport, now time.Time) error {
+	b.focus(key)
 	w, ok := b.workloads[key]
 	if !ok {
 		return fmt.Errorf("%s: %w", key, ErrNotFound)

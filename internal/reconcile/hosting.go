@@ -32,6 +32,7 @@ type hosting struct {
 	wanting map[*guest]struct{}            // guests that no host fits, or that wait for figures
 	stale   []*guest
 	changed []*guest // since the planner last asked
+	focus   func(api.Key)
 }
 
 // figures are all metrics and providers there are, for hosts that begin to list
@@ -87,9 +88,9 @@ func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "
 func (g *guest) isGone() bool       { return g.gone }
 func (g *guest) result() api.Object { return g.outcome }
 
-func newHosting(r role, all *figures, logger *slog.Logger) *hosting {
+func newHosting(r role, all *figures, p *picture) *hosting {
 	return &hosting{
-		role: r, logger: logger, fleet: &engine.Fleet{}, figures: all,
+		role: r, logger: p.logger, focus: p.focus, fleet: &engine.Fleet{}, figures: all,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		on: map[string]map[*guest]struct{}{}, wanting: map[*guest]struct{}{},
 	}
@@ -251,6 +252,7 @@ func (h *hosting) pass(now time.Time) {
 
 // decide chooses the host of one guest where it has to be chosen.
 func (h *hosting) decide(g *guest, now time.Time) {
+	h.focus(g.key())
 	before := g.host
 	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
 	// none of.

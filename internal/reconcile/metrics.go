@@ -12,6 +12,7 @@ type metrics struct {
 	workloads  prometheus.Gauge
 	failed     prometheus.Counter
 	blocked    *prometheus.GaugeVec
+	faulted    *prometheus.GaugeVec
 }
 
 func newMetrics() *metrics {
@@ -42,6 +43,17 @@ func newMetrics() *metrics {
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "scheduler_decision_blocked", Help: "1 for an object whose decision can repeatedly not be written; of very many, some.",
 		}, []string{"kind", "namespace", "name"}),
+		faulted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "scheduler_objects_faulted", Help: "Objects that are left out of decisions because working on them panics, by kind.",
+		}, []string{"kind"}),
+	}
+}
+
+// leftOut tells of the objects that are left out.
+func (m *metrics) leftOut(l *lot) {
+	m.faulted.Reset()
+	for key := range l.of {
+		m.faulted.WithLabelValues(string(key.Kind)).Inc()
 	}
 }
 
@@ -72,5 +84,5 @@ func (m *metrics) decided(w write) {
 // Collectors are the reconciler's metrics.
 func (r *Reconciler) Collectors() []prometheus.Collector {
 	m := r.metrics
-	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed, m.blocked}
+	return []prometheus.Collector{m.decisions, m.passing, m.writing, m.queue, m.placements, m.workloads, m.failed, m.blocked, m.faulted}
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"log/slog"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
@@ -15,6 +16,19 @@ type picture struct {
 	bound    engine.Bindings
 	// version counts the changes of the fleet and of the reservations.
 	version int
+	// working is what is being worked on: the first suspect where that panics.
+	working api.Key
+	// probe is called with each object before it is worked on; only tests set it, to
+	// panic there.
+	probe func(p *picture, key api.Key)
+}
+
+// focus notes what is worked on from now on.
+func (p *picture) focus(key api.Key) {
+	p.working = key
+	if p.probe != nil {
+		p.probe(p, key)
+	}
 }
 
 // others is what the decisions amount to.

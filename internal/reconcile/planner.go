@@ -86,8 +86,8 @@ func newPlanner(logger *slog.Logger) *planner {
 		onCloud:        map[string]map[string]struct{}{},
 		projectObjects: map[string]*api.OpenStackProject{},
 	}
-	p.clouds = newHosting(clustersOnClouds, p.figures, logger)
-	p.projects = newHosting(magnumInProjects(p.projectObjects), p.figures, logger)
+	p.clouds = newHosting(clustersOnClouds, p.figures, p.picture)
+	p.projects = newHosting(magnumInProjects(p.projectObjects), p.figures, p.picture)
 	p.bindings = newBindings(p.picture)
 	p.bindings.amountsChanged = func(rows []int) { p.touch(rows, nil, p.requesting, true) }
 	return p
@@ -105,6 +105,7 @@ func (p *planner) resume(objects []api.Object, now time.Time) {
 // put tells the planner of an object as it is now. Fleet objects take effect
 // with the next pass.
 func (p *planner) put(object api.Object, specRevision int64) {
+	p.focus(api.KeyOf(object))
 	switch o := object.(type) {
 	case *api.Cluster:
 		p.putCluster(o, specRevision)
@@ -133,6 +134,7 @@ func (p *planner) put(object api.Object, specRevision int64) {
 
 // remove tells the planner that an object is gone.
 func (p *planner) remove(key api.Key) {
+	p.focus(key)
 	switch key.Kind {
 	case api.KindCluster:
 		p.removeCluster(key)
@@ -434,6 +436,7 @@ func (p *planner) nextAt() time.Time {
 // decide makes one decision again, and reports whether the status differs, and
 // whether the clusters do.
 func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
+	p.focus(placed.query.Key)
 	present := placed.present()
 	present.Standing = placed.resumed
 	out := engine.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)

@@ -12,7 +12,11 @@ import (
 func (r *Reconciler) ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.planner.bindings.observe(policy)
+	observed := r.planner.bindings.observe(policy)
+	if faulted, ok := r.lot.faulted(observed).(*api.PropagationPolicy); ok {
+		return faulted
+	}
+	return observed
 }
 
 func (b *bindings) observe(policy *api.PropagationPolicy) *api.PropagationPolicy {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -45,8 +46,12 @@ type Options struct {
 	BindCluster func(ctx context.Context, decided *api.Cluster, specRevision int64) (revision int64, err error)
 	// Logger receives what goes wrong. Nil discards it.
 	Logger *slog.Logger
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Recorder
 	// Now is the clock. Nil is time.Now.
 	Now func() time.Time
+
+	probe func(*picture, api.Key) // of the planners; only tests set it
 }
 
 // maxBatches is how many publications of the fleet are taken in before their
@@ -70,7 +75,19 @@ type Reconciler struct {
 	settled  int64
 	changed  chan struct{} // closed and replaced when settled grows
 
-	ready chan struct{} // closed after the first pass
+	ready     chan struct{} // closed after the first pass
+	readyOnce sync.Once
+
+	faults *fault.Component
+	// lot is guarded by mu; Run alone writes it.
+	lot *lot
+	// nextAt, released and unanswered belong to Run: when the planner has to be called
+	// again although nothing changed, objects that it is to be given again, and reports
+	// of which what follows is not durable.
+	nextAt     time.Time
+	released   []*fleet.Entry
+	unanswered []report
+	started    time.Time
 
 	simulations chan struct{} // a token for each simulation that may run at once
 	reports     chan report
@@ -88,8 +105,8 @@ func New(options Options) *Reconciler {
 	if r.now == nil {
 		r.now = time.Now
 	}
-	r.planner = newPlanner(r.logger)
-	r.planner.started = r.now()
+	r.started, r.faults, r.lot = r.now(), options.Faults.Component("decisions"), newLot()
+	r.planner = r.newPlanner(r.logger)
 	return r
 }
 
@@ -101,25 +118,51 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	return r.faults.Supervise(ctx, func(ctx context.Context) error {
+		for {
+			err := r.session(ctx)
+			panicked, ok := errors.AsType[*fault.Panic](err)
+			if !ok {
+				return err
+			}
+			if r.pauseAfter(panicked) {
+				return panicked
+			}
+		}
+	})
+}
+
+// session keeps decisions current from a picture of the fleet on. It ends with a
+// *fault.Panic when the planner panicked: what that one knows may be half changed,
+// and the next session begins anew.
+func (r *Reconciler) session(ctx context.Context) error {
 	subscription := r.options.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	// Taken before forward begins: from then on the subscription is its own.
-	loaded := subscription.Snapshot()
-	ctx, cancel := context.WithCancel(ctx)
+	at := subscription.Snapshot()
+	ctx, cancel := context.WithCancelCause(ctx)
 	batches := make(chan fleet.Batch)
 	var reading sync.WaitGroup
-	reading.Go(func() { forward(ctx, subscription, batches) })
+	reading.Go(func() {
+		cancel(r.faults.Do("", func() error { forward(ctx, subscription, batches); return nil }))
+	})
 	defer reading.Wait()
-	defer cancel()
+	defer cancel(nil)
 
-	r.load(loaded)
-	revision := loaded.Revision()
+	writes, err := r.begin(ctx, at)
+	if ctx.Err() != nil {
+		return ended(ctx)
+	} else if err != nil {
+		return err
+	}
+	r.readyOnce.Do(func() { close(r.ready) })
 	unwritten := newUnwritten()
-	var unanswered []report
-	for first := true; ; first = false {
-		writes, next := r.decide()
-		if first {
-			close(r.ready)
+	if again := r.unanswered; len(again) > 0 { // the planner that knew of them is no more
+		r.unanswered = nil
+		if err := r.takeInReports(again...); err != nil {
+			return err
 		}
+	}
+	for {
 		for _, w := range writes {
 			unwritten.add(w)
 		}
@@ -128,24 +171,81 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		}
 		r.metrics.unwritten(unwritten)
 		if !unwritten.holds() {
-			r.settle(revision)
-			for _, report := range unanswered {
+			r.settle(at.Revision())
+			for _, report := range r.unanswered {
 				report.done <- nil
 			}
-			unanswered = nil
+			r.unanswered = nil
 		}
-		if retry := unwritten.next(); !retry.IsZero() && (next.IsZero() || retry.Before(next)) {
-			next = retry
-		}
-		switch batch, report := r.wait(ctx, batches, next); {
+		switch batch, report := r.wait(ctx, batches, r.wake(unwritten, at.Revision())); {
 		case ctx.Err() != nil:
-			return nil
+			return ended(ctx)
 		case batch != nil:
-			revision = r.takeIn(*batch, batches)
+			if at, err = r.takeIn(*batch, batches); err != nil {
+				return err
+			}
 		case report != nil:
-			unanswered = append(unanswered, r.takeInReports(*report)...)
+			if err := r.takeInReports(*report); err != nil {
+				return err
+			}
+		}
+		r.retry(ctx, at)
+		if writes, err = r.decide(); err != nil {
+			return err
 		}
 	}
+}
+
+// ended is why a session ends with its context: the panic of what it hears with,
+// or nil.
+func ended(ctx context.Context) error {
+	if p, ok := errors.AsType[*fault.Panic](context.Cause(ctx)); ok {
+		return p
+	}
+	return nil
+}
+
+// wake is when there is something to do although nothing has changed since a
+// revision of the fleet.
+func (r *Reconciler) wake(unwritten *unwritten, revision int64) time.Time {
+	next := r.nextAt
+	for _, at := range []time.Time{unwritten.next(), r.lot.next(revision)} {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// pauseAfter takes in a panic of the planner, and reports whether to wait before
+// the next session. Mostly the next one begins without what is to blame. A panic that
+// does not come again from nothing is put up with a few times.
+func (r *Reconciler) pauseAfter(p *fault.Panic) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	suspect := r.planner.working
+	if !r.lot.suspect(suspect, r.now()) {
+		return false
+	}
+	snapshot := r.options.Fleet.Snapshot()
+	if snapshot.Get(suspect) == nil || r.lot.holds(suspect) {
+		return true
+	}
+	r.park(suspect, p.Error(), snapshot)
+	return false
+}
+
+// plan has the planner do something. The error is a *fault.Panic, after which it is
+// of no use any more.
+func (r *Reconciler) plan(do func(p *planner)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := fault.Confine("", func() error { do(r.planner); return nil })
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		p.Object = r.planner.working.String()
+		r.faults.Note(p)
+	}
+	return err
 }
 
 // Ready is closed when every object is known, and Explain, Observe and Simulate
@@ -186,52 +286,57 @@ func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next 
 	return nil, nil
 }
 
-// load fills the planner with the picture it starts from.
-func (r *Reconciler) load(snapshot *fleet.Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, info := range api.Kinds {
-		for entry := range snapshot.All(info.Kind, "") {
-			r.planner.put(entry.Object, entry.SpecRevision)
-		}
-	}
-}
-
 // takeIn gives the planner a batch and those that wait behind it, and returns
-// the revision it is at then.
-func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for n := 1; ; n++ {
-		for _, change := range batch.Changes {
-			if change.New == nil {
-				r.planner.remove(change.Key)
-			} else {
-				r.planner.put(change.New.Object, change.New.SpecRevision)
+// the picture after them.
+func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fleet.Snapshot, err error) {
+	err = r.plan(func(p *planner) {
+		for n := 1; ; n++ {
+			for _, change := range batch.Changes {
+				switch {
+				case r.lot.holds(change.Key):
+					r.lot.changed(change)
+					r.metrics.leftOut(r.lot)
+				case change.New == nil:
+					p.remove(change.Key)
+				default:
+					p.put(change.New.Object, change.New.SpecRevision)
+				}
+			}
+			at = batch.Snapshot
+			if n == maxBatches {
+				return
+			}
+			select {
+			case batch = <-more:
+			default:
+				return
 			}
 		}
-		if n == maxBatches {
-			return batch.Revision
-		}
-		select {
-		case batch = <-more:
-		default:
-			return batch.Revision
-		}
-	}
+	})
+	return at, err
 }
 
-// decide makes one pass and returns what to write and when to come again.
-func (r *Reconciler) decide() ([]write, time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	begin := time.Now()
-	r.metrics.queue.Set(float64(len(r.planner.stale) + len(r.planner.bindings.stale)))
-	writes := r.planner.pass(r.now())
+// decide makes one pass and returns what to write.
+func (r *Reconciler) decide() (writes []write, err error) {
+	err = r.plan(func(p *planner) {
+		begin := time.Now()
+		r.metrics.queue.Set(float64(len(p.stale) + len(p.bindings.stale)))
+		for _, entry := range r.released {
+			p.put(entry.Object, entry.SpecRevision)
+		}
+		writes = p.pass(r.now())
+		r.passed(begin)
+	})
+	r.released = nil // where it panicked, the next session takes them in
+	return writes, err
+}
+
+// passed notes a pass of the planner. The caller holds mu.
+func (r *Reconciler) passed(begin time.Time) {
+	r.nextAt = r.planner.nextAt()
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
 	r.metrics.placements.Set(float64(len(r.planner.placements)))
 	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
-	return writes, r.planner.nextAt()
 }
 
 // write makes the decisions that are due durable and visible, and takes them out
@@ -251,7 +356,11 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 			bound = append(bound, w)
 			continue
 		}
-		value, err := r.options.Codec.EncodeStatus(w.result())
+		var value []byte
+		err := r.faults.Do(w.key().String(), func() (err error) {
+			value, err = r.options.Codec.EncodeStatus(w.result())
+			return err
+		})
 		if err != nil {
 			failed[w.key()] = err
 			continue
@@ -337,7 +446,11 @@ func (r *Reconciler) bind(ctx context.Context, writes []write, failed map[api.Ke
 			if !ok {
 				return nil
 			}
-			revision, err := r.options.BindCluster(ctx, decided, w.specRevision)
+			var revision int64
+			err := r.faults.Do(w.key().String(), func() (err error) {
+				revision, err = r.options.BindCluster(ctx, decided, w.specRevision)
+				return err
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			latest = max(latest, revision)
@@ -391,6 +504,12 @@ var ErrConflict = errors.New("the object has changed since it was decided")
 func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if parked := r.lot.of[key]; parked != nil {
+		return &api.Explanation{
+			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: r.now().UTC(),
+			Summary: parked.condition(key).Message, Candidates: []api.Candidate{},
+		}, nil
+	}
 	if w, ok := r.planner.bindings.workloads[key]; ok {
 		return r.planner.bindings.explain(w, r.now()), nil
 	}
@@ -406,14 +525,14 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 
 // Observe returns a copy of an object with its status completed by what decisions
 // are made on: the present metric values, and the amounts that are available on a
-// cluster. An object that has nothing of that is returned as it is.
+// cluster, and by a condition where the object is left out because of a panic. An
+// object that has nothing of that is returned as it is.
 func (r *Reconciler) Observe(object api.Object) api.Object {
-	switch object.(type) {
-	case *api.Cluster, *api.Cloud, *api.OpenStackProject, *api.MagnumCluster:
-	default:
-		return object
-	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.planner.observe(object)
+	switch object.(type) {
+	case *api.Cluster, *api.Cloud, *api.OpenStackProject, *api.MagnumCluster:
+		object = r.planner.observe(object)
+	}
+	return r.lot.faulted(object)
 }

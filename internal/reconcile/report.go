@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,25 +35,33 @@ func (r *Reconciler) tell(ctx context.Context, what string, takeIn func(p *plann
 	}
 }
 
-// takeInReports gives the planner a report and those that wait behind it. It
-// answers those that are wrong, and returns the others for when what follows is
-// durable.
-func (r *Reconciler) takeInReports(first report) (taken []report) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for next, n := first, 1; ; n++ {
-		if err := next.takeIn(r.planner, r.now()); err != nil {
-			next.done <- err
+// takeInReports gives the planner some reports and those that wait behind them. It
+// answers those that are wrong, and keeps the others for when what follows is
+// durable. The error is that of plan.
+func (r *Reconciler) takeInReports(first ...report) error {
+	for n := 0; ; n++ {
+		var next report
+		if n < len(first) {
+			next = first[n]
+		} else if n >= maxReports {
+			return nil
 		} else {
-			taken = append(taken, next)
+			select {
+			case next = <-r.reports:
+			default:
+				return nil
+			}
 		}
-		if n == maxReports {
-			return taken
+		var wrong error
+		err := r.plan(func(p *planner) { wrong = next.takeIn(p, r.now()) })
+		if wrong = cmp.Or(wrong, err); wrong != nil {
+			next.done <- wrong
+		} else {
+			r.unanswered = append(r.unanswered, next)
 		}
-		select {
-		case next = <-r.reports:
-		default:
-			return taken
+		if err != nil {
+			r.unanswered = append(r.unanswered, first[min(n+1, len(first)):]...)
+			return err
 		}
 	}
 }

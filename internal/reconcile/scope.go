@@ -154,6 +154,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
 func (b *bindings) touchScope(s *scope, rows []int) {
+	b.focus(s.query.Key)
 	was := follow(s.view, b.fleet, s.query, b.others(), rows)
 	if !slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has) {
 		b.wake(s)

@@ -54,7 +54,10 @@ func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release 
 	snapshot := r.options.Fleet.Snapshot()
 	for _, info := range api.Kinds {
 		for entry := range snapshot.All(info.Kind, "") {
-			s.base(entry.Object)
+			// What the live decisions are made without would end the simulation.
+			if !r.leftOut(api.KeyOf(entry.Object)) {
+				s.base(entry.Object)
+			}
 		}
 	}
 	return s, func() { <-r.simulations }, nil

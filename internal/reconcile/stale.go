@@ -38,6 +38,7 @@ func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*cla
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
 func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
+	p.focus(c.placements[0].query.Key)
 	was := c.refresh(p.fleet, p.others(), rows, facts)
 	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, rows)
 	for _, row := range rows {

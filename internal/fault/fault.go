@@ -1,0 +1,148 @@
+package fault
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Recorder logs and counts the panics of a server. A nil Recorder confines them all
+// the same, and tells nobody.
+type Recorder struct {
+	logger *slog.Logger
+	panics *prometheus.CounterVec
+	down   *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	waiting map[string]int // components that wait to be started again, by name
+}
+
+// New returns a recorder that has seen no panic. A nil logger discards.
+func New(logger *slog.Logger) *Recorder {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Recorder{
+		logger: logger,
+		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scheduler_panics_total", Help: "Panics that were confined, by the component that they happened in. Each is a fault of the server; the log has its stack.",
+		}, []string{"component"}),
+		down: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "scheduler_component_down", Help: "1 while a component that a panic has ended waits to be started again.",
+		}, []string{"component"}),
+		waiting: map[string]int{},
+	}
+}
+
+// Collectors are the recorder's metrics.
+func (r *Recorder) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{r.panics, r.down}
+}
+
+// Down names the components that wait to be started again after a panic, in order.
+func (r *Recorder) Down() []string {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := make([]string, 0, len(r.waiting))
+	for name := range r.waiting {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Note logs and counts a panic that was confined elsewhere.
+func (r *Recorder) Note(p *Panic) {
+	if r == nil {
+		return
+	}
+	r.panics.WithLabelValues(p.Component).Inc()
+	r.logger.Error("panic: a fault of the server", "component", p.Component, "object", p.Object,
+		"panic", p.cause(), "stack", string(p.Stack))
+}
+
+// Component is the part of the server that a panic is counted for.
+func (r *Recorder) Component(name string) *Component { return &Component{recorder: r, name: name} }
+
+// Component confines the panics of one part of the server. A nil Component works
+// and tells nobody.
+type Component struct {
+	recorder *Recorder
+	name     string
+}
+
+// Do runs f for an object; "" stands for none. A panic in it becomes a *Panic, which
+// is logged and counted.
+func (c *Component) Do(object string, f func() error) error {
+	err := Confine(object, f)
+	if p, ok := err.(*Panic); ok && p.Component == "" { //nolint:errorlint // one made just now, and not one that f returns wrapped
+		c.Note(p)
+	}
+	return err
+}
+
+// Go is Do for what returns nothing, such as the body of a goroutine. It reports
+// whether f came to its end.
+func (c *Component) Go(object string, f func()) bool {
+	return c.Do(object, func() error { f(); return nil }) == nil
+}
+
+// Note logs and counts a panic of the component that Confine has returned.
+func (c *Component) Note(p *Panic) {
+	if c == nil {
+		return
+	}
+	p.Component = c.name
+	c.recorder.Note(p)
+}
+
+// Confine runs f for an object and turns a panic in it into a *Panic, without
+// telling anybody.
+func Confine(object string, f func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &Panic{Object: object, Cause: cause, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// Panic is a panic as an error.
+type Panic struct {
+	// Component is the part of the server, and Object what it was working on; "" is
+	// none.
+	Component, Object string
+	// Cause is what was panicked with.
+	Cause any
+	Stack []byte
+}
+
+// Error implements error. It is fit for a condition: one short line without the
+// stack.
+func (p *Panic) Error() string { return "a fault of the server: " + p.cause() }
+
+// maxCause bounds what is told of a cause, in characters.
+const maxCause = 200
+
+// cause is what was panicked with, as one short line.
+func (p *Panic) cause() string {
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, fmt.Sprint(p.Cause))
+	if runes := []rune(text); len(runes) > maxCause {
+		text = string(runes[:maxCause]) + "…"
+	}
+	return text
+}

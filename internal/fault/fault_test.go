@@ -1,0 +1,106 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+func countOf(t *testing.T, c prometheus.Collector) float64 {
+	t.Helper()
+	metrics := make(chan prometheus.Metric, 10)
+	c.Collect(metrics)
+	close(metrics)
+	sum := 0.0
+	for m := range metrics {
+		var out dto.Metric
+		if err := m.Write(&out); err != nil {
+			t.Fatal(err)
+		}
+		sum += out.GetCounter().GetValue() + out.GetGauge().GetValue()
+	}
+	return sum
+}
+
+func TestAPanicBecomesAnError(t *testing.T) {
+	var log bytes.Buffer
+	r := New(slog.New(slog.NewTextHandler(&log, nil)))
+	err := r.Component("decisions").Do("placement web", func() error { panic("one\x1b[31m\ntwo" + strings.Repeat("é", 500)) })
+	p, ok := errors.AsType[*Panic](err)
+	if !ok || p.Component != "decisions" || p.Object != "placement web" || !strings.Contains(string(p.Stack), "TestAPanicBecomesAnError") {
+		t.Fatalf("got %+v", err)
+	}
+	if text := err.Error(); !strings.HasPrefix(text, "a fault of the server: one [31m two") || len([]rune(text)) > 250 {
+		t.Errorf("the text is %q", text)
+	}
+	if !strings.Contains(log.String(), "placement web") || !strings.Contains(log.String(), "TestAPanicBecomesAnError") {
+		t.Errorf("the log says %q", log.String())
+	}
+	if n := countOf(t, r.panics); n != 1 {
+		t.Errorf("%v panics are counted", n)
+	}
+	want := errors.New("no panic")
+	if err := r.Component("x").Do("", func() error { return want }); err != want { //nolint:errorlint // the very one
+		t.Errorf("an error became %v", err)
+	}
+	if n := countOf(t, r.panics); n != 1 {
+		t.Errorf("%v panics are counted after an error", n)
+	}
+}
+
+// What nobody listens to is confined all the same.
+func TestNobodyNeedsToListen(t *testing.T) {
+	var none *Recorder
+	if none.Component("x").Go("y", func() { panic("z") }) || len(none.Down()) > 0 {
+		t.Error("it came to its end")
+	}
+	var component *Component
+	if component.Go("y", func() { panic("z") }) {
+		t.Error("it came to its end")
+	}
+}
+
+// A component that panics is started again, ever more slowly, and says that it is
+// down meanwhile.
+func TestAComponentIsStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(nil)
+		var starts []time.Duration
+		began := time.Now()
+		want := errors.New("done")
+		err := make(chan error, 1)
+		go func() {
+			err <- r.Component("signals").Supervise(t.Context(), func(context.Context) error {
+				starts = append(starts, time.Since(began))
+				if len(starts) == 4 {
+					return want
+				}
+				panic("again")
+			})
+		}()
+		time.Sleep(firstPause / 2)
+		synctest.Wait()
+		if down := r.Down(); len(down) != 1 || down[0] != "signals" || countOf(t, r.down) != 1 {
+			t.Errorf("down: %v", down)
+		}
+		if got := <-err; !errors.Is(got, want) {
+			t.Errorf("it returned %v", got)
+		}
+		for i, at := range []time.Duration{0, firstPause, 3 * firstPause, 7 * firstPause} {
+			if starts[i] != at {
+				t.Errorf("start %d came after %s, not after %s", i, starts[i], at)
+			}
+		}
+		if len(r.Down()) != 0 || countOf(t, r.down) != 0 || countOf(t, r.panics) != 3 {
+			t.Errorf("afterwards: down %v, %v panics", r.Down(), countOf(t, r.panics))
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// When an object that was left out because of a panic is tried again: once it, or
+// anything else, has changed, and not before a pause that doubles with every panic.
+const (
+	firstTrial = time.Second
+	maxTrial   = 5 * time.Minute
+)
+
+// maxSuspicions is how many panics in a row, none of which comes again from nothing,
+// it takes until the object that was worked on is left out.
+const maxSuspicions = 3
+
+// suspicionAge is how long one of them counts.
+const suspicionAge = 10 * time.Minute
+
+// lot are the objects that are left out of decisions because of a panic.
+type lot struct {
+	of map[api.Key]*parked
+	// trials counts how often each was left out, for its back-off.
+	trials     map[api.Key]int
+	suspicions map[api.Key][]time.Time
+}
+
+// parked is an object that is left out.
+type parked struct {
+	cause        string // as one short line
+	specRevision int64  // of the version that was tried last; 0 once there is another
+	triedAt      int64  // revision of the fleet
+	again        time.Time
+}
+
+func newLot() *lot {
+	return &lot{of: map[api.Key]*parked{}, trials: map[api.Key]int{}, suspicions: map[api.Key][]time.Time{}}
+}
+
+func (l *lot) holds(key api.Key) bool {
+	_, ok := l.of[key]
+	return ok
+}
+
+// park leaves an object out from now on.
+func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64, now time.Time) {
+	pause := min(firstTrial<<min(l.trials[key], 20), maxTrial)
+	l.trials[key]++
+	p := &parked{cause: cause, triedAt: revision, again: now.Add(pause)}
+	if entry != nil {
+		p.specRevision = entry.SpecRevision
+	}
+	l.of[key] = p
+}
+
+// suspect notes a panic while an object was worked on, and reports whether that is
+// one too many. The zero key stands for no object.
+func (l *lot) suspect(key api.Key, now time.Time) bool {
+	recent := slices.DeleteFunc(l.suspicions[key], func(at time.Time) bool { return now.Sub(at) > suspicionAge })
+	if recent = append(recent, now); len(recent) < maxSuspicions {
+		l.suspicions[key] = recent
+		return false
+	}
+	delete(l.suspicions, key)
+	return true
+}
+
+// changed takes in a change of an object that is left out. A version that has not
+// been tried is tried at once.
+func (l *lot) changed(change fleet.Change) {
+	p := l.of[change.Key]
+	switch {
+	case change.New == nil:
+		delete(l.of, change.Key)
+		delete(l.trials, change.Key)
+	case change.New.SpecRevision != p.specRevision:
+		p.specRevision, p.again = 0, time.Time{}
+		delete(l.trials, change.Key)
+	}
+}
+
+// due are the objects to be tried again now, the fleet being at a revision.
+func (l *lot) due(revision int64, now time.Time) []api.Key {
+	var keys []api.Key
+	for key, p := range l.of {
+		if revision > p.triedAt && !now.Before(p.again) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, api.Key.Compare)
+	return keys
+}
+
+// next is when an object is to be tried again; zero where none is.
+func (l *lot) next(revision int64) time.Time {
+	var next time.Time
+	for _, p := range l.of {
+		if revision > p.triedAt && (next.IsZero() || p.again.Before(next)) {
+			next = p.again
+		}
+	}
+	return next
+}
+
+// condition says of an object that is left out why it is.
+func (p *parked) condition(key api.Key) api.Condition {
+	c := api.Condition{Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault}
+	if isDecided(key.Kind) {
+		c.Message = fmt.Sprintf("deciding it failed with %s; the decision stands as it was, and is made again when something changes", p.cause)
+	} else {
+		c.Message = fmt.Sprintf("taking it in failed with %s; others are decided as if it were not there, until something changes", p.cause)
+	}
+	return c
+}
+
+// faulted returns a copy of an object with the condition that says that it is left
+// out; where it is not, the object itself.
+func (l *lot) faulted(object api.Object) api.Object {
+	key := api.KeyOf(object)
+	p, ok := l.of[key]
+	if !ok {
+		return object
+	}
+	object = object.Copy()
+	if list := api.ConditionsOf(object); list != nil {
+		*list = append(slices.Clip(slices.Clone(*list)), p.condition(key))
+	}
+	return object
+}
+
+// begin makes a planner of a picture of the fleet, without the objects that it
+// panics on, and takes it into use. It returns what to write.
+func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
+	for {
+		s := r.newSearch(ctx, loaded, r.lot.holds)
+		p := r.newPlanner(r.logger)
+		started := time.Now()
+		writes, err = decideAll(p, s.now, s.world, s.decided)
+		if err == nil {
+			r.mu.Lock()
+			r.planner = p
+			r.passed(started)
+			r.mu.Unlock()
+			return writes, nil
+		}
+		panicked, ok := errors.AsType[*fault.Panic](err)
+		if !ok {
+			return nil, err
+		}
+		panicked.Object = p.working.String()
+		r.faults.Note(panicked)
+		if err := r.leaveOut(ctx, loaded, panicked); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// leaveOut finds out which objects are to blame for a panic that comes from nothing,
+// and leaves them out. Objects that were left out before are asked again: what they
+// panic on may be the same.
+func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *fault.Panic) error {
+	s := r.newSearch(ctx, loaded, func(key api.Key) bool { return r.lot.holds(key) && !isDecided(key.Kind) })
+	culprits := s.culprits()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.holds(key) }) {
+		return cause // there is nothing to do without
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return isDecided(key.Kind) }) {
+		// Those that panicked on it can be decided without it.
+		maps.DeleteFunc(r.lot.of, func(key api.Key, _ *parked) bool { return isDecided(key.Kind) })
+	}
+	for _, key := range culprits {
+		if !r.lot.holds(key) {
+			r.park(key, cause.Error(), loaded)
+		}
+	}
+	return nil
+}
+
+// park leaves an object out and says so. The caller holds mu.
+func (r *Reconciler) park(key api.Key, cause string, loaded *fleet.Snapshot) {
+	r.lot.park(key, cause, loaded.Get(key), loaded.Revision(), r.now())
+	if len(r.lot.of) <= maxNamed {
+		r.logger.Error("an object is left out of decisions, because working on it panics; the others go on", "object", key.String(), "cause", cause)
+	}
+	r.metrics.leftOut(r.lot)
+}
+
+// retry tries the objects again whose time has come, each beside the planner, and
+// gives it those that no longer panic.
+func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
+	due := r.lot.due(at.Revision(), r.now())
+	if len(due) == 0 {
+		return
+	}
+	s := r.newSearch(ctx, at, r.lot.holds)
+	everybody := append(onlooker(), s.decided...)
+	for _, key := range due {
+		entry := at.Get(key)
+		if entry == nil {
+			continue // its deletion is on its way here
+		}
+		one := []*fleet.Entry{entry}
+		look := everybody
+		if isDecided(key.Kind) {
+			look = nil
+		}
+		_, err := decideAll(s.fresh(slog.New(slog.DiscardHandler)), s.now, s.world, one, look)
+		if ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		if err != nil {
+			r.lot.park(key, err.Error(), entry, at.Revision(), r.now())
+		} else {
+			delete(r.lot.of, key)
+			r.logger.Info("an object takes part in decisions again", "object", key.String())
+		}
+		r.metrics.leftOut(r.lot)
+		r.mu.Unlock()
+		if err == nil {
+			if !isDecided(key.Kind) {
+				s.world = append(s.world, entry)
+			}
+			r.released = append(r.released, entry)
+		}
+	}
+}
+
+func (r *Reconciler) newPlanner(logger *slog.Logger) *planner {
+	p := newPlanner(logger)
+	p.started, p.probe = r.started, r.options.probe
+	return p
+}
+
+func (r *Reconciler) newSearch(ctx context.Context, snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
+	s := newSearch(snapshot, leaveOut)
+	s.now, s.fresh = r.now(), r.newPlanner
+	s.ended = func() bool { return ctx.Err() != nil }
+	return s
+}
+
+// leftOut reports whether decisions are made without an object, because of a panic.
+func (r *Reconciler) leftOut(key api.Key) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.lot.holds(key)
+}

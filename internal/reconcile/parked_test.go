@@ -1,0 +1,346 @@
+package reconcile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// faulty starts a system whose planner calls probe with each object before it is
+// worked on.
+func faulty(t testing.TB, probe func(p *picture, key api.Key)) *system {
+	t.Helper()
+	y, faultless := start(t)
+	y.restart(Options{Store: faultless, Faults: fault.New(nil), probe: probe})
+	return y
+}
+
+// faulted is the message of the condition that an object has as readers see it, ""
+// where it has none.
+func (y *system) faulted(key api.Key) string {
+	y.t.Helper()
+	entry := y.fleet.Snapshot().Get(key)
+	if entry == nil {
+		return ""
+	}
+	object := y.reconciler.Observe(entry.Object)
+	if policy, ok := object.(*api.PropagationPolicy); ok {
+		object = y.reconciler.ObservePolicy(policy)
+	}
+	if c := api.FindCondition(*api.ConditionsOf(object), api.ConditionFaulted); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+func (y *system) remove(key api.Key) {
+	y.t.Helper()
+	revision, err := y.store.Commit(y.t.Context(), store.Write{Key: key, Part: store.Spec, Expect: store.Any}, store.Write{Key: key, Part: store.Status, Expect: store.Any})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	y.settle(revision)
+}
+
+// fromNothing is where everything goes when a server without one object decides it
+// for the first time.
+func (y *system) fromNothing(without api.Key) map[api.Key][]string {
+	p := newPlanner(discard())
+	for _, info := range api.Kinds {
+		for entry := range y.fleet.Snapshot().All(info.Kind, "") {
+			if api.KeyOf(entry.Object) == without {
+				continue
+			}
+			object := entry.Object.Copy()
+			switch o := object.(type) {
+			case *api.Placement:
+				o.Status = api.PlacementStatus{}
+			case *api.Workload:
+				o.Status = api.WorkloadStatus{}
+			}
+			p.put(object, entry.SpecRevision)
+		}
+	}
+	p.pass(time.Now())
+	all := map[api.Key][]string{}
+	for key, placed := range p.placements {
+		all[key] = slices.Sorted(slices.Values(placed.status.Clusters))
+	}
+	for key, w := range p.bindings.workloads {
+		all[key] = w.status.Names()
+	}
+	return all
+}
+
+func (y *system) decided(key api.Key) []string {
+	switch o := y.fleet.Snapshot().Get(key).Object.(type) {
+	case *api.Placement:
+		return slices.Sorted(slices.Values(o.Status.Clusters))
+	case *api.Workload:
+		return o.Status.Names()
+	}
+	return nil
+}
+
+func key(kind api.Kind, namespace, name string) api.Key {
+	return api.Key{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// picky is a placement that asks for a label.
+func picky(name string) *api.Placement {
+	return placement(name, 2, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is a"} })
+}
+
+func plainWorkload(name string) *api.Workload {
+	return &api.Workload{
+		Metadata: api.Metadata{Name: name, Namespace: "shop", Labels: map[string]string{"app": name}},
+		Spec:     api.WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: ptr(int64(4))},
+	}
+}
+
+func everywhere(name, selects string) *api.PropagationPolicy {
+	return &api.PropagationPolicy{
+		Metadata: api.Metadata{Name: name, Namespace: "shop"},
+		Spec: api.PropagationPolicySpec{
+			ResourceSelectors: []api.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Name: selects}},
+		},
+	}
+}
+
+// A panic costs the object that it is about its decision, and nobody else anything,
+// wherever it happens.
+func TestAPanicCostsOneObject(t *testing.T) {
+	has := func(p *picture, cluster string) bool { _, ok := p.fleet.Row(cluster); return ok }
+	for name, c := range map[string]struct {
+		poison api.Object
+		probe  func(p *picture, key api.Key) bool
+	}{
+		"a placement": {placement("poison", 1), func(_ *picture, k api.Key) bool {
+			return k == key(api.KindPlacement, "shop", "poison")
+		}},
+		"a placement, while it is decided": {placement("poison", 1), func(p *picture, k api.Key) bool {
+			return k == key(api.KindPlacement, "shop", "poison") && has(p, "c1")
+		}},
+		"a workload": {plainWorkload("poison"), func(_ *picture, k api.Key) bool {
+			return k == key(api.KindWorkload, "shop", "poison")
+		}},
+		"a policy": {everywhere("poison", "elsewhere"), func(_ *picture, k api.Key) bool {
+			return k == key(api.KindPropagationPolicy, "shop", "poison")
+		}},
+		"a metric": {metric("poison", 1), func(_ *picture, k api.Key) bool { return k.Kind == api.KindMetric && k.Name == "poison" }},
+		"a cluster that cannot be taken in": {cluster("poison", map[string]string{"zone": "a"}), func(_ *picture, k api.Key) bool {
+			return k == key(api.KindCluster, "", "poison")
+		}},
+		"a cluster that a filter panics on": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
+			return isDecided(k.Kind) && has(p, "poison")
+		}},
+		"a cluster that a filter of some panics on": {cluster("poison", map[string]string{"zone": "a"}), func(p *picture, k api.Key) bool {
+			return strings.HasPrefix(k.Name, "picky") && has(p, "poison")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			hits := 0
+			y := faulty(t, func(p *picture, k api.Key) {
+				if c.probe(p, k) {
+					mu.Lock()
+					hits++
+					mu.Unlock()
+					panic("poison\nof " + k.Name)
+				}
+			})
+			y.put(provider())
+			y.put(metric("m1", 1))
+			for _, name := range []string{"c1", "c2", "c3", "c4"} {
+				y.put(cluster(name, map[string]string{"zone": map[string]string{"c1": "a", "c2": "a", "c3": "b", "c4": "b"}[name]}))
+			}
+			y.put(everywhere("all", ""))
+			for _, name := range []string{"web", "shop"} {
+				y.put(placement(name, 1))
+				y.put(plainWorkload(name))
+			}
+			y.put(picky("picky1"))
+			y.put(picky("picky2"))
+			poison := api.KeyOf(c.poison)
+			y.put(c.poison)
+			// What comes later is decided as ever.
+			y.put(placement("later", -1))
+			y.put(picky("picky3"))
+			y.put(plainWorkload("later"))
+			mu.Lock()
+			if hits == 0 {
+				t.Error("nothing panicked")
+			}
+			mu.Unlock()
+			for other, want := range y.fromNothing(poison) {
+				if got := y.decided(other); !slices.Equal(got, want) {
+					t.Errorf("%s is on %v, without the poison it would be on %v", other, got, want)
+				}
+				if message := y.faulted(other); message != "" {
+					t.Errorf("%s: %s", other, message)
+				}
+			}
+			if message := y.faulted(poison); !strings.Contains(message, "a fault of the server: poison of ") {
+				t.Errorf("the condition of the poison says %q", message)
+			}
+			if n := countOf(y.reconciler.metrics.faulted); n != 1 {
+				t.Errorf("%d kinds of objects are left out", n)
+			}
+			if isDecided(poison.Kind) {
+				if x, err := y.reconciler.Explain(poison); err != nil || !strings.Contains(x.Summary, "fault of the server") {
+					t.Errorf("explained as %+v, %v", x, err)
+				}
+			}
+			if _, err := y.reconciler.Simulate(t.Context(), api.Simulation{}); err != nil {
+				t.Error(err)
+			}
+			// It is tried again when it changes, and not otherwise.
+			mu.Lock()
+			before := hits
+			mu.Unlock()
+			y.put(c.poison)
+			mu.Lock()
+			if hits == before {
+				t.Error("the changed poison was not tried again")
+			}
+			mu.Unlock()
+			if y.faulted(poison) == "" {
+				t.Error("the changed poison has no condition")
+			}
+			y.remove(poison)
+			if n := countOf(y.reconciler.metrics.faulted); n != 0 {
+				t.Errorf("%d kinds of objects are left out after the poison is gone", n)
+			}
+			y.put(placement("last", 1))
+			for other, want := range y.fromNothing(api.Key{}) {
+				if got := y.decided(other); !slices.Equal(got, want) {
+					t.Errorf("afterwards %s is on %v, not on %v", other, got, want)
+				}
+			}
+		})
+	}
+}
+
+// What was left out takes part again once it no longer panics and something has
+// changed.
+func TestWhatNoLongerPanicsTakesPartAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	broken := true
+	y := faulty(t, func(_ *picture, k api.Key) {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken && k == key(api.KindPlacement, "shop", "poison") {
+			panic("poison")
+		}
+	})
+	y.put(cluster("c1", nil))
+	y.put(placement("poison", 1))
+	if y.faulted(key(api.KindPlacement, "shop", "poison")) == "" {
+		t.Fatal("it has no condition")
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	y.put(cluster("c2", nil))
+	until(t, "the placement is decided", func() bool { return len(y.placement("poison").Status.Clusters) == 1 })
+	if message := y.faulted(key(api.KindPlacement, "shop", "poison")); message != "" {
+		t.Error(message)
+	}
+}
+
+// Panics at random calls of a random history leave every decision as a look from
+// nothing at what there is gives it.
+func TestPanicsAtRandom(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a history that can be repeated
+			var mu sync.Mutex
+			countdown, injected := -1, 0
+			y := faulty(t, func(p *picture, _ api.Key) {
+				mu.Lock()
+				defer mu.Unlock()
+				if countdown--; countdown == 0 {
+					injected++
+					panic("at random")
+				}
+			})
+			y.put(provider())
+			for step := range 60 {
+				mu.Lock()
+				countdown = random.IntN(12)
+				mu.Unlock()
+				name := fmt.Sprintf("n%d", random.IntN(6))
+				switch random.IntN(8) {
+				case 0, 1:
+					c := cluster(name, map[string]string{"zone": string(rune('a' + random.IntN(2)))})
+					c.Spec.Allocatable = api.Quantities{"cpu": api.Quantity(fmt.Sprint(random.IntN(8)))}
+					c.Spec.Capacity = c.Spec.Allocatable
+					y.put(c)
+				case 2:
+					y.put(picky(name))
+				case 3:
+					y.put(placement(name, int64(random.IntN(3)), func(s *api.PlacementSpec) {
+						s.ResourceRequests = api.Quantities{"cpu": "1"}
+					}))
+				case 4:
+					w := plainWorkload(name)
+					w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"}
+					y.put(w)
+				case 5:
+					y.put(everywhere(name, ""))
+				default:
+					for _, kind := range []api.Kind{api.KindCluster, api.KindPlacement, api.KindWorkload} {
+						namespace := "shop"
+						if kind == api.KindCluster {
+							namespace = ""
+						}
+						if k := key(kind, namespace, name); random.IntN(2) == 0 && y.fleet.Snapshot().Get(k) != nil {
+							y.remove(k)
+						}
+					}
+				}
+				mu.Lock()
+				countdown = -1
+				mu.Unlock()
+				y.put(metric("m", float64(step)))
+				y.reconciler.mu.Lock()
+				p := y.reconciler.planner
+				for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
+					k := api.KeyOf(entry.Object)
+					if _, known := p.placements[k]; known == y.reconciler.lot.holds(k) {
+						t.Errorf("step %d: %s is known: %v", step, k, known)
+					}
+				}
+				checkSettled(t, p, time.Now())
+				for _, w := range p.bindings.workloads {
+					checkIndexes(t, p, w)
+					if w.p != nil {
+						checkFreshLook(t, p, w, time.Now())
+					}
+				}
+				y.reconciler.mu.Unlock()
+			}
+			if injected < 10 {
+				t.Errorf("only %d panics happened", injected)
+			}
+			// Who panicked too often by chance takes part again.
+			last := 0.0
+			until(t, "nothing is left out", func() bool {
+				last++
+				y.put(metric("m", last))
+				return countOf(y.reconciler.metrics.faulted) == 0
+			})
+		})
+	}
+}
