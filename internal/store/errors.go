@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/status"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -105,6 +107,39 @@ func (e *DeriveError) Error() string {
 // Unwrap returns the reasons.
 func (e *DeriveError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }
 
+// StalledError is returned, as ErrUnavailable, while writes have failed or have
+// not been answered for so long that nobody should wait for the next one. The
+// request was not sent.
+type StalledError struct {
+	For time.Duration
+	// Cause is why the first of them failed; nil where there is no answer yet.
+	Cause error
+}
+
+// Error says since when and why.
+func (e *StalledError) Error() string {
+	lasted := e.For.Truncate(time.Second)
+	if e.Cause == nil {
+		return fmt.Sprintf("%s: writes have not been answered for %s", ErrUnavailable, lasted)
+	}
+	return fmt.Sprintf("%s: writes have failed for %s: %s", ErrUnavailable, lasted, plain(e.Cause))
+}
+
+// plain is what an error of gRPC says without its frame of codes.
+func plain(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, "Error while dialing: "); i >= 0 {
+		return strings.TrimRight(text[i+len("Error while dialing: "):], "\"")
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return text
+}
+
+// Is makes it an ErrUnavailable.
+func (e *StalledError) Is(target error) bool { return target == ErrUnavailable }
+
 // LockedError says that another process holds the data directory.
 type LockedError struct {
 	Path string
@@ -121,6 +156,12 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by %s: stop it, or use another directory", e.Path, owner)
 }
 
+// unsent reports whether there was no connection to send a request on. gRPC says
+// so only in words.
+func unsent(err error) bool {
+	return strings.Contains(err.Error(), "Error while dialing")
+}
+
 // classify gives an error of etcd the meaning it has for a caller. For a write,
 // every answer that does not say "refused" leaves the outcome open.
 func classify(err error, write bool) error {
@@ -134,7 +175,8 @@ func classify(err error, write bool) error {
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.Is(err, rpctypes.ErrTooManyOps), errors.Is(err, rpctypes.ErrDuplicateKey):
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case errors.Is(err, rpctypes.ErrTooManyRequests), errors.Is(err, rpctypes.ErrPermissionDenied),
-		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken),
+		errors.Is(err, rpctypes.ErrNoLeader), unsent(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case write:
 		return fmt.Errorf("%w: %w", ErrUncertain, err)

@@ -9,7 +9,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
+
+// reconnect is how soon a lost connection is tried again. By default gRPC waits up
+// to two minutes, long after the cluster is back.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // connect opens a client of an external cluster and checks that its members are
 // fit: older releases lose watch events or serve stale reads after a pause.
@@ -24,7 +29,9 @@ func connect(ctx context.Context, o Options) (*clientv3.Client, error) {
 		DialKeepAliveTimeout: 3 * time.Second,
 		PermitWithoutStream:  true,
 		Logger:               zap.New(&slogCore{logger: o.Logger}),
-		DialOptions:          []grpc.DialOption{grpc.WithUserAgent("scheduler-server")},
+		DialOptions: []grpc.DialOption{grpc.WithUserAgent("scheduler-server"), grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff: reconnect, MinConnectTimeout: 5 * time.Second,
+		})},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", o.Endpoints, err)

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
 // ErrReplaced is returned, with ErrUnavailable, once the store turns out to be
@@ -44,6 +45,8 @@ type guard struct {
 	clock                 clock
 	troubleSince, probing atomic.Int64
 	cause                 atomic.Pointer[error]
+
+	currency currency
 }
 
 // clock counts time from its start, whatever is done to the clock of the system.
@@ -122,14 +125,39 @@ func (s *Store) watchOver() {
 			_ = s.isReplaced(how)
 			return
 		}
-		// While the store is full its probe would be refused, too.
-		if s.guard.identity != "" && !s.lowSpace() && !s.noSpace.Load() {
-			s.probe()
-		}
+		s.look()
 		if s.guard.replaced.Load() {
 			return
 		}
 	}
+}
+
+// look asks the store for its revision, and whether it still takes writes.
+func (s *Store) look() {
+	// Of a store that is full only whether it answers is of interest: a write would
+	// be refused. The alarm of an external cluster is cleared by somebody else.
+	if s.guard.identity == "" || s.lowSpace() || s.noSpace.Load() && s.member != nil {
+		began := s.guard.clock.now()
+		if revision, err := s.Revision(s.ctx); err == nil {
+			s.guard.currency.prove(began, revision)
+			s.guard.troubleSince.Store(0)
+		}
+	} else {
+		s.probe()
+	}
+	// What the store itself writes is not part of what is watched, so the watch
+	// says only when asked that it has come so far.
+	if s.watches.Load() > 0 && s.watched.Load() < s.revision.Load() {
+		ctx, cancel := context.WithTimeout(s.ctx, probeInterval)
+		defer cancel()
+		_ = s.RequestProgress(ctx) // the age of what is read shows that it does not answer
+	}
+}
+
+// Age is how long ago the store was last known to hold nothing newer than a
+// revision. A picture of the store at that revision is at most so old.
+func (s *Store) Age(revision int64) time.Duration {
+	return time.Duration(s.guard.clock.now() - s.guard.currency.provenAt(revision))
 }
 
 // probe finds out whether writes work when nobody else writes, and whether the
@@ -139,13 +167,19 @@ func (s *Store) watchOver() {
 func (s *Store) probe() {
 	s.guard.probing.Store(s.guard.clock.now())
 	defer s.guard.probing.Store(0)
-	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
+	defer s.diagnose()()
+	began := s.guard.clock.now()
+	resp, err := s.transact(s.ctx, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
 			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
 			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey))
 	})
 	if err != nil {
 		return // noted, and tried again soon
+	}
+	s.guard.currency.prove(began, resp.Header.Revision)
+	if s.member == nil {
+		s.noSpace.Store(false) // its alarm has been cleared
 	}
 	identity := resp.Responses[0].GetResponseRange().GetKvs()
 	switch before := found(resp, 1); {
@@ -168,10 +202,40 @@ func (s *Store) sameIdentity(kvs []*mvccpb.KeyValue) bool {
 	return err != nil || string(value) == s.guard.identity
 }
 
+// diagnose finds out why the cluster cannot be reached, while a probe waits for a
+// connection. The function returned ends it.
+func (s *Store) diagnose() (end func()) {
+	if s.member != nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(probeInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			// Every other request waits until there is a connection, and ends without
+			// saying why there was none.
+			_, err := etcdserverpb.NewKVClient(s.client.ActiveConnection()).
+				Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(epochKey), CountOnly: true}, grpc.WaitForReady(false))
+			if err != nil && ctx.Err() == nil && unsent(err) {
+				s.guard.cause.Store(&err)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
 // writeMark stores the highest revision that this process has seen, from time to
 // time: an older copy that was written to since lacks it.
 func (s *Store) writeMark() {
-	resp, err := s.commit(s.ctx, 0, func(t clientv3.Txn) clientv3.Txn {
+	resp, err := s.transact(s.ctx, func(t clientv3.Txn) clientv3.Txn {
 		return t.Then(s.envelopes.put(markKey, strconv.AppendInt(nil, s.revision.Load(), 10)))
 	})
 	if err == nil {
@@ -179,19 +243,46 @@ func (s *Store) writeMark() {
 	}
 }
 
-// attempted notes how a write ended that began at a time.
-func (g *guard) attempted(began int64, err error) {
-	if err == nil || errors.Is(err, ErrInvalid) || errors.Is(err, context.Canceled) {
+// attempted notes how a write ended that began at a time. That its writer had no
+// more patience says nothing about the store.
+func (g *guard) attempted(ctx context.Context, began int64, err error) {
+	switch {
+	case ctx.Err() != nil && err != nil:
+	case err == nil, errors.Is(classify(err, true), ErrInvalid), errors.Is(classify(err, true), ErrFull):
 		g.troubleSince.Store(0)
-		return
+		g.cause.Store(nil)
+	default:
+		// That no answer came is less than what is known already.
+		if !errors.Is(err, context.DeadlineExceeded) || g.cause.Load() == nil {
+			g.cause.Store(&err)
+		}
+		g.troubleSince.CompareAndSwap(0, began)
 	}
-	g.cause.Store(&err)
-	g.troubleSince.CompareAndSwap(0, began)
+}
+
+// stalled is nil while writes are answered. A single failure is none: they may
+// fail or take as long as patience.
+func (g *guard) stalled() error {
+	now := g.clock.now()
+	lasted := func(since int64) time.Duration {
+		if since == 0 {
+			return 0
+		}
+		return time.Duration(now - since)
+	}
+	d := max(lasted(g.troubleSince.Load()), lasted(g.probing.Load()))
+	if d <= patience {
+		return nil
+	}
+	stalled := &StalledError{For: d}
+	if cause := g.cause.Load(); cause != nil {
+		stalled.Cause = *cause
+	}
+	return stalled
 }
 
 // Writable returns nil while writes work. Otherwise it says since when they have
-// failed, or have not been answered, and why. A single failure is none: they may
-// fail or take as long as patience.
+// failed, or have not been answered, and why.
 func (s *Store) Writable() error {
 	switch {
 	case s.guard.replaced.Load():
@@ -201,20 +292,7 @@ func (s *Store) Writable() error {
 	case s.noSpace.Load(), s.overQuota.Load():
 		return fmt.Errorf("%w: its quota is used up", ErrFull)
 	}
-	now := s.guard.clock.now()
-	lasted := func(since int64) time.Duration {
-		if since == 0 {
-			return 0
-		}
-		return time.Duration(now - since)
-	}
-	if d := lasted(s.guard.troubleSince.Load()); d > patience {
-		return fmt.Errorf("writes have failed for %s: %w", d.Round(time.Second), *s.guard.cause.Load())
-	}
-	if d := lasted(s.guard.probing.Load()); d > patience {
-		return fmt.Errorf("%w: a write has not been answered for %s", ErrUnavailable, d.Round(time.Second))
-	}
-	return nil
+	return s.guard.stalled()
 }
 
 // fileGuard knows the files and directories of the embedded member as they were

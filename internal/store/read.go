@@ -19,7 +19,10 @@ func (s *Store) Read(ctx context.Context, key api.Key) (spec, status *Record, er
 	if err := checkKey(key); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	if err := s.answers(); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()
 	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(etcdKey(key, Spec)), clientv3.OpGet(etcdKey(key, Status))).Commit()
@@ -65,7 +68,10 @@ func (s *Store) Load(ctx context.Context, fn func(Record) error) (int64, error) 
 }
 
 func (s *Store) getRange(ctx context.Context, from, to string, limit int, revision int64) (*clientv3.GetResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	if err := s.answers(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()
 	resp, err := s.client.Get(ctx, from, clientv3.WithRange(to), clientv3.WithLimit(int64(limit)), clientv3.WithRev(revision))

@@ -35,6 +35,8 @@ type Store struct {
 	overQuota atomic.Bool  // live data is close to the quota
 	external  atomic.Pointer[externalSize]
 	guard     guard
+	watches   atomic.Int64 // how many there are
+	watched   atomic.Int64 // the revision that the furthest of them has come to
 
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
@@ -54,6 +56,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s := &Store{options: o, metrics: newStoreMetrics()}
 	s.guard.clock.start = time.Now()
+	s.guard.currency.current = s.guard.clock.now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -271,7 +274,7 @@ func (s *Store) size() (size, inUse int64) {
 
 // Revision is the present revision of the store, read linearizably.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()
 	resp, err := s.client.Get(ctx, epochKey, clientv3.WithCountOnly())
@@ -293,8 +296,20 @@ func (s *Store) sawRevision(revision int64) {
 func (s *Store) lowSpace() bool { return s.disk != nil && s.disk.low.Load() }
 
 // commit runs one write transaction. Where it returns an error other than
-// ErrUncertain, nothing was written.
+// ErrUncertain, nothing was written. While the store does not answer it refuses
+// at once: whoever writes then would wait for nothing.
 func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
+	if err := s.guard.stalled(); err != nil {
+		return nil, err
+	}
+	if s.disk != nil && s.disk.full(int64(bytes)) {
+		return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
+	}
+	return s.transact(ctx, txn)
+}
+
+// transact runs one write transaction however the ones before it went.
+func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if s.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
@@ -304,17 +319,13 @@ func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) cl
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.disk != nil && s.disk.full(int64(bytes)) {
-		return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
+	bounded, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked, began := s.revision.Load(), s.guard.clock.now()
-	resp, err := txn(s.client.Txn(ctx)).Commit()
+	resp, err := txn(s.client.Txn(bounded)).Commit()
 	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
-	err = classify(err, true)
-	s.guard.attempted(began, err)
-	if err != nil {
+	s.guard.attempted(ctx, began, err)
+	if err = classify(err, true); err != nil {
 		if errors.Is(err, ErrFull) {
 			s.noSpace.Store(true)
 		}
@@ -322,4 +333,19 @@ func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) cl
 		return nil, err
 	}
 	return resp, s.answered(asked, resp.Header)
+}
+
+// requestContext bounds one request to etcd. A member of an external cluster
+// that has no leader says so at once instead of waiting for one.
+func (s *Store) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.streamContext(ctx), s.options.RequestTimeout)
+}
+
+// answers is nil while a read of the store has a chance. The embedded member
+// reads from memory, whatever becomes of its writes.
+func (s *Store) answers() error {
+	if s.member != nil {
+		return nil
+	}
+	return s.guard.stalled()
 }

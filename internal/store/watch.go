@@ -18,8 +18,10 @@ const watchBuffer = 64
 // channel is closed after a batch with Err, or when ctx ends.
 func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 	out := make(chan Batch, watchBuffer)
+	s.watches.Add(1)
 	go func() {
 		defer close(out)
+		defer s.watches.Add(-1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
@@ -86,6 +88,7 @@ func (s *Store) watchStream(ctx context.Context, next *int64, out chan<- Batch) 
 		select {
 		case out <- batch:
 			*next = batch.Revision + 1
+			s.watched.Store(batch.Revision)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,0 +1,199 @@
+// Package proxytest is a TCP proxy for tests that lets connections stall, in both
+// directions or in one, breaks them off, and counts what it did.
+package proxytest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Direction is where bytes go.
+type Direction int
+
+// The directions.
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+// Proxy passes on connections to a server.
+type Proxy struct {
+	address string
+	target  string
+	held    atomic.Int64
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	listener net.Listener     // nil while the proxy is down
+	gates    [2]chan struct{} // nil = open; else closed when bytes may pass again
+	conns    map[net.Conn]bool
+	down     bool
+}
+
+// Start starts a proxy to an address; it ends with the test.
+func Start(t testing.TB, target string) *Proxy {
+	t.Helper()
+	p := &Proxy{target: target, conns: map[net.Conn]bool{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if err := p.listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.cancel()
+		p.Down(t)
+		p.Pass(ToServer, ToClient)
+		p.running.Wait()
+	})
+	return p
+}
+
+// listen takes connections at an address, chosen by the system the first time.
+func (p *Proxy) listen(address string) error {
+	listener, err := new(net.ListenConfig).Listen(p.ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listener, p.address = listener, listener.Addr().String()
+	p.running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(p.ctx, conn) })
+		}
+	})
+	return nil
+}
+
+// Address is where clients connect.
+func (p *Proxy) Address() string { return p.address }
+
+// Held is how many pieces of data have been held back so far.
+func (p *Proxy) Held() int64 { return p.held.Load() }
+
+// Stall holds back what goes in the directions, without closing anything.
+func (p *Proxy) Stall(directions ...Direction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range directions {
+		if p.gates[d] == nil {
+			p.gates[d] = make(chan struct{})
+		}
+	}
+}
+
+// Pass lets through what goes in the directions, and what was held back.
+func (p *Proxy) Pass(directions ...Direction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range directions {
+		if p.gates[d] != nil {
+			close(p.gates[d])
+			p.gates[d] = nil
+		}
+	}
+}
+
+// Reset breaks off every connection, as a firewall that was restarted does.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // closing then resets
+		}
+		_ = conn.Close()
+	}
+	clear(p.conns)
+}
+
+// Down breaks off every connection and refuses new ones, until Up.
+func (p *Proxy) Down(t testing.TB) {
+	t.Helper()
+	p.mu.Lock()
+	if p.listener != nil {
+		if err := p.listener.Close(); err != nil {
+			t.Error(err)
+		}
+		p.listener = nil
+	}
+	p.mu.Unlock()
+	p.Reset()
+}
+
+// Up takes connections again, at the same address.
+func (p *Proxy) Up(t testing.TB) {
+	t.Helper()
+	if err := p.listen(p.address); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *Proxy) keep(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listener == nil {
+		return false
+	}
+	for _, conn := range conns {
+		p.conns[conn] = true
+	}
+	return true
+}
+
+func (p *Proxy) serve(ctx context.Context, client net.Conn) {
+	defer client.Close()
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	if !p.keep(client, server) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(ctx, server, client, ToServer) })
+	both.Go(func() { p.copy(ctx, client, server, ToClient) })
+	both.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+}
+
+func (p *Proxy) copy(ctx context.Context, to, from net.Conn, d Direction) {
+	defer to.Close()
+	defer from.Close()
+	data := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(data)
+		p.mu.Lock()
+		gate := p.gates[d]
+		p.mu.Unlock()
+		if gate != nil {
+			p.held.Add(1)
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if n > 0 {
+			if _, err := to.Write(data[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

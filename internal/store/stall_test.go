@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+)
+
+// behindProxy is a store whose external etcd is reached through a proxy.
+func behindProxy(t *testing.T) (*Store, *proxytest.Proxy) {
+	t.Helper()
+	r := &restarting{}
+	r.startAt(t, t.TempDir(), "127.0.0.1:0")
+	t.Cleanup(r.Close)
+	p := proxytest.Start(t, r.address)
+	s := open(t, func(o *Options) { o.DataDir, o.Endpoints = "", []string{p.Address()} })
+	return s, p
+}
+
+// However the way to etcd is cut, Writable says so, writes are refused at once
+// with the cause instead of waiting, and all is well again afterwards.
+func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
+	cuts := []struct {
+		name     string
+		cut, end func(p *proxytest.Proxy)
+		cause    string
+	}{
+		{"stalled", func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer, proxytest.ToClient) },
+			func(p *proxytest.Proxy) { p.Pass(proxytest.ToServer, proxytest.ToClient) }, ""},
+		{"no answers", func(p *proxytest.Proxy) { p.Stall(proxytest.ToClient) },
+			func(p *proxytest.Proxy) { p.Pass(proxytest.ToClient) }, ""},
+		{"no questions", func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer) },
+			func(p *proxytest.Proxy) { p.Pass(proxytest.ToServer) }, ""},
+		{"down", func(p *proxytest.Proxy) { p.Down(t) }, func(p *proxytest.Proxy) { p.Up(t) }, "connection refused"},
+	}
+	for _, c := range cuts {
+		t.Run(c.name, func(t *testing.T) {
+			s, p := behindProxy(t)
+			fill(t, s, 1)
+			held := p.Held()
+			began := time.Now()
+			c.cut(p)
+			waitFor(t, "trouble", func() bool { return s.Writable() != nil })
+			t.Logf("noticed after %s: %v", time.Since(began), s.Writable())
+			if p.Held() == held && c.cause == "" {
+				t.Fatal("nothing was held back")
+			}
+			var stalled *StalledError
+			if err := s.Writable(); !errors.As(err, &stalled) || stalled.For < patience {
+				t.Errorf("Writable: %v", err)
+			}
+			waitFor(t, "the cause", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })
+			for range 100 { // waiting for each would take 1000 s
+				_, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
+				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain) {
+					t.Fatalf("a write: %v", err)
+				}
+				if _, _, err := s.Read(t.Context(), placement(0)); !errors.Is(err, ErrUnavailable) {
+					t.Fatalf("a read past the picture: %v", err)
+				}
+			}
+			c.end(p)
+			waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+			retried(t, s, 2)
+		})
+	}
+}
+
+// A writer that gives up says nothing about the store: a client that went away
+// must neither hide that writes fail nor make believe that they do.
+func TestImpatientWritersDoNotHideTrouble(t *testing.T) {
+	s, p := behindProxy(t)
+	fill(t, s, 1)
+	impatient := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := s.Commit(ctx, Write{Key: placement(0), Value: []byte("{}"), Expect: Any}); err == nil {
+			t.Error("a write on a stalled connection was acknowledged")
+		}
+	}
+	p.Stall(proxytest.ToServer)
+	waitFor(t, "trouble", func() bool { impatient(); return s.Writable() != nil })
+	for range 10 {
+		impatient()
+		if err := s.Writable(); err == nil {
+			t.Fatal("a writer that gave up made writes work")
+		}
+	}
+	p.Pass(proxytest.ToServer)
+	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+}
+
+// Age is bounded while the store answers, whether anybody writes or not, and
+// grows while it does not.
+func TestAgeOfThePicture(t *testing.T) {
+	s, p := behindProxy(t)
+	fill(t, s, 3)
+	revision, err := s.Load(t.Context(), func(Record) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := revision
+	watch := s.Watch(t.Context(), revision+1)
+	look := func() time.Duration {
+		for {
+			select {
+			case batch := <-watch:
+				picture = batch.Revision
+			default:
+				return s.Age(picture)
+			}
+		}
+	}
+	waitFor(t, "a probe after the first load", func() bool { return look() < probeInterval })
+	s.writeMark() // a revision that changes nothing of what is watched
+	time.Sleep(2 * probeInterval)
+	waitFor(t, "a picture that has caught up with it", func() bool { return look() < probeInterval })
+	p.Stall(proxytest.ToClient)
+	waitFor(t, "an age that grows", func() bool { return look() > 3*probeInterval })
+	before := look()
+	waitFor(t, "an age that grows further", func() bool { return look() > before })
+	p.Pass(proxytest.ToClient)
+	waitFor(t, "a young picture", func() bool { return look() < probeInterval })
+}
