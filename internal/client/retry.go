@@ -100,13 +100,22 @@ func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.observed(req)
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.timeout)
-	resp, err := t.observed(req.WithContext(ctx))
+	req = req.Clone(ctx)
+	req.Header.Set("Request-Timeout", timeLeft(ctx).String())
+	resp, err := t.observed(req)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	resp.Body = &cancelingBody{resp.Body, cancel}
 	return resp, nil
+}
+
+// timeLeft is how long the server may take: until the attempt ends, or the caller
+// gives up before.
+func timeLeft(ctx context.Context) time.Duration {
+	deadline, _ := ctx.Deadline() // every attempt has one
+	return max(time.Until(deadline), time.Millisecond).Round(time.Millisecond)
 }
 
 func (t attemptTransport) observed(req *http.Request) (*http.Response, error) {

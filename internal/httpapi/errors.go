@@ -115,6 +115,9 @@ func problemFor(err error) *problem {
 	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		return newProblem(api.ProblemConflict, "%s: read the object again and repeat the request", conflict)
 	}
+	if stalled, ok := errors.AsType[*store.StalledError](err); ok {
+		return unavailable(stalled.Error() + ": nothing was changed; repeat the request")
+	}
 	switch {
 	case errors.Is(err, store.ErrCompacted):
 		return newProblem(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
@@ -130,7 +133,7 @@ func problemFor(err error) *problem {
 	case errors.Is(err, context.Canceled):
 		return newProblem(api.ProblemClientClosed, "the client went away")
 	case errors.Is(err, context.DeadlineExceeded):
-		return unavailable("the request took too long")
+		return unavailable("the request took too long: nothing was changed")
 	}
 	return newProblem(api.ProblemInternal, "the server failed; its log says why")
 }

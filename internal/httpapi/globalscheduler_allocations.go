@@ -60,8 +60,11 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	if err := who.mayWrite(workload); err != nil {
 		return nil, err
 	}
-	s.allocating.Lock() // what one allocation takes, the next must not count on
-	defer s.allocating.Unlock()
+	// What one allocation takes, the next must not count on.
+	if err := s.allocating.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.allocating.give()
 	// What does not fit is never written: nothing could withdraw it if the server
 	// stopped in between.
 	var explanation *api.Explanation

@@ -97,12 +97,14 @@ func (s *Server) registerCluster(ctx context.Context, in *globalCreateInput) (*g
 		return nil, badRequest(err)
 	}
 	// Of two registrations for one site, the second has to see the first.
-	s.registering.Lock()
+	if err := s.registering.take(ctx); err != nil {
+		return nil, err
+	}
 	written, err := s.createSite(ctx, cluster)
 	if err == nil {
 		s.settle(ctx, written.revision, 0)
 	}
-	s.registering.Unlock()
+	s.registering.give()
 	if err != nil {
 		return nil, err
 	}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // maxPage is how many objects one page has at most, and how many it has where
@@ -87,7 +90,14 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 	} else if list := s.listFleet(q, int(limit)); list != nil {
 		return &listOutput{list}, nil
 	}
+	page := q.pageToken
 	list, err := s.listStore(ctx, q, int(limit))
+	if errors.Is(err, store.ErrUnavailable) {
+		q.pageToken = page
+		if kept := s.listPicture(q, int(limit)); kept != nil {
+			list, err = kept, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +148,36 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 			return nil
 		}
 		list.Items = append(list.Items, s.shown(q.who, entry.Object))
+	}
+	return list
+}
+
+// listPicture answers one page from memory in the order of the store, which does
+// not answer; nil where the token is of another revision than the picture.
+func (s *Server) listPicture(q *query, limit int) *api.List[api.Object] {
+	snapshot := s.fleet.Snapshot()
+	if q.Revision != 0 && q.Revision != snapshot.Revision() {
+		return nil
+	}
+	q.Revision = snapshot.Revision()
+	type place struct {
+		after  string
+		object api.Object
+	}
+	var rest []place
+	for entry := range snapshot.All(q.Kind, q.Namespace) {
+		if at := store.PageAfter(api.KeyOf(entry.Object)); at > q.After && s.belongs(q, entry.Object) {
+			rest = append(rest, place{at, entry.Object})
+		}
+	}
+	slices.SortFunc(rest, func(a, b place) int { return strings.Compare(a.after, b.after) })
+	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10)}
+	for _, p := range rest[:min(limit, len(rest))] {
+		list.Items = append(list.Items, s.shown(q.who, p.object))
+	}
+	if len(rest) > limit {
+		q.After = rest[limit-1].after
+		list.Continue = q.String()
 	}
 	return list
 }

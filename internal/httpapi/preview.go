@@ -165,11 +165,25 @@ func (s *Server) roomForPreview(now time.Time) error {
 		count, size>>20, s.options.MaxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }
 
+// kept reports whether a preview of this id would still be kept.
+func (s *Server) kept(id string) bool {
+	expiry, ok := previewExpiry(id)
+	return ok && s.now().Before(expiry)
+}
+
+// pictured is a preview as the fleet shows it, nil when there is none.
+func (s *Server) pictured(id string) (*preview, error) {
+	record, ok := s.fleet.Snapshot().System(previewKey(id))
+	if !ok || !s.kept(id) {
+		return nil, nil
+	}
+	return decodePreview(record.Value)
+}
+
 // readPreview reads a preview past the fleet; nil when there is none, or none
 // any more.
 func (s *Server) readPreview(ctx context.Context, id string) (p *preview, revision int64, err error) {
-	expiry, ok := previewExpiry(id)
-	if !ok || !s.now().Before(expiry) {
+	if !s.kept(id) {
 		return nil, 0, nil
 	}
 	record, _, err := s.store.Read(ctx, previewKey(id))

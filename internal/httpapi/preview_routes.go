@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 func (s *Server) previewRoutes() {
@@ -155,6 +157,9 @@ func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewO
 		return nil, err
 	}
 	p, _, err := s.readPreview(ctx, in.ID)
+	if errors.Is(err, store.ErrUnavailable) {
+		p, err = s.pictured(in.ID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -70,6 +71,7 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 	bounded, cancel := s.waiting(ctx, wait)
 	defer cancel()
 	changed, err := s.fleet.WaitNewer(bounded, key, revision)
+	s.freshen(ctx)
 	if err := s.stillValid(ctx); err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 		return nil, notFound(key)
 	case err == nil:
 		return changed, nil
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case bounded.Err() == nil:
 		return nil, err

@@ -20,6 +20,9 @@ type request struct {
 	id      string
 	route   string
 	tokenID string
+	// picture is when the picture that is shown was last known to be complete; zero
+	// where nothing of it is shown.
+	picture time.Time
 }
 
 type requestKey struct{}
@@ -56,7 +59,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		started := time.Now()
 		note := &request{id: requestID(r), route: "none"}
 		w.Header().Set("X-Request-Id", note.id)
-		answer := &answerWriter{ResponseWriter: w}
+		if !open[r.URL.Path] {
+			note.picture = s.pictureTime()
+		}
+		answer := &answerWriter{ResponseWriter: w, note: note}
 		s.metrics.inFlight.Inc()
 		defer s.metrics.inFlight.Dec()
 		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, note)))
@@ -137,6 +143,7 @@ func (s *Server) limitTime(next http.Handler) http.Handler {
 // the answer.
 type answerWriter struct {
 	http.ResponseWriter
+	note   *request
 	status int
 }
 
@@ -144,6 +151,7 @@ type answerWriter struct {
 func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
+		w.note.showAge(w.Header())
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime)) // not possible on a test recorder only
 	}
 	w.ResponseWriter.WriteHeader(status)

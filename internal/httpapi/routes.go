@@ -31,6 +31,8 @@ func (s *Server) routes() http.Handler {
 	s.previewRoutes()
 	s.otherRoutes()
 	s.describeBackup()
+	describeFreshness(s.api.OpenAPI())
+	describeDeadline(s.api.OpenAPI())
 	document := encodeJSON(s.api.OpenAPI())
 	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")

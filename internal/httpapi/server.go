@@ -26,6 +26,9 @@ import (
 type Store interface {
 	TokenStore
 	Info() api.StoreInfo
+	// Age is how long ago the store was last known to hold nothing newer than a
+	// revision of the fleet.
+	Age(revision int64) time.Duration
 	// Backup writes an archive of everything stored.
 	Backup(ctx context.Context, w io.Writer) error
 }
@@ -204,7 +207,7 @@ type Server struct {
 	logger    *slog.Logger
 	now       func() time.Time
 	// allocating is held while an allocation is decided and written.
-	allocating sync.Mutex
+	allocating turn
 
 	api         huma.API
 	handler     http.Handler
@@ -213,7 +216,7 @@ type Server struct {
 	events      *eventLog
 	simulations chan struct{}
 	// registering is held while a cluster is registered for a site.
-	registering sync.Mutex
+	registering turn
 
 	// stopping ends when the server is asked to stop: it wakes everybody who
 	// waits.
@@ -235,10 +238,11 @@ func New(options Options) (*Server, error) {
 		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
 		events:      newEventLog(watchBacklog),
 		simulations: make(chan struct{}, simulationSlots),
-		ready:       make(chan struct{}),
+		allocating:  newTurn(), registering: newTurn(),
+		ready: make(chan struct{}),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.handler = s.observe(s.survive(s.limitTime(sameSite(s.authenticate(compress(s.routes()))))))
+	s.handler = s.observe(s.survive(s.limitTime(limitWork(sameSite(s.authenticate(compress(s.routes())))))))
 	return s, nil
 }
 

@@ -55,6 +55,7 @@ func (s *Server) settle(ctx context.Context, revision int64, wait time.Duration)
 				slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
 		}
 	}
+	defer s.freshen(ctx)
 	bounded, cancel := s.waiting(ctx, pictureWait)
 	defer cancel()
 	if _, err := s.fleet.WaitRevision(bounded, revision); err != nil && bounded.Err() == nil {

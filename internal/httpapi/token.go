@@ -129,9 +129,25 @@ func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
 		}
 		after, at = next, revision
 	}
-	slices.SortFunc(list, func(a, b Token) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(list, oldestToken)
+	return list, nil
+}
+
+func oldestToken(a, b Token) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+}
+
+// knownTokens returns the tokens that the fleet shows, like ListTokens.
+func (s *Server) knownTokens() ([]Token, error) {
+	var list []Token
+	for record := range s.fleet.Snapshot().AllSystem(KindToken) {
+		token, err := decodeToken(record)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, token)
+	}
+	slices.SortFunc(list, oldestToken)
 	return list, nil
 }
 

@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 type createTokenInput struct {
@@ -50,6 +53,9 @@ func (s *Server) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput
 		return nil, err
 	}
 	tokens, err := ListTokens(ctx, s.store)
+	if errors.Is(err, store.ErrUnavailable) {
+		tokens, err = s.knownTokens()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,12 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 	// one before it was restored.
 	bounded, cancel := s.waiting(ctx, pictureWait)
 	defer cancel()
-	if _, err := s.fleet.WaitRevision(bounded, since); err != nil {
+	_, err = s.fleet.WaitRevision(bounded, since)
+	s.freshen(ctx)
+	if err != nil && s.behind() {
+		return nil, 0, unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
+	}
+	if err != nil {
 		return nil, 0, newProblem(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
 	}
 	at, ok := s.events.after(since)

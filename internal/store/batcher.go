@@ -86,12 +86,16 @@ func distinct(batch []submission) (now, later []submission) {
 }
 
 // Submit writes one status part and returns its revision, or a *ConflictError
-// when its Spec part has changed. When ctx ends first, the write may still
-// happen, and the error is ErrUncertain.
+// when its Spec part has changed. When ctx ends first, or the store takes longer
+// than for two transactions, the write may still happen, and the error is
+// ErrUncertain.
 func (b *Batcher) Submit(ctx context.Context, write StatusWrite) (int64, error) {
 	if err := checkStatusWrite(write); err != nil {
 		return 0, err
 	}
+	// One for what was submitted before, one for this write.
+	ctx, cancel := context.WithTimeout(ctx, 2*b.store.options.RequestTimeout)
+	defer cancel()
 	sub := submission{write, make(chan outcome, 1)}
 	select {
 	case <-b.stopped:

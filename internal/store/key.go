@@ -50,6 +50,12 @@ func etcdKey(key api.Key, part Part) string {
 	return partPrefix(part) + string(key.Kind) + "/" + namespace + "/" + key.Name
 }
 
+// PageAfter is the place of an object in the order in which Page lists objects of
+// its kind, as Page takes and returns it.
+func PageAfter(key api.Key) string {
+	return strings.TrimPrefix(etcdKey(key, Spec), specPrefix+string(key.Kind)+"/")
+}
+
 // checkKey refuses what the layout cannot hold.
 func checkKey(key api.Key) error {
 	switch {

@@ -125,7 +125,7 @@ func (s *Store) Page(ctx context.Context, kind api.Kind, namespace, after string
 		return nil, nil, "", 0, fmt.Errorf("list objects of kind %s: %w", kind, err)
 	}
 	if !rest.done() {
-		next = strings.TrimPrefix(etcdKey(last, Spec), specPrefix+string(kind)+"/")
+		next = PageAfter(last)
 	}
 	resp, err := s.getRange(ctx, etcdKey(first, Status), etcdKey(last, Status)+"\x00", 0, revision)
 	if err != nil {

@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// requestTimeoutHeader is how long the client waits for an answer.
+const requestTimeoutHeader = "Request-Timeout"
+
+// parseRequestTimeout is 0 where the client gives no time.
+func parseRequestTimeout(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if _, err := strconv.ParseUint(text, 10, 32); err == nil {
+		text += "s"
+	}
+	timeout, err := api.Duration(text).Parse()
+	if err != nil || timeout <= 0 {
+		return 0, invalid(requestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
+	}
+	return timeout, nil
+}
+
+// limitWork ends the work on a request when its client no longer waits: with the
+// connection, or with the time that the client gives. A tenth of that is left for
+// the answer to arrive in.
+func limitWork(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timeout, err := parseRequestTimeout(r.Header.Get(requestTimeoutHeader))
+		if err != nil {
+			writeProblem(w, problemFor(err))
+			return
+		}
+		if timeout > 0 {
+			ctx, cancel := context.WithTimeout(r.Context(), timeout-timeout/10)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// describeDeadline documents the header on every operation.
+func describeDeadline(document *huma.OpenAPI) {
+	parameter := &huma.Param{
+		Name: requestTimeoutHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "How long the client waits for the answer, such as 5s. The server answers within it: with 503 where the store has not taken a write by then, and without waiting any longer for decisions.",
+	}
+	eachOperation(document, func(op *huma.Operation) { op.Parameters = append(op.Parameters, parameter) })
+}
+
+// turn lets one request at a time do something. Whoever waits for it gives up
+// with its client.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t turn) give() { <-t }
