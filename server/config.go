@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // config is what serve can be told.
@@ -46,6 +49,9 @@ type config struct {
 	WebhookURL               string
 	WebhookExcludeNamespaces []string
 	SpotReturnAfter          time.Duration
+
+	OutboundAllow []string
+	OutboundDeny  []string
 
 	LogLevel    string
 	LogFormat   string
@@ -88,6 +94,9 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.WebhookURL, "webhook-url", "", "how they reach it: https://host:port (default from webhook-listen)")
 	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, besides those of the system")
 	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long there have to be spot nodes again before pods return to them")
+
+	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server connects to for metrics providers, probes, clouds and kubeconfigs; given, nothing else is connected to (default all but loopback addresses, which are allowed while every listen address is one, and those that never are)")
+	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server does not connect to for them, whatever outbound-allow lists")
 
 	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; SIGHUP reads it again")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
@@ -154,6 +163,9 @@ func (c *config) check() error {
 		}
 	}
 	c.checkWebhook(wrong)
+	if _, err := c.network(); err != nil {
+		errs = append(errs, err)
+	}
 	if _, err := parseLevel(c.LogLevel); err != nil {
 		errs = append(errs, err)
 	}
@@ -166,6 +178,25 @@ func (c *config) check() error {
 func (c *config) tls() bool { return c.TLSCertFile != "" }
 
 func (c *config) loopback() bool { return isLoopback(c.Listen) }
+
+// listens are the addresses that the server listens on.
+func (c *config) listens() []string {
+	var all []string
+	for _, address := range []string{c.Listen, c.WebhookListen, c.DebugListen} {
+		if address != "" {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// network is the policy of what the server connects to.
+func (c *config) network() (*netpolicy.Policy, error) {
+	return netpolicy.New(netpolicy.Options{
+		Loopback: !slices.ContainsFunc(c.listens(), func(address string) bool { return !isLoopback(address) }),
+		Allow:    c.OutboundAllow, Deny: c.OutboundDeny,
+	})
+}
 
 // sealFile is where the sealing key is.
 func (c *config) sealFile() string {

@@ -65,6 +65,7 @@ func TestEverySettingHasThreeSpellings(t *testing.T) {
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
 		"webhook-listen": "0.0.0.0:8443", "webhook-url": "https://scheduler.example.com:8443", "webhook-exclude-namespaces": "a", "spot-return-after": "1m0s",
+		"outbound-allow": "a.example.com", "outbound-deny": "10.0.0.0/8",
 	}
 	var table config
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -148,6 +149,8 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "webhook everywhere", args: []string{"--webhook-listen=:8443"}, want: "webhook-url: is required"},
 		{name: "webhook without TLS", args: []string{"--webhook-listen=:8443", "--webhook-url=http://a:1"}, want: `webhook-url: "http://a:1" is not an address of the form https://host:port`},
 		{name: "webhook with a path", args: []string{"--webhook-listen=:8443", "--webhook-url=https://a:1/x"}, want: "is not an address of the form https://host:port"},
+		{name: "outbound nonsense", args: []string{"--outbound-deny=10.0.0.0/8,http://a"}, want: `outbound-deny: "http://a" is neither an address, nor a range`},
+		{name: "outbound never", args: []string{"--outbound-allow=169.254.169.254"}, want: "outbound-allow: 169.254.169.254 is a link-local address, which the server never connects to"},
 		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
 		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},

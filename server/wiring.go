@@ -47,6 +47,10 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 			s.closeInto(&err)
 		}
 	}()
+	network, err := c.network()
+	if err != nil {
+		return nil, err
+	}
 	storeOptions, err := c.storeOptions(logger)
 	if err != nil {
 		return nil, err
@@ -68,14 +72,14 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.signals = signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Logger: logger, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Logger: logger, Now: time.Now,
 	})
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = connection.New(connection.Options{Total: c.MaxConnections, PerClient: c.MaxConnectionsPerIP})
-	if err := s.openSpot(ctx, codec); err != nil {
+	if err := s.openSpot(ctx, codec, network); err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -24,7 +25,7 @@ func startWhole(t testing.TB, storeOptions store.Options, adjust ...func(*Option
 		opened := o.Store.(*store.Store)
 		codec := o.Codec.(*store.Codec)
 		batcher := store.NewBatcher(opened)
-		signals := signal.New(signal.Options{Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
+		signals := signal.New(signal.Options{Network: netpolicy.OnLoopback(), Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
 		bind := func(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
 			revision, err := signals.Bind(ctx, decided, specRevision)
 			if errors.Is(err, signal.ErrStale) {

@@ -17,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes"
@@ -31,7 +32,8 @@ var ErrNotFound = health.ErrNotFound
 // ErrStale says that what was decided on has changed since.
 var ErrStale = errors.New("the object has changed meanwhile")
 
-// Options of a Runner. All but Logger and Now are required.
+// Options of a Runner. All but Network, Logger and
+// Now are required.
 type Options struct {
 	// Fleet tells what there is.
 	Fleet *fleet.Fleet
@@ -40,6 +42,8 @@ type Options struct {
 	Batcher Batcher
 	// Codec encodes statuses.
 	Codec Codec
+	// Network says what may be connected to.
+	Network *netpolicy.Policy
 	// Logger receives changes of state and what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Now is the clock. Nil is time.Now.
@@ -67,11 +71,11 @@ func New(o Options) *Runner {
 	r := &Runner{fleet: o.Fleet, tracker: settle.New()}
 	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
 	r.collector = collect.New(collect.Options{
-		Types: types, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now,
+		Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now,
 	})
-	r.monitor = health.New(health.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.clouds = openstack.New(openstack.Options{Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.observer = kubernetes.New(kubernetes.Options{Sink: r.monitor})
+	r.monitor = health.New(health.Options{Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.clouds = openstack.New(openstack.Options{Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.observer = kubernetes.New(kubernetes.Options{Network: o.Network, Sink: r.monitor})
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -29,6 +30,8 @@ type Writer interface {
 type Options struct {
 	// Types are the types of provider.
 	Types []source.Type
+	// Network says what providers may connect to.
+	Network *netpolicy.Policy
 	// Writer stores what was observed.
 	Writer Writer
 	// Tracker learns which changes are answered.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/static"
@@ -91,7 +92,7 @@ func newWorld(t *testing.T) *world {
 		t: t, tracker: settle.New(), backends: map[string]*backend{},
 		metrics: map[api.Key]*api.Metric{}, provider: map[api.Key]*api.MetricsProvider{}, specs: map[api.Key]int64{},
 	}
-	scripted := source.Type{Name: api.ProviderPrometheus, New: func(p *api.MetricsProvider) (source.Source, error) {
+	scripted := source.Type{Name: api.ProviderPrometheus, New: func(p *api.MetricsProvider, _ *netpolicy.Policy) (source.Source, error) {
 		if b := w.backends[p.Spec.Prometheus.URL]; b != nil {
 			return b, nil
 		}

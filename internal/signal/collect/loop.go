@@ -67,7 +67,7 @@ func (l *loop) setProvider(p *api.MetricsProvider, revision int64) {
 		t, ok := l.c.typeOf(p)
 		if ok {
 			l.constant = t.Constant
-			l.source, l.sourceErr = t.New(p)
+			l.source, l.sourceErr = t.New(p, l.c.Network)
 		} else {
 			l.sourceErr = source.Unreachable("this server has no provider type %q", string(p.Spec.Type))
 		}

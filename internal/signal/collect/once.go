@@ -17,7 +17,7 @@ func ReadConstant(t source.Type, normalize func(api.MetricSpec, float64) (float6
 	}
 	query := o.Spec.MetricsProvider.Metric
 	var reading source.Reading
-	if src, err := t.New(provider); err != nil {
+	if src, err := t.New(provider, nil); err != nil {
 		reading.Err = source.Unreachable("%s", err)
 	} else {
 		defer src.Close()

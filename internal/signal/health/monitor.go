@@ -17,7 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -48,6 +49,8 @@ type Options struct {
 	// failed, and that may hang, have as many places of their own, so that they
 	// do not keep others waiting. Default 64.
 	Concurrency int
+	// Network says where probes may go.
+	Network *netpolicy.Policy
 	// RoundTripper sends the probes. Default: over the network.
 	RoundTripper http.RoundTripper
 	// Logger. Default: discards.
@@ -88,7 +91,7 @@ func New(options Options) *Monitor {
 	}
 	m := &Monitor{
 		Options: options, started: options.Now(),
-		client: outbound.New(outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
+		client: outbound.New(options.Network, outbound.Options{MaxBody: 64 << 10, DisableKeepAlives: true, RoundTripper: options.RoundTripper}),
 		wake:   make(chan struct{}, 1), clusters: map[string]*cluster{}, spots: map[string]spotObservation{},
 		fast: lane{limit: options.Concurrency}, slow: lane{limit: options.Concurrency}, writes: lane{limit: 4 * options.Concurrency},
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -84,7 +85,7 @@ type world struct {
 
 func newWorld(t *testing.T, s *site) *world {
 	w := &world{t: t, site: s, tracker: settle.New(), clusters: map[string]*api.Cluster{}, specs: map[string]int64{}}
-	w.Monitor = New(Options{Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
+	w.Monitor = New(Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: s, Concurrency: 8})
 	return w
 }
 

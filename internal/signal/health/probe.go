@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
 // The reasons of a cluster's Ready condition.
@@ -69,7 +69,7 @@ func (m *Monitor) ask(ctx context.Context, url string) (outcome, string) {
 	req.Header.Set("User-Agent", "scheduler-server")
 	resp, err := m.client.Do(req)
 	if err != nil {
-		if errors.Is(err, outbound.ErrRedirects) {
+		if errors.Is(err, outbound.ErrRedirects) || errors.Is(err, outbound.ErrRedirectedAway) {
 			return refused, "the probe was " + outbound.Describe(err)
 		}
 		return unreachable, "the probe failed: " + outbound.Describe(err)

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // TestAnswersOfRealServers goes over the network.
 func TestAnswersOfRealServers(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{Network: netpolicy.OnLoopback()})
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for _, c := range []struct {

@@ -17,15 +17,16 @@ import (
 	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // Type is the provider type "influx".
 var Type = source.Type{
 	Name: api.ProviderInflux,
-	New: func(provider *api.MetricsProvider) (source.Source, error) {
-		return open(provider, nil)
+	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+		return open(provider, network, nil)
 	},
 }
 
@@ -53,7 +54,7 @@ type server struct {
 }
 
 // open makes the source; roundTripper takes the place of the network in tests.
-func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Influx == nil {
 		return nil, errors.New("influx is required")
@@ -67,7 +68,7 @@ func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*serve
 		if token != "" {
 			options.Headers = map[string]string{"Authorization": authorization}
 		}
-		client, err := source.NewClient(spec, options)
+		client, err := source.NewClient(spec, network, options)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -162,7 +163,7 @@ func TestRealInfluxDB(t *testing.T) {
 				`heat.demand value=8`, `heat\ demand,a\ tag=x\,y value=9`,
 				fmt.Sprintf(`%s,zone=%s value=10`, lineName(hostile), lineName(hostile)),
 			)
-			src, err := open(d.provider(), nil)
+			src, err := open(d.provider(), netpolicy.OnLoopback(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +249,7 @@ func TestRealInfluxDB(t *testing.T) {
 			} {
 				p := d.provider()
 				c.change(p)
-				broken, err := open(p, nil)
+				broken, err := open(p, netpolicy.OnLoopback(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -283,7 +284,7 @@ func TestRealInfluxDB(t *testing.T) {
 func TestServerWithoutFluxGetsIt(t *testing.T) {
 	d := startDatabase(t, false)
 	d.write("one value=1")
-	src, err := open(d.provider(), nil)
+	src, err := open(d.provider(), netpolicy.OnLoopback(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

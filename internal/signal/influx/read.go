@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -65,7 +66,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 				} else {
 					f.tables["bad"] = table("double", "twelve", "value", "bad")
 				}
-				src, err := open(provider("http://influx.test"), world)
+				src, err := open(provider("http://influx.test"), netpolicy.OnLoopback(), world)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,15 +16,16 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // Type is the provider type "kafka".
 var Type = source.Type{
 	Name: api.ProviderKafka,
-	New: func(provider *api.MetricsProvider) (source.Source, error) {
-		return open(provider, nil)
+	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+		return open(provider, network, nil)
 	},
 }
 
@@ -45,12 +46,12 @@ type server struct {
 }
 
 // open makes the source; roundTripper takes the place of the network in tests.
-func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Kafka == nil {
 		return nil, errors.New("kafka is required")
 	}
-	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Kafka.URL, MaxConnsPerHost: source.MaxRequests, RoundTripper: roundTripper})
+	client, err := source.NewClient(spec, network, source.ClientOptions{Address: spec.Kafka.URL, MaxConnsPerHost: source.MaxRequests, RoundTripper: roundTripper})
 	if err != nil {
 		return nil, err
 	}

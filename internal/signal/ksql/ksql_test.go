@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -126,7 +127,7 @@ func provider(url string) *api.MetricsProvider {
 
 func openAt(t *testing.T, p *api.MetricsProvider) source.Source {
 	t.Helper()
-	src, err := Type.New(p)
+	src, err := Type.New(p, netpolicy.OnLoopback())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
@@ -67,7 +68,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 					queries = append(queries, query)
 					s.rows = append(s.rows, [2]string{query, fmt.Sprint(i)})
 				}
-				src, err := open(provider("http://ksql.test"), handled{s, c.slow})
+				src, err := open(provider("http://ksql.test"), netpolicy.OnLoopback(), handled{s, c.slow})
 				if err != nil {
 					t.Fatal(err)
 				}

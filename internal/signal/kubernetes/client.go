@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
@@ -32,13 +34,13 @@ type client struct {
 	discovery *discovery.DiscoveryClient
 }
 
-func newClient(config *rest.Config, dial access.Dialer) (*client, error) {
+func newClient(config *rest.Config, network *netpolicy.Policy, dial outbound.Dial) (*client, error) {
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	config.UserAgent = "scheduler-server"
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	c := &client{}
 	var err error
-	if c.Connection, err = access.Open(config, dial, maxAnswer); err != nil {
+	if c.Connection, err = access.Open(config, network, dial, maxAnswer); err != nil {
 		return nil, err
 	}
 	coreConfig := rest.CopyConfig(config)

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
 )
 
 // answerOf says what a probe of readyz tells about a cluster. A proxy in front of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
@@ -28,7 +29,7 @@ func TestKubeconfigsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			config, err := access.Load(api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
 			if err == nil {
-				_, err = newClient(config, nil)
+				_, err = newClient(config, netpolicy.OnLoopback(), nil)
 			}
 			if !errors.Is(err, access.ErrKubeconfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
 				t.Errorf("error %v", err)
@@ -73,7 +74,7 @@ func FuzzKubeconfig(f *testing.F) {
 			if config.ExecProvider != nil || config.AuthProvider != nil || config.BearerTokenFile != "" || config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" {
 				t.Fatalf("it reads files or runs programs: %q", text)
 			}
-			_, err = newClient(config, nil)
+			_, err = newClient(config, netpolicy.OnLoopback(), nil)
 		}
 		if err != nil && !errors.Is(err, access.ErrKubeconfig) {
 			t.Errorf("an error of another sort: %v", err)

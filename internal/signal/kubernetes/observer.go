@@ -6,13 +6,14 @@ package kubernetes
 import (
 	"context"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -35,8 +36,10 @@ type Sink interface {
 type Options struct {
 	// Sink takes what is observed. Required.
 	Sink Sink
+	// Network says what may be connected to.
+	Network *netpolicy.Policy
 	// Dial opens connections. Default: over the network.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial outbound.Dial
 }
 
 // Observer watches clusters. Put and Remove tell it what there is; Run does the
@@ -62,9 +65,6 @@ type watched struct {
 
 // New makes an Observer that knows no clusters.
 func New(options Options) *Observer {
-	if options.Dial == nil {
-		options.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
 	return &Observer{
 		Options: options, places: make(places, listsAtOnce), known: map[string]*watched{}, wake: make(chan struct{}, 1),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -156,7 +156,7 @@ func (o *Observer) watch(ctx context.Context, w *watched) {
 	go func() {
 		defer close(watching)
 		pause(ctx, w.delay)
-		newWatcher(w.name, w.target, o.Sink, o.places).run(ctx, o.Dial)
+		newWatcher(w.name, w.target, o.Sink, o.places).run(ctx, o.Network, o.Dial)
 	}()
 	select {
 	case <-w.ended:

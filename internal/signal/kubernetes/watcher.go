@@ -10,6 +10,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
@@ -67,10 +69,10 @@ func newWatcher(name string, t target, sink Sink, p places) *watcher {
 }
 
 // run watches until ctx ends.
-func (w *watcher) run(ctx context.Context, dial access.Dialer) {
+func (w *watcher) run(ctx context.Context, network *netpolicy.Policy, dial outbound.Dial) {
 	config, err := access.Load(w.target.kubeconfig)
 	if err == nil {
-		w.client, err = newClient(config, dial)
+		w.client, err = newClient(config, network, dial)
 	}
 	if err != nil {
 		// Nothing to do but to say so, at the pace of the probes.

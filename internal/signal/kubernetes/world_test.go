@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -118,8 +119,8 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 // start runs a new observer on what the store has.
 func (w *world) start() {
 	w.tracker = settle.New()
-	w.monitor = health.New(health.Options{Writer: w, Tracker: w.tracker, RoundTripper: w})
-	w.observer = New(Options{Sink: w.monitor, Dial: w.dial})
+	w.monitor = health.New(health.Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
+	w.observer = New(Options{Network: netpolicy.OnLoopback(), Sink: w.monitor, Dial: w.dial})
 	for name, c := range w.clusters {
 		w.monitor.Put(c, w.specs[name], w.specs[name], w.specs[name])
 		w.observer.Put(c)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -55,6 +56,8 @@ type Options struct {
 	// Concurrency is how many regions are read at a time; those that failed last
 	// have as many places of their own. Default 16.
 	Concurrency int
+	// Network says where requests may go.
+	Network *netpolicy.Policy
 	// RoundTripper sends the requests. Default: over the network.
 	RoundTripper http.RoundTripper
 	// Logger. Default: discards.
@@ -221,7 +224,7 @@ func (m *Clouds) begin(run context.Context, c *cloud) {
 		ctx, stop := context.WithCancel(run)
 		c.stop = stop
 		collector := &collector{
-			name: c.name, spec: c.object.Spec.OpenStack, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, known: c.known,
+			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, known: c.known,
 			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 				m.keep(ctx, c, change, answered)
 			},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -33,7 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T, stack *recorded) *world {
 	w := &world{t: t, stack: stack, tracker: settle.New(), clouds: map[string]*api.Cloud{}, specs: map[string]int64{}}
-	w.Clouds = New(Options{Writer: w, Tracker: w.tracker, RoundTripper: stack, Concurrency: 2})
+	w.Clouds = New(Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: stack, Concurrency: 2})
 	return w
 }
 

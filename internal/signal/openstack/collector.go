@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 type collector struct {
 	name         string // of the cloud
 	spec         *api.OpenStackSpec
+	network      *netpolicy.Policy
 	roundTripper http.RoundTripper
 	now          func() time.Time
 	lanes        *lanes
@@ -128,7 +130,7 @@ func (c *collector) login(ctx context.Context) (*session, error) {
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Or(time.Minute))
 	defer cancel()
-	return login(ctx, c.spec, c.roundTripper)
+	return login(ctx, c.spec, c.network, c.roundTripper)
 }
 
 func (c *collector) current() *session {

@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 )
 
 // Failure says why an OpenStack could not be asked: the reason that the condition

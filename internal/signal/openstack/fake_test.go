@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -308,7 +309,7 @@ func access() *api.OpenStackSpec {
 // collectOnce reads RegionOne of an OpenStack.
 func collectOnce(t testing.TB, o http.RoundTripper, spec *api.OpenStackSpec) (*api.CloudRegion, error) {
 	t.Helper()
-	s, err := login(t.Context(), spec, o)
+	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
 	if err != nil {
 		return nil, err
 	}

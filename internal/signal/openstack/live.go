@@ -37,7 +37,7 @@ func (m *Clouds) Live(ctx context.Context, name string, options api.LiveOptions)
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(spec.Timeout.Or(maxLive), maxLive))
 	defer cancel()
-	s, err := login(ctx, spec, m.RoundTripper)
+	s, err := login(ctx, spec, m.Network, m.RoundTripper)
 	if err != nil {
 		return nil, err
 	}

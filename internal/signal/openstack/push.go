@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 const (
@@ -51,6 +52,8 @@ type PushOptions struct {
 	Send func(ctx context.Context, report api.CloudReport) error
 	// Concurrency is how many regions are read at a time. Default 16.
 	Concurrency int
+	// Network says where requests may go.
+	Network *netpolicy.Policy
 	// RoundTripper reaches the OpenStack. Default: over the network.
 	RoundTripper http.RoundTripper
 	// Logger. Default: discards.
@@ -96,7 +99,7 @@ func Push(ctx context.Context, options PushOptions) error {
 	}
 	p := &pusher{PushOptions: options, wake: make(chan struct{}, 1), full: true, limit: firstLimit}
 	c := &collector{
-		name: p.Cloud, spec: p.Access, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
+		name: p.Cloud, spec: p.Access, network: p.Network, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
 	}
 	var collecting sync.WaitGroup
 	collecting.Go(func() { c.run(ctx) })

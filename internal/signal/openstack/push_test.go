@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // receiver takes pushes in as a server does, and may be out of reach.
@@ -86,7 +87,7 @@ func (r *receiver) collect(t *testing.T, name string, stack *recorded, spec *api
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- Push(ctx, PushOptions{Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack, Refresh: r.refresh})
+		done <- Push(ctx, PushOptions{Network: netpolicy.OnLoopback(), Cloud: "paris", Access: spec, Collector: name, Send: r.send, RoundTripper: stack, Refresh: r.refresh})
 	}()
 	return func() {
 		cancel()

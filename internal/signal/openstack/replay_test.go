@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // figuresOf is a zone in one line for each resource: capacity, allocatable,
@@ -179,7 +180,7 @@ func TestCollectOtherPages(t *testing.T) {
 		}
 		return 200, []byte(`{"projects":[{"id":"2","name":"b","enabled":true}],"links":{"next":null}}`)
 	})
-	s, err := login(t.Context(), access(), o)
+	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestCollectFailures(t *testing.T) {
 // failureOnce collects within the time that the access gives.
 func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, name string) error {
 	t.Helper()
-	s, err := login(t.Context(), spec, o)
+	s, err := login(t.Context(), spec, netpolicy.OnLoopback(), o)
 	if err != nil {
 		return err
 	}
@@ -294,7 +295,7 @@ func failureOnce(t *testing.T, o http.RoundTripper, spec *api.OpenStackSpec, nam
 // again.
 func TestCollectAsksLittle(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), o)
+	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +334,7 @@ func TestCollectAsksLittle(t *testing.T) {
 // is asked for again when that is needed.
 func TestCollectAfterAnUpgrade(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), o)
+	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +438,7 @@ func TestEmptyPage(t *testing.T) {
 // TestTokenRunsOut: the collection goes on with another token.
 func TestTokenRunsOut(t *testing.T) {
 	o := newRecorded(t)
-	s, err := login(t.Context(), access(), o)
+	s, err := login(t.Context(), access(), netpolicy.OnLoopback(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

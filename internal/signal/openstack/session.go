@@ -16,7 +16,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // maxAnswer is the largest answer that is read: a page of a thousand hypervisors
@@ -32,7 +33,7 @@ type session struct {
 }
 
 // login asks the identity service for a token.
-func login(ctx context.Context, spec *api.OpenStackSpec, roundTripper http.RoundTripper) (*session, error) {
+func login(ctx context.Context, spec *api.OpenStackSpec, network *netpolicy.Policy, roundTripper http.RoundTripper) (*session, error) {
 	var roots *x509.CertPool
 	if spec.CACert != "" {
 		roots = x509.NewCertPool()
@@ -43,7 +44,7 @@ func login(ctx context.Context, spec *api.OpenStackSpec, roundTripper http.Round
 		return nil, failed("auth_url %q is not an address", spec.AuthURL)
 	}
 	provider.UserAgent.Prepend("scheduler-server")
-	httpClient := outbound.New(outbound.Options{
+	httpClient := outbound.New(network, outbound.Options{
 		MaxBody: maxAnswer, RootCAs: roots, InsecureSkipVerify: spec.InsecureSkipVerify, MaxConnsPerHost: 16, RoundTripper: roundTripper,
 	})
 	s := &session{spec: spec, provider: provider, hosts: &tokenHosts{base: httpClient.Transport, known: map[string]bool{}}}

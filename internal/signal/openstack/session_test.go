@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // TestLoginOverTheNetwork: certificates, addresses at which nothing answers, and
@@ -49,7 +51,7 @@ func TestLoginOverTheNetwork(t *testing.T) {
 		"refused":             {url: gone.URL, want: "dial: connect: connection refused"},
 		"not an OpenStack":    {url: plain.URL, want: "the answer is 200 OK"},
 		"endless":             {url: endless.URL, want: "the answer is too large"},
-		"redirects elsewhere": {url: away.URL, want: "the answer leads to a host that the catalog does not name"},
+		"redirects elsewhere": {url: away.URL, want: outbound.ErrRedirectedAway.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := access()
@@ -58,7 +60,7 @@ func TestLoginOverTheNetwork(t *testing.T) {
 				c.set(spec)
 			}
 			for range 2 {
-				s, err := login(t.Context(), spec, nil)
+				s, err := login(t.Context(), spec, netpolicy.OnLoopback(), nil)
 				if err == nil {
 					s.close()
 				}
@@ -99,7 +101,7 @@ func TestLoginWays(t *testing.T) {
 			stack.seen = func(body string) { got = body }
 			spec := c.spec
 			spec.AuthURL = keystoneURL
-			s, err := login(t.Context(), &spec, stack)
+			s, err := login(t.Context(), &spec, netpolicy.OnLoopback(), stack)
 			if err != nil {
 				t.Fatal(err)
 			}

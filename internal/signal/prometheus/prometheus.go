@@ -18,14 +18,15 @@ import (
 	promapi "github.com/prometheus/client_golang/api"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // Type is the provider type "prometheus".
 var Type = source.Type{
 	Name: api.ProviderPrometheus,
-	New: func(provider *api.MetricsProvider) (source.Source, error) {
-		return open(provider, nil)
+	New: func(provider *api.MetricsProvider, network *netpolicy.Policy) (source.Source, error) {
+		return open(provider, network, nil)
 	},
 }
 
@@ -57,12 +58,12 @@ type knowledge struct {
 func (k knowledge) Over(now time.Time) bool { return !k.scalar && !now.Before(k.until) }
 
 // open makes the source; roundTripper takes the place of the network in tests.
-func open(provider *api.MetricsProvider, roundTripper http.RoundTripper) (*server, error) {
+func open(provider *api.MetricsProvider, network *netpolicy.Policy, roundTripper http.RoundTripper) (*server, error) {
 	spec := &provider.Spec
 	if spec.Prometheus == nil {
 		return nil, errors.New("prometheus is required")
 	}
-	client, err := source.NewClient(spec, source.ClientOptions{Address: spec.Prometheus.URL, RoundTripper: roundTripper})
+	client, err := source.NewClient(spec, network, source.ClientOptions{Address: spec.Prometheus.URL, RoundTripper: roundTripper})
 	if err != nil {
 		return nil, err
 	}

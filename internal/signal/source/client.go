@@ -9,7 +9,8 @@ import (
 	"net/url"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // MaxBody is the largest answer to one request, in bytes.
@@ -29,8 +30,8 @@ type ClientOptions struct {
 }
 
 // NewClient makes the HTTP client of a provider: with its headers, its token and
-// its certificates, and with limits on what comes back.
-func NewClient(spec *api.MetricsProviderSpec, options ClientOptions) (*http.Client, error) {
+// its certificates, and with limits on where it connects to and on what comes back.
+func NewClient(spec *api.MetricsProviderSpec, network *netpolicy.Policy, options ClientOptions) (*http.Client, error) {
 	origin, err := url.Parse(options.Address)
 	if err != nil {
 		return nil, fmt.Errorf("spec.%s.url %q is not an address", spec.Type, options.Address)
@@ -50,7 +51,7 @@ func NewClient(spec *api.MetricsProviderSpec, options ClientOptions) (*http.Clie
 			return nil, errors.New("ca_cert contains no PEM certificate")
 		}
 	}
-	return outbound.New(outbound.Options{
+	return outbound.New(network, outbound.Options{
 		Origin:             origin,
 		Headers:            headers,
 		MaxBody:            MaxBody,

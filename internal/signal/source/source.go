@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // Source reads one metrics provider. A Source belongs to one version of the
@@ -35,8 +36,8 @@ type Type struct {
 	// Constant says that values change only with the spec, so that there is
 	// nothing to ask for at intervals.
 	Constant bool
-	// New makes the source of a provider.
-	New func(provider *api.MetricsProvider) (Source, error)
+	// New makes the source of a provider, which connects to what the policy allows.
+	New func(provider *api.MetricsProvider, network *netpolicy.Policy) (Source, error)
 }
 
 // Error is a failed reading: the reason that the metric's condition gives, and

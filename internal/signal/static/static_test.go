@@ -16,7 +16,7 @@ func read(t *testing.T, values map[string]float64, query string) source.Reading 
 	if values != nil {
 		provider.Spec.Static = &api.StaticSpec{Metrics: values}
 	}
-	src, err := Type.New(provider)
+	src, err := Type.New(provider, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (a *agent) connect() (*access.Connection, error) {
 	}
 	config.UserAgent = "scheduler-server"
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	connection, err := access.Open(config, a.runner.Dial, maxAnswer)
+	connection, err := access.Open(config, a.runner.Network, a.runner.Dial, maxAnswer)
 	if err != nil {
 		return nil, err
 	}

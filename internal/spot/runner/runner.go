@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
@@ -16,8 +15,9 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
@@ -54,8 +54,10 @@ type Options struct {
 	Gone func(cluster string)
 	// ReturnAfter is how long there have to be spot nodes again before pods return.
 	ReturnAfter time.Duration
+	// Network says what may be connected to.
+	Network *netpolicy.Policy
 	// Dial opens connections. Default: over the network.
-	Dial access.Dialer
+	Dial outbound.Dial
 	// Logger. Default: discards.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -77,9 +79,6 @@ type Runner struct {
 
 // New makes a Runner without agents.
 func New(o Options) *Runner {
-	if o.Dial == nil {
-		o.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
@@ -148,7 +149,8 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, statuses: &statuses{last: map[string]api.Condition{}}}
 	b.Runner = New(Options{
-		Fleet: fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
+		Network: netpolicy.OnLoopback(),
+		Fleet:   fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
 		Gone: func(name string) { b.gone = append(b.gone, name) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -10,11 +10,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
-
-// Dialer opens network connections.
-type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Connection is the access to the API server of one cluster. It has network
 // connections of its own, so that closing it ends them and nobody else's.
@@ -27,8 +25,12 @@ type Connection struct {
 }
 
 // Open prepares the access that a config describes; nothing is asked yet. maxAnswer
-// bounds the answers that are not watches, in bytes.
-func Open(config *rest.Config, dial Dialer, maxAnswer int64) (*Connection, error) {
+// bounds the answers that are not watches, in bytes. Connections are made by dial,
+// to what the policy allows; nil = over the network.
+func Open(config *rest.Config, network *netpolicy.Policy, dial outbound.Dial, maxAnswer int64) (*Connection, error) {
+	if dial == nil {
+		dial = outbound.Dialer(network)
+	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, invalid("the server of its cluster is not an address")
@@ -39,7 +41,7 @@ func Open(config *rest.Config, dial Dialer, maxAnswer int64) (*Connection, error
 	}
 	c := &Connection{Base: base, conns: &connections{dial: dial, open: map[net.Conn]struct{}{}}}
 	c.transport = &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  outbound.Proxied(network, proxyOf(config)),
 		DialContext:            c.conns.connect,
 		TLSClientConfig:        trusted,
 		ForceAttemptHTTP2:      true,
@@ -51,9 +53,6 @@ func Open(config *rest.Config, dial Dialer, maxAnswer int64) (*Connection, error
 		// A connection whose other end is gone without a word ends by itself,
 		// and the watches on it with it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-	}
-	if config.Proxy != nil {
-		c.transport.Proxy = config.Proxy
 	}
 	authorized, err := rest.HTTPWrappersForConfig(config, boundedTransport{c.transport, maxAnswer})
 	if err != nil {
@@ -67,6 +66,14 @@ func Open(config *rest.Config, dial Dialer, maxAnswer int64) (*Connection, error
 	return c, nil
 }
 
+// proxyOf is the proxy that the config names, else that of the environment.
+func proxyOf(config *rest.Config) func(*http.Request) (*url.URL, error) {
+	if config.Proxy != nil {
+		return config.Proxy
+	}
+	return http.ProxyFromEnvironment
+}
+
 // Incomplete is the error about a config from which no client can be made.
 func Incomplete() error { return invalid("it describes no access to a cluster") }
 
@@ -78,7 +85,7 @@ func (c *Connection) Close() {
 
 // connections are the open network connections.
 type connections struct {
-	dial   Dialer
+	dial   outbound.Dial
 	mu     sync.Mutex
 	closed bool
 	open   map[net.Conn]struct{}

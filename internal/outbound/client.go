@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"strings"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // MaxRedirects is how many redirects a request follows.
@@ -23,12 +25,13 @@ var (
 	ErrTooLarge = errors.New("the answer is too large")
 	// ErrRedirects says that an answer redirects too often.
 	ErrRedirects = fmt.Errorf("redirected more than %d times", MaxRedirects)
+	// ErrRedirectedAway says that an answer redirects to another host, port or scheme.
+	ErrRedirectedAway = errors.New("redirected to another host, port or scheme, which is not followed: write the address where it answers")
 )
 
 // Options of a client.
 type Options struct {
-	// Origin is the address whose host gets the headers; redirects to another
-	// host do not. Nil = no headers are sent.
+	// Origin is the address whose host gets the headers. Nil = no headers are sent.
 	Origin *url.URL
 	// Headers are sent with every request to the origin.
 	Headers map[string]string
@@ -48,14 +51,14 @@ type Options struct {
 	RoundTripper http.RoundTripper
 }
 
-// New makes a client. Its requests end with their context; it has no timeout of
-// its own.
-func New(o Options) *http.Client {
+// New makes a client that connects to what the policy allows. Its requests end with
+// their context; it has no timeout of its own.
+func New(p *netpolicy.Policy, o Options) *http.Client {
 	base := o.RoundTripper
 	if base == nil {
 		t := &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			Proxy:                  Proxied(p, http.ProxyFromEnvironment),
+			DialContext:            Dialer(p),
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    10 * time.Second,
 			MaxIdleConnsPerHost:    4,
@@ -76,14 +79,36 @@ func New(o Options) *http.Client {
 		limited.maxBody = 1 << 20
 	}
 	return &http.Client{
-		Transport: limited,
-		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-			if len(via) > MaxRedirects {
-				return ErrRedirects
-			}
-			return nil
-		},
+		Transport:     limited,
+		CheckRedirect: checkRedirect,
 	}
+}
+
+// checkRedirect follows a few redirects, and none that leads elsewhere: to another
+// host, port or scheme. What is there was not asked for, must not get the user's
+// secrets, and might be what only the server can reach.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	switch from := via[0].URL; {
+	case !sameOrigin(from, r.URL):
+		return ErrRedirectedAway
+	case len(via) > MaxRedirects:
+		return ErrRedirects
+	}
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
 }
 
 // limits is a RoundTripper that adds headers and bounds the body.
@@ -96,8 +121,8 @@ type limits struct {
 
 // RoundTrip implements http.RoundTripper.
 func (l *limits) RoundTrip(req *http.Request) (*http.Response, error) {
-	// A redirect must not carry the user's secrets to another host.
-	if l.origin != nil && req.URL.Scheme == l.origin.Scheme && req.URL.Host == l.origin.Host {
+	// Whatever leads to another host must not carry the user's secrets there.
+	if l.origin != nil && sameOrigin(l.origin, req.URL) {
 		req = req.Clone(req.Context())
 		for name, value := range l.headers {
 			if textproto.CanonicalMIMEHeaderKey(name) == "Host" {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // TestDescribe: nothing that differs from one request to the next may be in the
@@ -69,7 +71,7 @@ func TestDescribeForeignProtocol(t *testing.T) {
 				_, _ = io.WriteString(conn, c.answer)
 				_ = conn.Close()
 			}()
-			resp, err := New(Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
+			resp, err := New(netpolicy.OnLoopback(), Options{DisableKeepAlives: true}).Get("http://" + listener.Addr().String())
 			if err == nil {
 				_ = resp.Body.Close()
 				t.Fatalf("the answer is taken for %s", resp.Status)
@@ -97,7 +99,7 @@ func TestBodyLimit(t *testing.T) {
 		length int
 		err    error
 	}{{0, nil}, {9, nil}, {10, nil}, {11, ErrTooLarge}, {10000, ErrTooLarge}} {
-		client := New(Options{MaxBody: 10, RoundTripper: body{strings.Repeat("x", c.length)}})
+		client := New(netpolicy.OnLoopback(), Options{MaxBody: 10, RoundTripper: body{strings.Repeat("x", c.length)}})
 		resp, err := client.Get("http://host/")
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // Describe says why a request got no answer, in words that are the same every
@@ -23,12 +25,17 @@ func Describe(err error) string {
 		wrapped *url.Error
 		timeout interface{ Timeout() bool }
 		header  textproto.ProtocolError
+		refusal *netpolicy.Refusal
 	)
 	switch {
+	case errors.As(err, &refusal):
+		return refusal.Error()
 	case errors.Is(err, ErrTooLarge):
 		return ErrTooLarge.Error()
 	case errors.Is(err, ErrRedirects):
 		return ErrRedirects.Error()
+	case errors.Is(err, ErrRedirectedAway):
+		return ErrRedirectedAway.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
 	case errors.As(err, &dns) && dns.IsNotFound:

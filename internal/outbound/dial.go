@@ -1,0 +1,116 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+)
+
+// Dial opens network connections.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Dialer returns a Dial that connects to what a policy allows. The addresses of a
+// name are judged one by one when a connection to them is about to be made, so that
+// a name cannot lead elsewhere afterwards, and no packet goes to one that is refused.
+func Dialer(p *netpolicy.Policy) Dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.CheckHost(host); err != nil {
+			return nil, err
+		}
+		gate := &gate{policy: p, host: host}
+		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, ControlContext: gate.control}
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, gate.describe(err)
+		}
+		return conn, nil
+	}
+}
+
+// gate judges the addresses of one host. Several may be tried at a time.
+type gate struct {
+	policy *netpolicy.Policy
+	host   string
+
+	mu      sync.Mutex
+	refused *netpolicy.Refusal
+}
+
+// control is called before every attempt to connect, with the address that the
+// operating system is going to be given.
+func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return errNoAddress // nothing can be said about it
+	}
+	err = g.policy.Check(g.host, to.Addr())
+	if refused, ok := errors.AsType[*netpolicy.Refusal](err); ok {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.refused == nil || refused.Address.Less(g.refused.Address) {
+			g.refused = refused
+		}
+	}
+	return err
+}
+
+var errNoAddress = errors.New("this is not an address of the internet")
+
+// describe is the error of a name of which no address could be connected to. Among
+// several that were refused it is the same one every time, whatever their order.
+func (g *gate) describe(err error) error {
+	if _, ok := errors.AsType[*netpolicy.Refusal](err); !ok {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
+}
+
+// Proxied applies a policy to requests that a proxy sends on: the connection to the
+// proxy is judged like every other, and here is judged what the proxy is asked for.
+// The proxy looks the name up itself; so where it cannot be looked up here, only the
+// names in the lists count.
+func Proxied(p *netpolicy.Policy, choose func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		proxy, err := choose(r)
+		if proxy == nil || err != nil {
+			return proxy, err
+		}
+		if err := checkTarget(r.Context(), p, r.URL.Hostname()); err != nil {
+			return nil, err
+		}
+		return proxy, nil
+	}
+}
+
+func checkTarget(ctx context.Context, p *netpolicy.Policy, host string) error {
+	if err := p.CheckHost(host); err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(addresses) == 0 {
+		return p.CheckUnresolved(host)
+	}
+	for _, address := range addresses {
+		if err := p.Check(host, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// Package netpolicy says which addresses the server connects to on behalf of what
+// users write into objects: metrics providers, probes, clouds, kubeconfigs. It only
+// judges; package outbound applies it to every connection, when it is made and after
+// the name was resolved.
+package netpolicy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Policy judges addresses. A nil one, and the zero value, are the strictest: no
+// loopback, and nothing is listed.
+type Policy struct {
+	loopback    bool
+	allow, deny rules
+}
+
+// Options of a Policy.
+type Options struct {
+	// Loopback says that loopback addresses may be connected to. That is so while the
+	// server itself listens on loopback alone: whoever may write to it can connect to
+	// them anyway.
+	Loopback bool
+	// Allow lists names, addresses and ranges. Where it is given, nothing else may be
+	// connected to. A range of loopback addresses opens these.
+	Allow []string
+	// Deny lists names, addresses and ranges that may not be connected to. It goes
+	// before Allow.
+	Deny []string
+}
+
+// New makes a Policy. Its error names every entry that is wrong.
+func New(o Options) (*Policy, error) {
+	p := &Policy{loopback: o.Loopback}
+	var errs [2]error
+	p.allow, errs[0] = parseRules(AllowFlag, o.Allow)
+	p.deny, errs[1] = parseRules(DenyFlag, o.Deny)
+	for _, prefix := range p.allow.prefixes {
+		for _, c := range never {
+			if c.prefix.Bits() <= prefix.Bits() && c.prefix.Contains(prefix.Addr()) {
+				errs[0] = errors.Join(errs[0], fmt.Errorf("%s: %s is %s, which the server never connects to", AllowFlag, show(prefix), c.what))
+			}
+		}
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// OnLoopback is the policy of a process that serves nobody but its own machine, and
+// was told nothing else.
+func OnLoopback() *Policy { return &Policy{loopback: true} }
+
+// The settings that a refusal names.
+const (
+	AllowFlag = "outbound-allow"
+	DenyFlag  = "outbound-deny"
+)
+
+// Refusal is the error about an address that must not be connected to.
+type Refusal struct {
+	// Host is the name or the address as it was written, "" where only the address is
+	// known.
+	Host string
+	// Address is what the name leads to; the zero value where it was not looked up.
+	Address netip.Addr
+	why     string
+}
+
+// Error says which address, by which rule, and what would allow it.
+func (r *Refusal) Error() string {
+	what := r.Host
+	literal, err := netip.ParseAddr(strings.Trim(r.Host, "[]"))
+	switch {
+	case !r.Address.IsValid():
+	case r.Host == "" || err == nil && plain(literal) == r.Address:
+		what = r.Address.String()
+	default:
+		what += " (" + r.Address.String() + ")"
+	}
+	return "the server must not connect to " + what + ": " + r.why
+}
+
+// CheckHost judges a host as it stands in a URL, before it is looked up: a name by
+// the lists, an address as Check does.
+func (p *Policy) CheckHost(host string) error {
+	if p == nil {
+		p = &Policy{}
+	}
+	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return p.Check(host, address)
+	}
+	if host == "" || looksNumeric(host) {
+		return &Refusal{Host: strconv.Quote(host), why: "it is neither a name nor an address as it should be written, such as 10.0.0.1 or [2001:db8::1]"}
+	}
+	if rule := p.deny.name(host); rule != "" {
+		return &Refusal{Host: host, why: "--" + DenyFlag + " lists " + rule}
+	}
+	return nil
+}
+
+// looksNumeric recognizes names that some systems take for addresses, such as 127.1
+// or 0x7f000001: the last label is a number.
+func looksNumeric(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits := "0123456789"
+	if hex, ok := strings.CutPrefix(last, "0x"); ok {
+		last, digits = hex, digits+"abcdef"
+	}
+	return strings.Trim(last, digits) == ""
+}
+
+// CheckUnresolved judges a name of which nobody here knows the addresses, because
+// somebody else is going to look it up.
+func (p *Policy) CheckUnresolved(host string) error {
+	if err := p.CheckHost(host); err != nil {
+		return err
+	}
+	if p != nil && p.allow.given() && p.allow.name(host) == "" {
+		return &Refusal{Host: host, why: "--" + AllowFlag + " does not list the name, and its address is not known"}
+	}
+	return nil
+}
+
+// Check judges an address that a host leads to; the host may be the address itself.
+func (p *Policy) Check(host string, address netip.Addr) error {
+	if p == nil {
+		p = &Policy{}
+	}
+	all := meanings(address)
+	address = all[0]
+	refused := func(format string, args ...any) error {
+		return &Refusal{Host: host, Address: address, why: fmt.Sprintf(format, args...)}
+	}
+	isLoopback := false
+	for _, a := range all {
+		if what := neverOf(a); what != "" {
+			return refused("it is %s, which is never allowed", what)
+		}
+		isLoopback = isLoopback || anyContains(loopback, a)
+	}
+	rule := p.deny.name(host)
+	for _, a := range all {
+		if rule == "" {
+			rule = p.deny.prefix(a)
+		}
+	}
+	if rule != "" {
+		return refused("--%s lists %s", DenyFlag, rule)
+	}
+	listed := p.allow.prefix(address) != "" || p.allow.name(host) != ""
+	switch {
+	case isLoopback && p.allow.opensLoopback(address):
+		return nil
+	case isLoopback && !p.loopback:
+		return refused("it is a loopback address, which is allowed only while the server itself listens on loopback alone, or where --%s lists it", AllowFlag)
+	case p.allow.given() && !listed:
+		return refused("--%s does not list it", AllowFlag)
+	}
+	return nil
+}
