@@ -1,0 +1,199 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestFaultKill kills the server in the middle of many writes, again and again,
+// on one directory that grows.
+func TestFaultKill(t *testing.T) {
+	f := begin(t, 1)
+	w := newWorld(t, f, embedded(dataDir(t))...)
+	for range rounds(4, 25) {
+		w.startWriting()
+		w.awaitWrites(20)
+		time.Sleep(time.Duration(50+w.random.IntN(1150)) * time.Millisecond)
+		w.p().kill()
+		f.happened()
+		w.stopWriting()
+		w.start()
+		w.judgeQuickly()
+	}
+	w.judge()
+}
+
+// TestFaultKillDuringFirstStart kills servers that start for the first time, at
+// any instant. Nothing was acknowledged, so the next start makes it good.
+func TestFaultKillDuringFirstStart(t *testing.T) {
+	f := begin(t, 1)
+	r := random(t)
+	for round := range rounds(12, 200) {
+		dir := dataDir(t)
+		p := launch(t, nil, serverBinary, embedded(dir)...)
+		time.Sleep(time.Duration(r.IntN(600)) * time.Millisecond)
+		select {
+		case <-p.ready:
+			// It was faster; a kill right after is one, too.
+		default:
+			f.happened()
+		}
+		p.kill()
+		began := time.Now()
+		again := launch(t, nil, serverBinary, embedded(dir)...)
+		again.awaitReady()
+		if _, err := put(again, placement("first", "g0", 1, 1)); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		again.kill()
+		if long {
+			_ = os.RemoveAll(dir)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("round %d: the next start took %s", round, took)
+		}
+	}
+}
+
+// TestFaultPowerCut takes the disk away as it is at an instant, without what the
+// kernel had not written to it, and goes on with that.
+func TestFaultPowerCut(t *testing.T) {
+	f := begin(t, 2)
+	for range rounds(1, 10) {
+		image := filepath.Join(t.TempDir(), "disk")
+		mount := mountImage(t, image, true)
+		w := newWorld(t, f, embedded(filepath.Join(mount, "data"), "--min-free-space", "64Mi")...)
+		w.startWriting()
+		w.awaitWrites(60)
+		// What nobody has synced must be lost, or this was no power cut.
+		unsynced := filepath.Join(mount, "unsynced")
+		if err := os.WriteFile(unsynced, []byte(strings.Repeat("x", 1<<16)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.p().signal(syscall.SIGSTOP) // what is acknowledged now is all
+		cut := filepath.Join(t.TempDir(), "disk")
+		if out, err := exec.Command("cp", "--sparse=always", image, cut).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		w.p().kill()
+		w.stopWriting()
+		after := mountImage(t, cut, false)
+		if content, err := os.ReadFile(filepath.Join(after, "unsynced")); err == nil && len(content) == 1<<16 {
+			t.Error("the disk has what was never synced: nothing was lost")
+		} else {
+			f.happened()
+		}
+		w.args = embedded(filepath.Join(after, "data"), "--min-free-space", "64Mi")
+		w.start()
+		w.judge()
+		w.p().kill()
+	}
+}
+
+// mountImage mounts a file as a disk; format makes a new one. Its journal is
+// written out rarely: what is not synced stays in memory.
+func mountImage(t testing.TB, image string, format bool) string {
+	t.Helper()
+	if format {
+		if err := exec.Command("truncate", "-s", "600M", image).Run(); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
+			t.Fatalf("make a file system: %v: %s", err, out)
+		}
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-o", "loop,commit=600", image, dir).CombinedOutput(); err != nil {
+		t.Fatalf("mount a disk: %v: %s", err, out)
+	}
+	unmountWith(t, dir)
+	return dir
+}
+
+// unmountWith ends a mount with the test.
+func unmountWith(t testing.TB, dir string) {
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+}
+
+// TestFaultSecondServer starts a second server on the directory of the first.
+func TestFaultSecondServer(t *testing.T) {
+	f := begin(t, 8)
+	dir := dataDir(t)
+	w := newWorld(t, f, embedded(dir)...)
+	w.startWriting()
+	for range rounds(3, 20) {
+		began := time.Now()
+		second := launch(t, nil, serverBinary, embedded(dir)...)
+		if code := second.awaitExit(patience); code != 1 {
+			t.Errorf("the second server ended with %d", code)
+		}
+		if want := fmt.Sprintf("is in use by process %d", w.p().cmd.Process.Pid); !second.stderr.contains(want) {
+			t.Errorf("it does not say %q:\n%s", want, second.stderr)
+		}
+		f.happened()
+		t.Logf("refused after %s", time.Since(began).Round(time.Millisecond))
+	}
+	w.awaitWrites(20)
+	w.stopWriting()
+	w.judge()
+}
+
+// TestFaultTermination ends servers as operators do, while they are busy.
+func TestFaultTermination(t *testing.T) {
+	f := begin(t, 28)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("log_level: info\n")
+	w := newWorld(t, f, embedded(dataDir(t), "--config", config)...)
+	for range rounds(2, 20) {
+		w.startWriting()
+		w.awaitWrites(20)
+
+		// A configuration that is wrong changes nothing.
+		write("log_level: loud\n")
+		w.p().signal(syscall.SIGHUP)
+		eventually(t, "the wrong configuration is refused", func() bool { return w.p().stderr.contains("the configuration was not reloaded") })
+		f.happened()
+		write("log_level: info\n")
+		w.awaitWrites(5)
+
+		began := time.Now()
+		w.p().signal(syscall.SIGTERM)
+		f.happened()
+		if code := w.p().awaitExit(30 * time.Second); code != 0 {
+			t.Errorf("the server exited with %d", code)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("stopping took %s", took)
+		}
+		w.stopWriting()
+		w.start()
+		w.judgeQuickly()
+	}
+	// The second signal ends it at once, and loses nothing either.
+	w.startWriting()
+	w.awaitWrites(10)
+	w.p().signal(syscall.SIGTERM)
+	w.p().signal(syscall.SIGTERM)
+	w.p().awaitExit(patience)
+	f.happened()
+	w.stopWriting()
+	w.start()
+	w.judge()
+}

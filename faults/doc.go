@@ -1,0 +1,50 @@
+// Package faults is the suite of faults that the server must survive. The server
+// is the released binary in a process of its own; the faults come from outside:
+// signals, real file systems that are full or broken, strace that has system
+// calls fail, proxies, and clients that misbehave. After every fault the same
+// oracles look at what is there (oracle_test.go):
+//
+//   - a: every acknowledged write is there, as its writer noted it
+//   - b: no decision violates the constraints of the spec that it answers
+//   - c: versions, generations and decisions only grow, and so does the store
+//   - d: one server decides; one that has lost the store writes no decision
+//   - e: goroutines, open files and memory are those of a fresh server, within bounds
+//   - f: the decisions are those of a fresh server that is given the same objects
+//
+// make test-faults runs the short round, make test-faults ROUND=long the long
+// one. They need Linux, root, strace and e2fsprogs, and leave nothing behind: the
+// tests run in a process and a mount namespace of their own. A row in which the
+// fault did not happen fails.
+//
+//	 # | fault | how it is injected | how often, short / long | oracles | tests
+//	 1 | kill -9 under writes, and during the first start | SIGKILL at random instants | 4 + 12 / 25 + 200 | a b c d e f | TestFaultKill, TestFaultKillDuringFirstStart
+//	 2 | power cut | a copy of the disk under a real file system, without what nobody had synced | 1 / 10 | a b c d e f | TestFaultPowerCut
+//	 3 | torn and corrupt files | - | - | - | none: its test is not here yet, it waits for the command that checks a directory
+//	 4 | disk full | a tmpfs that is filled below the reserve, then to the last byte, then made larger | 1 / 10 | a b c d e f | TestFaultDiskFull
+//	 5 | out of inodes, read-only, EIO | a tmpfs with 64 inodes; ext4 that the kernel aborts; strace has fdatasync fail, also while starting | 1 + 1 + 1 + 6 / 1 + 1 + 20 + 60 | a b c d e f | TestFaultInodes, TestFaultReadOnly, TestFaultSyncFails, TestFaultErrorWhileStarting
+//	 6 | slow disk | strace delays every fdatasync by 0.2 s, then by 9 s | 30 writes / 600 writes | a b c d e f | TestFaultSlowDisk
+//	 7 | quota | --quota 32Mi, filled | 1 / 5 | a b c d e f | TestFaultQuota
+//	 8 | second process on the data directory | a second server | 3 / 20 | a b c d e f | TestFaultSecondServer
+//	 9 | SIGSTOP of the leader for longer than its lease | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	10 | kill -9 and SIGSTOP of an etcd member | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	11 | partition between server and etcd | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	12 | clock jumps, or stands still | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	13 | lost watch, compaction meanwhile | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	14 | store put back to an older copy | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	15 | metrics provider slow, wrong, huge or gone | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	16 | metric storm | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	17 | mass loss of clusters | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	18 | corrupt requests | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	19 | huge and slow bodies | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	20 | slow headers, handshakes and readers | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	21 | idle watchers, a broadcast, all connect again | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	22 | connection flood | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	23 | token brute force | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	24 | TLS gone wrong | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	25 | leaks over churn, little memory | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	26 | panic in one part | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	27 | upgrade and downgrade | golden data of earlier programs, as a kill left them; a program with a higher format, built for the test | each | a b c d e f | TestFaultUpgrade
+//	28 | SIGTERM under load, twice, SIGHUP with a wrong configuration | signals | 2 / 20 | a b c d e f | TestFaultTermination
+//	29 | backup under load, restored elsewhere, cut off, damaged | backup while all write; bytes cut off and turned over | 2 / 15 | a b c d e f | TestFaultBackup
+//	30 | Terraform cut off from the server | - | - | - | none: its test is not here yet, it follows with one of the next changes
+package faults

@@ -1,0 +1,201 @@
+//go:build faults
+
+package faults
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// freeAddress is an address on which nothing listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// weather is what a proxy does to the bytes in one direction.
+type weather int
+
+const (
+	fine      weather = iota
+	stalled           // nothing gets through, nothing is said
+	slow              // every piece is late
+	cutAnswer         // the connection is reset at the next byte
+)
+
+// proxy stands between a client and a server, and lets through what it is told
+// to.
+type proxy struct {
+	t        testing.TB
+	listener net.Listener
+	target   string
+
+	mu          sync.Mutex
+	changed     *sync.Cond
+	there, back weather
+	refusing    bool
+	closed      bool
+	open        map[net.Conn]bool
+	held, cut   int64 // pieces that were held up, connections that were reset
+}
+
+func startProxy(t testing.TB, target string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &proxy{t: t, listener: listener, target: target, open: map[net.Conn]bool{}}
+	x.changed = sync.NewCond(&x.mu)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { x.carry(in) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		x.mu.Lock()
+		x.closed = true
+		for c := range x.open {
+			c.Close()
+		}
+		x.changed.Broadcast()
+		x.mu.Unlock()
+		running.Wait()
+	})
+	return x
+}
+
+func (x *proxy) address() string { return x.listener.Addr().String() }
+
+// set changes what becomes of the bytes to the target and back.
+func (x *proxy) set(there, back weather) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.there, x.back = there, back
+	x.changed.Broadcast()
+}
+
+// reset breaks all connections, and refuses new ones or not.
+func (x *proxy) reset(refuse bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.refusing = refuse
+	for c := range x.open {
+		x.cut++
+		breakOff(c)
+	}
+}
+
+// breakOff ends a connection with a reset instead of an orderly end.
+func breakOff(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// counts are how many pieces were held up, and how many connections broken.
+func (x *proxy) counts() (held, cut int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.held, x.cut
+}
+
+func (x *proxy) carry(in net.Conn) {
+	x.mu.Lock()
+	refusing := x.refusing || x.closed
+	x.mu.Unlock()
+	if refusing {
+		x.mu.Lock()
+		x.cut++
+		x.mu.Unlock()
+		breakOff(in)
+		return
+	}
+	out, err := net.Dial("tcp", x.target)
+	if err != nil {
+		breakOff(in)
+		return
+	}
+	x.mu.Lock()
+	x.open[in], x.open[out] = true, true
+	x.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { x.copy(out, in, func() weather { return x.there }) })
+	both.Go(func() { x.copy(in, out, func() weather { return x.back }) })
+	both.Wait()
+	x.mu.Lock()
+	delete(x.open, in)
+	delete(x.open, out)
+	x.mu.Unlock()
+	in.Close()
+	out.Close()
+}
+
+func (x *proxy) copy(to, from net.Conn, now func() weather) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && !x.pass(now) {
+			breakOff(to)
+			breakOff(from)
+			return
+		}
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				from.Close()
+				return
+			}
+		}
+		if err != nil {
+			if tcp, ok := to.(*net.TCPConn); ok && err == io.EOF {
+				_ = tcp.CloseWrite()
+			} else {
+				to.Close()
+			}
+			return
+		}
+	}
+}
+
+// pass waits until a piece may go on, and reports whether it may at all.
+func (x *proxy) pass(now func() weather) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for counted := false; !x.closed; {
+		switch now() {
+		case fine:
+			return true
+		case cutAnswer:
+			x.cut++
+			return false
+		case slow:
+			x.held++
+			x.mu.Unlock()
+			time.Sleep(150 * time.Millisecond)
+			x.mu.Lock()
+			return true
+		case stalled:
+			if !counted {
+				counted = true
+				x.held++
+			}
+			x.changed.Wait()
+		}
+	}
+	return false
+}

@@ -1,0 +1,243 @@
+//go:build faults
+
+package faults
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// patience bounds everything that has to happen, on the busiest machine.
+const patience = 60 * time.Second
+
+// process is a server of its own.
+type process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	url    string
+	client *client.Client
+	stderr *log
+	ready  chan struct{} // closed when it is ready or has ended
+	exited chan struct{} // closed when it has ended
+}
+
+// launch starts a server and does not wait for it. wrap is what runs the
+// command, such as strace with its arguments; it may be empty.
+func launch(t testing.TB, wrap []string, binary string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, stderr: &log{}, ready: make(chan struct{}), exited: make(chan struct{})}
+	line := append(append([]string{}, wrap...), binary, "serve", "--listen", "127.0.0.1:0")
+	line = append(line, args...)
+	p.cmd = exec.Command(line[0], line[1:]...)
+	p.cmd.Stderr = p.stderr
+	p.cmd.WaitDelay = 5 * time.Second // whatever it has started may hold its output
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		line, _ := bufio.NewReader(stdout).ReadString('\n') // empty where it ended before
+		p.url, _ = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at ")
+		if p.url != "" {
+			close(p.ready)
+		}
+		_ = p.cmd.Wait() // its exit code is in ProcessState
+		close(p.exited)
+		if p.url == "" {
+			close(p.ready)
+		}
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("the end of the log of %v:\n%s", args, p.stderr.tail())
+		}
+	})
+	return p
+}
+
+// awaitReady waits until the server is ready, and fails the test where it ends
+// instead.
+func (p *process) awaitReady() *process {
+	p.t.Helper()
+	select {
+	case <-p.ready:
+	case <-time.After(patience):
+		p.t.Fatalf("the server was not ready within %s:\n%s", patience, p.stderr.tail())
+	}
+	if p.url == "" {
+		p.t.Fatalf("the server ended before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.tail())
+	}
+	if !strings.HasPrefix(p.url, "http://") {
+		return p // the test makes its own client
+	}
+	var err error
+	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1, RequestTimeout: 20 * time.Second}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(p.client.Close)
+	return p
+}
+
+// awaitExit waits for the end of the process and returns its exit code.
+func (p *process) awaitExit(within time.Duration) int {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(within):
+		p.t.Fatalf("the server did not end within %s:\n%s", within, p.stderr.tail())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process as a power cut would.
+func (p *process) kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Error(err)
+	}
+	<-p.exited
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// stop ends the process as an operator would.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	if code := p.awaitExit(patience); code != 0 {
+		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
+	}
+}
+
+// answer is what a server said to a plain request.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask makes a request without any of the client's help.
+func (p *process) ask(method, path, body string) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Close = true
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(text)}, err
+}
+
+// readiness is the answer of /readyz with its details, and its status 0 where
+// there is none.
+func (p *process) readiness() answer {
+	a, err := p.ask(http.MethodGet, "/readyz?verbose", "")
+	if err != nil {
+		return answer{body: err.Error()}
+	}
+	return a
+}
+
+// command runs a command of the server's binary.
+func command(args ...string) (output string, code int, err error) {
+	cmd := exec.Command(serverBinary, args...)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(out), exit.ExitCode(), nil
+	}
+	return string(out), 0, err
+}
+
+// figure is a value of /metrics.
+func (p *process) figure(name string) (float64, error) {
+	a, err := p.ask(http.MethodGet, "/metrics", "")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(a.body) {
+		if rest, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		}
+	}
+	return 0, fmt.Errorf("/metrics has no %s", name)
+}
+
+// eventually waits for something that happens by itself.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > patience {
+			t.Fatalf("within %s this did not come true: %s", patience, what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// log keeps what a process says.
+type log struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (l *log) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, data...)
+	return len(data), nil
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
+func (l *log) contains(text string) bool { return strings.Contains(l.String(), text) }
+
+func (l *log) tail() string {
+	text := l.String()
+	return text[max(0, len(text)-3000):]
+}
