@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -42,19 +41,6 @@ func (s *Server) verify(text string) (identity, bool) {
 		return identity{}, false
 	}
 	return identity{tokenID: token.ID, role: token.Role, namespaces: token.Namespaces}, true
-}
-
-// stillValid is asked after a long wait: a token that was revoked or expired
-// meanwhile must not be shown anything more.
-func (s *Server) stillValid(ctx context.Context) error {
-	who := identityOf(ctx)
-	if who.tokenID == "" {
-		return nil
-	}
-	if _, ok := s.token(who.tokenID); !ok {
-		return unauthorized("the token has been revoked or has expired")
-	}
-	return nil
 }
 
 // challenge asks for a token. It tells a client that its token is the matter, also
@@ -106,7 +92,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		if !s.demandsToken() {
-			next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), identity{role: RoleAdmin})))
+			s.serveAs(identity{role: RoleAdmin}, next, w, r)
 			return
 		}
 		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -114,7 +100,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if given {
 			if who, ok := s.verify(strings.TrimSpace(text)); ok {
 				requestOf(r.Context()).tokenID = who.tokenID
-				next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), who)))
+				s.serveAs(who, next, w, r)
 				return
 			}
 		}
@@ -133,4 +119,11 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", clientIP(r.RemoteAddr)))
 		writeProblem(w, unauthorized(detail))
 	})
+}
+
+// serveAs answers the request of somebody, for as long as he is let in.
+func (s *Server) serveAs(who identity, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	ctx, release := s.tokens.follow(r.Context(), who)
+	defer release()
+	next.ServeHTTP(w, r.WithContext(ctx))
 }

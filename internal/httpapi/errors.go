@@ -142,6 +142,9 @@ func problemFor(err error) *problem {
 // client is not told.
 func (s *Server) answer(ctx context.Context, err error) *problem {
 	p := problemFor(err)
+	if errors.Is(context.Cause(ctx), errTokenEnded) {
+		p = unauthorized(errTokenEnded.Error())
+	}
 	if p.Status >= http.StatusInternalServerError {
 		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",
 			slog.String("request_id", requestOf(ctx).id), slog.Int("status", p.Status), slog.Any("error", err))

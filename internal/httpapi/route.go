@@ -24,6 +24,12 @@ func register[I, O any](s *Server, op huma.Operation, handle func(context.Contex
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
+		// After a long wait what was to be written is, and is not shown. Who makes the
+		// first token, or revokes their own, has ended their right by that very request.
+		own := op.Method == http.MethodDelete || op.OperationID == createTokenOperation
+		if err == nil && !own && errors.Is(context.Cause(ctx), errTokenEnded) {
+			err = errTokenEnded
+		}
 		if err != nil {
 			return nil, s.answer(ctx, err)
 		}

@@ -201,7 +201,7 @@ func (s *Server) otherRoutes() {
 	}, s.describe)
 
 	create := huma.Operation{
-		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
+		OperationID: createTokenOperation, Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "Create a token", DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity},
 	}

@@ -213,6 +213,7 @@ type Server struct {
 	handler     http.Handler
 	metrics     *httpMetrics
 	logins      *loginLimit
+	tokens      *tokenWatch
 	events      *eventLog
 	simulations chan struct{}
 	// registering is held while a cluster is registered for a site.
@@ -236,6 +237,7 @@ func New(options Options) (*Server, error) {
 		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals, spot: o.Spot,
 		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
 		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
+		tokens:      newTokenWatch(),
 		events:      newEventLog(watchBacklog),
 		simulations: make(chan struct{}, simulationSlots),
 		allocating:  newTurn(), registering: newTurn(),
@@ -305,6 +307,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer background.Wait()
 	background.Go(func() { s.events.follow(s.stopping, s.fleet) })
 	background.Go(func() { s.sweepPreviews(s.stopping) })
+	background.Go(func() { s.watchTokens(s.stopping) })
 	defer s.stop() // before background.Wait
 
 	address := listener.Addr()

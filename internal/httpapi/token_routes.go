@@ -8,6 +8,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
+const createTokenOperation = "create-token"
+
 type createTokenInput struct {
 	Payload Payload
 }

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// A request that waits or streams ends with its token, whatever it waits for, and
+// shows nothing any more.
+func TestRequestsEndWithTheirToken(t *testing.T) {
+	for name, end := range map[string]func(s *testServer, id string, now *clock){
+		"revoked": func(s *testServer, id string, _ *clock) {
+			if err := RevokeToken(t.Context(), s.store, id); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"expired": func(_ *testServer, _ string, now *clock) { now.advance(2 * time.Hour) },
+		"for another role": func(s *testServer, id string, _ *clock) {
+			s.changeToken(id, func(token *Token) { token.Role = RoleViewer })
+		},
+		"for other namespaces": func(s *testServer, id string, _ *clock) {
+			s.changeToken(id, func(token *Token) { token.Namespaces = []string{"other"} })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := &clock{at: time.Now()}
+			s := startServer(t, authenticated, func(o *Options) { o.WatchHeartbeat, o.Now = time.Hour, now.now })
+			s.token = s.addToken(RoleAdmin)
+			s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
+			version := decodeAs[anyObject](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "")).Metadata.ResourceVersion
+			expires := now.now().Add(time.Hour)
+			text, token, err := CreateToken(t.Context(), s.store, TokenRequest{Role: RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: &expires}, now.now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.token = text
+			waitFor(t, "the token works", func() bool { return s.do(http.MethodGet, "/v1/placements", "").StatusCode == http.StatusOK })
+			s.decisions.mu.Lock()
+			s.decisions.settle = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
+			s.decisions.mu.Unlock()
+			s.decisions.simulate = func(ctx context.Context, _ api.Simulation) (*api.SimulationResult, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			watch := s.watch("/v1/watch").started()
+			answers := make(chan answer, 3)
+			for _, r := range [][3]string{
+				{http.MethodGet, "/v1/namespaces/shop/placements/web?wait=60s&resource_version=" + version},
+				{http.MethodPut, "/v1/namespaces/shop/placements/other?wait=60s", `{"spec":{}}`},
+				{http.MethodPost, "/v1/simulations", `{}`},
+			} {
+				go func() {
+					a, err := s.try(context.Background(), r[0], r[1], r[2])
+					if err != nil {
+						t.Error(err)
+					}
+					answers <- a
+				}()
+			}
+			waitFor(t, "all requests are under way", func() bool {
+				s.tokens.mu.Lock()
+				defer s.tokens.mu.Unlock()
+				return len(s.tokens.requests[token.ID]) == 4
+			})
+			end(s, token.ID, now)
+			for e, more := watch.next(); more; e, more = watch.next() {
+				if e.String() != "put shop/other" { // it came before the end
+					t.Errorf("the watch goes on: %s", e)
+				}
+			}
+			for range cap(answers) {
+				if a := <-answers; a.StatusCode != http.StatusUnauthorized || !strings.Contains(string(a.body), "revoked") {
+					t.Errorf("a request that waited is answered with %d %s", a.StatusCode, a.body)
+				}
+			}
+		})
+	}
+}
+
+// changeToken has a token say something else.
+func (s *testServer) changeToken(id string, change func(*Token)) {
+	s.t.Helper()
+	record, _, err := s.store.Read(context.Background(), tokenKey(id))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, err := decodeToken(*record)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	change(&token)
+	value, err := json.Marshal(token)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.store.Commit(context.Background(), store.Write{Key: tokenKey(id), Part: store.Spec, Value: value, Expect: store.Any}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
