@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
 // diagnose turns the error of an operation on an object into diagnostics; every
@@ -116,7 +117,7 @@ func argumentError(position int64, err error) *function.FuncError {
 
 // clause is an error as Terraform puts it after a colon of its own: it ends the
 // sentence itself.
-func clause(err error) string { return strings.TrimSuffix(err.Error(), ".") }
+func clause(err error) string { return printable.Lines(strings.TrimSuffix(err.Error(), ".")) }
 
 // specField is a field of the API where it is not part of something longer, such as
 // managedCluster.spec, and not quoted.
@@ -130,11 +131,13 @@ func attributeNames(text string) string { return specField.ReplaceAllString(text
 var chosenNames = regexp.MustCompile(`^\S+(, \S+)*(, \d+ more)? (was )?chosen\b`)
 
 // sentence begins with a capital letter, unless it begins with a name, and ends with
-// a full stop. It names attributes.
+// a full stop. It names attributes. What others say passes through here: what a
+// terminal would act on is escaped.
 func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
+	text = printable.Lines(text)
 	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
 	text = attributeNames(text)
 	// A quoted or snake_case word at the start is a name and stays as it is, too.

@@ -65,6 +65,7 @@ func TestSentence(t *testing.T) {
 		"Why?":                 "Why?",
 		"ärger":                "Ärger.",
 		"end.":                 "end.",
+		"no \x1b[2J\u202eb\nc": "No \\x1b[2J\\u202eb\nc.",
 
 		"east chosen, 2 wanted; 1 of 1 cluster fits": "east chosen, 2 wanted; 1 of 1 cluster fits.",
 		"b, c, d, 7 more chosen; 10 of 12 fit":       "b, c, d, 7 more chosen; 10 of 12 fit.",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
 const tokensPath = "/v1/tokens"
@@ -91,7 +93,7 @@ func newTokenCreateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), printable.Text(text))
 		return err
 	})
 }
@@ -129,17 +131,28 @@ func printTokens(w io.Writer, list []httpapi.Token) error {
 		if token.ExpiresAt != nil {
 			expires = token.ExpiresAt.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", token.ID, token.Role, cmp.Or(strings.Join(token.Namespaces, ","), "all"),
-			token.CreatedAt.UTC().Format(time.RFC3339), expires, token.Description)
+		cells := []string{
+			token.ID, string(token.Role), cmp.Or(strings.Join(token.Namespaces, ","), "all"),
+			token.CreatedAt.UTC().Format(time.RFC3339), expires, token.Description,
+		}
+		for i := range cells {
+			cells[i] = printable.Text(cells[i])
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
 }
 
 func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(printable.JSON(document.Bytes()))
+	return err
 }
 
 // remoteTokens are those of a running server.

@@ -1,0 +1,60 @@
+// Package printable escapes what a terminal would act on: control characters, among
+// them those that begin escape sequences, and characters that change the direction
+// of what stands around them or are not seen at all. Texts of others pass through it
+// before they are printed for people.
+package printable
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text is a text on one line, as Go writes it in a string: a line break becomes \n,
+// an escape \x1b, an override of the direction \u202e.
+func Text(text string) string { return escape(text, unicode.IsPrint) }
+
+// Lines is Text, except that line breaks stay.
+func Lines(text string) string {
+	return escape(text, func(r rune) bool { return r == '\n' || unicode.IsPrint(r) })
+}
+
+func escape(text string, stays func(rune) bool) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !stays(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if stays(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(text[i : i+size])
+		} else {
+			quoted := strconv.QuoteToASCII(text[i : i+size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// JSON is a JSON document that says the same and shows nothing that Text would
+// escape. Line breaks between its parts stay.
+func JSON(document []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(document) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			b.WriteString(`\u` + strconv.FormatInt(int64(high), 16) + `\u` + strconv.FormatInt(int64(low), 16))
+		default:
+			text := strconv.FormatInt(int64(r), 16)
+			b.WriteString(`\u` + strings.Repeat("0", 4-len(text)) + text)
+		}
+	}
+	return b.Bytes()
+}
