@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,6 +101,58 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Of many writes at the moment the quota runs out, those that were refused are
+// not there, and the others are.
+func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
+	s := open(t, func(o *Options) {
+		o.QuotaBytes = 24 * mebibyte
+		o.WatchdogInterval, o.CompactInterval = time.Hour, time.Hour // nobody stops before, nobody heals
+	})
+	ctx := timeout(t, 60*time.Second)
+	const writers = 32
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	written, refused := map[int]bool{}, 0
+	for w := range writers {
+		running.Go(func() {
+			value := noise(256 << 10)
+			for n := w; ; n += writers {
+				_, err := s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: 0})
+				mu.Lock()
+				if err == nil {
+					written[n] = true
+				} else if !errors.Is(err, ErrFull) || errors.Is(err, ErrUncertain) {
+					t.Errorf("placement %d: %v", n, err)
+				} else {
+					refused++
+				}
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	if refused != writers {
+		t.Fatalf("%d of %d writers were refused", refused, writers)
+	}
+	_, err := s.Load(ctx, func(r Record) error {
+		n, err := strconv.Atoi(strings.TrimPrefix(r.Key.Name, "p-"))
+		if err != nil {
+			return err
+		}
+		if !written[n] {
+			t.Errorf("placement %d was refused and is there", n)
+		}
+		delete(written, n)
+		return nil
+	})
+	if err != nil || len(written) > 0 {
+		t.Errorf("%v; not there: %v", err, written)
 	}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
@@ -322,17 +324,72 @@ func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Tx
 	bounded, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked, began := s.revision.Load(), s.guard.clock.now()
-	resp, err := txn(s.client.Txn(bounded)).Commit()
+	recorded := &recordedTxn{Txn: s.client.Txn(bounded)}
+	resp, err := txn(recorded).Commit()
 	s.metrics.txnSeconds.Observe(time.Duration(s.guard.clock.now() - began).Seconds())
 	s.guard.attempted(ctx, began, err)
-	if err = classify(err, true); err != nil {
-		if errors.Is(err, ErrFull) {
-			s.noSpace.Store(true)
-		}
+	if err = classify(err, true); errors.Is(err, ErrFull) {
+		s.noSpace.Store(true)
+		resp, err = s.doneThough(bounded, asked, recorded.puts, err)
+	}
+	if err != nil {
 		s.metrics.failures.Inc()
 		return nil, err
 	}
+	if how := s.guard.files.changed(); how != "" {
+		return nil, s.isReplaced(how) // what was written is nowhere
+	}
 	return resp, s.answered(asked, resp.Header)
+}
+
+// recordedTxn remembers what a transaction is to write.
+type recordedTxn struct {
+	clientv3.Txn
+
+	puts []clientv3.Op
+}
+
+// If implements clientv3.Txn.
+func (t *recordedTxn) If(cs ...clientv3.Cmp) clientv3.Txn {
+	t.Txn = t.Txn.If(cs...)
+	return t
+}
+
+// Then implements clientv3.Txn.
+func (t *recordedTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	for _, op := range ops {
+		if op.IsPut() {
+			t.puts = append(t.puts, op)
+		}
+	}
+	t.Txn = t.Txn.Then(ops...)
+	return t
+}
+
+// Else implements clientv3.Txn.
+func (t *recordedTxn) Else(ops ...clientv3.Op) clientv3.Txn {
+	t.Txn = t.Txn.Else(ops...)
+	return t
+}
+
+// doneThough settles what a transaction did that etcd refused for its quota. Of
+// several that are under way when the quota runs out, etcd carries out the one
+// that exceeds it and says all the same that there is no room: whoever believed
+// that would tell a user that nothing was written.
+func (s *Store) doneThough(ctx context.Context, asked int64, puts []clientv3.Op, full error) (*clientv3.TxnResponse, error) {
+	if len(puts) == 0 {
+		return nil, full
+	}
+	// A transaction is done as a whole, so one of its values tells.
+	resp, err := s.client.Get(ctx, string(puts[0].KeyBytes()))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w: %w", ErrUncertain, full, err)
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision <= asked || !bytes.Equal(resp.Kvs[0].Value, puts[0].ValueBytes()) {
+		return nil, full
+	}
+	header := &etcdserverpb.ResponseHeader{ClusterId: resp.Header.ClusterId, Revision: resp.Kvs[0].ModRevision}
+	return &clientv3.TxnResponse{Header: header, Succeeded: true}, nil
 }
 
 // requestContext bounds one request to etcd. A member of an external cluster
