@@ -25,12 +25,12 @@
 //	 6 | slow disk | strace delays every fdatasync by 0.2 s, then by 9 s | 30 writes / 600 writes | a b c d e f | TestFaultSlowDisk
 //	 7 | quota | --quota 32Mi, filled | 1 / 5 | a b c d e f | TestFaultQuota
 //	 8 | second process on the data directory | a second server | 3 / 20 | a b c d e f | TestFaultSecondServer
-//	 9 | SIGSTOP of the leader for longer than its lease | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	10 | kill -9 and SIGSTOP of an etcd member | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	11 | partition between server and etcd | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	 9 | SIGSTOP of the leader until another server has taken over | SIGSTOP and SIGCONT, two servers on one etcd; the history of etcd says who wrote | 2 / 20 | a b c d e f | TestFaultPausedLeader
+//	10 | kill -9 and SIGSTOP of an etcd member, the leader first | three members in processes of their own | 1 / 10 | a b c d e f | TestFaultEtcdMember
+//	11 | partition between server and store | a proxy that refuses, stalls both ways, one way, the other way, resets, delays | 6 / 30 | a b c d e f | TestFaultPartition
 //	12 | clock jumps, or stands still | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	13 | lost watch, compaction meanwhile | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	14 | store put back to an older copy | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	13 | lost watch, compaction meanwhile | a proxy breaks the connections; etcd is written to and compacted directly | 2 / 20 | a b c d e f | TestFaultLostWatch
+//	14 | store put back to an older copy, or an empty one | the data directory is swapped under the server; an etcd starts again from a copy, or from nothing | 3 / 3 | a b c d e f | TestFaultOlderCopy
 //	15 | metrics provider slow, wrong, huge or gone | - | - | - | none: its test is not here yet, it follows with one of the next changes
 //	16 | metric storm | - | - | - | none: its test is not here yet, it follows with one of the next changes
 //	17 | mass loss of clusters | - | - | - | none: its test is not here yet, it follows with one of the next changes

@@ -3,22 +3,34 @@
 package faults
 
 import (
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
 	"time"
 )
 
-// freeAddress is an address on which nothing listens.
+// given are the ports that freeAddress has given away.
+var given sync.Map
+
+// freeAddress is an address on which nothing listens, and which nobody else gets:
+// it lies below the ports that the kernel gives to those who ask for none.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000))
+		if _, taken := given.LoadOrStore(address, true); taken {
+			continue
+		}
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // weather is what a proxy does to the bytes in one direction.

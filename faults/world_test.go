@@ -279,7 +279,7 @@ func (w *world) startWriting() {
 					return
 				default:
 				}
-				if err := w.write(own, w.p().client, writer, n%perWriter, time.Now().Add(15*time.Second)); err != nil {
+				if err := w.write(own, w.p().client, writer, n%perWriter, time.Now().Add(5*time.Second)); err != nil {
 					select {
 					case <-halt:
 						return

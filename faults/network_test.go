@@ -1,0 +1,378 @@
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// TestFaultPausedLeader stops the server that decides, and has another one take
+// over the store. When the first one goes on, it may not decide any more.
+func TestFaultPausedLeader(t *testing.T) {
+	f := begin(t, 9)
+	etcd := startEtcd(t, 1)[0]
+	w := newWorld(t, f, external(t, []string{etcd.client})...)
+	direct := etcd.connect()
+	for range rounds(2, 20) {
+		first := w.p()
+		w.startWriting()
+		w.awaitWrites(20)
+		first.signal(syscall.SIGSTOP) // with writes and decisions under way
+		f.happened()
+		second := w.start()
+		w.awaitWrites(20)
+		w.stopWriting()
+		second.signal(syscall.SIGSTOP)
+		// Nothing runs now that may decide.
+		since := revisionOf(t, direct)
+		first.signal(syscall.SIGCONT)
+		// It is asked for new decisions until it ends.
+		for n, began := 0, time.Now(); first.alive(); n++ {
+			object := placement(fmt.Sprintf("late-%d", n%5), groupName(n%groups), 1, 0)
+			object.Metadata.Labels["late"] = fmt.Sprint(n)
+			object.SetDefaults()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			_, _ = first.client.Put(ctx, object, client.PutOptions{}) // users may write through any server
+			cancel()
+			time.Sleep(20 * time.Millisecond)
+			if time.Since(began) > patience {
+				t.Fatalf("a server that has lost the store goes on:\n%s", first.stderr.tail())
+			}
+		}
+		if code := first.awaitExit(patience); code == 0 || !first.stderr.contains("another server has taken over the store") {
+			t.Errorf("it ended with %d:\n%s", code, first.stderr.tail())
+		}
+		w.seen.mu.Lock()
+		for _, revision := range statusWrites(t, direct, since) {
+			w.seen.fenced = append(w.seen.fenced, derivation{revision, "the first server"})
+		}
+		w.seen.mu.Unlock()
+		second.signal(syscall.SIGCONT)
+		w.judgeQuickly()
+	}
+	w.judge()
+}
+
+func revisionOf(t testing.TB, direct *clientv3.Client) int64 {
+	t.Helper()
+	resp, err := direct.Get(t.Context(), "/", clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Header.Revision
+}
+
+// statusWrites are the revisions after one at which derived state was written.
+func statusWrites(t testing.TB, direct *clientv3.Client, since int64) []int64 {
+	t.Helper()
+	until := revisionOf(t, direct)
+	if until == since {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var revisions []int64
+	for resp := range direct.Watch(ctx, "/v1/", clientv3.WithPrefix(), clientv3.WithRev(since+1)) {
+		if err := resp.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range resp.Events {
+			if strings.HasPrefix(string(event.Kv.Key), "/v1/status/") && event.Type == clientv3.EventTypePut {
+				revisions = append(revisions, event.Kv.ModRevision)
+			}
+			if event.Kv.ModRevision >= until {
+				return revisions
+			}
+		}
+	}
+	return revisions
+}
+
+// TestFaultEtcdMember kills and stops members of the etcd cluster, the leader
+// first. Two of three are left: writes go on after a gap.
+func TestFaultEtcdMember(t *testing.T) {
+	f := begin(t, 10)
+	members := startEtcd(t, 3)
+	w := newWorld(t, f, external(t, clientAddresses(members))...)
+	leader := func() *member {
+		var found *member
+		eventually(t, "the etcd cluster has a leader", func() bool {
+			for _, m := range members {
+				if m.cmd.ProcessState != nil {
+					continue
+				}
+				c := m.connect()
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				status, err := c.Status(ctx, m.client)
+				cancel()
+				if err == nil && status.Leader == status.Header.MemberId {
+					found = m
+					return true
+				}
+			}
+			return false
+		})
+		return found
+	}
+	w.startWriting()
+	for range rounds(1, 10) {
+		gap := func(what string) {
+			t.Helper()
+			began := time.Now()
+			w.awaitWrites(30)
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("after %s it took %s until writes went on", what, took)
+			} else {
+				t.Logf("after %s writes went on within %s", what, took.Round(time.Millisecond))
+			}
+		}
+		m := leader()
+		m.kill()
+		f.happened()
+		gap("the leader was killed")
+		if err := m.start(); err != nil {
+			t.Fatal(err)
+		}
+		m = leader()
+		m.signal(syscall.SIGSTOP)
+		f.happened()
+		gap("the leader was stopped")
+		m.signal(syscall.SIGCONT)
+		gap("the stopped one went on")
+	}
+	w.stopWriting()
+	w.judge()
+}
+
+// TestFaultPartition separates the server from its store, in every way in which
+// a network does.
+func TestFaultPartition(t *testing.T) {
+	f := begin(t, 11)
+	etcd := startEtcd(t, 1)[0]
+	x := startProxy(t, etcd.client)
+	w := newWorld(t, f, external(t, []string{x.address()}, "--store-timeout", "2s")...)
+	partitions := []struct {
+		name  string
+		begin func()
+		end   func()
+		works bool // writes go on
+	}{
+		{"refused", func() { x.reset(true) }, func() { x.reset(false) }, false},
+		{"nothing gets through", func() { x.set(stalled, stalled) }, func() { x.set(fine, fine) }, false},
+		{"nothing gets there", func() { x.set(stalled, fine) }, func() { x.set(fine, fine) }, false},
+		{"nothing comes back", func() { x.set(fine, stalled) }, func() { x.set(fine, fine) }, false},
+		{"reset at every answer", func() { x.set(fine, cutAnswer) }, func() { x.set(fine, fine) }, false},
+		{"slow", func() { x.set(slow, slow) }, func() { x.set(fine, fine) }, true},
+	}
+	for range rounds(1, 5) {
+		for _, p := range partitions {
+			w.startWriting()
+			w.awaitWrites(10)
+			held, cut := x.counts()
+			p.begin()
+			if p.works {
+				w.awaitWrites(10)
+			} else {
+				eventually(t, "/readyz says that writes do not work: "+p.name, func() bool { return w.p().readiness().status == 503 })
+				began := time.Now()
+				if err := extra(w, "meanwhile"); err == nil {
+					t.Errorf("%s: a write was acknowledged", p.name)
+				} else if took := time.Since(began); took > 15*time.Second {
+					t.Errorf("%s: a write failed after %s", p.name, took)
+				}
+				w.readsWorkMeanwhile()
+			}
+			heldNow, cutNow := x.counts()
+			if heldNow == held && cutNow == cut {
+				t.Errorf("%s: the proxy held nothing up", p.name)
+			} else {
+				f.happened()
+			}
+			p.end()
+			w.awaitWrites(20)
+			w.stopWriting()
+			w.judgeQuickly()
+		}
+	}
+	w.judge()
+}
+
+// TestFaultLostWatch has the watch of the server on its store break while others
+// write to the store and throw its history away.
+func TestFaultLostWatch(t *testing.T) {
+	f := begin(t, 13)
+	etcd := startEtcd(t, 1)[0]
+	x := startProxy(t, etcd.client)
+	w := newWorld(t, f, external(t, []string{x.address()}, "--store-timeout", "2s")...)
+	direct := etcd.connect()
+	for round := range rounds(2, 20) {
+		for _, name := range []string{"gone", "again"} {
+			if err := extra(w, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.startWriting()
+		w.awaitWrites(20)
+		w.stopWriting()
+		info, err := w.p().client.Server(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.reset(true)
+		// One object goes, another goes and comes back as it was.
+		parts := map[string]string{}
+		for _, part := range []string{"spec", "status"} {
+			key := "/v1/" + part + "/placement/" + namespace + "/"
+			value, err := direct.Get(t.Context(), key+"again")
+			if err != nil || len(value.Kvs) != 1 {
+				t.Fatalf("%s: %v", key, err)
+			}
+			parts[key+"again"] = string(value.Kvs[0].Value)
+			for _, name := range []string{"gone", "again"} {
+				if _, err := direct.Delete(t.Context(), key+name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, part := range []string{"spec", "status"} {
+			key := "/v1/" + part + "/placement/" + namespace + "/again"
+			if _, err := direct.Put(t.Context(), key, parts[key]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		revision := revisionOf(t, direct)
+		if _, err := direct.Compact(t.Context(), revision); err != nil {
+			t.Fatal(err)
+		}
+		if revision <= info.Store.Revision {
+			t.Fatalf("round %d: the history that the server needs is still there", round)
+		}
+		f.happened()
+		x.reset(false)
+		key := func(name string) api.Key { return api.KeyOf(placement(name, "g0", 1, 0)) }
+		eventually(t, "the server sees what happened meanwhile", func() bool {
+			_, gone := w.p().client.Get(t.Context(), key("gone"))
+			again, err := w.p().client.Get(t.Context(), key("again"))
+			return client.IsNotFound(gone) && err == nil && versionOf(again) > info.Store.Revision
+		})
+		w.judgeQuickly()
+	}
+	w.judge()
+}
+
+func versionOf(object api.Object) int64 {
+	version, err := strconv.ParseInt(object.Meta().ResourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// TestFaultOlderCopy puts an older copy, or nothing, in the place of the store
+// under the running server. It says so at once; nothing is acknowledged that is
+// not there afterwards.
+func TestFaultOlderCopy(t *testing.T) {
+	t.Run("directory", func(t *testing.T) {
+		f := begin(t, 14)
+		dir := dataDir(t)
+		w := newWorld(t, f, embedded(dir)...)
+		w.p().signal(syscall.SIGSTOP)
+		older := copyDir(t, dir)
+		w.p().signal(syscall.SIGCONT)
+		w.startWriting()
+		w.awaitWrites(40)
+		w.stopWriting()
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(older, dir); err != nil {
+			t.Fatal(err)
+		}
+		f.happened()
+		w.replaced()
+	})
+	for _, variant := range []string{"older", "empty"} {
+		t.Run(variant, func(t *testing.T) {
+			f := begin(t, 14)
+			etcd := startEtcd(t, 1)[0]
+			w := newWorld(t, f, external(t, []string{etcd.client})...)
+			etcd.signal(syscall.SIGSTOP)
+			older := copyDir(t, etcd.dir)
+			etcd.signal(syscall.SIGCONT)
+			w.startWriting()
+			w.awaitWrites(40)
+			w.stopWriting()
+			etcd.kill()
+			if err := os.RemoveAll(etcd.dir); err != nil {
+				t.Fatal(err)
+			}
+			if variant == "older" {
+				if err := os.Rename(older, etcd.dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := etcd.start(); err != nil {
+				t.Fatal(err)
+			}
+			f.happened()
+			w.replaced()
+		})
+	}
+}
+
+// replaced waits until the server has noticed that its store is another one, and
+// goes on with what is there.
+func (w *world) replaced() {
+	w.t.Helper()
+	p := w.p()
+	acknowledged := map[api.Key]int64{}
+	began := time.Now()
+	for n := int64(0); p.alive(); n++ {
+		object := placement(fmt.Sprintf("after-%d", n), "g0", 1, w.number.Add(1))
+		if _, err := put(p, object); err == nil {
+			acknowledged[api.KeyOf(object)] = numberOf(object)
+		}
+		if time.Since(began) > patience {
+			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.tail())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if code := p.awaitExit(patience); code == 0 || !p.stderr.contains("the store was replaced under the running server") {
+		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.tail())
+	}
+	w.t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
+	w.start()
+	there, err := objects(w.p())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for key, number := range acknowledged {
+		if there[key] == nil || numberOf(there[key]) != number {
+			w.t.Errorf("%s was acknowledged after the store had been replaced, and is %+v", key, there[key])
+		}
+	}
+	// The store is the older one from now on, to everybody.
+	w.seen.forget()
+	w.ledger.adopt(there)
+	if there[api.Key{Kind: api.KindMetricsProvider, Name: providerName}] == nil {
+		for _, object := range fleetObjects() {
+			w.mustPut(object)
+		}
+	}
+	w.startWriting()
+	w.awaitWrites(20)
+	w.stopWriting()
+	w.judge()
+}
