@@ -140,3 +140,95 @@ func (p *process) alive() bool {
 		return true
 	}
 }
+
+// fillUp writes until nothing more fits.
+func fillUp(t *testing.T, path string) {
+	t.Helper()
+	ballast, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		if _, err := ballast.Write(block); err != nil {
+			block = block[:len(block)/2]
+		}
+	}
+	if err := ballast.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever deletes enough can write again, although nobody makes the disk larger,
+// and although the disk is full to the last byte.
+func TestDeletionsOnAFullDisk(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		size    int
+		args    []string
+		ballast bool
+	}{
+		{"filled by the server", 500, nil, false},
+		{"filled to the last byte by others", 500, nil, true},
+		{"on a small disk", 320, []string{"--min-free-space", "96Mi"}, false},
+		{"on a small disk, filled to the last byte by others", 360, []string{"--min-free-space", "96Mi"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mount := mountTmpfs(t, c.size)
+			dir := filepath.Join(mount, "data")
+			p := startServer(t, dir, c.args...)
+			staticFleet(p, 2)
+			put(p, placement("web", "static"))
+			write := func(object api.Object) error {
+				object.SetDefaults()
+				_, err := p.client.Put(t.Context(), object, client.PutOptions{})
+				return err
+			}
+			written := 0
+			for write(bulky(written)) == nil {
+				if written++; written > 4000 {
+					t.Fatal("the disk does not get full")
+				}
+			}
+			t.Logf("507 after %d writes of half a MiB", written)
+			ballast := filepath.Join(mount, "ballast")
+			if c.ballast {
+				fillUp(t, ballast)
+			}
+			slowest := time.Duration(0)
+			remove := func(key api.Key) {
+				t.Helper()
+				began := time.Now()
+				if err := p.client.Delete(t.Context(), key); err != nil {
+					t.Fatalf("delete %s on the full disk: %v\n%s", key, err, p.stderr.tail())
+				}
+				slowest = max(slowest, time.Since(began))
+			}
+			remove(placementKey("web"))
+			for n := range written {
+				remove(api.KeyOf(bulky(n)))
+			}
+			t.Logf("the slowest deletion took %s", slowest)
+			if c.ballast { // the disk has room again, but not more than there was
+				if err := os.Remove(ballast); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, 2*time.Minute, "writes are accepted again", func() bool { return write(placement("again", "static")) == nil })
+			for n := range written / 2 {
+				if err := write(bulky(10_000 + n)); err != nil {
+					t.Fatalf("write %d after the deletions: %v", n, err)
+				}
+			}
+			// What was acknowledged outlives a kill.
+			p.kill()
+			p = startServer(t, dir, c.args...)
+			if got := get[*api.Placement](p, placementKey("again")); len(got.Status.Clusters) != 1 {
+				t.Errorf("the decision is %v", got.Status.Clusters)
+			}
+			if got := len(p.objects()); got < written/2 {
+				t.Errorf("%d objects are left", got)
+			}
+			p.stop()
+		})
+	}
+}

@@ -122,7 +122,7 @@ func problemFor(err error) *problem {
 	case errors.Is(err, store.ErrCompacted):
 		return newProblem(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
 	case errors.Is(err, store.ErrFull):
-		return newProblem(api.ProblemStoreFull, "the store is full: nothing was written; reads go on")
+		return newProblem(api.ProblemStoreFull, "the store is full: nothing was written; reads and deletions go on")
 	case errors.Is(err, store.ErrInvalid):
 		return newProblem(api.ProblemTooLarge, "the object is larger than the store can hold")
 	case errors.Is(err, store.ErrUncertain):

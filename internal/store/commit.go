@@ -49,7 +49,7 @@ func (s *Store) Commit(ctx context.Context, writes ...Write) (int64, error) {
 	if plan.grows && s.overQuota.Load() {
 		return 0, fmt.Errorf("%w: the objects use more than %d %% of its quota of %d MiB; delete some", ErrFull, quotaStopPercent, s.options.QuotaBytes/mebibyte)
 	}
-	resp, err := s.commit(ctx, plan.bytes, func(t clientv3.Txn) clientv3.Txn {
+	resp, err := s.commit(ctx, plan.bytes, plan.grows, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(plan.ifs...).Then(plan.thens...).Else(plan.elses...)
 	})
 	if err != nil {

@@ -192,7 +192,7 @@ func (s *Store) deriveTxn(ctx context.Context, writes []StatusWrite, pending []i
 		thens = append(thens, s.envelopes.put(status, w.Value))
 		bytes += len(status) + len(w.Value)
 	}
-	return s.commit(ctx, bytes, func(t clientv3.Txn) clientv3.Txn {
+	return s.commit(ctx, bytes, bytes > 0, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(ifs...).Then(thens...).Else(elses...)
 	})
 }

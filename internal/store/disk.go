@@ -49,20 +49,29 @@ func checkStartSpace(dir string) error {
 }
 
 // diskWatch knows whether the file system has room for writes. etcd ends the
-// process when it hits the end of the disk, so writes stop well before.
+// process when it hits the end of the disk, so writes stop well before: first
+// those that grow, and only when the reserve is used up as well, deletions.
 type diskWatch struct {
 	dir           string
 	stop, resume  int64
 	interval      time.Duration
 	logger        *slog.Logger
+	reserve       *reserve
 	low           atomic.Bool
 	free          atomic.Int64
 	sinceLastLook atomic.Int64 // bytes written
 }
 
 func newDiskWatch(o Options) *diskWatch {
-	d := &diskWatch{dir: o.DataDir, stop: o.MinFreeBytes, resume: o.ResumeFreeBytes, interval: o.WatchdogInterval, logger: o.Logger}
+	d := &diskWatch{
+		dir: o.DataDir, stop: o.MinFreeBytes, resume: o.ResumeFreeBytes, interval: o.WatchdogInterval, logger: o.Logger,
+		reserve: openReserve(o.DataDir, o.MinFreeBytes),
+	}
 	d.look()
+	// The member needs room for a segment of its log to start.
+	if d.low.Load() && d.free.Load() < reserveBytes {
+		d.releaseReserve()
+	}
 	return d
 }
 
@@ -70,6 +79,7 @@ func (d *diskWatch) run(ctx context.Context) {
 	ticker := time.NewTicker(d.interval)
 	defer ticker.Stop()
 	for {
+		d.fillReserve()
 		select {
 		case <-ctx.Done():
 			return
@@ -79,14 +89,26 @@ func (d *diskWatch) run(ctx context.Context) {
 	}
 }
 
-// full reports whether a write of so many bytes has to be refused. A burst of
-// writes could use up the margin between two ticks, so it looks again after
-// every sixteenth of it.
-func (d *diskWatch) full(bytes int64) bool {
+// full reports whether a write that grows by so many bytes, or a deletion, has to
+// be refused. A burst of writes could use up the margin between two ticks, so it
+// looks again after every sixteenth of it.
+func (d *diskWatch) full(bytes int64, grows bool) bool {
 	if d.sinceLastLook.Add(bytes+512) > d.stop/16 {
 		d.look()
 	}
-	return d.low.Load()
+	if grows || !d.low.Load() {
+		return d.low.Load()
+	}
+	if d.look(); d.free.Load() < reserveBytes {
+		d.releaseReserve()
+	}
+	return d.free.Load() < min(deleteBytes, d.stop)
+}
+
+// enough reports whether that much is free, the reserve included, and apart from
+// it what a log that goes on growing needs.
+func (d *diskWatch) enough(free, bytes int64) bool {
+	return free+d.reserve.held.Load() >= bytes && free >= min(growBytes, bytes)
 }
 
 func (d *diskWatch) look() {
@@ -98,10 +120,34 @@ func (d *diskWatch) look() {
 	}
 	d.free.Store(free)
 	switch {
-	case free < d.stop && d.low.CompareAndSwap(false, true):
-		d.logger.Error("the disk of the store is almost full: writes are refused until there is room",
+	case !d.enough(free, d.stop) && d.low.CompareAndSwap(false, true):
+		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
 			"directory", d.dir, "free_bytes", free, "resume_at_bytes", d.resume)
-	case free >= d.resume && d.low.CompareAndSwap(true, false):
+	case d.enough(free, d.resume) && d.low.CompareAndSwap(true, false):
 		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
+	}
+}
+
+// fillReserve sets the reserve aside where nobody misses it.
+func (d *diskWatch) fillReserve() {
+	r := d.reserve
+	if d.low.Load() || r.held.Load() > 0 || d.free.Load()-r.size < min(growBytes, d.stop)+deleteBytes {
+		return
+	}
+	if err := r.fill(); err != nil {
+		d.logger.Warn("no room could be set aside for deletions on a full disk", "error", err)
+	}
+	d.look()
+}
+
+func (d *diskWatch) releaseReserve() {
+	released, err := d.reserve.release()
+	if err != nil {
+		d.logger.Error("the room that was set aside for deletions cannot be used", "error", err)
+		return
+	}
+	if released {
+		d.logger.Warn("the room that was set aside for deletions is used now", "directory", d.dir)
+		d.look()
 	}
 }

@@ -37,7 +37,7 @@ func (s *Store) maintain() {
 	look := time.NewTicker(s.options.WatchdogInterval)
 	defer look.Stop()
 	history := []moment{{s.options.Now(), s.revision.Load()}}
-	var compacted, pressed, tried int64
+	var compacted, pressed, tried, shrunk int64
 	for {
 		target := int64(0)
 		select {
@@ -48,7 +48,7 @@ func (s *Store) maintain() {
 		case <-look.C:
 			now := s.revision.Load()
 			switch pressure := s.underPressure(); {
-			case s.noSpace.Load(), s.overQuota.Load():
+			case s.noSpace.Load(), s.overQuota.Load(), s.lowSpace():
 				// Little or nothing can be written before there is room: all history
 				// goes, for what was just deleted is history.
 				target = now
@@ -69,6 +69,12 @@ func (s *Store) maintain() {
 			tried = compacted
 			if err := s.makeRoom(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.options.Logger.Warn("the quota of the store is used up", "error", err)
+			}
+		}
+		if s.lowSpace() && compacted != shrunk {
+			shrunk = compacted
+			if err := s.shrink(); err != nil {
+				s.options.Logger.Warn("the database could not be made smaller", "error", err)
 			}
 		}
 	}
@@ -127,6 +133,29 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 		return nil
 	}
 	return fmt.Errorf("compact the store at revision %d: %w", revision, classify(err, false))
+}
+
+// shrink gives the disk back what compaction freed inside of the database, where
+// there is room for the copy that this takes.
+func (s *Store) shrink() error {
+	s.member.Server.Backend().ForceCommit()
+	size, inUse := s.size()
+	if size-inUse < deleteBytes {
+		return nil
+	}
+	if s.disk.look(); s.disk.free.Load() < inUse+deleteBytes {
+		s.disk.releaseReserve()
+	}
+	if free := s.disk.free.Load(); free < inUse+deleteBytes {
+		return fmt.Errorf("%w: %d MiB are free, and a copy of the %d MiB in use is needed", ErrFull, free/mebibyte, inUse/mebibyte)
+	}
+	if err := s.member.Server.Defragment(); err != nil {
+		return fmt.Errorf("defragment: %w", err)
+	}
+	s.disk.look()
+	after, _ := s.size()
+	s.options.Logger.Info("the database of the store was made smaller", "size_bytes", after, "before_bytes", size)
+	return nil
 }
 
 // makeRoom gives the pages that compaction freed back to the quota and clears

@@ -45,6 +45,8 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	// The log kept in memory is bounded by the sum of the two. The defaults hold
 	// close to a gigabyte after a burst of large batches.
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 100
+	// Older segments of the log, 64 MiB each, are of no use to a single member.
+	cfg.MaxWalFiles = 2
 	cfg.QuotaBackendBytes = o.QuotaBytes
 	// We compact ourselves, by age and by number; see maintenance.go.
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, "0"

@@ -28,10 +28,11 @@ type Options struct {
 	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
 	QuotaBytes int64
 	// MinFreeBytes is the free space of the file system below which writes are
-	// refused. Zero means 256 MiB.
+	// refused. A part of it is set aside in a file for deletions, which go on.
+	// Zero means 256 MiB.
 	MinFreeBytes int64
 	// ResumeFreeBytes is the free space above which they are accepted again.
-	// Zero means twice MinFreeBytes.
+	// Zero means a sixteenth more than MinFreeBytes.
 	ResumeFreeBytes int64
 	// WatchdogInterval is the time between two looks at the free space. Zero
 	// means 2 seconds.
@@ -73,7 +74,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.QuotaBytes = cmp.Or(o.QuotaBytes, 4096*mebibyte)
 	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, 256*mebibyte)
-	o.ResumeFreeBytes = cmp.Or(o.ResumeFreeBytes, 2*o.MinFreeBytes)
+	o.ResumeFreeBytes = cmp.Or(o.ResumeFreeBytes, o.MinFreeBytes+o.MinFreeBytes/16)
 	o.WatchdogInterval = cmp.Or(o.WatchdogInterval, 2*time.Second)
 	o.KeepHistory = cmp.Or(o.KeepHistory, 10*time.Minute)
 	o.KeepRevisions = cmp.Or(o.KeepRevisions, 100_000)

@@ -104,6 +104,7 @@ func (s *Store) openMember(ctx context.Context) error {
 	if s.lock, err = lockDirectory(dir); err != nil {
 		return err
 	}
+	s.disk = newDiskWatch(s.options)
 	if err := checkStartSpace(dir); err != nil {
 		return err
 	}
@@ -115,7 +116,6 @@ func (s *Store) openMember(ctx context.Context) error {
 			return err
 		}
 	}
-	s.disk = newDiskWatch(s.options)
 	s.options.Doing("reading the database and the write-ahead log of the store")
 	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
 		return err
@@ -300,11 +300,11 @@ func (s *Store) lowSpace() bool { return s.disk != nil && s.disk.low.Load() }
 // commit runs one write transaction. Where it returns an error other than
 // ErrUncertain, nothing was written. While the store does not answer it refuses
 // at once: whoever writes then would wait for nothing.
-func (s *Store) commit(ctx context.Context, bytes int, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
+func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if err := s.guard.stalled(); err != nil {
 		return nil, err
 	}
-	if s.disk != nil && s.disk.full(int64(bytes)) {
+	if s.disk != nil && s.disk.full(int64(bytes), grows) {
 		return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
 	}
 	return s.transact(ctx, txn)
