@@ -107,9 +107,10 @@ func isOutage(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUncertain) || errors.Is(err, store.ErrFull)
 }
 
-// givenUp reports that nobody is to wait for it any longer.
+// givenUp reports that nobody is to wait for it any longer. A store that is full
+// stays so until somebody deletes, who must not wait long for it.
 func (a *attempt) givenUp() bool {
-	if isOutage(a.err) {
+	if isOutage(a.err) && !errors.Is(a.err, store.ErrFull) {
 		return a.failures >= outagePatience
 	}
 	return a.failures >= patience
