@@ -66,6 +66,7 @@ const (
 	ProblemTooManyLogins        ProblemType = problemPrefix + "too-many-failed-logins"
 	ProblemClientClosed         ProblemType = problemPrefix + "client-closed-request"
 	ProblemInternal             ProblemType = problemPrefix + "internal"
+	ProblemDamaged              ProblemType = problemPrefix + "damaged"
 	ProblemCloudUnreachable     ProblemType = problemPrefix + "cloud-unreachable"
 	ProblemUnavailable          ProblemType = problemPrefix + "unavailable"
 	ProblemUnconfirmed          ProblemType = problemPrefix + "unconfirmed"
@@ -117,6 +118,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemTooManyLogins, 429, "Too Many Requests", "Too many requests with wrong tokens came from this address. Repeat the request after `Retry-After`."},
 	{ProblemClientClosed, 499, "Client Closed Request", "The client went away before the answer; it stands in logs only."},
 	{ProblemInternal, 500, "Internal Server Error", "The server failed. Its log says why, under the request's id."},
+	{ProblemDamaged, 500, "Internal Server Error", "The object is damaged in the store, by a faulty disk perhaps. Write it again with `PUT` or delete it, or restore a backup; decisions that rest on it stay as they are until then."},
 	{ProblemCloudUnreachable, 502, "Bad Gateway", "The OpenStack that was asked refused, or gave no answer that can be used."},
 	{ProblemUnavailable, 503, "Service Unavailable", "The server is starting, or its store does not answer. Nothing was changed; repeat the request after `Retry-After`."},
 	{ProblemUnconfirmed, 503, "Service Unavailable", "The store did not confirm the write, and it may have happened. Read the object before the request is repeated."},

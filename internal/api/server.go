@@ -7,6 +7,15 @@ type List[T Object] struct {
 	Items           []T    `json:"items"`
 	Continue        string `json:"continue,omitempty" doc:"Token of the next page; absent on the last one."`
 	ResourceVersion string `json:"resource_version" doc:"Store revision that all pages show."`
+	// Damaged are objects that belong to the list and cannot be shown.
+	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist and cannot be shown, because they are damaged in the store; whether they match label_selector is not known. Absent where there are none."`
+}
+
+// DamagedObject names a stored object whose value is not the one that was written.
+type DamagedObject struct {
+	Kind      Kind   `json:"kind"`
+	Namespace string `json:"namespace,omitempty" doc:"Namespace, or cluster, of the object; absent for global ones."`
+	Name      string `json:"name"`
 }
 
 // ServerInfo is what /v1/server says.
@@ -15,6 +24,8 @@ type ServerInfo struct {
 	Leader  bool      `json:"leader"`
 	Now     time.Time `json:"now"`
 	Store   StoreInfo `json:"store"`
+	// Damaged are all objects and records that are damaged in the store.
+	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent where there are none."`
 }
 
 // StoreInfo is the state of the store.

@@ -31,6 +31,9 @@ type builder struct {
 	// first is nil where nobody wants to know.
 	order []api.Key
 	first map[api.Key]*Entry
+	// damaged is a copy of its own once ownDamaged says so.
+	damaged    map[api.Key]*Damage
+	ownDamaged bool
 }
 
 func newBuilder(base *Snapshot, codec Codec) *builder {
@@ -40,6 +43,7 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 		system:  base.system.Txn(),
 		counts:  maps.Clone(base.counts),
 		first:   map[api.Key]*Entry{},
+		damaged: base.damaged,
 	}
 }
 
@@ -48,12 +52,25 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 func (b *builder) apply(record store.Record) error {
 	info, ok := api.LookupKind(record.Key.Kind)
 	if !ok {
-		b.applySystem(record)
-		return nil
+		return b.applySystem(record)
+	}
+	if err := damageOf(record); err != nil {
+		return err
 	}
 	path := radixKey(record.Key)
 	old, _ := b.objects.Get(path)
-	entry, err := b.next(old, record)
+	var entry *Entry
+	var err error
+	var healed, show bool
+	if d := b.damaged[record.Key]; d != nil {
+		healed = d.Lost
+		if entry, show, err = b.heal(d, record); err != nil || healed && !show {
+			return err
+		}
+	}
+	if !healed {
+		entry, err = b.next(old, record)
+	}
 	if err != nil || entry == old {
 		return err
 	}
@@ -76,7 +93,7 @@ func (b *builder) load(before *Snapshot, record store.Record) error {
 	path := radixKey(record.Key)
 	known, _ := before.objects.Get(path)
 	switch {
-	case known == nil:
+	case known == nil, record.Damage != nil:
 	case record.Part == store.Spec && known.SpecRevision == record.ModRevision && known.StatusRevision == 0:
 		b.insert(path, record.Key.Kind, known)
 		return nil
@@ -89,21 +106,18 @@ func (b *builder) load(before *Snapshot, record store.Record) error {
 	return b.apply(record)
 }
 
-// keep takes an object over from an earlier snapshot.
-func (b *builder) keep(before *Snapshot, key api.Key) {
-	path := radixKey(key)
-	if known, ok := before.objects.Get(path); ok {
-		b.insert(path, key.Kind, known)
-	}
-}
-
 func (b *builder) insert(path []byte, kind api.Kind, entry *Entry) {
 	if _, replaced := b.objects.Insert(path, entry); !replaced {
 		b.counts[kind]++
 	}
 }
 
-func (b *builder) applySystem(record store.Record) {
+// applySystem takes over a record of a kind that is no object. One that is
+// damaged is there without a value: it counts, and is good for nothing.
+func (b *builder) applySystem(record store.Record) error {
+	if b.damaged[record.Key] != nil {
+		b.setDamage(record.Key, nil)
+	}
 	switch {
 	case record.Part != store.Spec:
 	case record.Value == nil:
@@ -111,6 +125,7 @@ func (b *builder) applySystem(record store.Record) {
 	default:
 		b.system.Insert(radixKey(record.Key), record)
 	}
+	return damageOf(record)
 }
 
 // next is the entry after a record: nil when the object is gone, old itself when
@@ -180,7 +195,7 @@ func specsFirst(records []store.Record) iter.Seq[store.Record] {
 
 // snapshot ends the building.
 func (b *builder) snapshot(revision int64) *Snapshot {
-	return &Snapshot{revision: revision, objects: b.objects.CommitOnly(), system: b.system.CommitOnly(), counts: b.counts}
+	return &Snapshot{revision: revision, objects: b.objects.CommitOnly(), system: b.system.CommitOnly(), counts: b.counts, damaged: b.damaged}
 }
 
 // changes are the differences between the base and the snapshot, one for each

@@ -117,20 +117,21 @@ func (f *Fleet) Ready() <-chan struct{} { return f.ready }
 func (f *Fleet) Collectors() []prometheus.Collector { return f.metrics.collectors(f) }
 
 // load reads everything and publishes the difference to the present picture,
-// deletions included. Strict, it fails on the first object that cannot be read;
-// else it keeps what it had of that object.
+// deletions included. An object that cannot be read is as it was before, and
+// damaged. Strict, it fails where the key is not the one of the store: then
+// nothing is damaged, and every secret would be called so.
 func (f *Fleet) load(ctx context.Context, strict bool) error {
 	before := f.Snapshot()
 	b := newBuilder(emptySnapshot(), f.options.Codec)
 	b.first = nil
 	revision, err := f.options.Store.Load(ctx, func(record store.Record) error {
 		err := b.load(before, record)
-		if err != nil && !strict {
-			f.unreadable(err)
-			b.keep(before, record.Key)
-			return nil
+		if err == nil || strict && errors.Is(err, store.ErrWrongKey) {
+			return err
 		}
-		return err
+		f.unreadable(before, record, err)
+		b.hurt(before.Get(record.Key), record, err)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -159,16 +160,23 @@ func (f *Fleet) apply(batch store.Batch) {
 	b := newBuilder(before, f.options.Codec)
 	for record := range specsFirst(batch.Records) {
 		if err := b.apply(record); err != nil {
-			f.unreadable(err)
+			f.unreadable(before, record, err)
+			known, _ := b.objects.Get(radixKey(record.Key))
+			b.hurt(known, record, err)
 		}
 	}
 	after := b.snapshot(batch.Revision)
 	f.publish(Batch{Revision: batch.Revision, Changes: b.changes(after), Snapshot: after})
 }
 
-func (f *Fleet) unreadable(err error) {
+// unreadable says once that an object is damaged.
+func (f *Fleet) unreadable(before *Snapshot, record store.Record, err error) {
 	f.metrics.unreadable.Inc()
-	f.options.Logger.Error("a stored object cannot be read; the version before is kept", "error", err)
+	if d := before.Damaged(record.Key); d != nil && (record.Part == store.Spec && d.Spec != nil || record.Part == store.Status && d.Status != nil) {
+		return
+	}
+	f.options.Logger.Error("a stored object is damaged: write it again or delete it, or restore a backup; decisions that rest on it stay as they are",
+		"object", record.Key.String(), "part", record.Part.String(), "error", err)
 }
 
 // publish makes a batch the newest one and wakes whoever waits for it.

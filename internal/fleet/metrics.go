@@ -31,6 +31,10 @@ func (m *fleetMetrics) collectors(f *Fleet) []prometheus.Collector {
 			Name: "scheduler_fleet_revision",
 			Help: "Store revision that the picture shows.",
 		}, func() float64 { return float64(f.Snapshot().Revision()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scheduler_store_damaged_objects",
+			Help: "Stored objects, tokens and other records whose value is not the one that was written.",
+		}, func() float64 { return float64(len(f.Snapshot().damaged)) }),
 	}
 	for _, info := range api.Kinds {
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -30,6 +30,8 @@ type Snapshot struct {
 	// system holds the records of kinds that are not objects of the API.
 	system *iradix.Tree[store.Record]
 	counts map[api.Kind]int // replaced, never changed
+	// damaged is nil or holds what cannot be read; replaced, never changed.
+	damaged map[api.Key]*Damage
 }
 
 func emptySnapshot() *Snapshot {

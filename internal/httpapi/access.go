@@ -82,7 +82,7 @@ func (s *Server) mayRemove(who identity, key api.Key) error {
 	}
 	cluster := s.cluster(key.Namespace)
 	if cluster == nil {
-		return notFound(key)
+		return s.notFound(key)
 	}
 	return who.mayReport(cluster)
 }

@@ -14,8 +14,9 @@ import (
 // a revoked one stops working within milliseconds, and looking one up costs the
 // store nothing, however many bad tokens somebody tries.
 func (s *Server) token(id string) (Token, bool) {
-	record, ok := s.fleet.Snapshot().System(tokenKey(id))
-	if !ok {
+	snapshot := s.fleet.Snapshot()
+	record, ok := snapshot.System(tokenKey(id))
+	if !ok || snapshot.Damaged(tokenKey(id)) != nil {
 		return Token{}, false
 	}
 	token, err := decodeToken(record)

@@ -46,11 +46,11 @@ func (s *Server) cloudRoutes() {
 func (s *Server) cloud(key api.Key) (*api.Cloud, error) {
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	cloud, ok := entry.Object.(*api.Cloud)
 	if !ok {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	return cloud, nil
 }
@@ -83,7 +83,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	wrong, outOfOrder := errors.AsType[*openstack.SequenceError](err)
 	switch {
 	case errors.Is(err, openstack.ErrNotFound):
-		return nil, notFound(key) // deleted in between
+		return nil, s.notFound(key) // deleted in between
 	case errors.Is(err, openstack.ErrCollected):
 		return nil, newProblem(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
 	case outOfOrder:
@@ -120,7 +120,7 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	failure, refused := errors.AsType[*openstack.Failure](err)
 	switch {
 	case errors.Is(err, openstack.ErrNotFound):
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	case errors.Is(err, openstack.ErrNoCredentials):
 		return nil, newProblem(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
 	case refused:

@@ -48,8 +48,17 @@ func (p *problem) withHeader(name, value string) *problem {
 	return p
 }
 
-func notFound(key api.Key) *problem {
+// notFound is the answer about an object that cannot be shown: it does not exist,
+// or it is damaged.
+func (s *Server) notFound(key api.Key) *problem {
+	if s.fleet.Snapshot().Damaged(key) != nil {
+		return damagedObject(key)
+	}
 	return newProblem(api.ProblemNotFound, "%s does not exist", key)
+}
+
+func damagedObject(key api.Key) *problem {
+	return newProblem(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that rest on it stay as they are", key)
 }
 
 func unavailable(detail string) *problem {
@@ -121,6 +130,8 @@ func problemFor(err error) *problem {
 	switch {
 	case errors.Is(err, store.ErrCompacted):
 		return newProblem(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
+	case errors.Is(err, store.ErrDamaged):
+		return newProblem(api.ProblemDamaged, "what the request is about is damaged in the store; the server's log names it")
 	case errors.Is(err, store.ErrFull):
 		return newProblem(api.ProblemStoreFull, "the store is full: nothing was written; reads and deletions go on")
 	case errors.Is(err, store.ErrInvalid):

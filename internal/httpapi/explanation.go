@@ -23,7 +23,7 @@ func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInpu
 	}
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	if err := s.mayRead(who, entry.Object); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInpu
 	explanation, err := s.decisions.Explain(key)
 	if err != nil {
 		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, notFound(key) // deleted in between
+			return nil, s.notFound(key) // deleted in between
 		}
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func (s *Server) registerCluster(ctx context.Context, in *globalCreateInput) (*g
 	}
 	site, ok := s.site(identityOf(ctx), s.settledObject(ctx, written, wait))
 	if !ok {
-		return nil, notFound(api.KeyOf(cluster)) // changed in between
+		return nil, s.notFound(api.KeyOf(cluster)) // changed in between
 	}
 	return &globalClusterOutput{http.StatusCreated, gs.ClusterAnswer{Cluster: gs.ShowCluster(site)}}, nil
 }

@@ -163,11 +163,11 @@ func (s *Server) report(ctx context.Context, r *gs.Report) (gs.PushedAmount, int
 		return gs.PushedAmount{}, 0, err
 	}
 	if current == nil {
-		return gs.PushedAmount{}, 0, notFound(key)
+		return gs.PushedAmount{}, 0, s.notFound(key)
 	}
 	cluster, ok := current.object.(*api.Cluster)
 	if !ok {
-		return gs.PushedAmount{}, 0, notFound(key)
+		return gs.PushedAmount{}, 0, s.notFound(key)
 	}
 	pushed := gs.PushedAmount{SiteID: r.Site.ID(), Cluster: key.Name, Available: gs.Changed(cluster, r.Available)}
 	if len(pushed.Available) == 0 {
@@ -179,7 +179,7 @@ func (s *Server) report(ctx context.Context, r *gs.Report) (gs.PushedAmount, int
 	}
 	revision, err := s.signals.Report(ctx, key.Name, amounts)
 	if err != nil && s.fleet.Snapshot().Get(key) == nil {
-		return gs.PushedAmount{}, 0, notFound(key) // deleted in between
+		return gs.PushedAmount{}, 0, s.notFound(key) // deleted in between
 	}
 	return pushed, revision, err
 }

@@ -163,7 +163,7 @@ func (s *Server) removed(ctx context.Context, key api.Key, uid string, wait time
 		return nil, err
 	}
 	if current == nil || current.object.Meta().UID != uid {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	revision, err := s.remove(ctx, key, precondition{})
 	if err != nil {

@@ -22,11 +22,11 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 	key := in.Target.key(api.KindCluster)
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	cluster, ok := entry.Object.(*api.Cluster)
 	if !ok {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	if err := identityOf(ctx).mayReport(cluster); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 	revision, err := s.signals.Heartbeat(ctx, key.Name, report)
 	if err != nil {
 		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, notFound(key) // deleted in between
+			return nil, s.notFound(key) // deleted in between
 		}
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -27,7 +28,12 @@ func (s *Server) readiness(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
-	writeText(w, http.StatusOK, "ok\n")
+	text := "ok\n"
+	if n := len(s.fleet.Snapshot().AllDamaged()); n > 0 {
+		// Their names are not for everybody.
+		text += fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them\n", n)
+	}
+	writeText(w, http.StatusOK, text)
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {
@@ -45,7 +51,12 @@ func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 	if err := identityOf(ctx).mayReadNamespace(""); err != nil {
 		return nil, err
 	}
+	var damaged []api.DamagedObject
+	for _, d := range s.fleet.Snapshot().AllDamaged() {
+		damaged = append(damaged, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
+	}
 	return &serverOutput{&api.ServerInfo{
+		Damaged: damaged,
 		Version: s.options.Version, Leader: s.options.Leader(), Now: s.now().UTC(), Store: s.store.Info(),
 	}}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -147,7 +148,23 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 		if len(list.Items) == limit {
 			return nil
 		}
+		if snapshot.Damaged(api.KeyOf(entry.Object)) != nil {
+			continue
+		}
 		list.Items = append(list.Items, s.shown(q.who, entry.Object))
+	}
+	list.Damaged = s.damagedIn(q, snapshot)
+	return list
+}
+
+// damagedIn names what belongs to a list, as far as that is known, and cannot be
+// shown.
+func (s *Server) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
+	var list []api.DamagedObject
+	for _, d := range snapshot.AllDamaged() {
+		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.mayReadKey(q.who, d.Key) == nil {
+			list = append(list, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
+		}
 	}
 	return list
 }
@@ -166,12 +183,13 @@ func (s *Server) listPicture(q *query, limit int) *api.List[api.Object] {
 	}
 	var rest []place
 	for entry := range snapshot.All(q.Kind, q.Namespace) {
-		if at := store.PageAfter(api.KeyOf(entry.Object)); at > q.After && s.belongs(q, entry.Object) {
+		key := api.KeyOf(entry.Object)
+		if at := store.PageAfter(key); at > q.After && s.belongs(q, entry.Object) && snapshot.Damaged(key) == nil {
 			rest = append(rest, place{at, entry.Object})
 		}
 	}
 	slices.SortFunc(rest, func(a, b place) int { return strings.Compare(a.after, b.after) })
-	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10)}
+	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10), Damaged: s.damagedIn(q, snapshot)}
 	for _, p := range rest[:min(limit, len(rest))] {
 		list.Items = append(list.Items, s.shown(q.who, p.object))
 	}
@@ -193,7 +211,14 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 		}
 		q.Revision, q.After = revision, next
 		for _, record := range records {
+			status, hasStatus := statuses[record.Key]
+			if record.Damage != nil || status.Damage != nil {
+				continue // named below
+			}
 			object, err := s.codec.DecodeSpec(q.Kind, record.Value)
+			if errors.Is(err, store.ErrDamaged) {
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("decode %s: %w", record.Key, err)
 			}
@@ -201,9 +226,9 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 				continue
 			}
 			newest := record.ModRevision
-			if status, ok := statuses[record.Key]; ok {
-				if err := s.codec.DecodeStatus(object, status.Value); err != nil {
-					return nil, fmt.Errorf("decode the status of %s: %w", record.Key, err)
+			if hasStatus {
+				if s.codec.DecodeStatus(object, status.Value) != nil {
+					continue // it is damaged, whatever the reason
 				}
 				newest = max(newest, status.ModRevision)
 			}
@@ -215,6 +240,7 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 		}
 	}
 	list.ResourceVersion = strconv.FormatInt(q.Revision, 10)
+	list.Damaged = s.damagedIn(q, s.fleet.Snapshot())
 	if q.After != "" {
 		list.Continue = q.String()
 	}

@@ -27,9 +27,10 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 	if err != nil {
 		return nil, err
 	}
-	entry := s.fleet.Snapshot().Get(key)
-	if entry == nil {
-		return nil, notFound(key)
+	snapshot := s.fleet.Snapshot()
+	entry := snapshot.Get(key)
+	if entry == nil || snapshot.Damaged(key) != nil {
+		return nil, s.notFound(key)
 	}
 	if err := s.mayRead(who, entry.Object); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 	}
 	switch {
 	case err == nil && changed == nil:
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	case err == nil:
 		return changed, nil
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -86,7 +87,7 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 		return nil, err
 	}
 	if entry = s.fleet.Snapshot().Get(key); entry == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	return entry, nil
 }

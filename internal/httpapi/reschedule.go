@@ -29,11 +29,11 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 		return nil, err
 	}
 	if !addressable(key) {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	result, err := s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
 		if current == nil {
-			return nil, notFound(key)
+			return nil, s.notFound(key)
 		}
 		if err := who.mayWrite(current.object); err != nil {
 			return nil, err

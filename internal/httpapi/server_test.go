@@ -48,7 +48,7 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 		{context.Canceled, 499, false},
 		{api.FieldErrors{{Field: "spec", Message: "no"}}, 422, false},
 		{&http.MaxBytesError{Limit: 5}, 413, false},
-		{notFound(api.Key{Kind: api.KindCluster, Name: "a"}), 404, false},
+		{newProblem(api.ProblemNotFound, "it does not exist"), 404, false},
 		{errors.New("secret detail"), 500, false},
 	}
 	for _, test := range tests {

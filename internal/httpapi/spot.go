@@ -140,7 +140,7 @@ func (s *Server) mayAnnounce(ctx context.Context, name string) error {
 	}
 	cluster := s.cluster(name)
 	if cluster == nil {
-		return notFound(clusterKey(name))
+		return s.notFound(clusterKey(name))
 	}
 	if err := who.mayReport(cluster); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) 
 	}
 	cluster := s.cluster(key.Name)
 	if cluster == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	if err := who.mayRead(cluster); err != nil {
 		return nil, err

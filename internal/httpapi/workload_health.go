@@ -34,11 +34,11 @@ func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*obje
 	}
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	workload, ok := entry.Object.(*api.Workload)
 	if !ok {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	if err := checkRunsOn(who, workload, report.Cluster); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*obje
 	revision, err := s.decisions.ReportHealth(ctx, key, *report)
 	if err != nil {
 		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, notFound(key) // deleted in between
+			return nil, s.notFound(key) // deleted in between
 		}
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,11 +25,30 @@ type stored struct {
 	specRevision   int64
 	statusRevision int64 // 0 where there is no status
 	revision       int64 // of the last change, status included
+	// damage is set on an object that is damaged. Its object is then nil, and it
+	// can only be replaced or deleted.
+	damage *damagedParts
+}
+
+// damagedParts says which parts of an object are damaged.
+type damagedParts struct {
+	spec, status bool
+	// generation is what the status that is left says about the spec that is lost.
+	generation int64
 }
 
 // load reads an object past the fleet, so that a write compares with the truth.
 // It returns nil when there is none.
 func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
+	current, err := s.loadAnyhow(ctx, key)
+	if err == nil && current != nil && current.damage != nil {
+		return nil, damagedObject(key)
+	}
+	return current, err
+}
+
+// loadAnyhow is load for who can do with an object that is damaged.
+func (s *Server) loadAnyhow(ctx context.Context, key api.Key) (*stored, error) {
 	spec, status, err := s.store.Read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
@@ -36,20 +56,39 @@ func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
 	if spec == nil {
 		return nil, nil
 	}
+	current := &stored{specRevision: spec.ModRevision, revision: spec.ModRevision}
+	var parts damagedParts
 	object, err := s.codec.DecodeSpec(key.Kind, spec.Value)
-	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
-	}
-	current := &stored{object: object, specRevision: spec.ModRevision, revision: spec.ModRevision}
-	if status != nil {
-		if err := s.codec.DecodeStatus(object, status.Value); err != nil {
-			return nil, fmt.Errorf("decode the status of %s: %w", key, err)
+	if parts.spec = err != nil; parts.spec {
+		if !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrTampered) {
+			return nil, fmt.Errorf("decode %s: %w", key, err)
 		}
+		info, _ := api.LookupKind(key.Kind)
+		object = info.New()
+	}
+	if status != nil {
+		parts.status = s.codec.DecodeStatus(object, status.Value) != nil
 		current.statusRevision = status.ModRevision
 		current.revision = max(current.revision, status.ModRevision)
 	}
+	if parts.spec || parts.status {
+		parts.generation = observedGeneration(object)
+		current.damage = &parts
+		return current, nil
+	}
+	current.object = object
 	object.Meta().ResourceVersion = strconv.FormatInt(current.revision, 10)
 	return current, nil
+}
+
+// observedGeneration is the generation that a status answers, 0 where it does
+// not say.
+func observedGeneration(object api.Object) int64 {
+	field := reflect.ValueOf(object.StatusPart()).Elem().FieldByName("ObservedGeneration")
+	if !field.IsValid() {
+		return 0
+	}
+	return field.Int()
 }
 
 // maxAttempts bounds how often a write starts again because another write came
@@ -67,8 +106,13 @@ type successor struct {
 // nobody wrote in between; otherwise it starts again. A nil successor leaves
 // the object as it is. It returns what the store has afterwards.
 func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
+	return s.changeLoaded(ctx, key, s.load, pre, next)
+}
+
+// changeLoaded is change with a way to load the object.
+func (s *Server) changeLoaded(ctx context.Context, key api.Key, load func(context.Context, api.Key) (*stored, error), pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	for range maxAttempts {
-		current, err := s.load(ctx, key)
+		current, err := load(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +187,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 		return nil, err
 	}
 	status, again, quiet := http.StatusOK, false, false
-	result, err := s.change(ctx, key, pre, func(current *stored) (*successor, error) {
+	result, err := s.changeLoaded(ctx, key, s.loadAnyhow, pre, func(current *stored) (*successor, error) {
 		if again && guard != nil {
 			if guard, err = s.mayPut(ctx, who, intent, true); err != nil {
 				return nil, err
@@ -151,6 +195,16 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 		}
 		again = true
 		now := s.now().UTC()
+		if current != nil && current.damage != nil {
+			next, err := repaired(who, intent.Copy(), current.damage, guard, now)
+			if err != nil {
+				return nil, err
+			}
+			if err := keepSecrets(next.object, nil, in.Payload.data); err != nil {
+				return nil, err
+			}
+			return next, s.redeem(ctx, previewToken, next, nil)
+		}
 		if current != nil {
 			if err := s.mayWrite(who, current.object); err != nil {
 				return nil, err
@@ -250,6 +304,31 @@ func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
 	meta.RescheduleRequests = before.RescheduleRequests
 }
 
+// repaired is an object in the place of one that is damaged. A decision that is
+// sound stays, for the new spec to start from.
+func repaired(who identity, intent api.Object, damage *damagedParts, guard []store.Write, now time.Time) (*successor, error) {
+	if err := mayRepair(who, api.KeyOf(intent)); err != nil {
+		return nil, err
+	}
+	created(intent.Meta(), now)
+	intent.Meta().Generation = damage.generation + 1
+	next := &successor{intent, guard}
+	if damage.status {
+		next.also = append(slices.Clip(guard), store.Write{Key: api.KeyOf(intent), Part: store.Status, Expect: store.Any})
+	}
+	return next, nil
+}
+
+// mayRepair is asked before an object is replaced or deleted that is damaged.
+// Where it says itself whom it belongs to, that is not known any more.
+func mayRepair(who identity, key api.Key) error {
+	info, _ := api.LookupKind(key.Kind)
+	if _, own := info.New().(interface{ Owners() []string }); own && who.bound() {
+		return who.forbidden("write " + key.String() + ", which is damaged, so that nobody knows whom it belongs to")
+	}
+	return nil
+}
+
 type deleteInput struct {
 	Target  Target
 	IfMatch string `header:"If-Match" doc:"Delete only if the object is as it was at this resource_version, given in double quotes."`
@@ -280,18 +359,24 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 		return 0, err
 	}
 	if !addressable(key) {
-		return 0, notFound(key)
+		return 0, s.notFound(key)
 	}
 	for range maxAttempts {
-		current, err := s.load(ctx, key)
+		current, err := s.loadAnyhow(ctx, key)
 		if err != nil {
 			return 0, err
 		}
-		if current == nil {
-			return 0, notFound(key)
-		}
-		if err := s.mayWrite(who, current.object); err != nil {
-			return 0, err
+		switch {
+		case current == nil:
+			return 0, s.notFound(key)
+		case current.damage != nil:
+			if err := mayRepair(who, key); err != nil {
+				return 0, err
+			}
+		default:
+			if err := s.mayWrite(who, current.object); err != nil {
+				return 0, err
+			}
 		}
 		if err := pre.check(current); err != nil {
 			return 0, err

@@ -24,6 +24,7 @@ type hosting struct {
 	fleet   *engine.Fleet
 	pending engine.Changes // of the fleet, not yet applied
 	figures *figures
+	lost    *lost // may be nil
 
 	hosts   map[string]*api.Cluster // as rows, by name
 	listed  map[api.Key]int         // metrics, by how many hosts list them
@@ -244,7 +245,7 @@ func (h *hosting) pass(now time.Time) {
 	h.stale = nil
 	slices.SortFunc(batch, func(a, b *guest) int { return a.key().Compare(b.key()) })
 	for _, g := range batch {
-		if g.stale = false; !g.gone {
+		if g.stale = false; !g.gone && !h.lost.holdsGuest(g) {
 			h.decide(g, now)
 		}
 	}

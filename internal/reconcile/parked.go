@@ -145,11 +145,12 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.holds)
 		p := r.newPlanner(r.logger)
+		p.lose(loaded.AllDamaged())
 		started := time.Now()
 		writes, err = decideAll(p, s.now, s.world, s.decided)
 		if err == nil {
 			r.mu.Lock()
-			r.planner = p
+			r.planner, r.damaged = p, loaded
 			r.passed(started)
 			r.mu.Unlock()
 			return writes, nil

@@ -135,7 +135,7 @@ func (p *planner) passPlacements(now time.Time, found *writes) {
 	})
 	for _, placed := range batch {
 		placed.stale = false
-		if placed.gone {
+		if placed.gone || p.lost.holdsPlacement(placed) {
 			continue
 		}
 		if !placed.rounds.another(p.passes) {
@@ -154,7 +154,7 @@ func (b *bindings) pass(number int, now time.Time, found *writes) {
 	b.now = now
 	for _, w := range b.next() {
 		w.stale = false
-		if w.gone {
+		if w.gone || b.lost.holdsWorkload(w) {
 			continue
 		}
 		if !w.rounds.another(number) {

@@ -14,6 +14,8 @@ type picture struct {
 	reserved *engine.Reservations
 	load     *engine.Load
 	bound    engine.Bindings
+	// lost may be nil.
+	lost *lost
 	// version counts the changes of the fleet and of the reservations.
 	version int
 	// working is what is being worked on: the first suspect where that panics.

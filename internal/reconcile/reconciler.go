@@ -69,6 +69,7 @@ type Reconciler struct {
 	// mu guards the planner. Run alone writes it.
 	mu      sync.RWMutex
 	planner *planner
+	damaged *fleet.Snapshot // the planner knows what is damaged in it; of Run alone
 
 	// settled is guarded by settleMu, which is never held together with mu.
 	settleMu sync.Mutex
@@ -303,6 +304,10 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 				}
 			}
 			at = batch.Snapshot
+			if !at.SameDamage(r.damaged) {
+				p.lose(at.AllDamaged())
+			}
+			r.damaged = at
 			if n == maxBatches {
 				return
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // maxSimulations is how many simulations run at once; each holds a copy of the
@@ -34,6 +35,7 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 	defer release()
 	if request.Base == "empty" {
 		clear(s.objects)
+		s.damaged = nil
 	}
 	now := r.now()
 	live := now
@@ -52,6 +54,7 @@ func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release 
 	}
 	s = newSimulation(r.options.ReadConstant, r.logger)
 	snapshot := r.options.Fleet.Snapshot()
+	s.damaged = snapshot.AllDamaged()
 	for _, info := range api.Kinds {
 		for entry := range snapshot.All(info.Kind, "") {
 			// What the live decisions are made without would end the simulation.
@@ -81,6 +84,7 @@ type simulation struct {
 	logger  *slog.Logger
 	objects map[api.Key]api.Object
 	order   []api.Key // of the request's own objects
+	damaged []*fleet.Damage
 	// unscored are the present clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
 }
@@ -95,6 +99,7 @@ func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = ob
 // moment the base holds for.
 func (s *simulation) run(ctx context.Context, request api.Simulation, live, now time.Time) (*api.SimulationResult, error) {
 	p := newPlanner(s.logger)
+	p.lose(s.damaged)
 	p.resume(s.sorted(), live)
 	base := maps.Clone(s.objects)
 	before := map[api.Key]where{}
