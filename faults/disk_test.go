@@ -339,6 +339,7 @@ func endTraced(p *process) {
 
 // TestFaultSlowDisk makes every sync slow, and then so slow that writes stall.
 func TestFaultSlowDisk(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := begin(t, 6)
 	w := newWorld(t, f, embedded(dataDir(t))...)
 	w.startWriting()

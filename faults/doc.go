@@ -34,14 +34,14 @@
 //	15 | metrics provider slow, wrong, huge or gone | - | - | - | none: its test is not here yet, it follows with one of the next changes
 //	16 | metric storm | - | - | - | none: its test is not here yet, it follows with one of the next changes
 //	17 | mass loss of clusters | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	18 | corrupt requests | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	19 | huge and slow bodies | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	20 | slow headers, handshakes and readers | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	21 | idle watchers, a broadcast, all connect again | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	22 | connection flood | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	23 | token brute force | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	24 | TLS gone wrong | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	25 | leaks over churn, little memory | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	18 | corrupt requests | JSON and paths that are wrong in many ways, and sound ones with bytes changed | 334 / 20000 | a b c d e f | TestFaultCorruptRequests
+//	19 | huge and slow bodies | 10 GB, bodies without an end, a byte now and then | 46 / 500 | a b c d e f | TestFaultHugeAndSlowBodies
+//	20 | slow headers, handshakes and readers | headers a byte at a time, silence, half of a handshake, watchers that do not read, from 128 addresses | 300 / 3000 | a b c d e f | TestFaultSlowClients
+//	21 | idle waiters, a broadcast, all come again at once | long polls from 128 addresses | 2 x 400 / 5 x 8000 | a b c d e f | TestFaultIdleWatchers
+//	22 | connection flood | silent connections from 1 and from 100 addresses, to a server with ulimit -n 1024 | 2 x 3000 for 3 s / 2 x 20000 for 2 min | a b c d e f | TestFaultConnectionFlood
+//	23 | token brute force, a revoked token | guesses from one address while another is served | 2400 / 160000 | a b c d e f | TestFaultTokenBruteForce
+//	24 | TLS: rotated, broken, not trusted, TLS 1.1, streams reset rapidly | files changed under the server; a client of its own for HTTP/2 | 3 x 2000 resets / 30 x 20000 | a b c d e f | TestFaultTLS
+//	25 | leaks over churn, little memory | watches, objects and connections made and ended, with GOMEMLIMIT=48MiB; a limit of the kernel would end the process, which is row 1 | 10 s / 1 h | a b c d e f | TestFaultChurn
 //	26 | panic in one part | - | - | - | none: its test is not here yet, it follows with one of the next changes
 //	27 | upgrade and downgrade | golden data of earlier programs, as a kill left them; a program with a higher format, built for the test | each | a b c d e f | TestFaultUpgrade
 //	28 | SIGTERM under load, twice, SIGHUP with a wrong configuration | signals | 2 / 20 | a b c d e f | TestFaultTermination

@@ -21,6 +21,7 @@ import (
 // TestFaultPausedLeader stops the server that decides, and has another one take
 // over the store. When the first one goes on, it may not decide any more.
 func TestFaultPausedLeader(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := begin(t, 9)
 	etcd := startEtcd(t, 1)[0]
 	w := newWorld(t, f, external(t, []string{etcd.client})...)
@@ -103,6 +104,7 @@ func statusWrites(t testing.TB, direct *clientv3.Client, since int64) []int64 {
 // TestFaultEtcdMember kills and stops members of the etcd cluster, the leader
 // first. Two of three are left: writes go on after a gap.
 func TestFaultEtcdMember(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := begin(t, 10)
 	members := startEtcd(t, 3)
 	w := newWorld(t, f, external(t, clientAddresses(members))...)
@@ -159,6 +161,7 @@ func TestFaultEtcdMember(t *testing.T) {
 // TestFaultPartition separates the server from its store, in every way in which
 // a network does.
 func TestFaultPartition(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	f := begin(t, 11)
 	etcd := startEtcd(t, 1)[0]
 	x := startProxy(t, etcd.client)
