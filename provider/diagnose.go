@@ -34,6 +34,10 @@ func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
 		return
 	}
 	for _, field := range fields {
+		if problem != nil && problem.Status == http.StatusForbidden {
+			forbiddenField(diags, summary, t, field)
+			continue
+		}
 		fieldDiagnostic(diags, summary, t, field)
 	}
 	if len(fields) > 0 {
@@ -88,6 +92,18 @@ func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, fi
 		name, message = field.Field, field.Message
 	}
 	diags.AddAttributeError(at, "Invalid "+shown, sentence(name+": "+message))
+}
+
+// forbiddenField reports a field that breaks no rule, and that this token may not
+// have as it is: it names what the token may not read.
+func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
+	at, ok := attributePath(t, field.Field)
+	if !ok {
+		diags.AddError(summary, sentence(field.Error())+remedy(http.StatusForbidden))
+		return
+	}
+	at, shown := shownPath(at)
+	diags.AddAttributeError(at, "Forbidden "+shown, sentence(shown+": "+attributeNames(field.Message))+remedy(http.StatusForbidden))
 }
 
 // alreadyExists words the answer to the creation of something that is there.

@@ -30,6 +30,9 @@ func TestDiagnose(t *testing.T) {
 		{"precondition", &api.Problem{Title: "Precondition Failed", Status: 412}, []string{""}, "plan again"},
 		{"no token", &api.Problem{Title: "Unauthorized", Status: 401}, []string{""}, "SCHEDULER_TOKEN"},
 		{"not allowed", &api.Problem{Title: "Forbidden", Status: 403}, []string{""}, "does not allow"},
+		{"not allowed to name it", &api.Problem{Title: "Forbidden", Status: 403, Errors: api.FieldErrors{
+			{Field: "spec.cluster_sets[0]", Message: `names cluster_set "x", which the token must not read`},
+		}}, []string{"cluster_sets[0]"}, `cluster_sets[0]: names cluster_set "x", which the token must not read. The provider's token does not allow this`},
 		{"full", &api.Problem{Title: "Insufficient Storage", Status: 507}, []string{""}, "quota"},
 		{"not ready", &api.Problem{Title: "Service Unavailable", Status: 503}, []string{""}, "max_retries"},
 		{"anything else", errors.New("the wire broke"), []string{""}, "The wire broke."},

@@ -49,3 +49,29 @@ func TestAccToken(t *testing.T) {
 		},
 	})
 }
+
+// What a token may not read, its configuration may not name: the error is at the
+// attribute.
+func TestAccForbiddenReference(t *testing.T) {
+	f := newFleet(t)
+	config := func(token, metric string) string {
+		return fmt.Sprintf(`
+			provider "scheduler" {
+			  endpoint = %q
+			  token    = %q
+			}
+			resource "scheduler_cluster" "east" {
+			  name      = "east"
+			  namespace = "shop"
+			  metrics   = [{ name = "load", namespace = %q }]
+			}`, f.endpoint, token, metric)
+	}
+	token := createToken(t, f.endpoint, `{"role":"editor","namespaces":["shop"]}`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config(token, "vault"), ExpectError: regexp.MustCompile(`(?s)Forbidden metrics\[0\]\.name.*on .*line.*vault/load.*must\s+not\s+read.*token does\s+not\s+allow`)},
+			{Config: config(token, "shop")},
+		},
+	})
+}

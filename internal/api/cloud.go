@@ -281,6 +281,12 @@ func (c *Cloud) Owners() []string {
 	return []string{c.Spec.Namespace}
 }
 
+// Serves reports whether a cluster may have something from the cloud: those who own
+// the cluster must be among those who may see the cloud.
+func (c *Cloud) Serves(cluster *Cluster) bool {
+	return c.Spec.Namespace == "" || !slices.ContainsFunc(cluster.Owners(), func(owner string) bool { return owner != c.Spec.Namespace })
+}
+
 // Validate implements Object.
 func (c *Cloud) Validate() FieldErrors {
 	var errs FieldErrors

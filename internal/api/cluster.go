@@ -51,7 +51,7 @@ type ClusterSpec struct {
 
 // ClusterOpenStack is the availability zone that a cluster stands for.
 type ClusterOpenStack struct {
-	Cloud            string `json:"cloud" doc:"Name of the cloud."`
+	Cloud            string `json:"cloud" ref:"cloud" doc:"Name of the cloud."`
 	Region           string `json:"region" doc:"Region of the cloud."`
 	AvailabilityZone string `json:"availability_zone" doc:"Availability zone of the region."`
 }
@@ -88,7 +88,7 @@ type HealthSpec struct {
 
 // MetricRef is a metric that rates a cluster.
 type MetricRef struct {
-	Name      string   `json:"name"`
+	Name      string   `json:"name" ref:"metric,sibling,optional"`
 	Namespace string   `json:"namespace,omitempty" doc:"Namespace of the metric. Absent = a global metric."`
 	Weight    *float64 `json:"weight,omitempty" doc:"At least 0. Default 1."`
 }
@@ -136,7 +136,7 @@ type ClusterStatus struct {
 	Metrics       []ClusterMetricStatus `json:"metrics,omitempty"`
 	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
 	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
-	Cloud      string   `json:"cloud,omitempty" doc:"Cloud that was chosen to create the cluster on."`
+	Cloud      string   `json:"cloud,omitempty" ref:"cloud,optional" doc:"Cloud that was chosen to create the cluster on."`
 	CloudScore *float64 `json:"cloud_score,omitempty" doc:"Score of the cloud when it was chosen."`
 	// What was observed in the cluster itself counts in addition to what is
 	// declared; a declared region or zone counts instead.
@@ -170,7 +170,7 @@ type ClusterMetricStatus struct {
 	Value      *float64   `json:"value,omitempty" doc:"Raw value."`
 	Normalized *float64   `json:"normalized,omitempty" doc:"0 to 1; 1 is best."`
 	ObservedAt *time.Time `json:"observed_at,omitempty"`
-	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available."`
+	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available. Withheld: it belongs to a namespace that the reader may not read."`
 }
 
 // Heartbeat is what an agent of a cluster reports. All of it is optional; an

@@ -14,7 +14,7 @@ type ClusterSet struct {
 // is not an absent one: no cluster, or no namespace.
 type ClusterSetSpec struct {
 	Selector   *LabelSelector `json:"selector,omitempty" doc:"Clusters whose labels match; an empty selector matches all. Either this or clusters."`
-	Clusters   []string       `json:"clusters,omitzero" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
+	Clusters   []string       `json:"clusters,omitzero" ref:"cluster" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
 	Namespaces []string       `json:"namespaces,omitzero" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
 }
 

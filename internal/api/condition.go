@@ -112,6 +112,10 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 )
 
+// ReasonWithheld stands in place of the value of a metric that the reader may not
+// read.
+const ReasonWithheld = "Withheld"
+
 // The reasons of ReferencesResolved and WorkloadsSelected.
 const (
 	ReasonUnknownReference = "UnknownReference"

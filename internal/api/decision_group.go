@@ -26,7 +26,7 @@ type DecisionGroup struct {
 type ChosenGroup struct {
 	Index        int64    `json:"index" doc:"Position of the group, from 0."`
 	Name         string   `json:"name" doc:"Empty for clusters that match no named group."`
-	Clusters     []string `json:"clusters" doc:"In the order of the ranking, best first."`
+	Clusters     []string `json:"clusters" ref:"cluster,optional" doc:"In the order of the ranking, best first."`
 	ClusterCount int64    `json:"cluster_count"`
 }
 

@@ -104,7 +104,7 @@ const (
 
 // ClusterDistribution is what was observed of a workload's split in one cluster.
 type ClusterDistribution struct {
-	Cluster        string            `json:"cluster"`
+	Cluster        string            `json:"cluster" ref:"cluster,optional"`
 	Replicas       int64             `json:"replicas" doc:"Replicas that the workload has there by its own spec."`
 	Mode           DistributionMode  `json:"mode,omitempty" doc:"Mode in force."`
 	TargetOnDemand int64             `json:"target_on_demand" doc:"Pods that should be on on-demand nodes."`

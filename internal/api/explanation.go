@@ -89,8 +89,10 @@ type Candidate struct {
 	Rank     int64  `json:"rank,omitempty" doc:"1 is best; absent for rejected clusters."`
 	// Filter and Reason are set where the cluster was rejected; Reason alone where
 	// it fits and a spread constraint passes it over.
-	Filter string      `json:"filter,omitempty"`
-	Reason string      `json:"reason,omitempty"`
+	Filter string `json:"filter,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Tells is the metric whose value the reason tells, nil where it tells of none.
+	Tells  *Key        `json:"-"`
 	Score  *float64    `json:"score,omitempty"`
 	Scores []ScorePart `json:"scores,omitempty"`
 	// Replicas and the rest are of workloads; Reason then says how the number came
@@ -112,7 +114,10 @@ type ScorePart struct {
 	// ExpiredAt and Reason tell a score that has expired from one that was never
 	// there, and both from a 0.
 	ExpiredAt *time.Time `json:"expired_at,omitempty" doc:"Since when the raw value no longer counts."`
-	Reason    string     `json:"reason,omitempty" doc:"Why it counts as 0 although nobody scored it 0: expired, absent or not available, with the cause."`
+	Reason    string     `json:"reason,omitempty" doc:"Why it counts as 0 although nobody scored it 0: expired, absent or not available, with the cause. Or that the figures are withheld, because the metric is of a namespace that the reader may not read."`
+	// Tells is the metric whose value the part tells, nil where it is of something
+	// else.
+	Tells *Key `json:"-"`
 }
 
 // MoveMargin is the distance of the decision from its next change.

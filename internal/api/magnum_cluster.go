@@ -25,7 +25,7 @@ type MagnumClusterSpec struct {
 type MagnumClusterStatus struct {
 	ObservedGeneration         int64                 `json:"observed_generation,omitempty"`
 	ObservedRescheduleRequests int64                 `json:"observed_reschedule_requests,omitempty"`
-	Project                    string                `json:"project,omitempty" doc:"Chosen project, of the same namespace."`
+	Project                    string                `json:"project,omitempty" ref:"openstack_project,own,optional" doc:"Chosen project, of the same namespace."`
 	Score                      *float64              `json:"score,omitempty" doc:"Score of the project when it was chosen."`
 	ScheduledAt                *time.Time            `json:"scheduled_at,omitempty" doc:"When the project was chosen."`
 	DecisionRevision           int64                 `json:"decision_revision,omitempty" doc:"Counts the changes of the decision."`

@@ -49,7 +49,7 @@ type MetricSpec struct {
 
 // MetricProviderRef names the provider, and the metric's name or query there.
 type MetricProviderRef struct {
-	Name   string `json:"name" doc:"Name of the metrics_provider, in the namespace of the metric."`
+	Name   string `json:"name" ref:"metrics_provider,own,optional" doc:"Name of the metrics_provider, in the namespace of the metric."`
 	Metric string `json:"metric" doc:"What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as measurement.field{tag=\"value\"}, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name."`
 }
 

@@ -32,7 +32,7 @@ const StrategyMetrics Strategy = "metrics"
 // PlacementSpec is what the user asks for.
 type PlacementSpec struct {
 	NumberOfClusters      *int64             `json:"number_of_clusters,omitempty" doc:"How many clusters to choose. Absent = all that fit."`
-	ClusterSets           []string           `json:"cluster_sets,omitempty" doc:"Sets to choose from. Absent = every cluster that the namespace sees."`
+	ClusterSets           []string           `json:"cluster_sets,omitempty" ref:"cluster_set" doc:"Sets to choose from. Absent = every cluster that the namespace sees."`
 	LabelConstraints      []string           `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
 	MetricConstraints     []string           `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
 	MetricConstraintBasis Basis              `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
@@ -59,7 +59,7 @@ type MetricsStrategy struct {
 type PlacementStatus struct {
 	ObservedGeneration         int64         `json:"observed_generation,omitempty" doc:"Generation of the spec that the decision answers."`
 	ObservedRescheduleRequests int64         `json:"observed_reschedule_requests,omitempty"`
-	Clusters                   []string      `json:"clusters,omitempty" doc:"Chosen clusters, best first."`
+	Clusters                   []string      `json:"clusters,omitempty" ref:"cluster,optional" doc:"Chosen clusters, best first."`
 	Decisions                  []Decision    `json:"decisions,omitempty"`
 	DecisionGroups             []ChosenGroup `json:"decision_groups,omitempty" doc:"The chosen clusters by group."`
 	ScheduledAt                *time.Time    `json:"scheduled_at,omitempty" doc:"When the decision last changed."`
@@ -69,7 +69,7 @@ type PlacementStatus struct {
 
 // Decision is one chosen cluster. Score is as of the moment of the decision.
 type Decision struct {
-	Cluster string  `json:"cluster"`
+	Cluster string  `json:"cluster" ref:"cluster,optional"`
 	Score   float64 `json:"score"`
 	Rank    int64   `json:"rank" doc:"1 is best."`
 	Group   string  `json:"group,omitempty" doc:"Name of the cluster's decision group."`

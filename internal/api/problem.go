@@ -89,7 +89,7 @@ var ProblemTypes = []ProblemInfo{
 	{ProblemMalformed, 400, "Bad Request", "The body is not JSON or was cut off, a header or a parameter cannot be read, or a field breaks a rule of the Arktos API. Mend the request."},
 	{ProblemBadContinue, 400, "Bad Request", "The `continue` token is not one of this server, or is that of another list. Begin the list again."},
 	{ProblemUnauthenticated, 401, "Unauthorized", "There is no bearer token, or one that the server does not know."},
-	{ProblemForbidden, 403, "Forbidden", "The token's role or namespaces do not allow it. It does not say whether the object exists."},
+	{ProblemForbidden, 403, "Forbidden", "The token's role or namespaces do not allow it, or the object names another one that the token must not read: `errors` has the fields then. It does not say whether the object exists."},
 	{ProblemCrossOrigin, 403, "Forbidden", "A browser sent the request from a page of another site, which must not change anything."},
 	{ProblemNotFound, 404, "Not Found", "The object does not exist."},
 	{ProblemUnknownPath, 404, "Not Found", "The API has nothing at this path."},

@@ -49,7 +49,7 @@ type ResourceSelector struct {
 	APIVersion    string         `json:"api_version"`
 	Kind          string         `json:"kind"`
 	Namespace     string         `json:"namespace,omitempty" doc:"Default: the policy's own; for a global policy all."`
-	Name          string         `json:"name,omitempty" doc:"Absent = every name."`
+	Name          string         `json:"name,omitempty" ref:"workload,sibling,optional" doc:"Absent = every name."`
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the workload's labels; not looked at where name is given."`
 }
 
@@ -67,8 +67,8 @@ type PropagationPlacement struct {
 // ClusterAffinity selects clusters: all that it says must hold, and excluded
 // ones are out in any case. An empty one selects every cluster.
 type ClusterAffinity struct {
-	ClusterNames    []string           `json:"cluster_names,omitempty"`
-	ExcludeClusters []string           `json:"exclude_clusters,omitempty"`
+	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster"`
+	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional"`
 	LabelSelector   *LabelSelector     `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
 	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones."`
 }

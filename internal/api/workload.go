@@ -40,8 +40,8 @@ type AllocationSpec struct {
 	SiteID            string             `json:"site_id,omitempty" doc:"A site, as <region>--<zone>, or with <region>-- all of a region."`
 	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" doc:"centralize: fill the best site first. discrete (default): share by how many each site has room for; a single replica goes to the best site."`
 	RegionStrategy    RegionStrategy     `json:"region_strategy,omitempty" enum:"alone" doc:"alone: all replicas in one region, the one with the most room."`
-	StackAffinity     []string           `json:"stack_affinity,omitempty" doc:"Workloads of the namespace that this one prefers to be with."`
-	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" doc:"Workloads of the namespace that it prefers not to be with."`
+	StackAffinity     []string           `json:"stack_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads of the namespace that this one prefers to be with."`
+	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads of the namespace that it prefers not to be with."`
 }
 
 // AllocationRegion is a region, or zones of it.
@@ -140,7 +140,7 @@ type WorkloadStatus struct {
 	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters by name, each with its replicas."`
 	// Policy is the claim: another policy takes the workload over only by
 	// preemption, or when this one no longer selects it.
-	Policy            string            `json:"policy,omitempty" doc:"Policy that the binding follows: namespace/name, or the name of a global one."`
+	Policy            string            `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: namespace/name, or the name of a global one."`
 	PolicyUID         string            `json:"policy_uid,omitempty"`
 	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
 	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
@@ -158,7 +158,7 @@ type WorkloadStatus struct {
 
 // WorkloadCluster is one cluster of a binding.
 type WorkloadCluster struct {
-	Name     string     `json:"name"`
+	Name     string     `json:"name" ref:"cluster,optional"`
 	Replicas int64      `json:"replicas" doc:"0 where the workload is not replicated."`
 	OnDemand *int64     `json:"on_demand,omitempty" doc:"Replicas that go to on-demand nodes, where the workload has a distribution."`
 	Spot     *int64     `json:"spot,omitempty" doc:"Replicas that go to spot nodes, likewise."`
@@ -184,7 +184,7 @@ const (
 // Eviction is a cluster that a workload is leaving. It gets no new replicas
 // there meanwhile.
 type Eviction struct {
-	Cluster   string     `json:"cluster"`
+	Cluster   string     `json:"cluster" ref:"cluster,optional"`
 	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
 	Reason    string     `json:"reason" doc:"ClusterLost, ApplicationUnhealthy, FailedOver or FailedBack."`
 	Message   string     `json:"message,omitempty"`
@@ -195,10 +195,10 @@ type Eviction struct {
 
 // PreemptedBy is a cluster that a workload of a higher priority took.
 type PreemptedBy struct {
-	Cluster  string     `json:"cluster"`
+	Cluster  string     `json:"cluster" ref:"cluster,optional"`
 	Replicas int64      `json:"replicas" doc:"Replicas that had to go."`
-	Workload string     `json:"workload" doc:"The workload that took their place: namespace/name."`
-	Priority int64      `json:"priority" doc:"Its priority."`
+	Workload string     `json:"workload,omitempty" ref:"workload,path,optional" doc:"The workload that took their place: namespace/name. Absent for who may not read it."`
+	Priority *int64     `json:"priority,omitempty" doc:"Its priority. Absent for who may not read it."`
 	At       *time.Time `json:"at,omitempty"`
 }
 
@@ -230,7 +230,7 @@ const (
 
 // ClusterHealth is what was last reported about a workload on one cluster.
 type ClusterHealth struct {
-	Cluster string       `json:"cluster"`
+	Cluster string       `json:"cluster" ref:"cluster,optional"`
 	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
 	Message string       `json:"message,omitempty"`
 	Since   *time.Time   `json:"since,omitempty" doc:"Since when the status is what it is."`

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // Filter rejects clusters on grounds: the parts of a placement's spec that it
 // looks at, one by one, so that the explanation can name the very constraint.
@@ -36,6 +40,13 @@ type Cause struct {
 type causer interface {
 	// Causes divides the clusters that the filter rejected, most frequent first.
 	Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause
+}
+
+// teller is a filter whose reasons tell the values of metrics.
+type teller interface {
+	// Tells is the metric whose value the reason for a row tells, nil where it tells
+	// of none.
+	Tells(p *Pass, ground, row int) *api.Key
 }
 
 // filters are all filters, in the order in which they are applied and a

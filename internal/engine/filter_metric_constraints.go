@@ -65,6 +65,14 @@ func (metricConstraints) Reason(p *Pass, ground, row int) string {
 	return c.Explain(p.figureOf(c, row))
 }
 
+// Tells implements teller.
+func (metricConstraints) Tells(p *Pass, ground, row int) *api.Key {
+	if m, ok := p.metricNamed(p.query.metrics[ground].Name(), row); ok && p.fleet.metrics[m.id].usable {
+		return &p.fleet.metrics[m.id].key
+	}
+	return nil
+}
+
 // metricNamed is the metric of the cluster that a name stands for.
 func (p *Pass) metricNamed(name string, row int) (rowMetric, bool) {
 	var found rowMetric

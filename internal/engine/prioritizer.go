@@ -26,6 +26,8 @@ type prioritizer interface {
 type observation struct {
 	// raw is the figure as the user knows it, nil where there is none.
 	raw *float64
+	// metric is that whose value the figure is, nil where it is something else.
+	metric *api.Key
 	// reason says why there is no figure, or why it does not count; "" where it
 	// counts.
 	reason string

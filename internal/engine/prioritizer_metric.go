@@ -26,7 +26,7 @@ func (m metricScore) observe(f *Fleet, _ *figures, row int) observation {
 		return observation{reason: state.describe("") + "; counts as 0"}
 	}
 	raw := state.raw
-	return observation{raw: &raw}
+	return observation{raw: &raw, metric: &state.key}
 }
 
 // of is the first metric of the name that a cluster lists, nil where it has no

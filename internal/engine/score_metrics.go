@@ -72,7 +72,7 @@ func (weightedMean) Parts(p *Pass, row int, current bool) []api.ScorePart {
 			raw := s.raw
 			parts = append(parts, api.ScorePart{
 				Name: s.key.Path(), Raw: &raw, Value: s.normalized, Weight: m.weight,
-				Share: m.weight * scale * s.normalized / total,
+				Share: m.weight * scale * s.normalized / total, Tells: &s.key,
 			})
 		}
 	}

@@ -51,7 +51,7 @@ func (prioritizers) Parts(p *Pass, row int, current bool) []api.ScorePart {
 		if weight != 0 {
 			parts = append(parts, api.ScorePart{
 				Name: name, Raw: from.raw, Value: value, Weight: weight, Share: value * weight,
-				ExpiredAt: from.expiredAt, Reason: from.reason,
+				ExpiredAt: from.expiredAt, Reason: from.reason, Tells: from.metric,
 			})
 		}
 	}

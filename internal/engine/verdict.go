@@ -192,10 +192,14 @@ func (v *verdicts) rejected() []api.Candidate {
 	for _, row := range f.byName {
 		if by := v.rejectedBy[row]; by > 0 {
 			g := v.grounds[by-1]
-			out = append(out, api.Candidate{
+			candidate := api.Candidate{
 				Cluster: f.name(int(row)), Current: v.current.Has(int(row)),
 				Filter: g.filter.Name(), Reason: g.filter.Reason(v.pass, g.ground, int(row)),
-			})
+			}
+			if filter, ok := g.filter.(teller); ok {
+				candidate.Tells = filter.Tells(v.pass, g.ground, int(row))
+			}
+			out = append(out, candidate)
 		}
 	}
 	return out

@@ -38,19 +38,21 @@ func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInpu
 	return &explainOutput{s.visible(who, explanation)}, nil
 }
 
-// visible leaves out the candidates that the reader may not know of. They are not
-// counted, either.
+// visible leaves out the candidates that the reader may not know of, which are not
+// counted, either, and the values of metrics that are not for the reader.
 func (s *Server) visible(who identity, explanation *api.Explanation) *api.Explanation {
 	if !who.bound() {
 		return explanation
 	}
 	snapshot := s.fleet.Snapshot()
 	shown := *explanation
+	shown.Candidates = slices.Clone(explanation.Candidates)
+	discloseValues(who, shown.Candidates)
 	kind := candidateKind(explanation)
 	if kind == api.KindOpenStackProject {
-		return explanation // of the namespace that may be read
+		return &shown // of the namespace that may be read
 	}
-	shown.Candidates = slices.DeleteFunc(slices.Clone(explanation.Candidates), func(c api.Candidate) bool {
+	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool {
 		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
 		return entry != nil && !who.sees(owners(entry.Object)...)
 	})

@@ -60,6 +60,9 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	if err := who.mayWrite(workload); err != nil {
 		return nil, err
 	}
+	if err := s.mayRefer(who, workload, nil); err != nil {
+		return nil, err
+	}
 	// What one allocation takes, the next must not count on.
 	if err := s.allocating.take(ctx); err != nil {
 		return nil, err

@@ -60,6 +60,13 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 	if err != nil {
 		return nil, err
 	}
+	var before api.Object
+	if current != nil {
+		before = current.object
+	}
+	if err := s.mayRefer(who, intent, before); err != nil {
+		return nil, err
+	}
 	p := &preview{Object: s.intended(intent, current), OwnUID: current == nil}
 	if err := s.foresee(ctx, p); err != nil {
 		return nil, err

@@ -23,6 +23,11 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 	if err != nil {
 		return err
 	}
+	if p != nil {
+		if err := identityOf(ctx).mayRead(p.Object); err != nil {
+			return err
+		}
+	}
 	if err := p.matches(next.object); err != nil {
 		return err
 	}

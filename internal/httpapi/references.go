@@ -40,7 +40,10 @@ func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) strin
 	from := owners(object)
 	var parts []string
 	more := 0
-	for _, ref := range api.ReferencesOf(object) {
+	for _, ref := range api.References(object) {
+		if ref.Optional {
+			continue
+		}
 		entry := snapshot.Get(ref.Key)
 		if entry != nil && reaches(from, entry.Object) && who.sees(owners(entry.Object)...) {
 			continue

@@ -86,5 +86,5 @@ func (s *Server) shown(who identity, object api.Object) api.Object {
 	case *api.PropagationPolicy:
 		return s.resolved(who, s.boundPolicy(who, o))
 	}
-	return s.resolved(who, s.decisions.Observe(object))
+	return s.resolved(who, disclosed(who, s.decisions.Observe(object)))
 }

@@ -100,8 +100,13 @@ func TestAClusterOfSomeNamespacesIsTheirsAlone(t *testing.T) {
 			t.Errorf("%s: %s", name, preview.body)
 		}
 	}
-	// A workload under a policy that asks for it by name, too.
-	s.mustPut("/v1/namespaces/thief/propagation-policies/p", `{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],"placement":{"cluster_affinity":{"cluster_names":["vault"]}}}}`)
+	// Nobody else names it in a policy; and if an administrator does, a workload under
+	// that policy does not get there.
+	const policy = `{"spec":{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment"}],"placement":{"cluster_affinity":{"cluster_names":["vault"]}}}}`
+	s.expect(403, http.MethodPut, "/v1/namespaces/thief/propagation-policies/p", policy)
+	s.token = admin
+	s.mustPut("/v1/namespaces/thief/propagation-policies/p", policy)
+	s.token = tokens["thief"]
 	if w := decodeAs[api.Workload](t, s.mustPut("/v1/namespaces/thief/workloads/w", `{"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":1}}`)); len(w.Status.Clusters) > 0 {
 		t.Errorf("%+v", w.Status)
 	}

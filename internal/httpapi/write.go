@@ -100,10 +100,14 @@ const maxAttempts = 100
 type successor struct {
 	object api.Object
 	also   []store.Write
+	// decide completes it with a decision that is written along, where one was
+	// promised. It is called once it is known that the object may be written.
+	decide func(*successor) error
 }
 
 // change loads an object, lets next make its successor and stores that if
-// nobody wrote in between; otherwise it starts again. A nil successor leaves
+// nobody wrote in between; otherwise it starts again. Every object that is written
+// comes through here, and with it all that it names. A nil successor leaves
 // the object as it is. It returns what the store has afterwards.
 func (s *Server) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
 	return s.changeLoaded(ctx, key, s.load, pre, next)
@@ -124,6 +128,18 @@ func (s *Server) changeLoaded(ctx context.Context, key api.Key, load func(contex
 			return current, err
 		}
 		object := follows.object
+		var before api.Object
+		if current != nil {
+			before = current.object
+		}
+		if err := s.mayRefer(identityOf(ctx), object, before); err != nil {
+			return nil, err
+		}
+		if follows.decide != nil {
+			if err := follows.decide(follows); err != nil {
+				return nil, err
+			}
+		}
 		value, err := s.codec.EncodeSpec(object)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", key, err)
@@ -203,21 +219,23 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 			if err := keepSecrets(next.object, nil, in.Payload.data); err != nil {
 				return nil, err
 			}
-			return next, s.redeem(ctx, previewToken, next, nil)
+			next.decide = func(next *successor) error { return s.redeem(ctx, previewToken, next, nil) }
+			return next, nil
 		}
 		if current != nil {
 			if err := s.mayWrite(who, current.object); err != nil {
 				return nil, err
 			}
 		}
-		next := &successor{intent.Copy(), guard}
+		next := &successor{object: intent.Copy(), also: guard}
+		next.decide = func(next *successor) error { return s.redeem(ctx, previewToken, next, current) }
 		if err := keepSecrets(next.object, current, in.Payload.data); err != nil {
 			return nil, err
 		}
 		if current == nil {
 			status = http.StatusCreated
 			created(next.object.Meta(), now)
-			return next, s.redeem(ctx, previewToken, next, nil)
+			return next, nil
 		}
 		status = http.StatusOK
 		if api.SameIntent(current.object, next.object) {
@@ -225,7 +243,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 		}
 		replaced(next.object.Meta(), *current.object.Meta(), now)
 		quiet = renews(current.object, next.object, now)
-		return next, s.redeem(ctx, previewToken, next, current)
+		return next, nil
 	})
 	if err != nil {
 		return nil, err
@@ -312,7 +330,7 @@ func repaired(who identity, intent api.Object, damage *damagedParts, guard []sto
 	}
 	created(intent.Meta(), now)
 	intent.Meta().Generation = damage.generation + 1
-	next := &successor{intent, guard}
+	next := &successor{object: intent, also: guard}
 	if damage.status {
 		next.also = append(slices.Clip(guard), store.Write{Key: api.KeyOf(intent), Part: store.Status, Expect: store.Any})
 	}

@@ -103,8 +103,12 @@ func (p *planner) see(c *api.Cluster) {
 			add(p.onCloud, cloud, name)
 		}
 	}
-	effective := engine.Effective(c, p.cloudObjects[cloud])
-	if engine.StandsForObserved(c, p.cloudObjects[cloud]) {
+	from := p.cloudObjects[cloud]
+	if c.Spec.OpenStack != nil && from != nil && !from.Serves(c) {
+		from = nil // whoever named it could not know that there is one
+	}
+	effective := engine.Effective(c, from)
+	if engine.StandsForObserved(c, from) {
 		p.remember(c)
 	}
 	p.changeCluster(name, p.fromBefore(effective))

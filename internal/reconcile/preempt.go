@@ -112,7 +112,7 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	}
 	lost := victim.status.Clusters[i].Replicas
 	now = now.UTC()
-	before := victim.status
+	before, priority := victim.status, by.p.Priority
 	victim.status.Clusters = slices.Delete(slices.Clone(before.Clusters), i, i+1)
 	victim.status.LostReplicas += lost
 	// What was reported was about the replicas that go.
@@ -120,7 +120,7 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	victim.status.ScheduledAt = &now
 	victim.status.DecisionRevision++
 	victim.status.Preemptions = append(slices.Clone(before.Preemptions), api.PreemptedBy{
-		Cluster: cluster, Replicas: lost, Workload: by.key().Path(), Priority: by.p.Priority, At: &now,
+		Cluster: cluster, Replicas: lost, Workload: by.key().Path(), Priority: &priority, At: &now,
 	})
 	if over := len(victim.status.Preemptions) - maxPreemptions; over > 0 {
 		victim.status.Preemptions = victim.status.Preemptions[over:]

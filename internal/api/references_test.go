@@ -1,0 +1,277 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// namedByFields are all fields by which objects name others, with what they name. A
+// field that loses its tag is missing here, and one that gets a tag is too much.
+var namedByFields = []string{
+	"cloud spec.metrics[].name metric sibling optional",
+	"cluster spec.metrics[].name metric sibling optional",
+	"cluster spec.openstack.cloud cloud",
+	"cluster status.cloud cloud optional",
+	"cluster status.observed_zone.cloud cloud",
+	"cluster_set spec.clusters[] cluster",
+	"magnum_cluster spec.metrics[].name metric sibling optional",
+	"magnum_cluster status.project openstack_project own optional",
+	"metric spec.metrics_provider.name metrics_provider own optional",
+	"openstack_project spec.metrics[].name metric sibling optional",
+	"placement spec.cluster_sets[] cluster_set",
+	"placement status.clusters[] cluster optional",
+	"placement status.decision_groups[].clusters[] cluster optional",
+	"placement status.decisions[].cluster cluster optional",
+	"propagation_policy spec.placement.cluster_affinities[].cluster_names[] cluster",
+	"propagation_policy spec.placement.cluster_affinities[].exclude_clusters[] cluster optional",
+	"propagation_policy spec.placement.cluster_affinities[].overflow_affinities[].cluster_names[] cluster",
+	"propagation_policy spec.placement.cluster_affinities[].overflow_affinities[].exclude_clusters[] cluster optional",
+	"propagation_policy spec.placement.cluster_affinity.cluster_names[] cluster",
+	"propagation_policy spec.placement.cluster_affinity.exclude_clusters[] cluster optional",
+	"propagation_policy spec.placement.replica_scheduling.cluster_limits[].affinity.cluster_names[] cluster",
+	"propagation_policy spec.placement.replica_scheduling.cluster_limits[].affinity.exclude_clusters[] cluster optional",
+	"propagation_policy spec.placement.replica_scheduling.weight_preference.static_weights[].affinity.cluster_names[] cluster",
+	"propagation_policy spec.placement.replica_scheduling.weight_preference.static_weights[].affinity.exclude_clusters[] cluster optional",
+	"propagation_policy spec.resource_selectors[].name workload sibling optional",
+	"propagation_policy status.bindings[].clusters[].name cluster optional",
+	"workload spec.allocation.stack_affinity[] workload own optional",
+	"workload spec.allocation.stack_anti_affinity[] workload own optional",
+	"workload status.clusters[].name cluster optional",
+	"workload status.distribution[].cluster cluster optional",
+	"workload status.evictions[].cluster cluster optional",
+	"workload status.health[].cluster cluster optional",
+	"workload status.policy propagation_policy path optional",
+	"workload status.preemptions[].cluster cluster optional",
+	"workload status.preemptions[].workload workload path optional",
+}
+
+func TestReferenceFields(t *testing.T) {
+	var got []string
+	for _, f := range api.ReferenceFields() {
+		text := fmt.Sprintf("%s %s %s %s", f.Kind, f.Field, f.To, f.In)
+		if f.Optional {
+			text = strings.TrimSpace(text) + " optional"
+		}
+		got = append(got, strings.TrimSpace(text))
+		if _, ok := api.LookupKind(f.To); !ok {
+			t.Errorf("%s %s names a %q, which is no kind", f.Kind, f.Field, f.To)
+		}
+		info, _ := api.LookupKind(f.To)
+		if known := []api.ReferenceNamespace{api.InNone, api.InOwn, api.InSibling, api.InPath}; !slices.Contains(known, f.In) || (f.In == api.InNone) != (info.Scope == api.Global) {
+			t.Errorf("%s %s: %q does not say in which namespace a %s is", f.Kind, f.Field, f.In, f.To)
+		}
+	}
+	for _, missing := range namedByFields {
+		if !slices.Contains(got, missing) {
+			t.Errorf("missing: %s", missing)
+		}
+	}
+	for _, more := range got {
+		if !slices.Contains(namedByFields, more) {
+			t.Errorf("not expected: %s", more)
+		}
+	}
+}
+
+// plainTexts are the fields with texts that name no object. A field that is in
+// neither list has to be put into one: does it name an object, then it gets a tag
+// ref, or everybody could name by it what only others may read.
+var plainTexts = []string{
+	// Namespaces that own an object, or may use it: who may write it is asked for them.
+	"cloud spec.namespace", "cluster spec.namespace", "cluster spec.namespaces[]", "cluster_set spec.namespaces[]",
+	// The namespace beside a name that has a tag.
+	"cloud spec.metrics[].namespace", "cluster spec.metrics[].namespace", "magnum_cluster spec.metrics[].namespace",
+	"openstack_project spec.metrics[].namespace", "propagation_policy spec.resource_selectors[].namespace",
+	// Names that count within what the reader sees anyway: the metrics and scores that
+	// clusters list, and the flavors and sites that they have.
+	"cluster spec.cloud_constraints.metric_constraints[]", "magnum_cluster spec.metric_constraints[]", "placement spec.metric_constraints[]",
+	"placement spec.prioritizer_policy.configurations[].name", "placement spec.prioritizer_policy.configurations[].resource_name",
+	"placement spec.prioritizer_policy.configurations[].score_name",
+	"workload spec.allocation.flavors[]", "workload spec.allocation.site_id",
+	// Facts about clusters, and conditions on them.
+	"cluster spec.cloud_provider", "cluster spec.region", "cluster spec.zones[]", "cluster spec.custom_resources[]", "cluster spec.api_resources[]",
+	"cluster spec.taints[].key", "cluster spec.taints[].value", "cluster spec.flavors[].name", "cluster spec.flavors[].memory",
+	"cluster spec.openstack.region", "cluster spec.openstack.availability_zone", "cluster spec.spot.node_type_key",
+	"cluster spec.cloud_constraints.label_constraints[]", "magnum_cluster spec.label_constraints[]", "placement spec.label_constraints[]",
+	"placement spec.custom_resources[]", "placement spec.predicates[].cel[]", "placement spec.spread_constraints[].topology_key",
+	"propagation_policy spec.placement.spread_constraints[].spread_by_label",
+	"workload spec.allocation.geo_location.area", "workload spec.allocation.geo_location.city", "workload spec.allocation.geo_location.country",
+	"workload spec.allocation.geo_location.province", "workload spec.allocation.operator", "workload spec.allocation.regions[].region",
+	"workload spec.allocation.regions[].availability_zones[]",
+	// Addresses, and names in systems outside.
+	"cluster spec.health.url", "metrics_provider spec.ca_cert", "metrics_provider spec.influx.bucket", "metrics_provider spec.influx.org",
+	"metrics_provider spec.influx.url", "metrics_provider spec.kafka.comparison_column", "metrics_provider spec.kafka.table",
+	"metrics_provider spec.kafka.url", "metrics_provider spec.kafka.value_column", "metrics_provider spec.prometheus.url",
+	"metric spec.metrics_provider.metric", "magnum_cluster spec.template_id",
+	"openstack_project spec.project_id", "openstack_project spec.template_id", "openstack_project spec.user_id",
+	"workload spec.api_version", "workload spec.kind", "propagation_policy spec.resource_selectors[].api_version", "propagation_policy spec.resource_selectors[].kind",
+	// Names of parts of the object itself.
+	"placement spec.decision_strategy.decision_groups[].name", "placement spec.decision_strategy.clusters_per_decision_group",
+	"propagation_policy spec.placement.cluster_affinities[].affinity_name",
+	"propagation_policy spec.placement.cluster_affinities[].overflow_affinities[].affinity_name",
+	"workload spec.distribution.custom_on_demand",
+}
+
+// plainParts are the ends of fields that hold no names wherever they stand.
+var plainParts = []string{
+	".match_expressions[].key", ".match_expressions[].values[]", ".field_selector[].values[]", ".openstack.auth_url", ".openstack.ca_cert",
+	".openstack.username", ".openstack.user_id", ".openstack.user_domain_name", ".openstack.project_name", ".openstack.project_id",
+	".openstack.project_domain_name", ".openstack.application_credential_id", ".openstack.regions[]",
+	".tolerations[].key", ".tolerations[].value", ".cluster_tolerations[].key", ".cluster_tolerations[].value",
+}
+
+// TestEveryTextIsAReferenceOrPlain: a new field of a spec is one or the other, and
+// somebody has thought about which.
+func TestEveryTextIsAReferenceOrPlain(t *testing.T) {
+	known := map[string]bool{}
+	for _, f := range api.ReferenceFields() {
+		known[string(f.Kind)+" "+f.Field] = true
+	}
+	seen := map[string]bool{}
+	for _, info := range api.Kinds {
+		for _, field := range textsOf(reflect.TypeOf(info.New().SpecPart()).Elem(), string(info.Kind)+" spec") {
+			seen[field] = true
+			plain := slices.Contains(plainTexts, field) || slices.ContainsFunc(plainParts, func(end string) bool { return strings.HasSuffix(field, end) })
+			switch {
+			case known[field] && plain:
+				t.Errorf("%s is a reference, and among the plain texts", field)
+			case !known[field] && !plain:
+				t.Errorf("%s: does it name an object? Give it the tag ref, or add it to the plain texts", field)
+			}
+		}
+	}
+	for _, field := range plainTexts {
+		if !seen[field] {
+			t.Errorf("%s is no field", field)
+		}
+	}
+}
+
+// textsOf are the fields of a type that hold texts of any value. Enumerations,
+// durations, quantities and secrets cannot name anything.
+func textsOf(t reflect.Type, at string) []string {
+	switch t {
+	case reflect.TypeFor[api.Secret](), reflect.TypeFor[api.Duration](), reflect.TypeFor[json.RawMessage]():
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return []string{at}
+	case reflect.Pointer:
+		return textsOf(t.Elem(), at)
+	case reflect.Slice:
+		return textsOf(t.Elem(), at+"[]")
+	case reflect.Struct:
+		var out []string
+		for i := range t.NumField() {
+			field := t.Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !field.IsExported() || field.Tag.Get("enum") != "" && field.Type.Kind() == reflect.String {
+				continue
+			}
+			if name != "" {
+				name = "." + name
+			}
+			out = append(out, textsOf(field.Type, at+name)...)
+		}
+		return out
+	default: // nothing else holds texts that name anything
+		return nil
+	}
+}
+
+// TestReferences sets each field by itself, and finds exactly the object it names.
+func TestReferences(t *testing.T) {
+	for _, f := range api.ReferenceFields() {
+		for _, beside := range []string{"", "elsewhere"} {
+			if beside != "" && f.In != api.InSibling {
+				continue
+			}
+			object, field := naming(f, "thing", beside)
+			info, _ := api.LookupKind(f.Kind)
+			own := ""
+			if info.Scope == api.Namespaced || info.Scope == api.GlobalOrNamespaced {
+				own = "shop"
+				object.Meta().Namespace = own
+			}
+			want := api.Reference{Field: field, Key: api.Key{Kind: f.To, Name: "thing"}, Optional: f.Optional}
+			switch f.In {
+			case api.InOwn:
+				want.Key.Namespace = own
+			case api.InSibling:
+				want.Key.Namespace = beside
+			case api.InNone, api.InPath:
+			}
+			expected := []api.Reference{want}
+			if to, _ := api.LookupKind(f.To); to.Scope == api.Namespaced && want.Key.Namespace == "" {
+				expected = nil // of every namespace, or of none: a path without one
+			}
+			if got := append(api.References(object), api.StatusReferences(object)...); !slices.Equal(got, expected) {
+				t.Errorf("%s %s: %v, want %v", f.Kind, f.Field, got, expected)
+			}
+		}
+	}
+	named := &api.Workload{Status: api.WorkloadStatus{Policy: "stock/p", Preemptions: []api.PreemptedBy{{Workload: "stock/w"}, {}}}}
+	want := []api.Reference{
+		{"status.policy", api.Key{api.KindPropagationPolicy, "stock", "p"}, true},
+		{"status.preemptions[0].workload", api.Key{api.KindWorkload, "stock", "w"}, true},
+	}
+	if got := api.StatusReferences(named); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	all := &api.PropagationPolicy{Spec: api.PropagationPolicySpec{ResourceSelectors: []api.ResourceSelector{{Namespace: "stock"}, {Name: "w"}, {}}}}
+	if got := api.References(all); !slices.Equal(got, []api.Reference{{"spec.resource_selectors[0].name", api.Key{api.KindWorkload, "stock", ""}, true}}) {
+		t.Errorf("all workloads of a namespace: %v", got)
+	}
+}
+
+// naming makes an object of a kind that names something by one field, and is empty
+// otherwise. namespace is what the field beside the name holds, where there is one.
+// It returns the path of the field in the object.
+func naming(f api.ReferenceField, name, namespace string) (object api.Object, field string) {
+	info, _ := api.LookupKind(f.Kind)
+	object = info.New()
+	part, rest, _ := strings.Cut(f.Field, ".")
+	at := object.SpecPart()
+	if part == "status" {
+		at = object.StatusPart()
+	}
+	setName(reflect.ValueOf(at).Elem(), strings.Split(rest, "."), name, namespace)
+	return object, strings.ReplaceAll(f.Field, "[]", "[0]")
+}
+
+func setName(v reflect.Value, path []string, name, namespace string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		setName(v.Elem(), path, name, namespace)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		setName(v.Index(0), path, name, namespace)
+	case reflect.String:
+		v.SetString(name)
+	case reflect.Struct:
+		step := strings.TrimSuffix(path[0], "[]")
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			json, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			switch {
+			case json == step:
+				setName(v.Field(i), path[1:], name, namespace)
+				if beside := v.FieldByName("Namespace"); len(path) == 1 && namespace != "" && beside.IsValid() {
+					beside.SetString(namespace)
+				}
+				return
+			case field.Anonymous:
+				setName(v.Field(i), path, name, namespace)
+			}
+		}
+	default: // nothing else holds names
+	}
+}
