@@ -59,8 +59,14 @@ type process struct {
 // startServer starts a server on a data directory and waits until it is ready.
 func startServer(t testing.TB, dataDir string, args ...string) *process {
 	t.Helper()
+	return startCommand(t, append([]string{serverBinary, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// startCommand starts a server by a command and waits until it is ready.
+func startCommand(t testing.TB, command ...string) *process {
+	t.Helper()
 	p := &process{t: t, stderr: &log{}, exited: make(chan struct{})}
-	p.cmd = exec.Command(serverBinary, append([]string{"serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"}, args...)...)
+	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Stderr = p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {

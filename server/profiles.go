@@ -23,10 +23,11 @@ func (s *server) serveProfiles(ctx context.Context) error {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	profiles := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	s.connections.Watch(profiles)
 	stop := context.AfterFunc(ctx, func() { _ = profiles.Close() }) // a profile under way is of no use any more
 	defer stop()
 	s.logger.Info("profiles are served", "address", listener.Addr().String())
-	if err := profiles.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := profiles.Serve(s.connections.Listen("debug", listener, false)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve profiles: %w", err)
 	}
 	return nil

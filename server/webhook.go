@@ -78,7 +78,7 @@ func (s *server) openSpot(ctx context.Context, codec *store.Codec, network *netp
 	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
 	s.spot.runner = runner.New(options)
 	s.spot.webhook, err = webhook.New(webhook.Options{
-		Listener: s.spot.listener, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger,
+		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger,
 	})
 	return err
 }

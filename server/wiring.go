@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
@@ -47,6 +48,10 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 			s.closeInto(&err)
 		}
 	}()
+	budget, err := descriptor.Read()
+	if err != nil {
+		return nil, err
+	}
 	network, err := c.network()
 	if err != nil {
 		return nil, err
@@ -78,7 +83,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
-	s.connections = connection.New(connection.Options{Total: c.MaxConnections, PerClient: c.MaxConnectionsPerIP})
+	s.connections = c.connectionLimit(budget, logger)
 	if err := s.openSpot(ctx, codec, network); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -33,10 +32,10 @@ func (l *Limit) Watch(server *http.Server) {
 		}
 		switch state {
 		case http.StateActive:
-			c.change(func() { c.idle = false })
+			c.change(func() { c.between = false })
 		case http.StateIdle:
-			c.change(func() { c.idle = true })
-		default: // new ones are idle already, closed ones are gone
+			c.change(func() { c.between = true })
+		default: // new ones are known already, closed ones are gone
 		}
 	}
 }
@@ -57,18 +56,26 @@ type conn struct {
 	net.Conn
 	listener *Listener
 	address  string
-	// untouched is set until the first bytes of the next request arrive.
-	untouched atomic.Bool
+	// closed is closed when the server has closed the connection.
+	closed chan struct{}
+	close  func()
 
 	// Guarded by the mutex of the limit.
 	client               *client
 	silence              *time.Timer
-	idle                 bool
-	requests, bodies     int // being answered, and those whose body is incomplete
+	between              bool // no request is under way
+	waiting              bool // the server waits for the client to send something
+	requests, bodies     int  // being answered, and those whose body is incomplete
 	phase                phase
-	since                time.Time
+	since                time.Time // in this phase
 	inListener, inClient *list.Element
 	gone                 bool
+}
+
+func newConn(inner net.Conn, at *Listener) *conn {
+	c := &conn{Conn: inner, listener: at, address: clientOf(inner.RemoteAddr()), closed: make(chan struct{})}
+	c.close = sync.OnceFunc(func() { close(c.closed) })
+	return c
 }
 
 // change notes what happens on the connection, and queues it accordingly.
@@ -77,17 +84,21 @@ func (c *conn) change(note func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	note()
+	if c.gone {
+		return
+	}
 	phase := answering
 	switch {
-	case c.idle:
-		phase = waiting
+	case c.between && (c.phase == silent || c.phase == speaking):
+		return // still
+	case c.between:
+		phase = idle
 	case c.requests > 0 && c.bodies == c.requests:
 		phase = receiving
 	}
-	if c.gone || phase == c.phase {
+	if phase == c.phase {
 		return
 	}
-	c.untouched.Store(phase == waiting)
 	l.enter(c, phase)
 }
 
@@ -118,17 +129,18 @@ func (c *conn) begin(r *http.Request) (end func()) {
 	}
 }
 
-// Read implements net.Conn. The first bytes of a request put off the turn of a
-// connection that waited for it, once.
+// Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
+	l := c.listener.limit
+	l.mu.Lock()
+	c.waiting = true
+	l.mu.Unlock()
 	n, err := c.Conn.Read(p)
-	if n > 0 && c.untouched.CompareAndSwap(true, false) {
-		l := c.listener.limit
-		l.mu.Lock()
-		if !c.gone && c.phase == waiting {
-			l.enter(c, waiting)
-		}
-		l.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.waiting = false
+	if n > 0 && !c.gone && (c.phase == silent || c.phase == idle) {
+		l.enter(c, speaking)
 	}
 	return n, err
 }
@@ -136,6 +148,7 @@ func (c *conn) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.release()
+	defer c.close()
 	return c.Conn.Close()
 }
 
@@ -147,8 +160,8 @@ func (c *conn) release() bool {
 	return l.remove(c)
 }
 
-// silent closes the connection because there was no request in time.
-func (c *conn) silent() {
+// timeOut closes the connection because there was no request in time.
+func (c *conn) timeOut() {
 	if c.release() {
 		c.evict("silent")
 	}

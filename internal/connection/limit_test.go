@@ -3,11 +3,14 @@ package connection_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -21,6 +24,9 @@ import (
 
 // patience is how long a test waits for what happens by itself.
 const patience = time.Minute
+
+// grace is shorter in tests: they flood a limit of a few connections.
+const grace = 10 * time.Millisecond
 
 // site is a server under a limit. /hold answers when release is closed, /take
 // when it has the body.
@@ -149,33 +155,57 @@ func metric(t *testing.T, limit *connection.Limit, name string, labels ...string
 	return sum
 }
 
-func TestSilentAndIdleConnectionsMakeRoom(t *testing.T) {
-	for name, options := range map[string]connection.Options{
-		"for the same client": {PerClient: 5}, "for all": {Total: 5},
+// floods are what a client may open many connections for without asking anything
+// that takes long.
+var floods = map[string]string{
+	"silent": "", "half a header": "GET / HTTP/1.1\r\nHost: ", "idle": get("/"),
+	"half a body": "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+}
+
+func TestAFloodKeepsNobodyOut(t *testing.T) {
+	for bound, options := range map[string]connection.Options{
+		"of the same client": {PerClient: 16, Grace: grace}, "of many clients": {Total: 16, Grace: grace},
 	} {
-		t.Run(name, func(t *testing.T) {
-			limit := connection.New(options)
-			s := serve(t, limit, "api")
-			silent := s.dial(t, "127.0.0.1", "")
-			until(t, "the silent one is accepted", func() bool { return metric(t, limit, "scheduler_http_connections") == 1 })
-			idle := s.dial(t, "127.0.0.1", get("/"))
-			if got := status(t, idle); got != "HTTP/1.1 200 OK" {
-				t.Fatal(got)
-			}
-			for range 20 {
-				if got := status(t, s.dial(t, "127.0.0.1", get("/"))); got != "HTTP/1.1 200 OK" {
-					t.Fatal(got)
+		for kind, text := range floods {
+			t.Run(kind+" "+bound, func(t *testing.T) {
+				limit := connection.New(options)
+				s := serve(t, limit, "api")
+				kept := s.dial(t, "127.0.0.1", "")
+				for i := range 200 {
+					from := "127.0.0.1"
+					if options.Total > 0 {
+						from = fmt.Sprintf("127.0.0.%d", 2+i%50)
+					}
+					flooding := s.dial(t, from, text)
+					if kind == "idle" {
+						_ = status(t, flooding)
+					}
+					if i%8 != 0 {
+						continue
+					}
+					if _, err := io.WriteString(kept, get("/")); err != nil {
+						t.Fatalf("after %d connections, on an open one: %v", i, err)
+					}
+					if got := status(t, kept); got != "HTTP/1.1 200 OK" {
+						t.Fatalf("after %d connections, on an open one: %s", i, got)
+					}
+					fresh := s.dial(t, "127.0.0.1", get("/"))
+					if got := status(t, fresh); got != "HTTP/1.1 200 OK" {
+						t.Fatalf("after %d connections, on a new one: %s", i, got)
+					}
+					_ = fresh.Close()
 				}
-			}
-			isClosed(t, silent)
-			isClosed(t, idle)
-			if got := metric(t, limit, "scheduler_http_connections"); got > 5 {
-				t.Errorf("%v are open", got)
-			}
-			if got := metric(t, limit, "scheduler_http_connections_evicted_total"); got < 17 {
-				t.Errorf("%v were evicted", got)
-			}
-		})
+				if got := metric(t, limit, "scheduler_http_connections"); got > 16 {
+					t.Errorf("%v are open", got)
+				}
+				if got := metric(t, limit, "scheduler_http_connections_evicted_total"); got < 150 {
+					t.Errorf("%v were evicted", got)
+				}
+				if got := metric(t, limit, "scheduler_http_connections_rejected_total"); got != 0 {
+					t.Errorf("%v were refused", got)
+				}
+			})
+		}
 	}
 }
 
@@ -213,28 +243,27 @@ func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever sends the body of a request slowly must not keep others out, but those
-// whose request has arrived stay.
-func TestUnfinishedRequestsMakeRoomLast(t *testing.T) {
-	limit := connection.New(connection.Options{Total: 3})
+func TestARequestThatHasArrivedStays(t *testing.T) {
+	limit := connection.New(connection.Options{Total: 4, Grace: grace})
 	s := serve(t, limit, "api")
-	const half = "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"
-	slow := s.dial(t, "127.0.0.1", half)
-	whole := s.dial(t, "127.0.0.1", "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
-	until(t, "two requests", func() bool { return s.holding.Load() == 2 })
-	silent := s.dial(t, "127.0.0.2", "")
-	until(t, "three connections", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
-	held := s.dial(t, "127.0.0.3", get("/hold"))
-	isClosed(t, silent)
-	until(t, "three requests", func() bool { return s.holding.Load() == 3 })
-	if got := status(t, s.dial(t, "127.0.0.3", get("/"))); got != "HTTP/1.1 200 OK" {
-		t.Errorf("beside a slow body: %s", got)
+	held := []net.Conn{
+		s.dial(t, "127.0.0.1", "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
+		s.dial(t, "127.0.0.2", get("/hold")),
 	}
-	isClosed(t, slow)
+	until(t, "two requests", func() bool { return s.holding.Load() == 2 })
+	for kind, text := range floods {
+		for range 10 {
+			flooding := s.dial(t, "127.0.0.3", text)
+			if kind == "idle" {
+				_ = status(t, flooding)
+			}
+		}
+	}
+	until(t, "the others have made room", func() bool { return metric(t, limit, "scheduler_http_connections_evicted_total") >= 36 })
 	close(s.release)
-	for _, c := range []net.Conn{whole, held} {
+	for _, c := range held {
 		if got := status(t, c); got != "HTTP/1.1 200 OK" {
-			t.Errorf("a request that had arrived: %s", got)
+			t.Error(got)
 		}
 	}
 }
@@ -276,6 +305,76 @@ func TestConnectionsWithoutARequestAreClosed(t *testing.T) {
 	}
 	if got := metric(t, limit, "scheduler_http_connections_evicted_total", "limit=silent"); got != 2 {
 		t.Errorf("%v closed", got)
+	}
+}
+
+// HTTP/2 is between two requests as soon as it is agreed on; that is no request.
+func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
+	example := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
+	defer example.Close()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := connection.New(connection.Options{RequestWithin: time.Second})
+	server := &http.Server{
+		Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }),
+		TLSConfig: &tls.Config{Certificates: example.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}},
+	}
+	limit.Watch(server)
+	served := make(chan error, 1)
+	go func() { served <- server.ServeTLS(limit.Listen("api", inner, true), "", "") }()
+	defer func() {
+		_ = server.Close()
+		<-served
+	}()
+
+	connect := func(from string) *tls.Conn {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+		c, err := tls.DialWithDialer(dialer, "tcp", inner.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	for name, greeting := range map[string]string{
+		"after the handshake": "", "after the settings": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect("127.0.0.1")
+			if _, err := io.WriteString(c, greeting); err != nil {
+				t.Fatal(err)
+			}
+			isClosed(t, c)
+		})
+	}
+	if got := metric(t, limit, "scheduler_http_connections_evicted_total", "limit=silent"); got != 2 {
+		t.Errorf("%v were closed", got)
+	}
+
+	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	ask := func() (reused bool) {
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, "https://"+inner.Addr().String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if text, err := io.ReadAll(response.Body); err != nil || string(text) != "HTTP/2.0" {
+			t.Fatalf("%q %v", text, err)
+		}
+		return reused
+	}
+	ask()
+	isClosed(t, connect("127.0.0.1")) // the time for a request has passed since
+	if !ask() {
+		t.Error("a connection that has had a request is closed, too")
 	}
 }
 

@@ -38,16 +38,28 @@ func (at *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: inner, listener: at, address: host(inner.RemoteAddr())}
+		c := newConn(inner, at)
 		evicted, limit := at.limit.admit(at, c)
 		if evicted != nil {
 			evicted.evict(limit)
+			at.await(evicted)
 		} else if limit != "" {
 			at.limit.metrics.rejected.WithLabelValues(at.name, limit).Inc()
 			at.reject(inner)
 			continue
 		}
 		return c, nil
+	}
+}
+
+// await waits until the server has closed a connection that was evicted: its file
+// descriptor is in use until then. Whoever opens connections faster than others
+// can be closed is slowed down.
+func (at *Listener) await(evicted *conn) {
+	select {
+	case <-evicted.closed:
+	case <-at.closed:
+	case <-time.After(time.Second): // its server has something else to do
 	}
 }
 
@@ -89,9 +101,15 @@ func (at *Listener) reject(inner net.Conn) {
 	_ = inner.Close()
 }
 
-func host(address net.Addr) string {
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		return tcp.IP.String()
+// clientOf is whose connections are counted together: those of an IPv4 address,
+// or of a /64 of IPv6, which is what one subscriber has.
+func clientOf(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	switch {
+	case !ok:
+		return address.String()
+	case tcp.IP.To4() == nil && !tcp.IP.IsLoopback():
+		return tcp.IP.Mask(net.CIDRMask(64, 128)).String()
 	}
-	return address.String()
+	return tcp.IP.String()
 }

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 )
 
 // What comes from outside is bounded.
@@ -28,7 +28,6 @@ const (
 	// weightOfRequest is what a request counts for at least. With maxOfCluster it
 	// limits how many of one cluster there are at a time.
 	weightOfRequest = 128 << 10
-	maxConnections  = 2048
 
 	headerTimeout = 5 * time.Second
 	// bodyTimeout and answerTimeout are longer than any cluster waits.
@@ -47,6 +46,9 @@ const (
 type Options struct {
 	// Listener is where clusters reach the server. Run closes it.
 	Listener net.Listener
+	// Connections limits the open connections. Nil means a limit of this server's
+	// own.
+	Connections *connection.Limit
 	// TLS has the certificate.
 	TLS *tls.Config
 	// Clusters finds a cluster by its name.
@@ -81,6 +83,9 @@ func New(options Options) (*Server, error) {
 		options: options, logger: options.Logger, now: options.Now,
 		metrics: newMetrics(), places: map[string]*semaphore.Weighted{},
 	}
+	if s.options.Connections == nil {
+		s.options.Connections = connection.New(connection.Options{})
+	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -113,7 +118,8 @@ func (s *Server) Run(ctx context.Context) error {
 	if server.TLSConfig.MinVersion == 0 {
 		server.TLSConfig.MinVersion = tls.VersionTLS12
 	}
-	listener := netutil.LimitListener(s.options.Listener, maxConnections)
+	s.options.Connections.Watch(server)
+	listener := s.options.Connections.Listen("webhook", s.options.Listener, true)
 	served := make(chan error, 1)
 	go func() { served <- server.ServeTLS(listener, "", "") }()
 	select {

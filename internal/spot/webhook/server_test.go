@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -51,17 +54,21 @@ func certificateOf(t *testing.T) (tls.Certificate, *x509.CertPool) {
 }
 
 // running is a server that listens, and a client that trusts it.
-func running(t *testing.T, cluster Cluster, logger *slog.Logger) (address string, client *http.Client, stop func() error) {
+func running(t *testing.T, cluster Cluster, logger *slog.Logger, adjust ...func(*Options)) (address string, client *http.Client, stop func() error) {
 	t.Helper()
 	certificate, pool := certificateOf(t)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{
+	options := Options{
 		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}, Logger: logger,
 		Clusters: func(name string) (Cluster, bool) { return cluster, name == "a" },
-	})
+	}
+	for _, f := range adjust {
+		f(&options)
+	}
+	s, err := New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +190,51 @@ func TestGracefulEnd(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSilentConnectionsKeepNobodyOut opens more connections than are taken.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	limit := connection.New(connection.Options{PerClient: 4, RequestWithin: time.Hour})
+	address, client, stop := running(t, toSpot(), nil, func(o *Options) { o.Connections = limit })
+	var silent []net.Conn
+	for range 40 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(address, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		silent = append(silent, conn)
+	}
+	if code, text := send(t, client, http.MethodPost, address+"/nothing", "application/json", nil); code != http.StatusNotFound {
+		t.Errorf("status %d: %s", code, text)
+	}
+	for _, conn := range silent[:30] {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("more connections of one client are open than are taken")
+		}
+	}
+	for _, conn := range silent {
+		_ = conn.Close()
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(limit.Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "scheduler_http_connections_evicted_total" {
+			if m := family.GetMetric()[0]; len(family.GetMetric()) != 1 || m.GetCounter().GetValue() < 30 {
+				t.Errorf("not to make room for others: %s", family)
+			}
+			return
+		}
+	}
+	t.Error("none was closed to make room")
 }
 
 // TestListenerThatFails ends Run with the reason.

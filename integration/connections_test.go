@@ -1,0 +1,185 @@
+//go:build integration
+
+package integration
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// floodTime is how long the flood of connections goes on.
+const floodTime = 2 * time.Minute
+
+// floods are what is sent on a connection before nothing more comes. A server
+// that speaks TLS waits for the rest of each of them, too.
+var floods = []string{"", "", "", "GET / HTTP/1.1\r\nHost: ", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"}
+
+// flood keeps connections open from many addresses: as many as the server takes,
+// and another one for each that it closes.
+type flood struct {
+	opened, failed atomic.Int64
+}
+
+func (f *flood) run(stop <-chan struct{}, from net.IP, to, text string) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}, Timeout: time.Second}
+	buffer := make([]byte, 1024)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(250 * time.Millisecond): // this process needs time, too
+		}
+		conn, err := dialer.Dial("tcp", to)
+		if err != nil {
+			f.failed.Add(1)
+			continue
+		}
+		f.opened.Add(1)
+		done := make(chan struct{})
+		go func() {
+			select {
+			case <-stop:
+			case <-done:
+			}
+			_ = conn.Close()
+		}()
+		_, err = io.WriteString(conn, text)
+		for err == nil {
+			_, err = conn.Read(buffer)
+		}
+		close(done)
+	}
+}
+
+// TestSilentConnections floods both listeners of a server that may open few files
+// from 50 addresses. Whoever asks something is served throughout: on a connection
+// that stays open and on new ones, from an address of their own and from one of
+// the flood's.
+func TestSilentConnections(t *testing.T) {
+	const addresses, each = 50, 20 // of each address to each listener: 2000 in all
+	webhook := freeAddress(t)
+	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", serverBinary, "serve", "--data-dir", t.TempDir(),
+		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-history", "1m")
+	listeners := []string{strings.TrimPrefix(p.url, "http://"), webhook}
+
+	stop, attack := make(chan struct{}), &flood{}
+	var running sync.WaitGroup
+	defer running.Wait()
+	stopAll := sync.OnceFunc(func() { close(stop) })
+	defer stopAll()
+	for i := range addresses {
+		for j := range each {
+			for _, to := range listeners {
+				running.Go(func() { attack.run(stop, net.IPv4(127, 0, 1, byte(i+1)), to, floods[j%len(floods)]) })
+			}
+		}
+	}
+
+	var mu sync.Mutex
+	served, slowest := map[string]int{}, map[string]time.Duration{}
+	good := func(name string, request func(n int) error) {
+		running.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(100 * time.Millisecond):
+				}
+				began := time.Now()
+				if err := request(n); err != nil {
+					t.Errorf("%s, request %d: %v", name, n, err)
+					continue
+				}
+				took := time.Since(began)
+				mu.Lock()
+				served[name]++
+				slowest[name] = max(slowest[name], took)
+				mu.Unlock()
+			}
+		})
+	}
+	ask := func(from net.IP, url string, keepAlive bool) func(int) error {
+		transport := &http.Transport{
+			DialContext:     (&net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}).DialContext,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: !keepAlive, ForceAttemptHTTP2: keepAlive,
+		}
+		t.Cleanup(transport.CloseIdleConnections)
+		asking := &http.Client{Transport: transport, Timeout: time.Minute}
+		return func(int) error {
+			resp, err := asking.Get(url)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode >= 429 {
+				return fmt.Errorf("status %d, %v", resp.StatusCode, err)
+			}
+			return nil
+		}
+	}
+	mine, theirs := net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 1, 1)
+	for what, from := range map[string]net.IP{"own address": mine, "address of the flood": theirs} {
+		good("API, new connections, "+what, ask(from, p.url+"/v1/clusters", false))
+		good("API, open connection, "+what, ask(from, p.url+"/v1/clusters", true))
+		good("webhook, new connections, "+what, ask(from, "https://"+webhook+"/nothing", false))
+		good("webhook, open connection, "+what, ask(from, "https://"+webhook+"/nothing", true))
+	}
+	writer, err := client.New(client.Options{Endpoint: p.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	good("writes", func(n int) error {
+		object := cluster(fmt.Sprintf("c%d", n%100), strconv.Itoa(n))
+		object.SetDefaults()
+		_, err := writer.Put(t.Context(), object, client.PutOptions{})
+		return err
+	})
+
+	most := 0
+	for end := time.Now().Add(floodTime); time.Now().Before(end); time.Sleep(time.Second) {
+		select {
+		case <-p.exited:
+			t.Fatalf("the server ended:\n%s", p.stderr.tail())
+		default:
+		}
+		if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid)); err == nil {
+			most = max(most, len(files))
+		}
+	}
+	stopAll()
+	running.Wait()
+	t.Logf("%d connections were opened, %d not accepted in a second; the server had up to %d files open", attack.opened.Load(), attack.failed.Load(), most)
+	if attack.opened.Load() < addresses*each*2 {
+		t.Error("the flood was none")
+	}
+	if most > 960 {
+		t.Errorf("%d files were open: too few are left for the store", most)
+	}
+	for name, n := range served {
+		t.Logf("%s: %d served, the slowest in %s", name, n, slowest[name].Round(time.Millisecond))
+		if n < 20 {
+			t.Errorf("%s: only %d requests in %s", name, n, floodTime)
+		}
+	}
+	if len(served) != 9 {
+		t.Errorf("%d of 9 clients were served", len(served))
+	}
+	if !p.stderr.contains("the limit of open files allows no more") {
+		t.Error("the log does not say that fewer connections are taken than the flag says")
+	}
+	get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: "c0"}) // what was written is there
+}
