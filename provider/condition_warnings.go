@@ -38,6 +38,10 @@ func warnOfConditions(diags *diag.Diagnostics, object api.Object) {
 		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending || w.kind != "" && w.kind != object.ObjectKind() {
 			continue
 		}
-		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), strings.TrimSpace(sentence(c.Message)+" "+w.hint))
+		text := c.Message
+		if c.Detail != "" {
+			text += ": " + c.Detail
+		}
+		diags.AddWarning(fmt.Sprintf(w.summary, api.KeyOf(object)), strings.TrimSpace(sentence(text)+" "+w.hint))
 	}
 }

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ConditionStatus is the answer a condition gives.
 type ConditionStatus string
@@ -199,6 +202,7 @@ type Condition struct {
 	Status           ConditionStatus `json:"status" enum:"True,False,Unknown"`
 	Reason           string          `json:"reason,omitempty"`
 	Message          string          `json:"message,omitempty"`
+	Detail           string          `json:"detail,omitempty" doc:"What another server said about it, in its own words. Shown only to those who may write the object that names that server."`
 	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
 }
 
@@ -235,6 +239,27 @@ func WithCondition(conditions []Condition, c Condition, now time.Time) []Conditi
 		out = append(out, c)
 	}
 	return out
+}
+
+// HasDetails reports whether a condition of an object has words of another server.
+func HasDetails(object Object) bool {
+	conditions := ConditionsOf(object)
+	return conditions != nil && slices.ContainsFunc(*conditions, func(c Condition) bool { return c.Detail != "" })
+}
+
+// WithoutDetails is an object without the words of other servers; the same one where
+// it has none.
+func WithoutDetails(object Object) Object {
+	if !HasDetails(object) {
+		return object
+	}
+	shown := object.Copy()
+	conditions := slices.Clone(*ConditionsOf(object))
+	for i := range conditions {
+		conditions[i].Detail = ""
+	}
+	*ConditionsOf(shown) = conditions
+	return shown
 }
 
 // ConditionsOf is the list of conditions of an object, nil for a kind that has none.

@@ -80,6 +80,7 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 // cluster, that of a policy from its workloads, and that of a score follows from
 // the clock.
 func (s *Server) shown(who identity, object api.Object) api.Object {
+	object = s.withDetails(who, object)
 	switch o := object.(type) {
 	case *api.PlacementScore:
 		return s.decisions.Observe(o.Observed(s.now()))

@@ -122,6 +122,11 @@ func within(prefix string, err error) error {
 
 // visibleResult leaves out what the reader could not read directly either.
 func (s *Server) visibleResult(who identity, result *api.SimulationResult) *api.SimulationResult {
+	// What other servers said was said of what there is, to those who may write that;
+	// what is simulated may name it elsewhere.
+	for i, object := range result.Objects {
+		result.Objects[i] = api.WithoutDetails(object)
+	}
 	if !who.bound() {
 		return result
 	}

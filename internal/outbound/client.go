@@ -5,8 +5,6 @@ package outbound
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
@@ -20,13 +18,19 @@ import (
 // MaxRedirects is how many redirects a request follows.
 const MaxRedirects = 3
 
-var (
+// Error is an error in words of this server.
+type Error string
+
+// Error implements error.
+func (e Error) Error() string { return string(e) }
+
+const (
 	// ErrTooLarge says that the body of an answer is above its limit.
-	ErrTooLarge = errors.New("the answer is too large")
+	ErrTooLarge = Error("the answer is too large")
 	// ErrRedirects says that an answer redirects too often.
-	ErrRedirects = fmt.Errorf("redirected more than %d times", MaxRedirects)
+	ErrRedirects = Error("redirected more than 3 times")
 	// ErrRedirectedAway says that an answer redirects to another host, port or scheme.
-	ErrRedirectedAway = errors.New("redirected to another host, port or scheme, which is not followed: write the address where it answers")
+	ErrRedirectedAway = Error("redirected to another host, port or scheme, which is not followed: write the address where it answers")
 )
 
 // Options of a client.

@@ -2,40 +2,45 @@ package outbound
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/textproto"
-	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // Describe says why a request got no answer, in words that are the same every
-// time: without local ports, times, addresses of name servers, and without what a
-// server that speaks something else has sent. What is described ends up in a
-// status, and a status is written when it changes.
+// time: without local ports, times, addresses of name servers, and without anything
+// that the other side has sent, be it in a certificate or in an answer that is no
+// HTTP. What is described ends up in a status, which readers see, and which is
+// written when it changes.
 func Describe(err error) string {
 	var (
 		dns     *net.DNSError
 		invalid x509.CertificateInvalidError
 		op      *net.OpError
-		wrapped *url.Error
 		timeout interface{ Timeout() bool }
 		header  textproto.ProtocolError
 		refusal *netpolicy.Refusal
+
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		number    syscall.Errno
+		record    tls.RecordHeaderError
+		alert     tls.AlertError
+		own       Error
 	)
 	switch {
+	case errors.As(err, &own):
+		return own.Error()
 	case errors.As(err, &refusal):
 		return refusal.Error()
-	case errors.Is(err, ErrTooLarge):
-		return ErrTooLarge.Error()
-	case errors.Is(err, ErrRedirects):
-		return ErrRedirects.Error()
-	case errors.Is(err, ErrRedirectedAway):
-		return ErrRedirectedAway.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
 	case errors.As(err, &dns) && dns.IsNotFound:
@@ -50,10 +55,30 @@ func Describe(err error) string {
 		return "the answer is not HTTP"
 	case strings.Contains(err.Error(), "failed to parse Location header"):
 		return "redirected to something that is not an address"
-	case errors.As(err, &op) && op.Err != nil:
+	case errors.As(err, &authority):
+		return "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+	case errors.As(err, &host):
+		return "tls: the certificate is valid for other hosts only"
+	case errors.As(err, &invalid):
+		return "the certificate is not valid for a server"
+	case errors.As(err, &number) && errors.As(err, &op):
 		return op.Op + ": " + op.Err.Error()
-	case errors.As(err, &wrapped) && wrapped.Err != nil:
-		return wrapped.Err.Error()
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &record):
+		return "the answer is not TLS"
+	case errors.As(err, &alert):
+		return "tls: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
-	return err.Error()
+	for _, known := range []error{io.ErrUnexpectedEOF, io.EOF, net.ErrClosed, context.Canceled} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	for _, known := range []string{"server gave HTTP response to HTTPS client", "unsupported protocol scheme", "connection reset"} {
+		if strings.Contains(err.Error(), known) {
+			return known
+		}
+	}
+	return "the connection or the answer broke"
 }

@@ -35,6 +35,14 @@ func TestDescribe(t *testing.T) {
 		{fmt.Errorf("x: %w", ErrTooLarge), "the answer is too large"},
 		{ErrRedirects, "redirected more than 3 times"},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
+		// What the other side sends is in none of them.
+		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"hush-name"}}, Host: "prom"}}, "tls: the certificate is valid for other hosts only"},
+		{x509.UnknownAuthorityError{Cert: &x509.Certificate{}}, "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		{x509.CertificateInvalidError{Reason: x509.NameConstraintsWithoutSANs, Detail: "hush"}, "the certificate is not valid for a server"},
+		{tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte{'h', 'u', 's', 'h'}}, "the answer is not TLS"},
+		{errors.New(`http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug="hush"`), "the connection or the answer broke"},
+		{errors.New(`bad Content-Length "hush"`), "the connection or the answer broke"},
+		{&netpolicy.Refusal{Host: "prom"}, "the server must not connect to prom: "},
 	} {
 		for _, err := range []error{c.err, &url.Error{Op: "Get", URL: "http://user:hush@prom/", Err: c.err}} {
 			if got := Describe(err); got != c.want {

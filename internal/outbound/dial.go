@@ -66,7 +66,7 @@ func (g *gate) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	return err
 }
 
-var errNoAddress = errors.New("this is not an address of the internet")
+const errNoAddress = Error("this is not an address of the internet")
 
 // describe is the error of a name of which no address could be connected to. Among
 // several that were refused it is the same one every time, whatever their order.

@@ -130,7 +130,8 @@ func (b *bench) eventually(name string, value any, reason string) {
 
 func (b *bench) message(name string) string {
 	m := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: name}).Object.(*api.Metric)
-	return api.FindCondition(m.Status.Conditions, api.ConditionAvailable).Message
+	c := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
+	return c.Message + ": " + c.Detail
 }
 
 func TestRealPrometheus(t *testing.T) {

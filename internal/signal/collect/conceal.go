@@ -38,7 +38,7 @@ func conceal(provider *api.MetricsProvider, readings map[string]source.Reading, 
 // concealed is an error with the same reason.
 func concealed(replacer *strings.Replacer, err error) error {
 	if e, ok := errors.AsType[*source.Error](err); ok {
-		return &source.Error{Reason: e.Reason, Message: replacer.Replace(e.Message)}
+		return &source.Error{Reason: e.Reason, Message: replacer.Replace(e.Message), Detail: replacer.Replace(e.Detail)}
 	}
 	return errors.New(replacer.Replace(err.Error()))
 }

@@ -418,7 +418,7 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 // naming says of a reading that failed for the provider's sake which provider that is.
 func (l *loop) naming(reading source.Reading) source.Reading {
 	if e, ok := errors.AsType[*source.Error](reading.Err); ok && e.Reason == api.ReasonUnreachableMetricsProvider {
-		reading.Err = source.Unreachable("%s: %s", l.key, e.Message)
+		reading.Err = source.Unreachable("%s: %s", l.key, e.Message).Said(e.Detail)
 	}
 	return reading
 }
@@ -429,12 +429,11 @@ func (l *loop) observe(err error, now time.Time) (next api.MetricsProviderStatus
 	next.ObservedGeneration = l.provider.Metadata.Generation
 	condition := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	if err != nil {
-		condition.Status = api.ConditionFalse
-		condition.Reason, condition.Message = explain(err)
+		condition = unavailable(err)
 	}
 	old := api.FindCondition(l.written.Conditions, api.ConditionAvailable)
 	if old == nil || old.Status != condition.Status {
-		l.c.Logger.Info("metrics provider", "provider", l.key.Path(), "available", err == nil, "message", condition.Message)
+		l.c.Logger.Info("metrics provider", "provider", l.key.Path(), "available", err == nil, "message", condition.Message, "detail", condition.Detail)
 	}
 	next.Conditions = api.WithCondition(l.written.Conditions, condition, now)
 	return next, !reflect.DeepEqual(next, l.written)

@@ -91,18 +91,18 @@ func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, 
 			next.ObservedAt = &copied
 		}
 	}
-	reason, message := explain(err)
-	next.Conditions = api.WithCondition(m.written.Conditions, api.Condition{
-		Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: reason, Message: message,
-	}, now)
+	next.Conditions = api.WithCondition(m.written.Conditions, unavailable(err), now)
 	return next, !reflect.DeepEqual(next, m.written)
 }
 
-// explain takes the reason and the message of a condition out of an error.
-func explain(err error) (reason, message string) {
-	var e *source.Error
-	if errors.As(err, &e) {
-		return e.Reason, e.Message
+// unavailable is the condition that an error makes.
+func unavailable(err error) api.Condition {
+	c := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}
+	if e, ok := errors.AsType[*source.Error](err); ok {
+		c.Reason, c.Message, c.Detail = e.Reason, e.Message, e.Detail
+		return c
 	}
-	return api.ReasonUnreachableMetricsProvider, err.Error()
+	c.Message = "the provider cannot be read"
+	c.Detail = source.OneLine(err.Error())
+	return c
 }

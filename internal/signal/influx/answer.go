@@ -17,7 +17,10 @@ var errNotInflux = errors.New("the answer is not one of an InfluxDB query API: d
 
 // refusal is an answer that says that the query is wrong, or that evaluating it
 // failed. Whose fault that is, the answer does not always say.
-type refusal struct{ message string }
+type refusal struct {
+	message string
+	said    string // by the server
+}
 
 // Error implements error.
 func (r *refusal) Error() string { return r.message }
@@ -31,9 +34,6 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("InfluxDB answers with status %d", e.status)
-	if e.message != "" {
-		text += ": " + e.message
-	}
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		text += ": are token, org and bucket right?"
 	}
@@ -62,7 +62,7 @@ func failureOf(resp *http.Response) error {
 	}
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
-		return &refusal{e.Error()}
+		return &refusal{e.Error(), e.message}
 	}
 	return e
 }

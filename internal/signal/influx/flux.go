@@ -12,8 +12,6 @@ import (
 	influxapi "github.com/influxdata/influxdb-client-go/v2/api"
 	influxhttp "github.com/influxdata/influxdb-client-go/v2/api/http"
 	"github.com/influxdata/influxdb-client-go/v2/api/query"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
 
 // flux asks in Flux, through the API of InfluxDB 2, which 1.8 has too.
@@ -158,5 +156,5 @@ func csvFailure(err error) error {
 	case errors.As(err, &syntax), errors.As(err, &number), strings.HasPrefix(err.Error(), "parsing error, "), strings.Contains(err.Error(), "unknown data type"):
 		return errNotInflux
 	}
-	return &refusal{"InfluxDB cannot evaluate the query: " + source.OneLine(err.Error())}
+	return &refusal{"InfluxDB cannot evaluate the query", err.Error()}
 }

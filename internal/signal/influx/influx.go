@@ -151,7 +151,10 @@ func (s *server) version(ctx context.Context) (string, error) {
 func (s *server) unreachable(err error) *source.Error {
 	var status *statusError
 	var refused *refusal
+	var known *source.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.Is(err, context.DeadlineExceeded):
 		return source.Unreachable("no answer within %s", string(s.spec.Timeout))
 	case errors.Is(err, errNotInflux):
@@ -159,9 +162,9 @@ func (s *server) unreachable(err error) *source.Error {
 	case errors.As(err, &status) && status.status == http.StatusNotFound && status.message == "":
 		return source.Unreachable("%s: does the url point at InfluxDB?", status)
 	case errors.As(err, &status):
-		return source.Unreachable("%s", status)
+		return source.Unreachable("%s", status).Said(status.message)
 	case errors.As(err, &refused):
-		return source.Unreachable("%s", refused)
+		return source.Unreachable("%s", refused).Said(refused.said)
 	}
 	return source.Unreachable("%s", outbound.Describe(err))
 }

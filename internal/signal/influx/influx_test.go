@@ -171,7 +171,7 @@ func TestOneRequestForAllQueries(t *testing.T) {
 func check(t *testing.T, err error, reason, want string) {
 	t.Helper()
 	var e *source.Error
-	if !errors.As(err, &e) || e.Reason != reason || !strings.Contains(e.Message, want) {
+	if !errors.As(err, &e) || e.Reason != reason || !strings.Contains(e.Error(), want) {
 		t.Errorf("got %#v, want %s with %q", err, reason, want)
 	}
 	if err != nil && strings.Contains(err.Error(), "hush") {
@@ -255,9 +255,9 @@ func TestProviderFailures(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		{"401 of 1.8", answer(401, asJSON, `{"error":"authorization failed"}`), "status 401: authorization failed: are token, org and bucket right?"},
-		{"401 of 2.x", answer(401, asJSON, `{"code":"unauthorized","message":"unauthorized access"}`), "status 401: unauthorized access"},
-		{"403", answer(403, asJSON, `{"code":"forbidden","message":"insufficient permissions"}`), "status 403: insufficient permissions"},
+		{"401 of 1.8", answer(401, asJSON, `{"error":"authorization failed"}`), "status 401: are token, org and bucket right?: authorization failed"},
+		{"401 of 2.x", answer(401, asJSON, `{"code":"unauthorized","message":"unauthorized access"}`), "right?: unauthorized access"},
+		{"403", answer(403, asJSON, `{"code":"forbidden","message":"insufficient permissions"}`), "right?: insufficient permissions"},
 		{"unknown bucket of 1.8", answer(500, asJSON, `{"error":"failed to initialize execute state: no database"}`), "no database"},
 		{"unknown bucket of 2.x", answer(404, asJSON, `{"code":"not found","message":"could not find bucket \"krake/autogen\""}`), `could not find bucket "krake/autogen"`},
 		{"syntax error", answer(400, asJSON, `{"code":"invalid","message":"compilation failed: error @1:1"}`), "compilation failed"},

@@ -49,7 +49,7 @@ func (q *influxQL) ask(ctx context.Context, batch []term, take func(*series)) er
 		if result.Error != "" {
 			// Of several statements, 1.8 does not say which one failed, and
 			// leaves others undone.
-			return &refusal{"InfluxDB cannot evaluate the query: " + source.OneLine(result.Error)}
+			return &refusal{"InfluxDB cannot evaluate the query", result.Error}
 		}
 	}
 	if len(results) != len(batch) {
@@ -71,7 +71,7 @@ func (q *influxQL) ping(ctx context.Context) error {
 	case len(results) != 1:
 		return errNotInflux
 	case results[0].Error != "":
-		return errors.New("InfluxDB says: " + source.OneLine(results[0].Error))
+		return source.Unreachable("InfluxDB refuses a query that asks for nothing").Said(results[0].Error)
 	}
 	return nil
 }

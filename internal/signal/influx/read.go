@@ -137,9 +137,9 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, batch []term) {
 		r.server.known.Learn(batch[0].query, knowledge{until: time.Now().Add(recheck), rejected: e})
 		r.Set(batch[0].query, source.Reading{Err: e})
 	case len(batch) == 1 && garbled:
-		r.blame(batch[0], errors.New("the answer to this query cannot be read: it should have one number"))
+		r.blame(batch[0], source.Invalid("the answer to this query cannot be read: it should have one number"))
 	case len(batch) == 1:
-		r.blame(batch[0], refused)
+		r.blame(batch[0], source.Invalid("%s", refused).Said(refused.said))
 	case !r.MayDivide():
 		r.postpone(batch)
 	default:
@@ -171,9 +171,9 @@ func (r *reading) settle(found *choice) {
 }
 
 // blame gives one query the fault, and keeps it out of the next batches.
-func (r *reading) blame(t term, why error) {
+func (r *reading) blame(t term, why *source.Error) {
 	r.server.known.Learn(t.query, knowledge{until: time.Now().Add(recheck)})
-	r.Set(t.query, source.Reading{Err: source.Invalid("%s", why)})
+	r.Set(t.query, source.Reading{Err: why})
 }
 
 // postpone leaves queries to the next reading, which knows more.

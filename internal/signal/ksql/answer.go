@@ -33,9 +33,6 @@ type statusError struct {
 // Error implements error.
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("ksqlDB answers with status %d", e.status)
-	if e.message != "" {
-		text += ": " + e.message
-	}
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		text += ": are the credentials in headers or bearer_token right?"

@@ -141,7 +141,7 @@ func (r *reading) ask(ctx context.Context, stage source.Stage, number int, batch
 			r.ask(ctx, source.Part, number, []string{metric})
 		}
 	case refused != nil:
-		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB refuses the query: %s", refused)})
+		r.Set(batch[0], source.Reading{Err: source.Invalid("ksqlDB refuses the query").Said(refused.message)})
 	case garbled && len(batch) == 1:
 		r.Set(batch[0], source.Reading{Err: source.Invalid("the answer to this query cannot be read: it should have one number")})
 	case late && (len(missing) == 1 && len(batch) == 1 || r.Over()):
@@ -193,7 +193,7 @@ func (s *server) unreachable(err error) *source.Error {
 	case errors.Is(err, errNotKsql):
 		return source.Unreachable("%s", errNotKsql)
 	case errors.As(err, &status):
-		return source.Unreachable("%s", status)
+		return source.Unreachable("%s", status).Said(status.message)
 	}
 	return source.Unreachable("%s", outbound.Describe(err))
 }

@@ -187,7 +187,7 @@ func TestEveryKindOfServer(t *testing.T) {
 						}
 					case string:
 						var e *source.Error
-						if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, want) {
+						if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Error(), want) {
 							t.Errorf("%s: got %+v, want InvalidMetric with %q", metric, got, want)
 						}
 					}
@@ -282,7 +282,7 @@ func TestAnswers(t *testing.T) {
 		{"unknown table", 400, `{"@type":"statement_error","error_code":40001,"message":"line 1:15: METRICS does not exist.","statementText":"SELECT","entities":[]}`, "refuses the query: line 1:15: METRICS does not exist.", invalid},
 		{"bad request", 400, `{"@type":"generic_error","error_code":40000,"message":"no"}`, "refuses the query: no", invalid},
 		{"bad request of a proxy", 400, `no`, "status 400", unreachable},
-		{"unauthorized", 401, `{"@type":"generic_error","error_code":40100,"message":"Unauthorized"}`, "status 401: Unauthorized: are the credentials", unreachable},
+		{"unauthorized", 401, `{"@type":"generic_error","error_code":40100,"message":"Unauthorized"}`, "status 401: are the credentials in headers or bearer_token right?: Unauthorized", unreachable},
 		{"forbidden", 403, `{"@type":"generic_error","error_code":40300,"message":"You are forbidden"}`, "status 403", unreachable},
 		{"not found", 404, `<html>`, "does the url point at the REST API of ksqlDB?", unreachable},
 		{"HTTP/2 only", 400, `{"@type":"generic_error","error_code":40004,"message":"This endpoint is only available when using HTTP2"}`, "only available when using HTTP2", unreachable},
@@ -304,14 +304,14 @@ func TestAnswers(t *testing.T) {
 				return
 			}
 			var e *source.Error
-			if !errors.As(got.Err, &e) || e.Reason != c.reason || !strings.Contains(e.Message, c.want.(string)) {
+			if !errors.As(got.Err, &e) || e.Reason != c.reason || !strings.Contains(e.Error(), c.want.(string)) {
 				t.Fatalf("got %+v, want %s with %q", got, c.reason, c.want)
 			}
 			if (err != nil) != (c.reason == unreachable) {
 				t.Errorf("of the provider it says %v", err)
 			}
-			if strings.Contains(e.Message, "METRICS_42") || strings.Contains(e.Message, "org.x") {
-				t.Errorf("the message would change, or tells too much: %s", e.Message)
+			if strings.Contains(e.Error(), "METRICS_42") || strings.Contains(e.Error(), "org.x") {
+				t.Errorf("the message would change, or tells too much: %s", e.Error())
 			}
 		})
 	}
@@ -369,7 +369,7 @@ func TestEndlessAnswers(t *testing.T) {
 				return
 			}
 			var e *source.Error
-			if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Message, c.message) {
+			if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), c.message) {
 				t.Errorf("got %v, want %q", err, c.message)
 			}
 		})

@@ -149,7 +149,7 @@ func readingOf(pair json.RawMessage) source.Reading {
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return source.Reading{Err: source.Invalid("the value is %q: it should be a number", source.OneLine(text))}
+		return source.Reading{Err: source.Invalid("the value is not a number, as it should be").Said(strconv.Quote(text))}
 	}
 	return source.Reading{Value: value}
 }

@@ -251,7 +251,7 @@ func TestAnswers(t *testing.T) {
 					continue
 				}
 				var e *source.Error
-				if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, c.err) {
+				if !errors.As(got.Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Error(), c.err) {
 					t.Errorf("got %#v, want InvalidMetric with %q", got.Err, c.err)
 				}
 			}
@@ -396,7 +396,7 @@ func TestProviderFailures(t *testing.T) {
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	var e *source.Error
-	if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Message, want) {
+	if !errors.As(err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), want) {
 		t.Errorf("got %#v, want UnreachableMetricsProvider with %q", err, want)
 	}
 }
@@ -447,7 +447,7 @@ func TestAnswersAboveTheLimit(t *testing.T) {
 				t.Fatalf("good: got %+v, %v", readings["good"], err)
 			}
 			var e *source.Error
-			if !errors.As(readings["huge"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, "larger than 16 MiB") {
+			if !errors.As(readings["huge"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Error(), "larger than 16 MiB") {
 				t.Errorf("huge: got %#v", readings["huge"].Err)
 			}
 		})

@@ -123,11 +123,11 @@ func (r *reading) askAlone(ctx context.Context, stage source.Stage, t term) {
 		reject(source.Invalid("the answer is larger than %d MiB: the expression should give one number", source.MaxBody>>20))
 		return
 	case a.refused != nil && a.refused.Type == promv1.ErrBadData:
-		reject(source.Invalid("Prometheus rejects the expression: %s", a.refused.Msg))
+		reject(source.Invalid("Prometheus rejects the expression").Said(a.refused.Msg))
 		return
 	case a.refused != nil:
 		r.server.known.Learn(t.query, knowledge{until: until})
-		r.Set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression: %s", a.refused.Msg)})
+		r.Set(t.query, source.Reading{Err: source.Invalid("Prometheus cannot evaluate the expression").Said(a.refused.Msg)})
 		return
 	case isTypeError(a.err):
 		reject(source.Invalid("the expression gives a text or the like: it should give one number, as an instant vector or a scalar"))
@@ -215,8 +215,10 @@ func (s *server) unreachable(err error) *source.Error {
 		return source.Unreachable("%s", outbound.Describe(err))
 	case e.Type == promv1.ErrBadResponse:
 		return source.Unreachable("the answer is not one of a Prometheus query API: does the url point at Prometheus?")
-	case e.Type == promv1.ErrClient:
+	case e.Type == promv1.ErrClient: // the message is the library's
 		return source.Unreachable("Prometheus answers with a %s: are url and credentials right?", e.Msg)
+	case e.Type == promv1.ErrServer:
+		return source.Unreachable("Prometheus answers with a %s", e.Msg)
 	}
-	return source.Unreachable("Prometheus answers with a %s", e.Msg)
+	return source.Unreachable("Prometheus answers with an error").Said(e.Msg)
 }

@@ -66,7 +66,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 					}
 				}
 				var e *source.Error
-				if !errors.As(readings["bad"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Message, strings.Trim(c.want, `"`)) {
+				if !errors.As(readings["bad"].Err, &e) || e.Reason != api.ReasonInvalidMetric || !strings.Contains(e.Error(), strings.Trim(c.want, `"`)) {
 					t.Errorf("bad: got %#v", readings["bad"].Err)
 				}
 			})
@@ -168,7 +168,7 @@ func TestSlowExpressionStandsAlone(t *testing.T) {
 							continue
 						}
 						var e *source.Error
-						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Message, "though the provider answers others") {
+						if !errors.As(got.Err, &e) || e.Reason != api.ReasonUnreachableMetricsProvider || !strings.Contains(e.Error(), "though the provider answers others") {
 							t.Fatalf("round %d: %s: got %#v", round, query, got.Err)
 						}
 					}

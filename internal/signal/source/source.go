@@ -46,10 +46,24 @@ type Type struct {
 type Error struct {
 	Reason  string
 	Message string
+	// Detail is what the provider says about it. Nothing that comes from there belongs
+	// into the message: only those who may write the provider see its words.
+	Detail string
 }
 
 // Error implements error.
-func (e *Error) Error() string { return e.Message }
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Detail
+}
+
+// Said adds what the provider says about it.
+func (e *Error) Said(text string) *Error {
+	e.Detail = OneLine(text)
+	return e
+}
 
 // Invalid says that the provider answered, but not with a usable value.
 func Invalid(format string, args ...any) *Error {

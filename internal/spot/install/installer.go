@@ -239,7 +239,7 @@ func (i *Installer) put(ctx context.Context, s State) {
 		level = slog.LevelInfo
 	}
 	if old != s {
-		i.options.Logger.Log(ctx, level, "admission webhook", "cluster", i.options.Cluster, "reason", s.Reason, "message", s.Message)
+		i.options.Logger.Log(ctx, level, "admission webhook", "cluster", i.options.Cluster, "reason", s.Reason, "message", s.Message, "detail", s.Detail)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestRealAPIServer(t *testing.T) {
 
 	// The state says what is wrong, and pods are created all the same.
 	waitFor(t, i, ReasonNotReached)
-	if message := i.State().Message; !strings.Contains(message, "connection refused") || !strings.Contains(message, h.addr) {
+	if message := said(i.State()); !strings.Contains(message, "connection refused") || !strings.Contains(message, h.addr) {
 		t.Errorf("%q does not say what is wrong", message)
 	}
 	if _, err := dynamicClient.Resource(resources["Pod"]).Namespace("default").Create(t.Context(), object("v1", "Pod", "default", "later", ownedBy("apps/v1", "ReplicaSet")), metav1.CreateOptions{}); err != nil {
@@ -166,7 +166,7 @@ func TestRealAPIServer(t *testing.T) {
 	}
 	// Another server answers in its place, with a certificate of its own.
 	h.listen(t, newAuthority(t).TLSConfig())
-	eventually(t, time.Minute, "the certificate is refused", func() bool { return strings.Contains(i.State().Message, "x509") })
+	eventually(t, time.Minute, "the certificate is refused", func() bool { return strings.Contains(said(i.State()), "x509") })
 	_ = h.server.Close()
 	h.listen(t, authority.TLSConfig())
 	waitFor(t, i, ReasonInstalled)
@@ -200,7 +200,7 @@ func TestPermissions(t *testing.T) {
 	var log safeBuffer
 	i, stop := run(t, client, h, authority, &log)
 	waitFor(t, i, ReasonForbidden)
-	if m := i.State().Message; !strings.Contains(m, "mutatingwebhookconfigurations") || !strings.Contains(m, "validatingwebhookconfigurations") {
+	if m := said(i.State()); !strings.Contains(m, "mutatingwebhookconfigurations") || !strings.Contains(m, "validatingwebhookconfigurations") {
 		t.Errorf("%q does not name what is missing", m)
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "weak"}}
@@ -218,7 +218,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, time.Minute, "the probe is forbidden", func() bool {
-		m := i.State().Message
+		m := said(i.State())
 		return i.State().Reason == ReasonForbidden && strings.Contains(m, "configmaps in namespace default")
 	})
 	if _, err := s.client.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{

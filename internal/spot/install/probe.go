@@ -60,7 +60,7 @@ func (i *Installer) probeFailed(err error) State {
 		if method, rest, ok := strings.Cut(seen, `": `); ok && strings.HasPrefix(method, `Post "`) {
 			seen = rest
 		}
-		return State{Reason: ReasonNotReached, Message: i.clean("the API server does not get through to the webhook at " + i.host + ": " + seen)}
+		return State{Reason: ReasonNotReached, Message: "the API server does not get through to the webhook at " + i.host, Detail: i.clean(seen)}
 	}
 	return i.stateOf(err, ReasonProbeRejected)
 }

@@ -44,6 +44,8 @@ type State struct {
 	Ready   bool
 	Reason  string
 	Message string
+	// Detail is what the cluster says about it, in its own words.
+	Detail string
 }
 
 // passing reports that the cause may be gone at the next try.
@@ -82,7 +84,7 @@ func (e *callError) denied() bool {
 func (i *Installer) stateOf(err error, rejected string) State {
 	call, ok := errors.AsType[*callError](err)
 	if !ok {
-		return State{Reason: ReasonUnreachable, Message: i.clean(err.Error())}
+		return State{Reason: ReasonUnreachable, Message: outbound.Describe(err)}
 	}
 	where := ""
 	if call.resource == "configmaps" {
@@ -101,7 +103,7 @@ func (i *Installer) stateOf(err error, rejected string) State {
 	case answered && (status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests):
 		return State{Reason: ReasonUnreachable, Message: fmt.Sprintf("%s: the API server answered with %d", what, status.Status().Code)}
 	case answered:
-		return State{Reason: rejected, Message: i.clean(what + ": " + err.Error())}
+		return State{Reason: rejected, Message: what + ": the API server refuses it", Detail: i.clean(call.err.Error())}
 	}
 	return State{Reason: ReasonUnreachable, Message: what + ": " + outbound.Describe(err)}
 }
@@ -112,6 +114,9 @@ func (i *Installer) stateOfAll(errs []error) State {
 	for _, err := range errs[1:] {
 		if s := i.stateOf(err, ReasonRejected); s.Reason == all.Reason && s.Message != all.Message {
 			all.Message += "; " + s.Message
+			if s.Detail != all.Detail {
+				all.Detail = strings.TrimPrefix(all.Detail+"; "+s.Detail, "; ")
+			}
 		}
 	}
 	return all

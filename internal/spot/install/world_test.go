@@ -189,11 +189,14 @@ func (w *world) wantState(reason string, says ...string) {
 		w.t.Errorf("the state is %+v, want %s", s, reason)
 	}
 	for _, part := range says {
-		if !strings.Contains(s.Message, part) {
-			w.t.Errorf("%q does not say %q", s.Message, part)
+		if !strings.Contains(said(s), part) {
+			w.t.Errorf("%q, %q does not say %q", s.Message, s.Detail, part)
 		}
 	}
-	if strings.Contains(s.Message+w.log.String(), testSecret) {
+	if strings.Contains(s.Message+s.Detail+w.log.String(), testSecret) {
 		w.t.Errorf("the secret is shown: %q\n%s", s.Message, &w.log)
 	}
 }
+
+// said is all that a state says.
+func said(s State) string { return s.Message + ": " + s.Detail }

@@ -117,7 +117,9 @@ func (a *agent) condition() api.Condition {
 	}
 	state := installer.State()
 	if !state.Ready {
-		return not(state.Reason, state.Message)
+		c := not(state.Reason, state.Message)
+		c.Detail = state.Detail
+		return c
 	}
 	return api.Condition{Status: api.ConditionTrue, Reason: state.Reason, Message: strings.TrimSpace(state.Message)}
 }
