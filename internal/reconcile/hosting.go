@@ -245,7 +245,7 @@ func (h *hosting) pass(now time.Time) {
 	h.stale = nil
 	slices.SortFunc(batch, func(a, b *guest) int { return a.key().Compare(b.key()) })
 	for _, g := range batch {
-		if g.stale = false; !g.gone && !h.lost.holdsGuest(g) {
+		if g.stale = false; !g.gone && !h.lost.holdsGuest(g, h) {
 			h.decide(g, now)
 		}
 	}

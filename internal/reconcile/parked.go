@@ -34,6 +34,8 @@ type lot struct {
 	// trials counts how often each was left out, for its back-off.
 	trials     map[api.Key]int
 	suspicions map[api.Key][]time.Time
+	// moved says that the planner does not know yet what is left out now.
+	moved bool
 }
 
 // parked is an object that is left out.
@@ -61,7 +63,13 @@ func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64
 	if entry != nil {
 		p.specRevision = entry.SpecRevision
 	}
-	l.of[key] = p
+	l.of[key], l.moved = p, true
+}
+
+// release has an object take part again.
+func (l *lot) release(key api.Key) {
+	delete(l.of, key)
+	l.moved = true
 }
 
 // suspect notes a panic while an object was worked on, and reports whether that is
@@ -82,7 +90,7 @@ func (l *lot) changed(change fleet.Change) {
 	p := l.of[change.Key]
 	switch {
 	case change.New == nil:
-		delete(l.of, change.Key)
+		l.release(change.Key)
 		delete(l.trials, change.Key)
 	case change.New.SpecRevision != p.specRevision:
 		p.specRevision, p.again = 0, time.Time{}
@@ -119,7 +127,7 @@ func (p *parked) condition(key api.Key) api.Condition {
 	if isDecided(key.Kind) {
 		c.Message = fmt.Sprintf("deciding it failed with %s; the decision stands as it was, and is made again when something changes", p.cause)
 	} else {
-		c.Message = fmt.Sprintf("taking it in failed with %s; others are decided as if it were not there, until something changes", p.cause)
+		c.Message = fmt.Sprintf("taking it in failed with %s; decisions that rest on it stay as they are, others are made without it, until something changes", p.cause)
 	}
 	return c
 }
@@ -139,18 +147,23 @@ func (l *lot) faulted(object api.Object) api.Object {
 	return object
 }
 
+// lost are the objects of a picture of the fleet that decisions have to do without.
+func (r *Reconciler) lost(at *fleet.Snapshot) []api.Key {
+	return append(lostIn(at), slices.Collect(maps.Keys(r.lot.of))...)
+}
+
 // begin makes a planner of a picture of the fleet, without the objects that it
 // panics on, and takes it into use. It returns what to write.
 func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.holds)
 		p := r.newPlanner(r.logger)
-		p.lose(loaded.AllDamaged())
+		p.lose(r.lost(loaded))
 		started := time.Now()
 		writes, err = decideAll(p, s.now, s.world, s.decided)
 		if err == nil {
 			r.mu.Lock()
-			r.planner, r.damaged = p, loaded
+			r.planner, r.damaged, r.lot.moved = p, loaded, false
 			r.passed(started)
 			r.mu.Unlock()
 			return writes, nil
@@ -229,7 +242,7 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 		if err != nil {
 			r.lot.park(key, err.Error(), entry, at.Revision(), r.now())
 		} else {
-			delete(r.lot.of, key)
+			r.lot.release(key)
 			r.logger.Info("an object takes part in decisions again", "object", key.String())
 		}
 		r.metrics.leftOut(r.lot)

@@ -266,7 +266,7 @@ func TestPanicsAtRandom(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 13)) //nolint:gosec // a history that can be repeated
 			var mu sync.Mutex
-			countdown, injected := -1, 0
+			countdown, injected, checked := -1, 0, 0
 			y := faulty(t, func(p *picture, _ api.Key) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -322,17 +322,14 @@ func TestPanicsAtRandom(t *testing.T) {
 						t.Errorf("step %d: %s is known: %v", step, k, known)
 					}
 				}
-				checkSettled(t, p, time.Now())
-				for _, w := range p.bindings.workloads {
-					checkIndexes(t, p, w)
-					if w.p != nil {
-						checkFreshLook(t, p, w, time.Now())
-					}
+				if !heldBack(p) { // what rests on something that is left out waits for it
+					checked++
+					checkFresh(t, p)
 				}
 				y.reconciler.mu.Unlock()
 			}
-			if injected < 10 {
-				t.Errorf("only %d panics happened", injected)
+			if injected < 10 || checked < 10 {
+				t.Errorf("only %d panics happened, and %d looks from nothing", injected, checked)
 			}
 			// Who panicked too often by chance takes part again.
 			last := 0.0
@@ -341,6 +338,76 @@ func TestPanicsAtRandom(t *testing.T) {
 				y.put(metric("m", last))
 				return countOf(y.reconciler.metrics.faulted) == 0
 			})
+			y.reconciler.mu.Lock()
+			defer y.reconciler.mu.Unlock()
+			checkFresh(t, y.reconciler.planner)
 		})
 	}
+}
+
+// heldBack reports whether decisions wait for what is left out.
+func heldBack(p *planner) bool {
+	return p.lost != nil && len(p.lost.placements)+len(p.lost.workloads) > 0
+}
+
+func checkFresh(t *testing.T, p *planner) {
+	t.Helper()
+	checkSettled(t, p, time.Now())
+	for _, w := range p.bindings.workloads {
+		checkIndexes(t, p, w)
+		if w.p != nil {
+			checkFreshLook(t, p, w, time.Now())
+		}
+	}
+}
+
+// A cluster that begins to panic has not gone: what is on it stays, what comes later
+// goes elsewhere, and once the panics end all is as ever.
+func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	broken := false
+	y := faulty(t, func(p *picture, k api.Key) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, in := p.fleet.Row("c1"); broken && (k == key(api.KindCluster, "", "c1") || isDecided(k.Kind) && in) {
+			panic("poison")
+		}
+	})
+	y.put(cluster("c1", map[string]string{"zone": "a"}))
+	y.put(picky("before"))
+	y.put(everywhere("all", ""))
+	y.put(plainWorkload("before"))
+	y.put(cluster("c2", map[string]string{"zone": "a"}))
+	y.put(placement("elsewhere", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is b"} }))
+	placedOn, boundTo := y.decided(key(api.KindPlacement, "shop", "before")), y.decided(key(api.KindWorkload, "shop", "before"))
+	if !slices.Contains(placedOn, "c1") || !slices.Contains(boundTo, "c1") {
+		t.Fatalf("nothing rests on the cluster: %v, %v", placedOn, boundTo)
+	}
+	mu.Lock()
+	broken = true
+	mu.Unlock()
+	y.put(cluster("c1", map[string]string{"zone": "a", "new": "label"}))
+	y.put(cluster("c3", map[string]string{"zone": "b"}))
+	y.put(picky("after"))
+	if y.faulted(key(api.KindCluster, "", "c1")) == "" {
+		t.Error("the cluster has no condition")
+	}
+	for k, want := range map[api.Key][]string{
+		key(api.KindPlacement, "shop", "before"):    placedOn,
+		key(api.KindWorkload, "shop", "before"):     boundTo,
+		key(api.KindPlacement, "shop", "after"):     {"c2"},
+		key(api.KindPlacement, "shop", "elsewhere"): {"c3"},
+	} {
+		if got := y.decided(k); !slices.Equal(got, want) {
+			t.Errorf("%s is on %v, want %v", k, got, want)
+		}
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	y.put(cluster("c1", map[string]string{"zone": "a", "new": "other"}))
+	until(t, "the later one has both clusters", func() bool {
+		return slices.Equal(y.decided(key(api.KindPlacement, "shop", "after")), []string{"c1", "c2"})
+	})
 }

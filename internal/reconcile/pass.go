@@ -99,6 +99,7 @@ func (w *writes) list() []write {
 func (p *planner) pass(now time.Time) []write {
 	p.passes++
 	p.advance(now)
+	p.doubt()
 	for _, placed := range p.agenda.due(now) {
 		p.markStale(placed)
 	}

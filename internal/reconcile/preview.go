@@ -78,7 +78,7 @@ func (r *Reconciler) PreviewPolicy(ctx context.Context, policy *api.PropagationP
 	}
 	defer release()
 	p := newPlanner(s.logger)
-	p.lose(s.damaged)
+	p.lose(s.lost)
 	now := r.now()
 	p.resume(s.sorted(), now)
 	path := policy.Path()

@@ -304,10 +304,7 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 				}
 			}
 			at = batch.Snapshot
-			if !at.SameDamage(r.damaged) {
-				p.lose(at.AllDamaged())
-			}
-			r.damaged = at
+			r.lose(p, at)
 			if n == maxBatches {
 				return
 			}
@@ -321,10 +318,19 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 	return at, err
 }
 
+// lose tells the planner what it has to do without, if that has changed.
+func (r *Reconciler) lose(p *planner, at *fleet.Snapshot) {
+	if r.lot.moved || !at.SameDamage(r.damaged) {
+		p.lose(r.lost(at))
+	}
+	r.damaged, r.lot.moved = at, false
+}
+
 // decide makes one pass and returns what to write.
 func (r *Reconciler) decide() (writes []write, err error) {
 	err = r.plan(func(p *planner) {
 		begin := time.Now()
+		r.lose(p, r.damaged)
 		r.metrics.queue.Set(float64(len(p.stale) + len(p.bindings.stale)))
 		for _, entry := range r.released {
 			p.put(entry.Object, entry.SpecRevision)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // maxSimulations is how many simulations run at once; each holds a copy of the
@@ -35,7 +34,7 @@ func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api
 	defer release()
 	if request.Base == "empty" {
 		clear(s.objects)
-		s.damaged = nil
+		s.lost = nil
 	}
 	now := r.now()
 	live := now
@@ -54,11 +53,13 @@ func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release 
 	}
 	s = newSimulation(r.options.ReadConstant, r.logger)
 	snapshot := r.options.Fleet.Snapshot()
-	s.damaged = snapshot.AllDamaged()
+	s.lost = lostIn(snapshot)
 	for _, info := range api.Kinds {
 		for entry := range snapshot.All(info.Kind, "") {
 			// What the live decisions are made without would end the simulation.
-			if !r.leftOut(api.KeyOf(entry.Object)) {
+			if key := api.KeyOf(entry.Object); r.leftOut(key) {
+				s.lost = append(s.lost, key)
+			} else {
 				s.base(entry.Object)
 			}
 		}
@@ -84,7 +85,7 @@ type simulation struct {
 	logger  *slog.Logger
 	objects map[api.Key]api.Object
 	order   []api.Key // of the request's own objects
-	damaged []*fleet.Damage
+	lost    []api.Key // what the base has to do without
 	// unscored are the present clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
 }
@@ -99,7 +100,7 @@ func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = ob
 // moment the base holds for.
 func (s *simulation) run(ctx context.Context, request api.Simulation, live, now time.Time) (*api.SimulationResult, error) {
 	p := newPlanner(s.logger)
-	p.lose(s.damaged)
+	p.lose(s.lost)
 	p.resume(s.sorted(), live)
 	base := maps.Clone(s.objects)
 	before := map[api.Key]where{}
@@ -112,6 +113,7 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 		return nil, err
 	}
 	s.readConstants(now)
+	p.lose(slices.DeleteFunc(slices.Clone(s.lost), func(key api.Key) bool { return slices.Contains(s.order, key) }))
 	standIns := s.completeMetrics(request, now)
 	for _, key := range s.order {
 		if at, ok := whereIs(s.objects[key]); ok {

@@ -1,0 +1,116 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// What is lost holds the decisions that rest on it, and no others: those go on
+// following what happens to them.
+func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
+	ref := func(name string) api.MetricRef { return api.MetricRef{Name: name} }
+	of := func(m *api.Metric, provider string) *api.Metric {
+		m.Spec.MetricsProvider.Name = provider
+		return m
+	}
+	named := func(p *api.MetricsProvider, name string) *api.MetricsProvider {
+		p.Metadata.Name = name
+		return p
+	}
+	inheriting := func(name string) *api.Cluster {
+		c := cluster(name, nil)
+		c.Spec.InheritLabels = true
+		c.Status.Cloud = "sky"
+		return c
+	}
+	in := func(zone string) func(*api.PlacementSpec) {
+		return func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is " + zone} }
+	}
+	objects := func() []api.Object {
+		return []api.Object{
+			named(provider(), "pa"), named(provider(), "pb"),
+			of(metric("ma", 0.9), "pa"), of(metric("mb", 0.9), "pb"), of(metric("mb2", 0.1), "pb"),
+			cloud("sky", "", map[string]string{"zone": "c"}),
+			cluster("a1", map[string]string{"zone": "a"}, ref("ma")), cluster("a2", map[string]string{"zone": "a"}, ref("mb2")),
+			cluster("b1", map[string]string{"zone": "b"}, ref("mb")), cluster("b2", map[string]string{"zone": "b"}, ref("mb2")),
+			inheriting("c1"),
+			placement("in-a", 1, in("a")), placement("in-b", 1, in("b")), placement("in-c", 1, in("c")),
+		}
+	}
+	for _, test := range []struct {
+		lost api.Key
+		held []string // of in-a, in-b and in-c: those whose ground is lost
+	}{
+		{key(api.KindCluster, "", "a1"), []string{"in-a"}},
+		{key(api.KindMetric, "", "ma"), []string{"in-a"}},
+		{key(api.KindMetricsProvider, "", "pa"), []string{"in-a"}},
+		{key(api.KindCloud, "", "sky"), []string{"in-c"}},
+		{key(api.KindClusterSet, "", "nobodys"), nil},
+		{key(api.KindPlacementScore, "", "nobodys"), nil},
+	} {
+		t.Run(strings.ReplaceAll(test.lost.String(), "/", " "), func(t *testing.T) {
+			w, p := newWorld(), newPlanner(discard())
+			for _, object := range objects() {
+				w.write(p, object)
+			}
+			p.pass(epoch)
+			before := map[string][]string{}
+			for k, placed := range p.placements {
+				before[k.Name] = placed.status.Clusters
+			}
+			for name, want := range map[string]string{"in-a": "a1", "in-b": "b1", "in-c": "c1"} {
+				if !slices.Equal(before[name], []string{want}) {
+					t.Fatalf("%s is on %v", name, before[name])
+				}
+			}
+
+			restart := func(lost ...api.Key) *planner {
+				again := newPlanner(discard())
+				again.lose(lost)
+				for k, object := range w.objects {
+					if placed, ok := p.placements[k]; ok {
+						object = placed.result()
+					}
+					if k != test.lost {
+						again.put(object, w.specs[k])
+					}
+				}
+				again.pass(epoch)
+				return again
+			}
+			moved := func(p *planner) (names []string) {
+				for k, placed := range p.placements {
+					if !slices.Equal(placed.status.Clusters, before[k.Name]) {
+						names = append(names, k.Name)
+					}
+				}
+				slices.Sort(names)
+				return names
+			}
+			if got := moved(restart()); !slices.Equal(got, test.held) {
+				t.Fatalf("without it %v move, so this tests nothing", got)
+			}
+			// The server starts again, and cannot read one object.
+			again := restart(test.lost)
+			if got := moved(again); len(got) > 0 {
+				t.Errorf("%v have moved", got)
+			}
+			// Nothing of it keeps the others from following what happens to them.
+			again.remove(key(api.KindCluster, "", "b1"))
+			again.pass(epoch)
+			if got := moved(again); !slices.Equal(got, []string{"in-b"}) {
+				t.Errorf("%v have moved after a cluster of in-b has gone", got)
+			}
+			// It is gone for good: now all follow.
+			again.lose(nil)
+			again.pass(epoch)
+			if got, want := moved(again), append(slices.Clone(test.held), "in-b"); len(got) != len(want) {
+				t.Errorf("%v have moved at the end, want %v", got, want)
+			}
+			checkSettled(t, again, epoch)
+		})
+	}
+}
