@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -52,7 +53,16 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("etcd-cert-file and etcd-key-file: %w", err)
 		}
-		config.Certificates = []tls.Certificate{pair}
+		var last atomic.Pointer[tls.Certificate]
+		last.Store(&pair)
+		// Every connection shows the newest one. Files that do not fit together, as
+		// halfway through a renewal, leave the one before in use.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if pair, err := tls.LoadX509KeyPair(c.EtcdCertFile, c.EtcdKeyFile); err == nil {
+				last.Store(&pair)
+			}
+			return last.Load(), nil
+		}
 	}
 	return config, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
+	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
@@ -38,6 +39,8 @@ type server struct {
 	connections *connection.Limit
 	starting    *starting
 	faults      *fault.Recorder
+	// certificates watches over those of the server's own.
+	certificates *expiry.Monitor
 }
 
 // openServer opens the store and puts everything together. Nothing works yet.
@@ -90,7 +93,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner,
-		Ready: s.store.Writable, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
+		Checks: s.checks, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,
@@ -100,6 +103,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if err != nil {
 		return nil, err
 	}
+	s.certificates = expiry.New(s.certificateSources(), logger, time.Now)
 	return s, s.register(registry)
 }
 
@@ -124,7 +128,7 @@ func (s *server) components() []component {
 		{"signals", s.signals.Run},
 	}
 	list = append(list, s.spot.components()...)
-	list = append(list, component{"http", s.serve})
+	list = append(list, component{"certificates", s.certificates.Run}, component{"http", s.serve})
 	if s.config.DebugListen != "" {
 		list = append(list, component{"debug", s.serveProfiles})
 	}
@@ -166,7 +170,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
-		s.spot.runner.Collectors(), s.faults.Collectors(),
+		s.spot.runner.Collectors(), s.faults.Collectors(), {s.certificates},
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())

@@ -9,31 +9,26 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// unready says why the server cannot answer for the fleet at present.
-func (s *Server) unready() error {
+// checks is everything that says whether the server can answer for the fleet.
+func (s *Server) checks() []Check {
+	var running, loaded error
 	if s.stopping.Err() != nil {
-		return errors.New("the server is stopping")
+		running = errors.New("the server is stopping")
 	}
 	if !s.loaded() {
-		return errors.New("the server is still loading its objects")
+		loaded = errors.New("the server is still loading its objects")
 	}
-	return s.options.Ready()
+	return append([]Check{check("running", running), check("loaded", loaded), s.damage()}, s.options.Checks()...)
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-func (s *Server) readiness(w http.ResponseWriter, _ *http.Request) {
-	if err := s.unready(); err != nil {
-		w.Header().Set("Retry-After", "1")
-		writeText(w, http.StatusServiceUnavailable, err.Error()+"\n")
-		return
-	}
-	text := "ok\n"
+// damage is the check of what is stored. Names of objects are not for everybody.
+func (s *Server) damage() Check {
 	if n := len(s.fleet.Snapshot().AllDamaged()); n > 0 {
-		// Their names are not for everybody.
-		text += fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them\n", n)
+		return Check{"objects", CheckWarning, fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them", n)}
 	}
-	writeText(w, http.StatusOK, text)
+	return Check{Name: "objects", State: CheckOK}
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

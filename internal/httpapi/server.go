@@ -115,9 +115,9 @@ type Options struct {
 	Version string
 	// Leader says whether this server makes the decisions. Nil means yes.
 	Leader func() bool
-	// Ready says why the server cannot work at present, beyond what this package
-	// knows itself. Nil means that nothing else can be amiss.
-	Ready func() error
+	// Checks are what readiness looks at beyond what this package knows itself. Nil
+	// means nothing.
+	Checks func() []Check
 	// Gatherer is what /metrics shows. It should hold the Collectors of this
 	// server. Nil means prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
@@ -177,8 +177,8 @@ func (o Options) withDefaults() Options {
 	if o.Leader == nil {
 		o.Leader = func() bool { return true }
 	}
-	if o.Ready == nil {
-		o.Ready = func() error { return nil }
+	if o.Checks == nil {
+		o.Checks = func() []Check { return nil }
 	}
 	if o.Gatherer == nil {
 		o.Gatherer = prometheus.DefaultGatherer
@@ -219,6 +219,8 @@ type Server struct {
 	// registering is held while a cluster is registered for a site.
 	registering turn
 
+	certificates *certificates // nil without TLS
+
 	// stopping ends when the server is asked to stop: it wakes everybody who
 	// waits.
 	stopping context.Context
@@ -242,6 +244,12 @@ func New(options Options) (*Server, error) {
 		simulations: make(chan struct{}, simulationSlots),
 		allocating:  newTurn(), registering: newTurn(),
 		ready: make(chan struct{}),
+	}
+	if o.TLS != nil {
+		var err error
+		if s.certificates, err = loadCertificates(*o.TLS, s.logger, s.now); err != nil {
+			return nil, err
+		}
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.handler = s.observe(s.survive(s.limitTime(limitWork(sameSite(s.authenticate(compress(s.routes())))))))
@@ -297,11 +305,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.options.Connections.Watch(server)
 	if s.options.TLS != nil {
-		files, err := loadCertificates(*s.options.TLS, s.logger, s.now)
-		if err != nil {
-			return err
-		}
-		server.TLSConfig = files.server()
+		server.TLSConfig = s.certificates.server()
 	}
 	var background sync.WaitGroup
 	defer background.Wait()

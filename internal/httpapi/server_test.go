@@ -124,7 +124,7 @@ func TestPanicsAreSurvived(t *testing.T) {
 func TestHealthAndReadiness(t *testing.T) {
 	broken := errors.New("the clock stands still")
 	var amiss error
-	s := startServer(t, func(o *Options) { o.Ready = func() error { return amiss } })
+	s := startServer(t, func(o *Options) { o.Checks = func() []Check { return []Check{check("clock", amiss)} } })
 	if a := s.do(http.MethodGet, "/healthz", ""); a.StatusCode != 200 {
 		t.Errorf("healthz: %d", a.StatusCode)
 	}

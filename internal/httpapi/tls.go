@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 )
 
 // TLSOptions names the files of the server's certificate.
@@ -27,6 +29,8 @@ type certificates struct {
 
 	mu       sync.Mutex
 	config   *tls.Config
+	own      []*x509.Certificate // of config: what is shown,
+	clientCA []*x509.Certificate // and what clients are checked with
 	stamp    [3]fileStamp
 	lookedAt time.Time
 }
@@ -46,7 +50,7 @@ func loadCertificates(options TLSOptions, logger *slog.Logger, now func() time.T
 	if err != nil {
 		return nil, err
 	}
-	if c.config, err = c.read(); err != nil {
+	if err = c.read(); err != nil {
 		return nil, err
 	}
 	c.stamp, c.lookedAt = stamp, now()
@@ -83,17 +87,34 @@ func (c *certificates) current() *tls.Config {
 	if err == nil && stamp == c.stamp {
 		return c.config
 	}
-	var config *tls.Config
 	if err == nil {
-		config, err = c.read()
+		err = c.read()
 	}
 	if err != nil {
 		c.logger.Error("the TLS certificate was not reloaded; the one before stays in use", "error", err)
 		return c.config
 	}
-	c.config, c.stamp = config, stamp
+	c.stamp = stamp
 	c.logger.Info("the TLS certificate was reloaded", "file", c.options.CertFile)
 	return c.config
+}
+
+// CertificateSources are the certificates that the server listens with, as they
+// are in use.
+func (s *Server) CertificateSources() []expiry.Source {
+	c := s.certificates
+	if c == nil {
+		return nil
+	}
+	inUse := func(list *[]*x509.Certificate) func() ([]*x509.Certificate, error) {
+		return func() ([]*x509.Certificate, error) {
+			c.current()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return *list, nil
+		}
+	}
+	return []expiry.Source{{Use: "api", Read: inUse(&c.own)}, {Use: "client_ca", Read: inUse(&c.clientCA)}}
 }
 
 func (c *certificates) stamps() (stamp [3]fileStamp, err error) {
@@ -110,10 +131,19 @@ func (c *certificates) stamps() (stamp [3]fileStamp, err error) {
 	return stamp, nil
 }
 
-func (c *certificates) read() (*tls.Config, error) {
+// read takes the files into use, all of them or none.
+func (c *certificates) read() error {
 	certificate, err := tls.LoadX509KeyPair(c.options.CertFile, c.options.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", c.options.CertFile, c.options.KeyFile, err)
+		return fmt.Errorf("TLS certificate %s with key %s: %w", c.options.CertFile, c.options.KeyFile, err)
+	}
+	var own, clientCA []*x509.Certificate
+	for _, der := range certificate.Certificate {
+		parsed, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("TLS certificate %s: %w", c.options.CertFile, err)
+		}
+		own = append(own, parsed)
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate},
@@ -121,13 +151,17 @@ func (c *certificates) read() (*tls.Config, error) {
 	if c.options.ClientCAFile != "" {
 		pem, err := os.ReadFile(c.options.ClientCAFile)
 		if err != nil {
-			return nil, fmt.Errorf("TLS client CA: %w", err)
+			return fmt.Errorf("TLS client CA: %w", err)
 		}
 		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("TLS client CA %s contains no PEM certificate", c.options.ClientCAFile)
+			return fmt.Errorf("TLS client CA %s contains no PEM certificate", c.options.ClientCAFile)
+		}
+		if clientCA, err = expiry.Parse(pem); err != nil {
+			c.logger.Warn("a certificate of the client CA file cannot be read and is left out", "file", c.options.ClientCAFile, "error", err)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	return config, nil
+	c.config, c.own, c.clientCA = config, own, clientCA
+	return nil
 }

@@ -271,7 +271,7 @@ func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
 			t.Errorf("event %q", e)
 		}
 	}
-	if s.unready() == nil {
+	if failed(s.checks()) == nil {
 		t.Error("still ready")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -120,6 +122,34 @@ func (a *Authority) TLSConfig() *tls.Config {
 			}
 			return &a.serving.pair, nil
 		},
+	}
+}
+
+// renewalLate is the time before its end at which a certificate should have been
+// replaced long since.
+const renewalLate = 20 * day
+
+// CertificateSources are the certificate that the webhook serves and the
+// authorities that clusters trust.
+func (a *Authority) CertificateSources() []expiry.Source {
+	return []expiry.Source{
+		{Use: "webhook", Notice: renewalLate, Read: func() ([]*x509.Certificate, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.serving == nil {
+				return nil, errors.New("the certificate of the webhook is not made yet")
+			}
+			return []*x509.Certificate{a.serving.pair.Leaf}, nil
+		}},
+		{Use: "webhook_ca", Notice: renewalLate, Read: func() ([]*x509.Certificate, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			var list []*x509.Certificate
+			for _, authority := range a.ring.authorities {
+				list = append(list, authority.certificate)
+			}
+			return list, nil
+		}},
 	}
 }
 

@@ -1,0 +1,125 @@
+package expiry
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func issue(t *testing.T, name string, from, to time.Time) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// A certificate is told of when it comes close to its end, when it is over, and
+// once a day in between; a renewed one ends that.
+func TestCertificatesAreToldOfInTime(t *testing.T) {
+	now := start
+	current := issue(t, "api", start.Add(-time.Hour), start.Add(31*24*time.Hour))
+	var failure error
+	var text strings.Builder
+	m := New([]Source{{Use: "api", Read: func() ([]*x509.Certificate, error) {
+		return []*x509.Certificate{current}, failure
+	}}}, slog.New(slog.NewTextHandler(&text, nil)), func() time.Time { return now })
+	lines := func() string {
+		text.Reset()
+		for range 3 { // saying it once is enough
+			m.log()
+		}
+		return text.String()
+	}
+	steps := []struct {
+		what  string
+		do    func()
+		says  string // "" = nothing
+		found string
+	}{
+		{"31 days left", func() {}, "", ""},
+		{"29 days left", func() { now = start.Add(2 * 24 * time.Hour) }, "in 29 days", "in 29 days"},
+		{"an hour later", func() { now = now.Add(time.Hour) }, "", "in 28 days"},
+		{"a day later", func() { now = now.Add(24 * time.Hour) }, "in 27 days", "in 27 days"},
+		{"tomorrow", func() { now = current.NotAfter.Add(-24 * time.Hour) }, "in 24 hours", "in 24 hours"},
+		{"over", func() { now = current.NotAfter.Add(time.Second) }, "level=ERROR", "expired at"},
+		{"a clock that was put back", func() { now = start.Add(-2 * time.Hour) }, "not valid before", "not valid before"},
+		{"renewed", func() {
+			now = start
+			current = issue(t, "api", start.Add(-time.Hour), start.Add(365*24*time.Hour))
+		}, "no longer needs attention", ""},
+		{"unreadable", func() { failure = errors.New("no such file") }, "no such file", "no such file"},
+		{"readable", func() { failure = nil }, "no longer needs attention", ""},
+	}
+	for _, s := range steps {
+		s.do()
+		got := lines()
+		if s.says == "" && got != "" || !strings.Contains(got, s.says) || strings.Count(got, "\n") > 1 {
+			t.Errorf("%s: the log says %q, want one line with %q", s.what, got, s.says)
+		}
+		findings := m.Findings()
+		if len(findings) != 1 || (s.found == "") != (findings[0].Problem == "") || !strings.Contains(findings[0].Problem, s.found) {
+			t.Errorf("%s: found %+v, want %q", s.what, findings, s.found)
+		}
+	}
+}
+
+// Every certificate of a file counts, and two that differ in nothing but their
+// serial number, as while an authority is replaced, do not break the metrics.
+func TestEveryCertificateOfAFileCounts(t *testing.T) {
+	old, next := issue(t, "ca", start.Add(-time.Hour), start.Add(24*time.Hour)), issue(t, "ca", start, start.Add(365*24*time.Hour))
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	var data []byte
+	for _, c := range []*x509.Certificate{old, next, next} {
+		data = append(data, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	data = append(data, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no certificate")})...)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := New([]Source{{Use: "client_ca", Read: File(path)}, {Use: "none", Read: File(path + ".none")}}, slog.New(slog.DiscardHandler), func() time.Time { return start })
+	problems := 0
+	for _, f := range m.Findings() {
+		if f.Problem != "" {
+			problems++
+		}
+	}
+	if findings := m.Findings(); len(findings) != 4 || problems != 2 {
+		t.Errorf("found %+v", findings)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	families, err := registry.Gather()
+	if err != nil || len(families) != 1 || len(families[0].GetMetric()) != 2 {
+		t.Errorf("metrics %v, %v, want 2", families, err)
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeCertificate replaces a certificate for 127.0.0.1 and its key.
+func writeCertificate(t *testing.T, certificateFile, keyFile string, notAfter time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(notAfter.UnixNano()), Subject: pkix.Name{CommonName: "scheduler-server"},
+		NotBefore: notAfter.Add(-365 * 24 * time.Hour), NotAfter: notAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{keyFile: {Type: "PRIVATE KEY", Bytes: encoded}, certificateFile: {Type: "CERTIFICATE", Bytes: certificate}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A certificate that has expired, or expires tomorrow, is a warning in the log, in
+// the metrics and in readiness, which it does not fail; a renewed one ends that
+// without a restart.
+func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	tomorrow := time.Now().Add(24 * time.Hour)
+	writeCertificate(t, certificate, key, tomorrow)
+
+	c := testConfig(t.TempDir())
+	c.TLSCertFile, c.TLSKeyFile = certificate, key
+	c.WebhookListen = "127.0.0.1:0"
+	s := start(t, c)
+	ask := func(path string) (int, string) {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it may have expired
+		defer transport.CloseIdleConnections()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(body)
+	}
+	expect := func(what string, lines ...string) {
+		t.Helper()
+		var status int
+		var text string
+		eventually(t, time.Minute, what, func() bool {
+			status, text = ask("/readyz?verbose")
+			for _, line := range lines {
+				if !strings.Contains(text, line) {
+					t.Logf("no %q yet in %s", line, text)
+					time.Sleep(time.Second)
+					return false
+				}
+			}
+			return true
+		})
+		if status != http.StatusOK || !strings.HasSuffix(text, "readyz check passed\n") {
+			t.Errorf("%s: %d %s", what, status, text)
+		}
+	}
+	expect("a certificate that ends tomorrow", "[+]running ok", "[+]loaded ok", "[+]store ok", "[!]certificate api warning: CN=scheduler-server expires at ",
+		"[+]certificate webhook ok", "[+]certificate webhook_ca ok")
+	if status, text := ask("/readyz"); status != http.StatusOK || text != "ok\n" {
+		t.Errorf("readyz: %d %q", status, text)
+	}
+	eventually(t, time.Minute, "the log tells", func() bool {
+		return strings.Contains(s.logs.String(), "a certificate of the server needs attention")
+	})
+	if _, text := ask("/metrics"); !strings.Contains(text, `scheduler_certificate_expiry_timestamp_seconds{certificate="api",`) {
+		t.Error("there is no metric")
+	}
+	writeCertificate(t, certificate, key, time.Now().Add(-time.Hour))
+	expect("an expired one", "[!]certificate api warning: CN=scheduler-server expired at ")
+	writeCertificate(t, certificate, key, time.Now().Add(200*24*time.Hour))
+	expect("a renewed one", "[+]certificate api ok")
+
+	// One that has expired keeps the server neither from starting nor from saying so.
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	writeCertificate(t, certificate, key, time.Now().Add(-time.Hour))
+	s = start(t, c)
+	expect("an expired one at the start", "[!]certificate api warning: CN=scheduler-server expired at ")
+}
+
+// With verbose readiness names the check that fails.
+func TestReadinessListsItsChecks(t *testing.T) {
+	s, p := behindProxy(t)
+	p.Down(t)
+	eventually(t, time.Minute, "a failing check", func() bool {
+		a := s.ask(http.MethodGet, "/readyz?verbose", "", "")
+		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "[+]loaded ok\n[+]objects ok\n[-]store error: the store is unavailable: ") &&
+			strings.HasSuffix(a.body, "readyz check failed\n")
+	})
+	p.Up(t)
+	eventually(t, time.Minute, "all checks pass", func() bool {
+		a := s.ask(http.MethodGet, "/readyz?verbose", "", "")
+		return a.status == http.StatusOK && strings.Contains(a.body, "[+]store ok\n")
+	})
+}

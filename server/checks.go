@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+)
+
+// certificateSources are the certificates of the server's own, and those that it
+// checks others with.
+func (s *server) certificateSources() []expiry.Source {
+	sources := s.api.CertificateSources()
+	if s.spot.authority != nil {
+		sources = append(sources, s.spot.authority.CertificateSources()...)
+	}
+	if file := s.config.EtcdCertFile; file != "" {
+		sources = append(sources, expiry.Source{Use: "etcd_client", Read: expiry.File(file)})
+	}
+	if file := s.config.EtcdCAFile; file != "" {
+		sources = append(sources, expiry.Source{Use: "etcd_ca", Read: expiry.File(file)})
+	}
+	return sources
+}
+
+// checks are what readiness looks at in the parts of the server.
+func (s *server) checks() []httpapi.Check {
+	list := []httpapi.Check{{Name: "store", State: httpapi.CheckOK}}
+	if err := s.store.Writable(); err != nil {
+		list[0].State, list[0].Detail = httpapi.CheckError, err.Error()
+	}
+	for _, f := range s.certificates.Findings() {
+		c := httpapi.Check{Name: "certificate " + f.Use, State: httpapi.CheckOK}
+		if f.Certificate != nil {
+			c.Detail = f.Certificate.Subject.String() + " expires at " + f.Certificate.NotAfter.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		if f.Problem != "" {
+			c.State, c.Detail = httpapi.CheckWarning, f.Problem
+		}
+		list = append(list, c)
+	}
+	return list
+}
