@@ -181,9 +181,8 @@ func TestFaultUpgrade(t *testing.T) {
 		w.p().kill()
 	}
 
-	// A program whose store has a higher format: the same source with another
-	// number, built for this test.
-	newer, err := buildNewer()
+	// A program whose store has a higher format.
+	newer, err := altered()
 	if err != nil {
 		t.Fatal(err)
 	}

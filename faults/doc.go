@@ -28,12 +28,12 @@
 //	 9 | SIGSTOP of the leader until another server has taken over | SIGSTOP and SIGCONT, two servers on one etcd; the history of etcd says who wrote | 2 / 20 | a b c d e f | TestFaultPausedLeader
 //	10 | kill -9 and SIGSTOP of an etcd member, the leader first | three members in processes of their own | 1 / 10 | a b c d e f | TestFaultEtcdMember
 //	11 | partition between server and store | a proxy that refuses, stalls both ways, one way, the other way, resets, delays | 6 / 30 | a b c d e f | TestFaultPartition
-//	12 | clock jumps, or stands still | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	12 | clock jumps by 1 h and 1 y to and fro, and stands still | a clock built into the server for the test (go build -overlay): nothing outside reaches the wall clock of a Go program but the clock of the machine, which is everybody's | 6 / 60 | a b c d e f | TestFaultClock
 //	13 | lost watch, compaction meanwhile | a proxy breaks the connections; etcd is written to and compacted directly | 2 / 20 | a b c d e f | TestFaultLostWatch
 //	14 | store put back to an older copy, or an empty one | the data directory is swapped under the server; an etcd starts again from a copy, or from nothing | 3 / 3 | a b c d e f | TestFaultOlderCopy
-//	15 | metrics provider slow, wrong, huge or gone | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	16 | metric storm | - | - | - | none: its test is not here yet, it follows with one of the next changes
-//	17 | mass loss of clusters | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	15 | metrics provider slow, hanging, broken, huge, wrong, half missing, stale | a query API with 13 ways to misbehave, beside a sound one | 13 / 130 | a b c d e f | TestFaultMetricsProvider
+//	16 | metric storm | every metric changes at every reading, every second | 200 metrics, 8 s / 10000, 2 min | a b c d e f | TestFaultMetricStorm
+//	17 | mass loss of clusters | a third of the clusters deleted at once, and given back | 27 x 2 / 667 x 5 | a b c d e f | TestFaultMassLoss
 //	18 | corrupt requests | JSON and paths that are wrong in many ways, and sound ones with bytes changed | 334 / 20000 | a b c d e f | TestFaultCorruptRequests
 //	19 | huge and slow bodies | 10 GB, bodies without an end, a byte now and then | 46 / 500 | a b c d e f | TestFaultHugeAndSlowBodies
 //	20 | slow headers, handshakes and readers | headers a byte at a time, silence, half of a handshake, watchers that do not read, from 128 addresses | 300 / 3000 | a b c d e f | TestFaultSlowClients
@@ -42,9 +42,9 @@
 //	23 | token brute force, a revoked token | guesses from one address while another is served | 2400 / 160000 | a b c d e f | TestFaultTokenBruteForce
 //	24 | TLS: rotated, broken, not trusted, TLS 1.1, streams reset rapidly | files changed under the server; a client of its own for HTTP/2 | 3 x 2000 resets / 30 x 20000 | a b c d e f | TestFaultTLS
 //	25 | leaks over churn, little memory | watches, objects and connections made and ended, with GOMEMLIMIT=48MiB; a limit of the kernel would end the process, which is row 1 | 10 s / 1 h | a b c d e f | TestFaultChurn
-//	26 | panic in one part | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	26 | panic while one object is worked on, and in a request | put into the source while the server is built (go build -overlay): no input is known that does it | 3 / 50 | a b c d e f | TestFaultPanic
 //	27 | upgrade and downgrade | golden data of earlier programs, as a kill left them; a program with a higher format, built for the test | each | a b c d e f | TestFaultUpgrade
 //	28 | SIGTERM under load, twice, SIGHUP with a wrong configuration | signals | 2 / 20 | a b c d e f | TestFaultTermination
 //	29 | backup under load, restored elsewhere, cut off, damaged | backup while all write; bytes cut off and turned over | 2 / 15 | a b c d e f | TestFaultBackup
-//	30 | Terraform cut off from the server | - | - | - | none: its test is not here yet, it follows with one of the next changes
+//	30 | Terraform cut off in the middle of an apply | a proxy that cuts answers off, once and again, or stalls; SIGKILL of the server | 4 / 40 | a b c d e f | TestFaultTerraform
 package faults

@@ -44,30 +44,28 @@ func writeOverlay(name string, contents map[string]string) (string, error) {
 	return path, os.WriteFile(path, data, 0o600)
 }
 
-// replaceIn changes a source file of the repository; what is replaced must be
-// there exactly once.
-func replaceIn(path, from, to string) (map[string]string, error) {
-	content, err := os.ReadFile(filepath.Join("..", path))
-	if err != nil {
-		return nil, err
+// replaceIn changes a source file of the repository, or what the overlay has in
+// its place; what is replaced must be there exactly once.
+func replaceIn(overlay map[string]string, path, from, to string) (map[string]string, error) {
+	text, changed := overlay[path]
+	if !changed {
+		content, err := os.ReadFile(filepath.Join("..", path))
+		if err != nil {
+			return nil, err
+		}
+		text = string(content)
 	}
-	if n := strings.Count(string(content), from); n != 1 {
+	if n := strings.Count(text, from); from == "" || n != 1 {
 		return nil, fmt.Errorf("%s has %q %d times, not once", path, from, n)
 	}
-	return map[string]string{path: strings.Replace(string(content), from, to, 1)}, nil
+	return map[string]string{path: strings.Replace(text, from, to, 1)}, nil
 }
 
-// buildNewer builds a program of the future: its store has a higher format.
-func buildNewer() (string, error) {
-	const path = "internal/store/key.go"
-	content, err := os.ReadFile(filepath.Join("..", path))
+// declarationOfFormat is the line with the format of the store.
+func declarationOfFormat() string {
+	content, err := os.ReadFile(filepath.Join("..", "internal", "store", "key.go"))
 	if err != nil {
-		return "", err
+		return ""
 	}
-	declaration := regexp.MustCompile(`const formatVersion = \d+`).FindString(string(content))
-	overlay, err := replaceIn(path, declaration, "const formatVersion = 1000")
-	if err != nil {
-		return "", err
-	}
-	return build("scheduler-server-newer", "../server", overlay)
+	return regexp.MustCompile(`const formatVersion = \d+`).FindString(string(content))
 }

@@ -56,6 +56,7 @@ type proxy struct {
 	refusing    bool
 	closed      bool
 	open        map[net.Conn]bool
+	cuts        int   // answers that are still to be cut off
 	held, cut   int64 // pieces that were held up, connections that were reset
 }
 
@@ -112,6 +113,21 @@ func (x *proxy) reset(refuse bool) {
 	}
 }
 
+// cutNext has the next answers reset: the server has done what was asked for,
+// and nobody hears of it.
+func (x *proxy) cutNext(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.cuts = n
+}
+
+// lead leads new connections to another server.
+func (x *proxy) lead(target string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.target = target
+}
+
 // breakOff ends a connection with a reset instead of an orderly end.
 func breakOff(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
@@ -129,7 +145,7 @@ func (x *proxy) counts() (held, cut int64) {
 
 func (x *proxy) carry(in net.Conn) {
 	x.mu.Lock()
-	refusing := x.refusing || x.closed
+	refusing, target := x.refusing || x.closed, x.target
 	x.mu.Unlock()
 	if refusing {
 		x.mu.Lock()
@@ -138,7 +154,7 @@ func (x *proxy) carry(in net.Conn) {
 		breakOff(in)
 		return
 	}
-	out, err := net.Dial("tcp", x.target)
+	out, err := net.Dial("tcp", target)
 	if err != nil {
 		breakOff(in)
 		return
@@ -148,7 +164,15 @@ func (x *proxy) carry(in net.Conn) {
 	x.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() { x.copy(out, in, func() weather { return x.there }) })
-	both.Go(func() { x.copy(in, out, func() weather { return x.back }) })
+	both.Go(func() {
+		x.copy(in, out, func() weather {
+			if x.cuts > 0 {
+				x.cuts--
+				return cutAnswer
+			}
+			return x.back
+		})
+	})
 	both.Wait()
 	x.mu.Lock()
 	delete(x.open, in)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,12 @@ func clusterName(n int) string { return fmt.Sprintf("c%d", n) }
 
 // groupOf is the group of a cluster, which never changes.
 func groupOf(cluster string) string {
+	switch {
+	case cluster[0] == 's':
+		return groupName(groups) // the fleet of the storm
+	case strings.HasPrefix(cluster, terraformGroup):
+		return terraformGroup
+	}
 	n, err := strconv.Atoi(cluster[1:])
 	if err != nil {
 		return ""

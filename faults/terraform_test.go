@@ -1,0 +1,211 @@
+//go:build faults
+
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// terraformGroup is the group of the clusters that Terraform makes, and the
+// beginning of their names.
+const terraformGroup = "tf"
+
+const configuration = `
+terraform {
+  required_providers {
+    scheduler = { source = "scheduler/scheduler" }
+  }
+}
+variable "generation" { type = number }
+provider "scheduler" {
+  request_timeout = "5s"
+}
+resource "scheduler_cluster" "tf" {
+  count  = 3
+  name   = "tf-${count.index}"
+  labels = { group = "tf" }
+}
+resource "scheduler_placement" "tf" {
+  count              = 6
+  name               = "tf-${count.index}"
+  namespace          = "terraform"
+  number_of_clusters = 1
+  labels             = { generation = tostring(var.generation) }
+  label_constraints  = ["group is tf"]
+  depends_on         = [scheduler_cluster.tf]
+}
+`
+
+// terraform is Terraform with the provider of this repository.
+type terraform struct {
+	t           testing.TB
+	binary, dir string
+	environment []string
+}
+
+func newTerraform(t testing.TB, endpoint string) *terraform {
+	t.Helper()
+	f := &terraform{t: t, dir: t.TempDir()}
+	var err error
+	if f.binary, err = exec.LookPath("terraform"); err != nil {
+		t.Fatalf("%v: make terraform builds it", err)
+	}
+	if _, err := build("terraform-provider-scheduler", "..", nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"main.tf":      configuration,
+		"terraform.rc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"scheduler/scheduler\" = %q\n  }\n  direct {}\n}\n", buildDir),
+	} {
+		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.environment = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(f.dir, "terraform.rc"),
+		"CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "SCHEDULER_ENDPOINT=http://"+endpoint)
+	return f
+}
+
+func (f *terraform) run(args ...string) (output string, code int) {
+	f.t.Helper()
+	cmd := exec.Command(f.binary, append(args, "-no-color")...)
+	cmd.Dir, cmd.Env = f.dir, f.environment
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		f.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TestFaultTerraform cuts Terraform off from the server in the middle of
+// applies: after the server has written and before its answer arrives, for a
+// while, and by the death of the server. The next apply, at the latest, ends
+// where one without faults does.
+func TestFaultTerraform(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	f := begin(t, 30)
+	w := newWorld(t, f, embedded(dataDir(t))...)
+	x := startProxy(t, w.p().address())
+	tf := newTerraform(t, x.address())
+	generation := 0
+	apply := func() (string, int) {
+		return tf.run("apply", "-auto-approve", "-input=false", "-var", fmt.Sprintf("generation=%d", generation))
+	}
+	faults := []struct {
+		name   string
+		meddle func(done <-chan struct{})
+	}{
+		{"answers are cut off", func(<-chan struct{}) { x.cutNext(4) }},
+		{"answers are cut off again and again", func(done <-chan struct{}) {
+			for {
+				select {
+				case <-done:
+					return
+				case <-time.After(time.Duration(100+w.random.IntN(200)) * time.Millisecond):
+					x.cutNext(1)
+				}
+			}
+		}},
+		{"nothing comes back for a while", func(<-chan struct{}) {
+			x.set(fine, stalled)
+			time.Sleep(3 * time.Second)
+			x.set(fine, fine)
+		}},
+		{"the server dies", func(<-chan struct{}) {
+			time.Sleep(time.Duration(500+w.random.IntN(1000)) * time.Millisecond)
+			w.restart()
+			x.lead(w.p().address())
+		}},
+	}
+	for range rounds(1, 10) {
+		for _, fault := range faults {
+			generation++
+			held, cut := x.counts()
+			done := make(chan struct{})
+			var meddling sync.WaitGroup
+			meddling.Go(func() { fault.meddle(done) })
+			out, code := apply()
+			close(done)
+			meddling.Wait()
+			x.set(fine, fine)
+			if heldNow, cutNow := x.counts(); heldNow == held && cutNow == cut && !strings.Contains(fault.name, "dies") {
+				t.Errorf("%s: nothing was", fault.name)
+			} else {
+				f.happened()
+			}
+			if code != 0 {
+				t.Logf("%s: the apply failed:\n%.1500s", fault.name, out)
+				if out, code = apply(); code != 0 {
+					t.Errorf("%s: the next apply failed, too:\n%s", fault.name, out)
+				}
+			}
+			if out, code := tf.run("plan", "-detailed-exitcode", "-input=false", "-var", fmt.Sprintf("generation=%d", generation)); code != 0 {
+				t.Errorf("%s: afterwards the plan ends with %d:\n%s", fault.name, code, out)
+			}
+			tf.checkState(w, fault.name, generation)
+		}
+	}
+	if out, code := tf.run("destroy", "-auto-approve", "-input=false", "-var", "generation=0"); code != 0 {
+		t.Fatalf("destroy: %s", out)
+	}
+	w.judge()
+}
+
+// checkState compares what Terraform knows with what the server has.
+func (f *terraform) checkState(w *world, name string, generation int) {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, "terraform.tfstate"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var state struct {
+		Resources []struct {
+			Instances []struct {
+				Status     string `json:"status"`
+				Deposed    string `json:"deposed"`
+				Attributes struct {
+					Name string `json:"name"`
+				} `json:"attributes"`
+			} `json:"instances"`
+		} `json:"resources"`
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		f.t.Fatal(err)
+	}
+	known := 0
+	for _, r := range state.Resources {
+		for _, i := range r.Instances {
+			known++
+			if i.Status != "" || i.Deposed != "" {
+				f.t.Errorf("%s: %s is %s%s in the state", name, i.Attributes.Name, i.Status, i.Deposed)
+			}
+		}
+	}
+	there, err := objects(w.p())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	has := 0
+	for key, object := range there {
+		if !strings.HasPrefix(key.Name, "tf-") {
+			continue
+		}
+		has++
+		if key.Kind == api.KindPlacement && object.Meta().Labels["generation"] != fmt.Sprint(generation) {
+			f.t.Errorf("%s: %s has %v, not generation %d", name, key, object.Meta().Labels, generation)
+		}
+	}
+	if known != 9 || has != 9 {
+		f.t.Errorf("%s: Terraform knows %d objects, the server has %d, not 9", name, known, has)
+	}
+}
