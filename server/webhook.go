@@ -50,7 +50,7 @@ type spotParts struct {
 func (s *server) openSpot(ctx context.Context, codec *store.Codec, network *netpolicy.Policy) error {
 	c, options := s.config, runner.Options{
 		Fleet: s.fleet, Clusters: s.signals, Workloads: s.decider, Network: network, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
-		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger,
+		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger, Faults: s.faults,
 	}
 	if c.WebhookListen == "" {
 		s.spot.runner = runner.New(options)
@@ -78,7 +78,7 @@ func (s *server) openSpot(ctx context.Context, codec *store.Codec, network *netp
 	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
 	s.spot.runner = runner.New(options)
 	s.spot.webhook, err = webhook.New(webhook.Options{
-		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger,
+		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger, Faults: s.faults,
 	})
 	return err
 }

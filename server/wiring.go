@@ -63,7 +63,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if err != nil {
 		return nil, err
 	}
-	storeOptions.Doing = starting.doing
+	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
 	s.signals = signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Logger: logger, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
@@ -94,7 +94,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	s.api, err = httpapi.New(httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner,
 		Checks: s.checks, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
-		Version: version, Gatherer: registry,
+		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,
 		LoginFailuresPerSecond: c.LoginFailuresPerSecond, LoginFailureBurst: c.LoginFailureBurst,
@@ -128,7 +128,11 @@ func (s *server) components() []component {
 		{"signals", s.signals.Run},
 	}
 	list = append(list, s.spot.components()...)
-	list = append(list, component{"certificates", s.certificates.Run}, component{"http", s.serve})
+	list = append(list, component{"certificates", s.certificates.Run})
+	for i, c := range list {
+		list[i].run = func(ctx context.Context) error { return s.faults.Component(c.name).Supervise(ctx, c.run) }
+	}
+	list = append(list, component{"http", s.serve})
 	if s.config.DebugListen != "" {
 		list = append(list, component{"debug", s.serveProfiles})
 	}

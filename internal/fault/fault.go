@@ -1,12 +1,15 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +24,10 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting map[string]int // components that wait to be started again, by name
+	// faulted is what work on objects last ended with, by object and component.
+	faulted map[string]map[string]string
+	// any is whether there is one of those.
+	any atomic.Bool
 }
 
 // New returns a recorder that has seen no panic. A nil logger discards.
@@ -36,7 +43,7 @@ func New(logger *slog.Logger) *Recorder {
 		down: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "scheduler_component_down", Help: "1 while a component that a panic has ended waits to be started again.",
 		}, []string{"component"}),
-		waiting: map[string]int{},
+		waiting: map[string]int{}, faulted: map[string]map[string]string{},
 	}
 }
 
@@ -60,6 +67,56 @@ func (r *Recorder) Down() []string {
 	return names
 }
 
+// maxFaulted bounds how many objects are remembered.
+const maxFaulted = 10_000
+
+// remember notes how the work of a component on an object ended: with a panic, or
+// well.
+func (r *Recorder) remember(object, component string, p *Panic) {
+	if r == nil || object == "" || p == nil && !r.any.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch of := r.faulted[object]; {
+	case p == nil:
+		if delete(of, component); len(of) == 0 {
+			delete(r.faulted, object)
+		}
+	case of != nil:
+		of[component] = p.Error()
+	case len(r.faulted) < maxFaulted:
+		r.faulted[object] = map[string]string{component: p.Error()}
+	}
+	r.any.Store(len(r.faulted) > 0)
+}
+
+// Forget tells that an object is gone.
+func (r *Recorder) Forget(object string) {
+	if r == nil || !r.any.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.faulted, object)
+	r.any.Store(len(r.faulted) > 0)
+}
+
+// Faulted says with which faults the last work on an object ended: a clause for each
+// component that panicked, in their order.
+func (r *Recorder) Faulted(object string) []string {
+	if r == nil || !r.any.Load() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, component := range slices.Sorted(maps.Keys(r.faulted[object])) {
+		out = append(out, component+" failed with "+r.faulted[object][component])
+	}
+	return out
+}
+
 // Note logs and counts a panic that was confined elsewhere.
 func (r *Recorder) Note(p *Panic) {
 	if r == nil {
@@ -81,11 +138,16 @@ type Component struct {
 }
 
 // Do runs f for an object; "" stands for none. A panic in it becomes a *Panic, which
-// is logged and counted.
+// is logged, counted, and remembered until f ends well for the object. So does one
+// that f has confined and returns.
 func (c *Component) Do(object string, f func() error) error {
 	err := Confine(object, f)
-	if p, ok := err.(*Panic); ok && p.Component == "" { //nolint:errorlint // one made just now, and not one that f returns wrapped
+	p, panicked := errors.AsType[*Panic](err)
+	if panicked && p.Component == "" {
 		c.Note(p)
+	}
+	if c != nil {
+		c.recorder.remember(object, c.name, p)
 	}
 	return err
 }

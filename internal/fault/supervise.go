@@ -18,29 +18,41 @@ const (
 // error that wraps one, the component is started again with a back-off; meanwhile
 // it counts as down.
 func (c *Component) Supervise(ctx context.Context, run func(context.Context) error) error {
+	return c.repeat(ctx, "", run, func(pause time.Duration) bool {
+		if c != nil && c.recorder != nil {
+			c.recorder.logger.Error("a component was ended by a panic; it is started again", "component", c.name, "pause", pause)
+			c.recorder.setDown(c.name, 1)
+			defer c.recorder.setDown(c.name, -1)
+		}
+		return sleep(ctx, pause)
+	})
+}
+
+// Keep runs what a component does for one object until it returns, or ctx ends. After
+// a panic, or an error that wraps one, it is begun again with a back-off.
+func (c *Component) Keep(ctx context.Context, object string, run func(context.Context) error) error {
+	return c.repeat(ctx, object, run, func(pause time.Duration) bool { return sleep(ctx, pause) })
+}
+
+func (c *Component) repeat(ctx context.Context, object string, run func(context.Context) error, wait func(time.Duration) bool) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		started := time.Now()
-		err := c.Do("", func() error { return run(ctx) })
+		err := c.Do(object, func() error { return run(ctx) })
 		if _, panicked := errors.AsType[*Panic](err); !panicked {
 			return err
 		}
 		if time.Since(started) >= settled {
 			pause = firstPause
 		}
-		if !c.pause(ctx, pause) {
+		if !wait(pause) {
 			return nil
 		}
 	}
 }
 
-// pause waits, during which the component is down. It reports false where ctx ends.
-func (c *Component) pause(ctx context.Context, pause time.Duration) bool {
-	if c != nil && c.recorder != nil {
-		c.recorder.logger.Error("a component was ended by a panic; it is started again", "component", c.name, "pause", pause)
-		c.recorder.setDown(c.name, 1)
-		defer c.recorder.setDown(c.name, -1)
-	}
-	timer := time.NewTimer(pause)
+// sleep waits; it reports false where ctx ended meanwhile.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -11,6 +11,7 @@ import (
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -60,18 +61,20 @@ func (b *builder) apply(record store.Record) error {
 	path := radixKey(record.Key)
 	old, _ := b.objects.Get(path)
 	var entry *Entry
-	var err error
 	var healed, show bool
-	if d := b.damaged[record.Key]; d != nil {
-		healed = d.Lost
-		if entry, show, err = b.heal(d, record); err != nil || healed && !show {
-			return err
+	err := fault.Confine(record.Key.String(), func() (err error) {
+		if d := b.damaged[record.Key]; d != nil {
+			healed = d.Lost
+			if entry, show, err = b.heal(d, record); err != nil || healed && !show {
+				return err
+			}
 		}
-	}
-	if !healed {
-		entry, err = b.next(old, record)
-	}
-	if err != nil || entry == old {
+		if !healed {
+			entry, err = b.next(old, record)
+		}
+		return err
+	})
+	if err != nil || healed && !show || entry == old {
 		return err
 	}
 	if _, touched := b.first[record.Key]; !touched && b.first != nil {

@@ -82,7 +82,7 @@ func New(options Options) *Fleet {
 // fails, such as for a wrong key; later it goes on by itself, whatever happens.
 func (f *Fleet) Run(ctx context.Context) error {
 	const leastDelay, mostDelay = 50 * time.Millisecond, 5 * time.Second
-	loaded := false
+	loaded := f.isLoaded()
 	for delay := leastDelay; ; {
 		err := f.load(ctx, !loaded)
 		if err == nil {
@@ -107,6 +107,17 @@ func (f *Fleet) Run(ctx context.Context) error {
 		case <-time.After(delay):
 		}
 		delay = min(2*delay, mostDelay)
+	}
+}
+
+// isLoaded reports whether there was a complete picture; Run is begun again where it
+// panicked.
+func (f *Fleet) isLoaded() bool {
+	select {
+	case <-f.ready:
+		return true
+	default:
+		return false
 	}
 }
 

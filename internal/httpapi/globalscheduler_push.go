@@ -90,9 +90,10 @@ func (s *Server) push(ctx context.Context, data []byte, waitText string, parse f
 	group.SetLimit(reportsAtOnce)
 	for i := range reports {
 		group.Go(func() error {
-			var err error
-			changed[i], revisions[i], err = s.report(gathered, &reports[i])
-			return err
+			return s.options.Faults.Component("http").Do("", func() (err error) {
+				changed[i], revisions[i], err = s.report(gathered, &reports[i])
+				return err
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {

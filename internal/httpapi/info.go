@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -18,7 +19,7 @@ func (s *Server) checks() []Check {
 	if !s.loaded() {
 		loaded = errors.New("the server is still loading its objects")
 	}
-	return append([]Check{check("running", running), check("loaded", loaded), s.damage()}, s.options.Checks()...)
+	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.options.Checks()...)
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
@@ -29,6 +30,14 @@ func (s *Server) damage() Check {
 		return Check{"objects", CheckWarning, fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them", n)}
 	}
 	return Check{Name: "objects", State: CheckOK}
+}
+
+// components is the check of what a panic has ended and is started again.
+func (s *Server) components() Check {
+	if down := s.options.Faults.Down(); len(down) > 0 {
+		return Check{"components", CheckWarning, "started again after a panic: " + strings.Join(down, ", ")}
+	}
+	return Check{Name: "components", State: CheckOK}
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

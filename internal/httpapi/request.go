@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // request is what the server notes about a request while it answers it.
@@ -104,6 +105,7 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	}
 	s.metrics.panics.Inc()
 	note := requestOf(ctx)
+	s.options.Faults.Component("http").Note(&fault.Panic{Object: note.id, Cause: cause, Stack: debug.Stack()})
 	s.logger.LogAttrs(ctx, slog.LevelError, "panic in a request",
 		slog.String("request_id", note.id), slog.String("route", note.route),
 		slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))

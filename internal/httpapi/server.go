@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -118,6 +119,9 @@ type Options struct {
 	// Checks are what readiness looks at beyond what this package knows itself. Nil
 	// means nothing.
 	Checks func() []Check
+	// Faults is told of panics, and says which objects they were about and which
+	// components they ended. Nil knows of none.
+	Faults *fault.Recorder
 	// Gatherer is what /metrics shows. It should hold the Collectors of this
 	// server. Nil means prometheus.DefaultGatherer.
 	Gatherer prometheus.Gatherer
@@ -309,9 +313,13 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
-	background.Go(func() { s.events.follow(s.stopping, s.fleet) })
-	background.Go(func() { s.sweepPreviews(s.stopping) })
-	background.Go(func() { s.watchTokens(s.stopping) })
+	for name, run := range map[string]func(context.Context){
+		"watches": func(ctx context.Context) { s.events.follow(ctx, s.fleet) }, "previews": s.sweepPreviews, "tokens": s.watchTokens,
+	} {
+		background.Go(func() {
+			_ = s.options.Faults.Component(name).Supervise(s.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own
+		})
+	}
 	defer s.stop() // before background.Wait
 
 	address := listener.Addr()

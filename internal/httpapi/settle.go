@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -80,7 +81,26 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 // cluster, that of a policy from its workloads, and that of a score follows from
 // the clock.
 func (s *Server) shown(who identity, object api.Object) api.Object {
-	object = s.withDetails(who, object)
+	return s.faulted(s.completed(who, s.withDetails(who, object)))
+}
+
+// faulted is an object with a condition for the panics that the last work on it ended
+// with. It stands in no store: it is about this server.
+func (s *Server) faulted(object api.Object) api.Object {
+	faults := s.options.Faults.Faulted(api.KeyOf(object).String())
+	if len(faults) == 0 {
+		return object
+	}
+	if list := api.ConditionsOf(object); list != nil && api.FindCondition(*list, api.ConditionFaulted) != nil {
+		return object // what it costs is said already
+	}
+	return withConditions(object, []api.Condition{{
+		Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault,
+		Message: strings.Join(faults, "; ") + "; it is tried again",
+	}})
+}
+
+func (s *Server) completed(who identity, object api.Object) api.Object {
 	switch o := object.(type) {
 	case *api.PlacementScore:
 		return s.decisions.Observe(o.Observed(s.now()))

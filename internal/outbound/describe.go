@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -35,8 +36,11 @@ func Describe(err error) string {
 		record    tls.RecordHeaderError
 		alert     tls.AlertError
 		own       Error
+		failed    *fault.Panic
 	)
 	switch {
+	case errors.As(err, &failed):
+		return failed.Error()
 	case errors.As(err, &own):
 		return own.Error()
 	case errors.As(err, &refusal):

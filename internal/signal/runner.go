@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
@@ -46,6 +47,8 @@ type Options struct {
 	Network *netpolicy.Policy
 	// Logger receives changes of state and what goes wrong. Nil discards it.
 	Logger *slog.Logger
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Recorder
 	// Now is the clock. Nil is time.Now.
 	Now func() time.Time
 }
@@ -58,6 +61,8 @@ type Runner struct {
 	monitor   *health.Monitor
 	observer  *kubernetes.Observer
 	clouds    *openstack.Clouds
+	recorder  *fault.Recorder
+	faults    *fault.Component
 }
 
 // New makes a Runner.
@@ -68,14 +73,12 @@ func New(o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Runner{fleet: o.Fleet, tracker: settle.New()}
+	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
 	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
-	r.collector = collect.New(collect.Options{
-		Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now,
-	})
-	r.monitor = health.New(health.Options{Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.clouds = openstack.New(openstack.Options{Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.observer = kubernetes.New(kubernetes.Options{Network: o.Network, Sink: r.monitor})
+	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now})
+	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Network: o.Network, Sink: r.monitor})
 	return r
 }
 
@@ -96,10 +99,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	subscription := r.fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	r.load(subscription.Snapshot())
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.collector.Run(ctx) })
-	group.Go(func() error { return r.monitor.Run(ctx) })
-	group.Go(func() error { return r.observer.Run(ctx) })
-	group.Go(func() error { return r.clouds.Run(ctx) })
+	group.Go(func() error { return r.faults.Supervise(ctx, r.collector.Run) })
+	group.Go(func() error { return r.faults.Supervise(ctx, r.monitor.Run) })
+	group.Go(func() error { return r.faults.Supervise(ctx, r.observer.Run) })
+	group.Go(func() error { return r.faults.Supervise(ctx, r.clouds.Run) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) {
 		return err
@@ -142,6 +145,14 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 }
 
 func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
+	key := api.KeyOf(entry.Object)
+	if !r.faults.Go(key.String(), func() { r.pass(entry, since, latest) }) {
+		r.tracker.Close(key, latest, 0) // it is not waited for, until it changes again
+	}
+}
+
+// pass tells those of an object whom it concerns.
+func (r *Runner) pass(entry *fleet.Entry, since, latest int64) {
 	switch o := entry.Object.(type) {
 	case *api.Cluster:
 		r.monitor.Put(o, entry.SpecRevision, since, latest)
@@ -154,6 +165,11 @@ func (r *Runner) put(entry *fleet.Entry, since, latest int64) {
 }
 
 func (r *Runner) remove(key api.Key, since, latest int64) {
+	r.faults.Go(key.String(), func() { r.passGone(key, since, latest) })
+	r.recorder.Forget(key.String())
+}
+
+func (r *Runner) passGone(key api.Key, since, latest int64) {
 	switch key.Kind {
 	case api.KindCluster:
 		r.observer.Remove(key.Name)

@@ -31,7 +31,11 @@ func NewBatcher(s *Store) *Batcher {
 
 // Run writes what is submitted until ctx ends. It may be called once.
 func (b *Batcher) Run(ctx context.Context) error {
-	defer close(b.stopped)
+	defer func() {
+		if ctx.Err() != nil { // else it panicked, and is begun again
+			close(b.stopped)
+		}
+	}()
 	var deferred []submission
 	for {
 		batch := deferred

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // The size of a derived transaction: 100 objects and the fence fit the 128
@@ -112,7 +113,12 @@ func (s *Store) derive(ctx context.Context, writes []StatusWrite) []outcome {
 			for i := from; i < to; i++ {
 				pending = append(pending, i)
 			}
-			s.deriveChunk(ctx, writes, outcomes, pending)
+			err := fault.Confine("", func() error { s.deriveChunk(ctx, writes, outcomes, pending); return nil })
+			for i := from; i < to && err != nil; i++ {
+				if outcomes[i] == (outcome{}) {
+					outcomes[i].err = err
+				}
+			}
 			return nil
 		})
 		begin = end

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 const mebibyte = 1 << 20
@@ -54,6 +56,8 @@ type Options struct {
 	// RequestTimeout limits every single request to etcd. Zero means 10 seconds.
 	RequestTimeout time.Duration
 
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Recorder
 	// Logger receives what the store and the embedded member have to say. Nil
 	// discards it.
 	Logger *slog.Logger

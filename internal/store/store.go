@@ -87,12 +87,20 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
-	s.loops.Go(s.maintain)
-	s.loops.Go(s.watchOver)
+	s.keep(s.maintain)
+	s.keep(s.watchOver)
 	if s.disk != nil {
-		s.loops.Go(func() { s.disk.run(s.ctx) })
+		s.keep(func() { s.disk.run(s.ctx) })
 	}
 	return nil
+}
+
+// keep runs a loop of the store until the store is closed. One that panics is begun
+// again.
+func (s *Store) keep(loop func()) {
+	s.loops.Go(func() {
+		_ = s.options.Faults.Component("store").Supervise(s.ctx, func(context.Context) error { loop(); return nil }) // has no error of its own
+	})
 }
 
 func (s *Store) openMember(ctx context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // watchBuffer is how many batches may wait for the reader before etcd has to
@@ -25,7 +27,7 @@ func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the watch ends with the store too
-		if err := s.watch(ctx, from, out); err != nil {
+		if err := fault.Confine("", func() error { return s.watch(ctx, from, out) }); err != nil {
 			select {
 			case out <- Batch{Err: err}:
 			case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -40,6 +41,8 @@ type Options struct {
 	Normalize func(spec api.MetricSpec, raw float64) (float64, error)
 	// Logger. Default: discards.
 	Logger *slog.Logger
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Component
 	// Now is the clock of what is written. Default time.Now.
 	Now func() time.Time
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
@@ -160,7 +161,9 @@ func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		job, pause := l.take(ctx)
 		if job != nil {
-			l.perform(ctx, job)
+			if !l.c.Faults.Go(l.key.String(), func() { l.perform(ctx, job) }) {
+				l.giveUp(job)
+			}
 			continue
 		}
 		timer.Reset(pause)
@@ -230,11 +233,20 @@ func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	return j, 0
 }
 
+// giveUp ends a reading that panicked. Nobody waits for it any longer; what it was to
+// read is read with the next.
+func (l *loop) giveUp(j *job) {
+	for _, it := range j.items {
+		l.c.Tracker.Close(it.key, it.latest, 0)
+	}
+	l.c.Tracker.Close(l.key, j.latest, 0)
+}
+
 // perform reads and stores the answers.
 func (l *loop) perform(ctx context.Context, j *job) {
 	defer j.cancel()
 	began := time.Now()
-	readings, err := j.read(l.key)
+	readings, err := j.read(l.key, l.c.Faults)
 	if errors.Is(j.ctx.Err(), context.Canceled) {
 		l.putBack(j) // the provider changed, or the server stops
 		return
@@ -250,14 +262,7 @@ func (l *loop) perform(ctx context.Context, j *job) {
 			delete(apply, key)
 		}
 	}
-	l.c.mu.Lock()
-	for key, done := range apply {
-		done()
-		delete(l.retries, key)
-	}
-	// What could not be stored is not answered, and tried again by itself.
-	unanswered := slices.Collect(maps.Keys(l.retries))
-	l.c.mu.Unlock()
+	unanswered := l.stored(apply)
 	for _, it := range j.items {
 		if !slices.Contains(unanswered, it.key) {
 			l.c.Tracker.Close(it.key, it.latest, revision)
@@ -266,6 +271,18 @@ func (l *loop) perform(ctx context.Context, j *job) {
 	if j.full && !slices.Contains(unanswered, l.key) {
 		l.c.Tracker.Close(l.key, j.latest, revision)
 	}
+}
+
+// stored takes over what is stored, and returns what could not be: it is not answered,
+// and tried again by itself.
+func (l *loop) stored(apply map[api.Key]func()) (unanswered []api.Key) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	for key, done := range apply {
+		done()
+		delete(l.retries, key)
+	}
+	return slices.Collect(maps.Keys(l.retries))
 }
 
 // retry is a status that could not be stored: it is tried again at a moment.
@@ -331,8 +348,8 @@ func (l *loop) putBack(j *job) {
 	}
 }
 
-// read asks the provider.
-func (j *job) read(key api.Key) (map[string]source.Reading, error) {
+// read asks the provider. A panic over its answer is a failure like others.
+func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]source.Reading, err error) {
 	switch {
 	case j.provider == nil:
 		return nil, &source.Error{Reason: api.ReasonUnknownMetricsProvider, Message: key.String() + " does not exist"}
@@ -344,7 +361,14 @@ func (j *job) read(key api.Key) (map[string]source.Reading, error) {
 		queries = append(queries, it.query)
 	}
 	slices.Sort(queries)
-	readings, err := j.source.Read(j.ctx, slices.Compact(queries))
+	err = fault.Confine(key.String(), func() (err error) {
+		readings, err = j.source.Read(j.ctx, slices.Compact(queries))
+		return err
+	})
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		faults.Note(p)
+		readings, err = nil, source.Unreachable("reading it ended with %s", p)
+	}
 	return conceal(j.provider, readings, err)
 }
 
@@ -376,7 +400,13 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		if m.loop != l || m.revision != it.revision {
 			continue // changed meanwhile; it is read again
 		}
-		next, changed := m.observe(l.naming(answerTo(it.query, readings, err)), l.c.Normalize, now)
+		var next api.MetricStatus
+		var changed bool
+		if !l.c.Faults.Go(it.key.String(), func() {
+			next, changed = m.observe(l.naming(answerTo(it.query, readings, err)), l.c.Normalize, now)
+		}) {
+			continue
+		}
 		if c := api.FindCondition(next.Conditions, api.ConditionAvailable); c.Status == api.ConditionFalse {
 			l.c.figures.failures.WithLabelValues(l.key.Path(), c.Reason).Inc()
 		}

@@ -14,11 +14,20 @@ import (
 // Heartbeat takes the report of a cluster's agent. It returns once the report is
 // durable, with the revision that shows it.
 func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) (int64, error) {
+	c, err := m.takeHeartbeat(name, hb)
+	if err != nil {
+		return 0, err
+	}
+	return m.flush(ctx, c)
+}
+
+// takeHeartbeat takes in a report. It returns the cluster that it is of.
+func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	c := m.clusters[name]
 	if c == nil {
-		m.mu.Unlock()
-		return 0, fmt.Errorf("cluster %q: %w", name, ErrNotFound)
+		return nil, fmt.Errorf("cluster %q: %w", name, ErrNotFound)
 	}
 	m.figures.heartbeats.Inc()
 	now := m.Now()
@@ -47,8 +56,7 @@ func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) 
 			m.schedule(c)
 		}
 	}
-	m.mu.Unlock()
-	return m.flush(ctx, c)
+	return c, nil
 }
 
 // takeSize takes in what a cluster has, as its agent or the watch over it says: all

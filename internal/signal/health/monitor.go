@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
@@ -53,6 +54,8 @@ type Options struct {
 	Network *netpolicy.Policy
 	// RoundTripper sends the probes. Default: over the network.
 	RoundTripper http.RoundTripper
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Component
 	// Logger. Default: discards.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -229,7 +232,11 @@ func (m *Monitor) tend(ctx context.Context) time.Duration {
 			return wait
 		}
 		heap.Pop(&m.queue)
-		m.handle(ctx, c, now)
+		// One that panics is taken up again when it changes.
+		err := fault.Confine(clusterKey(c.name), func() error { m.handle(ctx, c, now); return nil })
+		if p, ok := errors.AsType[*fault.Panic](err); ok {
+			m.Faults.Note(p)
+		}
 	}
 	return time.Hour
 }
@@ -257,11 +264,11 @@ func (m *Monitor) handle(ctx context.Context, c *cluster, now time.Time) {
 		if c.health.failures > 0 || c.health.state == api.StateOffline {
 			l = &m.slow
 		}
-		m.dispatch(ctx, l, func() { m.probe(ctx, c) })
+		m.dispatch(ctx, l, func() { m.attempt(c, &c.probeAt, func() { m.probe(ctx, c) }) })
 	}
 	if isDue(c.flushAt, now) {
 		c.flushAt = time.Time{}
-		m.dispatch(ctx, &m.writes, func() { m.store(ctx, c) })
+		m.dispatch(ctx, &m.writes, func() { m.attempt(c, &c.flushAt, func() { m.store(ctx, c) }) })
 	}
 	m.schedule(c)
 }
@@ -293,4 +300,19 @@ func (m *Monitor) nextTask(ctx context.Context, l *lane) func() {
 	l.waiting[0] = nil
 	l.waiting = l.waiting[1:]
 	return task
+}
+
+func clusterKey(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }
+
+// attempt does something for a cluster. Where that panics it is done again after a
+// pause, at the moment that again says.
+func (m *Monitor) attempt(c *cluster, again *time.Time, task func()) {
+	if m.Faults.Go(clusterKey(c.name), task) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.interrupt = nil
+	*again = c.retry.Failed(m.Now())
+	m.schedule(c)
 }

@@ -20,24 +20,40 @@ const (
 
 // probe asks a cluster how it is, and stores what follows from the answer.
 func (m *Monitor) probe(ctx context.Context, c *cluster) {
-	m.mu.Lock()
-	k, epoch := c.check, c.epoch
-	if c.gone || k.mode != probed || ctx.Err() != nil {
-		m.mu.Unlock()
+	probing, cancel, k, epoch := m.beginProbe(ctx, c)
+	if probing == nil {
 		return
 	}
-	probing, cancel := context.WithTimeout(ctx, k.timeout())
-	c.interrupt = cancel
-	m.mu.Unlock()
+	defer cancel()
 	began := m.Now()
 	o, message := m.ask(probing, k.url)
 	ended := errors.Is(probing.Err(), context.Canceled)
-	cancel()
+	if !ended && m.endProbe(c, k, epoch, began, o, message) {
+		m.store(ctx, c)
+	}
+}
 
+// beginProbe is the context of a probe, nil where there is none to make, with what
+// to ask and the cluster's epoch.
+func (m *Monitor) beginProbe(ctx context.Context, c *cluster) (probing context.Context, cancel context.CancelFunc, k check, epoch int) {
 	m.mu.Lock()
-	if c.gone || c.epoch != epoch || ended {
-		m.mu.Unlock()
-		return
+	defer m.mu.Unlock()
+	k, epoch = c.check, c.epoch
+	if c.gone || k.mode != probed || ctx.Err() != nil {
+		return nil, nil, k, epoch
+	}
+	probing, cancel = context.WithTimeout(ctx, k.timeout())
+	c.interrupt = cancel
+	return probing, cancel, k, epoch
+}
+
+// endProbe takes in what a probe found. It reports false where that is of a cluster
+// that is another one by now.
+func (m *Monitor) endProbe(c *cluster, k check, epoch int, began time.Time, o outcome, message string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.gone || c.epoch != epoch {
+		return false
 	}
 	c.interrupt = nil
 	now := m.Now()
@@ -55,8 +71,7 @@ func (m *Monitor) probe(ctx context.Context, c *cluster) {
 	c.unprobed = false
 	c.probeAt = began.Add(time.Duration(float64(k.interval) * (1 - jitter*rand.Float64())))
 	m.schedule(c)
-	m.mu.Unlock()
-	m.store(ctx, c)
+	return true
 }
 
 // ask sends one probe. Only the status of the answer counts; the body is not

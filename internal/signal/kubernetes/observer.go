@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -38,6 +39,8 @@ type Options struct {
 	Sink Sink
 	// Network says what may be connected to.
 	Network *netpolicy.Policy
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Component
 	// Dial opens connections. Default: over the network.
 	Dial outbound.Dial
 }
@@ -156,7 +159,14 @@ func (o *Observer) watch(ctx context.Context, w *watched) {
 	go func() {
 		defer close(watching)
 		pause(ctx, w.delay)
-		newWatcher(w.name, w.target, o.Sink, o.places).run(ctx, o.Network, o.Dial)
+		key := api.Key{Kind: api.KindCluster, Name: w.name}.String()
+		// What a watcher knew when it panicked is of no use: the next begins anew. It has
+		// no error of its own.
+		_ = o.Faults.Keep(ctx, key, func(ctx context.Context) error {
+			watcher := newWatcher(w.name, w.target, o.Sink, o.places)
+			watcher.faults = o.Faults
+			return watcher.run(ctx, o.Network, o.Dial)
+		})
 	}()
 	select {
 	case <-w.ended:

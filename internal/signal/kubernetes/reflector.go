@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
@@ -47,6 +49,8 @@ type reflector[V comparable] struct {
 	gate    *gate
 	places  places
 	changed func()
+	faults  *fault.Component
+	cluster string
 }
 
 // errExpired says that what the watch begins at is too old: list again.
@@ -57,7 +61,12 @@ func (r *reflector[V]) run(ctx context.Context) {
 	position, tornAt := "", ""
 	pause := firstRetry
 	for ctx.Err() == nil {
-		err := r.step(ctx, &position)
+		// A panic over an object is a failure like others: everything is listed again.
+		err := fault.Confine(api.Key{Kind: api.KindCluster, Name: r.cluster}.String(), func() error { return r.step(ctx, &position) })
+		if p, ok := errors.AsType[*fault.Panic](err); ok {
+			r.faults.Note(p)
+			position = ""
+		}
 		if ctx.Err() != nil {
 			return
 		}

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -44,6 +46,7 @@ type watcher struct {
 	places places
 	client *client
 	gate   *gate
+	faults *fault.Component
 
 	nodes       *table[node]
 	pods        *table[pod]
@@ -68,8 +71,8 @@ func newWatcher(name string, t target, sink Sink, p places) *watcher {
 	}
 }
 
-// run watches until ctx ends.
-func (w *watcher) run(ctx context.Context, network *netpolicy.Policy, dial outbound.Dial) {
+// run watches until ctx ends. The error is a *fault.Panic.
+func (w *watcher) run(ctx context.Context, network *netpolicy.Policy, dial outbound.Dial) error {
 	config, err := access.Load(w.target.kubeconfig)
 	if err == nil {
 		w.client, err = newClient(config, network, dial)
@@ -80,27 +83,26 @@ func (w *watcher) run(ctx context.Context, network *netpolicy.Policy, dial outbo
 			w.tell(0, err)
 			pause(ctx, w.target.interval)
 		}
-		return
+		return nil
 	}
 	defer w.client.Close()
 	ctx = quietly(ctx)
-	var group sync.WaitGroup
-	group.Go(func() { w.probe(ctx) })
-	group.Go(func() { w.report(ctx) })
-	group.Go(func() { w.followTypes(ctx) })
-	group.Go(func() { newReflector(w, w.nodes, nodeObjects(w.client), w.changed).run(ctx) })
-	group.Go(func() { newReflector(w, w.pods, podObjects(w.client), w.changed).run(ctx) })
-	group.Go(func() {
-		newReflector(w, w.definitions, metadataOnly{w.client.metadata, definitionResource}, w.changedTypes).run(ctx)
-	})
+	group, ctx := errgroup.WithContext(ctx)
+	begin := func(task func(context.Context)) {
+		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
+	}
+	begin(w.probe)
+	begin(w.report)
+	begin(w.followTypes)
+	begin(newReflector(w, w.nodes, nodeObjects(w.client), w.changed).run)
+	begin(newReflector(w, w.pods, podObjects(w.client), w.changed).run)
+	begin(newReflector(w, w.definitions, metadataOnly{w.client.metadata, definitionResource}, w.changedTypes).run)
 	// What serves types besides the cluster itself only says when to read them.
-	group.Go(func() {
-		newReflector(w, w.services, metadataOnly{w.client.metadata, serviceResource}, w.changedTypes).run(ctx)
-	})
+	begin(newReflector(w, w.services, metadataOnly{w.client.metadata, serviceResource}, w.changedTypes).run)
 	<-ctx.Done()
 	// Ends what hangs.
 	w.client.Close()
-	group.Wait()
+	return group.Wait()
 }
 
 func newReflector[V comparable](w *watcher, t *table[V], l lister, changed func()) *reflector[V] {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -60,6 +61,8 @@ type Options struct {
 	Network *netpolicy.Policy
 	// RoundTripper sends the requests. Default: over the network.
 	RoundTripper http.RoundTripper
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Component
 	// Logger. Default: discards.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -224,15 +227,19 @@ func (m *Clouds) begin(run context.Context, c *cloud) {
 		ctx, stop := context.WithCancel(run)
 		c.stop = stop
 		collector := &collector{
-			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, known: c.known,
+			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, known: c.known,
 			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 				m.keep(ctx, c, change, answered)
 			},
 		}
-		m.running.Go(func() { collector.run(ctx) })
+		m.running.Go(func() {
+			_ = m.Faults.Keep(ctx, cloudKey(c.name), func(ctx context.Context) error { collector.run(ctx); return nil }) // has no error of its own
+		})
 	}
 	if c.dirty() {
-		m.running.Go(func() { m.store(run, c) })
+		m.running.Go(func() {
+			_ = m.Faults.Keep(run, cloudKey(c.name), func(ctx context.Context) error { m.store(ctx, c); return nil }) // likewise
+		})
 	}
 }
 
@@ -245,10 +252,18 @@ func (m *Clouds) end(c *cloud) {
 
 // keep takes in what a collection found, and stores it.
 func (m *Clouds) keep(ctx context.Context, c *cloud, change func(api.CloudStatus) api.CloudStatus, answered bool) {
+	if m.change(ctx, c, change, answered) {
+		m.store(ctx, c)
+	}
+}
+
+// change takes in what a collection found, and reports whether there is something to
+// store.
+func (m *Clouds) change(ctx context.Context, c *cloud, change func(api.CloudStatus) api.CloudStatus, answered bool) bool {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	if ctx.Err() != nil || c.gone {
-		m.mu.Unlock()
-		return // of an access that is no longer the present one
+		return false // of an access that is no longer the present one
 	}
 	before := collectedReason(c.wanted)
 	c.wanted = change(c.wanted)
@@ -257,12 +272,10 @@ func (m *Clouds) keep(ctx context.Context, c *cloud, change func(api.CloudStatus
 		m.Logger.Info("cloud", "name", c.name, "collected", after)
 	}
 	c.unanswered = c.unanswered && !answered
-	idle := !c.dirty() && !answered
-	m.mu.Unlock()
-	if !idle {
-		m.store(ctx, c)
-	}
+	return c.dirty() || answered
 }
+
+func cloudKey(name string) string { return api.Key{Kind: api.KindCloud, Name: name}.String() }
 
 func collectedReason(s api.CloudStatus) string {
 	if condition := api.FindCondition(s.Conditions, api.ConditionCollected); condition != nil {

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -33,6 +35,7 @@ type collector struct {
 	now          func() time.Time
 	lanes        *lanes
 	figures      *figures
+	faults       *fault.Component
 	// known says that there are figures from before, so that there is no hurry.
 	known bool
 	// keep takes in what was found: change makes the new status of the cloud from
@@ -63,7 +66,7 @@ func (c *collector) run(ctx context.Context) {
 			stop()
 		}
 	}()
-	interval := c.spec.Interval.Or(time.Minute)
+	interval, key := c.spec.Interval.Or(time.Minute), api.Key{Kind: api.KindCloud, Name: c.name}.String()
 	if c.known && !sleep(ctx, time.Duration(rand.Float64()*float64(min(startWithin, interval)))) {
 		return
 	}
@@ -88,7 +91,10 @@ func (c *collector) run(ctx context.Context) {
 				}
 				regionCtx, stop := context.WithCancel(ctx)
 				stops[name] = stop
-				running.Go(func() { c.follow(regionCtx, name, interval) })
+				running.Go(func() {
+					// Over, or begun again: it has no error of its own.
+					_ = c.faults.Keep(regionCtx, key, func(ctx context.Context) error { c.follow(ctx, name, interval); return nil })
+				})
 			}
 		}
 		if !sleep(ctx, jittered(interval)) {
@@ -225,7 +231,15 @@ func (c *collector) collect(ctx context.Context, r *region, failing bool) (*api.
 	defer cancel()
 	begun := c.now()
 	r.session = c.current()
-	found, err := r.collect(ctx)
+	var found *api.CloudRegion
+	err = fault.Confine(api.Key{Kind: api.KindCloud, Name: c.name}.String(), func() (err error) {
+		found, err = r.collect(ctx)
+		return err
+	})
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		c.faults.Note(p)
+		*r = region{name: r.name} // what it knew may be half changed
+	}
 	c.figures.duration.Observe(c.now().Sub(begun).Seconds())
 	if err != nil {
 		return nil, err

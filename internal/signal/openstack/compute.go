@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // novaVersions are the versions of Nova's API in the order in which they are
@@ -237,15 +238,17 @@ func (r *region) providers(ctx context.Context, shown []shownHypervisor) (map[st
 			continue
 		}
 		group.Go(func() error {
-			p, err := r.provider(ctx, placement, l.UUID, used)
-			if err != nil || p == nil {
-				return err
-			}
-			p.Generation = l.Generation
-			mu.Lock()
-			defer mu.Unlock()
-			fresh[l.UUID] = p
-			return nil
+			return fault.Confine("", func() error {
+				p, err := r.provider(ctx, placement, l.UUID, used)
+				if err != nil || p == nil {
+					return err
+				}
+				p.Generation = l.Generation
+				mu.Lock()
+				defer mu.Unlock()
+				fresh[l.UUID] = p
+				return nil
+			})
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -102,7 +103,11 @@ func Push(ctx context.Context, options PushOptions) error {
 		name: p.Cloud, spec: p.Access, network: p.Network, roundTripper: p.RoundTripper, now: p.Now, lanes: newLanes(p.Concurrency), figures: newFigures(), keep: p.keep,
 	}
 	var collecting sync.WaitGroup
-	collecting.Go(func() { c.run(ctx) })
+	faults := fault.New(p.Logger).Component("collector")
+	c.faults = faults
+	collecting.Go(func() {
+		_ = faults.Keep(ctx, cloudKey(p.Cloud), func(ctx context.Context) error { c.run(ctx); return nil }) // has no error of its own
+	})
 	p.send(ctx)
 	collecting.Wait()
 	return nil

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 const (
@@ -71,6 +73,7 @@ type Search struct {
 	unread    []string // queries that there was no time for
 	failed    *Error   // the provider did not answer some request
 	failedAt  int      // number of the first query of that request
+	panicked  error    // a *fault.Panic of some request
 }
 
 // NewSearch begins a reading of queries. timeout is the provider's, as its spec writes it.
@@ -88,8 +91,16 @@ func NewSearch(ctx context.Context, timeout string, patience *Patience, queries 
 	return s
 }
 
-// Go runs f beside the others.
-func (s *Search) Go(f func(ctx context.Context)) { s.running.Go(func() { f(s.ctx) }) }
+// Go runs f beside the others. A panic in it is the error of the whole reading.
+func (s *Search) Go(f func(ctx context.Context)) {
+	s.running.Go(func() {
+		if err := fault.Confine("", func() error { f(s.ctx); return nil }); err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.panicked = err
+		}
+	})
+}
 
 // Request waits for a lane and calls send with the time that there is for it. The
 // error is context.DeadlineExceeded where that is over.
@@ -207,6 +218,9 @@ func (s *Search) Answers() (map[string]Reading, error) {
 	s.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.panicked != nil {
+		return nil, s.panicked
+	}
 	if len(s.late)+len(s.unread) > 0 && !s.answered && s.failed == nil {
 		s.failed = Unreachable("no answer within %s", s.timeout)
 	}

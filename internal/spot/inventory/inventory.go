@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -84,11 +85,12 @@ func New(o Options) *Inventory {
 	return i
 }
 
-// Run keeps the inventory current until ctx ends.
+// Run keeps the inventory current until ctx ends. It ends with a *fault.Panic where it
+// panics; it is of no use any more then.
 func (i *Inventory) Run(ctx context.Context) error {
-	var group errgroup.Group
+	group, ctx := errgroup.WithContext(ctx)
 	for _, t := range i.tables {
-		group.Go(func() error { t.run(ctx); return nil })
+		group.Go(func() error { return fault.Confine("", func() error { t.run(ctx); return nil }) })
 	}
 	group.Go(func() error { return i.awaitTables(ctx) })
 	return group.Wait()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
@@ -59,8 +61,10 @@ type Options struct {
 	Report func(Report)
 	// Replaced counts a pod that was replaced, by reason.
 	Replaced func(spot.Reason)
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Faults is told of panics; nil tells nobody.
+	Faults *fault.Component
+	Logger *slog.Logger
+	Now    func() time.Time
 }
 
 // Replacement replaces pods in one cluster.
@@ -120,11 +124,9 @@ func (r *Replacement) Run(ctx context.Context, i *inventory.Inventory) error {
 	}
 	stopEvents := r.startEvents(ctx)
 	defer stopEvents()
-	var group errgroup.Group
-	group.Go(func() error { r.followNodes(ctx); return nil })
-	group.Go(func() error { r.lookAtAll(ctx); return nil })
-	for range workers {
-		group.Go(func() error { r.work(ctx); return nil })
+	group, ctx := errgroup.WithContext(ctx)
+	for _, task := range append(slices.Repeat([]func(context.Context){r.work}, workers), r.followNodes, r.lookAtAll) {
+		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
 	}
 	return group.Wait()
 }
@@ -161,7 +163,11 @@ func (r *Replacement) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		again, err := r.look(ctx, key)
+		var again time.Duration
+		err := r.Faults.Do(name(key), func() (err error) {
+			again, err = r.look(ctx, key)
+			return err
+		})
 		switch {
 		case err != nil:
 			r.queue.AddRateLimited(key)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
@@ -131,20 +133,30 @@ func (a *agent) run(ctx context.Context, before <-chan struct{}) {
 		case <-ctx.Done():
 		}
 	}()
+	// What an agent knew when it panicked is of no use: it begins anew. It has no error
+	// of its own.
+	_ = a.runner.faults.Keep(ctx, api.Key{Kind: api.KindCluster, Name: a.name}.String(), a.attend)
+}
+
+// attend works on the cluster until ctx ends. The error is a *fault.Panic.
+func (a *agent) attend(ctx context.Context) error {
 	connection, err := a.connect()
 	if err != nil {
 		a.mu.Lock()
 		a.invalid = err
 		a.mu.Unlock()
 		a.reportStatus(ctx)
-		return
+		return nil
 	}
 	defer connection.Close()
 	defer a.replaces.Close()
 	if a.target.enabled {
-		a.split(ctx)
+		err = a.split(ctx)
 	} else {
-		a.undo(ctx)
+		err = a.undo(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	a.mu.Lock()
 	remove := a.remove && a.target.enabled
@@ -152,6 +164,7 @@ func (a *agent) run(ctx context.Context, before <-chan struct{}) {
 	if remove {
 		a.uninstall(context.WithoutCancel(ctx))
 	}
+	return nil
 }
 
 // connect prepares the access to the cluster, and what works on it.
@@ -198,7 +211,7 @@ func (a *agent) equip(config *rest.Config, connection *access.Connection) error 
 		return err
 	}
 	a.replaces = replacement.New(replacement.Options{
-		Client: writing, Recreate: a.target.recreate, Hold: a.hold, Report: a.take, Replaced: a.figure.replaced,
+		Client: writing, Faults: a.runner.faults, Recreate: a.target.recreate, Hold: a.hold, Report: a.take, Replaced: a.figure.replaced,
 		Logger: logger, Now: a.runner.Now,
 	})
 	a.inventory = inventory.New(inventory.Options{
@@ -220,16 +233,28 @@ func (a *agent) newInstaller(client kubernetes.Interface, logger *slog.Logger) (
 	})
 }
 
-// split works on a cluster that has spot enabled.
-func (a *agent) split(ctx context.Context) {
-	var group errgroup.Group
-	group.Go(func() error { return a.inventory.Run(ctx) })
-	group.Go(func() error { return a.replaces.Run(ctx, a.inventory) })
-	group.Go(func() error { return a.followInstallation(ctx) })
-	group.Go(func() error { a.followStatus(ctx); return nil })
-	if err := group.Wait(); err != nil && ctx.Err() == nil {
-		a.runner.Logger.Error("the split of a cluster has ended", "cluster", a.name, "error", err)
-	}
+// begin runs a task beside the others of a group. One that panics ends all of them.
+func (a *agent) begin(ctx context.Context, group *errgroup.Group, task func(context.Context) error) {
+	group.Go(func() error {
+		err := fault.Confine("", func() error { return task(ctx) })
+		if p, ok := errors.AsType[*fault.Panic](err); ok {
+			return p
+		}
+		if err != nil && ctx.Err() == nil {
+			a.runner.Logger.Error("the split of a cluster has ended", "cluster", a.name, "error", err)
+		}
+		return nil
+	})
+}
+
+// split works on a cluster that has spot enabled. The error is a *fault.Panic.
+func (a *agent) split(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	a.begin(ctx, group, a.inventory.Run)
+	a.begin(ctx, group, func(ctx context.Context) error { return a.replaces.Run(ctx, a.inventory) })
+	a.begin(ctx, group, a.followInstallation)
+	a.begin(ctx, group, func(ctx context.Context) error { a.followStatus(ctx); return nil })
+	return group.Wait()
 }
 
 func (a *agent) followInstallation(ctx context.Context) error {
@@ -241,24 +266,26 @@ func (a *agent) followInstallation(ctx context.Context) error {
 }
 
 // undo works on a cluster that has spot switched off: what may have been installed goes,
-// and pods that are to be recreated are replaced until none is left.
-func (a *agent) undo(ctx context.Context) {
-	var group errgroup.Group
-	group.Go(func() error { a.uninstallAtLast(ctx); return nil })
+// and pods that are to be recreated are replaced until none is left. The error is a
+// *fault.Panic.
+func (a *agent) undo(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	a.begin(ctx, group, func(ctx context.Context) error { a.uninstallAtLast(ctx); return nil })
 	if a.target.recreate {
-		group.Go(func() error { a.drain(ctx); return nil })
+		a.begin(ctx, group, a.drain)
 	}
-	_ = group.Wait() // neither has an error
+	return group.Wait()
 }
 
-// drain replaces pods until none is left that was created for a type of nodes.
-func (a *agent) drain(ctx context.Context) {
+// drain replaces pods until none is left that was created for a type of nodes. The
+// error is a *fault.Panic.
+func (a *agent) drain(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var group errgroup.Group
-	group.Go(func() error { return a.inventory.Run(ctx) })
-	group.Go(func() error { return a.replaces.Run(ctx, a.inventory) })
-	group.Go(func() error {
+	group, ctx := errgroup.WithContext(ctx)
+	a.begin(ctx, group, a.inventory.Run)
+	a.begin(ctx, group, func(ctx context.Context) error { return a.replaces.Run(ctx, a.inventory) })
+	a.begin(ctx, group, func(ctx context.Context) error {
 		defer cancel()
 		for {
 			select {
@@ -275,7 +302,7 @@ func (a *agent) drain(ctx context.Context) {
 			}
 		}
 	})
-	_ = group.Wait() // they end with ctx and have no error of their own
+	return group.Wait()
 }
 
 // uninstallAtLast removes what was installed as soon as the cluster can be reached.

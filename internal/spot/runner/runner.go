@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -58,6 +59,8 @@ type Options struct {
 	Network *netpolicy.Policy
 	// Dial opens connections. Default: over the network.
 	Dial outbound.Dial
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Recorder
 	// Logger. Default: discards.
 	Logger *slog.Logger
 	// Now is the clock. Default time.Now.
@@ -68,6 +71,7 @@ type Options struct {
 type Runner struct {
 	Options
 	figures *figures
+	faults  *fault.Component
 	wishes  wishes
 	reports *reports
 	ending  sync.WaitGroup // agents that are on their way out
@@ -88,7 +92,7 @@ func New(o Options) *Runner {
 	if o.Gone == nil {
 		o.Gone = func(string) {}
 	}
-	r := &Runner{Options: o, wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}, leaving: map[string]chan struct{}{}}
+	r := &Runner{Options: o, faults: o.Faults.Component("spot"), wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}, leaving: map[string]chan struct{}{}}
 	r.figures = newFigures(r)
 	return r
 }
@@ -105,7 +109,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	subscription := r.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.reports.run(ctx) })
+	group.Go(func() error { return r.faults.Supervise(ctx, r.reports.run) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
 	err := group.Wait()
 	r.mu.Lock()
@@ -122,11 +126,10 @@ func (r *Runner) Run(ctx context.Context) error {
 
 func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) error {
 	snapshot := subscription.Snapshot()
-	for entry := range snapshot.All(api.KindWorkload, "") {
-		r.putWorkload(entry.Object)
-	}
-	for entry := range snapshot.All(api.KindCluster, "") {
-		r.putCluster(ctx, entry.Object)
+	for _, kind := range []api.Kind{api.KindWorkload, api.KindCluster} {
+		for entry := range snapshot.All(kind, "") {
+			r.take(ctx, api.KeyOf(entry.Object), entry)
+		}
 	}
 	r.deliver()
 	for {
@@ -135,19 +138,31 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 			return err
 		}
 		for _, change := range batch.Changes {
-			switch {
-			case change.Key.Kind == api.KindWorkload && change.New != nil:
-				r.putWorkload(change.New.Object)
-			case change.Key.Kind == api.KindWorkload:
-				r.wishes.remove(change.Key)
-				r.reports.remove(change.Key)
-			case change.Key.Kind == api.KindCluster && change.New != nil:
-				r.putCluster(ctx, change.New.Object)
-			case change.Key.Kind == api.KindCluster:
-				r.putTarget(ctx, change.Key.Name, target{})
-			}
+			r.take(ctx, change.Key, change.New)
 		}
 		r.deliver()
+	}
+}
+
+// take takes in an object as it is now; nil says that it is gone.
+func (r *Runner) take(ctx context.Context, key api.Key, now *fleet.Entry) {
+	// The agent of a cluster remembers what it ends with by the cluster's key.
+	err := fault.Confine(key.String(), func() error {
+		switch {
+		case key.Kind == api.KindWorkload && now != nil:
+			r.putWorkload(now.Object)
+		case key.Kind == api.KindWorkload:
+			r.wishes.remove(key)
+			r.reports.remove(key)
+		case key.Kind == api.KindCluster && now != nil:
+			r.putCluster(ctx, now.Object)
+		case key.Kind == api.KindCluster:
+			r.putTarget(ctx, key.Name, target{})
+		}
+		return nil
+	})
+	if p, ok := errors.AsType[*fault.Panic](err); ok {
+		r.faults.Note(p)
 	}
 }
 
@@ -218,8 +233,8 @@ func (r *Runner) putTarget(ctx context.Context, name string, t target) {
 		r.agents[name] = a
 		before := r.leaving[name]
 		r.ending.Go(func() {
+			defer r.left(name, a)
 			a.run(ctx, before)
-			r.left(name, a)
 		})
 	}
 	if !t.splits() {

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // reviewer answers the requests of one path.
@@ -59,6 +61,7 @@ func knows(cluster Cluster, given string) bool {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path string, review func(context.Context, *request) answer) (became result) {
 	defer func() {
 		if cause := recover(); cause != nil {
+			s.options.Faults.Component("webhook").Note(&fault.Panic{Object: cluster, Cause: cause, Stack: debug.Stack()})
 			s.logger.Error("an admission request was not answered", "cluster", cluster, "path", path, "panic", cause, "stack", string(debug.Stack()))
 			became = refuse(w, resultFailed, http.StatusInternalServerError, "the request could not be answered")
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
 // What comes from outside is bounded.
@@ -53,6 +54,8 @@ type Options struct {
 	TLS *tls.Config
 	// Clusters finds a cluster by its name.
 	Clusters func(name string) (Cluster, bool)
+	// Faults is told of panics. Nil tells nobody.
+	Faults *fault.Recorder
 	// Logger receives what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Now is the clock of the metrics. Nil means time.Now.

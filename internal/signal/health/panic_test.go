@@ -1,0 +1,112 @@
+package health
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
+)
+
+// poisoned panics for a cluster: when it is probed, or when its status is stored.
+type poisoned struct {
+	*world
+	mu     sync.Mutex
+	probes bool
+	writes bool
+}
+
+func (p *poisoned) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	panics := p.probes && r.URL.Host == "poison"
+	p.mu.Unlock()
+	if panics {
+		panic("over the probe")
+	}
+	return p.site.RoundTrip(r)
+}
+
+func (p *poisoned) WriteOne(ctx context.Context, write status.Write) (int64, error) {
+	p.mu.Lock()
+	panics := p.writes && write.Object.Meta().Name == "poison"
+	p.mu.Unlock()
+	if panics {
+		panic("over the status")
+	}
+	return p.world.WriteOne(ctx, write)
+}
+
+func (p *poisoned) set(probes, writes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.probes, p.writes = probes, writes
+}
+
+// A panic over one cluster leaves the others alone and is tried again after a pause.
+func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
+	for name, c := range map[string]struct{ probes, writes bool }{"probe": {probes: true}, "write": {writes: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite()
+				s.set("good", http.StatusOK)
+				s.set("poison", http.StatusOK)
+				w := newWorld(t, s)
+				recorder := fault.New(nil)
+				p := &poisoned{world: w}
+				w.Faults, w.client.Transport, w.Writer = recorder.Component("health"), p, p
+				p.set(c.probes, c.writes)
+				stop := w.run()
+				poison := probedCluster("poison")
+				poison.Spec.Health.URL = "http://poison"
+				good := probedCluster("good")
+				good.Spec.Health.URL = "http://good"
+				w.put(poison)
+				w.put(good)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				w.expect("good", api.StateOnline)
+				text := recorder.Faulted(clusterKey("poison"))
+				if len(text) != 1 || !strings.Contains(text[0], "health failed with a fault of the server: over the") {
+					t.Errorf("the cluster is said to be %v", text)
+				}
+				if probes, _ := s.seen("poison"); probes > 100 {
+					t.Errorf("%d probes in 5 minutes", probes)
+				}
+				p.set(false, false)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				w.expect("poison", api.StateOnline)
+				if text := recorder.Faulted(clusterKey("poison")); len(text) != 0 {
+					t.Errorf("afterwards the cluster is said to be %v", text)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// A heartbeat that panics leaves nothing locked: the next one is taken.
+func TestAPanicOverAHeartbeatLocksNothing(t *testing.T) {
+	w := newWorld(t, newSite())
+	defer w.run()()
+	w.put(named("eu"))
+	now, broken := w.Now, true
+	w.Now = func() time.Time {
+		if broken {
+			panic("over the time")
+		}
+		return now()
+	}
+	if fault.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
+		t.Fatal("nothing panicked")
+	}
+	broken = false
+	w.beat("eu", api.Heartbeat{})
+	w.expect("eu", api.StateOnline)
+}

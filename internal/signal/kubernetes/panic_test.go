@@ -1,0 +1,80 @@
+package kubernetes
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+)
+
+// poisonedSink panics over what is observed of one cluster.
+type poisonedSink struct {
+	Sink
+	broken atomic.Bool
+}
+
+func (p *poisonedSink) Observed(cluster string, kubeconfig api.Secret, o health.Observation) {
+	if p.broken.Load() && cluster == "poison" {
+		panic("over " + cluster)
+	}
+	p.Sink.Observed(cluster, kubeconfig, o)
+}
+
+// A panic over one cluster has that one watched anew, with pauses, and leaves the
+// others alone.
+func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server("good").put(machine("n1"))
+		w.server("bad0").put(machine("n1"))
+		recorder := fault.New(nil)
+		sink := &poisonedSink{Sink: w.monitor}
+		sink.broken.Store(true)
+		w.observer.Sink, w.observer.Faults = sink, recorder.Component("kubernetes")
+		w.write(on("poison", "bad0"))
+		w.put(on("good", "good"))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		w.expect("good", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+		key := api.Key{Kind: api.KindCluster, Name: "poison"}.String()
+		if text := recorder.Faulted(key); len(text) != 1 || !strings.Contains(text[0], "kubernetes failed with a fault of the server: over poison") {
+			t.Errorf("the cluster is said to be %v", text)
+		}
+		sink.broken.Store(false)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		w.expect("poison", api.StateOnline, api.ConditionTrue, api.ReasonObserved)
+	})
+}
+
+// A panic over a node says why the nodes are not current.
+func TestAPanicOverANodeIsAFailure(t *testing.T) {
+	table := &table[node]{reduce: func(runtime.Object) (node, bool) { panic("over a node") }}
+	inWorld(t, func(t *testing.T, w *world) {
+		w.server("eu").put(machine("n1"))
+		c := on("eu", "eu")
+		target, _ := targetOf(c)
+		watcher := newWatcher("eu", target, w.monitor, make(places, 1))
+		watcher.nodes = table
+		done := make(chan error, 1)
+		ctx := t.Context()
+		go func() { done <- watcher.run(ctx, w.observer.Network, w.dial) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("the watcher ended: %v", err)
+		default:
+		}
+		if c := condition(watcher.parts()); c.Status != api.ConditionFalse || !strings.Contains(c.Message, "nodes: a fault of the server: over a node") {
+			t.Errorf("the condition is %+v", c)
+		}
+		watcher.client.Close()
+	})
+}

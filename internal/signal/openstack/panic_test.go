@@ -1,0 +1,55 @@
+package openstack
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+)
+
+// poisonedStack panics over one document.
+type poisonedStack struct {
+	http.RoundTripper
+	path   string
+	broken atomic.Bool
+}
+
+func (p *poisonedStack) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.broken.Load() && strings.Contains(r.URL.Path, p.path) {
+		panic("over a document")
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// A panic over a document of one cloud is a failure of that cloud like others.
+func TestAPanicOverADocumentCostsOneCloud(t *testing.T) {
+	for _, document := range []string{"os-aggregates", "inventories", "tokens"} {
+		t.Run(document, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, newRecorded(t))
+				stack := &poisonedStack{RoundTripper: w.stack, path: document}
+				stack.broken.Store(true)
+				recorder := fault.New(nil)
+				w.RoundTripper, w.Faults = stack, recorder.Component("openstack")
+				w.start()
+				w.put("paris", access())
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				condition := api.FindCondition(w.status("paris").Conditions, api.ConditionCollected)
+				faulted := recorder.Faulted(cloudKey("paris"))
+				if len(faulted) == 0 && (condition == nil || condition.Status != api.ConditionFalse || !strings.Contains(condition.Message, "a fault of the server: over a document")) {
+					t.Errorf("the cloud is %+v, said to be %v", condition, faulted)
+				}
+				stack.broken.Store(false)
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				w.expectCollected("paris", isCurrent)
+			})
+		})
+	}
+}
