@@ -57,6 +57,7 @@ func (b *backupWriter) Write(data []byte) (int, error) {
 // files.
 func (s *Server) describeBackup() {
 	s.api.OpenAPI().AddOperation(&huma.Operation{
+		Extensions:  map[string]any{accessExtension: string(accessAdminister)},
 		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},
 		Summary:     "Stream a backup of the store",
 		Description: "A tar archive that scheduler-server restore makes a data directory from. Secrets are in it sealed; the key file is not. For administrators.",

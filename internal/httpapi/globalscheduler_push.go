@@ -54,7 +54,7 @@ func (s *Server) globalPushRoutes() {
 }
 
 func (s *Server) pushOperation(method, path, id, summary string) huma.Operation {
-	op := s.globalOperation(method, path, id, summary, http.StatusOK, gs.PushResult{}, http.StatusNotFound, http.StatusConflict)
+	op := accessReport.declares(s.globalOperation(method, path, id, summary, http.StatusOK, gs.PushResult{}, http.StatusNotFound, http.StatusConflict))
 	op.Responses["204"] = &huma.Response{Description: "Nothing in it differs from what is known"}
 	return op
 }

@@ -40,6 +40,10 @@ func (s *Server) globalOperation(method, path, id, summary string, success int, 
 		op.MaxBodyBytes = s.options.MaxBodyBytes
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInsufficientStorage)
 	}
+	op = accessWrite.declares(op)
+	if method == http.MethodGet {
+		op = accessRead.declares(op)
+	}
 	op.Responses = map[string]*huma.Response{statusText(success): jsonResponse(http.StatusText(success), s.schema(answer))}
 	return op
 }

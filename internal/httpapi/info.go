@@ -52,11 +52,15 @@ type serverOutput struct {
 }
 
 func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
-	if err := identityOf(ctx).mayReadNamespace(""); err != nil {
+	who := identityOf(ctx)
+	if err := who.mayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	var damaged []api.DamagedObject
 	for _, d := range s.fleet.Snapshot().AllDamaged() {
+		if !who.seesDamaged(d.Key) {
+			continue
+		}
 		damaged = append(damaged, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
 	}
 	return &serverOutput{&api.ServerInfo{

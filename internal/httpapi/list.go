@@ -162,7 +162,7 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 func (s *Server) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
 	var list []api.DamagedObject
 	for _, d := range snapshot.AllDamaged() {
-		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.mayReadKey(q.who, d.Key) == nil {
+		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.mayReadKey(q.who, d.Key) == nil && q.who.seesDamaged(d.Key) {
 			list = append(list, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
 		}
 	}

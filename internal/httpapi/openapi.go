@@ -59,6 +59,7 @@ func (s *Server) operation(info api.KindInfo, method, path, verb, summary string
 		Responses: map[string]*huma.Response{},
 		Errors:    []int{http.StatusUnprocessableEntity},
 	}
+	op = accessTo(info, method, verb).declares(op)
 	everywhere := !strings.Contains(path, "{namespace}") && !strings.Contains(path, "{cluster}")
 	if !everywhere && info.Scope == api.GlobalOrNamespaced {
 		op.OperationID += "-in-namespace"
@@ -95,6 +96,20 @@ func (s *Server) operation(info api.KindInfo, method, path, verb, summary string
 		op.Errors = append(op.Errors, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusInsufficientStorage)
 	}
 	return op
+}
+
+// accessTo is what an operation on a kind does. What is of a cluster is written by
+// those who report for it.
+func accessTo(info api.KindInfo, method, verb string) access {
+	switch {
+	case method == http.MethodGet && info.Scope == api.OfCluster:
+		return accessReadReports
+	case method == http.MethodGet:
+		return accessRead
+	case info.Scope == api.OfCluster || strings.HasPrefix(verb, "report"):
+		return accessReport
+	}
+	return accessWrite
 }
 
 func jsonResponse(description string, schema *huma.Schema) *huma.Response {

@@ -16,13 +16,13 @@ import (
 )
 
 func (s *Server) previewRoutes() {
-	create := huma.Operation{
+	create := accessRead.declares(huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
 		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to 60 workloads are written at once; of more, they are compared, and decided when the policy is there.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
-	}
+	})
 	register(s, create, s.createPreview)
 	documents := &huma.Schema{}
 	for _, kind := range previewedKinds {
@@ -30,10 +30,10 @@ func (s *Server) previewRoutes() {
 		documents.OneOf = append(documents.OneOf, s.schema(info.New()))
 	}
 	s.describeBody(create, documents, true)
-	register(s, huma.Operation{
+	register(s, accessRead.declares(huma.Operation{
 		OperationID: "get-preview", Method: http.MethodGet, Path: "/v1/previews/{id}", Tags: []string{"preview"},
 		Summary: "Read a preview", Errors: []int{http.StatusNotFound},
-	}, s.getPreview)
+	}), s.getPreview)
 }
 
 type createPreviewInput struct {

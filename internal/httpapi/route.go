@@ -23,6 +23,9 @@ import (
 func register[I, O any](s *Server, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		if err := mayAsk(ctx, &op); err != nil {
+			return nil, s.answer(ctx, err)
+		}
 		out, err := handle(ctx, in)
 		// After a long wait what was to be written is, and is not shown. Who makes the
 		// first token, or revokes their own, has ended their right by that very request.

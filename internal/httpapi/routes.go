@@ -176,17 +176,17 @@ func (s *Server) reportRoutes() {
 }
 
 func (s *Server) otherRoutes() {
-	simulate := huma.Operation{
+	simulate := accessRead.declares(huma.Operation{
 		OperationID: "simulate", Method: http.MethodPost, Path: "/v1/simulations", Tags: []string{"simulation"},
 		Summary:      "Decide without changing anything",
 		MaxBodyBytes: s.options.MaxSimulationBytes, Middlewares: huma.Middlewares{s.oneOfFew},
 		Responses: map[string]*huma.Response{"200": jsonResponse("OK", s.schema(api.SimulationResult{}))},
 		Errors:    []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests},
-	}
+	})
 	register(s, simulate, s.simulate)
 	s.describeBody(simulate, s.schema(api.Simulation{}), true)
 
-	register(s, huma.Operation{
+	register(s, accessRead.declares(huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: "/v1/watch", Tags: []string{"watch"},
 		Summary:     "Stream changes as server-sent events",
 		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events.",
@@ -194,27 +194,27 @@ func (s *Server) otherRoutes() {
 			"text/event-stream": {Schema: s.schema(api.Event{})},
 		}}},
 		Errors: []int{http.StatusGone, http.StatusUnprocessableEntity},
-	}, s.watch)
-	register(s, huma.Operation{
+	}), s.watch)
+	register(s, accessRead.declares(huma.Operation{
 		OperationID: "describe-server", Method: http.MethodGet, Path: "/v1/server", Tags: []string{"server"},
 		Summary: "Describe the server",
-	}, s.describe)
+	}), s.describe)
 
-	create := huma.Operation{
+	create := accessAdminister.declares(huma.Operation{
 		OperationID: createTokenOperation, Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "Create a token", DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity},
-	}
+	})
 	register(s, create, s.createToken)
 	s.describeBody(create, s.schema(TokenRequest{}), true)
-	register(s, huma.Operation{
+	register(s, accessAdminister.declares(huma.Operation{
 		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "List the tokens, without their secrets",
-	}, s.listTokens)
-	register(s, huma.Operation{
+	}), s.listTokens)
+	register(s, accessAdminister.declares(huma.Operation{
 		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Tags: []string{"token"},
 		Summary: "Revoke a token", Errors: []int{http.StatusNotFound},
-	}, s.revokeToken)
+	}), s.revokeToken)
 }
 
 // schema describes a type in the OpenAPI document.

@@ -83,14 +83,14 @@ func (s *Server) spotRoutes() {
 		op.OperationID, op.Errors = id, []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 		return op
 	}
-	interrupt := operation(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead")
+	interrupt := accessReport.declares(operation(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead"))
 	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
 	interrupt.Responses["200"] = jsonResponse("OK", s.schema(api.Interruption{}))
 	interrupt.MaxBodyBytes = s.options.MaxBodyBytes
 	register(s, interrupt, s.interrupt)
 	s.describeBody(interrupt, s.schema(api.Interruption{}), false)
 
-	withdraw := operation(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends")
+	withdraw := accessReport.declares(operation(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
 	register(s, withdraw, s.withdraw)
 
 	list := operation(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")

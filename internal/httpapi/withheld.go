@@ -14,6 +14,14 @@ import (
 // seesKey reports whether a reader may see what is in the namespace of a key.
 func (i identity) seesKey(key api.Key) bool { return i.sees(ownersIn(key.Namespace)...) }
 
+// seesDamaged reports whether a reader may know of an object that is damaged. Whom it
+// belongs to is not known any more, where it says so itself or its cluster does.
+func (i identity) seesDamaged(key api.Key) bool {
+	info, _ := api.LookupKind(key.Kind)
+	_, owned := info.New().(interface{ Owners() []string })
+	return !i.bound() || !owned && info.Scope != api.OfCluster && i.seesKey(key)
+}
+
 // disclosed is an object without what its status tells of objects that the reader may
 // not see. It is a copy where there is something to leave out.
 func disclosed(who identity, object api.Object) api.Object {

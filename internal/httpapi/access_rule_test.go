@@ -1,0 +1,20 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// TestAnOperationThatDeclaresNoAccessIsForNobody, administrators included.
+func TestAnOperationThatDeclaresNoAccessIsForNobody(t *testing.T) {
+	s := startServer(t, authenticated)
+	s.token = s.addToken(RoleAdmin)
+	handle := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
+	register(s.Server, huma.Operation{OperationID: "undeclared", Method: http.MethodGet, Path: "/v1/undeclared"}, handle)
+	register(s.Server, accessRead.declares(huma.Operation{OperationID: "declared", Method: http.MethodGet, Path: "/v1/declared"}), handle)
+	s.expect(http.StatusForbidden, http.MethodGet, "/v1/undeclared", "")
+	s.expect(http.StatusNoContent, http.MethodGet, "/v1/declared", "")
+}
