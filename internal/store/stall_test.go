@@ -117,9 +117,15 @@ func TestAgeOfThePicture(t *testing.T) {
 		}
 	}
 	waitFor(t, "a probe after the first load", func() bool { return look() < probeInterval })
-	s.writeMark() // a revision that changes nothing of what is watched
-	time.Sleep(2 * probeInterval)
-	waitFor(t, "a picture that has caught up with it", func() bool { return look() < probeInterval })
+	// A revision that changes nothing of what is watched.
+	if _, err := s.client.Put(t.Context(), systemPrefix+"test", "x"); err != nil {
+		t.Fatal(err)
+	}
+	at, err := s.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a picture that has caught up with it", func() bool { return look() < probeInterval && picture >= at })
 	p.Stall(proxytest.ToClient)
 	waitFor(t, "an age that grows", func() bool { return look() > 3*probeInterval })
 	before := look()
