@@ -59,7 +59,7 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 	c.WebhookListen = "127.0.0.1:0"
 	s := start(t, c)
 	ask := func(path string) (int, string) {
-		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it may have expired
+		transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it may have expired
 		defer transport.CloseIdleConnections()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 		if err != nil {

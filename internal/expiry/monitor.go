@@ -124,7 +124,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	for {
-		m.log()
+		m.log(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -186,7 +186,7 @@ func rough(d time.Duration) string {
 
 // log tells of every problem that is new, or was last told of a day ago, and of
 // those that are over.
-func (m *Monitor) log() {
+func (m *Monitor) log(ctx context.Context) {
 	findings, kinds := m.look()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,12 +205,12 @@ func (m *Monitor) log() {
 		if k == expired {
 			level = slog.LevelError
 		}
-		m.logger.Log(context.Background(), level, "a certificate of the server needs attention", "certificate", f.Use, "problem", f.Problem)
+		m.logger.Log(ctx, level, "a certificate of the server needs attention", "certificate", f.Use, "problem", f.Problem)
 	}
 	for name := range m.logged {
 		if !seen[name] {
 			delete(m.logged, name)
-			m.logger.Info("a certificate of the server no longer needs attention", "certificate", name)
+			m.logger.InfoContext(ctx, "a certificate of the server no longer needs attention", "certificate", name)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestCertificatesAreToldOfInTime(t *testing.T) {
 	lines := func() string {
 		text.Reset()
 		for range 3 { // saying it once is enough
-			m.log()
+			m.log(t.Context())
 		}
 		return text.String()
 	}

@@ -33,7 +33,6 @@ type Proxy struct {
 	listener net.Listener     // nil while the proxy is down
 	gates    [2]chan struct{} // nil = open; else closed when bytes may pass again
 	conns    map[net.Conn]bool
-	down     bool
 }
 
 // Start starts a proxy to an address; it ends with the test.
