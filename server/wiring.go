@@ -92,7 +92,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner,
+		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner, Network: network,
 		Checks: s.checks, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 // Cluster is a target of placements: a Kubernetes cluster or anything else that
@@ -500,6 +501,10 @@ func checkURL(text string) string {
 		return "must not contain a user or password: use headers or bearer_token"
 	case !PossiblePort(u):
 		return quote(text) + " has a port that does not exist: a port is a number from 1 to 65535"
+	}
+	// What no setting of the server allows is known without the server.
+	if err := netpolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {
+		return err.Error()
 	}
 	return ""
 }

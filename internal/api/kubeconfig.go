@@ -20,6 +20,7 @@ type kubeconfig struct {
 		Name    string `json:"name"`
 		Cluster struct {
 			Server               string `json:"server"`
+			ProxyURL             string `json:"proxy-url"`
 			CertificateAuthority string `json:"certificate-authority"`
 		} `json:"cluster"`
 	} `json:"clusters"`

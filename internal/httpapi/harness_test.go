@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -78,7 +79,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	}
 	registry := prometheus.NewRegistry()
 	options := Options{
-		Store: opened, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals,
+		Store: opened, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
 		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: 5 * time.Second,
 	}
 	for _, f := range adjust {

@@ -20,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -97,6 +98,9 @@ type Options struct {
 	Codec     Codec
 	Decisions Decisions
 	Signals   Signals
+	// Network says what the server connects to for objects. What it refuses already by
+	// what is written is not stored.
+	Network *netpolicy.Policy
 	// Spot splits workloads over on-demand and spot nodes. Nil means that nothing
 	// is split: what is asked about that is answered with 503.
 	Spot Spot

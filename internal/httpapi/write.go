@@ -202,6 +202,9 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 	if err != nil {
 		return nil, err
 	}
+	if err := api.CheckOutbound(intent, s.options.Network).Err(); err != nil {
+		return nil, err
+	}
 	status, again, quiet := http.StatusOK, false, false
 	result, err := s.changeLoaded(ctx, key, s.loadAnyhow, pre, func(current *stored) (*successor, error) {
 		if again && guard != nil {

@@ -69,7 +69,8 @@ type Refusal struct {
 	Host string
 	// Address is what the name leads to; the zero value where it was not looked up.
 	Address netip.Addr
-	why     string
+	// Why is the rule, and what would allow it, without the address.
+	Why string
 }
 
 // Error says which address, by which rule, and what would allow it.
@@ -83,23 +84,31 @@ func (r *Refusal) Error() string {
 	default:
 		what += " (" + r.Address.String() + ")"
 	}
-	return "the server must not connect to " + what + ": " + r.why
+	return "the server must not connect to " + what + ": " + r.Why
 }
 
 // CheckHost judges a host as it stands in a URL, before it is looked up: a name by
 // the lists, an address as Check does.
 func (p *Policy) CheckHost(host string) error {
+	if refusal := p.Judge(host); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// Judge is CheckHost; nil where nothing is refused.
+func (p *Policy) Judge(host string) *Refusal {
 	if p == nil {
 		p = &Policy{}
 	}
 	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return p.Check(host, address)
+		return p.judge(host, address)
 	}
 	if host == "" || looksNumeric(host) {
-		return &Refusal{Host: strconv.Quote(host), why: "it is neither a name nor an address as it should be written, such as 10.0.0.1 or [2001:db8::1]"}
+		return &Refusal{Host: strconv.Quote(host), Why: "it is neither a name nor an address as it should be written, such as 10.0.0.1 or [2001:db8::1]"}
 	}
 	if rule := p.deny.name(host); rule != "" {
-		return &Refusal{Host: host, why: "--" + DenyFlag + " lists " + rule}
+		return &Refusal{Host: host, Why: "--" + DenyFlag + " lists " + rule}
 	}
 	return nil
 }
@@ -123,20 +132,27 @@ func (p *Policy) CheckUnresolved(host string) error {
 		return err
 	}
 	if p != nil && p.allow.given() && p.allow.name(host) == "" {
-		return &Refusal{Host: host, why: "--" + AllowFlag + " does not list the name, and its address is not known"}
+		return &Refusal{Host: host, Why: "--" + AllowFlag + " does not list the name, and its address is not known"}
 	}
 	return nil
 }
 
 // Check judges an address that a host leads to; the host may be the address itself.
 func (p *Policy) Check(host string, address netip.Addr) error {
+	if refusal := p.judge(host, address); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+func (p *Policy) judge(host string, address netip.Addr) *Refusal {
 	if p == nil {
 		p = &Policy{}
 	}
 	all := meanings(address)
 	address = all[0]
-	refused := func(format string, args ...any) error {
-		return &Refusal{Host: host, Address: address, why: fmt.Sprintf(format, args...)}
+	refused := func(format string, args ...any) *Refusal {
+		return &Refusal{Host: host, Address: address, Why: fmt.Sprintf(format, args...)}
 	}
 	isLoopback := false
 	for _, a := range all {

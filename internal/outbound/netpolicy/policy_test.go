@@ -2,6 +2,8 @@ package netpolicy
 
 import (
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -155,6 +157,19 @@ func TestCheckHost(t *testing.T) {
 	} {
 		if err := p.CheckHost(host); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", host, err, want)
+		}
+	}
+}
+
+// TestGuide: the guide lists every range that is never connected to.
+func TestGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "templates", "guides", "outbound.md.tmpl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range never {
+		if !strings.Contains(string(guide), "`"+show(c.prefix)+"`") {
+			t.Errorf("%s is not in the guide", show(c.prefix))
 		}
 	}
 }

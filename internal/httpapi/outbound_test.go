@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+)
+
+// TestRefusedAddresses: an address that the server is not going to connect to is
+// refused where it is written, with its field, and only to those who may write there.
+func TestRefusedAddresses(t *testing.T) {
+	s := startServer(t, authenticated, func(o *Options) {
+		var err error
+		if o.Network, err = netpolicy.New(netpolicy.Options{Deny: []string{"*.corp"}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	editor, viewer := s.addToken(RoleEditor, "shop"), s.addToken(RoleViewer, "shop")
+	for address, want := range map[string]string{
+		"http://127.0.0.1:9090": "loopback", "http://a.corp": "--outbound-deny lists *.corp", "http://169.254.169.254": "never allowed",
+		"http://localhost": "", "http://prometheus:9090": "",
+	} {
+		const path = "/v1/namespaces/shop/metrics-providers/p"
+		body := `{"spec":{"type":"prometheus","prometheus":{"url":"` + address + `"}}}`
+		a := s.do(http.MethodPut, path, body, "Authorization", "Bearer "+editor)
+		if want == "" {
+			if a.StatusCode/100 != 2 {
+				t.Errorf("%s: %s", address, a.body)
+			}
+			continue
+		}
+		p := a.problem(t)
+		if a.StatusCode != http.StatusUnprocessableEntity || len(p.Errors) != 1 || p.Errors[0].Field != "spec.prometheus.url" || !strings.Contains(p.Errors[0].Message, want) {
+			t.Errorf("%s: %d %s", address, a.StatusCode, a.body)
+		}
+		if want == "never allowed" {
+			continue // is known without the server, to everybody
+		}
+		if a := s.do(http.MethodPut, path, body, "Authorization", "Bearer "+viewer); a.StatusCode != http.StatusForbidden {
+			t.Errorf("a viewer: %d %s", a.StatusCode, a.body)
+		}
+	}
+}
