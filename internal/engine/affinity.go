@@ -114,24 +114,28 @@ func placeValues(c *api.ClusterSpec, field string) []string {
 	return values
 }
 
-// normal is equal for two affinities that match the same clusters.
-func (a *affinity) normal() string {
-	var b strings.Builder
-	list := func(tag string, values []string) {
-		if len(values) > 0 {
-			fmt.Fprintf(&b, "%s%q", tag, slices.Compact(slices.Sorted(slices.Values(values))))
-		}
+// key writes what makes two affinities select the same clusters.
+func (a *affinity) key(k *Key) {
+	k.Words("name", a.name)
+	k.Set("clusters", a.clusters)
+	k.Set("excluded", a.excluded)
+	requirementsKey(k, "labels", a.labels)
+	k.Each("fields", len(a.fields), func(k *Key, i int) {
+		k.Text("field", a.fields[i].Key)
+		k.Text("field operator", string(a.fields[i].Operator))
+		k.Set("field values", a.fields[i].Values)
+	})
+}
+
+// reads are the aspects of a cluster that say whether it is selected. Its name
+// never changes.
+func (a *affinity) reads() Aspects {
+	reads := Aspects(0)
+	if len(a.labels) > 0 {
+		reads |= Labels
 	}
-	list("n", a.clusters)
-	list("x", a.excluded)
-	for i := range a.labels {
-		list(fmt.Sprintf("l%q%s", a.labels[i].Key, a.labels[i].Operator), a.labels[i].Values)
-		if len(a.labels[i].Values) == 0 {
-			fmt.Fprintf(&b, "l%q%s", a.labels[i].Key, a.labels[i].Operator)
-		}
+	if len(a.fields) > 0 {
+		reads |= Place
 	}
-	for i := range a.fields {
-		list(fmt.Sprintf("f%q%s", a.fields[i].Key, a.fields[i].Operator), a.fields[i].Values)
-	}
-	return b.String()
+	return reads
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -28,7 +29,7 @@ type machineCount struct {
 
 // newAllocation compiles what a workload says about its sites: the only affinity
 // group of the propagation.
-func (p *Propagation) newAllocation(w *api.Workload) {
+func (p *Propagation) newAllocation(w *api.Workload) error {
 	spec := w.Spec.Allocation
 	p.allocation = &allocation{flavors: spec.Flavors, alone: spec.RegionStrategy == api.RegionAlone}
 	for _, flavor := range slices.Sorted(maps.Keys(spec.Machines)) {
@@ -48,12 +49,12 @@ func (p *Propagation) newAllocation(w *api.Workload) {
 	}
 	// What runs on a site that is lost is not waited for.
 	p.clusterPurge = purge{mode: api.PurgeDirectly}
-	q := &Query{
-		Key: p.Key, Wanted: All, Migration: true,
-		namespace: w.Metadata.Namespace, apiResource: w.Spec.APIResource(), site: siteDemands(spec),
+	q := &Query{Key: p.Key, Wanted: All, Migration: true}
+	if err := q.ask(&Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec}); err != nil {
+		return fmt.Errorf("%s: %w", p.Key, err)
 	}
-	q.Class = q.class("allocation")
 	p.Groups = []AffinityGroup{{Query: q}}
+	return nil
 }
 
 // Bindings says where workloads run, for those that want to be with others, or

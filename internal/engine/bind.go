@@ -226,7 +226,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 // observed group is no more, fitting any group is enough.
 func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
-	pass := Pass{fleet: b.fleet, query: b.p.Groups[max(observed, 0)].Query, reserved: b.others.Reserved}
+	pass := passOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
 	braked := b.fleet.Brakes()
 	for _, c := range b.bound.Clusters {
 		row, ok := b.fleet.Row(c.Name)
@@ -255,7 +255,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 	restore := lost+b.bound.Lost > 0
 	first := pass // of the group that is asked first
 	if b.bound.Fresh {
-		first.query = b.p.Groups[0].Query
+		first = passOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
 	}
 	for _, e := range b.bound.Evictions {
 		row, ok := b.fleet.Row(e.Cluster)
@@ -277,7 +277,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 // fitsAny reports whether a cluster of the present binding fits any group.
 func (b *Binder) fitsAny(row int) bool {
 	return slices.ContainsFunc(b.p.Groups, func(g AffinityGroup) bool {
-		pass := Pass{fleet: b.fleet, query: g.Query, reserved: b.others.Reserved}
+		pass := passOf(b.fleet, g.Query, b.others.Reserved)
 		return pass.admits(row, true)
 	})
 }
@@ -292,16 +292,16 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 	if b.p.allocation != nil && b.p.replicas == 0 {
 		return division.Result{}, nil // nobody asks for a site
 	}
-	query, view := b.p.Groups[g].Query, b.views[g]
+	group, view := &b.p.Groups[g], b.views[g]
 	b.mask = append(b.mask[:0], view.Mask...)
-	pass := Pass{fleet: b.fleet, query: query, reserved: b.others.Reserved}
+	pass := passOf(b.fleet, group.Query, b.others.Reserved)
 	for i := range b.places {
 		m := &b.places[i]
 		switch m.state {
 		case memberStays, memberUnwanted:
 			b.mask.Assign(m.row, pass.admits(m.row, true))
 		case memberHeld:
-			b.mask.Assign(m.row, query.tierOf(b.fleet, m.row) >= 0 || len(query.tiers) == 0)
+			b.mask.Assign(m.row, tierOf(group.tiers, b.fleet, m.row) >= 0 || len(group.tiers) == 0)
 		case memberLost, memberFailed:
 			b.mask.clear(m.row)
 		case memberLeaving:
@@ -313,7 +313,7 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 	if b.p.allocation != nil {
 		return b.trySites()
 	}
-	b.gather(query)
+	b.gather(group)
 	request := b.request()
 	return b.divider.Divide(&request, b.candidates)
 }
@@ -349,11 +349,11 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 // refill asks whether replicas in overflow tiers have room in the tiers before them,
 // notes since when they have, and moves them back if that is long enough.
 func (b *Binder) refill(group int) {
-	query := b.p.Groups[group].Query
-	if !b.p.failBack || !b.p.divided() || len(query.tiers) < 2 || b.bound.Fresh {
+	tiers := b.p.Groups[group].tiers
+	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.bound.Fresh {
 		return
 	}
-	has := b.byTier(query, b.out.result.Shares)
+	has := b.byTier(tiers, b.out.result.Shares)
 	if b.out.Overflowed = slices.ContainsFunc(has[1:], func(n int64) bool { return n > 0 }); !b.out.Overflowed {
 		return
 	}
@@ -363,7 +363,7 @@ func (b *Binder) refill(group int) {
 	if err != nil {
 		return
 	}
-	would := b.byTier(query, result.Shares)
+	would := b.byTier(tiers, result.Shares)
 	tier := 0
 	for tier < len(has)-1 && would[tier] == has[tier] {
 		tier++
@@ -371,7 +371,7 @@ func (b *Binder) refill(group int) {
 	if would[tier] <= has[tier] {
 		return
 	}
-	name := query.tiers[tier].name
+	name := tiers[tier].name
 	since := b.feasibleSince(name)
 	if b.stable(since) {
 		b.out.result = result
@@ -381,10 +381,10 @@ func (b *Binder) refill(group int) {
 }
 
 // byTier is how many replicas are in each tier.
-func (b *Binder) byTier(query *Query, shares []division.Share) []int64 {
-	sums := make([]int64, len(query.tiers))
+func (b *Binder) byTier(tiers []affinity, shares []division.Share) []int64 {
+	sums := make([]int64, len(tiers))
 	for _, s := range shares {
-		if tier := query.tierOf(b.fleet, int(s.Row)); tier >= 0 {
+		if tier := tierOf(tiers, b.fleet, int(s.Row)); tier >= 0 {
 			sums[tier] += s.Replicas
 		}
 	}
@@ -448,10 +448,10 @@ func (b *Binder) soon(at time.Time) {
 // schedule notes when a toleration runs out that the binding rests on.
 func (b *Binder) schedule() {
 	query := b.p.Groups[max(b.out.Group, 0)].Query // tolerations are those of the policy
-	if !query.HasTolerationSeconds() {
+	if !query.Reads().Any(Clock) {
 		return
 	}
-	pass := Pass{fleet: b.fleet, query: query}
+	pass := passOf(b.fleet, query, nil)
 	for _, s := range b.out.Shares {
 		if at := pass.stays(int(s.Row)); !at.IsZero() {
 			b.soon(at)

@@ -146,7 +146,7 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	if len(p.weights) > 0 {
 		out.Weight = &c.Weight
 	}
-	if tiers := p.Groups[e.group].Query.tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
+	if tiers := p.Groups[e.group].tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].name
 	}
 	e.rate(c, &out)

@@ -9,7 +9,7 @@ import (
 )
 
 // gather lists the candidates of the mask, in the order of their names.
-func (b *Binder) gather(query *Query) {
+func (b *Binder) gather(group *AffinityGroup) {
 	f := b.fleet
 	m := b.p.measure(f, b.others.Reserved, b.spare, b.columns)
 	b.columns = m.requests
@@ -28,9 +28,9 @@ func (b *Binder) gather(query *Query) {
 		})
 	}
 	b.markPresent(&m)
-	if len(query.tiers) > 1 {
+	if len(group.tiers) > 1 {
 		for i := range b.candidates {
-			b.candidates[i].Tier = int32(query.tierOf(f, int(b.candidates[i].Row)))
+			b.candidates[i].Tier = int32(tierOf(group.tiers, f, int(b.candidates[i].Row)))
 		}
 	}
 	if len(b.p.weights) > 0 {

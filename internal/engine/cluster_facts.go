@@ -13,13 +13,18 @@ import (
 
 // clusterFacts is a row as expressions read it.
 type clusterFacts struct {
-	pass *Pass
-	row  int
+	fleet     *Fleet
+	namespace string // whose metrics are read
+	row       int
 }
+
+// expressionFacts are the facts that an expression may read besides metrics and
+// scores.
+const expressionFacts = Labels | Claims | Taints | Place | CustomResources | Amounts | Observations
 
 var _ expression.Cluster = (*clusterFacts)(nil)
 
-func (c *clusterFacts) cluster() *api.Cluster { return c.pass.fleet.rows[c.row].cluster }
+func (c *clusterFacts) cluster() *api.Cluster { return c.fleet.rows[c.row].cluster }
 
 // Name is the cluster's name.
 func (c *clusterFacts) Name() string { return c.cluster().Metadata.Name }
@@ -113,7 +118,7 @@ func amounts(reported, declared api.Quantities) map[string]string {
 // Scores are those of a placement score that count, by name, or since when it has
 // expired.
 func (c *clusterFacts) Scores(resource string) (scores []expression.Score, expiredAt time.Time) {
-	s := c.pass.fleet.scores[resource]
+	s := c.fleet.scores[resource]
 	object := s.object(c.row)
 	switch {
 	case object == nil:
@@ -131,10 +136,10 @@ func (c *clusterFacts) Scores(resource string) (scores []expression.Score, expir
 // Metric is the value of a metric of the cluster, found by its name as metric
 // constraints find it.
 func (c *clusterFacts) Metric(name string) (float64, bool) {
-	m, ok := c.pass.metricNamed(name, c.row)
+	m, ok := c.fleet.metricNamed(c.namespace, name, c.row)
 	if !ok {
 		return 0, false
 	}
-	s := c.pass.fleet.metrics[m.id]
+	s := c.fleet.metrics[m.id]
 	return s.raw, s.usable
 }

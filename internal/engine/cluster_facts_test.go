@@ -64,8 +64,8 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			after := *before
 			tt.change(&after)
 			f, delta := f.With(clusters(&after), epoch)
-			if !slices.Equal(delta.Rows, []int{0}) || !delta.Facts.Has(0) {
-				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.Facts.Has(0))
+			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^values) {
+				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^values))
 			}
 			view.Judge(f, q, Others{}, 0)
 			if !view.Mask.Has(0) || !Mask(f, q, nil).Has(0) {
@@ -92,7 +92,7 @@ func TestManagedConditions(t *testing.T) {
 		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(epoch.Add(time.Minute))}}
 		f, _ := (&Fleet{}).With(clusters(c), epoch)
 		got := map[string]string{}
-		for _, o := range (&clusterFacts{pass: &Pass{fleet: f}}).Conditions() {
+		for _, o := range (&clusterFacts{fleet: f}).Conditions() {
 			got[o.Type] = o.Status
 			if o.Type == managedAvailable && (!o.LastTransitionAt.Equal(epoch.Add(time.Minute)) || o.Message != "why") {
 				t.Errorf("%s: %+v, want the time and message of Ready", state, o)

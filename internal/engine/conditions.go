@@ -136,17 +136,7 @@ func (q *Query) unknownPolicyMetrics(f *Fleet) []string {
 
 // NamesMetrics reports that the query concerns metrics by name, so that it
 // matters whether they exist.
-func (q *Query) NamesMetrics() bool {
-	if q.HasMetricConstraints() {
-		return true
-	}
-	for i := range q.policyTerms() {
-		if _, ok := q.policy.terms[i].prioritizer.(metricScore); ok {
-			return true
-		}
-	}
-	return false
-}
+func (q *Query) NamesMetrics() bool { return q.Reads().Any(MetricNames) }
 
 func (q *Query) policyTerms() []term {
 	if q.policy == nil {

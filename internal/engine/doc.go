@@ -4,7 +4,8 @@
 // bit, on every run and replica. The reconciler, the explanation and the
 // simulation call the same functions.
 //
-// A decision has three steps. Filters remove clusters by bitmap algebra; the
+// A decision has three steps. Checks, which filters make of a spec, remove clusters
+// by bitmap algebra and say of themselves what they depend on (see README.md); the
 // scorer rates the survivors; the selection walks a ranking, best first, until
 // enough survivors are found: that of the fleet's metrics, or that of a
 // prioritizer policy. What queries of one Class share stands in a View, which

@@ -36,20 +36,29 @@ func (f *Fleet) Brakes() bool {
 // endures reports whether a cluster of the present binding is neither offline nor
 // tainted in a way that evicts.
 func (p *Pass) endures(row int) bool {
-	return state{}.Admits(p, 0, row, true) && taints{}.Admits(p, 0, row, true)
+	return p.lostBy(row) == nil
+}
+
+// lostBy is the check for which a cluster of the present binding counts as lost,
+// nil where none does: those of its state and of its taints, and no other.
+func (p *Pass) lostBy(row int) Check {
+	for _, check := range p.query.checks.all {
+		switch check.(type) {
+		case *isOnlineOrExcused, *toleratesTaints:
+			if !check.Admits(&p.Look, row, true) {
+				return check
+			}
+		}
+	}
+	return nil
 }
 
 // offlineOnly reports whether nothing but not being online speaks against a
 // cluster of the present binding.
 func (p *Pass) offlineOnly(row int) bool {
-	for _, filter := range filters {
-		if _, ok := filter.(state); ok {
-			continue
-		}
-		for ground := range filter.Grounds(p.query) {
-			if !filter.Admits(p, ground, row, true) {
-				return false
-			}
+	for _, check := range p.query.checks.all {
+		if _, ok := check.(*isOnlineOrExcused); !ok && !check.Admits(&p.Look, row, true) {
+			return false
 		}
 	}
 	return true
@@ -189,9 +198,13 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 // lossReason says why a cluster counts as lost.
 func (b *Binder) lossReason(m *memberRow) string {
 	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
-	p := Pass{fleet: b.fleet, query: query, reserved: b.others.Reserved}
-	if !(state{}).Admits(&p, 0, m.row, true) {
-		return "the cluster " + state{}.Reason(&p, 0, m.row)
+	p := passOf(b.fleet, query, b.others.Reserved)
+	switch check := p.lostBy(m.row).(type) {
+	case nil:
+		return ""
+	case *isOnlineOrExcused:
+		return "the cluster " + check.Reason(&p.Look, m.row)
+	default:
+		return check.Reason(&p.Look, m.row)
 	}
-	return taints{}.Reason(&p, 0, m.row)
 }

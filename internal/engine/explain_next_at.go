@@ -17,7 +17,7 @@ func (e *Explained) nextAt() time.Time {
 	if q.Relative() || q.Spreads() {
 		sooner(e.view.Until)
 	}
-	if q.expressionsReadScores() {
+	if q.Reads().Any(ScoreValues) {
 		sooner(f.nextExpiry())
 	}
 	terms := q.policyTerms()
@@ -34,17 +34,4 @@ func (e *Explained) nextAt() time.Time {
 		})
 	}
 	return next
-}
-
-// expressionsReadScores reports that a predicate of the query reads placement
-// scores.
-func (q *Query) expressionsReadScores() bool {
-	for i := range q.predicates {
-		for _, e := range q.predicates[i].expressions {
-			if e.UsesScores() {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -11,55 +11,73 @@ type clusterAffinity struct{}
 
 func (clusterAffinity) Name() string { return "cluster_affinity" }
 
-func (clusterAffinity) Grounds(q *Query) int { return min(len(q.tiers), 1) }
+func (clusterAffinity) Compile(s *Spec, made []Check) ([]Check, error) {
+	if len(s.tiers) == 0 {
+		return made, nil
+	}
+	return append(made, &inTiers{tiers: s.tiers}), nil
+}
 
-func (clusterAffinity) On(q *Query, _ int) string { return q.tiers[0].name }
+// inTiers asks for the clusters of any of some tiers, at least one.
+type inTiers struct {
+	clusterAffinity
+	tiers []affinity
+}
 
-func (clusterAffinity) Blame(q *Query, _, n int) string {
+func (c *inTiers) Key(k *Key) {
+	k.Each("tiers", len(c.tiers), func(k *Key, i int) { c.tiers[i].key(k) })
+}
+
+func (c *inTiers) Reads() Aspects {
+	reads := Aspects(0)
+	for i := range c.tiers {
+		reads |= c.tiers[i].reads()
+	}
+	return reads
+}
+
+func (c *inTiers) On() string { return c.tiers[0].name }
+
+func (c *inTiers) Blame(n int) string {
 	group := "cluster_affinity"
-	if name := q.tiers[0].name; name != "" {
+	if name := c.tiers[0].name; name != "" {
 		group = fmt.Sprintf("affinity group %q", name)
 	}
 	return plural(n, "is", "are") + " not in " + group
 }
 
-func (clusterAffinity) Apply(p *Pass, _ int, keep Bitmap) {
-	tiers := p.query.tiers
-	if len(tiers) == 1 {
-		tiers[0].selectInto(p.fleet, keep, p.scratch)
+func (c *inTiers) Apply(l *Look, keep Bitmap) {
+	if len(c.tiers) == 1 {
+		c.tiers[0].selectInto(l.fleet, keep, l.scratch)
 		return
 	}
-	union, tier := newBitmap(p.fleet.Slots()), newBitmap(p.fleet.Slots())
-	for i := range tiers {
+	union, tier := newBitmap(l.fleet.Slots()), newBitmap(l.fleet.Slots())
+	for i := range c.tiers {
 		copy(tier, keep)
-		tiers[i].selectInto(p.fleet, tier, p.scratch)
+		c.tiers[i].selectInto(l.fleet, tier, l.scratch)
 		union.or(tier)
 	}
 	keep.and(union)
 }
 
-func (clusterAffinity) Admits(p *Pass, _, row int, _ bool) bool {
-	return p.query.tierOf(p.fleet, row) >= 0
-}
+func (c *inTiers) Admits(l *Look, row int, _ bool) bool { return tierOf(c.tiers, l.fleet, row) >= 0 }
 
-// tierOf is the first of a query's tiers that a cluster is in, -1 where it is in
-// none.
-func (q *Query) tierOf(f *Fleet, row int) int {
-	for i := range q.tiers {
-		if q.tiers[i].matches(f.rows[row].cluster) {
+// tierOf is the first tier that a cluster is in, -1 where it is in none.
+func tierOf(tiers []affinity, f *Fleet, row int) int {
+	for i := range tiers {
+		if tiers[i].matches(f.rows[row].cluster) {
 			return i
 		}
 	}
 	return -1
 }
 
-func (clusterAffinity) Reason(p *Pass, _, row int) string {
-	tiers := p.query.tiers
-	reasons := make([]string, len(tiers))
-	for i := range tiers {
-		reasons[i] = tiers[i].mismatch(p.fleet.rows[row].cluster)
+func (c *inTiers) Reason(l *Look, row int) string {
+	reasons := make([]string, len(c.tiers))
+	for i := range c.tiers {
+		reasons[i] = c.tiers[i].mismatch(l.fleet.rows[row].cluster)
 		if i > 0 {
-			reasons[i] = fmt.Sprintf("overflow %q: %s", tiers[i].name, reasons[i])
+			reasons[i] = fmt.Sprintf("overflow %q: %s", c.tiers[i].name, reasons[i])
 		}
 	}
 	return strings.Join(reasons, "; ")

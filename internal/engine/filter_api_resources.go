@@ -12,36 +12,44 @@ type apiResources struct{}
 
 func (apiResources) Name() string { return "api_resources" }
 
-func (apiResources) Grounds(q *Query) int {
-	if q.apiResource == "" {
-		return 0
+func (apiResources) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Workload == nil {
+		return made, nil
 	}
-	return 1
+	return append(made, &takesResource{kind: s.Workload.APIResource()}), nil
 }
 
-func (apiResources) On(q *Query, _ int) string { return q.apiResource }
-
-func (apiResources) Blame(q *Query, _, n int) string {
-	return fmt.Sprintf("%s take %s", plural(n, "does not", "do not"), q.apiResource)
+// takesResource asks for a type of API resource: "apps/v1/Deployment".
+type takesResource struct {
+	apiResources
+	kind string
 }
 
-func (apiResources) Apply(p *Pass, _ int, keep Bitmap) {
-	known := p.fleet.apiResources[""]
+func (c *takesResource) Key(k *Key)     { k.Text("kind", c.kind) }
+func (c *takesResource) Reads() Aspects { return APIResources }
+func (c *takesResource) On() string     { return c.kind }
+
+func (c *takesResource) Blame(n int) string {
+	return fmt.Sprintf("%s take %s", plural(n, "does not", "do not"), c.kind)
+}
+
+func (c *takesResource) Apply(l *Look, keep Bitmap) {
+	known := l.fleet.apiResources[""]
 	if known.len() == 0 {
 		return
 	}
-	lacking := p.scratch
+	lacking := l.scratch
 	clear(lacking)
 	known.orInto(lacking)
-	p.fleet.apiResources[p.query.apiResource].andNotInto(lacking)
+	l.fleet.apiResources[c.kind].andNotInto(lacking)
 	keep.andNot(lacking)
 }
 
-func (apiResources) Admits(p *Pass, _, row int, current bool) bool {
-	listed := p.fleet.rows[row].cluster.Spec.APIResources
-	return current || len(listed) == 0 || slices.Contains(listed, p.query.apiResource)
+func (c *takesResource) Admits(l *Look, row int, current bool) bool {
+	listed := l.fleet.rows[row].cluster.Spec.APIResources
+	return current || len(listed) == 0 || slices.Contains(listed, c.kind)
 }
 
-func (apiResources) Reason(p *Pass, _, _ int) string {
-	return fmt.Sprintf("does not list %s among its api_resources", p.query.apiResource)
+func (c *takesResource) Reason(*Look, int) string {
+	return fmt.Sprintf("does not list %s among its api_resources", c.kind)
 }

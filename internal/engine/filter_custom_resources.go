@@ -9,22 +9,37 @@ import (
 // the placement names, by exact name.
 type customResources struct{}
 
-func (customResources) Name() string                   { return "custom_resources" }
-func (customResources) Grounds(q *Query) int           { return len(q.customResources) }
-func (customResources) On(q *Query, ground int) string { return q.customResources[ground] }
+func (customResources) Name() string { return "custom_resources" }
 
-func (customResources) Blame(q *Query, ground, n int) string {
-	return fmt.Sprintf("%s custom resource %q", plural(n, "lacks", "lack"), q.customResources[ground])
+func (customResources) Compile(s *Spec, made []Check) ([]Check, error) {
+	for _, name := range s.Placement.CustomResources {
+		made = append(made, &hasCustomResource{resource: name})
+	}
+	return made, nil
 }
 
-func (customResources) Apply(p *Pass, ground int, keep Bitmap) {
-	p.fleet.customs[p.query.customResources[ground]].andInto(keep, p.scratch)
+// hasCustomResource asks for one custom resource definition.
+type hasCustomResource struct {
+	customResources
+	resource string
 }
 
-func (customResources) Admits(p *Pass, ground, row int, _ bool) bool {
-	return slices.Contains(p.fleet.rows[row].cluster.Spec.CustomResources, p.query.customResources[ground])
+func (c *hasCustomResource) Key(k *Key)     { k.Text("resource", c.resource) }
+func (c *hasCustomResource) Reads() Aspects { return CustomResources }
+func (c *hasCustomResource) On() string     { return c.resource }
+
+func (c *hasCustomResource) Blame(n int) string {
+	return fmt.Sprintf("%s custom resource %q", plural(n, "lacks", "lack"), c.resource)
 }
 
-func (customResources) Reason(p *Pass, ground, _ int) string {
-	return fmt.Sprintf("lacks custom resource %q", p.query.customResources[ground])
+func (c *hasCustomResource) Apply(l *Look, keep Bitmap) {
+	l.fleet.customs[c.resource].andInto(keep, l.scratch)
+}
+
+func (c *hasCustomResource) Admits(l *Look, row int, _ bool) bool {
+	return slices.Contains(l.fleet.rows[row].cluster.Spec.CustomResources, c.resource)
+}
+
+func (c *hasCustomResource) Reason(*Look, int) string {
+	return fmt.Sprintf("lacks custom resource %q", c.resource)
 }

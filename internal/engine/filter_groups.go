@@ -10,33 +10,60 @@ import (
 // a workload: that it has a region, zone, provider or label to be told apart by.
 type groups struct{}
 
-func (groups) Name() string                   { return "spread_constraints" }
-func (groups) Grounds(q *Query) int           { return len(q.groupBy) }
-func (groups) On(q *Query, ground int) string { return q.groupBy[ground].By() }
+func (groups) Name() string { return "spread_constraints" }
 
-func (groups) Blame(q *Query, ground, n int) string {
-	return fmt.Sprintf("%s no %s", plural(n, "has", "have"), q.groupBy[ground].By())
+func (groups) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Policy == nil {
+		return made, nil
+	}
+	for i := range s.Policy.SpreadConstraints {
+		c := &s.Policy.SpreadConstraints[i]
+		if c.SpreadByField != api.GroupByCluster { // each is a group of itself
+			made = append(made, &inGroup{by: c})
+		}
+	}
+	return made, nil
 }
 
-func (groups) Apply(p *Pass, ground int, keep Bitmap) {
-	c := &p.query.groupBy[ground]
-	if c.SpreadByLabel != "" {
-		p.fleet.labels.keys[c.SpreadByLabel].andInto(keep, p.scratch)
+// inGroup asks for a group of one constraint.
+type inGroup struct {
+	groups
+	by *api.GroupConstraint
+}
+
+func (c *inGroup) Key(k *Key) { k.Text("by", c.by.By()) }
+
+func (c *inGroup) Reads() Aspects {
+	if c.by.SpreadByLabel != "" {
+		return Labels
+	}
+	return Place
+}
+
+func (c *inGroup) On() string { return c.by.By() }
+
+func (c *inGroup) Blame(n int) string {
+	return fmt.Sprintf("%s no %s", plural(n, "has", "have"), c.by.By())
+}
+
+func (c *inGroup) Apply(l *Look, keep Bitmap) {
+	if c.by.SpreadByLabel != "" {
+		l.fleet.labels.keys[c.by.SpreadByLabel].andInto(keep, l.scratch)
 		return
 	}
-	union := newBitmap(p.fleet.Slots())
-	for _, rows := range p.fleet.places[c.SpreadByField] {
+	union := newBitmap(l.fleet.Slots())
+	for _, rows := range l.fleet.places[c.by.SpreadByField] {
 		rows.orInto(union)
 	}
 	keep.and(union)
 }
 
-func (groups) Admits(p *Pass, ground, row int, _ bool) bool {
-	return len(groupsOf(p.fleet.rows[row].cluster, &p.query.groupBy[ground])) > 0
+func (c *inGroup) Admits(l *Look, row int, _ bool) bool {
+	return len(groupsOf(l.fleet.rows[row].cluster, c.by)) > 0
 }
 
-func (groups) Reason(p *Pass, ground, _ int) string {
-	return fmt.Sprintf("has no %s, which spread_constraints ask for", p.query.groupBy[ground].By())
+func (c *inGroup) Reason(*Look, int) string {
+	return fmt.Sprintf("has no %s, which spread_constraints ask for", c.by.By())
 }
 
 // groupsOf are the groups that a cluster belongs to: several where it spans

@@ -15,76 +15,109 @@ import (
 // then the global one, then the first listed.
 type metricConstraints struct{}
 
-func (metricConstraints) Name() string                   { return "metric_constraints" }
-func (metricConstraints) Grounds(q *Query) int           { return len(q.metrics) }
-func (metricConstraints) On(q *Query, ground int) string { return q.metrics[ground].String() }
+func (metricConstraints) Name() string { return "metric_constraints" }
 
-func (metricConstraints) Blame(q *Query, ground, n int) string {
-	return fmt.Sprintf("%s match metric constraint %q", plural(n, "does not", "do not"), q.metrics[ground].String())
+func (metricConstraints) Compile(s *Spec, made []Check) ([]Check, error) {
+	for i, text := range s.Placement.MetricConstraints {
+		c, err := constraint.ParseMetric(text)
+		if err != nil {
+			return made, fmt.Errorf("spec.metric_constraints[%d]: %w", i, err)
+		}
+		made = append(made, &metricConstraint{is: c, basis: s.Placement.MetricConstraintBasis, namespace: s.Namespace})
+	}
+	return made, nil
 }
 
-func (m metricConstraints) Apply(p *Pass, ground int, keep Bitmap) {
-	c := p.query.metrics[ground]
-	ids := p.fleet.named[c.Name()]
-	if len(ids) == 1 && p.query.basis != api.BasisWeighted {
+// metricConstraint is one of them.
+type metricConstraint struct {
+	metricConstraints
+	is        constraint.Metric
+	basis     api.Basis
+	namespace string
+}
+
+func (c *metricConstraint) Key(k *Key) {
+	k.Text("constraint", c.is.Canonical())
+	k.Text("basis", string(c.basis))
+	k.Text("namespace", c.namespace)
+	k.Words("text", c.is.String())
+}
+
+func (c *metricConstraint) Reads() Aspects { return MetricValues | MetricNames }
+func (c *metricConstraint) On() string     { return c.is.String() }
+
+func (c *metricConstraint) Blame(n int) string {
+	return fmt.Sprintf("%s match metric constraint %q", plural(n, "does not", "do not"), c.is.String())
+}
+
+func (c *metricConstraint) Apply(l *Look, keep Bitmap) {
+	ids := l.fleet.named[c.is.Name()]
+	if len(ids) == 1 && c.basis != api.BasisWeighted {
 		// One metric of the name, and a figure that is the same for all clusters
 		// that list it: one comparison decides for all.
-		s := p.fleet.metrics[ids[0]]
-		if value, ok := figure(s, 1, p.query.basis); c.Match(value, ok) {
-			s.rows.andInto(keep, p.scratch)
+		s := l.fleet.metrics[ids[0]]
+		if value, ok := figure(s, 1, c.basis); c.is.Match(value, ok) {
+			s.rows.andInto(keep, l.scratch)
 		} else {
 			clear(keep)
 		}
 		return
 	}
-	listed := p.scratch
+	listed := l.scratch
 	clear(listed)
 	for _, id := range ids {
-		p.fleet.metrics[id].rows.orInto(listed)
+		l.fleet.metrics[id].rows.orInto(listed)
 	}
 	keep.and(listed)
 	keep.each(func(row int) {
-		if !m.Admits(p, ground, row, false) {
+		if !c.Admits(l, row, false) {
 			keep.clear(row)
 		}
 	})
 }
 
-func (metricConstraints) Admits(p *Pass, ground, row int, _ bool) bool {
-	c := p.query.metrics[ground]
-	return c.Match(p.figureOf(c, row))
+func (c *metricConstraint) Admits(l *Look, row int, _ bool) bool {
+	return c.is.Match(c.figureOf(l.fleet, row))
 }
 
-func (metricConstraints) Reason(p *Pass, ground, row int) string {
-	c := p.query.metrics[ground]
-	if m, ok := p.metricNamed(c.Name(), row); ok {
-		if s := p.fleet.metrics[m.id]; !s.usable {
-			return s.describe(p.query.namespace)
+func (c *metricConstraint) Reason(l *Look, row int) string {
+	if m, ok := l.fleet.metricNamed(c.namespace, c.is.Name(), row); ok {
+		if s := l.fleet.metrics[m.id]; !s.usable {
+			return s.describe(c.namespace)
 		}
 	}
-	return c.Explain(p.figureOf(c, row))
+	return c.is.Explain(c.figureOf(l.fleet, row))
 }
 
 // Tells implements teller.
-func (metricConstraints) Tells(p *Pass, ground, row int) *api.Key {
-	if m, ok := p.metricNamed(p.query.metrics[ground].Name(), row); ok && p.fleet.metrics[m.id].usable {
-		return &p.fleet.metrics[m.id].key
+func (c *metricConstraint) Tells(l *Look, row int) *api.Key {
+	if m, ok := l.fleet.metricNamed(c.namespace, c.is.Name(), row); ok && l.fleet.metrics[m.id].usable {
+		return &l.fleet.metrics[m.id].key
 	}
 	return nil
 }
 
-// metricNamed is the metric of the cluster that a name stands for.
-func (p *Pass) metricNamed(name string, row int) (rowMetric, bool) {
+func (c *metricConstraint) figureOf(f *Fleet, row int) (float64, bool) {
+	m, ok := f.metricNamed(c.namespace, c.is.Name(), row)
+	if !ok {
+		return 0, false
+	}
+	return figure(f.metrics[m.id], m.weight, c.basis)
+}
+
+// metricNamed is the metric of a cluster that a name stands for, as a namespace
+// sees it.
+func (f *Fleet) metricNamed(namespace, name string, row int) (rowMetric, bool) {
 	var found rowMetric
 	rank := 0
-	for _, m := range p.fleet.rows[row].metrics {
-		key := p.fleet.metrics[m.id].key
+	for _, m := range f.rows[row].metrics {
+		key := f.metrics[m.id].key
 		if key.Name != name {
 			continue
 		}
 		r := 1
 		switch key.Namespace {
-		case p.query.namespace:
+		case namespace:
 			r = 3
 		case "":
 			r = 2
@@ -94,14 +127,6 @@ func (p *Pass) metricNamed(name string, row int) (rowMetric, bool) {
 		}
 	}
 	return found, rank > 0
-}
-
-func (p *Pass) figureOf(c constraint.Metric, row int) (float64, bool) {
-	m, ok := p.metricNamed(c.Name(), row)
-	if !ok {
-		return 0, false
-	}
-	return figure(p.fleet.metrics[m.id], m.weight, p.query.basis)
 }
 
 // figure is what a constraint compares: the raw value, the normalised one, or

@@ -3,49 +3,79 @@ package engine
 import (
 	"cmp"
 	"slices"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // metricsAvailable rejects a cluster that lists a metric which has no usable
 // value, unless the metric says to be ignored then.
 type metricsAvailable struct{}
 
-func (metricsAvailable) Name() string          { return "metrics_available" }
-func (metricsAvailable) On(*Query, int) string { return "" }
-func (metricsAvailable) Grounds(q *Query) int {
-	if q.ignoresFailing {
-		return 0
+func (metricsAvailable) Name() string { return "metrics_available" }
+
+func (metricsAvailable) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.takesFailing {
+		return made, nil
 	}
-	return 1
+	c := &noMetricFails{namespace: s.Namespace}
+	for i := range s.terms {
+		if score, ok := s.terms[i].prioritizer.(metricScore); ok {
+			c.rated = append(c.rated, score.metric)
+		}
+	}
+	return append(made, c), nil
 }
-func (metricsAvailable) Blame(_ *Query, _, n int) string {
+
+// noMetricFails asks that all metrics that have to be there are.
+type noMetricFails struct {
+	metricsAvailable
+	namespace string   // to which reasons are told
+	rated     []string // the metrics that the prioritizer policy names
+}
+
+func (c *noMetricFails) Key(k *Key) {
+	k.Set("rated", c.rated)
+	k.Words("namespace", c.namespace)
+}
+
+func (c *noMetricFails) Reads() Aspects {
+	if len(c.rated) > 0 {
+		return Failing | MetricNames
+	}
+	return Failing
+}
+
+func (c *noMetricFails) On() string { return "" }
+
+func (c *noMetricFails) Blame(n int) string {
 	return plural(n, "has a failing metric", "have a failing metric")
 }
 
-func (metricsAvailable) Apply(p *Pass, _ int, keep Bitmap) { keep.andNot(p.fleet.failing) }
+func (c *noMetricFails) Apply(l *Look, keep Bitmap) { keep.andNot(l.fleet.failing) }
 
-func (metricsAvailable) Admits(p *Pass, _, row int, current bool) bool {
-	return !p.fleet.failing.Has(row) || current && onlyUnknownToPolicy(p, row)
+func (c *noMetricFails) Admits(l *Look, row int, current bool) bool {
+	return !l.fleet.failing.Has(row) || current && len(c.rated) > 0 && c.onlyUnknown(l.fleet, row)
 }
 
-// onlyUnknownToPolicy reports whether all that fails on a cluster are metrics
-// that the prioritizer policy names and that do not exist: the placement is
-// misconfigured then, which ends no decision.
-func onlyUnknownToPolicy(p *Pass, row int) bool {
-	unknown := p.query.unknownPolicyMetrics(p.fleet)
-	for _, m := range p.fleet.rows[row].metrics {
-		s := p.fleet.metrics[m.id]
-		if !s.usable && s.onFailure != api.FailureIgnore && !slices.Contains(unknown, s.key.Name) {
+// onlyUnknown reports whether all that fails on a cluster are metrics that the
+// prioritizer policy names and that do not exist: the placement is misconfigured
+// then, which ends no decision.
+func (c *noMetricFails) onlyUnknown(f *Fleet, row int) bool {
+	fails := false
+	for _, m := range f.rows[row].metrics {
+		s := f.metrics[m.id]
+		if !s.fails() {
+			continue
+		}
+		if !slices.Contains(c.rated, s.key.Name) || f.HasMetric(s.key.Name) {
 			return false
 		}
+		fails = true
 	}
-	return len(unknown) > 0
+	return fails
 }
 
-func (metricsAvailable) Reason(p *Pass, _, row int) string {
-	if id, ok := firstFailing(p.fleet, row); ok {
-		return p.fleet.metrics[id].describe(p.query.namespace)
+func (c *noMetricFails) Reason(l *Look, row int) string {
+	if id, ok := firstFailing(l.fleet, row); ok {
+		return l.fleet.metrics[id].describe(c.namespace)
 	}
 	return ""
 }
@@ -53,7 +83,7 @@ func (metricsAvailable) Reason(p *Pass, _, row int) string {
 // firstFailing is the first metric of a cluster that keeps it out.
 func firstFailing(f *Fleet, row int) (id int32, ok bool) {
 	for _, m := range f.rows[row].metrics {
-		if s := f.metrics[m.id]; !s.usable && s.onFailure != api.FailureIgnore {
+		if f.metrics[m.id].fails() {
 			return m.id, true
 		}
 	}
@@ -61,18 +91,18 @@ func firstFailing(f *Fleet, row int) (id int32, ok bool) {
 }
 
 // Causes counts the rejected clusters by the first of their failing metrics.
-func (metricsAvailable) Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause {
-	counts := make([]int, len(p.fleet.metrics))
+func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
+	counts := make([]int, len(l.fleet.metrics))
 	for row := range rejected {
-		if id, ok := firstFailing(p.fleet, row); ok {
+		if id, ok := firstFailing(l.fleet, row); ok {
 			counts[id]++
 		}
 	}
 	var out []Cause
 	for id, n := range counts {
 		if n > 0 {
-			s := p.fleet.metrics[id]
-			why := s.cause(p.query.namespace)
+			s := l.fleet.metrics[id]
+			why := s.cause(c.namespace)
 			if s.metric == nil {
 				why = "does not exist"
 			}
@@ -85,11 +115,11 @@ func (metricsAvailable) Causes(p *Pass, rejected func(yield func(row int) bool))
 	return out
 }
 
-// Several implements pluralCauser.
-func (metricsAvailable) Several(p *Pass, row int, _ bool) bool {
+// Several implements causer.
+func (c *noMetricFails) Several(l *Look, row int, _ bool) bool {
 	n := 0
-	for _, m := range p.fleet.rows[row].metrics {
-		if s := p.fleet.metrics[m.id]; !s.usable && s.onFailure != api.FailureIgnore {
+	for _, m := range l.fleet.rows[row].metrics {
+		if l.fleet.metrics[m.id].fails() {
 			n++
 		}
 	}

@@ -11,29 +11,42 @@ import (
 // other namespace.
 type ownership struct{}
 
-func (ownership) Name() string              { return api.OwnershipFilter }
-func (ownership) Grounds(*Query) int        { return 1 }
-func (ownership) On(q *Query, _ int) string { return q.namespace }
-func (ownership) Blame(_ *Query, _, n int) string {
+func (ownership) Name() string { return api.OwnershipFilter }
+
+func (ownership) Compile(s *Spec, made []Check) ([]Check, error) {
+	return append(made, &visibleTo{namespace: s.Namespace}), nil
+}
+
+// visibleTo asks for the clusters of a namespace, and for those of nobody.
+type visibleTo struct {
+	ownership
+	namespace string
+}
+
+func (c *visibleTo) Key(k *Key)     { k.Text("namespace", c.namespace) }
+func (c *visibleTo) Reads() Aspects { return Owners }
+func (c *visibleTo) On() string     { return c.namespace }
+
+func (c *visibleTo) Blame(n int) string {
 	return plural(n, "belongs to another namespace", "belong to another namespace")
 }
 
-func (ownership) Apply(p *Pass, _ int, keep Bitmap) {
-	visible := p.scratch
+func (c *visibleTo) Apply(l *Look, keep Bitmap) {
+	visible := l.scratch
 	clear(visible)
-	p.fleet.owners[everybody].orInto(visible)
-	if p.query.namespace != everybody {
-		p.fleet.owners[p.query.namespace].orInto(visible)
+	l.fleet.owners[everybody].orInto(visible)
+	if c.namespace != everybody {
+		l.fleet.owners[c.namespace].orInto(visible)
 	}
 	keep.and(visible)
 }
 
-func (ownership) Admits(p *Pass, _, row int, _ bool) bool {
-	return p.fleet.rows[row].cluster.VisibleTo(p.query.namespace)
+func (c *visibleTo) Admits(l *Look, row int, _ bool) bool {
+	return l.fleet.rows[row].cluster.VisibleTo(c.namespace)
 }
 
-func (ownership) Reason(p *Pass, _, row int) string {
-	return belongsTo(p.fleet.rows[row].cluster)
+func (c *visibleTo) Reason(l *Look, row int) string {
+	return belongsTo(l.fleet.rows[row].cluster)
 }
 
 func belongsTo(c *api.Cluster) string {

@@ -11,45 +11,77 @@ type predicates struct{}
 
 func (predicates) Name() string { return "predicates" }
 
-func (predicates) Grounds(q *Query) int {
-	if len(q.predicates) == 0 {
-		return 0
+func (predicates) Compile(s *Spec, made []Check) ([]Check, error) {
+	if len(s.Placement.Predicates) == 0 {
+		return made, nil
 	}
-	return 1
+	list, err := compilePredicates(s.Placement.Predicates)
+	if err != nil {
+		return made, err
+	}
+	return append(made, &matchesAny{predicates: list, namespace: s.Namespace}), nil
 }
 
-func (predicates) On(q *Query, _ int) string {
-	texts := make([]string, len(q.predicates))
-	for i := range q.predicates {
-		texts[i] = q.predicates[i].String()
+// matchesAny asks for the clusters that match any of some predicates.
+type matchesAny struct {
+	filter     predicates
+	predicates []predicate
+	namespace  string // whose metrics expressions read
+}
+
+func (c *matchesAny) Name() string { return c.filter.Name() }
+
+func (c *matchesAny) Key(k *Key) {
+	k.Each("predicates", len(c.predicates), func(k *Key, i int) { c.predicates[i].key(k) })
+	if c.Reads().Any(MetricValues) {
+		k.Text("namespace", c.namespace)
+	}
+}
+
+func (c *matchesAny) Reads() Aspects {
+	reads := Aspects(0)
+	for i := range c.predicates {
+		reads |= c.predicates[i].reads()
+	}
+	return reads
+}
+
+func (c *matchesAny) On() string {
+	texts := make([]string, len(c.predicates))
+	for i := range c.predicates {
+		texts[i] = c.predicates[i].String()
 	}
 	return strings.Join(texts, " or ")
 }
 
-func (predicates) Blame(q *Query, _, n int) string {
-	if len(q.predicates) == 1 {
-		if parts := q.predicates[0].parts(); len(parts) == 1 {
+func (c *matchesAny) Blame(n int) string {
+	if len(c.predicates) == 1 {
+		if parts := c.predicates[0].parts(); len(parts) == 1 {
 			return plural(n, "does not", "do not") + " match predicate " + strconv.Quote(parts[0])
 		}
 	}
 	return plural(n, "matches no predicate", "match no predicate")
 }
 
-func (predicates) Apply(p *Pass, _ int, keep Bitmap) {
-	matched, part := newBitmap(p.fleet.Slots()), newBitmap(p.fleet.Slots())
-	for i := range p.query.predicates {
+func (c *matchesAny) facts(l *Look, row int) *clusterFacts {
+	return &clusterFacts{fleet: l.fleet, namespace: c.namespace, row: row}
+}
+
+func (c *matchesAny) Apply(l *Look, keep Bitmap) {
+	matched, part := newBitmap(l.fleet.Slots()), newBitmap(l.fleet.Slots())
+	for i := range c.predicates {
 		copy(part, keep)
 		part.andNot(matched)
-		p.query.predicates[i].selectInto(p, part, p.scratch)
+		c.predicates[i].selectInto(c.facts(l, 0), part, l.scratch)
 		matched.or(part)
 	}
 	keep.and(matched)
 }
 
-func (predicates) Admits(p *Pass, _, row int, _ bool) bool {
-	c := &clusterFacts{p, row}
-	for i := range p.query.predicates {
-		if p.query.predicates[i].match(c) {
+func (c *matchesAny) Admits(l *Look, row int, _ bool) bool {
+	facts := c.facts(l, row)
+	for i := range c.predicates {
+		if c.predicates[i].match(facts) {
 			return true
 		}
 	}
@@ -57,12 +89,12 @@ func (predicates) Admits(p *Pass, _, row int, _ bool) bool {
 }
 
 // Reason names what fails in the predicate that comes closest.
-func (predicates) Reason(p *Pass, _, row int) string {
-	c := &clusterFacts{p, row}
+func (c *matchesAny) Reason(l *Look, row int) string {
+	facts := c.facts(l, row)
 	closest := 0
 	var failing []string
-	for i := range p.query.predicates {
-		if f := p.query.predicates[i].failing(c); i == 0 || len(f) < len(failing) {
+	for i := range c.predicates {
+		if f := c.predicates[i].failing(facts); i == 0 || len(f) < len(failing) {
 			closest, failing = i, f
 		}
 	}

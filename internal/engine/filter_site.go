@@ -12,32 +12,52 @@ import (
 // and where, whose, and with which machines it is.
 type site struct{}
 
-func (site) Name() string                   { return "site" }
-func (site) Grounds(q *Query) int           { return len(q.site) }
-func (site) On(q *Query, ground int) string { return q.site[ground].on() }
+func (site) Name() string { return "site" }
 
-func (site) Blame(q *Query, ground, n int) string { return q.site[ground].blame(n) }
+func (site) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Workload == nil || s.Workload.Allocation == nil {
+		return made, nil
+	}
+	for _, demand := range siteDemands(s.Workload.Allocation) {
+		made = append(made, &meetsDemand{demand: demand})
+	}
+	return made, nil
+}
 
-func (site) Apply(p *Pass, ground int, keep Bitmap) {
-	demand := p.query.site[ground]
-	demand.narrow(p.fleet, keep, p.scratch)
+// meetsDemand asks for the sites that meet one demand.
+type meetsDemand struct {
+	site
+	demand siteDemand
+}
+
+func (c *meetsDemand) Key(k *Key)         { c.demand.key(k) }
+func (c *meetsDemand) Reads() Aspects     { return c.demand.reads() }
+func (c *meetsDemand) On() string         { return c.demand.on() }
+func (c *meetsDemand) Blame(n int) string { return c.demand.blame(n) }
+
+func (c *meetsDemand) Apply(l *Look, keep Bitmap) {
+	c.demand.narrow(l.fleet, keep, l.scratch)
 	keep.each(func(row int) {
-		if !demand.met(p.fleet.rows[row].cluster, false) {
+		if !c.demand.met(l.fleet.rows[row].cluster, false) {
 			keep.clear(row)
 		}
 	})
 }
 
-func (site) Admits(p *Pass, ground, row int, current bool) bool {
-	return p.query.site[ground].met(p.fleet.rows[row].cluster, current)
+func (c *meetsDemand) Admits(l *Look, row int, current bool) bool {
+	return c.demand.met(l.fleet.rows[row].cluster, current)
 }
 
-func (site) Reason(p *Pass, ground, row int) string {
-	return p.query.site[ground].mismatch(p.fleet.rows[row].cluster)
+func (c *meetsDemand) Reason(l *Look, row int) string {
+	return c.demand.mismatch(l.fleet.rows[row].cluster)
 }
 
 // siteDemand is one thing that an allocation asks of a site.
 type siteDemand interface {
+	// key writes the kind of the demand, then what it asks for as a set.
+	key(k *Key)
+	// reads are the aspects of a cluster that say whether it is met.
+	reads() Aspects
 	on() string
 	blame(n int) string
 	// narrow leaves out clusters that an index shows not to be meant. It may leave
@@ -76,6 +96,8 @@ func siteDemands(a *api.AllocationSpec) []siteDemand {
 // isSite asks for a region: a cluster without one is no site.
 type isSite struct{}
 
+func (isSite) key(k *Key)                      { demandKey(k, "site") }
+func (isSite) reads() Aspects                  { return Place }
 func (isSite) on() string                      { return "region" }
 func (isSite) blame(n int) string              { return plural(n, "has", "have") + " no region, and so is no site" }
 func (isSite) narrow(*Fleet, Bitmap, Bitmap)   {}
@@ -86,7 +108,9 @@ func (isSite) mismatch(*api.Cluster) string    { return "has no region, and so i
 // the id that they have in common.
 type siteID string
 
-func (s siteID) on() string { return "site_id" }
+func (s siteID) key(k *Key)     { demandKey(k, "site_id", string(s)) }
+func (s siteID) reads() Aspects { return Place }
+func (s siteID) on() string     { return "site_id" }
 func (s siteID) blame(n int) string {
 	return fmt.Sprintf("%s not site %q", plural(n, "is", "are"), string(s))
 }
@@ -126,6 +150,15 @@ func whereabouts(c *api.Cluster) string {
 // siteRegions asks for any of some regions, or zones of them.
 type siteRegions []api.AllocationRegion
 
+func (s siteRegions) key(k *Key) {
+	k.Text("demand", "regions")
+	k.Each("wanted", len(s), func(k *Key, i int) {
+		k.Text("region", s[i].Region)
+		k.Set("zones", s[i].AvailabilityZones)
+	})
+}
+
+func (s siteRegions) reads() Aspects     { return Place }
 func (s siteRegions) on() string         { return "regions" }
 func (s siteRegions) blame(n int) string { return plural(n, "is", "are") + " in none of the regions" }
 
@@ -158,7 +191,9 @@ func (s siteRegions) mismatch(c *api.Cluster) string {
 // it.
 type siteClaim struct{ claim, value string }
 
-func (s siteClaim) on() string { return s.claim }
+func (s siteClaim) key(k *Key)     { demandKey(k, s.claim, s.value) }
+func (s siteClaim) reads() Aspects { return Claims }
+func (s siteClaim) on() string     { return s.claim }
 func (s siteClaim) blame(n int) string {
 	return fmt.Sprintf("%s not have %s %q", plural(n, "does", "do"), s.claim, s.value)
 }
@@ -180,6 +215,8 @@ func (s siteClaim) mismatch(c *api.Cluster) string {
 // them any more keeps what runs there.
 type siteFlavors []string
 
+func (s siteFlavors) key(k *Key)         { demandKey(k, "flavors", s...) }
+func (s siteFlavors) reads() Aspects     { return Flavors }
 func (s siteFlavors) on() string         { return "flavors" }
 func (s siteFlavors) blame(n int) string { return plural(n, "has", "have") + " none of the flavors" }
 
@@ -193,11 +230,8 @@ func (s siteFlavors) mismatch(*api.Cluster) string {
 	return "has none of the flavors " + strings.Join(s, ", ")
 }
 
-// normalSite is equal for two lists of demands that the same clusters meet.
-func normalSite(demands []siteDemand) string {
-	var b strings.Builder
-	for _, d := range demands {
-		fmt.Fprintf(&b, "%T%q;", d, d)
-	}
-	return b.String()
+// demandKey writes a demand for any of some texts.
+func demandKey(k *Key, demand string, wanted ...string) {
+	k.Text("demand", demand)
+	k.Set("wanted", wanted)
 }

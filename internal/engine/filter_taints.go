@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,19 +13,38 @@ import (
 // server puts on a cluster that is not online are for the state filter to judge.
 type taints struct{}
 
-func (taints) Name() string          { return "taints" }
-func (taints) Grounds(*Query) int    { return 1 }
-func (taints) On(*Query, int) string { return "" }
-func (taints) Blame(_ *Query, _, n int) string {
+func (taints) Name() string { return "taints" }
+
+func (taints) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.tolerations == &noTolerations {
+		return append(made, toleratesNone), nil
+	}
+	return append(made, &toleratesTaints{tolerations: s.tolerations}), nil
+}
+
+// toleratesNone is the check of all that tolerate nothing.
+var toleratesNone = &toleratesTaints{tolerations: &noTolerations}
+
+// toleratesTaints asks that all taints of a cluster are tolerated.
+type toleratesTaints struct {
+	taints
+	*tolerations
+}
+
+func (c *toleratesTaints) Key(k *Key)     { c.key(k) }
+func (c *toleratesTaints) Reads() Aspects { return Online | c.reads() }
+func (c *toleratesTaints) On() string     { return "" }
+
+func (c *toleratesTaints) Blame(n int) string {
 	return plural(n, "has a taint that is not tolerated", "have taints that are not tolerated")
 }
 
-func (f taints) Apply(p *Pass, ground int, keep Bitmap) {
-	for t, rows := range p.fleet.taints {
+func (c *toleratesTaints) Apply(l *Look, keep Bitmap) {
+	for t, rows := range l.fleet.taints {
 		if t.effect == api.EffectPreferNoSelect {
 			continue
 		}
-		switch tolerance := p.query.tolerance(rowTaint{taint: t}); {
+		switch tolerance := c.tolerance(rowTaint{taint: t}); {
 		case tolerance.by == nil && !api.AutomaticTaint(t.key):
 			rows.andNotInto(keep)
 			continue
@@ -34,52 +52,57 @@ func (f taints) Apply(p *Pass, ground int, keep Bitmap) {
 			continue
 		}
 		rows.each(func(row int) {
-			if keep.Has(row) && !f.Admits(p, ground, row, false) {
+			if keep.Has(row) && !c.Admits(l, row, false) {
 				keep.clear(row)
 			}
 		})
 	}
-	p.expireTaints(keep)
+	c.expire(l, keep)
 }
 
-// expireTaints notes when the first toleration runs out that keeps a cluster in.
-func (p *Pass) expireTaints(keep Bitmap) {
-	if !p.query.HasTolerationSeconds() {
+// expire notes when the first toleration runs out that keeps a cluster in.
+func (c *toleratesTaints) expire(l *Look, keep Bitmap) {
+	if !c.runOut() {
 		return
 	}
-	for t, rows := range p.fleet.taints {
+	for t, rows := range l.fleet.taints {
 		if t.effect == api.EffectPreferNoSelect {
 			continue
 		}
 		rows.each(func(row int) {
 			if keep.Has(row) {
-				p.expires(p.tolerated(row))
+				l.expires(c.Until(l, row, false))
 			}
 		})
 	}
 }
 
-func (taints) Admits(p *Pass, _, row int, current bool) bool {
-	for _, t := range p.fleet.rows[row].taints {
-		if !p.judgedByState(t, row) && !p.passes(t, current) {
+func (c *toleratesTaints) Admits(l *Look, row int, current bool) bool {
+	for _, t := range l.fleet.rows[row].taints {
+		if !judgedByState(l.fleet, t, row) && !c.passes(l.fleet, t, current) {
 			return false
 		}
 	}
 	return true
 }
 
+// Until implements expiring.
+func (c *toleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
+	return c.firstEnd(l.fleet, row, chosen, func(t rowTaint) bool { return !judgedByState(l.fleet, t, row) })
+}
+
 // judgedByState reports whether a taint says no more than that the cluster is
 // not online.
-func (p *Pass) judgedByState(t rowTaint, row int) bool {
-	return api.AutomaticTaint(t.key) && !p.fleet.online.Has(row)
+func judgedByState(f *Fleet, t rowTaint, row int) bool {
+	return api.AutomaticTaint(t.key) && !f.online.Has(row)
 }
 
 // offending is the position of the taint that keeps a cluster out: one that
 // keeps everybody out before one that keeps only newcomers out.
-func (p *Pass) offending(row int) (int, bool) {
+func (c *toleratesTaints) offending(f *Fleet, row int) (int, bool) {
 	for _, current := range []bool{true, false} {
-		for i, t := range p.fleet.rows[row].taints {
-			if !p.judgedByState(t, row) && !p.passes(t, current) {
+		for i, t := range f.rows[row].taints {
+			if !judgedByState(f, t, row) && !c.passes(f, t, current) {
 				return i, true
 			}
 		}
@@ -87,45 +110,20 @@ func (p *Pass) offending(row int) (int, bool) {
 	return 0, false
 }
 
-func (taints) Reason(p *Pass, _, row int) string {
-	i, ok := p.offending(row)
+func (c *toleratesTaints) Reason(l *Look, row int) string {
+	i, ok := c.offending(l.fleet, row)
 	if !ok {
 		return ""
 	}
-	return p.describeTaint(row, i)
-}
-
-// describeTaint says how a taint that is not tolerated came to be so. Its effect
-// is spelled as in the cluster.
-func (p *Pass) describeTaint(row, i int) string {
-	t := p.fleet.rows[row].taints[i]
-	shown := t.taint
-	if list := p.fleet.rows[row].cluster.Taints(); i < len(list) {
-		shown.effect = list[i].Effect
-	}
-	since := ""
-	if !t.since.IsZero() {
-		since = "since " + t.since.UTC().Format(time.RFC3339)
-	}
-	tolerance := p.query.tolerance(t)
-	switch {
-	case tolerance.ran(t.since) && since != "":
-		return fmt.Sprintf("taint %s was tolerated until %s (there %s, toleration %s)",
-			shown, tolerance.end.UTC().Format(time.RFC3339), since, tolerance.by)
-	case tolerance.ran(t.since):
-		return fmt.Sprintf("taint %s is no longer tolerated: it is not known since when it is there (toleration %s)", shown, tolerance.by)
-	case since != "":
-		return fmt.Sprintf("taint %s is not tolerated (there %s)", shown, since)
-	}
-	return fmt.Sprintf("taint %s is not tolerated", shown)
+	return c.describe(l.fleet, row, i)
 }
 
 // Causes counts the rejected clusters by the taint that keeps them out.
-func (taints) Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause {
+func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
 	counts := map[taint]int{}
 	for row := range rejected {
-		if i, ok := p.offending(row); ok {
-			counts[p.fleet.rows[row].taints[i].taint]++
+		if i, ok := c.offending(l.fleet, row); ok {
+			counts[l.fleet.rows[row].taints[i].taint]++
 		}
 	}
 	out := make([]Cause, 0, len(counts))
@@ -138,11 +136,11 @@ func (taints) Causes(p *Pass, rejected func(yield func(row int) bool)) []Cause {
 	return out
 }
 
-// Several implements pluralCauser: of two taints, tolerating one is not enough.
-func (taints) Several(p *Pass, row int, current bool) bool {
+// Several implements causer: of two taints, tolerating one is not enough.
+func (c *toleratesTaints) Several(l *Look, row int, current bool) bool {
 	n := 0
-	for _, t := range p.fleet.rows[row].taints {
-		if !p.judgedByState(t, row) && !p.passes(t, current) {
+	for _, t := range l.fleet.rows[row].taints {
+		if !judgedByState(l.fleet, t, row) && !c.passes(l.fleet, t, current) {
 			n++
 		}
 	}

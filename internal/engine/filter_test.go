@@ -261,7 +261,7 @@ func TestReadsValues(t *testing.T) {
 	} {
 		p := newPlacement("web")
 		p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
-		if got := compile(t, p).ReadsValues(); got != want {
+		if got := compile(t, p).Reads().Any(values); got != want {
 			t.Errorf("%s reads values: %t, want %t", text, got, want)
 		}
 	}
@@ -280,8 +280,10 @@ func TestTolerationsRunOut(t *testing.T) {
 			g.now = now
 			pass := newPass(&g, q, nil)
 			keep := f.live.grown(f.Slots())
-			for _, filter := range []Filter{state{}, taints{}} {
-				filter.Apply(pass, 0, keep)
+			for _, check := range q.checks.all {
+				if check.Name() == (state{}).Name() || check.Name() == (taints{}).Name() {
+					check.Apply(&pass.Look, keep)
+				}
 			}
 			return keep, pass.until
 		}
@@ -307,7 +309,7 @@ func TestTolerationsRunOut(t *testing.T) {
 			if pass.demoted(row) != (demoted != nil && demoted.Has(row)) {
 				t.Fatalf("%s is demoted: %t", f.name(row), pass.demoted(row))
 			}
-			if at := pass.tolerated(row); !at.IsZero() && !at.After(w.now) {
+			if at := pass.admitted(row); !at.IsZero() && !at.After(w.now) {
 				t.Fatalf("%s is tolerated until %v, which is past", f.name(row), at)
 			}
 		})

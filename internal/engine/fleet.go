@@ -87,30 +87,6 @@ type Changes struct {
 	Scores map[api.Key]*api.PlacementScore
 }
 
-// Delta says what With changed, so that only what depends on it is decided
-// again.
-type Delta struct {
-	// Rows are the rows, ascending, whose facts, metrics or scores changed.
-	Rows []int
-	// Facts are those of Rows where more than the values of usable metrics and of
-	// placement scores changed: only they can change who is admitted, except for
-	// queries that read values (see Query.ReadsValues).
-	Facts Bitmap
-	// Gone are the names of clusters that were removed.
-	Gone []string
-	// MetricNames says that a metric object appeared or disappeared.
-	MetricNames bool
-	// Sets says that a cluster set appeared, disappeared, changed its namespaces
-	// or its selection of clusters, or has become empty or no longer is. The rows
-	// that joined or left are among Facts.
-	Sets bool
-}
-
-// Empty reports that nothing changed.
-func (d Delta) Empty() bool {
-	return len(d.Rows) == 0 && len(d.Gone) == 0 && !d.MetricNames && !d.Sets
-}
-
 // Len is the number of clusters.
 func (f *Fleet) Len() int { return len(f.index) }
 

@@ -37,9 +37,8 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			b.rows[at] = nil
 			delete(b.index, name)
 			b.free = append(b.free, at)
-			b.gone = append(b.gone, name)
-			b.dirty.set(at)
-			b.facts.set(at)
+			b.delta.Gone = append(b.delta.Gone, name)
+			b.changed(Presence, at)
 			continue
 		case !known:
 			at = b.slot()
@@ -170,21 +169,31 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		r.metrics, r.sumWeights, r.sumProducts = before.metrics, before.sumWeights, before.sumProducts
 	}
 	b.rows[at] = r
-	changed := before == nil || !before.reportedAt.Equal(r.reportedAt) || !sameFlavors(old.Spec.Flavors, c.Spec.Flavors)
-	if b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels) || before == nil {
-		b.replaced = append(b.replaced, at)
-		changed = true
+	note := func(aspect Aspects, changed bool) {
+		if changed && before != nil {
+			b.changed(aspect, at)
+		}
 	}
-	changed = b.claims.replace(at, old.Spec.Claims, c.Spec.Claims) || changed
-	changed = b.putTaints(at, taints, r.taints) || changed
+	if before == nil {
+		b.changed(Presence, at)
+	}
+	note(Flavors, !sameFlavors(old.Spec.Flavors, c.Spec.Flavors))
+	relabelled := b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels)
+	if relabelled || before == nil {
+		b.replaced = append(b.replaced, at)
+	}
+	note(Labels, relabelled)
+	note(Claims, b.claims.replace(at, old.Spec.Claims, c.Spec.Claims))
+	note(Taints, b.putTaints(at, taints, r.taints))
 	if !samePlace(&old.Spec, &c.Spec) {
 		b.takePlaces(at, &old.Spec)
 		b.putPlaces(at, &c.Spec)
-		changed = true
+		note(Place, true)
 	}
-	changed = b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources) || changed
-	changed = b.putCustomResources(at, old, c) || changed
-	changed = b.putAmounts(at, old, c) || changed || !sameObservations(old, c)
+	note(APIResources, b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources))
+	note(CustomResources, b.putCustomResources(at, old, c))
+	note(Amounts, b.putAmounts(at, old, c) || before != nil && !before.reportedAt.Equal(r.reportedAt))
+	note(Observations, before != nil && !sameObservations(old, c))
 	if before == nil || !api.SameOwners(old, c) {
 		if before != nil {
 			for _, owner := range owners(old) {
@@ -194,22 +203,19 @@ func (b *edit) putIn(at int, before *row, c *api.Cluster) {
 		for _, owner := range owners(c) {
 			editOf(b.owners, owner).put(at)
 		}
-		changed = true
+		note(Owners, true)
 	}
 	if before == nil || !slices.EqualFunc(old.Spec.Metrics, c.Spec.Metrics, sameRef) {
 		b.putMetrics(at, r)
-		changed = true
+		note(MetricValues, true)
+		note(Failing, true)
 	}
-	if before == nil || isOnline(old) != isOnline(c) || old.Spec.Paused != c.Spec.Paused {
-		b.live.set(at)
-		b.online.Assign(at, isOnline(c))
-		b.paused.Assign(at, c.Spec.Paused)
-		changed = true
-	}
-	if changed {
-		b.dirty.set(at)
-		b.facts.set(at)
-	}
+	wasOnline := before != nil && b.online.Has(at)
+	b.live.set(at)
+	b.online.Assign(at, isOnline(c))
+	b.paused.Assign(at, c.Spec.Paused)
+	note(Online, wasOnline != isOnline(c))
+	note(Paused, old.Spec.Paused != c.Spec.Paused)
 }
 
 func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {

@@ -38,7 +38,7 @@ func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
 		id := b.metricID(key)
 		state := *b.metrics[id]
 		if (state.metric == nil) != (metric == nil) {
-			b.metricNames = true
+			b.delta.Fleet |= MetricNames
 		}
 		state.metric = metric
 		b.setMetric(id, &state)
@@ -127,7 +127,10 @@ func (b *edit) evaluateMetrics() {
 		}
 		if was == nil || was.usable != after.usable || was.normalized != after.normalized ||
 			was.raw != after.raw || was.onFailure != after.onFailure {
-			after.rows.orInto(b.dirty)
+			b.changedRows(MetricValues, after.rows)
+		}
+		if (was != nil && was.fails()) != after.fails() {
+			b.changedRows(Failing, after.rows)
 		}
 	}
 	b.aging = aging
@@ -166,13 +169,12 @@ func (b *edit) scoreRows() {
 				// The conversion keeps the compiler from fusing multiply and add,
 				// so that every architecture gets the same bits.
 				r.sumProducts += float64(m.weight * state.normalized)
-			case state.onFailure != api.FailureIgnore:
+			case state.fails():
 				failing = true
 			}
 		}
 		scored := r.sumWeights > 0
 		if b.failing.Has(at) != failing {
-			b.facts.set(at)
 			b.failing.Assign(at, failing)
 		}
 		b.scored.Assign(at, scored)

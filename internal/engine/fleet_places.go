@@ -76,21 +76,3 @@ func (b *edit) putAPIResources(at int, was, is []string) (changed bool) {
 	}
 	return true
 }
-
-// SameStanding reports whether a row of two fleets is the same cluster and, but
-// for its amounts and what rates it, says the same: no mask of a workload and no
-// group that it belongs to differs.
-func SameStanding(a, b *Fleet, row int) bool {
-	if row >= len(a.rows) || row >= len(b.rows) {
-		return false
-	}
-	x, y := a.rows[row], b.rows[row]
-	if x == nil || y == nil {
-		return x == y
-	}
-	c, d := x.cluster, y.cluster
-	return c == d || c.Metadata.Name == d.Metadata.Name && a.online.Has(row) == b.online.Has(row) && a.paused.Has(row) == b.paused.Has(row) &&
-		maps.Equal(c.Metadata.Labels, d.Metadata.Labels) && samePlace(&c.Spec, &d.Spec) && api.SameOwners(c, d) &&
-		slices.Equal(c.Spec.APIResources, d.Spec.APIResources) && slices.Equal(x.taints, y.taints) &&
-		maps.Equal(c.Spec.Claims, d.Spec.Claims) && sameFlavors(c.Spec.Flavors, d.Spec.Flavors)
-}

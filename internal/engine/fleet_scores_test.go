@@ -31,7 +31,7 @@ func scores(list ...*api.PlacementScore) Changes {
 func TestScoreExpires(t *testing.T) {
 	f, _ := (&Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), epoch)
 	f, delta := f.With(scores(score("c1", 40, time.Minute)), epoch)
-	if !slices.Equal(delta.Rows, []int{0}) || delta.Facts.Has(0) {
+	if !slices.Equal(delta.Rows, []int{0}) || delta.ConcernsRow(0, ^values) {
 		t.Errorf("delta %+v, want row 0 with other values and the same facts", delta)
 	}
 	end := epoch.Add(time.Minute)

@@ -91,7 +91,7 @@ func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 		after := b.followClusters(before)
 		sets[name] = after
 		if (before.rows.len() == 0) != (after.rows.len() == 0) {
-			b.setsChanged = true
+			b.delta.Fleet |= Sets
 		}
 	}
 	b.sets = sets
@@ -99,9 +99,8 @@ func (b *edit) changeSets(changes map[string]*api.ClusterSet) {
 
 // regroup notes that rows join or leave a set because the set changed.
 func (b *edit) regroup(rows *rowSet) {
-	rows.orInto(b.dirty)
-	rows.orInto(b.facts)
-	b.setsChanged = true
+	b.changedRows(Membership, rows)
+	b.delta.Fleet |= Sets
 }
 
 // replaceSet makes the state of a set that was written.
@@ -138,7 +137,14 @@ func sameNamespaces(a, b *api.ClusterSet) bool {
 func (b *edit) followClusters(before *setState) *setState {
 	after := *before
 	if len(b.replaced) > manyMembers {
-		after.rows = rowSetOf(after.members(b.Fleet))
+		members := after.members(b.Fleet)
+		moved := newBitmap(len(b.rows))
+		before.rows.orInto(moved)
+		for i := range moved {
+			moved[i] ^= members[i]
+		}
+		b.changedRows(Membership, rowSetOf(moved))
+		after.rows = rowSetOf(members)
 		return &after
 	}
 	var edit rowSetEdit
@@ -147,8 +153,10 @@ func (b *edit) followClusters(before *setState) *setState {
 		switch was := before.rows.has(at); {
 		case is && !was:
 			edit.put(at)
+			b.changed(Membership, at)
 		case was && !is:
 			edit.take(at)
+			b.changed(Membership, at)
 		}
 	}
 	if len(edit.add)+len(edit.remove) == 0 {
@@ -156,17 +164,4 @@ func (b *edit) followClusters(before *setState) *setState {
 	}
 	after.rows = edit.apply(before.rows, len(b.rows))
 	return &after
-}
-
-// usableSets are the sets that a query names, that exist, and that admit its
-// namespace, in the order of their names, and how many clusters they have
-// together at most: none is what matters.
-func (f *Fleet) usableSets(q *Query) (names []string, members int) {
-	for _, name := range q.sets {
-		if s := f.sets[name]; s != nil && s.set.Admits(q.namespace) {
-			names = append(names, name)
-			members += s.rows.len()
-		}
-	}
-	return names, members
 }

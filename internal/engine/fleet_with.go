@@ -16,7 +16,6 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b := &edit{
 		Fleet: &g, old: f,
 		dirty:        newBitmap(slots),
-		facts:        newBitmap(slots),
 		rated:        newBitmap(slots),
 		stale:        map[int32]bool{},
 		labels:       valueEdit{},
@@ -31,7 +30,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
 	b.changeClusters(changes.Clusters)
-	if len(b.added)+len(b.gone) > 0 {
+	if len(b.added)+len(b.delta.Gone) > 0 {
 		b.orderNames()
 	}
 	b.applyRowSets()
@@ -41,11 +40,13 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.evaluateMetrics()
 	b.scoreRows()
 	b.rank(Delta{Rows: b.dirty.rows()})
-	delta := Delta{Gone: b.gone, MetricNames: b.metricNames, Sets: b.setsChanged, Facts: b.facts}
-	slices.Sort(delta.Gone)
-	b.dirty.or(b.rated)
-	delta.Rows = b.dirty.rows()
-	return b.Fleet, delta
+	slices.Sort(b.delta.Gone)
+	if b.rated.Count() > 0 {
+		b.dirty.or(b.rated)
+		b.delta.of(ScoreValues, 64*len(b.dirty)).or(b.rated)
+	}
+	b.delta.Rows = b.dirty.rows()
+	return b.Fleet, b.delta
 }
 
 // edit is one application of With: the new fleet, and which of its parts have
@@ -54,16 +55,13 @@ type edit struct {
 	*Fleet
 	old *Fleet
 
-	dirty       Bitmap // rows
-	facts       Bitmap // those of dirty where more than metric values changed
-	rated       Bitmap // rows with other placement scores
-	replaced    []int  // rows with another cluster, or other labels
-	gone        []string
-	slab        []row   // room for rows
-	added       []int32 // rows of new clusters, in the order of their names
-	metricNames bool
-	setsChanged bool
-	stale       map[int32]bool // metrics to evaluate again
+	delta    Delta
+	dirty    Bitmap         // rows about which anything changed but placement scores
+	rated    Bitmap         // rows with other placement scores
+	replaced []int          // rows with another cluster, or other labels
+	slab     []row          // room for rows
+	added    []int32        // rows of new clusters, in the order of their names
+	stale    map[int32]bool // metrics to evaluate again
 
 	labels       valueEdit
 	claims       valueEdit
@@ -78,6 +76,20 @@ type edit struct {
 
 	ownRows, ownBits, ownScore, ownMetrics, ownIDs, ownWaiting bool
 	ownUncommitted, ownUsable                                  columnEdit
+}
+
+// changed notes that an aspect of a row changed.
+func (b *edit) changed(aspect Aspects, at int) {
+	b.dirty.set(at)
+	b.delta.of(aspect, 64*len(b.dirty)).set(at)
+}
+
+// changedRows is changed for a set of rows.
+func (b *edit) changedRows(aspect Aspects, rows *rowSet) {
+	if rows.len() > 0 {
+		rows.orInto(b.dirty)
+		rows.orInto(b.delta.of(aspect, 64*len(b.dirty)))
+	}
 }
 
 func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {

@@ -117,8 +117,8 @@ func TestArrivalOrder(t *testing.T) {
 		if got := chosen(t, f, p, Present{}); (len(got) == 1) != fits {
 			t.Errorf("%+v: chosen %q, want one: %t", c, got, fits)
 		}
-		if delta.MetricNames != names {
-			t.Errorf("%+v: MetricNames %t", c, delta.MetricNames)
+		if delta.Fleet.Any(MetricNames) != names {
+			t.Errorf("%+v: MetricNames %t", c, delta.Fleet.Any(MetricNames))
 		}
 	}
 	metric := func(m *api.Metric) Changes {

@@ -48,10 +48,6 @@ func divide(f *Fleet, strategy *api.DecisionStrategy, names []string) []api.Chos
 	return out
 }
 
-// GroupsByLabel reports that the labels of the chosen clusters say which decision
-// groups they are in.
-func (q *Query) GroupsByLabel() bool { return q.groups != nil && len(q.groups.DecisionGroups) > 0 }
-
 // withGroups returns the decisions with the group each cluster is in.
 func withGroups(decisions []api.Decision, groups []api.ChosenGroup) []api.Decision {
 	if groups == nil {

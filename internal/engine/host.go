@@ -58,7 +58,7 @@ type HostQuery struct {
 // passed validation.
 func NewHostQuery(r HostRequest) (*HostQuery, error) {
 	stickiness := 0.0
-	placement := &api.Placement{
+	placement := api.Placement{
 		Metadata: api.Metadata{Namespace: r.Namespace, Name: r.Guest.Name, UID: r.UID},
 		Spec: api.PlacementSpec{
 			LabelConstraints: r.LabelConstraints, MetricConstraints: r.MetricConstraints,
@@ -66,17 +66,23 @@ func NewHostQuery(r HostRequest) (*HostQuery, error) {
 			MetricConstraintBasis: api.BasisRaw,
 		},
 	}
-	query, err := NewQuery(placement)
-	if err != nil {
-		return nil, err
+	h := &HostQuery{request: r}
+	unmeasured := placement
+	unmeasured.Spec.MetricConstraints = nil
+	for _, made := range []struct {
+		query        **Query
+		placement    *api.Placement
+		takesFailing bool
+	}{{&h.query, &placement, false}, {&h.mild, &placement, true}, {&h.present, &unmeasured, true}} {
+		query, err := newQuery(made.placement, made.takesFailing)
+		if err != nil {
+			return nil, err
+		}
+		query.Key, query.Migration = r.Guest, false
+		query.one, query.many = r.One, r.Many
+		*made.query = query
 	}
-	query.Key, query.Migration = r.Guest, false
-	query.one, query.many = r.One, r.Many
-	mild := *query
-	mild.ignoresFailing = true
-	present := mild
-	present.metrics = nil
-	return &HostQuery{request: r, query: query, mild: &mild, present: &present}, nil
+	return h, nil
 }
 
 // Choose is the host for a guest, with its score. A host of the guest's own

@@ -27,6 +27,9 @@ type metricState struct {
 	staleAt         time.Time // when time alone makes it unusable; zero = never
 }
 
+// fails reports whether the metric keeps out the clusters that list it.
+func (s *metricState) fails() bool { return !s.usable && s.onFailure != api.FailureIgnore }
+
 // maxAgeIntervals is how many intervals of its provider a metric that names no
 // max_age stays usable after its last good reading.
 const maxAgeIntervals = 4

@@ -72,12 +72,13 @@ func (p *policy) add(prioritizer prioritizer, weight float64) {
 	}
 }
 
-// normal is equal for two policies that rate clusters the same.
-func (p *policy) normal() string {
+// key writes what makes two policies rate clusters the same.
+func (p *policy) key(k *Key) {
 	if p == nil {
-		return ""
+		k.Text("policy", "")
+		return
 	}
-	return fmt.Sprintf("%g,%g,%g;%s", p.balance, p.steady, p.spread, p.rankKey())
+	k.Text("policy", fmt.Sprintf("%g,%g,%g;%s", p.balance, p.steady, p.spread, p.rankKey()))
 }
 
 // rankKey is equal for two policies whose terms rate clusters the same.

@@ -35,7 +35,8 @@ func (q *Query) Relative() bool { return q.policy != nil && q.policy.relative() 
 // NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
 func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking {
 	r := &Ranking{}
-	r.build(&Pass{fleet: f, query: q}, mask)
+	p := passOf(f, q, nil)
+	r.build(&p, mask)
 	return r
 }
 
@@ -85,7 +86,8 @@ func (r *Ranking) build(p *Pass, mask Bitmap) {
 // relative policy the mask along with it. all reports that the score of every
 // cluster may have changed.
 func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool) {
-	p := &Pass{fleet: f, query: q}
+	at := passOf(f, q, nil)
+	p := &at
 	if q.policy.relative() {
 		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
 			r.build(p, mask)

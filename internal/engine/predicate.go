@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,44 +64,61 @@ func wantedText(r *api.SelectorRequirement) string {
 	return string(r.Operator) + " (" + strings.Join(r.Values, ", ") + ")"
 }
 
-// normal is equal for two predicates that match the same clusters.
-func (p *predicate) normal() string {
-	var parts []string
-	for kind, list := range map[string][]api.SelectorRequirement{"label": p.labels, "claim": p.claims} {
-		for i := range list {
-			r := &list[i]
-			values := slices.Compact(slices.Sorted(slices.Values(r.Values)))
-			parts = append(parts, fmt.Sprintf("%s %q %s %q", kind, r.Key, r.Operator, values))
-		}
-	}
-	for _, e := range p.expressions {
-		parts = append(parts, "cel "+strconv.Quote(e.String()))
-	}
-	slices.Sort(parts)
-	return strings.Join(slices.Compact(parts), " and ")
+// key writes what makes two predicates match the same clusters.
+func (p *predicate) key(k *Key) {
+	requirementsKey(k, "labels", p.labels)
+	requirementsKey(k, "claims", p.claims)
+	k.Each("cel", len(p.expressions), func(k *Key, i int) { k.Text("expression", p.expressions[i].String()) })
 }
 
-// readsValues reports whether a new score or metric value may change the result.
-func (p *predicate) readsValues() bool {
-	return slices.ContainsFunc(p.expressions, func(e *expression.Expression) bool {
-		return e.UsesScores() || e.UsesMetrics()
+// requirementsKey writes requirements as a set.
+func requirementsKey(k *Key, part string, list []api.SelectorRequirement) {
+	k.Each(part, len(list), func(k *Key, i int) {
+		k.Text(part+" key", list[i].Key)
+		k.Text(part+" operator", string(list[i].Operator))
+		k.Set(part+" values", list[i].Values)
 	})
 }
 
-// selectInto keeps in b the clusters that match; scratch is overwritten.
-func (p *predicate) selectInto(pass *Pass, b, scratch Bitmap) {
-	pass.fleet.labels.selectInto(p.labels, b, scratch)
-	pass.fleet.claims.selectInto(p.claims, b, scratch)
+// reads are the aspects of a cluster that say whether it matches.
+func (p *predicate) reads() Aspects {
+	reads := Aspects(0)
+	if len(p.labels) > 0 {
+		reads |= Labels
+	}
+	if len(p.claims) > 0 {
+		reads |= Claims
+	}
 	for _, e := range p.expressions {
-		pass.evaluate(e, b)
+		if _, _, only := e.Keys(); !only {
+			reads |= expressionFacts
+		} else {
+			reads |= Labels | Claims
+		}
+		if e.UsesMetrics() {
+			reads |= MetricValues
+		}
+		if e.UsesScores() {
+			reads |= ScoreValues
+		}
+	}
+	return reads
+}
+
+// selectInto keeps in b the clusters that match; scratch is overwritten. It looks
+// at them through c, row by row.
+func (p *predicate) selectInto(c *clusterFacts, b, scratch Bitmap) {
+	c.fleet.labels.selectInto(p.labels, b, scratch)
+	c.fleet.claims.selectInto(p.claims, b, scratch)
+	for _, e := range p.expressions {
+		c.evaluate(e, b)
 	}
 }
 
 // evaluate keeps in b the clusters for which an expression is true. One that
 // reads only labels and claims is evaluated once for all clusters that have the
 // same.
-func (p *Pass) evaluate(e *expression.Expression, b Bitmap) {
-	c := &clusterFacts{pass: p}
+func (c *clusterFacts) evaluate(e *expression.Expression, b Bitmap) {
 	labels, claims, only := e.Keys()
 	if !only {
 		b.each(func(row int) {

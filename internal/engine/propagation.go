@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -44,6 +45,7 @@ type Propagation struct {
 type AffinityGroup struct {
 	Name  string
 	Query *Query
+	tiers []affinity // the group itself, then its overflow tiers; none = every cluster
 }
 
 // weight is the static weight of the clusters that match.
@@ -79,7 +81,9 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 		return nil, err
 	}
 	if w.Spec.Allocation != nil {
-		p.newAllocation(w)
+		if err := p.newAllocation(w); err != nil {
+			return nil, err
+		}
 		return p, nil
 	}
 	place := &policy.Spec.Placement
@@ -94,7 +98,9 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 	p.divide(place.ReplicaScheduling)
 	p.leave(policy)
 	if len(place.ClusterAffinities) == 0 {
-		p.Groups = []AffinityGroup{{Query: p.query(w, place, newAffinity("", place.ClusterAffinity))}}
+		if err := p.addGroup(w, place, newAffinity("", place.ClusterAffinity)); err != nil {
+			return nil, err
+		}
 	}
 	for i := range place.ClusterAffinities {
 		term := &place.ClusterAffinities[i]
@@ -105,28 +111,28 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 			}
 			tiers = append(tiers, newAffinity(term.OverflowAffinities[j].AffinityName, &term.OverflowAffinities[j].ClusterAffinity))
 		}
-		p.Groups = append(p.Groups, AffinityGroup{term.AffinityName, p.query(w, place, tiers...)})
+		if err := p.addGroup(w, place, tiers...); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }
 
-// query is the part that filters look at.
-func (p *Propagation) query(w *api.Workload, place *api.PropagationPlacement, tiers ...affinity) *Query {
-	q := &Query{
-		Key: p.Key, Wanted: All, Migration: true,
-		namespace: w.Metadata.Namespace, tolerations: place.ClusterTolerations,
-		apiResource: w.Spec.APIResource(), tiers: tiers,
-	}
+// addGroup adds an affinity group: its own affinity, then its overflow tiers.
+func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement, tiers ...affinity) error {
+	g := AffinityGroup{Name: tiers[0].name, Query: &Query{Key: p.Key, Wanted: All, Migration: true}, tiers: tiers}
 	if len(tiers) == 1 && tiers[0].everything() && tiers[0].name == "" {
-		q.tiers = nil
+		g.tiers = nil
 	}
-	for _, c := range place.SpreadConstraints {
-		if c.SpreadByField != api.GroupByCluster {
-			q.groupBy = append(q.groupBy, c)
-		}
+	asked := &Spec{
+		Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
+		tiers: g.tiers, tolerations: newTolerations(place.ClusterTolerations),
 	}
-	q.Class = q.class("propagation")
-	return q
+	if err := g.Query.ask(asked); err != nil {
+		return fmt.Errorf("%s: %w", p.Key, err)
+	}
+	p.Groups = append(p.Groups, g)
+	return nil
 }
 
 // divide reads how replicas are divided.
@@ -200,6 +206,23 @@ func (p *Propagation) WatchesRoom() bool { return !p.divided() }
 
 // FailsBack reports whether earlier affinity groups take the workload back.
 func (p *Propagation) FailsBack() bool { return p.failBack }
+
+// Reads are the aspects of clusters that the binding depends on, but for how much
+// room there is: what the checks read, what says which of them share the replicas,
+// and the machines of sites.
+func (p *Propagation) Reads() Aspects {
+	reads := Aspects(0)
+	for i := range p.Groups {
+		reads |= p.Groups[i].Query.Reads()
+	}
+	if p.DependsOnPlace() {
+		reads |= Labels | Place
+	}
+	if p.allocation != nil {
+		reads |= Flavors
+	}
+	return reads
+}
 
 // DependsOnPlace reports whether it matters where the chosen clusters are, or
 // what they are labelled: spread constraints, limits and weights look at it.

@@ -170,8 +170,7 @@ func checkScores(t *rapid.T, e *api.Explanation) {
 	}
 }
 
-// TestMaskEqualsAdmits holds the two forms of every ground of every filter
-// against each other, row by row.
+// TestMaskEqualsAdmits holds the two forms of every check against each other, row by row.
 func TestMaskEqualsAdmits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := rollFleet(t)
@@ -180,20 +179,18 @@ func TestMaskEqualsAdmits(t *testing.T) {
 		q := compile(t, p)
 		reserved, _ := rollHolds(t, d, w, f, p, present)
 		pass := newPass(f, q, reserved)
-		for _, filter := range filters {
-			for ground := range filter.Grounds(q) {
-				keep := f.live.grown(f.Slots())
-				filter.Apply(pass, ground, keep)
-				f.live.each(func(row int) {
-					admits := filter.Admits(pass, ground, row, false)
-					if keep.Has(row) != admits {
-						t.Fatalf("%s %q on %s: Apply %t, Admits %t", filter.Name(), filter.On(q, ground), f.name(row), keep.Has(row), admits)
-					}
-					if admits && !filter.Admits(pass, ground, row, true) {
-						t.Fatalf("%s %q admits %s, but not as a present cluster", filter.Name(), filter.On(q, ground), f.name(row))
-					}
-				})
-			}
+		for _, check := range q.checks.all {
+			keep := f.live.grown(f.Slots())
+			check.Apply(&pass.Look, keep)
+			f.live.each(func(row int) {
+				admits := check.Admits(&pass.Look, row, false)
+				if keep.Has(row) != admits {
+					t.Fatalf("%s %q on %s: Apply %t, Admits %t", check.Name(), check.On(), f.name(row), keep.Has(row), admits)
+				}
+				if admits && !check.Admits(&pass.Look, row, true) {
+					t.Fatalf("%s %q admits %s, but not as a present cluster", check.Name(), check.On(), f.name(row))
+				}
+			})
 		}
 		mask := Mask(f, q, reserved)
 		for row := range f.Slots() {
@@ -408,7 +405,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 			t.Fatalf("%s moved from row %d to %d", name, row, at)
 		}
 		if slices.Contains(delta.Rows, row) {
-			if !delta.Facts.Has(row) && !q.ReadsValues() && !q.HasTolerationSeconds() &&
+			if !delta.ConcernsRow(row, q.Reads()) && !q.Reads().Any(Clock) &&
 				Admits(before, q, nil, row, false) != Admits(after, q, nil, row, false) {
 				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
 			}
@@ -423,7 +420,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 				}
 			}
 		}
-		if q.HasTolerationSeconds() {
+		if q.Reads().Any(Clock) {
 			continue // time alone changes who is admitted
 		}
 		for _, current := range []bool{false, true} {
@@ -439,7 +436,7 @@ func checkDelta(t *rapid.T, before, after *Fleet, delta Delta, q *Query) {
 		}
 	}
 	for _, key := range metricKeys {
-		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.MetricNames {
+		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.Fleet.Any(MetricNames) {
 			t.Fatalf("metric %s came or went unnoticed", key.Name)
 		}
 	}
@@ -559,7 +556,7 @@ func TestSelectionRules(t *testing.T) {
 				case held:
 					t.Fatalf("%s fits and was moved to %s although it is held", name, other)
 				case f.scored.Has(at) == f.scored.Has(row) && !present.Fresh &&
-					!(chosen[other] > q.scorer.Score(&Pass{fleet: f, query: q}, row, true)+p.Spec.MinImprovement):
+					!(chosen[other] > q.scorer.Score(newPass(f, q, nil), row, true)+p.Spec.MinImprovement):
 					t.Fatalf("%s went for %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
 				case !f.scored.Has(at) && f.scored.Has(row):
 					t.Fatalf("%s has metrics and went for %s, which has none", name, other)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -8,7 +9,62 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// tolerance says how a query takes a taint of a cluster.
+// tolerations are those of a placement or of a policy. The checks of state and
+// taints share them, and they say which clusters rank last among equals.
+// Immutable.
+type tolerations struct{ list []api.Toleration }
+
+func newTolerations(list []api.Toleration) *tolerations {
+	if len(list) == 0 {
+		return &noTolerations
+	}
+	return &tolerations{list}
+}
+
+// key writes what makes them tolerate the same.
+func (x *tolerations) key(k *Key) {
+	k.Each("tolerations", len(x.list), func(k *Key, i int) {
+		t := &x.list[i]
+		k.Text("key", t.Key)
+		exists, value := "", t.Value
+		if t.Operator == api.TolerationExists {
+			exists, value = "exists", ""
+		}
+		k.Text("operator", exists)
+		k.Text("value", value)
+		k.Text("effect", string(t.Effect.Canonical()))
+		k.Text("seconds", normalSeconds(t))
+		k.Words("text", t.String())
+	})
+}
+
+// normalSeconds is for how long a toleration lasts, "" for ever.
+func normalSeconds(t *api.Toleration) string {
+	if s := t.TolerationSeconds; s != nil && *s <= maxTolerationSeconds {
+		return strconv.FormatInt(max(*s, -maxTolerationSeconds), 10)
+	}
+	return ""
+}
+
+// reads are the aspects that what they tolerate depends on.
+func (x *tolerations) reads() Aspects {
+	if x.runOut() {
+		return Taints | Clock
+	}
+	return Taints
+}
+
+// runOut reports that time alone may end what they tolerate.
+func (x *tolerations) runOut() bool {
+	for i := range x.list {
+		if normalSeconds(&x.list[i]) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// tolerance says how a taint of a cluster is taken.
 type tolerance struct {
 	// by is the toleration that tolerates it longest, nil where none ever does.
 	by *api.Toleration
@@ -31,74 +87,61 @@ const maxTolerationSeconds = int64(math.MaxInt64 / time.Second)
 // tolerance finds the toleration that lasts longest. toleration_seconds count
 // from time_added whatever their sign: with 0 a taint is tolerated until a
 // time_added that lies ahead, and not from then on.
-func (q *Query) tolerance(t rowTaint) tolerance {
+func (x *tolerations) tolerance(t rowTaint) tolerance {
 	var best tolerance
-	for i := range q.tolerations {
-		x := &q.tolerations[i]
-		if !x.Matches(t.key, t.value, t.effect) {
+	for i := range x.list {
+		one := &x.list[i]
+		if !one.Matches(t.key, t.value, t.effect) {
 			continue
 		}
-		if x.TolerationSeconds == nil || *x.TolerationSeconds > maxTolerationSeconds {
-			return tolerance{by: x, forever: true}
+		if one.TolerationSeconds == nil || *one.TolerationSeconds > maxTolerationSeconds {
+			return tolerance{by: one, forever: true}
 		}
-		if end := t.since.Add(time.Duration(max(*x.TolerationSeconds, -maxTolerationSeconds)) * time.Second); best.by == nil || end.After(best.end) {
-			best = tolerance{by: x, end: end}
+		if end := t.since.Add(time.Duration(max(*one.TolerationSeconds, -maxTolerationSeconds)) * time.Second); best.by == nil || end.After(best.end) {
+			best = tolerance{by: one, end: end}
 		}
 	}
 	return best
 }
 
 // passes reports whether a taint lets the placement onto the cluster now.
-func (p *Pass) passes(t rowTaint, current bool) bool {
+func (x *tolerations) passes(f *Fleet, t rowTaint, current bool) bool {
 	switch {
 	case t.effect == api.EffectPreferNoSelect:
 		return true
 	case t.effect == api.EffectNoSelectIfNew && current:
 		return true
 	}
-	return p.query.tolerance(t).holds(p.fleet.now)
+	return x.tolerance(t).holds(f.now)
 }
 
-// tolerated is the first moment at which a toleration of one of the row's taints
-// runs out, zero if none does.
-func (p *Pass) tolerated(row int) time.Time { return p.firstEnd(row, false) }
-
-// stays is the first moment at which a toleration runs out that a decision for
-// the row rests on, zero if none does. NoSelectIfNew ends no decision.
-func (p *Pass) stays(row int) time.Time { return p.firstEnd(row, true) }
-
-func (p *Pass) firstEnd(row int, chosen bool) time.Time {
+// firstEnd is the first moment at which a toleration of some of the row's taints
+// runs out, zero if none does. For a chosen row it is one that the decision rests
+// on: NoSelectIfNew ends no decision.
+func (x *tolerations) firstEnd(f *Fleet, row int, chosen bool, counts func(rowTaint) bool) time.Time {
 	var first time.Time
-	if len(p.query.tolerations) == 0 {
+	if len(x.list) == 0 {
 		return first
 	}
-	for _, t := range p.fleet.rows[row].taints {
-		if t.effect == api.EffectPreferNoSelect || (chosen && t.effect == api.EffectNoSelectIfNew) {
+	for _, t := range f.rows[row].taints {
+		if t.effect == api.EffectPreferNoSelect || (chosen && t.effect == api.EffectNoSelectIfNew) || !counts(t) {
 			continue
 		}
-		end := p.query.tolerance(t).end
-		if end.After(p.fleet.now) && (first.IsZero() || end.Before(first)) {
-			first = end
+		if end := x.tolerance(t).end; end.After(f.now) {
+			first = sooner(first, end)
 		}
 	}
 	return first
 }
 
-// expires notes a moment at which time alone takes out a cluster.
-func (p *Pass) expires(at time.Time) {
-	if !at.IsZero() && (p.until.IsZero() || at.Before(p.until)) {
-		p.until = at
-	}
-}
-
-// avoids reports whether a taint only ranks clusters last, and does so for the
-// query; for how long a toleration lasts does not matter then.
-func (q *Query) avoids(t taint) bool {
+// avoids reports whether a taint only ranks clusters last, and does so here; for
+// how long a toleration lasts does not matter then.
+func (x *tolerations) avoids(t taint) bool {
 	if t.effect != api.EffectPreferNoSelect {
 		return false
 	}
-	for i := range q.tolerations {
-		if q.tolerations[i].Matches(t.key, t.value, t.effect) {
+	for i := range x.list {
+		if x.list[i].Matches(t.key, t.value, t.effect) {
 			return false
 		}
 	}
@@ -106,9 +149,9 @@ func (q *Query) avoids(t taint) bool {
 }
 
 // demoted reports whether a cluster ranks last among equals.
-func (p *Pass) demoted(row int) bool {
-	for _, t := range p.fleet.rows[row].taints {
-		if p.query.avoids(t.taint) {
+func (x *tolerations) demoted(f *Fleet, row int) bool {
+	for _, t := range f.rows[row].taints {
+		if x.avoids(t.taint) {
 			return true
 		}
 	}
@@ -117,12 +160,12 @@ func (p *Pass) demoted(row int) bool {
 
 // demotedRows are the clusters that rank last among equals, nil where there are
 // none.
-func (p *Pass) demotedRows() Bitmap {
+func (x *tolerations) demotedRows(f *Fleet) Bitmap {
 	var rows Bitmap
-	for t, tainted := range p.fleet.taints {
-		if p.query.avoids(t) {
+	for t, tainted := range f.taints {
+		if x.avoids(t) {
 			if rows == nil {
-				rows = newBitmap(p.fleet.Slots())
+				rows = newBitmap(f.Slots())
 			}
 			tainted.orInto(rows)
 		}
@@ -130,25 +173,27 @@ func (p *Pass) demotedRows() Bitmap {
 	return rows
 }
 
-// HasTolerationSeconds reports that time alone may change who is admitted.
-func (q *Query) HasTolerationSeconds() bool {
-	for i := range q.tolerations {
-		if q.tolerations[i].TolerationSeconds != nil {
-			return true
-		}
+// describe says how a taint that is not tolerated came to be so. Its effect is
+// spelled as in the cluster.
+func (x *tolerations) describe(f *Fleet, row, i int) string {
+	t := f.rows[row].taints[i]
+	shown := t.taint
+	if list := f.rows[row].cluster.Taints(); i < len(list) {
+		shown.effect = list[i].Effect
 	}
-	return false
-}
-
-// normalToleration is equal for two tolerations that tolerate the same.
-func normalToleration(t *api.Toleration) string {
-	text := strconv.Quote(t.Key)
-	if t.Operator != api.TolerationExists {
-		text += "=" + strconv.Quote(t.Value)
+	since := ""
+	if !t.since.IsZero() {
+		since = "since " + t.since.UTC().Format(time.RFC3339)
 	}
-	text += ":" + strconv.Quote(string(t.Effect.Canonical()))
-	if s := t.TolerationSeconds; s != nil && *s <= maxTolerationSeconds {
-		text += " " + strconv.FormatInt(max(*s, -maxTolerationSeconds), 10)
+	tolerance := x.tolerance(t)
+	switch {
+	case tolerance.ran(t.since) && since != "":
+		return fmt.Sprintf("taint %s was tolerated until %s (there %s, toleration %s)",
+			shown, tolerance.end.UTC().Format(time.RFC3339), since, tolerance.by)
+	case tolerance.ran(t.since):
+		return fmt.Sprintf("taint %s is no longer tolerated: it is not known since when it is there (toleration %s)", shown, tolerance.by)
+	case since != "":
+		return fmt.Sprintf("taint %s is not tolerated (there %s)", shown, since)
 	}
-	return text
+	return fmt.Sprintf("taint %s is not tolerated", shown)
 }

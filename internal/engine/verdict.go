@@ -18,41 +18,30 @@ type verdicts struct {
 
 	pass    *Pass  // judges and rates clusters as the decision did
 	current Bitmap // rows of the present decision
-	grounds []groundOf
-	counts  []int
-	// rejectedBy is, by row, 1 + the position in grounds of the first ground that
-	// rejected the cluster; 0 where it fits.
+	checks  []Check
+	counts  []int // of what each check rejected
+	// rejectedBy is, by row, 1 + the position of the first check that rejected the
+	// cluster; 0 where it fits.
 	rejectedBy []uint32
 	// leaving is how many clusters would fit, were the workload not leaving them.
 	leaving int
-}
-
-// groundOf is one ground of one filter.
-type groundOf struct {
-	filter Filter
-	ground int
 }
 
 // newVerdicts judges every cluster as one outside of the present decision, and
 // also returns the mask that is the result.
 func newVerdicts(f *Fleet, q *Query, others Others) (*verdicts, Bitmap) {
 	p := newPass(f, q, others.Reserved)
-	v := &verdicts{pass: p}
-	for _, filter := range filters {
-		for ground := range filter.Grounds(q) {
-			v.grounds = append(v.grounds, groundOf{filter, ground})
-		}
-	}
+	v := &verdicts{pass: p, checks: q.checks.all}
 	words := (f.Slots() + 63) / 64
 	bitmaps := make(Bitmap, 4*words)
 	keep, before := bitmaps[:words:words], bitmaps[words:2*words:2*words]
 	v.current, v.Admitted = bitmaps[2*words:3*words:3*words], bitmaps[3*words:]
 	copy(keep, f.live)
-	v.counts = make([]int, len(v.grounds))
+	v.counts = make([]int, len(v.checks))
 	v.rejectedBy = make([]uint32, f.Slots())
-	for i, g := range v.grounds {
+	for i, check := range v.checks {
 		copy(before, keep)
-		g.filter.Apply(p, g.ground, keep)
+		check.Apply(&p.Look, keep)
 		before.andNot(keep)
 		before.each(func(row int) {
 			v.rejectedBy[row] = uint32(i + 1)
@@ -72,8 +61,8 @@ func (v *verdicts) judgePresent(row int) {
 	}
 	v.rejectedBy[row] = 0
 	v.Admitted.set(row)
-	for i, g := range v.grounds {
-		if !g.filter.Admits(v.pass, g.ground, row, true) {
+	for i, check := range v.checks {
+		if !check.Admits(&v.pass.Look, row, true) {
 			v.rejectedBy[row] = uint32(i + 1)
 			v.counts[i]++
 			v.Admitted.clear(row)
@@ -94,21 +83,21 @@ func (v *verdicts) leave(row int) {
 // workload is leaving.
 const evictionsFilter = "evictions"
 
-// Rejections counts the rejected clusters by ground, in the order of the
+// Rejections counts the rejected clusters by check, in the order of the
 // filters.
 func (v *verdicts) Rejections() []api.Rejection {
 	var out []api.Rejection
-	for i, g := range v.grounds {
+	for i, check := range v.checks {
 		if v.counts[i] == 0 {
 			continue
 		}
 		if causes := v.causes(i); len(causes) > 0 {
 			for _, c := range causes {
-				out = append(out, api.Rejection{Filter: g.filter.Name(), On: c.On, Count: c.Count})
+				out = append(out, api.Rejection{Filter: check.Name(), On: c.On, Count: c.Count})
 			}
 			continue
 		}
-		out = append(out, api.Rejection{Filter: g.filter.Name(), On: g.filter.On(v.pass.query, g.ground), Count: v.counts[i]})
+		out = append(out, api.Rejection{Filter: check.Name(), On: check.On(), Count: v.counts[i]})
 	}
 	if v.leaving > 0 {
 		out = append(out, api.Rejection{Filter: evictionsFilter, Count: v.leaving})
@@ -116,15 +105,15 @@ func (v *verdicts) Rejections() []api.Rejection {
 	return out
 }
 
-// causes divides what a ground rejected, nil where the ground says it all.
-func (v *verdicts) causes(ground int) []Cause {
-	filter, ok := v.grounds[ground].filter.(causer)
+// causes divides what a check rejected, nil where the check says it all.
+func (v *verdicts) causes(at int) []Cause {
+	check, ok := v.checks[at].(causer)
 	if !ok {
 		return nil
 	}
-	return filter.Causes(v.pass, func(yield func(int) bool) {
+	return check.Causes(&v.pass.Look, func(yield func(int) bool) {
 		for row, by := range v.rejectedBy {
-			if by == uint32(ground+1) && !yield(row) {
+			if by == uint32(at+1) && !yield(row) {
 				return
 			}
 		}
@@ -165,14 +154,14 @@ func named(causes []Cause) string {
 func (v *verdicts) Fits() string {
 	f, q := v.pass.fleet, v.pass.query
 	fit, total := v.Admitted.Count(), f.Len()
-	blames := make([]string, 0, len(v.grounds))
-	for i, g := range v.grounds {
-		if g.filter.Name() == api.OwnershipFilter {
+	blames := make([]string, 0, len(v.checks))
+	for i, check := range v.checks {
+		if check.Name() == api.OwnershipFilter {
 			total -= v.counts[i]
 			continue
 		}
 		if n := v.counts[i]; n > 0 {
-			blames = append(blames, fmt.Sprintf("%d %s%s", n, g.filter.Blame(q, g.ground, n), named(v.causes(i))))
+			blames = append(blames, fmt.Sprintf("%d %s%s", n, check.Blame(n), named(v.causes(i))))
 		}
 	}
 	if v.leaving > 0 {
@@ -191,13 +180,13 @@ func (v *verdicts) rejected() []api.Candidate {
 	var out []api.Candidate
 	for _, row := range f.byName {
 		if by := v.rejectedBy[row]; by > 0 {
-			g := v.grounds[by-1]
+			check := v.checks[by-1]
 			candidate := api.Candidate{
 				Cluster: f.name(int(row)), Current: v.current.Has(int(row)),
-				Filter: g.filter.Name(), Reason: g.filter.Reason(v.pass, g.ground, int(row)),
+				Filter: check.Name(), Reason: check.Reason(&v.pass.Look, int(row)),
 			}
-			if filter, ok := g.filter.(teller); ok {
-				candidate.Tells = filter.Tells(v.pass, g.ground, int(row))
+			if t, ok := check.(teller); ok {
+				candidate.Tells = t.Tells(&v.pass.Look, int(row))
 			}
 			out = append(out, candidate)
 		}

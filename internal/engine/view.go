@@ -81,7 +81,8 @@ func (v *View) decision(f *Fleet, q *Query, others Others, present []int) Pass {
 // rating returns a pass that rates clusters by the view's ranking, where it has
 // one.
 func (v *View) rating(f *Fleet, q *Query, others Others) Pass {
-	p := Pass{fleet: f, query: q, reserved: others.Reserved, ranking: v.Ranking}
+	p := passOf(f, q, others.Reserved)
+	p.ranking = v.Ranking
 	if r := v.Ranking; r != nil {
 		p.spans = r.spans
 		if q.policy.relative() {
@@ -94,7 +95,7 @@ func (v *View) rating(f *Fleet, q *Query, others Others) Pass {
 // Judge brings one row to the fleet's version. What follows for the ranking is
 // its owner's to do.
 func (v *View) Judge(f *Fleet, q *Query, others Others, row int) {
-	p := Pass{fleet: f, query: q, reserved: others.Reserved}
+	p := passOf(f, q, others.Reserved)
 	is := p.admits(row, false)
 	v.Mask.Assign(row, is)
 	// Also of a row that is not admitted: a present decision may stay there, and
@@ -108,9 +109,7 @@ func (v *View) Judge(f *Fleet, q *Query, others Others, row int) {
 	if !is {
 		return
 	}
-	if at := p.tolerated(row); !at.IsZero() && (v.Until.IsZero() || at.Before(v.Until)) {
-		v.Until = at
-	}
+	v.Until = sooner(v.Until, p.admitted(row))
 }
 
 // Expired names a placement score that the query is rated by and that has

@@ -19,8 +19,8 @@ type bindings struct {
 	workloads map[api.Key]*bound
 	claims    *claims
 	binder    engine.Binder
-	scopes    map[string]*scope              // by engine.Query.Class
-	timed     map[*scope]struct{}            // those out of which time alone may take a cluster
+	scopes    map[string]*scope // by engine.Query.Class
+	readers   readers[*scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
 	followers map[string]map[*bound]struct{} // by path of the policy
 	stale     []*bound
@@ -54,6 +54,8 @@ type bound struct {
 	p      *engine.Propagation    // nil where nothing says where to
 	alike  string                 // equal for two workloads that find the same, having nothing yet
 	scopes []*scope               // of p.Groups
+	// sentences say why clusters do not fit them, nil where it has not been asked.
+	sentences []*sentence
 
 	// lack and backLack are those of the last binding, and gained is at least by
 	// how much the room has grown since.
@@ -98,7 +100,7 @@ func newBindings(p *picture) *bindings {
 		workloads: map[api.Key]*bound{},
 		claims:    newClaims(),
 		scopes:    map[string]*scope{},
-		timed:     map[*scope]struct{}{},
+		readers:   readers[*scope]{},
 		members:   map[string]map[*bound]struct{}{},
 		followers: map[string]map[*bound]struct{}{},
 	}
@@ -251,7 +253,7 @@ func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 // nextAt is when time alone makes a binding stale, zero if it does not.
 func (b *bindings) nextAt() time.Time {
 	next := b.agenda.next()
-	for s := range b.timed {
+	for s := range b.readers[engine.Clock] {
 		if until := s.view.Until; !until.IsZero() && (next.IsZero() || until.Before(next)) {
 			next = until
 		}
@@ -328,7 +330,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	present := engine.NewBound(&object, w.policy)
 	w.rivals = false
 	out := b.bind(w, present, now)
-	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w.scopes[group]) })
+	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w, group) })
 	b.setPending(w, !out.Complete)
 	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	w.cramped, w.overflowed = out.Cramped, out.Overflowed

@@ -24,6 +24,13 @@ func TestBindingsWake(t *testing.T) {
 		c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
 		return c
 	}
+	measured := func(name, cpu string) *api.Cluster {
+		c := sized(name, cpu)
+		c.Spec.Metrics = []api.MetricRef{{Name: "load"}}
+		return c
+	}
+	unread := metric("load", 0)
+	unread.Status.Value = nil
 	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
 	web := api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"}
 	type event func(w *world, p *planner, now time.Time)
@@ -47,6 +54,10 @@ func TestBindingsWake(t *testing.T) {
 				s.FailBack = &api.FailBack{Stabilization: "0s"}
 			}), workload("web", 2, cpus)),
 			put(sized("c1", "9")),
+		}, map[string]int64{"c1": 2}, false},
+		{"a cluster whose metric has a value at last", []event{
+			put(provider(), unread, measured("c1", "9"), policy("p"), workload("web", 2, cpus)),
+			put(metric("load", 0.5)),
 		}, map[string]int64{"c1": 2}, false},
 		{"a cluster that has been left, once the workload is well elsewhere", []event{
 			put(sized("c1", "9"), sized("c2", "9"), policy("p"), workload("web", 2, cpus)),

@@ -16,10 +16,8 @@ type class struct {
 	// wanting counts the placements that did not get what they want. They hear
 	// of every change of why clusters are rejected.
 	wanting int
-	// fits is the sentence about why clusters do not fit, as of a version of the
-	// planner's fleet and reservations.
-	fits        string
-	fitsVersion int
+	// sentences tell those why clusters do not fit.
+	sentences sentences
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
@@ -44,19 +42,28 @@ func (c *class) noteRaised(merit engine.Merit) {
 }
 
 // refresh brings the view to the fleet's version and returns the mask before.
-// Rows that are not among facts have other values only; facts nil stands for all
-// rows.
-func (c *class) refresh(f *engine.Fleet, others engine.Others, rows []int, facts engine.Bitmap) (was engine.Bitmap) {
-	if facts != nil && !c.query.ReadsValues() {
-		asked := rows
-		rows = nil // mostly: of thousands of classes none is to take memory for that
-		for _, row := range asked {
-			if facts.Has(row) {
-				rows = append(rows, row)
-			}
+func (c *class) refresh(f *engine.Fleet, others engine.Others, delta *engine.Delta) (was engine.Bitmap) {
+	return follow(c.view, f, c.query, others, concerned(delta, c.query.Reads()))
+}
+
+// concerned are the rows of which anything changed that is read, not to be
+// written to.
+func concerned(delta *engine.Delta, reads engine.Aspects) []int {
+	if !delta.Concerns(reads) {
+		return nil
+	}
+	// Mostly it is none or all: of thousands of classes none is to take memory then.
+	n := 0
+	for n < len(delta.Rows) && delta.ConcernsRow(delta.Rows[n], reads) {
+		n++
+	}
+	rows := delta.Rows[:n:n]
+	for _, row := range delta.Rows[n:] {
+		if delta.ConcernsRow(row, reads) {
+			rows = append(rows, row)
 		}
 	}
-	return follow(c.view, f, c.query, others, rows)
+	return rows
 }
 
 // follow brings a view to the fleet's version, in which rows differ, and returns

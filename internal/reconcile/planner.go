@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,18 +19,14 @@ type planner struct {
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
-	classes    map[string]*class                // by engine.Query.Class
-	requesting map[string]*class                // those whose placements ask for resources
-	timed      map[*class]struct{}              // those out of which time alone may take a cluster
+	classes    map[string]*class // by engine.Query.Class
+	readers    readers[*class]
 	rankings   map[string]*ranking              // by engine.Query.RankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
-	// constrained are the placements that name metrics: they hear of those that
-	// appear and disappear.
-	constrained map[*tracked]struct{}
-	stale       []*tracked
-	agenda      agenda[*tracked]
-	passes      int
-	started     time.Time // of the server; zero where the world is imagined
+	stale      []*tracked
+	agenda     agenda[*tracked]
+	passes     int
+	started    time.Time // of the server; zero where the world is imagined
 
 	figures        *figures
 	clouds         *hosting // of clusters
@@ -56,11 +53,13 @@ type tracked struct {
 	decided bool
 	resumed bool // was decided by an earlier run of the server, and not looked at since
 	wanting bool // did not get what it wants
-	holding bool // has reservations
-	stale   bool
-	gone    bool
-	rounds  rounds
-	at      time.Time
+	// sentence says why clusters do not fit it, nil where it has not been asked.
+	sentence *sentence
+	holding  bool // has reservations
+	stale    bool
+	gone     bool
+	rounds   rounds
+	at       time.Time
 }
 
 func newPlanner(logger *slog.Logger) *planner {
@@ -72,13 +71,11 @@ func newPlanner(logger *slog.Logger) *planner {
 			reserved: engine.NewReservations(),
 			load:     engine.NewLoad(),
 		},
-		timed:       map[*class]struct{}{},
-		rankings:    map[string]*ranking{},
-		placements:  map[api.Key]*tracked{},
-		classes:     map[string]*class{},
-		requesting:  map[string]*class{},
-		members:     map[string]map[*tracked]struct{}{},
-		constrained: map[*tracked]struct{}{},
+		readers:    readers[*class]{},
+		rankings:   map[string]*ranking{},
+		placements: map[api.Key]*tracked{},
+		classes:    map[string]*class{},
+		members:    map[string]map[*tracked]struct{}{},
 
 		figures:        newFigures(),
 		cloudObjects:   map[string]*api.Cloud{},
@@ -89,7 +86,7 @@ func newPlanner(logger *slog.Logger) *planner {
 	p.clouds = newHosting(clustersOnClouds, p.figures, p.picture)
 	p.projects = newHosting(magnumInProjects(p.projectObjects), p.figures, p.picture)
 	p.bindings = newBindings(p.picture)
-	p.bindings.amountsChanged = func(rows []int) { p.touch(rows, nil, p.requesting, true) }
+	p.bindings.amountsChanged = p.reservedChanged
 	return p
 }
 
@@ -280,32 +277,23 @@ func (p *planner) joinClass(placed *tracked) {
 		c = &class{query: placed.query}
 		p.rank(c)
 		p.classes[placed.query.Class] = c
-		if placed.query.HasRequests() {
-			p.requesting[placed.query.Class] = c
-		}
-		if placed.query.HasTolerationSeconds() {
-			p.timed[c] = struct{}{}
-		}
+		p.readers.add(c, c.query.Reads())
 	}
 	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
-	if placed.query.NamesMetrics() {
-		p.constrained[placed] = struct{}{}
-	}
 }
 
 func (p *planner) leaveClass(placed *tracked) {
 	c := placed.class
 	c.remove(placed)
-	delete(p.constrained, placed)
 	if placed.wanting {
 		c.wanting--
 	}
+	placed.leaveSentence()
 	c.floorKnown = false
 	if len(c.placements) == 0 {
 		delete(p.classes, placed.query.Class)
-		delete(p.requesting, placed.query.Class)
-		delete(p.timed, c)
+		p.readers.remove(c, c.query.Reads())
 		p.unrank(c)
 	}
 }
@@ -356,9 +344,16 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 	}
 	slices.Sort(rows)
 	p.version++
-	p.touch(rows, nil, p.requesting, true)
+	p.reservedChanged(rows)
 	p.bindings.roomChanged(rows)
 	p.bindings.roomTaken(rows)
+}
+
+// reservedChanged has everything that asks for resources on some rows looked at
+// again.
+func (p *planner) reservedChanged(rows []int) {
+	delta := engine.AllOf(engine.Reserved, rows)
+	p.touch(&delta, maps.Keys(p.readers[engine.Reserved]))
 }
 
 // advance brings the fleet to a moment, with the pending changes.
@@ -383,27 +378,23 @@ func (p *planner) advance(now time.Time) {
 			p.markStale(placed)
 		}
 	}
-	if delta.MetricNames {
-		for placed := range p.constrained {
-			p.markStale(placed)
-		}
-	}
-	if delta.Sets {
-		// Whether a set exists and has members stands in the conditions.
-		for _, c := range p.classes {
-			if len(c.query.Sets()) > 0 {
+	// Whether a metric exists, and a set exists and has members, stands in the
+	// conditions.
+	for _, aspect := range apart {
+		if delta.Fleet.Any(aspect) {
+			for c := range p.readers[aspect] {
 				c.markAll(p)
 			}
 		}
 	}
-	p.touch(delta.Rows, delta.Facts, p.classes, false)
+	p.touch(&delta, maps.Values(p.classes))
 	p.bindings.advance(was, delta, rooms)
 }
 
 // expire refreshes the views out of which time alone takes a cluster, because a
 // toleration has run out. Who has the cluster is on the agenda.
 func (p *planner) expire(now time.Time) {
-	for c := range p.timed {
+	for c := range p.readers[engine.Clock] {
 		if until := c.view.Until; until.IsZero() || now.Before(until) {
 			continue
 		}
@@ -426,7 +417,7 @@ func (p *planner) nextAt() time.Time {
 		}
 	}
 	sooner(p.fleet.NextAt())
-	for c := range p.timed {
+	for c := range p.readers[engine.Clock] {
 		sooner(c.view.Until)
 	}
 	sooner(p.bindings.nextAt())
@@ -444,7 +435,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	object.Status = placed.status
 	status, changed := engine.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
 		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-			return p.fits(placed.class) // the same for the whole class
+			return p.fits(placed)
 		}
 		return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
 	})
@@ -463,6 +454,14 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	return changed, !out.Same
 }
 
+// leaveSentence gives up the sentence of a placement that is told nothing.
+func (p *tracked) leaveSentence() {
+	if p.sentence != nil {
+		p.class.sentences.leave(p.sentence)
+		p.sentence = nil
+	}
+}
+
 func (p *planner) setWanting(placed *tracked, wanting bool) {
 	if placed.wanting == wanting {
 		return
@@ -472,6 +471,7 @@ func (p *planner) setWanting(placed *tracked, wanting bool) {
 		placed.class.wanting++
 	} else {
 		placed.class.wanting--
+		placed.leaveSentence()
 	}
 }
 

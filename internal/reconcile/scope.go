@@ -15,7 +15,8 @@ import (
 type scope struct {
 	query *engine.Query // of any user
 	view  *engine.View
-	users int // affinity groups of workloads that have it
+	reads engine.Aspects // what any user reads of clusters
+	users int            // affinity groups of workloads that have it
 	// pending wait for room, or for a cluster. watching have what they need, and
 	// yet want to know: they take every cluster that fits, or would be taken back
 	// by this group.
@@ -25,15 +26,12 @@ type scope struct {
 	// for which there has to be enough until they are taken back.
 	growing, awaiting map[*bound]struct{}
 
-	// fits is the sentence about why clusters do not fit, as of a version of the
-	// planner's fleet.
-	fits        string
-	fitsVersion int
+	sentences sentences
 }
 
 // joinScopes gives a workload the views of its affinity groups.
 func (b *bindings) joinScopes(w *bound) {
-	w.scopes = make([]*scope, len(w.p.Groups))
+	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
 		query := w.p.Groups[i].Query
 		s, ok := b.scopes[query.Class]
@@ -44,25 +42,27 @@ func (b *bindings) joinScopes(w *bound) {
 				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
 			}
 			b.scopes[query.Class] = s
-			if query.HasTolerationSeconds() {
-				b.timed[s] = struct{}{}
-			}
+			b.readers.add(s, query.Reads())
 		}
 		s.users++
+		s.reads |= w.p.Reads()
 		w.scopes[i] = s
 	}
 }
 
 func (b *bindings) leaveScopes(w *bound) {
-	for _, s := range w.scopes {
+	for i, s := range w.scopes {
 		delete(s.pending, w)
 		s.unwatch(w)
+		if w.sentences[i] != nil {
+			s.sentences.leave(w.sentences[i])
+		}
 		if s.users--; s.users == 0 {
 			delete(b.scopes, s.query.Class)
-			delete(b.timed, s)
+			b.readers.remove(s, s.query.Reads())
 		}
 	}
-	w.scopes = nil
+	w.scopes, w.sentences = nil, nil
 }
 
 func (b *bindings) setPending(w *bound, pending bool) {
@@ -129,32 +129,28 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 			b.markStale(w)
 		}
 	}
-	var moved, rest []int // rows that say something else, and those with other amounts only
-	for _, row := range delta.Rows {
-		switch {
-		case delta.Facts != nil && !delta.Facts.Has(row):
-		case engine.SameStanding(was, b.fleet, row):
-			rest = append(rest, row)
-		default:
-			moved = append(moved, row)
+	for _, s := range b.scopes {
+		b.touchScope(s, &delta)
+	}
+	b.touchMembers(&delta)
+	other := concerned(&delta, engine.Amounts)
+	b.roomTaken(other)
+	var grown []int
+	for _, row := range other {
+		if engine.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row]) {
+			grown = append(grown, row)
 		}
 	}
-	b.roomTaken(rest)
-	b.roomChanged(slices.DeleteFunc(rest, func(row int) bool {
-		return !engine.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row])
-	}))
-	if len(moved) > 0 {
-		for _, s := range b.scopes {
-			b.touchScope(s, moved)
-		}
-		b.touchMembers(moved)
-	}
+	b.roomChanged(grown)
 }
 
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
-func (b *bindings) touchScope(s *scope, rows []int) {
-	b.focus(s.query.Key)
+func (b *bindings) touchScope(s *scope, delta *engine.Delta) {
+	rows := concerned(delta, s.reads)
+	if len(rows) == 0 {
+		return
+	}
 	was := follow(s.view, b.fleet, s.query, b.others(), rows)
 	if !slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has) {
 		b.wake(s)
@@ -173,14 +169,14 @@ func (b *bindings) wake(s *scope) {
 
 // touchMembers looks at rows that say something else as those see them that have
 // them.
-func (b *bindings) touchMembers(rows []int) {
-	for _, row := range rows {
+func (b *bindings) touchMembers(delta *engine.Delta) {
+	for _, row := range delta.Rows {
 		cluster := b.fleet.Cluster(row)
 		if cluster == nil {
 			continue
 		}
 		for w := range b.members[cluster.Metadata.Name] {
-			if !w.stale && b.concerned(w, row) {
+			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && b.concerned(w, row) {
 				b.markStale(w)
 			}
 		}
@@ -195,7 +191,7 @@ func (b *bindings) concerned(w *bound, row int) bool {
 		return true
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
-	if observed < 0 || w.scopes[observed].query.HasTolerationSeconds() || w.p.FailsBack() {
+	if observed < 0 || w.scopes[observed].query.Reads().Any(engine.Clock) || w.p.FailsBack() {
 		return true // with fail-back an earlier group or tier may have it, or miss it, now
 	}
 	return !engine.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
@@ -270,7 +266,7 @@ func takesBack(w *bound, name string) bool {
 // expire refreshes the views out of which time alone takes a cluster, because a
 // toleration has run out. Who has the cluster is on the agenda.
 func (b *bindings) expire(now time.Time) {
-	for s := range b.timed {
+	for s := range b.readers[engine.Clock] {
 		if until := s.view.Until; until.IsZero() || now.Before(until) {
 			continue
 		}
@@ -280,13 +276,19 @@ func (b *bindings) expire(now time.Time) {
 	}
 }
 
-// fits is the sentence about why clusters do not fit a scope.
-func (b *bindings) fits(s *scope) string {
-	if s.fitsVersion != b.version {
-		s.fitsVersion = b.version
-		s.fits = engine.Fits(b.fleet, s.query, b.others())
+// fits is the sentence about why clusters do not fit a group of a workload: the
+// same for all that share its scope and put what they ask in the same words.
+func (b *bindings) fits(w *bound, group int) string {
+	s := w.sentences[group]
+	if s == nil {
+		s = w.scopes[group].sentences.join(w.p.Groups[group].Query)
+		w.sentences[group] = s
 	}
-	return s.fits
+	if s.version != b.version {
+		s.version = b.version
+		s.text = engine.Fits(b.fleet, s.query, b.others())
+	}
+	return s.text
 }
 
 // alike is equal for two workloads that ask for the same under the same policy, or

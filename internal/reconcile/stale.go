@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
@@ -14,34 +15,33 @@ func (p *planner) markStale(placed *tracked) {
 }
 
 // touch finds the placements of some classes that changed rows concern and marks
-// them stale. It errs on the side of marking. requesting says that only
-// placements with requests are concerned; facts is that of class.refresh.
-func (p *planner) touch(rows []int, facts engine.Bitmap, classes map[string]*class, requesting bool) {
-	if len(rows) == 0 {
+// them stale. It errs on the side of marking.
+func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
+	if len(delta.Rows) == 0 {
 		return
 	}
-	for _, c := range classes {
-		p.touchClass(c, rows, facts)
+	for c := range classes {
+		p.touchClass(c, delta)
 	}
-	for _, row := range rows {
+	for _, row := range delta.Rows {
 		cluster := p.fleet.Cluster(row)
 		if cluster == nil {
 			continue
 		}
 		for placed := range p.members[cluster.Metadata.Name] {
-			if !placed.stale && (!requesting || placed.query.HasRequests()) {
-				p.touchMember(placed, row, facts == nil || facts.Has(row))
+			if !placed.stale && delta.ConcernsRow(row, placed.query.Reads()|engine.OfCluster) {
+				p.touchMember(placed, row, delta)
 			}
 		}
 	}
 }
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
-func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
+func (p *planner) touchClass(c *class, delta *engine.Delta) {
 	p.focus(c.placements[0].query.Key)
-	was := c.refresh(p.fleet, p.others(), rows, facts)
-	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, rows)
-	for _, row := range rows {
+	was := c.refresh(p.fleet, p.others(), delta)
+	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, delta.Rows)
+	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
 		all = all || c.query.Spreads() && (was || is)
 		if is && !all {
@@ -51,11 +51,8 @@ func (p *planner) touchClass(c *class, rows []int, facts engine.Bitmap) {
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
-	if c.wanting > 0 {
-		before := c.fits
-		if p.fits(c) != before {
-			c.markWanting(p)
-		}
+	if c.wanting > 0 && p.toldOtherwise(c) {
+		c.markWanting(p)
 	}
 }
 
@@ -115,27 +112,41 @@ func (c *class) markWanting(p *planner) {
 	}
 }
 
-// fits is the sentence about why clusters do not fit the class.
-func (p *planner) fits(c *class) string {
-	if c.fitsVersion != p.version {
-		c.fitsVersion = p.version
-		c.fits = engine.Explain(p.fleet, c.query, c.view.Ranking, p.others(), engine.Present{}, p.fleet.Now()).Fits()
+// toldOtherwise reports whether a sentence about why clusters do not fit the class
+// differs now.
+func (p *planner) toldOtherwise(c *class) bool {
+	changed := false
+	for _, s := range c.sentences {
+		before := s.text
+		changed = p.tell(c, s) != before || changed
 	}
-	return c.fits
+	return changed
 }
 
-// dependsOnFacts reports that a chosen cluster matters to a decision by more than
-// its merit: its labels say which group it is in, its region how many others may
-// be there, and its taints when the decision has to be looked at again.
-func dependsOnFacts(q *engine.Query) bool {
-	return q.GroupsByLabel() || q.Spreads() || q.HasTolerationSeconds()
+// fits is the sentence about why clusters do not fit a placement: the same for all
+// of its class that put what they ask in the same words.
+func (p *planner) fits(placed *tracked) string {
+	if placed.sentence == nil {
+		placed.sentence = placed.class.sentences.join(placed.query)
+	}
+	return p.tell(placed.class, placed.sentence)
+}
+
+func (p *planner) tell(c *class, s *sentence) string {
+	if s.version != p.version {
+		s.version = p.version
+		s.text = engine.Explain(p.fleet, s.query, c.view.Ranking, p.others(), engine.Present{}, p.fleet.Now()).Fits()
+	}
+	return s.text
 }
 
 // touchMember looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
-func (p *planner) touchMember(placed *tracked, row int, fact bool) {
+func (p *planner) touchMember(placed *tracked, row int, delta *engine.Delta) {
 	held := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
-	if !placed.decided || placed.query.Minds() || held || fact && dependsOnFacts(placed.query) || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	seat := placed.query.SeatReads()
+	shown := seat != 0 && delta.ConcernsRow(row, seat)
+	if !placed.decided || placed.query.Minds() || held || shown || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.markStale(placed)
 		return
 	}

@@ -1,0 +1,37 @@
+package reconcile
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
+
+// sentences say why clusters do not fit, to those that share a view: one for each
+// way to put what they ask, by engine.Query.Wording.
+type sentences map[string]*sentence
+
+// sentence is one of them, as of a version of the picture.
+type sentence struct {
+	wording string
+	query   *engine.Query // of any user
+	users   int
+	text    string
+	version int
+}
+
+// join finds the sentence for a query.
+func (s *sentences) join(q *engine.Query) *sentence {
+	wording := q.Wording()
+	one, ok := (*s)[wording]
+	if !ok {
+		if *s == nil {
+			*s = sentences{}
+		}
+		one = &sentence{wording: wording, query: q}
+		(*s)[wording] = one
+	}
+	one.users++
+	return one
+}
+
+func (s *sentences) leave(one *sentence) {
+	if one.users--; one.users == 0 {
+		delete(*s, one.wording)
+	}
+}

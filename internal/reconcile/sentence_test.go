@@ -1,0 +1,54 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestOwnWords: what share a view of the fleet are told why clusters do not fit in
+// the words that each of them has used, and in its order, at first and whenever
+// that changes.
+func TestOwnWords(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("c1", map[string]string{"location": "FR"}))
+	asks := map[string][]string{"is": {"location is DE"}, "equals": {"location = DE"}, "first": {"location is DE", "tier is gold"}, "second": {"tier is gold", "location is DE"}}
+	for name, constraints := range asks {
+		x := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "shop"}}
+		x.Spec.LabelConstraints = constraints
+		w.write(p, x)
+	}
+	for _, group := range []string{"here", "there"} {
+		w.write(p, policy(group, func(s *api.PropagationPolicySpec) {
+			s.Placement.ClusterAffinities = []api.AffinityTerm{{AffinityName: group, ClusterAffinity: api.ClusterAffinity{ClusterNames: []string{"c9"}}}}
+			s.ResourceSelectors[0].Name = group
+		}))
+		w.write(p, workload(group, 1))
+	}
+	told := func(kind api.Kind, name string) string {
+		key := api.Key{Kind: kind, Namespace: "shop", Name: name}
+		if x, ok := p.placements[key]; ok {
+			return api.FindCondition(x.status.Conditions, api.ConditionScheduled).Message
+		}
+		return api.FindCondition(p.bindings.workloads[key].status.Conditions, api.ConditionScheduled).Message
+	}
+	for clusters := 1; clusters <= 3; clusters++ {
+		p.pass(epoch)
+		for name, constraints := range asks {
+			message := told(api.KindPlacement, name)
+			if want := `match label constraint "` + constraints[0] + `"`; !strings.Contains(message, want) {
+				t.Errorf("%d clusters: placement %s is told %q, want %q in it", clusters, name, message, want)
+			}
+		}
+		for _, group := range []string{"here", "there"} {
+			if message, want := told(api.KindWorkload, group), `not in affinity group "`+group+`"`; !strings.Contains(message, want) {
+				t.Errorf("%d clusters: workload %s is told %q, want %q in it", clusters, group, message, want)
+			}
+		}
+		w.write(p, cluster("c"+string(rune('1'+clusters)), map[string]string{"location": "IT"}))
+	}
+	if n := len(p.classes); n != 2 {
+		t.Errorf("%d classes, want 2", n)
+	}
+}
