@@ -133,7 +133,9 @@ func argumentError(position int64, err error) *function.FuncError {
 
 // clause is an error as Terraform puts it after a colon of its own: it ends the
 // sentence itself.
-func clause(err error) string { return printable.Lines(strings.TrimSuffix(err.Error(), ".")) }
+func clause(err error) string {
+	return printable.Lines(api.Redact(strings.TrimSuffix(err.Error(), ".")))
+}
 
 // specField is a field of the API where it is not part of something longer, such as
 // managedCluster.spec, and not quoted.
@@ -153,7 +155,7 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = printable.Lines(text)
+	text = printable.Lines(api.Redact(text))
 	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
 	text = attributeNames(text)
 	// A quoted or snake_case word at the start is a name and stays as it is, too.

@@ -22,12 +22,12 @@ func describe(err error) string {
 		return strings.Join(linesOf(err), "\n  ")
 	}
 	var b strings.Builder
-	b.WriteString(printable.Text(strings.TrimSuffix(strings.Replace(err.Error(), fields.Error(), "", 1), ": ")))
+	b.WriteString(shown(strings.TrimSuffix(strings.Replace(err.Error(), fields.Error(), "", 1), ": ")))
 	if b.Len() == 0 {
 		b.WriteString("several fields are invalid")
 	}
 	for _, field := range fields {
-		b.WriteString("\n  " + printable.Text(field.Error()))
+		b.WriteString("\n  " + shown(field.Error()))
 	}
 	return b.String()
 }
@@ -40,14 +40,18 @@ func linesOf(err error) []string {
 	}
 	text := err.Error()
 	if !errors.As(err, &joined) || !strings.Contains(joined.Error(), "\n") || !strings.Contains(text, joined.Error()) {
-		return []string{printable.Text(text)}
+		return []string{shown(text)}
 	}
 	before, after, _ := strings.Cut(text, joined.Error())
 	var lines []string
 	for _, one := range joined.Unwrap() {
 		lines = append(lines, linesOf(one)...)
 	}
-	lines[0] = printable.Text(before) + lines[0]
-	lines[len(lines)-1] += printable.Text(after)
+	lines[0] = shown(before) + lines[0]
+	lines[len(lines)-1] += shown(after)
 	return lines
 }
+
+// shown is a text of others on one line, without what looks like a secret in a wrong
+// place.
+func shown(text string) string { return printable.Text(api.Redact(text)) }

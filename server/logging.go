@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // parseLevel takes only the four plain levels; slog would also take "info+3".
@@ -29,9 +31,26 @@ func newLogger(c config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	}
 	level := &slog.LevelVar{}
 	level.Set(parsed)
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redacted}
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, options)), level, nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), level, nil
+}
+
+// redacted is an attribute of the log without what looks like a secret in a wrong
+// place.
+func redacted(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		if text := api.Redact(a.Value.String()); text != a.Value.String() {
+			a.Value = slog.StringValue(text)
+		}
+	case slog.KindAny:
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(api.Redact(err.Error()))
+		}
+	default:
+	}
+	return a
 }

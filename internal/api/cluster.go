@@ -496,11 +496,15 @@ func checkURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return quote(text) + " is not an address: write http://host[:port]/path or https://host[:port]/path"
+		what := "is not an address" // and not repeated: it may be a secret that belongs elsewhere
+		if text == "" {
+			what = `"" is not an address`
+		}
+		return what + ": write http://host[:port]/path or https://host[:port]/path"
 	case u.User != nil:
 		return "must not contain a user or password: use headers or bearer_token"
 	case !PossiblePort(u):
-		return quote(text) + " has a port that does not exist: a port is a number from 1 to 65535"
+		return "has a port that does not exist: a port is a number from 1 to 65535"
 	}
 	// What no setting of the server allows is known without the server.
 	if err := netpolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {

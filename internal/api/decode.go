@@ -182,12 +182,12 @@ func decodeError(err error) error {
 		case semantic.JSONKind != 0 && semantic.GoType != nil:
 			message = wrongType(semantic)
 		}
-		return FieldErrors{{Field: pointerToField(semantic.JSONPointer), Message: message}}
+		return FieldErrors{{Field: Redact(pointerToField(semantic.JSONPointer)), Message: Redact(message)}}
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return FieldErrors{{Field: pointerToField(syntactic.JSONPointer), Message: "is given twice"}}
+			return FieldErrors{{Field: Redact(pointerToField(syntactic.JSONPointer)), Message: "is given twice"}}
 		}
 		return fmt.Errorf("not a JSON document: %w at byte %d", syntactic.Err, syntactic.ByteOffset)
 	}
@@ -203,10 +203,16 @@ func wrongNumber(err *json.SemanticError) string {
 }
 
 // pointerToField renders a JSON pointer as a field path: "/spec/metrics/0/name"
-// is "spec.metrics[0].name".
+// is "spec.metrics[0].name". It ends before the name of a header that cannot be one:
+// that may be the header's value, which is a secret.
 func pointerToField(pointer jsontext.Pointer) string {
 	var b strings.Builder
+	inHeaders := false
 	for token := range pointer.Tokens() {
+		if inHeaders && !isHeaderName(token) {
+			break
+		}
+		inHeaders = token == "headers"
 		switch _, err := strconv.Atoi(token); {
 		case err == nil:
 			b.WriteString("[" + token + "]")

@@ -31,9 +31,10 @@ func (e FieldErrors) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// Add appends an error; the arguments are those of fmt.Sprintf.
+// Add appends an error; the arguments are those of fmt.Sprintf. What looks like a
+// secret in a wrong place is not repeated.
 func (e *FieldErrors) Add(field, format string, args ...any) {
-	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	*e = append(*e, FieldError{Field: Redact(field), Message: Redact(fmt.Sprintf(format, args...))})
 }
 
 // And returns the list followed by those of more that are about other fields: a

@@ -223,9 +223,11 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	}
 	errs.check("spec.interval", s.Interval.check(100*time.Millisecond))
 	errs.check("spec.timeout", s.Timeout.check(time.Millisecond))
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+	for i, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !isHeaderName(name) {
-			errs.Add(headerField(name), "%q is not an HTTP header name", name)
+			// It may be the value, which is a secret, in the place of the name.
+			errs.Add("spec.headers", "number %d of the %d names in alphabetical order is not an HTTP header name, such as \"X-Api-Key\"; it is not repeated here, as it may be a secret", i+1, len(s.Headers))
+			continue
 		}
 		if !isHeaderValue(s.Headers[name].Reveal()) {
 			errs.Add(headerField(name), "the value must not contain line breaks")

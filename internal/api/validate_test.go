@@ -127,7 +127,7 @@ func TestValidate(t *testing.T) {
 			p.Spec.Headers = map[string]Secret{"authorization": NewSecret("x"), "a b": NewSecret("x"), "X-Split": NewSecret("a\r\nb")}
 		}), []string{
 			"spec.prometheus.url", "spec.interval", "spec.timeout", `spec.headers["X-Split"]`,
-			`spec.headers["a b"]`, `spec.headers["authorization"]`, "spec.ca_cert",
+			"spec.headers", `spec.headers["authorization"]`, "spec.ca_cert",
 		}},
 		{"static values", provider(func(p *MetricsProvider) {
 			p.Spec.Type, p.Spec.Prometheus = ProviderStatic, nil

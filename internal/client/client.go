@@ -104,10 +104,10 @@ func New(opts Options) (*Client, error) {
 	}
 	base, err := url.Parse(opts.Endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", opts.Endpoint)
+		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", api.Redact(opts.Endpoint))
 	}
 	if !api.PossiblePort(base) {
-		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", opts.Endpoint)
+		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", api.Redact(opts.Endpoint))
 	}
 	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)

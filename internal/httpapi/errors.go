@@ -94,7 +94,7 @@ func init() {
 		}
 		p := newProblem(api.ProblemOfStatus(status), "%s", message)
 		p.Errors = fields
-		return p
+		return p.redacted()
 	}
 }
 
@@ -149,6 +149,17 @@ func problemFor(err error) *problem {
 	return newProblem(api.ProblemInternal, "the server failed; its log says why")
 }
 
+// redacted is a problem that repeats nothing that looks like a secret in a wrong place.
+func (p *problem) redacted() *problem {
+	shown := *p
+	shown.Detail = api.Redact(p.Detail)
+	shown.Errors = nil
+	for _, e := range p.Errors {
+		shown.Errors = append(shown.Errors, api.FieldError{Field: api.Redact(e.Field), Message: api.Redact(e.Message)})
+	}
+	return &shown
+}
+
 // answer turns the error of a handler into its problem, and logs what the
 // client is not told.
 func (s *Server) answer(ctx context.Context, err error) *problem {
@@ -160,7 +171,7 @@ func (s *Server) answer(ctx context.Context, err error) *problem {
 		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",
 			slog.String("request_id", requestOf(ctx).id), slog.Int("status", p.Status), slog.Any("error", err))
 	}
-	return p
+	return p.redacted()
 }
 
 // writeProblem answers outside of huma: before a route is found, or after a
@@ -169,7 +180,7 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}
-	body := encodeJSON(p)
+	body := encodeJSON(p.redacted())
 	w.Header().Set("Content-Type", problemMediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.Status)

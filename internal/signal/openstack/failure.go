@@ -29,7 +29,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Message }
 
 func failed(format string, args ...any) *Failure {
-	return &Failure{Reason: api.ReasonRegionFailed, Message: fmt.Sprintf(format, args...)}
+	return &Failure{Reason: api.ReasonRegionFailed, Message: api.Redact(fmt.Sprintf(format, args...))}
 }
 
 // failureOf describes an error in what was being done.
