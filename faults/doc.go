@@ -19,7 +19,7 @@
 //	 # | fault | how it is injected | how often, short / long | oracles | tests
 //	 1 | kill -9 under writes, and during the first start | SIGKILL at random instants | 4 + 12 / 25 + 200 | a b c d e f | TestFaultKill, TestFaultKillDuringFirstStart
 //	 2 | power cut | a copy of the disk under a real file system, without what nobody had synced | 1 / 10 | a b c d e f | TestFaultPowerCut
-//	 3 | torn and corrupt files | - | - | - | none: its test is not here yet, it waits for the command that checks a directory
+//	 3 | torn and corrupt files | bits turned over in, and pieces cut off, the log and the database: tail, middle, head, meta pages, data pages, values | 9 / 108 | a b c d e f | TestFaultDamage
 //	 4 | disk full | a tmpfs that is filled below the reserve, then to the last byte, then made larger | 1 / 10 | a b c d e f | TestFaultDiskFull
 //	 5 | out of inodes, read-only, EIO | a tmpfs with 64 inodes; ext4 that the kernel aborts; strace has fdatasync fail, also while starting | 1 + 1 + 1 + 6 / 1 + 1 + 20 + 60 | a b c d e f | TestFaultInodes, TestFaultReadOnly, TestFaultSyncFails, TestFaultErrorWhileStarting
 //	 6 | slow disk | strace delays every fdatasync by 0.2 s, then by 9 s | 30 writes / 600 writes | a b c d e f | TestFaultSlowDisk
@@ -40,7 +40,7 @@
 //	21 | idle waiters, a broadcast, all come again at once | long polls from 128 addresses | 2 x 400 / 5 x 8000 | a b c d e f | TestFaultIdleWatchers
 //	22 | connection flood | silent connections from 1 and from 100 addresses, to a server with ulimit -n 1024 | 2 x 3000 for 3 s / 2 x 20000 for 2 min | a b c d e f | TestFaultConnectionFlood
 //	23 | token brute force, a revoked token | guesses from one address while another is served | 2400 / 160000 | a b c d e f | TestFaultTokenBruteForce
-//	24 | TLS: rotated, broken, not trusted, TLS 1.1, streams reset rapidly | files changed under the server; a client of its own for HTTP/2 | 3 x 2000 resets / 30 x 20000 | a b c d e f | TestFaultTLS
+//	24 | TLS: rotated, broken, expired, not trusted, TLS 1.1, streams reset rapidly | files changed under the server; a client of its own for HTTP/2 | 3 x 2000 resets / 30 x 20000 | a b c d e f | TestFaultTLS
 //	25 | leaks over churn, little memory | watches, objects and connections made and ended, with GOMEMLIMIT=48MiB; a limit of the kernel would end the process, which is row 1 | 10 s / 1 h | a b c d e f | TestFaultChurn
 //	26 | panic while one object is worked on, and in a request | put into the source while the server is built (go build -overlay): no input is known that does it | 3 / 50 | a b c d e f | TestFaultPanic
 //	27 | upgrade and downgrade | golden data of earlier programs, as a kill left them; a program with a higher format, built for the test | each | a b c d e f | TestFaultUpgrade

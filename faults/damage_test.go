@@ -1,0 +1,215 @@
+//go:build faults
+
+package faults
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// damage changes one file of a data directory.
+type damage struct {
+	name, file string
+	edit       func(r *rand.Rand, content []byte) []byte
+	// recovers says that nothing of what was acknowledged may be missing.
+	recovers bool
+}
+
+// end is where the content of a preallocated file ends.
+func end(b []byte) int { return (len(strings.TrimRight(string(b), "\x00")) + 7) &^ 7 }
+
+// flip turns over a bit at a place.
+func flip(at func(r *rand.Rand, content []byte) int) func(*rand.Rand, []byte) []byte {
+	return func(r *rand.Rand, content []byte) []byte {
+		content[at(r, content)] ^= 1 << r.IntN(8)
+		return content
+	}
+}
+
+const (
+	theLog      = "etcd/member/wal/0000000000000000-0000000000000000.wal"
+	theDatabase = "etcd/member/snap/db"
+)
+
+// within is a place in the pages that are in use of a database: behind its two
+// meta pages.
+func within(r *rand.Rand, content []byte) int {
+	page := os.Getpagesize()
+	used := 2
+	for i := 2; i < len(content)/page; i++ {
+		if strings.Trim(string(content[i*page:(i+1)*page]), "\x00") != "" {
+			used = i
+		}
+	}
+	for {
+		at := 2*page + r.IntN((used-1)*page)
+		if content[at] != 0 {
+			return at
+		}
+	}
+}
+
+var damages = []damage{
+	{"a torn tail of the log", theLog, func(_ *rand.Rand, b []byte) []byte {
+		// A record of 1200 bytes was being written; its first sector reached the
+		// disk, the others did not.
+		at := end(b)
+		binary.LittleEndian.PutUint64(b[at:], 1200)
+		for i := at + 8; i%512 != 0; i++ {
+			b[i] = 8
+		}
+		return b
+	}, true},
+	{"a bit in the middle of the log", theLog, flip(func(r *rand.Rand, b []byte) int { return end(b)/4 + r.IntN(end(b)/2) }), false},
+	{"a bit in the head of the log", theLog, flip(func(r *rand.Rand, _ []byte) int { return 8 + r.IntN(64) }), false},
+	{"the log cut off", theLog, func(r *rand.Rand, b []byte) []byte { return b[:end(b)/2+r.IntN(100)] }, false},
+	{"the log emptied", theLog, func(*rand.Rand, []byte) []byte { return nil }, false},
+	{"both meta pages of the database", theDatabase, func(_ *rand.Rand, b []byte) []byte {
+		b[24] ^= 1
+		b[os.Getpagesize()+24] ^= 1
+		return b
+	}, false},
+	{"the database cut off", theDatabase, func(_ *rand.Rand, b []byte) []byte { return b[:3*os.Getpagesize()] }, false},
+	{"a bit in a page of the database", theDatabase, flip(within), false},
+	{"a bit in a value of the database", theDatabase, flip(func(r *rand.Rand, b []byte) int {
+		// The values of the writers' objects hold these words.
+		places := indexAll(b, groupLabel+" is ")
+		return places[r.IntN(len(places))] + r.IntN(len(groupLabel)+6)
+	}), false},
+}
+
+func indexAll(b []byte, what string) []int {
+	var places []int
+	for at, rest := 0, string(b); ; {
+		i := strings.Index(rest, what)
+		if i < 0 {
+			return places
+		}
+		places = append(places, at+i)
+		at, rest = at+i+1, rest[i+1:]
+	}
+}
+
+// TestFaultDamage turns over bits in the files of a store, cuts them off and
+// overwrites them. The next start has everything, or says which object is
+// damaged, or ends with a sentence that says what to do. It never serves what
+// was not written, and never dies of it.
+func TestFaultDamage(t *testing.T) {
+	f := begin(t, 3)
+	dir := dataDir(t)
+	w := newWorld(t, f, embedded(dir)...)
+	w.startWriting()
+	w.awaitWrites(300)
+	w.stopWriting()
+	w.judgeQuickly()
+	w.p().kill()
+	killed := copyDir(t, dir) // much of what it has is in the log alone
+	w.start().stop()
+	stopped := copyDir(t, dir) // everything is in the database, too
+	outcomes := map[string]int{}
+	for round := range rounds(1, 12) {
+		for _, d := range damages {
+			from := stopped
+			if d.file == theLog {
+				from = killed
+			}
+			w.damaged(d, from, round, outcomes)
+		}
+	}
+	t.Logf("%v", outcomes)
+	if outcomes["refused"] == 0 {
+		t.Error("no start was refused: the damage was none")
+	}
+	w.start()
+	w.judge()
+}
+
+// damaged starts a server on a copy of the directory with one damage.
+func (w *world) damaged(d damage, from string, round int, outcomes map[string]int) {
+	t := w.t
+	t.Helper()
+	dir := copyDir(t, from)
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, d.file)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := d.edit(w.random, append([]byte{}, before...))
+	if string(before) == string(after) {
+		t.Fatalf("%s: nothing was changed", d.name)
+	}
+	if err := os.WriteFile(path, after, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.fault.happened()
+	complain := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf("%s (round %d): %s", d.name, round, fmt.Sprintf(format, args...))
+	}
+	p := launch(t, nil, serverBinary, embedded(dir)...)
+	defer p.kill()
+	select {
+	case <-p.ready:
+	case <-time.After(patience):
+		complain("the start neither works nor ends:\n%s", p.stderr.tail())
+		return
+	}
+	said := p.stderr.String()
+	if strings.Contains(said, "goroutine ") {
+		complain("a Go panic:\n%.2000s", said)
+	}
+	if p.url == "" {
+		outcomes["refused"]++
+		if d.recovers || !strings.Contains(said, "restore") {
+			complain("refused with:\n%s", said)
+		}
+		return
+	}
+	p.awaitReady()
+	there, err := objects(p)
+	if err != nil {
+		outcomes["reads fail"]++
+		complain("reads fail: %v", err)
+		return
+	}
+	ready := p.readiness()
+	described, err := p.ask("GET", "/v1/server", "")
+	if err != nil {
+		complain("%v", err)
+	}
+	wrong := 0
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	for key, e := range w.ledger.entries {
+		if e.object == nil || e.last.gone {
+			continue
+		}
+		object := there[key]
+		if object != nil && (numberOf(object) == e.last.number && reflect.DeepEqual(object.SpecPart(), e.object.SpecPart())) {
+			continue
+		}
+		wrong++
+		if object != nil {
+			complain("%s is served as\n%.300s\nand was\n%.300s", key, fmt.Sprintf("%+v", object), fmt.Sprintf("%+v", e.object))
+		}
+		if !p.stderr.contains(key.Name) || !strings.Contains(described.body, key.Name) || !strings.Contains(ready.body, "damaged") {
+			complain("%s is missing, and that is not said (/readyz: %q)", key, ready.body)
+		}
+	}
+	switch {
+	case wrong > 0 && d.recovers:
+		complain("%d objects are not as they were acknowledged", wrong)
+	case wrong > 0:
+		outcomes["named"]++
+	default:
+		outcomes["recovered"]++
+	}
+}
