@@ -476,8 +476,9 @@ func certificate(t testing.TB, dir string, number int64, from, until time.Time) 
 	return certFile, keyFile
 }
 
-// TestFaultTLS changes the certificate under the running server, for a good one,
-// a broken one, and one that has expired; and shakes hands as nobody should.
+// TestFaultTLS changes the certificate under the running server, for a good one
+// and a broken one, starts with one that has expired, and shakes hands as nobody
+// should.
 func TestFaultTLS(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	f := begin(t, 24)
@@ -514,9 +515,11 @@ func TestFaultTLS(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	certificate(t, files, 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
+	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
+	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
 	f.happened()
-	eventually(t, "the expired certificate is spoken of", func() bool { return p.stderr.contains("expired") })
+	eventually(t, "the expired certificate is spoken of", func() bool { return expired.stderr.contains("expired") })
+	expired.kill()
 
 	certFile, _ = certificate(t, files, 4, now.Add(-time.Hour), now.Add(1000*time.Hour))
 	eventually(t, "a good certificate is shown again", func() bool { return serial() == 4 })
