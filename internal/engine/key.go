@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 )
@@ -71,21 +72,29 @@ func (k *Key) Each(part string, n int, write func(k *Key, i int)) {
 	if !k.has(part) {
 		return
 	}
-	if n == 1 { // mostly
-		k.number(1)
-		write(k, 0)
+	if n <= 1 || k.words {
+		k.number(n)
+		for i := range n {
+			write(k, i)
+		}
 		return
 	}
-	texts := make([]string, n)
-	for i := range texts {
-		one := Key{words: k.words, leaveOut: k.leaveOut}
-		write(&one, i)
-		texts[i] = string(one.text)
+	// They are written where they will stand, and then put in order.
+	start := len(k.text)
+	ends := make([]int, n)
+	for i := range n {
+		write(k, i)
+		ends[i] = len(k.text) - start
 	}
-	if !k.words {
-		slices.Sort(texts)
-		texts = slices.Compact(texts)
+	all := bytes.Clone(k.text[start:])
+	k.text = k.text[:start]
+	texts := make([][]byte, n)
+	from := 0
+	for i, end := range ends {
+		texts[i], from = all[from:end], end
 	}
+	slices.SortFunc(texts, bytes.Compare)
+	texts = slices.CompactFunc(texts, bytes.Equal)
 	k.number(len(texts))
 	for _, text := range texts {
 		k.text = append(k.text, text...)
