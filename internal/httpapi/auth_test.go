@@ -95,6 +95,7 @@ func TestPermissions(t *testing.T) {
 		{"POST", "/v1/namespaces/shop/placements/web/reschedule", "", "", []int{yes, yes, no, no, yes, no, no, unknown}},
 		{"POST", "/v1/namespaces/other/placements/web/reschedule", "", "", []int{yes, yes, no, no, no, no, no, unknown}},
 		{"POST", "/v1/clusters/shared/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
+		{"POST", "/v1/clusters/nothing/heartbeat", "", "", []int{404, 404, no, 404, 404, no, 404, unknown}},
 		{"POST", "/v1/clusters/shops/heartbeat", "", "", []int{yes, yes, no, yes, yes, no, yes, unknown}},
 		{"POST", "/v1/clusters/others/heartbeat", "", "", []int{yes, yes, no, yes, no, no, no, unknown}},
 		{"GET", "/v1/namespaces/shop/workloads/web", "", "", []int{yes, yes, yes, no, yes, yes, no, unknown}},

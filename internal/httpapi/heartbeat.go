@@ -19,6 +19,9 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 	if err != nil {
 		return nil, err
 	}
+	if err := identityOf(ctx).mayReportAtAll(); err != nil {
+		return nil, err
+	}
 	key := in.Target.key(api.KindCluster)
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {

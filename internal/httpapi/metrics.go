@@ -1,12 +1,18 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // httpMetrics counts what the server does.
@@ -56,14 +62,75 @@ func (m *httpMetrics) observe(route, method string, status int, took time.Durati
 
 // metricsHandler shows the gatherer's metrics to whoever may read objects.
 func (s *Server) metricsHandler() http.Handler {
-	show := promhttp.HandlerFor(s.options.Gatherer, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, Timeout: 30 * time.Second,
-	})
+	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: metricsReaders, Timeout: 30 * time.Second}
+	show := promhttp.HandlerFor(s.options.Gatherer, options)
+	bound := make(chan struct{}, metricsReaders) // who is shown a part has a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := identityOf(r.Context()).mayReadNamespace(""); err != nil {
 			writeProblem(w, s.answer(r.Context(), err))
 			return
 		}
-		show.ServeHTTP(w, r)
+		who := identityOf(r.Context())
+		if !who.bound() {
+			show.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case bound <- struct{}{}:
+			defer func() { <-bound }()
+			promhttp.HandlerFor(s.visibleMetrics(who), options).ServeHTTP(w, r)
+		default:
+			writeProblem(w, unavailable("too many read the metrics: repeat the request"))
+		}
 	})
+}
+
+// metricsReaders is how many may read the metrics at once.
+const metricsReaders = 4
+
+// visibleMetrics gathers the series of what a reader may see: their labels name
+// clusters, clouds, metrics providers and objects of namespaces.
+func (s *Server) visibleMetrics(who identity) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := s.options.Gatherer.Gather()
+		out := make([]*dto.MetricFamily, 0, len(families))
+		for _, family := range families {
+			visible := slices.DeleteFunc(slices.Clone(family.GetMetric()), func(m *dto.Metric) bool { return !s.seesSeries(who, m) })
+			if len(visible) > 0 {
+				out = append(out, &dto.MetricFamily{Name: family.Name, Help: family.Help, Type: family.Type, Unit: family.Unit, Metric: visible})
+			}
+		}
+		return out, err
+	})
+}
+
+// seesSeries reports whether a reader may see what the labels of a series name. Of a
+// cluster or a cloud that does not exist, nobody knows any more whose it was.
+func (s *Server) seesSeries(who identity, series *dto.Metric) bool {
+	labels := map[string]string{}
+	for _, label := range series.GetLabel() {
+		labels[label.GetName()] = label.GetValue()
+	}
+	named := map[api.Kind]string{api.KindCluster: labels["cluster"], api.KindCloud: labels["cloud"]}
+	if kind := api.Kind(labels["kind"]); kind == api.KindCluster || kind == api.KindCloud {
+		named[kind] = cmp.Or(named[kind], labels["name"])
+	}
+	for kind, name := range named {
+		if name == "" {
+			continue
+		}
+		entry := s.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
+		if entry == nil || !s.sees(who, entry.Object) {
+			return false
+		}
+	}
+	return who.sees(ownersIn(labels["namespace"])...) && who.seesWorkload(qualified(labels["provider"]))
+}
+
+// qualified is a path of a namespace and a name, "" where it has no namespace.
+func qualified(path string) string {
+	if !strings.Contains(path, "/") {
+		return ""
+	}
+	return path
 }
