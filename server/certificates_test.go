@@ -126,7 +126,7 @@ func TestReadinessListsItsChecks(t *testing.T) {
 	p.Down(t)
 	eventually(t, time.Minute, "a failing check", func() bool {
 		a := s.ask(http.MethodGet, "/readyz?verbose", "", "")
-		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "[+]loaded ok\n[+]objects ok\n[-]store error: the store is unavailable: ") &&
+		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "[+]loaded ok\n") && strings.Contains(a.body, "\n[-]store error: the store is unavailable: ") &&
 			strings.HasSuffix(a.body, "readyz check failed\n")
 	})
 	p.Up(t)

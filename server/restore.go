@@ -60,8 +60,8 @@ func checkEmpty(dataDir string) error {
 		return fmt.Errorf("data-dir: %w", err)
 	}
 	for _, entry := range entries {
-		// The lock file stays behind wherever a server has been.
-		if name := entry.Name(); name != "seal.key" && name != "LOCK" {
+		// The lock file and the reserve stay behind wherever a server has been.
+		if name := entry.Name(); name != "seal.key" && name != "LOCK" && name != "RESERVE" {
 			return fmt.Errorf("data-dir: %s is not empty, it holds %s: restore into an empty directory, or move the old data away first", dataDir, name)
 		}
 	}
