@@ -346,3 +346,62 @@ func pathOf(key api.Key) string {
 	}
 	return "/v1/" + info.Collection + "/" + key.Name
 }
+
+func TestCheckCommand(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, testConfig(dir))
+	put(s, cluster("a"))
+	put(s, placement("shop", "web"))
+	if code, _, text := command(t, "check", dir); code != 2 || !strings.Contains(text, fmt.Sprintf("in use by process %d", os.Getpid())) {
+		t.Errorf("of a running server: exit code %d: %s", code, text)
+	}
+	backup := filepath.Join(t.TempDir(), "backup.tar")
+	mustCommand(t, "backup", "--endpoint", s.url, backup)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, backup} {
+		if text := mustCommand(t, "check", path); !strings.Contains(text, "nothing is damaged") {
+			t.Error(text)
+		}
+	}
+	damaged := copyDir(t, dir)
+	flipStored(t, damaged, "spec", api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
+	if code, text, _ := command(t, "check", damaged); code != 1 || !strings.Contains(text, `spec of placement "shop/web"`) {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	content, err := os.ReadFile(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(backup, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, text, _ := command(t, "check", backup); code != 1 || !strings.Contains(text, "SHA-256") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	for _, args := range [][]string{{"check"}, {"check", filepath.Join(dir, "absent")}, {"check", t.TempDir()}} {
+		if code, _, text := command(t, args...); code != 2 || text == "" {
+			t.Errorf("%v: exit code %d: %s", args, code, text)
+		}
+	}
+	// A damaged page is a sentence, for check and for the start alike.
+	db := filepath.Join(dir, "etcd", "member", "snap", "db")
+	if content, err = os.ReadFile(db); err != nil {
+		t.Fatal(err)
+	}
+	for page := 2 * os.Getpagesize(); page < len(content); page += os.Getpagesize() {
+		content[page+8] ^= 0x40 // the kind of the page
+	}
+	if err := os.WriteFile(db, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, text, _ := command(t, "check", dir); code != 1 || !strings.Contains(text, db+": page ") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	code, _, text := command(t, "serve", "--data-dir", dir, "--listen", "127.0.0.1:0")
+	if code != 1 || !strings.Contains(text, db+": page ") || !strings.Contains(text, "scheduler-server restore") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,8 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// execute runs a command line and returns the exit code: 0, or 1 when it failed.
+// execute runs a command line and returns the exit code: 0, or 1 when it failed;
+// check has a code more.
 // A store that fails later ends the process with store.ExitCode.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRootCommand() //nolint:contextcheck // a command gets the context from cobra
@@ -34,6 +36,9 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	root.SetErr(stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(stderr, "scheduler-server:", describe(err))
+		if exit, ok := errors.AsType[*exitError](err); ok {
+			return exit.code
+		}
 		return 1
 	}
 	return 0
@@ -48,6 +53,6 @@ func newRootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newTokenCommand(), newSimulateCommand(), newCollectCommand(), newVersionCommand())
+	root.AddCommand(newServeCommand(), newBackupCommand(), newRestoreCommand(), newCheckCommand(), newTokenCommand(), newSimulateCommand(), newCollectCommand(), newVersionCommand())
 	return root
 }

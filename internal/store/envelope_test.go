@@ -96,6 +96,7 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage == nil {
 		t.Errorf("the value of another object is taken: %v, %v", spec, err)
 	}
+	put(t, s, placement(2), "its own")
 	// Writing it again mends it.
 	put(t, s, placement(1), "new")
 	if spec, _, err := s.Read(ctx, placement(1)); err != nil || spec.Damage != nil || string(spec.Value) != "new" {

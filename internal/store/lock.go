@@ -11,13 +11,16 @@ import (
 	"syscall"
 )
 
+// lockFile is locked by whoever has a data directory.
+const lockFile = "LOCK"
+
 // directoryLock is the exclusive hold of one process on a data directory. The
 // kernel drops it when the process ends, however it ends.
 type directoryLock struct{ file *os.File }
 
 // lockDirectory takes the lock or says at once who has it.
 func lockDirectory(dir string) (*directoryLock, error) {
-	path := filepath.Join(dir, "LOCK")
+	path := filepath.Join(dir, lockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
@@ -27,9 +30,7 @@ func lockDirectory(dir string) (*directoryLock, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock the data directory: flock %s: %w", path, err)
 		}
-		text, _ := io.ReadAll(io.LimitReader(file, 32))
-		owner, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-		return nil, &LockedError{Path: dir, Owner: owner}
+		return nil, &LockedError{Path: dir, Owner: lockOwner(file)}
 	}
 	// The process id is only for the message above: a disk too full to hold it
 	// must not keep the store from opening.
@@ -37,6 +38,13 @@ func lockDirectory(dir string) (*directoryLock, error) {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &directoryLock{file}, nil
+}
+
+// lockOwner is the process that a lock file names, 0 where it cannot be read.
+func lockOwner(file io.Reader) int {
+	text, _ := io.ReadAll(io.LimitReader(file, 32))
+	owner, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return owner
 }
 
 func (l *directoryLock) release() error {

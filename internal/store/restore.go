@@ -51,6 +51,9 @@ func Restore(ctx context.Context, r io.Reader, dataDir string) (err error) {
 	if _, err := extract(&contextReader{ctx, r}, database); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
+	if err := refuseDamaged(database); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
 	member := filepath.Join(work, "etcd")
 	err = withSnapshots(func(snapshots snapshot.Manager) error {
 		return snapshots.Restore(snapshot.RestoreConfig{

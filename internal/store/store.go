@@ -120,7 +120,7 @@ func (s *Store) openMember(ctx context.Context) error {
 		return err
 	}
 	if !s.first {
-		if err := errors.Join(checkLog(dir), checkDatabaseFile(dir)); err != nil {
+		if err := s.preflight(); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,8 +39,14 @@ func open(t testing.TB, change ...func(*Options)) *Store {
 		t.Fatalf("open: %v", err)
 	}
 	t.Cleanup(func() {
+		running := s.ctx.Err() == nil
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
+		}
+		if running && o.DataDir != "" && existingStore(o.DataDir) && !firstStartInterrupted(o.DataDir) {
+			if findings, _, err := inspectMember(memberDir(o.DataDir)); err != nil || slices.ContainsFunc(findings, func(f Finding) bool { return f.Fatal }) {
+				t.Errorf("the files of a sound store are called damaged: %v, %v", findings, err)
+			}
 		}
 	})
 	return s

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// preflight reads the files of a member before etcd does, and refuses those on
+// which etcd would panic, die of a fault of the memory, wait for ever, or go on
+// without a part of the data. Damaged objects are left for whoever reads them.
+func (s *Store) preflight() error {
+	dir := s.options.DataDir
+	s.options.Doing("checking the files of the store")
+	if err := checkLog(dir); err != nil {
+		return err
+	}
+	findings, _, err := inspectMember(memberDir(dir))
+	if err != nil {
+		return fmt.Errorf("read the files of the store: %w", err)
+	}
+	fatal := 0
+	var first Finding
+	for _, f := range findings {
+		if f.Fatal {
+			if fatal++; fatal == 1 {
+				first = f
+			}
+		}
+	}
+	if fatal == 0 {
+		return nil
+	}
+	others := ""
+	if fatal > 1 {
+		others = fmt.Sprintf(" (and %d more)", fatal-1)
+	}
+	return fmt.Errorf("%w: %s%s: \"scheduler-server check\" lists what is damaged; %s", ErrDamaged, first, others, adviceRestore)
+}
+
+// inspectMember reads the database and the log of a member. records is how many
+// records the database holds.
+func inspectMember(member string) (findings []Finding, records int, err error) {
+	member = filepath.Join(member, "member")
+	path := filepath.Join(member, "snap", "db")
+	var db database
+	// Where the database is not there yet or empty, etcd makes it from the log.
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Size() > 0:
+		if db, err = inspectDatabase(path); err != nil {
+			return nil, 0, err
+		}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, 0, err
+	}
+	findings, last, err := inspectLog(member)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(findings) == 0 && last < db.consistentIndex {
+		findings = append(findings, Finding{
+			File: filepath.Join(member, "wal"), Fatal: true,
+			What: fmt.Sprintf("the log ends with entry %d, and the database %s has seen entry %d", last, path, db.consistentIndex),
+		})
+	}
+	return append(db.findings, findings...), db.records, nil
+}

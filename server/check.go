@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// The exit codes of check.
+const (
+	exitDamaged    = 1
+	exitUnreadable = 2
+)
+
+// exitError is an error that ends the process with a code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+// Unwrap returns the error itself.
+func (e *exitError) Unwrap() error { return e.error }
+
+func newCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check DIR|FILE",
+		Short: "Look for damage in a data directory or a backup",
+		Long: `Read a data directory, or a file that "scheduler-server backup" wrote, to its last
+byte, and list what is damaged: objects whose value is not the one that was
+written, pages of the database, files of the write-ahead log. Nothing is changed,
+and no key file is needed. No server may have the directory open; of a running one,
+check a backup.
+
+The exit code is 0 where nothing is damaged, 1 where something is, and 2 where the
+directory or file cannot be read.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return &exitError{err, exitUnreadable}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := store.Check(args[0])
+			if err != nil {
+				if locked, ok := errors.AsType[*store.LockedError](err); ok {
+					err = fmt.Errorf("%w; or check a backup of the running server", locked)
+				}
+				return &exitError{err, exitUnreadable}
+			}
+			for _, f := range report.Findings {
+				line := "damaged: "
+				if f.Fatal {
+					line = "damaged, no server starts with it: "
+				}
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), line+f.String()); err != nil {
+					return &exitError{err, exitUnreadable}
+				}
+			}
+			if n := len(report.Findings); n > 0 {
+				return &exitError{fmt.Errorf("%s: %d damaged", args[0], n), exitDamaged}
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: nothing is damaged; %d records read\n", args[0], report.Records)
+			return err
+		},
+	}
+}
