@@ -100,6 +100,11 @@ func (e envelopes) planCommit(writes []Write) (*commitPlan, error) {
 		seen[partKey{w.Key, w.Part}] = true
 	}
 	for _, w := range writes {
+		if w.CheckOnly {
+			delete(seen, partKey{w.Key, w.Part}) // a status that is only checked goes with its spec
+		}
+	}
+	for _, w := range writes {
 		plan.add(w)
 		if w.Part != Spec || w.Value != nil || w.CheckOnly {
 			continue

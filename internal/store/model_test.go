@@ -43,7 +43,7 @@ func (m *model) expectation(t *rapid.T, part partKey) int64 {
 func (m *model) commit(t *rapid.T) {
 	n := rapid.IntRange(1, 4).Draw(t, "writes")
 	var writes []Write
-	used := map[partKey]bool{}
+	used, checked := map[partKey]bool{}, map[partKey]bool{}
 	for i := range n {
 		part := partKey{rapid.SampledFrom(modelKeys).Draw(t, "key"), rapid.SampledFrom([]Part{Spec, Spec, Status}).Draw(t, "part")}
 		if used[part] {
@@ -53,6 +53,7 @@ func (m *model) commit(t *rapid.T) {
 		w := Write{Key: part.key, Part: part.part, Expect: m.expectation(t, part)}
 		if w.Expect != Any && rapid.IntRange(0, 3).Draw(t, "check") == 0 {
 			w.CheckOnly = true
+			checked[part] = true
 		} else if rapid.IntRange(0, 3).Draw(t, "delete") > 0 {
 			w.Value = []byte(fmt.Sprint("c", m.revision, "-", i))
 		}
@@ -97,7 +98,7 @@ func (m *model) commit(t *rapid.T) {
 				}
 			}
 		}
-		if status := (partKey{w.Key, Status}); w.Part == Spec && w.Value == nil && !used[status] {
+		if status := (partKey{w.Key, Status}); w.Part == Spec && w.Value == nil && (!used[status] || checked[status]) {
 			m.set(status, nil, revision)
 		}
 	}
