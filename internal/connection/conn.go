@@ -187,3 +187,16 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// LimitUnread bounds how many bytes the system keeps of what was sent on the
+// connection of a request and not read by the client yet. Left alone, it takes
+// megabytes for a client that does not read.
+func LimitUnread(ctx context.Context, bytes int) {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	if c == nil {
+		return
+	}
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(bytes) // on a closed connection nothing is sent any more
+	}
+}

@@ -326,7 +326,7 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 	go func() { served <- server.ServeTLS(limit.Listen("api", inner, true), "", "") }()
 	defer func() {
 		_ = server.Close()
-		<-served
+		_ = <-served
 	}()
 
 	connect := func(from string) *tls.Conn {

@@ -144,7 +144,10 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 		return nil, nil
 	}
 	object := old.Object.Copy()
-	entry := &Entry{Object: object, SpecRevision: old.SpecRevision, StatusRevision: record.ModRevision}
+	entry := &Entry{
+		Object: object, SpecRevision: old.SpecRevision, StatusRevision: record.ModRevision,
+		specBytes: old.specBytes, statusBytes: len(record.Value),
+	}
 	if record.Value == nil {
 		reflect.ValueOf(object.StatusPart()).Elem().SetZero()
 	} else if err := b.codec.DecodeStatus(object, record.Value); err != nil {
@@ -161,9 +164,9 @@ func (b *builder) withSpec(old *Entry, record store.Record) (*Entry, error) {
 	if key := api.KeyOf(object); key != record.Key {
 		return old, fmt.Errorf("%s at revision %d: the stored value is that of %s", record.Key, record.ModRevision, key)
 	}
-	entry := &Entry{Object: object, SpecRevision: record.ModRevision}
+	entry := &Entry{Object: object, SpecRevision: record.ModRevision, specBytes: len(record.Value)}
 	if old != nil {
-		entry.StatusRevision = old.StatusRevision
+		entry.StatusRevision, entry.statusBytes = old.StatusRevision, old.statusBytes
 		reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(old.Object.StatusPart()).Elem())
 	}
 	return entry.stamp(), nil

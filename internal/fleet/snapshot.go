@@ -18,7 +18,13 @@ type Entry struct {
 	// StatusRevision that of the derived part (0 = there is none).
 	SpecRevision   int64
 	StatusRevision int64
+	// specBytes and statusBytes are how large the two parts are where they are stored.
+	specBytes, statusBytes int
 }
+
+// Bytes is about how large the object is as a document: as large as what is stored
+// of it.
+func (e *Entry) Bytes() int { return e.specBytes + e.statusBytes }
 
 // Revision is that of the object's last change, status included.
 func (e *Entry) Revision() int64 { return max(e.SpecRevision, e.StatusRevision) }

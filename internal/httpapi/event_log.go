@@ -19,11 +19,16 @@ type eventLog struct {
 	first, last *event
 	length      int // publications after first
 	changes     int // changes in them
+
+	encoded encodings
 }
 
 // keepChanges bounds the log by what it holds, too: each change keeps the
 // version before it in memory.
 const keepChanges = 20_000
+
+// keepBytes bounds it by how large the changed objects are.
+const keepBytes = 32 << 20
 
 // event is what one publication of the fleet changed.
 type event struct {
@@ -32,13 +37,15 @@ type event struct {
 	// clusters are those to which what has changed belongs, by name: as they were
 	// after the publication or, deleted in it, before.
 	clusters map[string]*api.Cluster
+	// position is how many bytes of objects have changed up to and with it.
+	position int64
 	next     *event
 	ready    chan struct{} // closed when next is set
 }
 
 func newEventLog(keep int) *eventLog {
 	start := &event{ready: make(chan struct{})}
-	return &eventLog{keep: keep, first: start, last: start}
+	return &eventLog{keep: keep, first: start, last: start, encoded: encodings{left: make(chan struct{}, 1)}}
 }
 
 // follow fills the log until ctx ends.
@@ -95,7 +102,7 @@ func (l *eventLog) append(revision int64, changes []fleet.Change, clusters map[s
 	l.push(revision, changes, clusters)
 	l.length++
 	l.changes += len(changes)
-	for l.length > l.keep || l.length > 0 && l.changes > keepChanges {
+	for l.length > l.keep || l.length > 0 && (l.changes > keepChanges || l.last.position-l.first.position > keepBytes) {
 		l.first = l.first.next
 		l.length--
 		l.changes -= len(l.first.changes)
@@ -103,11 +110,30 @@ func (l *eventLog) append(revision int64, changes []fleet.Change, clusters map[s
 }
 
 func (l *eventLog) push(revision int64, changes []fleet.Change, clusters map[string]*api.Cluster) *event {
-	e := &event{revision: revision, changes: changes, clusters: clusters, ready: make(chan struct{})}
+	e := &event{revision: revision, changes: changes, clusters: clusters, position: l.last.position, ready: make(chan struct{})}
+	for _, change := range changes {
+		e.position += int64(changedBytes(change))
+	}
 	l.last.next = e
 	close(l.last.ready)
 	l.last = e
 	return e
+}
+
+// changedBytes is about what it takes to tell a reader of a change.
+func changedBytes(change fleet.Change) int {
+	const least = 256 // what is told of an object that is gone
+	if change.New == nil {
+		return least
+	}
+	return least + change.New.Bytes()
+}
+
+// behind is how many bytes of changes there are after an event.
+func (l *eventLog) behind(e *event) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last.position - e.position
 }
 
 // newest is the position after everything so far.

@@ -34,6 +34,11 @@ type identity struct {
 	namespaces []string // empty = all
 }
 
+// form is the same for those who see every object alike.
+func (i identity) form() string {
+	return string(i.role) + " " + strings.Join(slices.Sorted(slices.Values(i.namespaces)), " ")
+}
+
 func (i identity) bound() bool { return len(i.namespaces) > 0 }
 
 // owners are the namespaces that an object belongs to, none for everybody's. A

@@ -21,6 +21,7 @@ type httpMetrics struct {
 	seconds      *prometheus.HistogramVec
 	inFlight     prometheus.Gauge
 	watchers     prometheus.Gauge
+	watchersCut  prometheus.Counter
 	authFailures prometheus.Counter
 	panics       prometheus.Counter
 }
@@ -40,6 +41,9 @@ func newHTTPMetrics() *httpMetrics {
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_http_watchers", Help: "Open watch streams.",
 		}),
+		watchersCut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scheduler_http_watchers_too_slow_total", Help: "Watch streams ended because their readers were too far behind.",
+		}),
 		authFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scheduler_http_auth_failures_total", Help: "Requests without a valid token.",
 		}),
@@ -52,7 +56,7 @@ func newHTTPMetrics() *httpMetrics {
 // Collectors are the metrics of the server.
 func (s *Server) Collectors() []prometheus.Collector {
 	m := s.metrics
-	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.authFailures, m.panics}
+	return []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.watchers, m.watchersCut, m.authFailures, m.panics}
 }
 
 func (m *httpMetrics) observe(route, method string, status int, took time.Duration) {

@@ -319,6 +319,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer background.Wait()
 	for name, run := range map[string]func(context.Context){
 		"watches": func(ctx context.Context) { s.events.follow(ctx, s.fleet) }, "previews": s.sweepPreviews, "tokens": s.watchTokens,
+		"memory of watches": s.events.encoded.giveBack,
 	} {
 		background.Go(func() {
 			_ = s.options.Faults.Component(name).Supervise(s.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own

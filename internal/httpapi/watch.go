@@ -3,15 +3,18 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -42,7 +45,7 @@ func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error
 	}
 	return &watchOutput{func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		stream := &watchStream{server: s, kinds: kinds, who: identityOf(ctx), w: w, control: http.NewResponseController(w)}
+		stream := &watchStream{server: s, kinds: kinds, who: identityOf(ctx), form: identityOf(ctx).form(), w: w, control: http.NewResponseController(w)}
 		stream.run(ctx, at, since)
 	}}, nil
 }
@@ -99,103 +102,154 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 	return at, since, nil
 }
 
+// maxBehind is how many bytes of changes a watch may fall behind: by more than it
+// was when it began, for one that resumes begins with what it has missed.
+const maxBehind = 8 << 20
+
+// maxUnread is how many bytes the system takes of a watch beyond what has been read.
+const maxUnread = 64 << 10
+
 // watchStream writes one watch.
 type watchStream struct {
 	server  *Server
 	kinds   map[api.Kind]bool
 	who     identity
+	form    string // those who see every object alike have the same
 	w       http.ResponseWriter
 	control *http.ResponseController
-	buffer  bytes.Buffer
+	head    bytes.Buffer
+
+	cutting sync.Mutex
+	wasCut  bool
 }
 
-// run writes what happens until the reader or the server goes, or the reader is
-// too slow.
+// run writes what happens until the reader, its token or the server goes, or the
+// reader is too slow.
 func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	w.server.metrics.watchers.Inc()
 	defer w.server.metrics.watchers.Dec()
+	w.server.events.encoded.enter()
+	defer w.server.events.encoded.leave()
+	connection.LimitUnread(ctx, maxUnread)
 	header := w.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no")
 	w.w.WriteHeader(http.StatusOK)
-	w.mark(since)
-	if w.flush() != nil {
+	if w.mark(since) != nil {
 		return
 	}
+	allowed := w.server.events.behind(at) + maxBehind
 	heartbeat := time.NewTicker(w.server.options.WatchHeartbeat)
 	defer heartbeat.Stop()
 	for {
+		var tell func() error
 		select {
 		case <-at.ready:
 			at = at.next
 			if at.revision <= since {
 				continue
 			}
-			since = at.revision
-			if w.write(at); w.buffer.Len() == 0 {
-				continue
+			if behind := w.server.events.behind(at); behind > allowed {
+				w.tooSlow(since, behind)
+				return
 			}
+			since = at.revision
+			tell = func() error { return w.write(at) }
 		case <-heartbeat.C:
-			w.mark(since)
+			tell = func() error { return w.mark(since) }
 		case <-ctx.Done():
 			return
 		case <-w.server.stopping.Done():
 			return
 		}
-		if w.server.stillValid(ctx) != nil || w.flush() != nil {
+		if w.server.stillValid(ctx) != nil || tell() != nil {
 			return
 		}
 	}
 }
 
 // mark is a sign of life that also moves the position a reader resumes from.
-func (w *watchStream) mark(revision int64) {
-	w.buffer.WriteString(": alive\nid: " + strconv.FormatInt(revision, 10) + "\n\n")
+func (w *watchStream) mark(revision int64) error {
+	if err := w.send([]byte(": alive\nid: " + strconv.FormatInt(revision, 10) + "\n\n")); err != nil {
+		return err
+	}
+	return w.control.Flush()
 }
 
-// write renders the changes of a publication. Only the last of them carries its
+// tooSlow ends the stream with the revision to go on from.
+func (w *watchStream) tooSlow(since, behind int64) {
+	w.server.metrics.watchersCut.Inc()
+	problem := newProblem(api.ProblemRevisionGone, "the reader of this watch is %d bytes behind, which is too much: watch again from revision %d", behind, since)
+	message := "event: error\nid: " + strconv.FormatInt(since, 10) + "\ndata: " + string(encodeJSON(problem.Problem)) + "\n"
+	if w.send([]byte(message)) == nil {
+		_ = w.control.Flush() // who does not read it finds the stream ended
+	}
+}
+
+// write tells the changes of a publication. Only the last of them carries its
 // revision: a reader that loses the connection in the middle gets all of them
 // again.
-func (w *watchStream) write(e *event) {
-	var shown []api.Event
-	for _, change := range e.changes {
-		if item, ok := w.show(e, change); ok {
-			item.ResourceVersion = strconv.FormatInt(e.revision-1, 10)
-			shown = append(shown, item)
+func (w *watchStream) write(e *event) error {
+	var shown []int
+	for i, change := range e.changes {
+		if w.tells(e, change) != "" {
+			shown = append(shown, i)
 		}
 	}
-	for i, item := range shown {
-		w.buffer.WriteString("event: " + string(item.Type) + "\n")
-		if i == len(shown)-1 {
-			item.ResourceVersion = strconv.FormatInt(e.revision, 10)
-			w.buffer.WriteString("id: " + item.ResourceVersion + "\n")
+	for n, i := range shown {
+		revision, id := strconv.FormatInt(e.revision-1, 10), ""
+		if n == len(shown)-1 {
+			revision = strconv.FormatInt(e.revision, 10)
+			id = "id: " + revision + "\n"
 		}
-		w.buffer.WriteString("data: ")
-		w.buffer.Write(encodeJSON(item)) // ends with a line feed
-		w.buffer.WriteByte('\n')
+		change := e.changes[i]
+		kind := string(w.tells(e, change))
+		w.head.Reset()
+		w.head.WriteString("event: " + kind + "\n" + id + `data: {"type":"` + kind + `","resource_version":"` + revision + `","object":`)
+		if err := w.send(w.head.Bytes()); err != nil {
+			return err
+		}
+		key := encodingKey{event: e, change: i, form: w.form}
+		encode := func() []byte {
+			return append(bytes.TrimSuffix(encodeJSON(w.show(e, change)), []byte("\n")), "}\n\n"...)
+		}
+		if err := w.server.events.encoded.use(w, key, encode, w.send); err != nil {
+			return err
+		}
 	}
+	if len(shown) == 0 {
+		return nil
+	}
+	return w.control.Flush()
 }
 
-// show turns a change into an event, if the reader may see it and asked for it.
+// tells is how a change shows, if the reader may see it and asked for it; else "".
 // An object that passes out of the reader's sight is as good as deleted.
-func (w *watchStream) show(e *event, change fleet.Change) (api.Event, bool) {
-	if !w.kinds[change.Key.Kind] {
-		return api.Event{}, false
-	}
+func (w *watchStream) tells(e *event, change fleet.Change) api.EventType {
 	switch {
+	case !w.kinds[change.Key.Kind]:
 	case change.New != nil && w.sees(e, change.New.Object):
-		return api.Event{Type: api.EventPut, Object: w.server.shown(w.who, change.New.Object)}, true
+		return api.EventPut
 	case change.Old != nil && w.sees(e, change.Old.Object):
-		info, ok := api.LookupKind(change.Key.Kind)
-		if !ok {
-			return api.Event{}, false
-		}
-		object := info.New()
-		*object.Meta() = *change.Old.Object.Meta()
-		return api.Event{Type: api.EventDelete, Object: object}, true
+		return api.EventDelete
 	}
-	return api.Event{}, false
+	return ""
+}
+
+// show is the object of a change as the reader may see it; of one that is gone it
+// says which one it was.
+func (w *watchStream) show(e *event, change fleet.Change) api.Object {
+	if w.tells(e, change) == api.EventPut {
+		return w.server.shown(w.who, change.New.Object)
+	}
+	info, ok := api.LookupKind(change.Key.Kind)
+	if !ok {
+		return nil // cannot be: the fleet holds known kinds only
+	}
+	object := info.New()
+	*object.Meta() = *change.Old.Object.Meta()
+	return object
 }
 
 // sees reports whether the reader may see an object. What belongs to a cluster
@@ -207,15 +261,36 @@ func (w *watchStream) sees(e *event, object api.Object) bool {
 	return w.who.seesOf(e.clusters[api.KeyOf(object).Namespace])
 }
 
-// flush sends what was written. A reader that does not take it in time loses
+// send writes a part of the stream. A reader that does not take it in time loses
 // the stream, and resumes where it was.
-func (w *watchStream) flush() error {
-	defer w.buffer.Reset()
-	if err := w.control.SetWriteDeadline(time.Now().Add(w.server.options.WatchWriteTimeout)); err != nil {
+func (w *watchStream) send(data []byte) error {
+	if err := w.extend(); err != nil {
 		return err
 	}
-	if _, err := w.w.Write(w.buffer.Bytes()); err != nil {
-		return err
+	_, err := w.w.Write(data)
+	return err
+}
+
+var errTooSlow = errors.New("the reader is too slow")
+
+// extend gives the reader time for the next part, unless it was cut off.
+func (w *watchStream) extend() error {
+	w.cutting.Lock()
+	defer w.cutting.Unlock()
+	if w.wasCut {
+		return errTooSlow
 	}
-	return w.control.Flush()
+	return w.control.SetWriteDeadline(time.Now().Add(w.server.options.WatchWriteTimeout))
+}
+
+// cut ends the stream of a reader that is in the middle of something that nobody
+// else needs any longer.
+func (w *watchStream) cut() {
+	w.cutting.Lock()
+	defer w.cutting.Unlock()
+	if !w.wasCut {
+		w.wasCut = true
+		w.server.metrics.watchersCut.Inc()
+		_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what cannot be cut off runs into its own deadline
+	}
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -204,21 +206,31 @@ func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	}
 }
 
+// deadlineRecorder is a recorder on which deadlines can be set.
+type deadlineRecorder struct{ *httptest.ResponseRecorder }
+
+func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
+
 // A piece of the stream that breaks off in the middle must be repeated as a
 // whole, so only its last event moves the position of the reader.
 func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	s := startServer(t)
 	w := &watchStream{server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: identity{role: RoleAdmin}}
+	recorder := &deadlineRecorder{httptest.NewRecorder()}
+	w.w, w.control = recorder, http.NewResponseController(recorder)
 	entry := func(name string) *fleet.Entry {
 		return &fleet.Entry{Object: &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: name}}}
 	}
-	w.write(&event{revision: 42, changes: []fleet.Change{
+	err := w.write(&event{revision: 42, changes: []fleet.Change{
 		{Key: api.Key{Kind: api.KindCluster, Name: "a"}, New: entry("a")},
 		{Key: api.Key{Kind: api.KindPlacement, Name: "p"}, New: entry("p")},
 		{Key: api.Key{Kind: api.KindCluster, Name: "b"}, New: entry("b")},
 		{Key: api.Key{Kind: api.KindPlacement, Name: "q"}, New: entry("q")},
 	}})
-	reader := &watchReader{t: t, lines: bufio.NewScanner(&w.buffer)}
+	reader := &watchReader{t: t, lines: bufio.NewScanner(recorder.Body)}
+	if err != nil {
+		t.Fatal(err)
+	}
 	events := reader.expect("put a", "put b")
 	if events[0].id != "" || events[0].data.ResourceVersion != "41" || events[1].id != "42" || events[1].data.ResourceVersion != "42" {
 		t.Errorf("ids %q and %q, versions %s and %s", events[0].id, events[1].id, events[0].data.ResourceVersion, events[1].data.ResourceVersion)
@@ -273,5 +285,101 @@ func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
 	}
 	if failed(s.checks()) == nil {
 		t.Error("still ready")
+	}
+}
+
+func TestAChangeIsEncodedOnceForAllWhoSeeItAlike(t *testing.T) {
+	log := newEventLog(10)
+	e := &event{revision: 1}
+	encoded := 0
+	use := func(form string) {
+		key := encodingKey{event: e, form: form}
+		err := log.encoded.use(&watchStream{}, key, func() []byte { encoded++; return []byte(form) }, func(data []byte) error {
+			if string(data) != form {
+				t.Errorf("%s gets %s", form, data)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	log.encoded.enter()
+	log.encoded.enter()
+	for range 100 {
+		use("admin")
+		use("viewer of shop")
+	}
+	if encoded != 2 {
+		t.Errorf("two forms were encoded %d times", encoded)
+	}
+	log.encoded.leave()
+	use("admin")
+	log.encoded.leave()
+	if encoded != 2 || log.encoded.bytes != 0 || log.encoded.order.Len() != 0 || len(log.encoded.pieces) != 0 {
+		t.Errorf("without watches, %d bytes in %d pieces are kept", log.encoded.bytes, log.encoded.order.Len())
+	}
+}
+
+// What all watches hold together is bounded: the one that is in the middle of the
+// oldest change is cut off.
+func TestTheReaderOfTheOldestEncodingIsCutOff(t *testing.T) {
+	s := startServer(t)
+	log := newEventLog(10)
+	log.encoded.enter()
+	recorder := &deadlineRecorder{httptest.NewRecorder()}
+	slow := &watchStream{server: s.Server, control: http.NewResponseController(recorder)}
+	piece := func() []byte { return make([]byte, maxEncoded/4) }
+	err := log.encoded.use(slow, encodingKey{change: 0}, piece, func([]byte) error {
+		for i := range 5 {
+			if err := log.encoded.use(&watchStream{}, encodingKey{change: i + 1}, piece, func([]byte) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			if log.encoded.bytes > maxEncoded {
+				t.Errorf("%d bytes are kept", log.encoded.bytes)
+			}
+		}
+		return slow.extend()
+	})
+	if !errors.Is(err, errTooSlow) {
+		t.Errorf("the reader of the oldest goes on: %v", err)
+	}
+	if got := valueOf(t, s.metrics.watchersCut); got != 1 {
+		t.Errorf("%v were cut off", got)
+	}
+}
+
+// Who is too far behind is told from where to go on, and can.
+func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
+	s := startServer(t)
+	s.mustPut("/v1/clusters/before?wait=0s", `{"spec":{}}`)
+	at := s.events.newest()
+	region := strings.Repeat("x", 900_000)
+	for i := range maxBehind/len(region) + 2 {
+		s.mustPut("/v1/clusters/big", fmt.Sprintf(`{"spec":{"region":"%s%d"}}`, region, i))
+	}
+	s.mustPut("/v1/clusters/last", `{"spec":{}}`)
+	who := identity{role: RoleAdmin}
+	recorder := &deadlineRecorder{httptest.NewRecorder()}
+	stream := &watchStream{
+		server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: who, form: who.form(),
+		w: recorder, control: http.NewResponseController(recorder),
+	}
+	<-at.ready
+	// It was up to date when it began, and has fallen behind since.
+	upToDate := &event{revision: at.revision, next: at.next, ready: at.ready, position: s.events.newest().position}
+	stream.run(t.Context(), upToDate, at.revision)
+	body := recorder.Body.String()
+	if !strings.Contains(body, "event: error\n") || !strings.Contains(body, `"status":410`) || !strings.Contains(body, "\nid: "+fmt.Sprint(at.revision)+"\n") {
+		t.Fatalf("the stream ends with %.500q", body)
+	}
+	var last sse
+	reader := s.watch(fmt.Sprintf("/v1/watch?resource_version=%d", at.revision))
+	reader.lines.Buffer(nil, 4<<20)
+	for last.data.Object.Metadata.Name != "last" {
+		var more bool
+		if last, more = reader.next(); !more {
+			t.Fatal("the watch that goes on ends, too")
+		}
 	}
 }
