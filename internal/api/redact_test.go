@@ -76,6 +76,7 @@ func texts(v reflect.Value, at string, found func(at string, set func(text strin
 				v.Set(m)
 			})
 		}
+	default: // holds no text
 	}
 }
 

@@ -52,7 +52,7 @@ func newSearch(snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
 	return s
 }
 
-// decide tells a planner of objects and makes a pass. The error is a *fault.Panic.
+// decideAll tells a planner of objects and makes a pass. The error is a *fault.Panic.
 func decideAll(p *planner, now time.Time, parts ...[]*fleet.Entry) (writes []write, err error) {
 	err = fault.Confine("", func() error {
 		for _, entries := range parts {
