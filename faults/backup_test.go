@@ -279,7 +279,7 @@ func pack(t testing.TB, archive, dir string, list []byte) {
 	if err := os.WriteFile(filepath.Join(dir, goldenObjects), list, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, spare := range []string{"LOCK", "etcd/member/wal/0.tmp", "etcd/member/wal/1.tmp"} {
+	for _, spare := range []string{"LOCK", "RESERVE", "etcd/member/wal/0.tmp", "etcd/member/wal/1.tmp"} {
 		_ = os.Remove(filepath.Join(dir, spare)) // made again by the next start
 	}
 	file, err := os.Create(archive)
