@@ -326,7 +326,9 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 	go func() { served <- server.ServeTLS(limit.Listen("api", inner, true), "", "") }()
 	defer func() {
 		_ = server.Close()
-		_ = <-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
 	}()
 
 	connect := func(from string) *tls.Conn {
