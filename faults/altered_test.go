@@ -113,12 +113,15 @@ var altered = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("only %d files ask for the time", replaced)
 	}
 	for _, change := range []struct{ path, from, to string }{
-		{"internal/store/key.go", declarationOfFormat(), "const formatVersion = 1000"},
-		{"internal/engine/query.go", "func NewQuery(p *api.Placement) (*Query, error) {\n", "func NewQuery(p *api.Placement) (*Query, error) {\n" +
+		{"internal/store/key.go", declarationIn("internal/store/key.go", `const formatVersion = \d+`), "const formatVersion = 1000"},
+		{"internal/engine/query.go", declarationIn("internal/engine/query.go", `func newQuery\(p \*api\.Placement.*\{\n`), "" +
 			"\tif p.Metadata.Labels[\"poison\"] != \"\" {\n\t\tpanic(\"injected by the test\")\n\t}\n"},
 		{"internal/httpapi/info.go", "func health(w http.ResponseWriter, _ *http.Request) {", "func health(w http.ResponseWriter, r *http.Request) {\n" +
 			"\tif r.URL.Query().Has(\"poison\") {\n\t\tpanic(\"injected by the test\")\n\t}\n"},
 	} {
+		if strings.HasSuffix(change.from, "{\n") { // a function keeps its head
+			change.to = change.from + change.to
+		}
 		changed, err := replaceIn(overlay, change.path, change.from, change.to)
 		if err != nil {
 			return "", err

@@ -61,11 +61,11 @@ func replaceIn(overlay map[string]string, path, from, to string) (map[string]str
 	return map[string]string{path: strings.Replace(text, from, to, 1)}, nil
 }
 
-// declarationOfFormat is the line with the format of the store.
-func declarationOfFormat() string {
-	content, err := os.ReadFile(filepath.Join("..", "internal", "store", "key.go"))
+// declarationIn is what a pattern finds in a source file first; "" is nothing.
+func declarationIn(path, pattern string) string {
+	content, err := os.ReadFile(filepath.Join("..", path))
 	if err != nil {
 		return ""
 	}
-	return regexp.MustCompile(`const formatVersion = \d+`).FindString(string(content))
+	return regexp.MustCompile(pattern).FindString(string(content))
 }
