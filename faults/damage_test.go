@@ -83,6 +83,14 @@ var damages = []damage{
 		places := indexAll(b, groupLabel+" is ")
 		return places[r.IntN(len(places))] + r.IntN(len(groupLabel)+6)
 	}), false},
+	{"a page of the database overwritten", theDatabase, func(r *rand.Rand, b []byte) []byte {
+		page := os.Getpagesize()
+		at := within(r, b) / page * page
+		for i := range page {
+			b[at+i] = byte(r.IntN(256))
+		}
+		return b
+	}, false},
 }
 
 func indexAll(b []byte, what string) []int {
@@ -154,6 +162,10 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 		t.Helper()
 		t.Errorf("%s (round %d): %s", d.name, round, fmt.Sprintf(format, args...))
 	}
+	checked, checkCode, err := command("check", dir)
+	if err != nil || strings.Contains(checked, "goroutine ") {
+		complain("check: %v\n%.2000s", err, checked)
+	}
 	p := launch(t, nil, serverBinary, embedded(dir)...)
 	defer p.kill()
 	select {
@@ -168,6 +180,9 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 	}
 	if p.url == "" {
 		outcomes["refused"]++
+		if checkCode == 0 {
+			complain("refused, and check finds nothing: %.300s", checked)
+		}
 		if d.recovers || !strings.Contains(said, "restore") {
 			complain("refused with:\n%s", said)
 		}
@@ -209,6 +224,9 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 		complain("%d objects are not as they were acknowledged", wrong)
 	case wrong > 0:
 		outcomes["named"]++
+		if checkCode == 0 {
+			complain("%d objects are damaged, and check finds nothing: %.300s", wrong, checked)
+		}
 	default:
 		outcomes["recovered"]++
 	}

@@ -19,7 +19,7 @@
 //	 # | fault | how it is injected | how often, short / long | oracles | tests
 //	 1 | kill -9 under writes, and during the first start | SIGKILL at random instants | 4 + 12 / 25 + 200 | a b c d e f | TestFaultKill, TestFaultKillDuringFirstStart
 //	 2 | power cut | a copy of the disk under a real file system, without what nobody had synced | 1 / 10 | a b c d e f | TestFaultPowerCut
-//	 3 | torn and corrupt files | bits turned over in, and pieces cut off, the log and the database: tail, middle, head, meta pages, data pages, values | 9 / 108 | a b c d e f | TestFaultDamage
+//	 3 | torn and corrupt files | bits turned over in, and pieces cut off, the log and the database: tail, middle, head, meta pages, data pages, values; check looks at each | 10 / 120 | a b c d e f | TestFaultDamage
 //	 4 | disk full | a tmpfs that is filled below the reserve, then to the last byte, then made larger | 1 / 10 | a b c d e f | TestFaultDiskFull
 //	 5 | out of inodes, read-only, EIO | a tmpfs with 64 inodes; ext4 that the kernel aborts; strace has fdatasync fail, also while starting | 1 + 1 + 1 + 6 / 1 + 1 + 20 + 60 | a b c d e f | TestFaultInodes, TestFaultReadOnly, TestFaultSyncFails, TestFaultErrorWhileStarting
 //	 6 | slow disk | strace delays every fdatasync by 0.2 s, then by 9 s | 30 writes / 600 writes | a b c d e f | TestFaultSlowDisk
