@@ -13,9 +13,9 @@ type List[T Object] struct {
 
 // DamagedObject names a stored object whose value is not the one that was written.
 type DamagedObject struct {
-	Kind      Kind   `json:"kind"`
+	Kind      Kind   `json:"kind" doc:"Kind of the object."`
 	Namespace string `json:"namespace,omitempty" doc:"Namespace, or cluster, of the object; absent for global ones."`
-	Name      string `json:"name"`
+	Name      string `json:"name" doc:"Name of the object."`
 }
 
 // ServerInfo is what /v1/server says.
