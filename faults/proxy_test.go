@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -198,7 +199,7 @@ func (x *proxy) copy(to, from net.Conn, now func() weather) {
 			}
 		}
 		if err != nil {
-			if tcp, ok := to.(*net.TCPConn); ok && err == io.EOF {
+			if tcp, ok := to.(*net.TCPConn); ok && errors.Is(err, io.EOF) {
 				_ = tcp.CloseWrite()
 			} else {
 				to.Close()

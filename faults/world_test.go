@@ -75,8 +75,6 @@ type world struct {
 	// freshArgs are for the server that the world is compared with, where it
 	// differs; nil = a data directory of its own, and nothing else.
 	freshArgs []string
-	// external says that the store is an etcd outside of the server.
-	external bool
 }
 
 // newWorld starts a server with a fleet. args are those of the server, its store
