@@ -125,7 +125,7 @@ func TestSilentConnections(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode >= 429 {
-				return fmt.Errorf("status %d, %v", resp.StatusCode, err)
+				return fmt.Errorf("status %d, %w", resp.StatusCode, err)
 			}
 			return nil
 		}

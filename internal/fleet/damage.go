@@ -110,7 +110,7 @@ func (b *builder) heal(d *Damage, record store.Record) (base *Entry, show bool, 
 	if record.Part == store.Status && next.Spec != nil {
 		next.status = &record
 		b.setDamage(d.Key, &next)
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // the damage of the spec is noted
 	}
 	entry, err := b.next(next.aside, record)
 	if err == nil && entry != nil && next.status != nil {

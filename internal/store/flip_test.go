@@ -113,7 +113,7 @@ func TestFlippedByteIsNeverServed(t *testing.T) {
 // that ended; the error is what must never be.
 func afterFlip(t *testing.T, from, name string, content []byte, want map[partKey][]byte) (outcome string, err error) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "flip-*")
+	dir, err := os.MkdirTemp("", "flip-*") //nolint:usetesting // removed after each of very many
 	if err != nil {
 		t.Fatal(err)
 	}

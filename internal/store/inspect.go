@@ -345,7 +345,7 @@ func parseRevision(key []byte) (r revision, tombstone, ok bool) {
 	if len(key) != 17 && (len(key) != 18 || key[17] != 't') || key[8] != '_' {
 		return revision{}, false, false
 	}
-	r = revision{int64(binary.BigEndian.Uint64(key)), int64(binary.BigEndian.Uint64(key[9:]))} //nolint:gosec // as etcd reads it
+	r = revision{int64(binary.BigEndian.Uint64(key)), int64(binary.BigEndian.Uint64(key[9:]))}
 	return r, len(key) == 18, r.main >= 0 && r.sub >= 0
 }
 
@@ -377,7 +377,7 @@ func parseKeyValue(b []byte) (*mvccpb.KeyValue, bool) {
 				return kv, false
 			}
 			b = b[n:]
-			*[...]*int64{2: &kv.CreateRevision, 3: &kv.ModRevision, 4: &kv.Version, 6: &kv.Lease}[number] = int64(v) //nolint:gosec // as etcd reads it
+			*[...]*int64{2: &kv.CreateRevision, 3: &kv.ModRevision, 4: &kv.Version, 6: &kv.Lease}[number] = int64(v)
 		default:
 			return kv, false
 		}

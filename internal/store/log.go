@@ -215,7 +215,7 @@ func framed(b []byte) (record *walpb.Record, n int, ok bool) {
 	if proto.Unmarshal(b[frameHeader:frameHeader+bytes], record) != nil || record.Type == nil || record.Crc == nil {
 		return nil, 0, false
 	}
-	n = frameHeader + int(bytes+padding) //nolint:gosec // within b
+	n = frameHeader + int(bytes+padding)
 	return record, min(n, len(b)), true
 }
 

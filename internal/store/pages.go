@@ -84,7 +84,7 @@ func openPages(file io.ReaderAt, size int64, damaged func(page uint64, what stri
 	p.oneMeta = first == nil || second == nil
 	p.root, p.high = binary.LittleEndian.Uint64(newest[16:]), binary.LittleEndian.Uint64(newest[40:])
 	if p.high > uint64(size/p.pageSize) {
-		return nil, fmt.Errorf("it has %d bytes, at least %d belong to it", size, int64(p.high)*p.pageSize) //nolint:gosec // its checksum is right
+		return nil, fmt.Errorf("it has %d bytes, at least %d belong to it", size, int64(p.high)*p.pageSize)
 	}
 	p.seen = make([]bool, p.high)
 	if free := binary.LittleEndian.Uint64(newest[32:]); free != noFreelist {
@@ -135,7 +135,7 @@ func (p *pages) read(id uint64, depth int) ([]byte, error) {
 	for len(p.buffers) <= depth {
 		p.buffers = append(p.buffers, make([]byte, p.pageSize))
 	}
-	at := int64(id) * p.pageSize //nolint:gosec // below the size of the file
+	at := int64(id) * p.pageSize
 	page := p.buffers[depth][:p.pageSize]
 	if _, err := p.file.ReadAt(page, at); err != nil {
 		return nil, p.cannotRead(id, err)
@@ -157,7 +157,7 @@ func (p *pages) read(id uint64, depth int) ([]byte, error) {
 		p.seen[id+1+n] = true
 	}
 	if further > 0 {
-		p.buffers[depth] = append(page, make([]byte, int64(further)*p.pageSize)...) //nolint:gosec // within the file
+		p.buffers[depth] = append(page, make([]byte, int64(further)*p.pageSize)...)
 		page = p.buffers[depth]
 		if _, err := p.file.ReadAt(page[p.pageSize:], at+p.pageSize); err != nil {
 			return nil, p.cannotRead(id, err)
@@ -204,15 +204,15 @@ func elements(page []byte) (list []element, leaf bool, what string) {
 		} else {
 			pos, keyBytes, e.below = uint64(binary.LittleEndian.Uint32(head)), uint64(binary.LittleEndian.Uint32(head[4:])), binary.LittleEndian.Uint64(head[8:])
 		}
-		end := uint64(next) + keyBytes + valueBytes                                     //nolint:gosec // within the page
-		if uint64(at)+pos != uint64(next) || keyBytes == 0 || end > uint64(len(page)) { //nolint:gosec // likewise
+		end := uint64(next) + keyBytes + valueBytes
+		if uint64(at)+pos != uint64(next) || keyBytes == 0 || end > uint64(len(page)) {
 			return nil, leaf, "the place or length of a key is wrong"
 		}
-		e.key, e.value = page[next:uint64(next)+keyBytes], page[uint64(next)+keyBytes:end] //nolint:gosec // likewise
+		e.key, e.value = page[next:uint64(next)+keyBytes], page[uint64(next)+keyBytes:end]
 		if i > 0 && bytes.Compare(list[i-1].key, e.key) >= 0 {
 			return nil, leaf, "its keys are not in order"
 		}
-		list[i], next = e, int(end) //nolint:gosec // likewise
+		list[i], next = e, int(end)
 	}
 	return list, leaf, ""
 }
