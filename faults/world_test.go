@@ -140,7 +140,7 @@ func (w *world) fill() {
 	}
 	for writer := range writers {
 		for n := range perWriter {
-			w.write(w.random, w.p().client, writer, n, time.Now().Add(patience))
+			_ = w.write(w.random, w.p().client, writer, n, time.Now().Add(patience)) // counted below
 		}
 	}
 	if missing := writers*perWriter - len(w.ledger.acknowledged()); missing > 0 {
