@@ -67,6 +67,7 @@ func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (stat
 	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
 	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
 	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
+	status.Health = concerned(was, &status, false)
 	moved = len(status.Clusters) < len(was.Clusters)
 	resplit := split(&w.Spec, &status)
 	if moved || resplit {
