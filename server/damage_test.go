@@ -246,6 +246,9 @@ func TestDamagedObjectIsNamedAndCostsNobodyElse(t *testing.T) {
 						t.Errorf("%s is at %q, it was at %q", what, after[what], at)
 					}
 				}
+				if _, text := s.request("GET", "/v1/namespaces/shop/placements/best", "", ""); key.Name == "a" && !strings.Contains(text, `"MoveHeld"`) {
+					t.Errorf("the placement on it says nothing: %s", text)
+				}
 				var list struct{ Damaged []api.DamagedObject }
 				if _, text := s.request("GET", path[:strings.LastIndex(path, "/")], "", ""); json.Unmarshal([]byte(text), &list) != nil || len(list.Damaged) != 1 || list.Damaged[0].Name != key.Name {
 					t.Errorf("the list says %v", list.Damaged)

@@ -65,10 +65,23 @@ const (
 	// ConditionFaulted of an object: the server failed when it worked on it, and
 	// leaves it out. It is there only while that is so.
 	ConditionFaulted = "Faulted"
+	// ConditionMoveHeld of a placement or workload: its decision is not made again
+	// for now. It is there only while that is so.
+	ConditionMoveHeld = "MoveHeld"
 )
 
-// ReasonServerFault is the reason of Faulted.
-const ReasonServerFault = "ServerFault"
+// The reasons of Faulted.
+const (
+	// ReasonServerFault: working on the object panicked.
+	ReasonServerFault = "ServerFault"
+	// ReasonDamaged: what is stored of the object is damaged; an earlier version,
+	// which is sound, is shown.
+	ReasonDamaged = "Damaged"
+)
+
+// ReasonInputLost of MoveHeld: something that the decision rests on is damaged in the
+// store, or faulted.
+const ReasonInputLost = "InputLost"
 
 // The reasons of a metric's Available condition.
 const (

@@ -84,9 +84,16 @@ func (s *Server) shown(who identity, object api.Object) api.Object {
 	return s.faulted(s.completed(who, s.withDetails(who, object)))
 }
 
-// faulted is an object with a condition for the panics that the last work on it ended
-// with. It stands in no store: it is about this server.
+// faulted is an object with a condition for the damage of what is stored of it, or for
+// the panics that the last work on it ended with. It stands in no store: it is about
+// this server.
 func (s *Server) faulted(object api.Object) api.Object {
+	if d := s.fleet.Snapshot().Damaged(api.KeyOf(object)); d != nil {
+		return withConditions(object, []api.Condition{{
+			Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonDamaged,
+			Message: "it is damaged in the store, and this is the version before: write it again with PUT or delete it, or restore a backup",
+		}})
+	}
 	faults := s.options.Faults.Faulted(api.KeyOf(object).String())
 	if len(faults) == 0 {
 		return object

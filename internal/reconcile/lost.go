@@ -1,6 +1,10 @@
 package reconcile
 
 import (
+	"iter"
+	"maps"
+	"slices"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
@@ -13,12 +17,13 @@ type lost struct {
 	clusters, sets, policies, hosts, scores, metrics, providers map[api.Key]bool
 	// dubious are the names of the clusters that are lost, or less than they were:
 	// they list a metric or have a cloud that is lost.
-	dubious map[string]bool
+	// Each with what is lost.
+	dubious map[string]api.Key
 
-	// What waits for them.
-	placements map[*tracked]struct{}
-	workloads  map[*bound]struct{}
-	guests     map[*guest]struct{}
+	// What waits for them, and for which.
+	placements map[*tracked]api.Key
+	workloads  map[*bound]api.Key
+	guests     map[*guest]api.Key
 }
 
 func newLost(keys []api.Key) *lost {
@@ -27,8 +32,8 @@ func newLost(keys []api.Key) *lost {
 	}
 	l := &lost{
 		clusters: map[api.Key]bool{}, sets: map[api.Key]bool{}, policies: map[api.Key]bool{}, hosts: map[api.Key]bool{},
-		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]bool{},
-		placements: map[*tracked]struct{}{}, workloads: map[*bound]struct{}{}, guests: map[*guest]struct{}{},
+		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]api.Key{},
+		placements: map[*tracked]api.Key{}, workloads: map[*bound]api.Key{}, guests: map[*guest]api.Key{},
 	}
 	of := map[api.Kind]map[api.Key]bool{
 		api.KindCluster: l.clusters, api.KindClusterSet: l.sets, api.KindPropagationPolicy: l.policies,
@@ -54,17 +59,18 @@ func lostIn(snapshot *fleet.Snapshot) []api.Key {
 	return keys
 }
 
-// lacks reports whether any of the metrics, or its provider, is lost.
-func (l *lost) lacks(refs []api.MetricRef, all *figures) bool {
+// lacks is the metric of a list that is lost, or its provider; the zero key where
+// none is.
+func (l *lost) lacks(refs []api.MetricRef, all *figures) api.Key {
 	for _, ref := range refs {
 		if l.metrics[ref.Key()] {
-			return true
+			return ref.Key()
 		}
 		if m := all.metrics[ref.Key()]; m != nil && l.providers[m.ProviderKey()] {
-			return true
+			return m.ProviderKey()
 		}
 	}
-	return false
+	return api.Key{}
 }
 
 // doubt finds out, from what the planner knows now, which clusters are lost or less
@@ -76,14 +82,14 @@ func (p *planner) doubt() {
 	}
 	clear(l.dubious)
 	for key := range l.clusters {
-		l.dubious[key.Name] = true
+		l.dubious[key.Name] = key
 	}
 	for key := range l.hosts {
 		if key.Kind != api.KindCloud {
 			continue
 		}
 		for name := range p.onCloud[key.Path()] {
-			l.dubious[name] = true
+			l.dubious[name] = key
 		}
 	}
 	if len(l.metrics)+len(l.providers) == 0 {
@@ -94,11 +100,25 @@ func (p *planner) doubt() {
 		if !ok {
 			continue
 		}
-		cloud := p.cloudObjects[p.cloudOf[key.Name]]
-		if l.lacks(c.Spec.Metrics, p.figures) || cloud != nil && l.lacks(cloud.Spec.Metrics, p.figures) {
-			l.dubious[key.Name] = true
+		refs := c.Spec.Metrics
+		if cloud := p.cloudObjects[p.cloudOf[key.Name]]; cloud != nil {
+			refs = slices.Concat(refs, cloud.Spec.Metrics)
+		}
+		if lacks := l.lacks(refs, p.figures); lacks != (api.Key{}) {
+			l.dubious[key.Name] = lacks
 		}
 	}
+}
+
+// anyOf is the first key of a set, so that it is the same one every time.
+func anyOf(keys iter.Seq[api.Key]) api.Key {
+	first := api.Key{}
+	for key := range keys {
+		if first == (api.Key{}) || key.Compare(first) < 0 {
+			first = key
+		}
+	}
+	return first
 }
 
 // holdsPlacement reports whether a decision that answers its spec rests, or may
@@ -107,23 +127,32 @@ func (l *lost) holdsPlacement(placed *tracked) bool {
 	if l == nil {
 		return false
 	}
+	delete(l.placements, placed)
 	if present := placed.present(); !present.Answered || present.Fresh {
 		return false
 	}
-	q := placed.query
-	// What is relative to the candidates, or spreads over them, changes with each.
-	held := len(l.dubious) > 0 && (q.Relative() || q.Spreads()) ||
-		len(l.scores) > 0 && placed.object.Spec.Strategy == api.StrategyPrioritizers
-	for _, name := range placed.status.Clusters {
-		held = held || l.dubious[name]
+	q, held := placed.query, api.Key{}
+	switch {
+	case len(l.dubious) > 0 && (q.Relative() || q.Spreads()):
+		held = anyOf(maps.Values(l.dubious)) // each counts for all
+	case len(l.scores) > 0 && placed.object.Spec.Strategy == api.StrategyPrioritizers:
+		held = anyOf(maps.Keys(l.scores))
 	}
 	for _, set := range q.Sets() {
-		held = held || l.sets[api.Key{Kind: api.KindClusterSet, Name: set}]
+		if key := (api.Key{Kind: api.KindClusterSet, Name: set}); l.sets[key] {
+			held = key
+		}
 	}
-	if held {
-		l.placements[placed] = struct{}{}
+	for _, name := range placed.status.Clusters {
+		if key, dubious := l.dubious[name]; dubious {
+			held = key
+		}
 	}
-	return held
+	if held == (api.Key{}) {
+		return false
+	}
+	l.placements[placed] = held
+	return true
 }
 
 // holdsWorkload is the same for a binding.
@@ -131,21 +160,27 @@ func (l *lost) holdsWorkload(w *bound) bool {
 	if l == nil {
 		return false
 	}
+	delete(l.workloads, w)
 	meta := &w.object.Metadata
 	if w.status.ObservedGeneration != meta.Generation || w.status.ObservedRescheduleRequests != meta.RescheduleRequests {
 		return false
 	}
-	held := false
+	var held []api.Key
 	for key := range l.policies {
-		held = held || key.Path() == w.status.Policy
+		if key.Path() == w.status.Policy {
+			held = append(held, key)
+		}
 	}
 	for name := range clustersOf(&w.status) {
-		held = held || l.dubious[name]
+		if key, dubious := l.dubious[name]; dubious {
+			held = append(held, key)
+		}
 	}
-	if held {
-		l.workloads[w] = struct{}{}
+	if len(held) == 0 {
+		return false
 	}
-	return held
+	l.workloads[w] = anyOf(slices.Values(held))
+	return true
 }
 
 // holdsGuest is the same for the host of a guest.
@@ -153,17 +188,64 @@ func (l *lost) holdsGuest(g *guest, h *hosting) bool {
 	if l == nil || g.host == "" {
 		return false
 	}
-	held := false
+	var held api.Key
 	for key := range l.hosts {
-		held = held || key.Path() == g.host
+		if key.Path() == g.host {
+			held = key
+		}
 	}
-	if row := h.hosts[g.host]; row != nil {
-		held = held || l.lacks(row.Spec.Metrics, h.figures)
+	if row := h.hosts[g.host]; row != nil && held == (api.Key{}) {
+		held = l.lacks(row.Spec.Metrics, h.figures)
 	}
-	if held {
-		l.guests[g] = struct{}{}
+	if held == (api.Key{}) {
+		return false
 	}
-	return held
+	l.guests[g] = held
+	return true
+}
+
+// withHeld returns a copy of an object with a condition that says what its decision
+// waits for; the object itself where it waits for nothing.
+func (p *planner) withHeld(object api.Object) api.Object {
+	if p.lost == nil {
+		return object
+	}
+	key, held, waits := api.KeyOf(object), api.Key{}, false
+	if placed := p.placements[key]; placed != nil {
+		held, waits = p.lost.placements[placed]
+	} else if w := p.bindings.workloads[key]; w != nil {
+		held, waits = p.lost.workloads[w]
+	} else if _, g := p.guest(key); g != nil {
+		held, waits = p.lost.guests[g]
+	}
+	if !waits {
+		return object
+	}
+	return withCondition(object, api.Condition{
+		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
+		Message: "the decision stays as it is while " + nameFor(object, held) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
+	})
+}
+
+// nameFor is what a message of an object calls another one: by its name where the
+// object names it as well, or has the same namespace, since who reads the one need not
+// know of the other.
+func nameFor(object api.Object, key api.Key) string {
+	named := func(ref api.Reference) bool { return ref.Key == key }
+	if key.Namespace != "" && key.Namespace == object.Meta().Namespace ||
+		slices.ContainsFunc(api.References(object), named) || slices.ContainsFunc(api.StatusReferences(object), named) {
+		return key.String()
+	}
+	return "a " + string(key.Kind)
+}
+
+// withCondition returns a copy of an object with one condition more.
+func withCondition(object api.Object, c api.Condition) api.Object {
+	object = object.Copy()
+	if list := api.ConditionsOf(object); list != nil {
+		*list = append(slices.Clip(slices.Clone(*list)), c)
+	}
+	return object
 }
 
 // lose tells the planner which objects it has to do without now. What has waited

@@ -98,6 +98,15 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			if got := moved(again); len(got) > 0 {
 				t.Errorf("%v have moved", got)
 			}
+			for k, placed := range again.placements {
+				held := api.FindCondition(*api.ConditionsOf(again.withHeld(placed.result())), api.ConditionMoveHeld)
+				if (held != nil) != slices.Contains(test.held, k.Name) {
+					t.Errorf("%s has the condition %v", k.Name, held)
+				}
+				if held != nil && test.lost.Kind == api.KindCluster && !strings.Contains(held.Message, `cluster "a1"`) {
+					t.Errorf("%s: %s", k.Name, held.Message)
+				}
+			}
 			// Nothing of it keeps the others from following what happens to them.
 			again.remove(key(api.KindCluster, "", "b1"))
 			again.pass(epoch)

@@ -140,11 +140,7 @@ func (l *lot) faulted(object api.Object) api.Object {
 	if !ok {
 		return object
 	}
-	object = object.Copy()
-	if list := api.ConditionsOf(object); list != nil {
-		*list = append(slices.Clip(slices.Clone(*list)), p.condition(key))
-	}
-	return object
+	return withCondition(object, p.condition(key))
 }
 
 // lost are the objects of a picture of the fleet that decisions have to do without.

@@ -545,5 +545,5 @@ func (r *Reconciler) Observe(object api.Object) api.Object {
 	case *api.Cluster, *api.Cloud, *api.OpenStackProject, *api.MagnumCluster:
 		object = r.planner.observe(object)
 	}
-	return r.lot.faulted(object)
+	return r.lot.faulted(r.planner.withHeld(object))
 }
