@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -55,6 +56,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if err != nil {
 		return nil, err
 	}
+	outbound.LimitConnections(budget.Outbound)
 	network, err := c.network()
 	if err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func (s *server) register(registry *prometheus.Registry) error {
 	}, func() float64 { return 1 })
 	parts := [][]prometheus.Collector{
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
-		s.connections.Collectors(),
+		s.connections.Collectors(), outbound.Collectors(),
 		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
 		s.spot.runner.Collectors(), s.faults.Collectors(), {s.certificates},
 	}

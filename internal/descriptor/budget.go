@@ -19,9 +19,8 @@ const (
 type Budget struct {
 	// Limit is how many the process may have open.
 	Limit int
-	// Inbound is for connections of clients, Outbound what is left for the server's
-	// own, which are bounded by what is configured: so many for each cluster and
-	// provider.
+	// Inbound is for connections of clients, Outbound for the server's own, to
+	// metrics providers, clusters and clouds.
 	Inbound, Outbound int
 }
 

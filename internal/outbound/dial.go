@@ -29,13 +29,20 @@ func Dialer(p *netpolicy.Policy) Dial {
 		if err := p.CheckHost(host); err != nil {
 			return nil, err
 		}
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		slot, err := take(ctx)
+		if err != nil {
+			return nil, err
+		}
 		gate := &gate{policy: p, host: host}
-		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, ControlContext: gate.control}
+		dialer := &net.Dialer{KeepAlive: 30 * time.Second, ControlContext: gate.control}
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
+			slot.release()
 			return nil, gate.describe(err)
 		}
-		return conn, nil
+		return &slotted{Conn: conn, slot: slot}, nil
 	}
 }
 

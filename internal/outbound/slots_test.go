@@ -1,0 +1,80 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+)
+
+// TestConnectionsAreLimited: all Dialers share the slots; who finds none waits for one
+// that is given back, and is told why where none is.
+func TestConnectionsAreLimited(t *testing.T) {
+	LimitConnections(2)
+	t.Cleanup(func() { limit.Store(nil) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	dial := func(ctx context.Context) (net.Conn, error) {
+		return Dialer(netpolicy.OnLoopback())(ctx, "tcp", listener.Addr().String())
+	}
+	before := open.Load()
+	first, err := dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := open.Load() - before; n != 2 {
+		t.Errorf("%d connections are counted", n)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := dial(ended); !errors.Is(err, errNoSlot) || Describe(err) != errNoSlot.Error() {
+		t.Errorf("without a slot: %v", err)
+	}
+	waiting := make(chan error)
+	go func() {
+		third, err := dial(context.Background())
+		if err == nil {
+			err = third.Close()
+		}
+		waiting <- err
+	}()
+	_ = first.Close()
+	_ = first.Close() // gives nothing back a second time
+	if err := <-waiting; err != nil {
+		t.Errorf("the third: %v", err)
+	}
+	_ = second.Close()
+	if n := open.Load() - before; n != 0 {
+		t.Errorf("%d connections are counted after all are closed", n)
+	}
+	// An attempt that fails gives its slot back.
+	_ = listener.Close()
+	for range 3 {
+		if _, err := dial(t.Context()); err == nil || errors.Is(err, errNoSlot) {
+			t.Errorf("to nobody: %v", err)
+		}
+	}
+}
+
+// TestWaitForASlotEnds: the wait for a slot is a part of the time for connecting.
+func TestWaitForASlotEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		LimitConnections(0)
+		defer limit.Store(nil)
+		began := time.Now()
+		if _, err := Dialer(netpolicy.OnLoopback())(t.Context(), "tcp", "127.0.0.1:1"); !errors.Is(err, errNoSlot) || time.Since(began) != dialTimeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
