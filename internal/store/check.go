@@ -42,10 +42,10 @@ func Check(path string) (Report, error) {
 
 func checkDirectory(dir string) (Report, error) {
 	if firstStartInterrupted(dir) {
-		return Report{}, fmt.Errorf("%w: %s was being set up for the first time when the server stopped, and holds nothing yet", ErrNothingToCheck, dir)
+		return Report{}, fmt.Errorf("%s was being set up for the first time when the server stopped, and holds nothing yet: %w", dir, ErrNothingToCheck)
 	}
 	if !existingStore(dir) {
-		return Report{}, fmt.Errorf("%w: %s holds no store", ErrNothingToCheck, dir)
+		return Report{}, fmt.Errorf("%s holds no store: %w", dir, ErrNothingToCheck)
 	}
 	release, err := shareDirectory(dir)
 	if err != nil {
@@ -107,7 +107,7 @@ func checkFile(path string) (Report, error) {
 	}
 	header, err := tar.NewReader(file).Next()
 	if err != nil || header.Name != metaEntry {
-		return Report{}, fmt.Errorf("%w: %s", ErrNothingToCheck, path)
+		return Report{}, fmt.Errorf("%s: %w", path, ErrNothingToCheck)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return Report{}, err
