@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -328,6 +329,10 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 		// hash decides, so all of it has to be looked at.
 		head := f.standing(int(f.ranking[i]))
 		best.open()
+		if f.standing(int(f.ranking[len(f.ranking)-1])) == head {
+			p.walkTail(v, best, present, head, i > 0)
+			return
+		}
 		for ; i < len(f.ranking); i++ {
 			row := int(f.ranking[i])
 			if f.standing(row) != head {
@@ -344,6 +349,31 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 		}
 		best.close()
 	}
+}
+
+// walkTail adds the admitted rows of the last group of equal standing. Its rows are
+// in the order of the mask, which finds them sooner: where nothing tells clusters
+// apart, the group is the whole fleet. Rows of other groups are among those that
+// the mask admits if others says so.
+func (p *Pass) walkTail(v *View, best *shortlist, present among, head standing, others bool) {
+	f, seed, demotes := p.fleet, p.query.seed, v.Demoted != nil
+	for i, w := range v.Mask {
+		for ; w != 0; w &= w - 1 {
+			row := i<<6 + bits.TrailingZeros64(w)
+			if others && f.standing(row) != head {
+				continue
+			}
+			tie := tieHash(seed, f.nameHash[row]) >> 1
+			if demotes {
+				tie = p.tie(row, v)
+			}
+			if (best.full && tie > best.bound.tie) || present.row(row) {
+				continue
+			}
+			best.add(contender{row: row, merit: p.total(row, false), tie: tie})
+		}
+	}
+	best.close()
 }
 
 // walkRanking adds admitted rows in the order of the policy's ranking until no
