@@ -19,20 +19,21 @@ const dialTimeout = 10 * time.Second
 // There is one number of them for the process, as there is for the file descriptors
 // that they take.
 type slots struct {
-	free  *semaphore.Weighted
+	free  *semaphore.Weighted // nil = there is no limit
 	total int
+	taken atomic.Int64
 }
 
-var (
-	limit atomic.Pointer[slots] // nil = no limit
-	open  atomic.Int64
-)
+// process are the slots of this process. There is no limit until one is set.
+var process atomic.Pointer[slots]
+
+func init() { process.Store(&slots{}) }
 
 // LimitConnections bounds how many connections all Dialers of this process may have
 // open at once, from now on. Who wants one more waits until one is closed, and fails
 // when that takes too long.
 func LimitConnections(n int) {
-	limit.Store(&slots{free: semaphore.NewWeighted(int64(n)), total: n})
+	process.Store(&slots{free: semaphore.NewWeighted(int64(n)), total: n})
 }
 
 // Collectors are the metrics of the connections of the process.
@@ -40,15 +41,10 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "scheduler_outbound_connections", Help: "Open connections of the server's own, to metrics providers, clusters and clouds.",
-		}, func() float64 { return float64(open.Load()) }),
+		}, func() float64 { return float64(process.Load().taken.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "scheduler_outbound_connections_limit", Help: "How many of them may be open at once, by the limit of open files.",
-		}, func() float64 {
-			if s := limit.Load(); s != nil {
-				return float64(s.total)
-			}
-			return 0
-		}),
+		}, func() float64 { return float64(process.Load().total) }),
 	}
 }
 
@@ -63,21 +59,21 @@ type held struct {
 
 // take takes a slot, waiting until ctx ends.
 func take(ctx context.Context) (*held, error) {
-	s := limit.Load()
-	if s != nil {
+	s := process.Load()
+	if s.free != nil {
 		if err := s.free.Acquire(ctx, 1); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNoSlot, err)
 		}
 	}
-	open.Add(1)
+	s.taken.Add(1)
 	return &held{of: s}, nil
 }
 
 // release gives the slot back, once.
 func (h *held) release() {
 	h.once.Do(func() {
-		open.Add(-1)
-		if h.of != nil {
+		h.of.taken.Add(-1)
+		if h.of.free != nil {
 			h.of.free.Release(1)
 		}
 	})

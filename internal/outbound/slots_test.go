@@ -15,7 +15,8 @@ import (
 // that is given back, and is told why where none is.
 func TestConnectionsAreLimited(t *testing.T) {
 	LimitConnections(2)
-	t.Cleanup(func() { limit.Store(nil) })
+	mine := process.Load()
+	t.Cleanup(func() { process.Store(&slots{}) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,6 @@ func TestConnectionsAreLimited(t *testing.T) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return Dialer(netpolicy.OnLoopback())(ctx, "tcp", listener.Addr().String())
 	}
-	before := open.Load()
 	first, err := dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := open.Load() - before; n != 2 {
+	if n := mine.taken.Load(); n != 2 {
 		t.Errorf("%d connections are counted", n)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -55,7 +55,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Errorf("the third: %v", err)
 	}
 	_ = second.Close()
-	if n := open.Load() - before; n != 0 {
+	if n := mine.taken.Load(); n != 0 {
 		t.Errorf("%d connections are counted after all are closed", n)
 	}
 	// An attempt that fails gives its slot back.
@@ -71,7 +71,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 func TestWaitForASlotEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		LimitConnections(0)
-		defer limit.Store(nil)
+		defer process.Store(&slots{})
 		began := time.Now()
 		if _, err := Dialer(netpolicy.OnLoopback())(t.Context(), "tcp", "127.0.0.1:1"); !errors.Is(err, errNoSlot) || time.Since(began) != dialTimeout {
 			t.Errorf("after %v: %v", time.Since(began), err)
