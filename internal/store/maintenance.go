@@ -72,8 +72,11 @@ func (s *Store) maintain() {
 			}
 		}
 		if s.lowSpace() && compacted != shrunk {
-			shrunk = compacted
-			if err := s.shrink(); err != nil {
+			tried, err := s.shrink()
+			if tried {
+				shrunk = compacted
+			}
+			if err != nil {
 				s.options.Logger.Warn("the database could not be made smaller", "error", err)
 			}
 		}
@@ -135,27 +138,32 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return fmt.Errorf("compact the store at revision %d: %w", revision, classify(err, false))
 }
 
+// shrinkBytes is how much a database has to become smaller for the trouble.
+const shrinkBytes = 4 * mebibyte
+
 // shrink gives the disk back what compaction freed inside of the database, where
-// there is room for the copy that this takes.
-func (s *Store) shrink() error {
+// there is room for the copy that this takes. It has not been tried where too little
+// is free as yet: pages that were freed count as used until the commit after the
+// next.
+func (s *Store) shrink() (tried bool, err error) {
 	s.member.Server.Backend().ForceCommit()
 	size, inUse := s.size()
-	if size-inUse < deleteBytes {
-		return nil
+	if size-inUse < shrinkBytes {
+		return false, nil
 	}
 	if s.disk.look(); s.disk.free.Load() < inUse+deleteBytes {
 		s.disk.releaseReserve()
 	}
 	if free := s.disk.free.Load(); free < inUse+deleteBytes {
-		return fmt.Errorf("%w: %d MiB are free, and a copy of the %d MiB in use is needed", ErrFull, free/mebibyte, inUse/mebibyte)
+		return true, fmt.Errorf("%w: %d MiB are free, and a copy of the %d MiB in use is needed", ErrFull, free/mebibyte, inUse/mebibyte)
 	}
 	if err := s.member.Server.Defragment(); err != nil {
-		return fmt.Errorf("defragment: %w", err)
+		return true, fmt.Errorf("defragment: %w", err)
 	}
 	s.disk.look()
 	after, _ := s.size()
 	s.options.Logger.Info("the database of the store was made smaller", "size_bytes", after, "before_bytes", size)
-	return nil
+	return true, nil
 }
 
 // makeRoom gives the pages that compaction freed back to the quota and clears

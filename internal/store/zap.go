@@ -16,7 +16,7 @@ import (
 // there instead, with the reason, so that nothing dies silently.
 func newZapLogger(logger *slog.Logger, onFatal func(error)) *zap.Logger {
 	hook := fatalHook{onFatal}
-	return zap.New(&slogCore{logger: logger}, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
+	return zap.New(&slogCore{logger: logger, fatal: hook}, zap.WithFatalHook(hook), zap.WithPanicHook(hook))
 }
 
 type fatalHook struct{ onFatal func(error) }
@@ -43,6 +43,7 @@ func entryError(message string, fields []zapcore.Field) error {
 type slogCore struct {
 	logger *slog.Logger
 	fields []zapcore.Field
+	fatal  zapcore.CheckWriteHook
 }
 
 // Enabled implements zapcore.Core.
@@ -50,7 +51,7 @@ func (c *slogCore) Enabled(level zapcore.Level) bool { return level >= zapcore.W
 
 // With implements zapcore.Core.
 func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
-	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &slogCore{c.logger, append(c.fields[:len(c.fields):len(c.fields)], fields...), c.fatal}
 }
 
 // groundless are warnings of etcd that are not about anything here.
@@ -64,10 +65,19 @@ var groundless = map[string]bool{
 	"simple token is not cryptographically signed":                                         true,
 }
 
+// fatalWarnings are those after which etcd cannot go on and does not notice: its
+// wal.Create then returns neither a log nor an error, and the first use of the log is
+// that of a nil pointer.
+var fatalWarnings = map[string]bool{"failed to fsync the parent data directory file": true}
+
 // Check implements zapcore.Core.
 func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(entry.Level) && !groundless[entry.Message] {
-		return checked.AddCore(entry, c)
+	if !c.Enabled(entry.Level) || groundless[entry.Message] {
+		return checked
+	}
+	checked = checked.AddCore(entry, c)
+	if fatalWarnings[entry.Message] {
+		checked = checked.After(entry, c.fatal)
 	}
 	return checked
 }

@@ -46,3 +46,20 @@ func TestAHealthyStartWarnsOfNothing(t *testing.T) {
 		t.Error("a warning with grounds is dropped, too")
 	}
 }
+
+// After this warning etcd goes on with a log that is nil: it is as fatal as what etcd
+// ends the process for.
+func TestAWarningThatIsFatal(t *testing.T) {
+	var fatal error
+	var returned bool
+	var running sync.WaitGroup
+	running.Go(func() {
+		logger := newZapLogger(slog.New(slog.DiscardHandler), func(err error) { fatal = err }).With(zap.String("a", "b"))
+		logger.Warn("failed to fsync the parent data directory file", zap.Error(nil))
+		returned = true
+	})
+	running.Wait()
+	if fatal == nil || returned {
+		t.Errorf("it returned: %v, and said %v", returned, fatal)
+	}
+}
