@@ -56,10 +56,3 @@ func (p *Propagation) newAllocation(w *api.Workload) error {
 	p.Groups = []AffinityGroup{{Query: q}}
 	return nil
 }
-
-// Bindings says where workloads run, for those that want to be with others, or
-// apart from them.
-type Bindings interface {
-	// Bound is where a workload runs; nothing where there is none of the key.
-	Bound(workload api.Key) []api.WorkloadCluster
-}

@@ -50,7 +50,7 @@ func (b *Binder) siteRoom() siteRoom {
 func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
 	m, count, ok := machine{}, int64(0), true
 	if position >= 0 {
-		m, count, ok = s.fleet.machineOn(row, s.p.allocation.flavors[position], &s.hints[position+1])
+		m, count, ok = machineOn(s.fleet, row, s.p.allocation.flavors[position], &s.hints[position+1])
 	}
 	if !ok {
 		return nil, 0
@@ -101,7 +101,7 @@ func (s *siteRoom) measuringGroup(row int, m machine, count int64, first bool) *
 		take(m, count, 1)
 	}
 	for _, more := range s.p.allocation.further {
-		m, count, ok := s.fleet.machineOn(row, more.flavor, new(int))
+		m, count, ok := machineOn(s.fleet, row, more.flavor, new(int))
 		if !ok {
 			return nil
 		}

@@ -227,7 +227,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := passOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
-	braked := b.fleet.Brakes()
+	braked := Brakes(b.fleet)
 	for _, c := range b.bound.Clusters {
 		row, ok := b.fleet.Row(c.Name)
 		if !ok {
@@ -236,9 +236,9 @@ func (b *Binder) judge(observed int) (lost int64) {
 		}
 		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name}
 		switch {
-		case !pass.endures(row):
+		case !endures(&pass, row):
 			m.state = memberLost
-			if braked && pass.offlineOnly(row) {
+			if braked && offlineOnly(&pass, row) {
 				m.state = memberHeld
 			}
 		case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster

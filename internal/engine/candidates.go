@@ -193,3 +193,21 @@ func groupsOfValues(values map[string]*rowSet, slots int) *division.Groups {
 	}
 	return out
 }
+
+// Room is for how many replicas of a workload a cluster has room, those it has and
+// what would be spare included; ok is false where that is not known.
+func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
+	m := p.measure(f, reserved, spare, nil)
+	own, ok := reserved.held(p.Key, f.name(row))
+	if !ok {
+		own = &hold{}
+	}
+	n := m.total(row, own)
+	return n, n != division.Unknown
+}
+
+// measure prepares the measuring of room. It can be told of more room than there
+// is, to see whether that would help.
+func (p *Propagation) measure(f *Fleet, reserved *Reservations, spare Spare, scratch []roomColumn) room {
+	return measureNeeds(f, p.needs, reserved, spare, scratch)
+}

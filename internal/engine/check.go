@@ -107,8 +107,8 @@ type Spec struct {
 	tiers []affinity
 	// tolerations are those of the placement or of the policy.
 	tolerations *tolerations
-	// terms are what the placement's prioritizer policy rates clusters by.
-	terms []term
+	// rated are the metrics that the placement's prioritizer policy rates clusters by.
+	rated []string
 	// takesFailing says that metrics without a value keep nothing out.
 	takesFailing bool
 }
@@ -180,6 +180,14 @@ type Look struct {
 	until time.Time
 }
 
+// lookAt is a look at single rows for an owner.
+func lookAt(f *Fleet, reserved *Reservations, owner *api.Key) Look {
+	return Look{fleet: f, reserved: reserved, owner: owner}
+}
+
+// writable gives the look the scratch space that Apply needs.
+func (l *Look) writable() { l.scratch = newBitmap(l.fleet.Slots()) }
+
 // expires notes a moment at which time alone takes out a cluster.
 func (l *Look) expires(at time.Time) { l.until = sooner(l.until, at) }
 
@@ -222,42 +230,6 @@ func (c *checks) untilOf(l *Look, row int, chosen bool) time.Time {
 		first = sooner(first, check.Until(l, row, chosen))
 	}
 	return first
-}
-
-// Mask is the set of clusters that the checks admit for a query, seen as clusters
-// outside of its present decision. It depends on the query's Class only.
-func Mask(f *Fleet, q *Query, reserved *Reservations) Bitmap {
-	l := newLook(f, q, reserved)
-	return q.checks.mask(&l)
-}
-
-// Admits reports whether the checks admit one row. It is Mask for a single
-// cluster, and the only judge of a cluster of the present decision.
-func Admits(f *Fleet, q *Query, reserved *Reservations, row int, current bool) bool {
-	l := q.look(f, reserved)
-	return q.checks.admits(&l, row, current)
-}
-
-// look is a look at single rows for a query.
-func (q *Query) look(f *Fleet, reserved *Reservations) Look {
-	return Look{fleet: f, reserved: reserved, owner: &q.Key}
-}
-
-// newLook is one with scratch space for Apply.
-func newLook(f *Fleet, q *Query, reserved *Reservations) Look {
-	l := q.look(f, reserved)
-	l.scratch = newBitmap(f.Slots())
-	return l
-}
-
-// checkOf is the first check of a type among those of a query.
-func checkOf[T Check](q *Query) (check T, ok bool) {
-	for _, c := range q.checks.all {
-		if check, ok = c.(T); ok {
-			return check, true
-		}
-	}
-	return check, false
 }
 
 func plural(n int, one, many string) string {

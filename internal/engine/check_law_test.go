@@ -298,7 +298,7 @@ func lawLooks(d dice, n int) []Look {
 			hold := &Query{Key: key, requests: []request{{"cpu", "1", 1000}}}
 			for row := range f.Slots() {
 				if d.chance(2) {
-					reserved.Hold(f, hold, f.name(row), epoch.Add(time.Hour))
+					reserved.Hold(f, hold.Key, hold.Requests(), f.name(row), epoch.Add(time.Hour))
 				}
 			}
 		}
@@ -597,7 +597,7 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 		timed.now = later.now
 		reserved := NewReservations()
 		for row := range f.Slots() {
-			reserved.Hold(f, &Query{Key: api.Key{Name: "other"}, requests: []request{{"cpu", "1", 1000}, {"memory", "1Gi", 1 << 40}}}, f.name(row), epoch.Add(time.Hour))
+			reserved.Hold(f, api.Key{Name: "other"}, Needs{{"cpu", "1", 1000}, {"memory", "1Gi", 1 << 40}}, f.name(row), epoch.Add(time.Hour))
 		}
 		before, held, after := newLook(f, &Query{}, nil), newLook(f, &Query{}, reserved), newLook(timed, &Query{}, nil)
 		sameRows := maps.Equal(f.index, timed.index)

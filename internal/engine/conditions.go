@@ -59,7 +59,7 @@ func satisfiedAsOCM(f *Fleet, q *Query, out Outcome) api.Condition {
 	if q.Wanted != All {
 		unscheduled = q.Wanted - len(out.Choices)
 	}
-	usable, members := f.usableSets(q)
+	usable, members := q.usableSets(f)
 	switch {
 	case len(q.Sets()) > 0 && len(usable) == 0:
 		c.Reason = api.ReasonNoIntersection
@@ -108,27 +108,13 @@ func scoresValidCondition(f *Fleet, q *Query, v *View, out Outcome) api.Conditio
 	return c
 }
 
-// scoreResources are the placement scores that the policy uses, by name.
-func (p *policy) scoreResources() []string {
-	var out []string
-	for i := range p.terms {
-		if addon, ok := p.terms[i].prioritizer.(addonScore); ok {
-			out = append(out, addon.resource)
-		}
-	}
-	return out
-}
-
 // unknownPolicyMetrics lists the metrics that the query's policy names and that
 // do not exist.
 func (q *Query) unknownPolicyMetrics(f *Fleet) []string {
-	if q.policy == nil {
-		return nil
-	}
 	var unknown []string
-	for i := range q.policy.terms {
-		if score, ok := q.policy.terms[i].prioritizer.(metricScore); ok && !f.HasMetric(score.metric) {
-			unknown = append(unknown, score.metric)
+	for _, name := range q.policy.metrics() {
+		if !f.HasMetric(name) {
+			unknown = append(unknown, name)
 		}
 	}
 	return unknown
@@ -138,33 +124,5 @@ func (q *Query) unknownPolicyMetrics(f *Fleet) []string {
 // matters whether they exist.
 func (q *Query) NamesMetrics() bool { return q.Reads().Any(MetricNames) }
 
-func (q *Query) policyTerms() []term {
-	if q.policy == nil {
-		return nil
-	}
-	return q.policy.terms
-}
-
 // UsesScores reports that the query is rated by placement scores.
-func (q *Query) UsesScores() bool { return q.policy != nil && len(q.policy.scoreResources()) > 0 }
-
-// meets reports whether the sets have a row in common.
-func (s *rowSet) meets(b Bitmap) bool {
-	if s == nil {
-		return false
-	}
-	if s.dense != nil {
-		for i, w := range s.dense[:min(len(s.dense), len(b))] {
-			if w&b[i] != 0 {
-				return true
-			}
-		}
-		return false
-	}
-	for _, row := range s.sparse {
-		if int(row)>>6 < len(b) && b.Has(int(row)) {
-			return true
-		}
-	}
-	return false
-}
+func (q *Query) UsesScores() bool { return len(q.policy.scores()) > 0 }

@@ -82,7 +82,7 @@ func takeZone(e *api.Cluster, zone *api.CloudZone) {
 		}
 		available, known := amount(name, zone.Available, nil)
 		used, _ := amount(name, zone.Allocated, nil)
-		if known && available <= maxHeld && used <= maxHeld {
+		if known && available <= maxAmount && used <= maxAmount {
 			e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, available+used)})
 		}
 	}
@@ -133,13 +133,16 @@ func names[T any](all []T, name func(*T) string) []string {
 	return out
 }
 
+// maxNamedPlaces is how many regions or zones are named.
+const maxNamedPlaces = 5
+
 // hasOnly lists what there is instead.
 func hasOnly(quoted []string) string {
 	if len(quoted) == 0 {
 		return ""
 	}
-	if more := len(quoted) - maxNamedClusters; more > 0 {
-		quoted = append(slices.Clip(quoted[:maxNamedClusters]), strconv.Itoa(more)+" more")
+	if more := len(quoted) - maxNamedPlaces; more > 0 {
+		quoted = append(slices.Clip(quoted[:maxNamedPlaces]), strconv.Itoa(more)+" more")
 	}
 	return ": it has " + strings.Join(quoted, ", ")
 }

@@ -21,7 +21,7 @@ const (
 
 // Brakes reports whether evictions from clusters that are merely offline are held
 // back.
-func (f *Fleet) Brakes() bool {
+func Brakes(f *Fleet) bool {
 	n := 0
 	for i, live := range f.live {
 		for w := live &^ f.online[i]; w != 0; w &= w - 1 {
@@ -35,13 +35,13 @@ func (f *Fleet) Brakes() bool {
 
 // endures reports whether a cluster of the present binding is neither offline nor
 // tainted in a way that evicts.
-func (p *Pass) endures(row int) bool {
-	return p.lostBy(row) == nil
+func endures(p *Pass, row int) bool {
+	return lostBy(p, row) == nil
 }
 
 // lostBy is the check for which a cluster of the present binding counts as lost,
 // nil where none does: those of its state and of its taints, and no other.
-func (p *Pass) lostBy(row int) Check {
+func lostBy(p *Pass, row int) Check {
 	for _, check := range p.query.checks.all {
 		switch check.(type) {
 		case *isOnlineOrExcused, *toleratesTaints:
@@ -55,7 +55,7 @@ func (p *Pass) lostBy(row int) Check {
 
 // offlineOnly reports whether nothing but not being online speaks against a
 // cluster of the present binding.
-func (p *Pass) offlineOnly(row int) bool {
+func offlineOnly(p *Pass, row int) bool {
 	for _, check := range p.query.checks.all {
 		if _, ok := check.(*isOnlineOrExcused); !ok && !check.Admits(&p.Look, row, true) {
 			return false
@@ -199,7 +199,7 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 func (b *Binder) lossReason(m *memberRow) string {
 	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
 	p := passOf(b.fleet, query, b.others.Reserved)
-	switch check := p.lostBy(m.row).(type) {
+	switch check := lostBy(&p, m.row).(type) {
 	case nil:
 		return ""
 	case *isOnlineOrExcused:

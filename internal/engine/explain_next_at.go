@@ -20,11 +20,8 @@ func (e *Explained) nextAt() time.Time {
 	if q.Reads().Any(ScoreValues) {
 		sooner(f.nextExpiry())
 	}
-	terms := q.policyTerms()
-	for i := range terms {
-		if addon, ok := terms[i].prioritizer.(addonScore); ok {
-			e.Admitted.each(func(row int) { sooner(f.expiry(addon.resource, addon.score, row)) })
-		}
+	for _, addon := range q.policy.scores() {
+		e.Admitted.each(func(row int) { sooner(f.expiry(addon.resource, addon.score, row)) })
 	}
 	if len(f.aging) > 0 {
 		e.Admitted.each(func(row int) {

@@ -105,30 +105,6 @@ func (c *metricConstraint) figureOf(f *Fleet, row int) (float64, bool) {
 	return figure(f.metrics[m.id], m.weight, c.basis)
 }
 
-// metricNamed is the metric of a cluster that a name stands for, as a namespace
-// sees it.
-func (f *Fleet) metricNamed(namespace, name string, row int) (rowMetric, bool) {
-	var found rowMetric
-	rank := 0
-	for _, m := range f.rows[row].metrics {
-		key := f.metrics[m.id].key
-		if key.Name != name {
-			continue
-		}
-		r := 1
-		switch key.Namespace {
-		case namespace:
-			r = 3
-		case "":
-			r = 2
-		}
-		if r > rank {
-			found, rank = m, r
-		}
-	}
-	return found, rank > 0
-}
-
 // figure is what a constraint compares: the raw value, the normalised one, or
 // that times the cluster's weight.
 func figure(s *metricState, weight float64, basis api.Basis) (float64, bool) {

@@ -15,12 +15,7 @@ func (metricsAvailable) Compile(s *Spec, made []Check) ([]Check, error) {
 	if s.takesFailing {
 		return made, nil
 	}
-	c := &noMetricFails{namespace: s.Namespace}
-	for i := range s.terms {
-		if score, ok := s.terms[i].prioritizer.(metricScore); ok {
-			c.rated = append(c.rated, score.metric)
-		}
-	}
+	c := &noMetricFails{namespace: s.Namespace, rated: s.rated}
 	return append(made, c), nil
 }
 

@@ -60,14 +60,3 @@ func belongsTo(c *api.Cluster) string {
 	}
 	return "belongs to the namespaces " + strings.Join(quoted, ", ")
 }
-
-// everybody stands for the owners of a cluster that has none.
-const everybody = ""
-
-// owners are the sets that a cluster is in as one of its owners'.
-func owners(c *api.Cluster) []string {
-	if list := c.Owners(); len(list) > 0 {
-		return list
-	}
-	return []string{everybody}
-}

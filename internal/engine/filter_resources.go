@@ -93,10 +93,3 @@ func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
 	}
 	return available, true
 }
-
-func at(column []int64, row int) int64 {
-	if row < len(column) {
-		return column[row]
-	}
-	return 0
-}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -56,9 +55,6 @@ type Fleet struct {
 	// ranking lists the live rows: scored ones first, by score, best first.
 	ranking []int32
 }
-
-// unreported marks a resource a cluster says nothing about.
-const unreported = math.MinInt64
 
 // row is what one cluster's object says, in the engine's terms. Immutable.
 type row struct {
@@ -150,55 +146,7 @@ func State(c *api.Cluster) api.ClusterState {
 	return api.StateOnline
 }
 
-// amount is the figure of a resource, the reported one before the declared.
-func amount(name string, reported, declared api.Quantities) (int64, bool) {
-	q, ok := reported[name]
-	if !ok {
-		q, ok = declared[name]
-	}
-	if !ok {
-		return 0, false
-	}
-	milli, err := q.Milli()
-	return milli, err == nil
-}
-
-// uncommittedOf is allocatable - allocated of a resource in thousandths, 0 where
-// more is allocated than there is, or unreported where the cluster gives no
-// allocatable amount.
-func uncommittedOf(c *api.Cluster, resource string) int64 {
-	allocatable, ok := amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
-	if !ok {
-		return unreported
-	}
-	allocated, _ := amount(resource, c.Status.Allocated, c.Spec.Allocated)
-	return max(allocatable-allocated, 0)
-}
-
-// allocatableOf is the allocatable amount of a resource in thousandths, or
-// unreported where the cluster gives none, or no capacity.
-func allocatableOf(c *api.Cluster, resource string) int64 {
-	allocatable, ok := amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
-	if _, whole := amount(resource, c.Status.Capacity, c.Spec.Capacity); !ok || !whole {
-		return unreported
-	}
-	return allocatable
-}
-
 // allocatable is the allocatable amount of cpu or memory by row, in thousandths;
 // unreported where a cluster gives no such amount, or no capacity. It may be
 // shorter than Slots.
 func (f *Fleet) allocatable(resource string) []int64 { return f.usable[resource] }
-
-// resourcesOf calls f for every resource the cluster has an allocatable amount
-// of.
-func resourcesOf(c *api.Cluster, f func(resource string)) {
-	for name := range c.Spec.Allocatable {
-		f(name)
-	}
-	for name := range c.Status.Allocatable {
-		if _, ok := c.Spec.Allocatable[name]; !ok {
-			f(name)
-		}
-	}
-}

@@ -311,3 +311,22 @@ func weightOf(ref api.MetricRef) float64 {
 	}
 	return *ref.Weight
 }
+
+// everybody stands for the owners of a cluster that has none.
+const everybody = ""
+
+// owners are the sets that a cluster is in as one of its owners'.
+func owners(c *api.Cluster) []string {
+	if list := c.Owners(); len(list) > 0 {
+		return list
+	}
+	return []string{everybody}
+}
+
+// sameFlavors reports whether two clusters have the same machines.
+func sameFlavors(a, b []api.ClusterFlavor) bool {
+	return slices.EqualFunc(a, b, func(x, y api.ClusterFlavor) bool {
+		return x.Name == y.Name && x.VCPUs == y.VCPUs && x.Memory == y.Memory &&
+			(x.Count == nil) == (y.Count == nil) && (x.Count == nil || *x.Count == *y.Count)
+	})
+}

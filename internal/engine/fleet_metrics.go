@@ -184,3 +184,27 @@ func (b *edit) scoreRows() {
 		}
 	})
 }
+
+// metricNamed is the metric of a cluster that a name stands for, as a namespace
+// sees it.
+func (f *Fleet) metricNamed(namespace, name string, row int) (rowMetric, bool) {
+	var found rowMetric
+	rank := 0
+	for _, m := range f.rows[row].metrics {
+		key := f.metrics[m.id].key
+		if key.Name != name {
+			continue
+		}
+		r := 1
+		switch key.Namespace {
+		case namespace:
+			r = 3
+		case "":
+			r = 2
+		}
+		if r > rank {
+			found, rank = m, r
+		}
+	}
+	return found, rank > 0
+}

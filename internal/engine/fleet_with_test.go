@@ -264,7 +264,7 @@ func TestReservationFollowsReports(t *testing.T) {
 			}
 		}
 	}
-	reserved.Hold(f, q, "c1", epoch) // before the fleet knows the cluster
+	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch) // before the fleet knows the cluster
 	step(clusters(c), "3")
 	step(clusters(reported(-time.Second)), "3")
 	step(clusters(reported(0)), "4") // the report has it in
@@ -276,8 +276,8 @@ func TestReservationFollowsReports(t *testing.T) {
 	reserved.Release(f, q.Key, "c1")
 	step(Changes{}, "4")
 	step(clusters(c), "4")
-	reserved.Hold(f, q, "c1", epoch)
-	reserved.Hold(f, q, "c1", epoch) // replaces, never adds
+	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch)
+	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch) // replaces, never adds
 	step(Changes{}, "3")
 	reserved.Release(f, q.Key, "c1")
 	reserved.Release(f, q.Key, "c1")
@@ -308,7 +308,7 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 	reserved := NewReservations()
 	f, delta := (&Fleet{}).With(clusters(c), epoch)
 	reserved.Sync(f, delta)
-	reserved.Hold(f, q, "c1", epoch.Add(time.Second))
+	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch.Add(time.Second))
 	small := newPlacement("small")
 	small.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
 	for i, next := range []*api.Cluster{&declared, &labelled, &observed} {
@@ -325,7 +325,7 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 			t.Errorf("step %d: %s of cpu are available, want %s", i, got, want)
 		}
 		if i == 0 {
-			reserved.Hold(f, compile(t, small), "c1", epoch.Add(2*time.Minute))
+			reserve(t, reserved, f, small, "c1", epoch.Add(2*time.Minute))
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestDeclaredReportWaitsForTheHeartbeatsStatus(t *testing.T) {
 	reserved := NewReservations()
 	f, delta := (&Fleet{}).With(clusters(c), epoch)
 	reserved.Sync(f, delta)
-	reserved.Hold(f, compile(t, p), "c1", epoch.Add(time.Second))
+	reserve(t, reserved, f, p, "c1", epoch.Add(time.Second))
 
 	declared := *c
 	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(epoch.Add(time.Minute))
@@ -384,7 +384,7 @@ func TestAmountsAtTheEdge(t *testing.T) {
 		}
 		c.Status.CapacityReportedAt = ptr(epoch)
 		f, _ = (&Fleet{}).With(clusters(c), epoch)
-		reserved.Hold(f, q, "c1", epoch.Add(-time.Minute)) // what is allocated has it in
+		reserved.Hold(f, q.Key, q.Requests(), "c1", epoch.Add(-time.Minute)) // what is allocated has it in
 		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
 			t.Errorf("%+v: stays %t", tt, got)
 		}

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+
 // Load counts, for every cluster, the decisions that chose it, whatever
 // placement they belong to. Like Reservations it is mutable; whoever decides
 // owns it and must not share it between goroutines without a lock. The nil Load
@@ -148,4 +150,18 @@ func balance(count, high int32) float64 {
 		return 100
 	}
 	return float64(2 * int64(100*(0.5-float64(count)/float64(high))))
+}
+
+// Bindings says where workloads run, for those that want to be with others, or
+// apart from them.
+type Bindings interface {
+	// Bound is where a workload runs; nothing where there is none of the key.
+	Bound(workload api.Key) []api.WorkloadCluster
+}
+
+// Others is what the decisions of other placements amount to.
+type Others struct {
+	Reserved *Reservations
+	Load     *Load
+	Bindings Bindings // nil: no workload runs anywhere
 }

@@ -107,3 +107,17 @@ func (s *metricState) cause(namespace string) string {
 	}
 	return s.message
 }
+
+// shown is a metric as the status of what lists it has it.
+func (s *metricState) shown(weight float64) api.ClusterMetricStatus {
+	shown := api.ClusterMetricStatus{Name: s.key.Name, Namespace: s.key.Namespace, Weight: weight, Reason: s.reason}
+	if s.metric != nil {
+		shown.ObservedAt = s.metric.Status.ObservedAt
+		shown.Value = s.metric.Status.Value
+	}
+	if s.usable {
+		raw, normalized := s.raw, s.normalized
+		shown.Value, shown.Normalized = &raw, &normalized
+	}
+	return shown
+}

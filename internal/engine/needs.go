@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -46,13 +45,6 @@ func (n Needs) Compete(f *Fleet, row int, other Needs) bool {
 
 func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
 
-// resourcePods is needed once per replica, where a cluster reports it.
-const resourcePods = "pods"
-
-// maxHeld bounds what one workload reserves of a resource on a cluster, so that
-// sums do not overflow where nobody knows how much there is.
-const maxHeld = math.MaxInt64 >> 8
-
 // of is what a number of replicas needs.
 func (n Needs) of(replicas int64) []request {
 	if replicas == 0 {
@@ -66,8 +58,15 @@ func (n Needs) of(replicas int64) []request {
 }
 
 func times(milli, replicas int64) int64 {
-	if replicas > 0 && milli > maxHeld/replicas {
-		return maxHeld
+	if replicas > 0 && milli > maxAmount/replicas {
+		return maxAmount
 	}
 	return milli * replicas
+}
+
+// request is an amount of a resource in thousandths.
+type request struct {
+	resource string
+	text     api.Quantity
+	milli    int64
 }

@@ -94,20 +94,6 @@ func completeDerived(c, effective *api.Cluster) {
 	c.Status.CapacityReportedAt, c.Status.GoneResources = from.CapacityReportedAt, from.GoneResources
 }
 
-// shown is a metric as the status of what lists it has it.
-func (s *metricState) shown(weight float64) api.ClusterMetricStatus {
-	shown := api.ClusterMetricStatus{Name: s.key.Name, Namespace: s.key.Namespace, Weight: weight, Reason: s.reason}
-	if s.metric != nil {
-		shown.ObservedAt = s.metric.Status.ObservedAt
-		shown.Value = s.metric.Status.Value
-	}
-	if s.usable {
-		raw, normalized := s.raw, s.normalized
-		shown.Value, shown.Normalized = &raw, &normalized
-	}
-	return shown
-}
-
 // ObserveMetrics are the present values of metrics that something lists which is
 // no cluster of the fleet, and its conditions with the one that sums them up.
 // namespace is who owns it.

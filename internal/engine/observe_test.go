@@ -18,7 +18,7 @@ func TestObserve(t *testing.T) {
 	p := newPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
 	reserved := NewReservations()
-	reserved.Hold(f, compile(t, p), "c1", epoch)
+	reserve(t, reserved, f, p, "c1", epoch)
 
 	seen := Observe(f, reserved, c)
 	if seen.Status.State != api.StateOnline || seen.Status.Available["cpu"] != "2500m" || seen.Status.Available["memory"] != "1Gi" {

@@ -85,6 +85,6 @@ func answerOCM(t *testing.T, c *ocmtest.Case) *ocmtest.Answer {
 	v := NewView(f, q, others, nil)
 	e := Explain(f, q, nil, others, present, w.now)
 	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
-	sets, _ := f.usableSets(q)
+	sets, _ := q.usableSets(f)
 	return &ocmtest.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
 }

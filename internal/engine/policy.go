@@ -110,9 +110,30 @@ func (p *policy) available() bool {
 	return false
 }
 
-// Minds reports that something counts in the score which says where a new seat
-// goes but moves none: the decisions of other placements, or a wish to be
-// elsewhere than now.
-func (q *Query) Minds() bool {
-	return q.policy != nil && (q.policy.balance != 0 || q.policy.steady < 0 || q.policy.available())
+// scores are the placement scores that the policy rates clusters by.
+func (p *policy) scores() []addonScore {
+	if p == nil {
+		return nil
+	}
+	var out []addonScore
+	for i := range p.terms {
+		if addon, ok := p.terms[i].prioritizer.(addonScore); ok {
+			out = append(out, addon)
+		}
+	}
+	return out
+}
+
+// metrics are the metrics that the policy rates clusters by, by name.
+func (p *policy) metrics() []string {
+	if p == nil {
+		return nil
+	}
+	var out []string
+	for i := range p.terms {
+		if score, ok := p.terms[i].prioritizer.(metricScore); ok {
+			out = append(out, score.metric)
+		}
+	}
+	return out
 }

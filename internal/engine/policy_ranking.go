@@ -16,22 +16,6 @@ type Ranking struct {
 	spare []int32 // the memory of the order before
 }
 
-// Ranked reports that the query's clusters are ordered by a Ranking of their
-// own; the fleet has one order for all others.
-func (q *Query) Ranked() bool { return q.policy != nil }
-
-// RankKey is equal for two queries that can share a Ranking. Where a policy
-// compares the candidates with each other, only queries of one Class can.
-func (q *Query) RankKey() string {
-	if q.policy.relative() {
-		return q.Class
-	}
-	return q.policy.rankKey()
-}
-
-// Relative reports that one more candidate may change the score of all.
-func (q *Query) Relative() bool { return q.policy != nil && q.policy.relative() }
-
 // NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
 func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking {
 	r := &Ranking{}

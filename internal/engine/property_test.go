@@ -37,6 +37,12 @@ func rollFleet(t *rapid.T) (dice, *world) {
 	return d, rollWorld(d, d(14), false)
 }
 
+// reserve reserves what a placement asks for on a cluster.
+func reserve(t rapid.TB, reserved *Reservations, f *Fleet, p *api.Placement, cluster string, since time.Time) {
+	q := compile(t, p)
+	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
+}
+
 func compile(t rapid.TB, p *api.Placement) *Query {
 	t.Helper()
 	q, err := NewQuery(p)
@@ -53,7 +59,7 @@ func rollHolds(t rapid.TB, d dice, w *world, f *Fleet, p *api.Placement, present
 	var holds []oracleHold
 	hold := func(p *api.Placement, cluster string) {
 		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
-		reserved.Hold(f, compile(t, p), cluster, since)
+		reserve(t, reserved, f, p, cluster, since)
 		holds = append(holds, oracleHold{api.KeyOf(p), cluster, p.Spec.ResourceRequests, since})
 	}
 	for i := range d(6) {
@@ -459,7 +465,7 @@ func rollLedger(t *rapid.T, d dice, w *world, f *Fleet, reserved *Reservations, 
 			continue
 		}
 		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
-		reserved.Hold(f, compile(t, p), cluster, since)
+		reserve(t, reserved, f, p, cluster, since)
 		holds = append(holds, oracleHold{key, cluster, p.Spec.ResourceRequests, since})
 	}
 	return holds

@@ -26,7 +26,7 @@ type Query struct {
 	checks      checks
 	tolerations *tolerations // those of the checks: they also say who ranks last
 	seed        uint64       // of the tie hash
-	requests    []request    // what is reserved
+	requests    Needs        // what is reserved
 
 	stickiness     float64
 	minImprovement float64
@@ -37,13 +37,6 @@ type Query struct {
 
 	// one and many are what hosts are called; empty = "cluster", "clusters".
 	one, many string
-}
-
-// request is an amount of a resource in thousandths.
-type request struct {
-	resource string
-	text     api.Quantity
-	milli    int64
 }
 
 // NewQuery compiles a placement. The error is that of a spec that never should
@@ -82,7 +75,7 @@ func newQuery(p *api.Placement, takesFailing bool) (*Query, error) {
 		q.policy = newPolicy(spec.PrioritizerPolicy)
 	}
 	asked := &Spec{
-		Namespace: p.Metadata.Namespace, Placement: spec, terms: q.policyTerms(), takesFailing: takesFailing,
+		Namespace: p.Metadata.Namespace, Placement: spec, rated: q.policy.metrics(), takesFailing: takesFailing,
 		tolerations: newTolerations(spec.Tolerations),
 	}
 	if err := q.ask(asked); err != nil {
@@ -154,7 +147,7 @@ func (q *Query) Sets() []string {
 
 // usableSets are those of Sets that exist and admit the query's namespace, and how
 // many clusters they have together at most: none is what matters.
-func (f *Fleet) usableSets(q *Query) (names []string, members int) {
+func (q *Query) usableSets(f *Fleet) (names []string, members int) {
 	if in, ok := checkOf[*inSets](q); ok {
 		return in.usable(f)
 	}
@@ -163,6 +156,9 @@ func (f *Fleet) usableSets(q *Query) (names []string, members int) {
 
 // HasRequests reports that the decision reserves resources.
 func (q *Query) HasRequests() bool { return len(q.requests) > 0 }
+
+// Requests are the amounts that the decision reserves on each cluster.
+func (q *Query) Requests() Needs { return q.requests }
 
 // UnknownMetrics lists the metrics that the query's constraints name and that
 // do not exist, in the order of the constraints.
@@ -174,4 +170,63 @@ func (q *Query) UnknownMetrics(f *Fleet) []string {
 		}
 	}
 	return unknown
+}
+
+// Minds reports that something counts in the score which says where a new seat
+// goes but moves none: the decisions of other placements, or a wish to be
+// elsewhere than now.
+func (q *Query) Minds() bool {
+	return q.policy != nil && (q.policy.balance != 0 || q.policy.steady < 0 || q.policy.available())
+}
+
+// Ranked reports that the query's clusters are ordered by a Ranking of their
+// own; the fleet has one order for all others.
+func (q *Query) Ranked() bool { return q.policy != nil }
+
+// RankKey is equal for two queries that can share a Ranking. Where a policy
+// compares the candidates with each other, only queries of one Class can.
+func (q *Query) RankKey() string {
+	if q.policy.relative() {
+		return q.Class
+	}
+	return q.policy.rankKey()
+}
+
+// Relative reports that one more candidate may change the score of all.
+func (q *Query) Relative() bool { return q.policy != nil && q.policy.relative() }
+
+// Mask is the set of clusters that the checks admit for a query, seen as clusters
+// outside of its present decision. It depends on the query's Class only.
+func Mask(f *Fleet, q *Query, reserved *Reservations) Bitmap {
+	l := newLook(f, q, reserved)
+	return q.checks.mask(&l)
+}
+
+// Admits reports whether the checks admit one row. It is Mask for a single
+// cluster, and the only judge of a cluster of the present decision.
+func Admits(f *Fleet, q *Query, reserved *Reservations, row int, current bool) bool {
+	l := q.look(f, reserved)
+	return q.checks.admits(&l, row, current)
+}
+
+// look is a look at single rows for a query.
+func (q *Query) look(f *Fleet, reserved *Reservations) Look {
+	return lookAt(f, reserved, &q.Key)
+}
+
+// newLook is one with scratch space for Apply.
+func newLook(f *Fleet, q *Query, reserved *Reservations) Look {
+	l := q.look(f, reserved)
+	l.writable()
+	return l
+}
+
+// checkOf is the first check of a type among those of a query.
+func checkOf[T Check](q *Query) (check T, ok bool) {
+	for _, c := range q.checks.all {
+		if check, ok = c.(T); ok {
+			return check, true
+		}
+	}
+	return check, false
 }

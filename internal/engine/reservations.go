@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -28,16 +27,6 @@ type hold struct {
 	reported []request
 }
 
-// knows reports whether the cluster's last capacity report contains what was
-// decided at a moment. Where there is none, and nothing is declared to be in use,
-// it contains nothing.
-func (r *row) knows(since time.Time) bool {
-	if r.reportedAt.IsZero() && len(r.cluster.Spec.Allocated) == 0 && len(r.cluster.Status.Allocated) == 0 {
-		return false
-	}
-	return !since.After(r.reportedAt)
-}
-
 // count is how much of an amount is not in a report.
 func (h *hold) count(r request) int64 {
 	if r.declared() {
@@ -49,36 +38,6 @@ func (h *hold) count(r request) int64 {
 		}
 	}
 	return r.milli
-}
-
-// capacityReport is the moment of the cluster's last capacity report. A report
-// that is declared in the spec shows there at once, and in the status only when
-// its writer has seen the spec: until then the new amounts would be charged
-// together with the reservations that they contain. Where a heartbeat has given
-// amounts, those count until the status is written, and so do the reservations.
-func capacityReport(before *row, c *api.Cluster) time.Time {
-	var at time.Time
-	if t := c.Status.CapacityReportedAt; t != nil {
-		at = *t
-	}
-	modified := c.Metadata.ModifiedAt
-	if c.Status.ObservedGeneration >= c.Metadata.Generation || len(c.Spec.Allocated) == 0 || len(c.Status.Allocated) > 0 || modified == nil {
-		return at
-	}
-	if before != nil {
-		at = later(at, before.reportedAt)
-		if maps.Equal(before.cluster.Spec.Allocated, c.Spec.Allocated) {
-			return at
-		}
-	}
-	return later(at, *modified)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 func (h *hold) of(resource string) int64 {
@@ -111,11 +70,11 @@ func (r *Reservations) held(placement api.Key, cluster string) (*hold, bool) {
 	return h, ok
 }
 
-// Hold reserves what the query asks for on a cluster, as of a moment; it
-// replaces what the placement held there.
-func (r *Reservations) Hold(f *Fleet, q *Query, cluster string, since time.Time) {
-	r.Release(f, q.Key, cluster)
-	r.hold(f, q.Key, cluster, &hold{requests: q.requests, since: since})
+// Hold reserves amounts on a cluster for a placement, as of a moment; they
+// replace what it held there.
+func (r *Reservations) Hold(f *Fleet, placement api.Key, amounts Needs, cluster string, since time.Time) {
+	r.Release(f, placement, cluster)
+	r.hold(f, placement, cluster, &hold{requests: amounts, since: since})
 }
 
 // HoldReplicas reserves what replicas of a workload need on a cluster, as of a
@@ -236,4 +195,12 @@ func (r *Reservations) Counted(owner api.Key, cluster string) map[string]int64 {
 		out[q.resource] = h.count(q)
 	}
 	return out
+}
+
+// at is the amount in a row of a column, which may be shorter than the fleet.
+func at(column []int64, row int) int64 {
+	if row < len(column) {
+		return column[row]
+	}
+	return 0
 }

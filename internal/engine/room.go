@@ -25,12 +25,6 @@ type roomColumn struct {
 // and row, in thousandths.
 type Spare map[string][]int64
 
-// measure prepares the measuring of room. It can be told of more room than there
-// is, to see whether that would help.
-func (p *Propagation) measure(f *Fleet, reserved *Reservations, spare Spare, scratch []roomColumn) room {
-	return measureNeeds(f, p.needs, reserved, spare, scratch)
-}
-
 func measureNeeds(f *Fleet, needs Needs, reserved *Reservations, spare Spare, scratch []roomColumn) room {
 	column := func(resource string, milli int64) roomColumn {
 		return roomColumn{resource, f.uncommitted[resource], reserved.column(resource), spare[resource], milli}
@@ -115,18 +109,6 @@ func (m *room) total(row int, own *hold) int64 {
 		return division.Unknown
 	}
 	return best
-}
-
-// Room is for how many replicas of a workload a cluster has room, those it has and
-// what would be spare included; ok is false where that is not known.
-func Room(f *Fleet, p *Propagation, reserved *Reservations, spare Spare, row int) (replicas int64, ok bool) {
-	m := p.measure(f, reserved, spare, nil)
-	own, ok := reserved.held(p.Key, f.name(row))
-	if !ok {
-		own = &hold{}
-	}
-	n := m.total(row, own)
-	return n, n != division.Unknown
 }
 
 // AddHold adds to spare what replicas of a workload hold on a cluster.

@@ -144,3 +144,24 @@ func (e *rowSetEdit) apply(s *rowSet, rows int) *rowSet {
 	list = slices.Compact(list)
 	return &rowSet{sparse: list, n: len(list)}
 }
+
+// meets reports whether the sets have a row in common.
+func (s *rowSet) meets(b Bitmap) bool {
+	if s == nil {
+		return false
+	}
+	if s.dense != nil {
+		for i, w := range s.dense[:min(len(s.dense), len(b))] {
+			if w&b[i] != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for _, row := range s.sparse {
+		if int(row)>>6 < len(b) && b.Has(int(row)) {
+			return true
+		}
+	}
+	return false
+}

@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// Others is what the decisions of other placements amount to.
-type Others struct {
-	Reserved *Reservations
-	Load     *Load
-	Bindings Bindings // nil: no workload runs anywhere
-}
-
 // View is what all queries of a Class have in common, as of a fleet: who is
 // admitted, and in which order.
 type View struct {
@@ -119,13 +112,10 @@ func (v *View) Expired(f *Fleet, q *Query) string { return v.expired(f, q, nil) 
 // expired is Expired for a decision whose clusters need not be admitted: some
 // may only stay.
 func (v *View) expired(f *Fleet, q *Query, choices []Choice) string {
-	if q.policy == nil {
-		return ""
-	}
-	for _, resource := range q.policy.scoreResources() {
-		expired := f.expired(resource)
+	for _, addon := range q.policy.scores() {
+		expired := f.expired(addon.resource)
 		if expired.meets(v.Mask) || slices.ContainsFunc(choices, func(c Choice) bool { return expired.has(c.Row) }) {
-			return resource
+			return addon.resource
 		}
 	}
 	return ""

@@ -392,7 +392,7 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 func roomFor(p *planner, w *bound) (room int64, known bool) {
 	place := &w.policy.Spec.Placement
 	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
-	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || p.fleet.Brakes() {
+	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || engine.Brakes(p.fleet) {
 		return 0, false
 	}
 	if r := place.ReplicaScheduling; r != nil && len(r.ClusterLimits) > 0 {

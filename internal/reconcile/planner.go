@@ -332,7 +332,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 		if since == nil {
 			since = &time.Time{}
 		}
-		p.reserved.Hold(p.fleet, placed.query, d.Cluster, *since)
+		p.reserved.Hold(p.fleet, placed.query.Key, placed.query.Requests(), d.Cluster, *since)
 	}
 	var rows []int
 	for _, list := range [2][]api.Decision{before, after} {

@@ -123,7 +123,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 		}
 	}
 	b.resize(was, delta.Rows)
-	if braked := b.fleet.Brakes(); braked != b.braked {
+	if braked := engine.Brakes(b.fleet); braked != b.braked {
 		b.braked = braked
 		for _, w := range b.workloads {
 			b.markStale(w)

@@ -9,12 +9,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// The resources that machines take.
-const (
-	resourceCPU    = "cpu"
-	resourceMemory = "memory"
-)
-
 // countedPrefix begins the name under which machines of a flavor are reserved
 // that a cluster has a declared number of. No resource has such a name.
 const countedPrefix = "flavor:"
@@ -38,21 +32,21 @@ type machine struct {
 //
 // hint is where the flavor is looked for first, and becomes where it was found:
 // mostly clusters list the same flavors.
-func (f *Fleet) machineOn(row int, flavor string, hint *int) (m machine, count int64, ok bool) {
+func machineOn(f *Fleet, row int, flavor string, hint *int) (m machine, count int64, ok bool) {
 	flavors := f.rows[row].cluster.Spec.Flavors
 	if *hint < len(flavors) && flavors[*hint].Name == flavor {
-		return f.machineOf(row, &flavors[*hint])
+		return machineOf(f, row, &flavors[*hint])
 	}
 	for i := range flavors {
 		if flavors[i].Name == flavor {
 			*hint = i
-			return f.machineOf(row, &flavors[i])
+			return machineOf(f, row, &flavors[i])
 		}
 	}
 	return machine{}, 0, false
 }
 
-func (f *Fleet) machineOf(row int, c *api.ClusterFlavor) (m machine, count int64, ok bool) {
+func machineOf(f *Fleet, row int, c *api.ClusterFlavor) (m machine, count int64, ok bool) {
 	sized := c.VCPUs > 0 && positive(c.Memory)
 	switch {
 	case sized && (c.Count == nil || f.reported(resourceCPU, row) && f.reported(resourceMemory, row)):
@@ -63,17 +57,6 @@ func (f *Fleet) machineOf(row int, c *api.ClusterFlavor) (m machine, count int64
 	return machine{}, 0, false
 }
 
-func positive(q api.Quantity) bool {
-	milli, err := q.Milli()
-	return err == nil && milli > 0
-}
-
-// reported reports whether a cluster tells how much of a resource it has.
-func (f *Fleet) reported(resource string, row int) bool {
-	column := f.uncommitted[resource]
-	return row < len(column) && column[row] != unreported
-}
-
 // needs is what a replica needs that is such a machine.
 func (m *machine) needs(base Needs) Needs { return m.plus(base, 1) }
 
@@ -82,10 +65,10 @@ func (n Needs) with(resource string, milli int64) Needs {
 	i, found := slices.BinarySearchFunc(n, resource, func(r request, name string) int { return strings.Compare(r.resource, name) })
 	out := slices.Clone(n)
 	if found {
-		out[i].milli = min(out[i].milli, maxHeld-min(milli, maxHeld)) + min(milli, maxHeld)
+		out[i].milli = min(out[i].milli, maxAmount-min(milli, maxAmount)) + min(milli, maxAmount)
 		return out
 	}
-	return slices.Insert(out, i, request{resource: resource, milli: min(milli, maxHeld)})
+	return slices.Insert(out, i, request{resource: resource, milli: min(milli, maxAmount)})
 }
 
 // plus is what a replica needs that a number of such machines belong to.
@@ -106,7 +89,7 @@ func NeedsOn(f *Fleet, base Needs, cluster, flavor string, further map[string]in
 		return base
 	}
 	add := func(flavor string, count int64) {
-		if m, _, ok := f.machineOn(row, flavor, new(int)); ok {
+		if m, _, ok := machineOn(f, row, flavor, new(int)); ok {
 			base = m.plus(base, count)
 		}
 	}
@@ -136,7 +119,7 @@ func FlavorCounts(f *Fleet, reserved *Reservations, row int) map[string]int64 {
 		here = RoomOn(f, reserved, row)
 	}
 	for i := range flavors {
-		m, count, ok := f.machineOf(row, &flavors[i])
+		m, count, ok := machineOf(f, row, &flavors[i])
 		if !ok {
 			continue
 		}
@@ -153,14 +136,6 @@ func FlavorCounts(f *Fleet, reserved *Reservations, row int) map[string]int64 {
 		out[m.flavor] = n
 	}
 	return out
-}
-
-// sameFlavors reports whether two clusters have the same machines.
-func sameFlavors(a, b []api.ClusterFlavor) bool {
-	return slices.EqualFunc(a, b, func(x, y api.ClusterFlavor) bool {
-		return x.Name == y.Name && x.VCPUs == y.VCPUs && x.Memory == y.Memory &&
-			(x.Count == nil) == (y.Count == nil) && (x.Count == nil || *x.Count == *y.Count)
-	})
 }
 
 // SameMachines reports whether a row of two fleets is the same cluster, and
