@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -351,29 +350,52 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 	}
 }
 
-// walkTail adds the admitted rows of the last group of equal standing. Its rows are
-// in the order of the mask, which finds them sooner: where nothing tells clusters
-// apart, the group is the whole fleet. Rows of other groups are among those that
-// the mask admits if others says so.
+// walkTail adds the admitted rows of the last group of equal standing, found by the
+// mask: where nothing tells clusters apart, the group is the whole fleet. Rows of
+// other groups are among those that the mask admits if others says so.
 func (p *Pass) walkTail(v *View, best *shortlist, present among, head standing, others bool) {
-	f, seed, demotes := p.fleet, p.query.seed, v.Demoted != nil
-	for i, w := range v.Mask {
-		for ; w != 0; w &= w - 1 {
-			row := i<<6 + bits.TrailingZeros64(w)
-			if others && f.standing(row) != head {
-				continue
-			}
-			tie := tieHash(seed, f.nameHash[row]) >> 1
-			if demotes {
-				tie = p.tie(row, v)
-			}
-			if (best.full && tie > best.bound.tie) || present.row(row) {
-				continue
-			}
-			best.add(contender{row: row, merit: p.total(row, false), tie: tie})
+	undemoted, demoted := v.Mask, Bitmap(nil)
+	if v.Demoted != nil {
+		undemoted, demoted = slices.Clone(v.Mask), slices.Clone(v.Mask)
+		for i, w := range v.Demoted[:min(len(v.Demoted), len(v.Mask))] {
+			undemoted[i] &^= w
+		}
+		demoted.andNot(undemoted)
+	}
+	for _, rows := range []Bitmap{undemoted, demoted} {
+		best.open()
+		p.walkTies(v, best, rows, present, func(row int) bool { return !others || p.fleet.standing(row) == head })
+		best.close()
+	}
+}
+
+// walkTies adds those of some rows of equal merit, and equally demoted, that come
+// first by their ties. It looks at the rows below a hash that about as many as are
+// needed stay below, and at more where those are too few.
+func (p *Pass) walkTies(v *View, best *shortlist, rows Bitmap, present among, equal func(row int) bool) {
+	need, count := best.n-len(best.list), rows.Count()
+	if need <= 0 || count == 0 {
+		return
+	}
+	var few [256]int32 // enough for more than a hundred seats
+	low := few[:0]
+	limit := tieLimit(need, count-len(present.list))
+	for {
+		low = slices.DeleteFunc(lowTies(low[:0], rows, p.fleet.nameHash, p.query.seed, limit), func(row int32) bool {
+			return !equal(int(row)) || present.row(int(row))
+		})
+		if len(low) >= need || limit == math.MaxUint64 {
+			break
+		}
+		if limit > math.MaxUint64>>4 {
+			limit = math.MaxUint64
+		} else {
+			limit <<= 4
 		}
 	}
-	best.close()
+	for _, row := range low {
+		best.add(contender{row: int(row), merit: p.total(int(row), false), tie: p.tie(int(row), v)})
+	}
 }
 
 // walkRanking adds admitted rows in the order of the policy's ranking until no
