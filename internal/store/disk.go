@@ -60,6 +60,10 @@ type diskWatch struct {
 	low           atomic.Bool
 	free          atomic.Int64
 	sinceLastLook atomic.Int64 // bytes written
+
+	// deletions counts those accepted while writes were refused, reclaimed those of
+	// them whose room the database has given back, as far as it could.
+	deletions, reclaimed atomic.Int64
 }
 
 func newDiskWatch(o Options) *diskWatch {
@@ -99,6 +103,7 @@ func (d *diskWatch) full(bytes int64, grows bool) bool {
 	if grows || !d.low.Load() {
 		return d.low.Load()
 	}
+	d.deletions.Add(1)
 	if d.look(); d.free.Load() < reserveBytes {
 		d.releaseReserve()
 	}
@@ -109,6 +114,12 @@ func (d *diskWatch) full(bytes int64, grows bool) bool {
 // it what a log that goes on growing needs.
 func (d *diskWatch) enough(free, bytes int64) bool {
 	return free+d.reserve.held.Load() >= bytes && free >= min(growBytes, bytes)
+}
+
+// settled reports whether nobody has to wait for the room of what was deleted:
+// either it has been given back, or there is plenty without it.
+func (d *diskWatch) settled(free int64) bool {
+	return free >= 2*d.resume || d.reclaimed.Load() == d.deletions.Load()
 }
 
 func (d *diskWatch) look() {
@@ -123,7 +134,7 @@ func (d *diskWatch) look() {
 	case !d.enough(free, d.stop) && d.low.CompareAndSwap(false, true):
 		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
 			"directory", d.dir, "free_bytes", free, "resume_at_bytes", d.resume)
-	case d.enough(free, d.resume) && d.low.CompareAndSwap(true, false):
+	case d.enough(free, d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
 		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
 	}
 }

@@ -93,6 +93,55 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// Room that appears on the disk while the database still holds what was deleted is
+// not taken for enough: writes would be accepted and soon be refused again.
+func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
+	mount := mountTmpfs(t, "360")
+	s := open(t, func(o *Options) {
+		o.DataDir, o.NoFsync = filepath.Join(mount, "data"), false
+		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
+		o.WatchdogInterval = 5 * time.Second
+	})
+	ctx := timeout(t, 3*time.Minute)
+	value := bytes.Repeat([]byte("v"), 256<<10)
+	write := func(n int) error {
+		_, err := s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: Any})
+		return err
+	}
+	written := 0
+	for write(written) == nil {
+		if written++; written > 2000 {
+			t.Fatal("the disk does not get full")
+		}
+	}
+	// Others take the last room, and give it back once everything is deleted.
+	s.member.Server.Backend().ForceCommit() // etcd dies where the disk is taken from a commit
+	ballast := filepath.Join(mount, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 360*mebibyte), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	for n := range written {
+		if _, err := s.Commit(ctx, Write{Key: placement(n), Expect: Any}); err != nil {
+			t.Fatalf("deletion %d of %d: %v", n, written, err)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	err := ErrFull
+	for ; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		err = write(9999)
+	}
+	if err != nil {
+		t.Fatalf("with room again: %v", err)
+	}
+	for n := range written / 2 {
+		if err := write(n); err != nil {
+			t.Fatalf("write %d of %d after the deletions: %v", n, written/2, err)
+		}
+	}
+}
+
 func TestFullDiskEndsTheProcessAndSaysWhy(t *testing.T) {
 	dir := mountTmpfs(t, "200")
 	child := childCommand(t, "write", dir)

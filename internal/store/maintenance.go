@@ -37,9 +37,11 @@ func (s *Store) maintain() {
 	look := time.NewTicker(s.options.WatchdogInterval)
 	defer look.Stop()
 	history := []moment{{s.options.Now(), s.revision.Load()}}
-	var compacted, pressed, tried, shrunk int64
+	var compacted, pressed, tried int64
+	var reclaim reclaim
 	for {
 		target := int64(0)
+		deletions := s.deletionsWhileLow()
 		select {
 		case <-s.ctx.Done():
 			return
@@ -71,12 +73,8 @@ func (s *Store) maintain() {
 				s.options.Logger.Warn("the quota of the store is used up", "error", err)
 			}
 		}
-		if s.lowSpace() && compacted != shrunk {
-			tried, err := s.shrink()
-			if tried {
-				shrunk = compacted
-			}
-			if err != nil {
+		if s.lowSpace() {
+			if err := reclaim.step(s, compacted, deletions); err != nil {
 				s.options.Logger.Warn("the database could not be made smaller", "error", err)
 			}
 		}
@@ -164,6 +162,48 @@ func (s *Store) shrink() (tried bool, err error) {
 	after, _ := s.size()
 	s.options.Logger.Info("the database of the store was made smaller", "size_bytes", after, "before_bytes", size)
 	return true, nil
+}
+
+// reclaim gives the room of what was deleted on a full disk back to it, before
+// writes are accepted again: who deletes enough can then write again, and is not
+// refused a moment later because the room was still taken.
+type reclaim struct {
+	shrunk    int64 // the revision at which the database was last made smaller
+	deletions int64 // how many there were at the last step
+	idle      int   // steps since the last deletion that found nothing to give back
+}
+
+// idleSteps is how often there has to be nothing to give back until there is none:
+// pages that were freed count as used until the commit after the next.
+const idleSteps = 3
+
+// step makes the database smaller where history has gone since the last time.
+func (r *reclaim) step(s *Store, compacted, deletions int64) error {
+	if deletions != r.deletions {
+		r.deletions, r.idle = deletions, 0
+	}
+	tried, err := false, error(nil)
+	if compacted != r.shrunk {
+		tried, err = s.shrink()
+	}
+	switch {
+	case tried:
+		r.shrunk, r.idle = compacted, idleSteps
+	default:
+		r.idle++
+	}
+	if r.idle >= idleSteps {
+		s.disk.reclaimed.Store(deletions)
+	}
+	return err
+}
+
+// deletionsWhileLow counts what was deleted while the disk was almost full.
+func (s *Store) deletionsWhileLow() int64 {
+	if s.disk == nil {
+		return 0
+	}
+	return s.disk.deletions.Load()
 }
 
 // makeRoom gives the pages that compaction freed back to the quota and clears
