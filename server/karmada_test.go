@@ -3,13 +3,13 @@ package main
 import (
 	"testing"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/karmadatest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/karmada"
 )
 
 // TestKarmada lays the cases of propagation policies before a server, as
 // simulations.
 func TestKarmada(t *testing.T) {
-	cases, err := karmadatest.Cases(karmadatest.Kinds...)
+	cases, err := karmada.Cases(karmada.Kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}

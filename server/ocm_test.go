@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ocmtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 )
 
 // TestOCM lays the cases of Open Cluster Management before a server, as
 // simulations.
 func TestOCM(t *testing.T) {
-	cases, err := ocmtest.Cases(ocmtest.Schedule)
+	cases, err := ocm.Cases(ocm.Schedule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestOCM(t *testing.T) {
 	}
 }
 
-func simulateOCM(t *testing.T, s *runningServer, c *ocmtest.Case) *ocmtest.Answer {
+func simulateOCM(t *testing.T, s *runningServer, c *ocm.Case) *ocm.Answer {
 	t.Helper()
 	request := api.Simulation{Base: "empty", Now: &c.Now}
 	given := c.World()
@@ -39,12 +39,12 @@ func simulateOCM(t *testing.T, s *runningServer, c *ocmtest.Case) *ocmtest.Answe
 	result, err := s.client.Simulate(t.Context(), request)
 	var refused *api.Problem
 	if errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity {
-		return &ocmtest.Answer{Refused: refused.Errors}
+		return &ocm.Answer{Refused: refused.Errors}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := &ocmtest.Answer{}
+	answer := &ocm.Answer{}
 	for _, object := range result.Objects {
 		if p, ok := object.(*api.Placement); ok && api.KeyOf(p) == api.KeyOf(given.Placement) {
 			answer.Status = p.Status
@@ -70,7 +70,7 @@ func simulateOCM(t *testing.T, s *runningServer, c *ocmtest.Case) *ocmtest.Answe
 // TestOCMEnqueues: what has to be decided again after a change is, and nothing
 // else.
 func TestOCMEnqueues(t *testing.T) {
-	cases, err := ocmtest.Cases(ocmtest.Enqueue)
+	cases, err := ocm.Cases(ocm.Enqueue)
 	if err != nil {
 		t.Fatal(err)
 	}

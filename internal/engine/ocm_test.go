@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ocmtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 )
 
 // TestOCM lays the cases of Open Cluster Management before the engine.
 func TestOCM(t *testing.T) {
-	cases, err := ocmtest.Cases(ocmtest.Schedule)
+	cases, err := ocm.Cases(ocm.Schedule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,19 +33,19 @@ func TestOCM(t *testing.T) {
 			}
 		})
 	}
-	for id, d := range ocmtest.Differences {
+	for id, d := range ocm.Differences {
 		if !known[id] || len(d.Expectations) == 0 || d.Reason == "" {
 			t.Errorf("difference %s: no such case, or it does not say what differs and why", id)
 		}
 	}
-	for id := range ocmtest.Refusals {
+	for id := range ocm.Refusals {
 		if !known[id] {
 			t.Errorf("refusal %s: no such case", id)
 		}
 	}
 }
 
-func answerOCM(t *testing.T, c *ocmtest.Case) *ocmtest.Answer {
+func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	t.Helper()
 	given := c.World()
 	p := given.Placement
@@ -53,7 +53,7 @@ func answerOCM(t *testing.T, c *ocmtest.Case) *ocmtest.Answer {
 		errs := o.Validate()
 		switch {
 		case errs != nil && o == api.Object(p):
-			return &ocmtest.Answer{Refused: errs}
+			return &ocm.Answer{Refused: errs}
 		case errs != nil:
 			t.Fatalf("%s: %s", api.KeyOf(o), errs)
 		}
@@ -86,5 +86,5 @@ func answerOCM(t *testing.T, c *ocmtest.Case) *ocmtest.Answer {
 	e := Explain(f, q, nil, others, present, w.now)
 	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
 	sets, _ := q.usableSets(f)
-	return &ocmtest.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
+	return &ocm.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
 }

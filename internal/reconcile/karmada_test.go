@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/karmadatest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/karmada"
 )
 
 // TestKarmada lays the cases of propagation policies before simulations that need
 // no server.
 func TestKarmada(t *testing.T) {
-	cases, err := karmadatest.Cases(karmadatest.Kinds...)
+	cases, err := karmada.Cases(karmada.Kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ocmtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 )
 
 // TestOCMEnqueues: what has to be decided again after a change is, and nothing
 // else. No placement rates what others have chosen, so that it is the change
 // alone that shows.
 func TestOCMEnqueues(t *testing.T) {
-	cases, err := ocmtest.Cases(ocmtest.Enqueue)
+	cases, err := ocm.Cases(ocm.Enqueue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestOCMEnqueues(t *testing.T) {
 
 // enqueued plays a change, and returns the placements whose decision is another
 // after it, and those that were looked at again.
-func enqueued(t *testing.T, c *ocmtest.Case) (decided, again []string) {
+func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 	t.Helper()
 	change, err := c.Change()
 	if err != nil {

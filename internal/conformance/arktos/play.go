@@ -1,4 +1,4 @@
-package arktostest
+package arktos
 
 import (
 	"context"
@@ -43,7 +43,7 @@ func Suite(simulate Simulate) *conformance.Suite {
 		})
 	}
 	return &conformance.Suite{
-		Driver: "internal/engine/arktostest",
+		Driver: "internal/conformance/arktos",
 		Play: map[string]func(*conformance.T, *conformance.Played){
 			FlavorCount: play((*player).playCount),
 			SiteFilter:  play((*player).playFilter),

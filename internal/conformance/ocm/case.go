@@ -1,6 +1,6 @@
-// Package ocmtest holds what Open Cluster Management's placement controller
+// Package ocm holds what Open Cluster Management's placement controller
 // decides, as cases that tests lay before whatever decides here.
-package ocmtest
+package ocm
 
 import (
 	_ "embed"
@@ -224,7 +224,7 @@ func Cases(kind string) ([]Case, error) {
 
 // written are the cases as they are written.
 func written() ([]json.RawMessage, error) {
-	cases, err := conformance.Of("internal/engine/ocmtest")
+	cases, err := conformance.Of("internal/conformance/ocm")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package karmadatest
+package karmada
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package ocmtest
+package ocm
 
 import (
 	"fmt"

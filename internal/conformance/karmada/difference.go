@@ -1,4 +1,4 @@
-package karmadatest
+package karmada
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 

@@ -1,6 +1,6 @@
-// Package arktostest plays what the global scheduler of Arktos decides about
+// Package arktos plays what the global scheduler of Arktos decides about
 // sites before whatever decides here.
-package arktostest
+package arktos
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package ocmtest
+package ocm
 
 // Difference is what is answered otherwise on purpose.
 type Difference struct {

@@ -1,4 +1,4 @@
-package arktostest
+package arktos
 
 import (
 	"context"

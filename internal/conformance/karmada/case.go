@@ -1,9 +1,9 @@
-// Package karmadatest plays what Karmada's scheduler decides about propagation
+// Package karmada plays what Karmada's scheduler decides about propagation
 // policies, and what this product decides beyond it, before whatever decides here.
 //
 // The cases about single steps of the arithmetic lie with the packages that do
 // that step.
-package karmadatest
+package karmada
 
 import (
 	_ "embed"
@@ -259,7 +259,7 @@ func Cases(kinds ...string) ([]Case, error) {
 
 // written are the cases as they are written.
 func written() ([]json.RawMessage, error) {
-	cases, err := conformance.Of("internal/engine/karmadatest")
+	cases, err := conformance.Of("internal/conformance/karmada")
 	if err != nil {
 		return nil, err
 	}
