@@ -52,18 +52,11 @@ func All() ([]Case, error) {
 		system string
 		data   []byte
 	}{{Karmada, karmada}, {OCM, ocm}, {"", krakeArktosVmanager}} {
-		var content struct {
-			Schema json.RawMessage   `json:"schema"`
-			Count  int               `json:"count"`
-			Cases  []json.RawMessage `json:"cases"`
+		documents, err := documentsOf(file.data)
+		if err != nil {
+			return nil, err
 		}
-		if err := Decode(file.data, &content); err != nil {
-			return nil, fmt.Errorf("read the cases: %w", err)
-		}
-		if content.Count != len(content.Cases) {
-			return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(content.Cases), content.Count)
-		}
-		for _, raw := range content.Cases {
+		for _, raw := range documents {
 			var c struct{ ID, Kind, Grp, Sys string }
 			if err := json.Unmarshal(raw, &c); err != nil {
 				return nil, fmt.Errorf("read a case: %w", err)
@@ -72,6 +65,22 @@ func All() ([]Case, error) {
 		}
 	}
 	return out, nil
+}
+
+// documentsOf reads a file of cases, each as it is written.
+func documentsOf(data []byte) ([]json.RawMessage, error) {
+	var content struct {
+		Schema json.RawMessage   `json:"schema"`
+		Count  int               `json:"count"`
+		Cases  []json.RawMessage `json:"cases"`
+	}
+	if err := Decode(data, &content); err != nil {
+		return nil, fmt.Errorf("read the cases: %w", err)
+	}
+	if content.Count != len(content.Cases) {
+		return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(content.Cases), content.Count)
+	}
+	return content.Cases, nil
 }
 
 // Of reads the cases that a driver plays, by the name of its package.

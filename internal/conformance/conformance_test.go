@@ -57,7 +57,7 @@ func asks(t *testing.T, driver string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, call := range []string{"Driver: ", "conformance.Of("} {
+		for _, call := range []string{"Driver: ", "conformance.Of(", "conformance.ReadCases[Case]("} {
 			if strings.Contains(strings.Join(strings.Fields(string(text)), " "), call+strconv.Quote(driver)) {
 				return true
 			}

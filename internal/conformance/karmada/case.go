@@ -49,10 +49,7 @@ var Kinds = []string{Schedule, Match, AffinityOrder, PlacementChanged, TaintEvic
 // Case is one case in the terms of Karmada. Which fields it has depends on its
 // kind.
 type Case struct {
-	ID     string `json:"id"`
-	Kind   string `json:"kind"`
-	Name   string `json:"name"`
-	Source string `json:"source"`
+	conformance.Written
 	// Expected is a map of replicas by cluster, true or false, or a word.
 	Expected json.RawMessage `json:"expected"`
 
@@ -100,9 +97,6 @@ type Case struct {
 	Policies  []policy   `json:"policies"`
 	Workloads []workload `json:"workloads"`
 	Steps     []step     `json:"steps"`
-
-	// raw is the case as it is written.
-	raw json.RawMessage
 }
 
 // cluster is a target. Fields below the blank line are of this product's cases
@@ -241,15 +235,11 @@ func Cases(kinds ...string) ([]Case, error) {
 		return nil, err
 	}
 	var out []Case
-	for _, raw := range all {
-		c, err := read(raw)
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range all {
 		if !slices.Contains(kinds, c.Kind) {
 			continue
 		}
-		out = append(out, *c)
+		out = append(out, c)
 		if Differences[c.ID].Room {
 			out = append(out, c.withoutRoom())
 		}
@@ -258,36 +248,8 @@ func Cases(kinds ...string) ([]Case, error) {
 }
 
 // written are the cases as they are written.
-func written() ([]json.RawMessage, error) {
-	cases, err := conformance.Of("internal/conformance/karmada")
-	if err != nil {
-		return nil, err
-	}
-	var out []json.RawMessage
-	for _, c := range cases {
-		out = append(out, c.Raw)
-	}
-	var file struct {
-		Count int               `json:"count"`
-		Cases []json.RawMessage `json:"cases"`
-	}
-	if err := conformance.Decode(ours, &file); err != nil {
-		return nil, fmt.Errorf("read the cases: %w", err)
-	}
-	if len(file.Cases) != file.Count {
-		return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(file.Cases), file.Count)
-	}
-	return append(out, file.Cases...), nil
-}
-
-// read reads one case. A field that is not known is an error: what is not read is
-// not compared.
-func read(raw json.RawMessage) (*Case, error) {
-	c := &Case{raw: raw}
-	if err := conformance.Decode(raw, c); err != nil {
-		return nil, fmt.Errorf("read a case: %w", err)
-	}
-	return c, nil
+func written() ([]Case, error) {
+	return conformance.ReadCases[Case]("internal/conformance/karmada", ours)
 }
 
 // Expecting are the cases that differ from this one in one thing that they expect,
@@ -297,7 +259,7 @@ func (c *Case) Expecting() (map[string]Case, error) {
 	if _, differs := Differences[c.ID]; differs {
 		return out, nil
 	}
-	variants, err := conformance.Variants(c.raw)
+	variants, err := conformance.Variants(c.Raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.ID, err)
 	}
@@ -311,7 +273,7 @@ func (c *Case) Expecting() (map[string]Case, error) {
 		case field == "expected_error" && within == "contains":
 			continue // Karmada's wording
 		}
-		other, err := read(v.Document)
+		other, err := conformance.ReadCase[Case](v.Document)
 		if err != nil {
 			continue // that is noticed
 		}

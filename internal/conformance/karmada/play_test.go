@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 )
 
 // right is an answer to the case of TestEveryDisagreementIsFound that is right in
@@ -122,7 +123,7 @@ func TestEveryDisagreementIsFound(t *testing.T) {
 // TestASecondLookFindsWhatDoesNotStand: what is decided otherwise although nothing
 // has changed is found.
 func TestASecondLookFindsWhatDoesNotStand(t *testing.T) {
-	c := Case{ID: "x", Kind: Course, Clusters: []cluster{{Name: "a"}}, Workloads: []workload{{Replicas: 1, IsWorkload: true}}, Steps: one(expectation{})}
+	c := Case{Written: conformance.Written{ID: "x", Kind: Course}, Clusters: []cluster{{Name: "a"}}, Workloads: []workload{{Replicas: 1, IsWorkload: true}}, Steps: one(expectation{})}
 	looks := 0
 	wrong, err := c.Play(t.Context(), func(_ context.Context, request api.Simulation) (*api.SimulationResult, error) {
 		looks++

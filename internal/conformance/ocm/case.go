@@ -29,11 +29,8 @@ const (
 
 // Case is one case in the terms of Open Cluster Management.
 type Case struct {
-	ID                string             `json:"id"`
-	Name              string             `json:"name"`
-	Source            string             `json:"source"`
+	conformance.Written
 	Upstream          bool               `json:"upstream"`
-	Kind              string             `json:"kind"`
 	Tags              []string           `json:"tags"`
 	Note              string             `json:"note"`
 	Now               time.Time          `json:"now"`
@@ -46,9 +43,6 @@ type Case struct {
 	Placements        []placement        `json:"placements"`
 	Event             event              `json:"event"`
 	Expect            expectations       `json:"expect"`
-
-	// raw is the case as it is written.
-	raw json.RawMessage
 }
 
 type cluster struct {
@@ -210,49 +204,17 @@ func Cases(kind string) ([]Case, error) {
 		return nil, err
 	}
 	var out []Case
-	for _, raw := range all {
-		c, err := read(raw)
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range all {
 		if c.Kind == kind {
-			out = append(out, *c)
+			out = append(out, c)
 		}
 	}
 	return out, nil
 }
 
 // written are the cases as they are written.
-func written() ([]json.RawMessage, error) {
-	cases, err := conformance.Of("internal/conformance/ocm")
-	if err != nil {
-		return nil, err
-	}
-	var out []json.RawMessage
-	for _, c := range cases {
-		out = append(out, c.Raw)
-	}
-	var file struct {
-		Count int               `json:"count"`
-		Cases []json.RawMessage `json:"cases"`
-	}
-	if err := conformance.Decode(documented, &file); err != nil {
-		return nil, fmt.Errorf("read the cases: %w", err)
-	}
-	if len(file.Cases) != file.Count {
-		return nil, fmt.Errorf("read the cases: there are %d, and the file says %d", len(file.Cases), file.Count)
-	}
-	return append(out, file.Cases...), nil
-}
-
-// read reads one case. A field that is not known is an error: what is not read is
-// not compared.
-func read(raw json.RawMessage) (*Case, error) {
-	c := &Case{raw: raw}
-	if err := conformance.Decode(raw, c); err != nil {
-		return nil, fmt.Errorf("read a case: %w", err)
-	}
-	return c, nil
+func written() ([]Case, error) {
+	return conformance.ReadCases[Case]("internal/conformance/ocm", documented)
 }
 
 // sets are expectations in which order means nothing.
@@ -268,7 +230,7 @@ var ownWords = []string{"unscheduled", "status_message", "satisfied", "misconfig
 // says that one does not hold, it is left out.
 func (c *Case) Expecting() (map[string]Case, error) {
 	var raw struct{ Expect json.RawMessage }
-	if err := json.Unmarshal(c.raw, &raw); err != nil {
+	if err := json.Unmarshal(c.Raw, &raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.ID, err)
 	}
 	variants, err := conformance.Variants(raw.Expect)
