@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // splitAttributes are how the replicas of each cluster are split: the decision.
@@ -94,7 +94,7 @@ func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 		CustomOnDemand: api.OnDemandAmount(textOf(attributesOf(wanted)["custom_on_demand"])),
 	}
 	onDemand, onSpot := map[string]any{}, map[string]any{}
-	for i, target := range spot.Divide(textOf(kind), wholeOf(replicas), shares, spec) {
+	for i, target := range split.Divide(textOf(kind), wholeOf(replicas), shares, spec) {
 		onDemand[clusters[i]], onSpot[clusters[i]] = replicaCount(target.OnDemand), replicaCount(target.Spot)
 	}
 	return map[string]any{"on_demand": onDemand, "spot": onSpot}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -98,8 +99,8 @@ func (splitReplicasFunction) Run(ctx context.Context, req function.RunRequest, r
 		resp.Error = argumentError(splitCustom, errors.New("mode \"custom\" needs a number of replicas such as 3, or a percentage such as \"30%\""))
 		return
 	}
-	target := spot.Targets(kind, count, wanted)
+	target := split.Targets(kind, count, wanted)
 	resp.Error = resp.Result.Set(ctx, splitReplicas{
-		Mode: string(target.Mode), OnDemand: target.OnDemand, Spot: target.Spot, Clamped: target.Clamped, MaxSkew: spot.TopologySpread(target),
+		Mode: string(target.Mode), OnDemand: target.OnDemand, Spot: target.Spot, Clamped: target.Clamped, MaxSkew: split.TopologySpread(target),
 	})
 }

@@ -76,17 +76,17 @@ var drivers = map[string][]string{
 	"A093": {"internal/engine"},
 	"A123": {"internal/httpapi"},
 
-	"vmanager/target_split":    {"internal/spot", "provider"},
+	"vmanager/target_split":    {"internal/engine/split", "provider"},
 	"vmanager/label_validate":  {"internal/spot/webhook"},
-	"vmanager/next_pod":        {"internal/spot"},
-	"V036":                     {"internal/spot"},
-	"V037":                     {"internal/spot"},
+	"vmanager/next_pod":        {"internal/engine/split"},
+	"V036":                     {"internal/engine/split"},
+	"V037":                     {"internal/engine/split"},
 	"V067":                     {"internal/spot/webhook"},
 	"V068":                     {"internal/spot/webhook"},
 	"vmanager/affinity_patch":  {"internal/spot/webhook"},
-	"vmanager/delete_pod":      {"internal/spot"},
-	"vmanager/deletion_cost":   {"internal/spot"},
-	"vmanager/topology_spread": {"internal/spot", "provider"},
+	"vmanager/delete_pod":      {"internal/engine/split"},
+	"vmanager/deletion_cost":   {"internal/engine/split"},
+	"vmanager/topology_spread": {"internal/engine/split", "provider"},
 }
 
 // noRetries is why cases about counting retries have no counterpart.

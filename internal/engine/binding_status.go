@@ -29,7 +29,7 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
 	status.Policy, status.PolicyUID, status.PolicyGeneration = claimOf(policy)
 	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
-	resplit := split(&w.Spec, &status)
+	resplit := putTargets(&w.Spec, &status)
 	if moved || resplit {
 		status.ScheduledAt = &now
 		status.DecisionRevision++
@@ -69,7 +69,7 @@ func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (stat
 	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
 	status.Health = concerned(was, &status, false)
 	moved = len(status.Clusters) < len(was.Clusters)
-	resplit := split(&w.Spec, &status)
+	resplit := putTargets(&w.Spec, &status)
 	if moved || resplit {
 		status.ScheduledAt = &now
 		status.DecisionRevision++

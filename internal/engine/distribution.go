@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // splits reports whether a workload says how its replicas are split over on-demand
@@ -14,11 +14,11 @@ func splits(spec *api.WorkloadSpec) bool { return spec.Distribution != nil && sp
 
 // targets are how many replicas of each share go where; nil where the workload
 // says nothing about that.
-func targets(spec *api.WorkloadSpec, shares []int64) []spot.Target {
+func targets(spec *api.WorkloadSpec, shares []int64) []split.Target {
 	if !splits(spec) {
 		return nil
 	}
-	return spot.Divide(spec.Kind, *spec.Replicas, shares, *spec.Distribution)
+	return split.Divide(spec.Kind, *spec.Replicas, shares, *spec.Distribution)
 }
 
 func sharesOf(clusters []api.WorkloadCluster) []int64 {
@@ -29,9 +29,9 @@ func sharesOf(clusters []api.WorkloadCluster) []int64 {
 	return shares
 }
 
-// split puts the targets into the clusters of a status, and reports whether they
+// putTargets puts the targets into the clusters of a status, and reports whether they
 // differ. The list that is there stays as it is: others share it.
-func split(spec *api.WorkloadSpec, status *api.WorkloadStatus) (changed bool) {
+func putTargets(spec *api.WorkloadSpec, status *api.WorkloadStatus) (changed bool) {
 	if !splits(spec) {
 		if !slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.OnDemand != nil || c.Spot != nil }) {
 			return false
@@ -61,7 +61,7 @@ func is(n *int64, value int64) bool { return n != nil && *n == value }
 // splitClause ends the sentence that sums up a binding with how its shares are
 // split; "" where the workload has no split.
 func splitClause(spec *api.WorkloadSpec, shares []int64) string {
-	sum := spot.Split{}
+	sum := split.Split{}
 	for _, t := range targets(spec, shares) {
 		sum.OnDemand += t.OnDemand
 		sum.Spot += t.Spot
@@ -81,7 +81,7 @@ func clampedSentence(spec *api.WorkloadSpec, shares []int64) string {
 	for _, n := range shares {
 		total += n
 	}
-	if total == 0 || !slices.ContainsFunc(targets(spec, shares), func(t spot.Target) bool { return t.Clamped }) {
+	if total == 0 || !slices.ContainsFunc(targets(spec, shares), func(t split.Target) bool { return t.Clamped }) {
 		return ""
 	}
 	n := min(total, *spec.Replicas) // where every cluster has a copy, the count holds for each

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // TestSplitKeepsItsPromise: whatever the shares, every cluster's parts add up to its
@@ -46,7 +46,7 @@ func TestSplitKeepsItsPromise(t *testing.T) {
 			before[i] = api.WorkloadCluster{Name: fmt.Sprintf("c%d", i), Replicas: n}
 		}
 		status := api.WorkloadStatus{Clusters: before}
-		if changed := split(spec, &status); changed != (len(shares) > 0) {
+		if changed := putTargets(spec, &status); changed != (len(shares) > 0) {
 			t.Fatalf("changed: %t", changed)
 		}
 		onDemand := int64(0)
@@ -59,18 +59,18 @@ func TestSplitKeepsItsPromise(t *testing.T) {
 			}
 			onDemand += *c.OnDemand
 		}
-		one := spot.Targets(spec.Kind, total, *spec.Distribution)
+		one := split.Targets(spec.Kind, total, *spec.Distribution)
 		if onDemand < one.OnDemand {
 			t.Fatalf("%d on on-demand nodes, and %d in one cluster", onDemand, one.OnDemand)
 		}
 		if _, percent, _ := spec.Distribution.CustomOnDemand.Parse(); spec.Distribution.Mode == api.ModeCustom && !percent && !copies && onDemand != one.OnDemand {
 			t.Fatalf("%d on on-demand nodes, and %d are asked for", onDemand, one.OnDemand)
 		}
-		if split(spec, &status) {
+		if putTargets(spec, &status) {
 			t.Fatal("a second look changes something")
 		}
 		spec.Distribution = nil
-		if split(spec, &status) != (len(shares) > 0) || slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.OnDemand != nil || c.Spot != nil }) {
+		if putTargets(spec, &status) != (len(shares) > 0) || slices.ContainsFunc(status.Clusters, func(c api.WorkloadCluster) bool { return c.OnDemand != nil || c.Spot != nil }) {
 			t.Fatalf("without a distribution: %+v", status.Clusters)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // distributed gives a workload a distribution.
@@ -188,7 +188,7 @@ func checkSplit(t checker, p *planner, w *bound) {
 		return
 	}
 	if spec.Replicas != nil {
-		if least := spot.Targets(spec.Kind, total, *spec.Distribution).OnDemand; onDemand < least {
+		if least := split.Targets(spec.Kind, total, *spec.Distribution).OnDemand; onDemand < least {
 			t.Fatalf("%s has %s, and at least %d are promised", w.key(), splitText(s), least)
 		}
 	}

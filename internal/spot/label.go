@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // Label is how nodes say of which type they are.
@@ -35,15 +36,15 @@ func LabelOf(key string) Label {
 }
 
 // TypeOf is the type of a node with some labels.
-func (l Label) TypeOf(nodeLabels map[string]string) NodeType {
+func (l Label) TypeOf(nodeLabels map[string]string) split.NodeType {
 	value, ok := nodeLabels[l.Key]
 	switch {
 	case ok && slices.Contains(l.spot, value):
-		return Spot
+		return split.Spot
 	case l.onDemand == nil || ok && slices.Contains(l.onDemand, value):
-		return OnDemand
+		return split.OnDemand
 	}
-	return Unset
+	return split.Unset
 }
 
 // Requirement is a rule about a label of nodes, in the words of Kubernetes.
@@ -54,9 +55,9 @@ type Requirement struct {
 }
 
 // Requirement is the rule that only nodes of a type follow.
-func (l Label) Requirement(t NodeType) Requirement {
+func (l Label) Requirement(t split.NodeType) Requirement {
 	switch {
-	case t == Spot:
+	case t == split.Spot:
 		return Requirement{l.Key, "In", l.spot}
 	case l.onDemand == nil:
 		return Requirement{l.Key, "NotIn", l.spot}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // The names that pods of a split get.
@@ -174,13 +175,13 @@ func cutPrefix(key string) (name string, ours bool) {
 func IsAffinity(key string) bool { return slices.Contains(LabelsAffinity, key) }
 
 // AffinityOf is what the labels of a pod say it is for.
-func AffinityOf(podLabels map[string]string) NodeType {
+func AffinityOf(podLabels map[string]string) split.NodeType {
 	for _, key := range LabelsAffinity {
-		switch t := NodeType(podLabels[key]); t {
-		case OnDemand, Spot:
+		switch t := split.NodeType(podLabels[key]); t {
+		case split.OnDemand, split.Spot:
 			return t
-		case Unset:
+		case split.Unset:
 		}
 	}
-	return Unset
+	return split.Unset
 }

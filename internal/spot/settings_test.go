@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // TestSettings: the spellings that are taken, and what is said of what is not.
@@ -85,7 +86,7 @@ func FuzzParseSettings(f *testing.F) {
 		if again, err := ParseMode(mode); err != nil || again != s.Distribution.Mode {
 			t.Errorf("the mode %q is %q, %v", mode, again, err)
 		}
-		if target := Targets(api.KindDeployment, 7, s.Distribution); target.Total() != 7 || target.OnDemand < 0 || target.Spot < 0 {
+		if target := split.Targets(api.KindDeployment, 7, s.Distribution); target.Total() != 7 || target.OnDemand < 0 || target.Spot < 0 {
 			t.Errorf("%+v asks for %+v", s.Distribution, target)
 		}
 	})
@@ -120,7 +121,7 @@ func TestNodeLabels(t *testing.T) {
 			if value == "" {
 				labels = nil
 			}
-			for _, nodeType := range []NodeType{OnDemand, Spot} {
+			for _, nodeType := range []split.NodeType{split.OnDemand, split.Spot} {
 				r := l.Requirement(nodeType)
 				found := false
 				for _, v := range r.Values {
@@ -132,7 +133,7 @@ func TestNodeLabels(t *testing.T) {
 				}
 			}
 		}
-		if k, v := l.Taint(); k != key || l.TypeOf(map[string]string{key: v}) != Spot {
+		if k, v := l.Taint(); k != key || l.TypeOf(map[string]string{key: v}) != split.Spot {
 			t.Errorf("the taint of spot nodes is %s=%s", k, v)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
 
@@ -25,7 +25,7 @@ const createdWithin = 3 * time.Second
 type reservation struct {
 	admission types.UID
 	name      string // of a StatefulSet's pod
-	kind      spot.NodeType
+	kind      split.NodeType
 	at        time.Time
 }
 
@@ -51,11 +51,11 @@ func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assi
 		// size, has not been heard of yet.
 		target, live = i.ask(ctx, w, c, target, now)
 	}
-	if a.Type = c.Pinned(i.Label); a.Type == spot.Unset {
-		a.Type = spot.Next(target, live)
+	if a.Type = c.Pinned(i.Label); a.Type == split.Unset {
+		a.Type = split.Next(target, live)
 	}
-	if w.key.Kind == kindDeployment && !w.ownCost && a.Type == spot.OnDemand {
-		cost, _ := spot.DeletionCosts(target, live)
+	if w.key.Kind == kindDeployment && !w.ownCost && a.Type == split.OnDemand {
+		cost, _ := split.DeletionCosts(target, live)
 		a.Cost = &cost
 	}
 	if !c.DryRun {
@@ -64,16 +64,16 @@ func (i *Inventory) Assign(ctx context.Context, c webhook.Creation) webhook.Assi
 	return a
 }
 
-func (i *Inventory) target(w *workload) (spot.Target, bool) {
+func (i *Inventory) target(w *workload) (split.Target, bool) {
 	d, _, managed := i.rule(w)
-	return spot.Targets(w.key.Kind, w.replicas, d), managed
+	return split.Targets(w.key.Kind, w.replicas, d), managed
 }
 
 // live are the pods of the controller of a new pod, those among them that are about to
 // come. A pod with the name of the new one, or of one that is about to come, must be on
 // its way out.
-func (i *Inventory) live(c webhook.Creation, now time.Time) spot.Split {
-	var s spot.Split
+func (i *Inventory) live(c webhook.Creation, now time.Time) split.Split {
+	var s split.Split
 	replaced := map[string]bool{c.Name: true} // of no pod where that is ""
 	for _, r := range i.unmet(c, now) {
 		s = s.Plus(r.kind)
@@ -88,8 +88,8 @@ func (i *Inventory) live(c webhook.Creation, now time.Time) spot.Split {
 }
 
 // typeOfPod is what a pod counts as.
-func (i *Inventory) typeOfPod(p *pod) spot.NodeType {
-	if p.kind != spot.Unset {
+func (i *Inventory) typeOfPod(p *pod) split.NodeType {
+	if p.kind != split.Unset {
 		return p.kind
 	}
 	return i.typeOf(p.node)
@@ -199,7 +199,7 @@ const podTemplateHash = "pod-template-hash"
 // itself says, as far as it does: how large the workload is to be, and, where the new pod
 // is one too many all the same, which pods there are. The caller holds the lock, which is
 // given up meanwhile.
-func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, target spot.Target, now time.Time) (spot.Target, spot.Split) {
+func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, target split.Target, now time.Time) (split.Target, split.Split) {
 	i.mu.Unlock()
 	told, err := i.get(ctx, w.key)
 	i.mu.Lock()
@@ -226,8 +226,8 @@ func (i *Inventory) ask(ctx context.Context, w *workload, c webhook.Creation, ta
 
 // liveOf are the live pods of the controller of a new pod by a list. Pods that came after
 // it was asked for are known from the watch.
-func (i *Inventory) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) spot.Split {
-	var live spot.Split
+func (i *Inventory) liveOf(list *corev1.PodList, asked uint64, c webhook.Creation, now time.Time) split.Split {
+	var live split.Split
 	listed, admitted := map[types.UID]bool{}, map[types.UID]bool{}
 	for n := range list.Items {
 		p := podOf(&list.Items[n])

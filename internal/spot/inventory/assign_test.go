@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -39,16 +40,16 @@ func TestOwners(t *testing.T) {
 		put      []object
 		heard    []object
 		creation func(*world) webhook.Creation
-		want     spot.NodeType
+		want     split.NodeType
 		gets     int
 	}{
-		{name: "both known", heard: []object{d, rs}, creation: fromReplicaSet, want: spot.OnDemand},
-		{name: "neither known yet", put: []object{d, rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 2},
-		{name: "the replica set known", put: []object{d}, heard: []object{rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
-		{name: "the deployment known", put: []object{rs}, heard: []object{d}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
-		{name: "a stateful set known", heard: []object{set}, creation: fromSet, want: spot.OnDemand},
-		{name: "a stateful set not known yet", put: []object{set}, creation: fromSet, want: spot.OnDemand, gets: 1},
-		{name: "an older one of that name known", put: []object{d}, heard: []object{again, rs}, creation: fromReplicaSet, want: spot.OnDemand, gets: 1},
+		{name: "both known", heard: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand},
+		{name: "neither known yet", put: []object{d, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 2},
+		{name: "the replica set known", put: []object{d}, heard: []object{rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
+		{name: "the deployment known", put: []object{rs}, heard: []object{d}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
+		{name: "a stateful set known", heard: []object{set}, creation: fromSet, want: split.OnDemand},
+		{name: "a stateful set not known yet", put: []object{set}, creation: fromSet, want: split.OnDemand, gets: 1},
+		{name: "an older one of that name known", put: []object{d}, heard: []object{again, rs}, creation: fromReplicaSet, want: split.OnDemand, gets: 1},
 		{name: "another of that name there", put: []object{again}, heard: []object{rs}, creation: fromReplicaSet, gets: 1},
 		{name: "nowhere", creation: fromReplicaSet, gets: 1},
 		{name: "a stateful set nowhere", creation: fromSet, gets: 1},
@@ -81,16 +82,16 @@ func TestBurst(t *testing.T) {
 			w.hear(d, rs)
 		}
 		var group sync.WaitGroup
-		got := make([]spot.NodeType, 100)
+		got := make([]split.NodeType, 100)
 		for n := range got {
 			group.Go(func() { got[n] = w.assign(w.creation(rs)) })
 		}
 		group.Wait()
-		var sum spot.Split
+		var sum split.Split
 		for _, nodeType := range got {
 			sum = sum.Plus(nodeType)
 		}
-		if want := (spot.Split{OnDemand: 37, Spot: 63}); sum != want {
+		if want := (split.Split{OnDemand: 37, Spot: 63}); sum != want {
 			t.Errorf("known %t: %+v, want %+v", known, sum, want)
 		}
 	}
@@ -104,7 +105,7 @@ func TestReservations(t *testing.T) {
 		for n := range 2 {
 			c := w.creation(rs)
 			nodeType := w.assign(c)
-			if nodeType != spot.OnDemand {
+			if nodeType != split.OnDemand {
 				t.Fatalf("pod %d is for %q", n, nodeType)
 			}
 			w.have(podFor(c, nodeType))
@@ -112,18 +113,18 @@ func TestReservations(t *testing.T) {
 		if len(w.reservations) != 0 {
 			t.Errorf("%d places are kept for pods that are there", len(w.reservations))
 		}
-		if got := w.assigned(rs, 2); got != (spot.Split{Spot: 2}) {
+		if got := w.assigned(rs, 2); got != (split.Split{Spot: 2}) {
 			t.Errorf("the others get %+v", got)
 		}
 	})
 	t.Run("one that was refused after it was admitted is forgotten", func(t *testing.T) {
 		w := newWorld(plainLabel)
 		_, rs := w.web(2, "1")
-		if got := w.assign(w.creation(rs)); got != spot.OnDemand {
+		if got := w.assign(w.creation(rs)); got != split.OnDemand {
 			t.Fatalf("it is for %q", got)
 		}
 		w.now = w.now.Add(reservedFor)
-		if got := w.assigned(rs, 2); got != (spot.Split{OnDemand: 1, Spot: 1}) {
+		if got := w.assigned(rs, 2); got != (split.Split{OnDemand: 1, Spot: 1}) {
 			t.Errorf("after %s the pods get %+v", reservedFor, got)
 		}
 	})
@@ -132,7 +133,7 @@ func TestReservations(t *testing.T) {
 		_, rs := w.web(2, "1")
 		w.assigned(rs, 2) // both are refused
 		w.now = w.now.Add(createdWithin)
-		if got := w.assigned(rs, 1); got != (spot.Split{OnDemand: 1}) {
+		if got := w.assigned(rs, 1); got != (split.Split{OnDemand: 1}) {
 			t.Errorf("after %s the next pod gets %+v", createdWithin, got)
 		}
 		if w.requests("list pods") != 1 {
@@ -145,7 +146,7 @@ func TestReservations(t *testing.T) {
 		for range 3 {
 			c := w.creation(rs)
 			c.DryRun = true
-			if got := w.assign(c); got != spot.OnDemand {
+			if got := w.assign(c); got != split.OnDemand {
 				t.Errorf("it is for %q", got)
 			}
 		}
@@ -172,7 +173,7 @@ func TestReservations(t *testing.T) {
 // TestStatefulSet: a pod that comes again under its name gets what the others leave.
 func TestStatefulSet(t *testing.T) {
 	set := statefulSet("db", 5, labelsFor("majority-in-on-demand"))
-	types := []spot.NodeType{spot.OnDemand, spot.Spot, spot.OnDemand, spot.Spot, spot.OnDemand}
+	types := []split.NodeType{split.OnDemand, split.Spot, split.OnDemand, split.Spot, split.OnDemand}
 	begin := func() *world {
 		w := newWorld(plainLabel)
 		w.have(set)
@@ -197,11 +198,11 @@ func TestStatefulSet(t *testing.T) {
 	})
 	t.Run("all of them at once, while the old ones still show", func(t *testing.T) {
 		w := begin()
-		var sum spot.Split
+		var sum split.Split
 		for n := range types {
 			sum = sum.Plus(w.assign(w.creation(set, n)))
 		}
-		if want := (spot.Split{OnDemand: 3, Spot: 2}); sum != want {
+		if want := (split.Split{OnDemand: 3, Spot: 2}); sum != want {
 			t.Errorf("they get %+v, want %+v", sum, want)
 		}
 	})
@@ -209,10 +210,10 @@ func TestStatefulSet(t *testing.T) {
 		w := begin()
 		larger := statefulSet("db", 7, labelsFor("majority-in-on-demand"))
 		w.put(larger)
-		if got := w.assign(w.creation(set, 5)); got != spot.OnDemand {
+		if got := w.assign(w.creation(set, 5)); got != split.OnDemand {
 			t.Errorf("db-5 of 7 is for %q", got)
 		}
-		if got := w.assign(w.creation(set, 6)); got != spot.Spot {
+		if got := w.assign(w.creation(set, 6)); got != split.Spot {
 			t.Errorf("db-6 of 7 is for %q", got)
 		}
 	})
@@ -222,11 +223,11 @@ func TestStatefulSet(t *testing.T) {
 // which there is no place.
 func TestBehind(t *testing.T) {
 	t.Run("a pod is gone", func(t *testing.T) {
-		for _, gone := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+		for _, gone := range []split.NodeType{split.OnDemand, split.Spot} {
 			w := newWorld(plainLabel)
 			_, rs := w.web(4, "2")
 			pods := w.grow(rs, 2, 2)
-			if gone == spot.OnDemand {
+			if gone == split.OnDemand {
 				w.take(pods[0])
 			} else {
 				w.take(pods[3])
@@ -242,7 +243,7 @@ func TestBehind(t *testing.T) {
 		pods := w.grow(rs, 2, 2)
 		pods[1].DeletionTimestamp = new(metav1.NewTime(start))
 		w.put(pods[1])
-		if got := w.assign(w.creation(rs)); got != spot.OnDemand {
+		if got := w.assign(w.creation(rs)); got != split.OnDemand {
 			t.Errorf("it is for %q", got)
 		}
 	})
@@ -251,7 +252,7 @@ func TestBehind(t *testing.T) {
 		_, rs := w.web(2, "majority-in-on-demand") // 2 and 0
 		w.grow(rs, 2, 0)
 		w.put(deployment("web", 5, labelsFor("majority-in-on-demand"))) // 3 and 2
-		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
 			t.Errorf("the new ones get %+v", got)
 		}
 	})
@@ -260,7 +261,7 @@ func TestBehind(t *testing.T) {
 		_, rs := w.web(4, "2")
 		w.grow(rs, 2, 2)
 		w.refuses["list pods"], w.refuses["get deployments"] = errors.New("no"), errors.New("no")
-		if got := w.assign(w.creation(rs)); got != spot.Spot {
+		if got := w.assign(w.creation(rs)); got != split.Spot {
 			t.Errorf("it is for %q", got)
 		}
 	})
@@ -278,7 +279,7 @@ func TestBehind(t *testing.T) {
 			nodeType := w.assign(c)
 			w.have(podFor(c, nodeType))
 		}
-		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
 			t.Errorf("besides one for on-demand nodes there come %+v", got)
 		}
 	})
@@ -292,7 +293,7 @@ func TestBehind(t *testing.T) {
 		made := podFor(c, w.assign(c))
 		w.put(made)
 		w.during = func() { w.during = nil; w.hear(made) }
-		if got := w.assigned(rs, 3); got != (spot.Split{OnDemand: 1, Spot: 2}) {
+		if got := w.assigned(rs, 3); got != (split.Split{OnDemand: 1, Spot: 2}) {
 			t.Errorf("besides one for on-demand nodes there come %+v", got)
 		}
 	})
@@ -306,7 +307,7 @@ func TestRollout(t *testing.T) {
 	w.grow(old, 3, 2)
 	next := revisionOf(d, "def", 2)
 	w.have(next)
-	if got := w.assigned(next, 5); got != (spot.Split{OnDemand: 3, Spot: 2}) {
+	if got := w.assigned(next, 5); got != (split.Split{OnDemand: 3, Spot: 2}) {
 		t.Errorf("the new ones get %+v", got)
 	}
 }
@@ -316,11 +317,11 @@ func TestPinned(t *testing.T) {
 	w := newWorld(plainLabel)
 	_, rs := w.web(3, "1")
 	pinned := w.creation(rs)
-	pinned.Pinned = func(spot.Label) spot.NodeType { return spot.Spot }
-	if got := w.assign(pinned); got != spot.Spot {
+	pinned.Pinned = func(spot.Label) split.NodeType { return split.Spot }
+	if got := w.assign(pinned); got != split.Spot {
 		t.Errorf("it is for %q", got)
 	}
-	if got := w.assigned(rs, 2); got != (spot.Split{OnDemand: 1, Spot: 1}) {
+	if got := w.assigned(rs, 2); got != (split.Split{OnDemand: 1, Spot: 1}) {
 		t.Errorf("the others get %+v", got)
 	}
 }
@@ -344,17 +345,17 @@ func TestWhoDecides(t *testing.T) {
 		asked     api.DistributionMode
 		alter     func(*appsv1.Deployment)
 		off       bool
-		want      spot.NodeType
+		want      split.NodeType
 		source    api.DistributionSource
 		invalid   bool
 	}{
 		{name: "nobody asks"},
-		{name: "labels", labels: labelsFor("all-in-on-demand"), want: spot.OnDemand, source: api.DistributionOfLabels},
-		{name: "labels, the default of a deployment", labels: labelsFor(""), want: spot.Spot, source: api.DistributionOfLabels},
+		{name: "labels", labels: labelsFor("all-in-on-demand"), want: split.OnDemand, source: api.DistributionOfLabels},
+		{name: "labels, the default of a deployment", labels: labelsFor(""), want: split.Spot, source: api.DistributionOfLabels},
 		{name: "a mode without the switch", labels: map[string]string{"vacant.io/optimize-scheduling-mode": "all-in-spot"}},
-		{name: "the server", asked: api.ModeAllInOnDemand, want: spot.OnDemand, source: api.DistributionOfWorkload},
-		{name: "the server, against labels", asked: api.ModeAllInOnDemand, labels: labelsFor("all-in-spot"), want: spot.OnDemand, source: api.DistributionOfWorkload},
-		{name: "the server, against wrong labels", asked: api.ModeAllInOnDemand, labels: wrong, want: spot.OnDemand, source: api.DistributionOfWorkload, invalid: true},
+		{name: "the server", asked: api.ModeAllInOnDemand, want: split.OnDemand, source: api.DistributionOfWorkload},
+		{name: "the server, against labels", asked: api.ModeAllInOnDemand, labels: labelsFor("all-in-spot"), want: split.OnDemand, source: api.DistributionOfWorkload},
+		{name: "the server, against wrong labels", asked: api.ModeAllInOnDemand, labels: wrong, want: split.OnDemand, source: api.DistributionOfWorkload, invalid: true},
 		{name: "wrong labels", labels: wrong, invalid: true},
 		{name: "switched off by label", labels: off},
 		{name: "switched off by label, against the server", labels: off, asked: api.ModeAllInOnDemand},
@@ -366,7 +367,7 @@ func TestWhoDecides(t *testing.T) {
 		{name: "a namespace that is excluded, against the server", asked: api.ModeAllInSpot, exclude: []string{shop}},
 		{name: "a namespace that is labelled", labels: labelsFor(""), namespace: off},
 		{name: "a namespace that is labelled, against the server", asked: api.ModeAllInSpot, namespace: off},
-		{name: "a namespace that is not labelled any more", labels: labelsFor(""), namespace: off, again: true, want: spot.Spot, source: api.DistributionOfLabels},
+		{name: "a namespace that is not labelled any more", labels: labelsFor(""), namespace: off, again: true, want: split.Spot, source: api.DistributionOfLabels},
 		{name: "everything off", labels: labelsFor(""), asked: api.ModeAllInSpot, off: true},
 	}
 	for _, test := range tests {
@@ -394,7 +395,7 @@ func TestWhoDecides(t *testing.T) {
 				t.Errorf("it is for %q, want %q", got, test.want)
 			}
 			v, ok := w.View(webKey, false)
-			if !ok || v.Managed != (test.want != spot.Unset) || v.Source != test.source || (v.Invalid != "") != test.invalid {
+			if !ok || v.Managed != (test.want != split.Unset) || v.Source != test.source || (v.Invalid != "") != test.invalid {
 				t.Errorf("it shows managed %t by %q, invalid %q", v.Managed, v.Source, v.Invalid)
 			}
 		})
@@ -432,7 +433,7 @@ func TestAskTellsWhatIsNew(t *testing.T) {
 // Nobody overrules what the pods bring along, and a StatefulSet does not look at it.
 func TestCost(t *testing.T) {
 	own := deployment("own", 2, labelsFor("1"))
-	own.Spec.Template.Annotations = map[string]string{spot.AnnotationDeletionCost: "7"}
+	own.Spec.Template.Annotations = map[string]string{split.AnnotationDeletionCost: "7"}
 	plain := deployment("web", 2, labelsFor("1"))
 	set := statefulSet("db", 2, labelsFor("1"))
 	for _, test := range []struct {
@@ -473,7 +474,7 @@ func TestAssignEnds(t *testing.T) {
 	w.refuses["get replicasets"] = context.DeadlineExceeded
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	if got := w.Assign(ctx, w.creation(rs)); got.Type != spot.Unset || got.Label.Key != plainLabel {
+	if got := w.Assign(ctx, w.creation(rs)); got.Type != split.Unset || got.Label.Key != plainLabel {
 		t.Errorf("it gets %+v", got)
 	}
 	if _, kept := w.reservations[types.UID("rs-web-abc")]; kept {
@@ -497,8 +498,8 @@ func TestOneAsksForAll(t *testing.T) {
 	late.Status.UpdatedReplicas = 1
 	w.hear(late)
 	more := w.assigned(rs, 4)
-	sum = spot.Split{OnDemand: sum.OnDemand + more.OnDemand, Spot: sum.Spot + more.Spot}
-	if sum != (spot.Split{OnDemand: 3, Spot: 5}) {
+	sum = split.Split{OnDemand: sum.OnDemand + more.OnDemand, Spot: sum.Spot + more.Spot}
+	if sum != (split.Split{OnDemand: 3, Spot: 5}) {
 		t.Errorf("the new pods are %+v, want 3 and 5", sum)
 	}
 	if n := w.requests("get deployments"); n != 1 {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -13,7 +14,7 @@ import (
 type node struct {
 	uid    types.UID
 	name   string
-	kind   spot.NodeType
+	kind   split.NodeType
 	usable bool // it takes new pods
 	// fenced says that no new pod comes to it.
 	fenced      bool
@@ -154,7 +155,7 @@ func (i *Inventory) lookAtSpot() {
 // is none.
 func (i *Inventory) spotSince() (since time.Time) {
 	for _, n := range i.nodes {
-		if n.kind == spot.Spot && n.usable && n.since.After(since) {
+		if n.kind == split.Spot && n.usable && n.since.After(since) {
 			since = n.since
 		}
 	}
@@ -171,15 +172,15 @@ func (i *Inventory) changedOn(name string) {
 // changedFallen tells of those that have pods for spot nodes on others.
 func (i *Inventory) changedFallen() {
 	for _, p := range i.pods {
-		if p.kind == spot.Spot && i.typeOf(p.node) == spot.OnDemand {
+		if p.kind == split.Spot && i.typeOf(p.node) == split.OnDemand {
 			i.changedPod(p)
 		}
 	}
 }
 
-func (i *Inventory) typeOf(name string) spot.NodeType {
+func (i *Inventory) typeOf(name string) split.NodeType {
 	if n := i.nodes[name]; n != nil {
 		return n.kind
 	}
-	return spot.Unset
+	return split.Unset
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -93,7 +94,7 @@ func TestNodes(t *testing.T) {
 			}
 			w.hear(n)
 			usable, ending := w.Nodes()
-			if want := (spot.Split{}); test.usable && usable.Spot != 1 || !test.usable && usable != want {
+			if want := (split.Split{}); test.usable && usable.Spot != 1 || !test.usable && usable != want {
 				t.Errorf("%+v take pods", usable)
 			}
 			by, ends, ok := w.Node("n")
@@ -115,14 +116,14 @@ func TestNodeTypes(t *testing.T) {
 	for _, test := range []struct {
 		key    string
 		labels map[string]string
-		want   spot.NodeType
+		want   split.NodeType
 	}{
-		{plainLabel, map[string]string{plainLabel: "spot"}, spot.Spot},
-		{plainLabel, map[string]string{plainLabel: "on-demand"}, spot.OnDemand},
-		{plainLabel, nil, spot.Unset},
-		{"cloud.google.com/gke-spot", map[string]string{"cloud.google.com/gke-spot": "true"}, spot.Spot},
-		{"cloud.google.com/gke-spot", nil, spot.OnDemand},
-		{"eks.amazonaws.com/capacityType", map[string]string{"eks.amazonaws.com/capacityType": "SPOT"}, spot.Spot},
+		{plainLabel, map[string]string{plainLabel: "spot"}, split.Spot},
+		{plainLabel, map[string]string{plainLabel: "on-demand"}, split.OnDemand},
+		{plainLabel, nil, split.Unset},
+		{"cloud.google.com/gke-spot", map[string]string{"cloud.google.com/gke-spot": "true"}, split.Spot},
+		{"cloud.google.com/gke-spot", nil, split.OnDemand},
+		{"eks.amazonaws.com/capacityType", map[string]string{"eks.amazonaws.com/capacityType": "SPOT"}, split.Spot},
 	} {
 		w := newWorld(test.key)
 		n := nodeOf("n", "")
@@ -132,7 +133,7 @@ func TestNodeTypes(t *testing.T) {
 			t.Errorf("%s %v: %q, want %q", test.key, test.labels, got, test.want)
 		}
 		usable, _ := w.Nodes()
-		if usable.Of(test.want) != usable.Total() || (usable.Total() == 1) != (test.want != spot.Unset) {
+		if usable.Of(test.want) != usable.Total() || (usable.Total() == 1) != (test.want != split.Unset) {
 			t.Errorf("%s %v: %+v", test.key, test.labels, usable)
 		}
 	}
@@ -149,7 +150,7 @@ func TestHeartbeats(t *testing.T) {
 			taint("aws-node-termination-handler/spot-itn", "", corev1.TaintEffectPreferNoSchedule)(n)
 		}
 		w.have(n)
-		p := podFor(w.creation(rs), spot.Spot)
+		p := podFor(w.creation(rs), split.Spot)
 		p.Spec.NodeName = "n"
 		w.have(p)
 		changed, told := w.changed[webKey], len(w.ends)
@@ -175,7 +176,7 @@ func TestHeartbeats(t *testing.T) {
 func TestEndIsTold(t *testing.T) {
 	w := newWorld(plainLabel)
 	_, rs := w.web(1, "")
-	p := podFor(w.creation(rs), spot.Spot)
+	p := podFor(w.creation(rs), split.Spot)
 	p.Spec.NodeName = "n"
 	w.have(p)
 	n := nodeOf("n", "spot")
@@ -209,7 +210,7 @@ func TestEndIsTold(t *testing.T) {
 func (w *world) fallen(created time.Time) *corev1.Pod {
 	_, rs := w.web(1, "")
 	w.have(nodeOf("base", "on-demand"))
-	p := podFor(w.creation(rs), spot.Spot)
+	p := podFor(w.creation(rs), split.Spot)
 	p.CreationTimestamp, p.Spec.NodeName = metav1.NewTime(created), "base"
 	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("400m")}}}}
 	w.have(p)

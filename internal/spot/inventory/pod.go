@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	podresource "k8s.io/component-helpers/resource"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -21,7 +22,7 @@ type pod struct {
 	namespace, name string
 	owner           types.UID // its ReplicaSet or StatefulSet; "" for others, which only take room
 	set             string    // the name of the StatefulSet
-	kind            spot.NodeType
+	kind            split.NodeType
 	node            string
 	admission       types.UID // the request that it was created with
 	revision        string    // of a StatefulSet
@@ -86,7 +87,7 @@ func podOf(o *corev1.Pod) *pod {
 	}
 	p.namespace, p.owner = unique.Make(o.Namespace).Value(), owner.UID
 	p.kind, p.admission = spot.AffinityOf(o.Labels), types.UID(o.Annotations[spot.AnnotationAdmission])
-	p.cost, p.created = unique.Make(o.Annotations[spot.AnnotationDeletionCost]).Value(), o.CreationTimestamp.Time
+	p.cost, p.created = unique.Make(o.Annotations[split.AnnotationDeletionCost]).Value(), o.CreationTimestamp.Time
 	p.ready = slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
@@ -172,7 +173,7 @@ func (i *Inventory) workloadOf(p *pod) (Key, bool) {
 // the size of a pod, as far as requests tell.
 func (i *Inventory) roomOnSpot(p *pod) bool {
 	for name, n := range i.nodes {
-		if n.kind != spot.Spot || !n.usable {
+		if n.kind != split.Spot || !n.usable {
 			continue
 		}
 		if n.allocatable.less(i.used[name]).holds(p.requests) {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -19,7 +20,7 @@ import (
 // admitted is a pod that was given its type and is not made yet.
 type admitted struct {
 	creation webhook.Creation
-	kind     spot.NodeType
+	kind     split.NodeType
 }
 
 // controller plays the controller of a Deployment's one ReplicaSet, or of a StatefulSet
@@ -75,12 +76,12 @@ func (c *controller) meanwhile() {
 	}
 }
 
-func (c *controller) target() spot.Target {
+func (c *controller) target() split.Target {
 	kind := kindDeployment
 	if c.set != nil {
 		kind = kindStatefulSet
 	}
-	return spot.Targets(kind, int64(c.replicas), c.spec)
+	return split.Targets(kind, int64(c.replicas), c.spec)
 }
 
 // step is one thing that happens, if it can.
@@ -210,7 +211,7 @@ func (c *controller) make() {
 	}
 }
 
-func (c *controller) live() (s spot.Split) {
+func (c *controller) live() (s split.Split) {
 	for _, p := range c.pods {
 		if !going(p) {
 			s = s.Plus(spot.AffinityOf(p.Labels))
@@ -262,7 +263,7 @@ func (c *controller) rest() {
 		c.hear(c.owner)
 	}
 	if v, ok := c.View(key, false); ok {
-		if live := spot.Live(v.Pods); live != c.target().Split {
+		if live := split.Live(v.Pods); live != c.target().Split {
 			c.Fatalf("it shows %+v, want %+v", live, c.target().Split)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -96,7 +97,7 @@ func follow(t *testing.T, verb, resource string) {
 		t.Fatal(err)
 	}
 	synctest.Wait()
-	if v, ok := i.View(Key{kindDeployment, shop, "api"}, false); !ok || v.Target.Split != (spot.Split{OnDemand: 1, Spot: 2}) {
+	if v, ok := i.View(Key{kindDeployment, shop, "api"}, false); !ok || v.Target.Split != (split.Split{OnDemand: 1, Spot: 2}) {
 		t.Errorf("of a deployment that came it shows %+v", v)
 	}
 	if _, ok := i.View(webKey, false); ok {
@@ -112,7 +113,7 @@ func TestListedAgain(t *testing.T) {
 	if err := w.table("pods").Replace([]any{pods[0], pods[2]}, "2"); err != nil {
 		t.Fatal(err)
 	}
-	w.wantView(t, webKey, spot.Split{OnDemand: 1, Spot: 1})
+	w.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 1})
 	if err := w.table("deployments").Replace(nil, "3"); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestView(t *testing.T) {
 	}
 	_, rs := w.web(2, "1")
 	w.grow(rs, 1, 1)
-	if c := w.creation(rs); w.assign(c) == spot.Unset {
+	if c := w.creation(rs); w.assign(c) == split.Unset {
 		t.Fatal("it is for nothing")
 	}
 	if v, _ := w.View(webKey, false); v.Unsettled == "" || !v.Until.Equal(start.Add(reservedFor)) {
@@ -190,7 +191,7 @@ func TestRevisions(t *testing.T) {
 		set.Spec.UpdateStrategy, set.Status.UpdateRevision = test.s, "new"
 		w.have(set)
 		for n, revision := range []string{"old", "new"} {
-			p := podFor(w.creation(set, n), spot.OnDemand)
+			p := podFor(w.creation(set, n), split.OnDemand)
 			p.Labels["controller-revision-hash"] = revision
 			w.have(p)
 		}
@@ -230,7 +231,7 @@ func manyPods(n int) (w *world, rs *appsv1.ReplicaSet) {
 	_, rs = w.web(int32(n)+1, "majority-in-on-demand")
 	for k := range n {
 		c := w.creation(rs)
-		p := podFor(c, spot.Spot)
+		p := podFor(c, split.Spot)
 		p.Spec = corev1.PodSpec{
 			NodeName: fmt.Sprintf("node-%d", k%100), Volumes: make([]corev1.Volume, 3),
 			Containers: []corev1.Container{{
@@ -267,7 +268,7 @@ func BenchmarkAssign(b *testing.B) {
 	c.DryRun = true
 	b.ReportAllocs()
 	for b.Loop() {
-		if w.Assign(b.Context(), c).Type != spot.OnDemand {
+		if w.Assign(b.Context(), c).Type != split.OnDemand {
 			b.Fatal("it is not for on-demand nodes")
 		}
 	}
@@ -284,7 +285,7 @@ func BenchmarkAssignSmall(b *testing.B) {
 	c.DryRun = true
 	b.ReportAllocs()
 	for b.Loop() {
-		if w.Assign(b.Context(), c).Type != spot.OnDemand {
+		if w.Assign(b.Context(), c).Type != split.OnDemand {
 			b.Fatal("it is not for on-demand nodes")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -19,7 +20,7 @@ const retryReturn = 2 * time.Hour
 
 // View is a workload as the rules look at it.
 type View struct {
-	spot.Workload
+	split.Workload
 	UID    types.UID
 	Source api.DistributionSource
 	// Invalid says what is wrong with the labels of the workload, Barred why it is not
@@ -49,8 +50,8 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 	_, asked := i.asked[key]
 	v := View{
 		Wanted: asked || w.settings.Enabled != nil && *w.settings.Enabled,
-		Workload: spot.Workload{
-			Kind: key.Kind, Replicas: w.replicas, Managed: managed, Recreate: recreate, Target: spot.Targets(key.Kind, w.replicas, d),
+		Workload: split.Workload{
+			Kind: key.Kind, Replicas: w.replicas, Managed: managed, Recreate: recreate, Target: split.Targets(key.Kind, w.replicas, d),
 		},
 		UID: w.uid, Source: source, Invalid: w.invalid, Barred: i.barred(w), CostsOwn: w.ownCost, Costs: map[string]string{},
 	}
@@ -78,7 +79,7 @@ func (i *Inventory) View(key Key, recreate bool) (View, bool) {
 			v.Costs[p.name] = p.cost
 		}
 	}
-	slices.SortFunc(v.Pods, func(a, b spot.Pod) int { return a.Created.Compare(b.Created) })
+	slices.SortFunc(v.Pods, func(a, b split.Pod) int { return a.Created.Compare(b.Created) })
 	if v.Unsettled = unsettled(w, len(v.Pods), old); v.Unsettled == "" {
 		// The place is counted when the next pod is given its type.
 		var kept int
@@ -98,10 +99,10 @@ func (i *Inventory) running(controller types.UID) (n int) {
 	return n
 }
 
-func (i *Inventory) show(p *pod, w *workload) spot.Pod {
-	out := spot.Pod{
+func (i *Inventory) show(p *pod, w *workload) split.Pod {
+	out := split.Pod{
 		Name: p.name, UID: string(p.uid), For: p.kind, Node: p.node, Ready: p.ready, Terminating: p.terminating,
-		Created: p.created, Ordinal: p.ordinal, Pinned: w.pinned != spot.Unset,
+		Created: p.created, Ordinal: p.ordinal, Pinned: w.pinned != split.Unset,
 	}
 	if n := i.nodes[p.node]; n != nil {
 		out.On, out.Ends = n.kind, n.ends
@@ -166,7 +167,7 @@ func (i *Inventory) Keys() []Key {
 		}
 	}
 	for _, p := range i.pods {
-		if p.kind == spot.Unset {
+		if p.kind == split.Unset {
 			continue
 		}
 		if key, ok := i.workloadOf(p); ok {
@@ -177,7 +178,7 @@ func (i *Inventory) Keys() []Key {
 }
 
 // Nodes counts the nodes that take pods by their types, and those that end.
-func (i *Inventory) Nodes() (usable spot.Split, ending int64) {
+func (i *Inventory) Nodes() (usable split.Split, ending int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, n := range i.nodes {
@@ -239,7 +240,7 @@ func (i *Inventory) Labelled() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.pods {
-		if p.kind != spot.Unset && !p.ended {
+		if p.kind != split.Unset && !p.ended {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -33,7 +34,7 @@ type workload struct {
 	// got another value would not be found by their controller, which would make more
 	// of them without end.
 	circular bool
-	pinned   spot.NodeType
+	pinned   split.NodeType
 	ownCost  bool // its pods bring a deletion cost of their own
 	optedOut bool // its pods are labelled to be left alone
 	deleting bool
@@ -89,7 +90,7 @@ func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, select
 	if replicas != nil {
 		w.replicas = int64(*replicas)
 	}
-	_, w.ownCost = template.Annotations[spot.AnnotationDeletionCost]
+	_, w.ownCost = template.Annotations[split.AnnotationDeletionCost]
 	var err error
 	if w.settings, err = spot.ParseSettings(o.GetLabels(), o.GetAnnotations()); err != nil {
 		w.invalid = err.Error()

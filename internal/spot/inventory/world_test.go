@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -268,7 +269,7 @@ func (w *world) creation(owner object, ordinal ...int) webhook.Creation {
 	c := webhook.Creation{
 		UID: uid, Namespace: owner.GetNamespace(), Labels: map[string]string{"app": "web"},
 		Owner:  metav1.OwnerReference{APIVersion: "apps/v1", Kind: kindReplicaSet, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)},
-		Pinned: func(spot.Label) spot.NodeType { return spot.Unset },
+		Pinned: func(spot.Label) split.NodeType { return split.Unset },
 	}
 	if hash := owner.GetLabels()[podTemplateHash]; hash != "" {
 		c.Labels[podTemplateHash] = hash
@@ -280,7 +281,7 @@ func (w *world) creation(owner object, ordinal ...int) webhook.Creation {
 }
 
 // podFor is the pod that comes of an admitted creation.
-func podFor(c webhook.Creation, t spot.NodeType) *corev1.Pod {
+func podFor(c webhook.Creation, t split.NodeType) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: c.Namespace, Name: c.Name, UID: "pod-" + c.UID, Labels: maps.Clone(c.Labels), CreationTimestamp: metav1.NewTime(start),
 		Annotations: map[string]string{spot.AnnotationAdmission: string(c.UID)}, OwnerReferences: []metav1.OwnerReference{c.Owner},
@@ -288,7 +289,7 @@ func podFor(c webhook.Creation, t spot.NodeType) *corev1.Pod {
 	if p.Name == "" {
 		p.Name = c.Owner.Name + "-" + string(c.UID)
 	}
-	if t != spot.Unset {
+	if t != split.Unset {
 		p.Labels[spot.LabelAffinity] = string(t)
 	}
 	return p
@@ -297,9 +298,9 @@ func podFor(c webhook.Creation, t spot.NodeType) *corev1.Pod {
 // grow makes pods of a ReplicaSet, of which the inventory is told.
 func (w *world) grow(rs *appsv1.ReplicaSet, onDemand, spots int) (pods []*corev1.Pod) {
 	for n := range onDemand + spots {
-		t := spot.OnDemand
+		t := split.OnDemand
 		if n >= onDemand {
-			t = spot.Spot
+			t = split.Spot
 		}
 		p := podFor(w.creation(rs), t)
 		w.have(p)
@@ -309,25 +310,25 @@ func (w *world) grow(rs *appsv1.ReplicaSet, onDemand, spots int) (pods []*corev1
 }
 
 // assign is what a creation gets.
-func (w *world) assign(c webhook.Creation) spot.NodeType {
+func (w *world) assign(c webhook.Creation) split.NodeType {
 	return w.Assign(context.Background(), c).Type
 }
 
 // assigned counts what n new pods of a ReplicaSet get, none of which shows.
-func (w *world) assigned(rs *appsv1.ReplicaSet, n int) (s spot.Split) {
+func (w *world) assigned(rs *appsv1.ReplicaSet, n int) (s split.Split) {
 	for range n {
 		s = s.Plus(w.assign(w.creation(rs)))
 	}
 	return s
 }
 
-func (w *world) wantView(t TB, key Key, want spot.Split) {
+func (w *world) wantView(t TB, key Key, want split.Split) {
 	t.Helper()
 	v, ok := w.View(key, false)
 	if !ok {
 		t.Fatalf("there is no %v", key)
 	}
-	if live := spot.Live(v.Pods); live != want {
+	if live := split.Live(v.Pods); live != want {
 		t.Errorf("it shows %+v of %v, want %+v", live, key, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -20,14 +20,14 @@ func (r *Replacement) setCosts(ctx context.Context, key Key, v *inventory.View) 
 	if key.Kind != api.KindDeployment || !v.Managed || v.CostsOwn {
 		return nil
 	}
-	onDemand, onSpot := spot.DeletionCosts(v.Target, spot.Live(v.Pods))
+	onDemand, onSpot := split.DeletionCosts(v.Target, split.Live(v.Pods))
 	for i := range v.Pods {
 		pod := &v.Pods[i]
 		want := inventory.CostOf(onSpot)
-		if pod.For == spot.OnDemand {
+		if pod.For == split.OnDemand {
 			want = inventory.CostOf(onDemand)
 		}
-		if pod.Terminating || pod.For == spot.Unset || v.Costs[pod.Name] == want {
+		if pod.Terminating || pod.For == split.Unset || v.Costs[pod.Name] == want {
 			continue
 		}
 		if err := r.setCost(ctx, key.Namespace, pod, want); err != nil {
@@ -37,13 +37,13 @@ func (r *Replacement) setCosts(ctx context.Context, key Key, v *inventory.View) 
 	return nil
 }
 
-func (r *Replacement) setCost(ctx context.Context, namespace string, pod *spot.Pod, cost string) error {
+func (r *Replacement) setCost(ctx context.Context, namespace string, pod *split.Pod, cost string) error {
 	var value any = cost
 	if cost == "" {
 		value = nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "annotations": map[string]any{spot.AnnotationDeletionCost: value},
+		"uid": pod.UID, "annotations": map[string]any{split.AnnotationDeletionCost: value},
 	}})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -29,11 +29,11 @@ var errUnanswered = errors.New("there is no answer")
 var errGone = errors.New("it is gone already")
 
 // replace takes the pod of a plan away.
-func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *spot.Plan) error {
+func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, plan *split.Plan) error {
 	pod := plan.Replace
 	now := r.Now()
 	r.mu.Lock()
-	if len(r.going) >= maxGoing && plan.Reason != spot.ReasonNodeEnds {
+	if len(r.going) >= maxGoing && plan.Reason != split.ReasonNodeEnds {
 		r.mu.Unlock()
 		return errBusy
 	}
@@ -53,7 +53,7 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 		r.mu.Unlock()
 		return err
 	}
-	if plan.Reason == spot.ReasonMismatch {
+	if plan.Reason == split.ReasonMismatch {
 		r.tried(key, v, now)
 	}
 	r.mu.Lock()
@@ -67,7 +67,7 @@ func (r *Replacement) replace(ctx context.Context, key Key, v *inventory.View, p
 
 // evict asks for the eviction of a pod, which the disruption budgets of its owner may
 // refuse for now. A cluster that has no evictions is told to delete it.
-func (r *Replacement) evict(ctx context.Context, namespace string, pod *spot.Pod) error {
+func (r *Replacement) evict(ctx context.Context, namespace string, pod *split.Pod) error {
 	uid := types.UID(pod.UID)
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 	err := r.Client.CoreV1().Pods(namespace).EvictV1(ctx, &policyv1.Eviction{

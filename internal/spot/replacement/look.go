@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -26,7 +26,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 	now := r.Now()
 	r.markGoing(key, &v, now)
 	hold, until := r.hold(key, &v, now)
-	c := spot.Circumstances{Now: now, Hold: hold, MayReturn: func(p *spot.Pod) bool {
+	c := split.Circumstances{Now: now, Hold: hold, MayReturn: func(p *split.Pod) bool {
 		may, at := r.inventory.MayReturn(p.UID)
 		again = sooner(again, at, now)
 		return may
@@ -34,7 +34,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 	plan := v.Next(c)
 	for i := range v.Pods {
 		if ends := v.Pods[i].Ends; !ends.IsZero() {
-			again = sooner(again, ends.Add(-spot.LastCall), now)
+			again = sooner(again, ends.Add(-split.LastCall), now)
 		}
 	}
 	if err = r.setCosts(ctx, key, &v); err != nil {
@@ -61,7 +61,7 @@ func (r *Replacement) look(ctx context.Context, key Key) (again time.Duration, e
 }
 
 // gone are pods with one of them marked as going.
-func gone(pods []spot.Pod, uid string) []spot.Pod {
+func gone(pods []split.Pod, uid string) []split.Pod {
 	for i := range pods {
 		if pods[i].UID == uid {
 			pods[i].Terminating = true
@@ -118,15 +118,15 @@ func (r *Replacement) markGoing(key Key, v *inventory.View, now time.Time) {
 }
 
 // tellOf reports on a workload that there is.
-func (r *Replacement) tellOf(key Key, v *inventory.View, plan spot.Plan) {
-	split := false
-	live := spot.Live(v.Pods)
+func (r *Replacement) tellOf(key Key, v *inventory.View, plan split.Plan) {
+	isSplit := false
+	live := split.Live(v.Pods)
 	d := api.ClusterDistribution{
 		Replicas: v.Replicas, TargetOnDemand: v.Target.OnDemand, TargetSpot: v.Target.Spot, Mode: v.Target.Mode,
 		OnDemand: live.OnDemand, Spot: live.Spot, State: plan.State, Message: plan.Message,
 	}
 	for i := range v.Pods {
-		split = split || v.Pods[i].For != spot.Unset
+		isSplit = isSplit || v.Pods[i].For != split.Unset
 		if v.Pods[i].FallenBack() && !v.Pods[i].Terminating {
 			d.FallenBack++
 		}
@@ -137,7 +137,7 @@ func (r *Replacement) tellOf(key Key, v *inventory.View, plan spot.Plan) {
 			d.State, d.Message = api.DistributionBlocked, v.Invalid
 		}
 	}
-	if !v.Managed && v.Invalid == "" && !v.Wanted && (!split || !r.Recreate) {
+	if !v.Managed && v.Invalid == "" && !v.Wanted && (!isSplit || !r.Recreate) {
 		r.tell(Report{Key: key, Gone: true})
 		return
 	}

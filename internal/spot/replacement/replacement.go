@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -60,7 +60,7 @@ type Options struct {
 	// Report is told what is new of a workload.
 	Report func(Report)
 	// Replaced counts a pod that was replaced, by reason.
-	Replaced func(spot.Reason)
+	Replaced func(split.Reason)
 	// Faults is told of panics; nil tells nobody.
 	Faults *fault.Component
 	Logger *slog.Logger

@@ -19,6 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
@@ -51,7 +52,7 @@ func TestOneAtATime(t *testing.T) {
 		if got := w.evictions(); got != "web-2" {
 			t.Errorf("while one lacks, evicted: %s", got)
 		}
-		fresh := pod("web", 3, spot.OnDemand)
+		fresh := pod("web", 3, split.OnDemand)
 		fresh.Status.Conditions[0].Status = corev1.ConditionFalse
 		w.add(fresh)
 		pass(time.Minute)
@@ -67,14 +68,14 @@ func TestOneAtATime(t *testing.T) {
 			t.Errorf("when all are well, evicted: %s", got)
 		}
 		w.remove("web-1")
-		w.add(pod("web", 4, spot.OnDemand))
+		w.add(pod("web", 4, split.OnDemand))
 		pass(time.Second)
 		w.remove("web-0")
-		w.add(pod("web", 5, spot.OnDemand))
+		w.add(pod("web", 5, split.OnDemand))
 		pass(time.Second)
 		w.wantState(keyOf("web"), api.DistributionConverged, "")
 		r, n := w.last(keyOf("web"))
-		if r.Distribution.Replaced != 3 || r.Distribution.OnDemand != 3 || w.reasons[spot.ReasonMismatch] != 3 {
+		if r.Distribution.Replaced != 3 || r.Distribution.OnDemand != 3 || w.reasons[split.ReasonMismatch] != 3 {
 			t.Errorf("it says %+v, counted %v", r.Distribution, w.reasons)
 		}
 		pass(10 * time.Minute)
@@ -155,7 +156,7 @@ func (w *world) comeBack(name string) {
 	n := 100
 	w.answer = func(evicted string) (bool, error) {
 		n++
-		w.add(pod(name, n, spot.Spot))
+		w.add(pod(name, n, split.Spot))
 		return true, nil
 	}
 }
@@ -242,7 +243,7 @@ func TestManyWorkloads(t *testing.T) {
 		for _, name := range evicted[:15] {
 			deployment := strings.TrimSuffix(name, "-0")
 			w.remove(name)
-			w.add(pod(deployment, 1, spot.OnDemand))
+			w.add(pod(deployment, 1, split.OnDemand))
 		}
 		pass(10 * time.Second)
 		if got := len(strings.Fields(w.evictions())); got != maxGoing+15 {
@@ -318,7 +319,7 @@ func TestCosts(t *testing.T) {
 		w.must(err)
 		var out []string
 		for i := range list.Items {
-			out = append(out, list.Items[i].Name+"="+list.Items[i].Annotations[spot.AnnotationDeletionCost])
+			out = append(out, list.Items[i].Name+"="+list.Items[i].Annotations[split.AnnotationDeletionCost])
 		}
 		slices.Sort(out)
 		return strings.Join(out, " ")
@@ -354,10 +355,10 @@ func TestCosts(t *testing.T) {
 		if !ok {
 			t.Fatal("not a deployment")
 		}
-		d.Spec.Template.Annotations = map[string]string{spot.AnnotationDeletionCost: "7"}
+		d.Spec.Template.Annotations = map[string]string{split.AnnotationDeletionCost: "7"}
 		for _, o := range objects[2:] {
 			if p, ok := o.(*corev1.Pod); ok {
-				p.Annotations = map[string]string{spot.AnnotationDeletionCost: "7"}
+				p.Annotations = map[string]string{split.AnnotationDeletionCost: "7"}
 			}
 		}
 		w := newWorld(t, append(nodes(), objects...)...)
@@ -404,7 +405,7 @@ func TestNodeEnds(t *testing.T) {
 		if got := w.evictions(); !strings.Contains(got, "web-1") {
 			t.Errorf("shortly before the end, evicted: %s", got)
 		}
-		if w.reasons[spot.ReasonNodeEnds] < 2 {
+		if w.reasons[split.ReasonNodeEnds] < 2 {
 			t.Errorf("counted: %v", w.reasons)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
@@ -18,10 +18,10 @@ const (
 // the same type was taken away for nothing, and so would be the next: something else
 // decides about the workload's pods.
 type tries struct {
-	target spot.Split // that was to be reached
-	off    int64      // how far the split was off before the last replacement
-	at     time.Time  // of that
-	failed int        // replacements in a row that changed nothing, before the last one
+	target split.Split // that was to be reached
+	off    int64       // how far the split was off before the last replacement
+	at     time.Time   // of that
+	failed int         // replacements in a row that changed nothing, before the last one
 }
 
 // pause is how long to wait if the last one has changed nothing either.
@@ -35,7 +35,7 @@ func (t tries) helped(v *inventory.View) bool {
 
 // distance is how many pods would have to be of another type.
 func distance(v *inventory.View) int64 {
-	live := spot.Live(v.Pods)
+	live := split.Live(v.Pods)
 	return max(v.Target.OnDemand-live.OnDemand, 0) + max(v.Target.Spot-live.Spot, 0)
 }
 

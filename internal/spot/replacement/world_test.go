@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
@@ -44,7 +45,7 @@ type world struct {
 	evicted []string // names of pods, in order
 	deleted []string
 	told    []Report
-	reasons map[spot.Reason]int
+	reasons map[split.Reason]int
 	// answer is what an eviction comes to: whether the pod goes, and what is said.
 	answer func(pod string) (goes bool, err error)
 	held   string
@@ -52,7 +53,7 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
-	w := &world{t: t, client: fake.NewClientset(objects...), reasons: map[spot.Reason]int{}}
+	w := &world{t: t, client: fake.NewClientset(objects...), reasons: map[split.Reason]int{}}
 	w.client.PrependReactor("create", "pods", w.evict)
 	w.client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		w.mu.Lock()
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	w.Replacement = New(Options{
 		Client: w.client, Hold: func() string { w.mu.Lock(); defer w.mu.Unlock(); return w.held },
 		Report:   func(r Report) { w.mu.Lock(); defer w.mu.Unlock(); w.told = append(w.told, r) },
-		Replaced: func(r spot.Reason) { w.mu.Lock(); defer w.mu.Unlock(); w.reasons[r]++ },
+		Replaced: func(r split.Reason) { w.mu.Lock(); defer w.mu.Unlock(); w.reasons[r]++ },
 		Logger:   slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 	return w
@@ -191,9 +192,9 @@ func deployment(name, mode string, onDemand, spots int) []runtime.Object {
 	}}
 	objects := []runtime.Object{d, rs}
 	for n := range onDemand + spots {
-		t := spot.OnDemand
+		t := split.OnDemand
 		if n >= onDemand {
-			t = spot.Spot
+			t = split.Spot
 		}
 		objects = append(objects, pod(name, n, t))
 	}
@@ -201,7 +202,7 @@ func deployment(name, mode string, onDemand, spots int) []runtime.Object {
 }
 
 // pod is one of a Deployment, ready, on a node of its type.
-func pod(deployment string, n int, t spot.NodeType) *corev1.Pod {
+func pod(deployment string, n int, t split.NodeType) *corev1.Pod {
 	name := fmt.Sprintf("%s-%d", deployment, n)
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -214,8 +215,8 @@ func pod(deployment string, n int, t spot.NodeType) *corev1.Pod {
 		Spec:   corev1.PodSpec{NodeName: string(t)},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
-	if t == spot.OnDemand {
-		p.Annotations = map[string]string{spot.AnnotationDeletionCost: "100"}
+	if t == split.OnDemand {
+		p.Annotations = map[string]string{split.AnnotationDeletionCost: "100"}
 	}
 	return p
 }
@@ -223,7 +224,7 @@ func pod(deployment string, n int, t spot.NodeType) *corev1.Pod {
 // nodes are one of each type, named by it.
 func nodes() []runtime.Object {
 	var list []runtime.Object
-	for _, t := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+	for _, t := range []split.NodeType{split.OnDemand, split.Spot} {
 		list = append(list, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: string(t), UID: types.UID(t), Labels: map[string]string{api.DefaultNodeTypeKey: string(t)}},
 			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},

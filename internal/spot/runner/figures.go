@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // figures are the runner's metrics.
@@ -61,7 +61,7 @@ func (f *figures) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(f.ready, ready, a.name)
 		states := map[api.DistributionState]int64{}
-		var live, wanted spot.Split
+		var live, wanted split.Split
 		fallen := int64(0)
 		for _, report := range a.reported() {
 			d := &report.Distribution
@@ -76,7 +76,7 @@ func (f *figures) Collect(out chan<- prometheus.Metric) {
 		for state, n := range states {
 			gauge(f.workloads, n, a.name, string(state))
 		}
-		for _, t := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+		for _, t := range []split.NodeType{split.OnDemand, split.Spot} {
 			gauge(f.pods, live.Of(t), a.name, string(t))
 			gauge(f.wanted, wanted.Of(t), a.name, string(t))
 		}
@@ -91,7 +91,7 @@ func (f *figures) of(cluster string) *clusterFigures {
 	return &clusterFigures{f.replacements.MustCurryWith(prometheus.Labels{"cluster": cluster})}
 }
 
-func (f *clusterFigures) replaced(reason spot.Reason) {
+func (f *clusterFigures) replaced(reason split.Reason) {
 	f.replacements.WithLabelValues(string(reason)).Inc()
 }
 

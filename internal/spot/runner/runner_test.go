@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -304,7 +305,7 @@ func TestQuestions(t *testing.T) {
 	} else {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := a.Assign(ctx, webhook.Creation{}); got.Type != spot.Unset {
+		if got := a.Assign(ctx, webhook.Creation{}); got.Type != split.Unset {
 			t.Errorf("before anything is known, a pod is for %s", got.Type)
 		}
 	}

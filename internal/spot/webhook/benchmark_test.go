@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // constant gives every pod to the same, and remembers nothing.
@@ -40,7 +40,7 @@ func BenchmarkPod(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, to := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+	for _, to := range []split.NodeType{split.OnDemand, split.Spot} {
 		b.Run(string(to), func(b *testing.B) {
 			s := serverOf(b, constant{Assignment{Type: to, Label: defaultLabel, Cost: new(int32(100))}})
 			b.SetBytes(int64(len(body)))

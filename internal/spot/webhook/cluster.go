@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -31,7 +32,7 @@ type Creation struct {
 	Labels map[string]string
 	// Pinned is the one type of nodes that the pod's own rules allow, and Unset where
 	// they allow both or none.
-	Pinned func(spot.Label) spot.NodeType
+	Pinned func(spot.Label) split.NodeType
 	// DryRun says that the pod is not going to be: nothing must be remembered of it.
 	DryRun bool
 }
@@ -39,7 +40,7 @@ type Creation struct {
 // Assignment is what a new pod is for.
 type Assignment struct {
 	// Type is Unset for a pod that is to be left alone.
-	Type spot.NodeType
+	Type split.NodeType
 	// Label is how the nodes of the cluster say of which type they are.
 	Label spot.Label
 	// Cost is what the deletion of the pod costs. Nil leaves that open.

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 type labelIn struct {
@@ -117,7 +117,7 @@ func affinityCase(t *conformance.T, in *affinityIn, out *affinityOut) {
 	if existing := in.Existing.Get(); existing != nil {
 		t.Fatalf("nobody plays an affinity %v", existing)
 	}
-	got := admit(t.T, serverOf(t.T, always(Assignment{Type: spot.NodeType(in.Decision.Get()), Label: defaultLabel})), pod)
+	got := admit(t.T, serverOf(t.T, always(Assignment{Type: split.NodeType(in.Decision.Get()), Label: defaultLabel})), pod)
 	own := got.Spec.Affinity.NodeAffinity
 	if want := out.PreferredTerms; want > 0 && len(own.PreferredDuringSchedulingIgnoredDuringExecution) != want {
 		t.Errorf("%d preferred terms, want %d", len(own.PreferredDuringSchedulingIgnoredDuringExecution), want)

@@ -7,6 +7,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -26,7 +27,7 @@ func FuzzReview(f *testing.F) {
 		f.Add(uint8(i), []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",`+request+`}}`))
 	}
 	var servers []*Server
-	for _, to := range []spot.NodeType{spot.OnDemand, spot.Spot} {
+	for _, to := range []split.NodeType{split.OnDemand, split.Spot} {
 		for _, key := range keysOf(nodeTypeKeys) {
 			servers = append(servers, serverOf(f, always(Assignment{Type: to, Label: spot.LabelOf(key), Cost: new(int32(1))})))
 		}

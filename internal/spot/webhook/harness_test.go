@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -60,8 +61,8 @@ func always(a Assignment) *fakeCluster {
 	return &fakeCluster{assign: func(context.Context, Creation) Assignment { return a }}
 }
 
-func toSpot() *fakeCluster     { return always(Assignment{Type: spot.Spot, Label: defaultLabel}) }
-func toOnDemand() *fakeCluster { return always(Assignment{Type: spot.OnDemand, Label: defaultLabel}) }
+func toSpot() *fakeCluster     { return always(Assignment{Type: split.Spot, Label: defaultLabel}) }
+func toOnDemand() *fakeCluster { return always(Assignment{Type: split.OnDemand, Label: defaultLabel}) }
 
 // nowhere is a listener for servers that are asked without a network.
 type nowhere struct{ net.Listener }

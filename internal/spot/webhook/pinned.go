@@ -4,20 +4,21 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 // pinned is the one type of nodes that the pod's own rules allow, and Unset where
 // they allow both or none.
-func (s *podSpec) pinned(label spot.Label) spot.NodeType {
+func (s *podSpec) pinned(label spot.Label) split.NodeType {
 	onDemand, spots := s.allows(label)
 	switch {
 	case onDemand && !spots:
-		return spot.OnDemand
+		return split.OnDemand
 	case spots && !onDemand:
-		return spot.Spot
+		return split.Spot
 	}
-	return spot.Unset
+	return split.Unset
 }
 
 // maxValues is how many values of a label are tried: more than any pod names, and
@@ -33,9 +34,9 @@ func (s *podSpec) allows(label spot.Label) (onDemand, spots bool) {
 			labels = map[string]string{label.Key: value}
 		}
 		switch t := label.TypeOf(labels); {
-		case t == spot.OnDemand && !onDemand:
+		case t == split.OnDemand && !onDemand:
 			onDemand = s.takes(label.Key, value, has)
-		case t == spot.Spot && !spots:
+		case t == split.Spot && !spots:
 			spots = s.takes(label.Key, value, has)
 		}
 	}
@@ -49,7 +50,7 @@ func (s *podSpec) allows(label spot.Label) (onDemand, spots bool) {
 // values are those that the label may have on a node: the ones that it is known
 // for, and those that the pod names.
 func (s *podSpec) values(label spot.Label) []string {
-	values := slices.Concat(label.Requirement(spot.OnDemand).Values, label.Requirement(spot.Spot).Values)
+	values := slices.Concat(label.Requirement(split.OnDemand).Values, label.Requirement(split.Spot).Values)
 	if value, ok := s.NodeSelector[label.Key]; ok {
 		values = append(values, value)
 	}

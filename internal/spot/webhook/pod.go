@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -81,7 +82,7 @@ func admitPod(ctx context.Context, cluster Cluster, r *request) answer {
 		Owner:     owner, Labels: p.Metadata.Labels, Pinned: p.Spec.pinned, DryRun: r.DryRun,
 	})
 	switch {
-	case assignment.Type == spot.OnDemand, assignment.Type == spot.Spot:
+	case assignment.Type == split.OnDemand, assignment.Type == split.Spot:
 		return answer{result: resultPatched, patch: p.patch(r.UID, assignment)}
 	case ctx.Err() != nil:
 		return allowed(resultTimeout)
@@ -94,8 +95,8 @@ func (p *pod) patch(uid types.UID, a Assignment) patch {
 	var out patch
 	out.addEntries("/metadata/labels", p.Metadata.Labels != nil, entry{spot.LabelAffinity, string(a.Type)})
 	annotations := []entry{{spot.AnnotationAdmission, string(uid)}}
-	if _, own := p.Metadata.Annotations[spot.AnnotationDeletionCost]; a.Cost != nil && !own {
-		annotations = append(annotations, entry{spot.AnnotationDeletionCost, strconv.FormatInt(int64(*a.Cost), 10)})
+	if _, own := p.Metadata.Annotations[split.AnnotationDeletionCost]; a.Cost != nil && !own {
+		annotations = append(annotations, entry{split.AnnotationDeletionCost, strconv.FormatInt(int64(*a.Cost), 10)})
 	}
 	out.addEntries("/metadata/annotations", p.Metadata.Annotations != nil, annotations...)
 	// A pod whose own rules settle it needs none of ours. One that they bar from all
@@ -104,7 +105,7 @@ func (p *pod) patch(uid types.UID, a Assignment) patch {
 		return out
 	}
 	rule := a.Label.Requirement(a.Type)
-	if a.Type == spot.OnDemand {
+	if a.Type == split.OnDemand {
 		p.Spec.require(&out, requirement(rule))
 		return out
 	}

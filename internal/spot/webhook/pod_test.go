@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -76,37 +77,37 @@ func TestPinned(t *testing.T) {
 		name    string
 		key     string
 		spec    corev1.PodSpec
-		want    spot.NodeType
+		want    split.NodeType
 		touched bool
 	}{
-		{"nothing said", key, corev1.PodSpec{}, spot.Unset, true},
-		{"another label", key, selecting("disk", "ssd"), spot.Unset, true},
-		{"selects spot", key, selecting(key, "spot"), spot.Spot, false},
-		{"selects on-demand", key, selecting(key, "on-demand"), spot.OnDemand, false},
-		{"selects what no node is", key, selecting(key, "other"), spot.Unset, false},
-		{"needs spot", key, needing(term(rule(key, "In", "spot"))), spot.Spot, false},
-		{"needs spot in one of two terms", key, needing(term(rule(key, "In", "spot")), term(zone)), spot.Unset, true},
-		{"needs spot in both terms", key, needing(term(rule(key, "In", "spot"), arch), term(zone, rule(key, "NotIn", "on-demand"))), spot.Spot, false},
-		{"needs either", key, needing(term(rule(key, "In", "spot", "on-demand"))), spot.Unset, true},
-		{"needs one type each", key, needing(term(rule(key, "In", "spot")), term(rule(key, "In", "on-demand"))), spot.Unset, true},
-		{"not on spot", key, needing(term(rule(key, "NotIn", "spot"))), spot.OnDemand, false},
-		{"needs the label", key, needing(term(rule(key, "Exists"))), spot.Unset, true},
-		{"needs its absence", key, needing(term(rule(key, "DoesNotExist"))), spot.Unset, false},
-		{"selector and term contradict", key, corev1.PodSpec{NodeSelector: map[string]string{key: "spot"}, Affinity: requiring(term(rule(key, "In", "on-demand")))}, spot.Unset, false},
-		{"an empty term adds nothing", key, needing(term(), term(rule(key, "In", "spot"))), spot.Spot, false},
-		{"numbers, of which the label has none", key, needing(term(rule(key, "Gt", "3"))), spot.Unset, false},
-		{"GKE: selects spot", gke, selecting(gke, "true"), spot.Spot, false},
-		{"GKE: needs the label, which only spot nodes have", gke, needing(term(rule(gke, "Exists"))), spot.Spot, false},
-		{"GKE: needs its absence", gke, needing(term(rule(gke, "DoesNotExist"))), spot.OnDemand, false},
-		{"GKE: not on spot", gke, needing(term(rule(gke, "NotIn", "true"))), spot.OnDemand, false},
-		{"AKS: selects regular", aks, selecting(aks, "regular"), spot.OnDemand, false},
-		{"AKS: needs either", aks, needing(term(rule(aks, "In", "regular", "spot"))), spot.Unset, true},
-		{"Karpenter: reserved is on-demand", "karpenter.sh/capacity-type", selecting("karpenter.sh/capacity-type", "reserved"), spot.OnDemand, false},
+		{"nothing said", key, corev1.PodSpec{}, split.Unset, true},
+		{"another label", key, selecting("disk", "ssd"), split.Unset, true},
+		{"selects spot", key, selecting(key, "spot"), split.Spot, false},
+		{"selects on-demand", key, selecting(key, "on-demand"), split.OnDemand, false},
+		{"selects what no node is", key, selecting(key, "other"), split.Unset, false},
+		{"needs spot", key, needing(term(rule(key, "In", "spot"))), split.Spot, false},
+		{"needs spot in one of two terms", key, needing(term(rule(key, "In", "spot")), term(zone)), split.Unset, true},
+		{"needs spot in both terms", key, needing(term(rule(key, "In", "spot"), arch), term(zone, rule(key, "NotIn", "on-demand"))), split.Spot, false},
+		{"needs either", key, needing(term(rule(key, "In", "spot", "on-demand"))), split.Unset, true},
+		{"needs one type each", key, needing(term(rule(key, "In", "spot")), term(rule(key, "In", "on-demand"))), split.Unset, true},
+		{"not on spot", key, needing(term(rule(key, "NotIn", "spot"))), split.OnDemand, false},
+		{"needs the label", key, needing(term(rule(key, "Exists"))), split.Unset, true},
+		{"needs its absence", key, needing(term(rule(key, "DoesNotExist"))), split.Unset, false},
+		{"selector and term contradict", key, corev1.PodSpec{NodeSelector: map[string]string{key: "spot"}, Affinity: requiring(term(rule(key, "In", "on-demand")))}, split.Unset, false},
+		{"an empty term adds nothing", key, needing(term(), term(rule(key, "In", "spot"))), split.Spot, false},
+		{"numbers, of which the label has none", key, needing(term(rule(key, "Gt", "3"))), split.Unset, false},
+		{"GKE: selects spot", gke, selecting(gke, "true"), split.Spot, false},
+		{"GKE: needs the label, which only spot nodes have", gke, needing(term(rule(gke, "Exists"))), split.Spot, false},
+		{"GKE: needs its absence", gke, needing(term(rule(gke, "DoesNotExist"))), split.OnDemand, false},
+		{"GKE: not on spot", gke, needing(term(rule(gke, "NotIn", "true"))), split.OnDemand, false},
+		{"AKS: selects regular", aks, selecting(aks, "regular"), split.OnDemand, false},
+		{"AKS: needs either", aks, needing(term(rule(aks, "In", "regular", "spot"))), split.Unset, true},
+		{"Karpenter: reserved is on-demand", "karpenter.sh/capacity-type", selecting("karpenter.sh/capacity-type", "reserved"), split.OnDemand, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			label := spot.LabelOf(test.key)
-			for _, assigned := range []spot.NodeType{spot.OnDemand, spot.Spot} {
-				var pinned spot.NodeType
+			for _, assigned := range []split.NodeType{split.OnDemand, split.Spot} {
+				var pinned split.NodeType
 				cluster := &fakeCluster{assign: func(_ context.Context, c Creation) Assignment {
 					pinned = c.Pinned(label)
 					return Assignment{Type: assigned, Label: label}
@@ -133,7 +134,7 @@ func TestManyValuesAreNoTrouble(t *testing.T) {
 	for i := range terms {
 		terms[i] = term(rule(gke, "In", strings.Repeat("x", i%50+1)), rule(gke, "DoesNotExist"))
 	}
-	cluster := always(Assignment{Type: spot.OnDemand, Label: spot.LabelOf(gke)})
+	cluster := always(Assignment{Type: split.OnDemand, Label: spot.LabelOf(gke)})
 	got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Spec.Affinity = requiring(terms...) }))
 	if !sameJSON(t, got.Spec.Affinity, requiring(terms...)) {
 		t.Error("the terms of a pod that fits no node were changed")
@@ -172,7 +173,7 @@ func TestSpotNodesAreTolerated(t *testing.T) {
 
 // TestMarks shows what becomes of the labels and annotations that a pod brings.
 func TestMarks(t *testing.T) {
-	cost := spot.AnnotationDeletionCost
+	cost := split.AnnotationDeletionCost
 	for _, test := range []struct {
 		name                    string
 		labels, annotations     map[string]string
@@ -198,7 +199,7 @@ func TestMarks(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cluster := always(Assignment{Type: spot.Spot, Label: defaultLabel, Cost: test.cost})
+			cluster := always(Assignment{Type: split.Spot, Label: defaultLabel, Cost: test.cost})
 			got := admit(t, serverOf(t, cluster), podOf(func(p *corev1.Pod) { p.Labels, p.Annotations = test.labels, test.annotations }))
 			if !reflect.DeepEqual(got.Labels, test.wantLabels) || !reflect.DeepEqual(got.Annotations, test.wantAnnotat) {
 				t.Errorf("labels %v, annotations %v; want %v, %v", got.Labels, got.Annotations, test.wantLabels, test.wantAnnotat)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -91,7 +92,7 @@ func TestNodesOfAPod(t *testing.T) {
 		keys := map[string][]string{key: nodeTypeKeys[key], "zone": {"a", "b"}, "arch": {"x"}}
 		label := spot.LabelOf(key)
 		user := drawPod(t, keys)
-		assigned := rapid.SampledFrom([]spot.NodeType{spot.OnDemand, spot.Spot}).Draw(t, "assigned")
+		assigned := rapid.SampledFrom([]split.NodeType{split.OnDemand, split.Spot}).Draw(t, "assigned")
 		got := admit(t, serverOf(t, always(Assignment{Type: assigned, Label: label})), user)
 
 		var read pod
@@ -109,13 +110,13 @@ func TestNodesOfAPod(t *testing.T) {
 			is := label.TypeOf(node.Labels)
 			before, after := runsOn(t, user, node), runsOn(t, got, node)
 			want := before
-			if assigned == spot.OnDemand && onDemand && spots {
-				want = before && is == spot.OnDemand
+			if assigned == split.OnDemand && onDemand && spots {
+				want = before && is == split.OnDemand
 			}
 			if after != want {
 				t.Fatalf("runs on %s with %v: %t, want %t\nuser %+v\ngot  %+v", node.Name, node.Labels, after, want, user.Spec, got.Spec)
 			}
-			if before && is != spot.Unset && (pinned != spot.Unset && is != pinned || !onDemand && !spots) {
+			if before && is != split.Unset && (pinned != split.Unset && is != pinned || !onDemand && !spots) {
 				t.Fatalf("runs on a node of type %s, and is said to be pinned to %q", is, pinned)
 			}
 		}

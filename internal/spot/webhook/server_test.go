@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
-	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 // certificateOf is a certificate for 127.0.0.1, and what a client needs to trust it.
@@ -170,7 +170,7 @@ func TestGracefulEnd(t *testing.T) {
 	cluster := &fakeCluster{assign: func(context.Context, Creation) Assignment {
 		close(arrived)
 		<-release
-		return Assignment{Type: spot.Spot, Label: defaultLabel}
+		return Assignment{Type: split.Spot, Label: defaultLabel}
 	}}
 	address, client, stop := running(t, cluster, nil)
 	body, err := json.Marshal(reviewOf(t, admissionv1.Create, podOf(nil), nil))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -20,7 +21,7 @@ func (w *workload) warnings(kind string, s spot.Settings) []string {
 	if d.CustomOnDemand != "" && !custom {
 		warn("%s = %q is ignored: it needs the label %s = custom", onDemandName, d.CustomOnDemand, modeName)
 	}
-	if custom && spot.Targets(kind, w.replicas(), d).Clamped {
+	if custom && split.Targets(kind, w.replicas(), d).Clamped {
 		warn("%s = %q is more than the %d replicas: all of them go to on-demand nodes", onDemandName, d.CustomOnDemand, w.replicas())
 	}
 	if s.Enabled == nil && d != (api.DistributionSpec{}) {

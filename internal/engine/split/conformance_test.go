@@ -1,4 +1,4 @@
-package spot
+package split_test
 
 import (
 	"fmt"
@@ -11,13 +11,15 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 // TestConformance runs the cases that are about rules alone.
 func TestConformance(t *testing.T) {
 	const theirs = "the constraint is the user's to write, and the same in every case; the number that depends on the replicas is told"
 	suite := conformance.Suite{
-		Driver: "internal/spot",
+		Driver: "internal/engine/split",
 		Play: map[string]func(*conformance.T, *conformance.Played){
 			"target_split":    conformance.Player(conformTargets),
 			"next_pod":        conformance.Player(conformNext),
@@ -38,7 +40,7 @@ func TestConformance(t *testing.T) {
 // counts are numbers of on-demand and of spot pods.
 type counts = conformance.Pair[int64]
 
-func pair(c counts) Split { return Split{c[0], c[1]} }
+func pair(c counts) split.Split { return split.Split{c[0], c[1]} }
 
 type targetsIn struct {
 	Kind     conformance.Field[string] `json:"kind"`
@@ -56,7 +58,7 @@ type targetsOut struct {
 }
 
 // settingsOf writes a case's wishes as the labels and annotations of a workload.
-func settingsOf(t *conformance.T, in *targetsIn) Settings {
+func settingsOf(t *conformance.T, in *targetsIn) spot.Settings {
 	t.Helper()
 	labels, annotations := map[string]string{}, map[string]string{}
 	if enabled := in.Enabled.Get(); enabled != nil {
@@ -73,7 +75,7 @@ func settingsOf(t *conformance.T, in *targetsIn) Settings {
 			labels["vacant.io/optimize-scheduling-mode-custom-on-demand"] = custom
 		}
 	}
-	s, err := ParseSettings(labels, annotations)
+	s, err := spot.ParseSettings(labels, annotations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +90,11 @@ func conformTargets(t *conformance.T, in *targetsIn, out *targetsOut) {
 			t.Errorf("managed %t, want %t", managed, want)
 		}
 	}
-	got := Targets(in.Kind.Get(), in.Replicas.Get(), s.Distribution)
+	got := split.Targets(in.Kind.Get(), in.Replicas.Get(), s.Distribution)
 	if out.Managed != nil {
 		return // what would be its targets is nothing that a case tells
 	}
-	if want := (Split{out.OnDemand, out.Spot}); got.Split != want {
+	if want := (split.Split{out.OnDemand, out.Spot}); got.Split != want {
 		t.Errorf("targets %+v, want %+v", got.Split, want)
 	}
 	if out.Mode != "" && strings.ReplaceAll(string(got.Mode), "_", "-") != out.Mode {
@@ -118,7 +120,7 @@ func conformNext(t *conformance.T, in *nextIn, out *nextOut) {
 	if kind := in.Kind.Get(); kind != "" && kind != api.KindDeployment && kind != api.KindStatefulSet {
 		t.Fatalf("nobody plays a %s", kind)
 	}
-	target := Target{Mode: api.ModeMajorityInOnDemand, Split: pair(in.Target.Get())}
+	target := split.Target{Mode: api.ModeMajorityInOnDemand, Split: pair(in.Target.Get())}
 	live := pair(in.Live.Get())
 	switch {
 	case in.Rolling.Get():
@@ -128,27 +130,27 @@ func conformNext(t *conformance.T, in *nextIn, out *nextOut) {
 		for i := range revised {
 			revised[i].Terminating = true
 		}
-		live = Live(append(revised, podsOf(pair(*in.New.Get()))...))
+		live = split.Live(append(revised, podsOf(pair(*in.New.Get()))...))
 	case in.Recreated.Get() != "":
 		// The pod that comes again is not among those that live.
 		if ordinal, err := strconv.ParseInt(strings.TrimPrefix(in.Recreated.Get(), "pod-"), 10, 64); err != nil || ordinal >= target.Total() {
 			t.Fatalf("%s is none of %d pods", in.Recreated.Get(), target.Total())
 		}
 	}
-	if got := Next(target, live); string(got) != out.Pod {
+	if got := split.Next(target, live); string(got) != out.Pod {
 		t.Errorf("next %s, want %s", got, out.Pod)
 	}
 }
 
 // podsOf makes pods that run where they are for, and are well.
-func podsOf(live Split) (pods []Pod) {
+func podsOf(live split.Split) (pods []split.Pod) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := range live.Total() {
-		kind := OnDemand
+		kind := split.OnDemand
 		if n >= live.OnDemand {
-			kind = Spot
+			kind = split.Spot
 		}
-		pods = append(pods, Pod{
+		pods = append(pods, split.Pod{
 			Name: fmt.Sprintf("p-%d", n), UID: fmt.Sprint(n), For: kind, On: kind, Ready: true, Ordinal: int(n),
 			Created: start.Add(time.Duration(n) * time.Second),
 		})
@@ -180,18 +182,18 @@ type replacementOut struct {
 }
 
 func conformReplacement(t *conformance.T, in *replacementIn, out *replacementOut) {
-	target := Target{Mode: api.ModeMajorityInOnDemand}
+	target := split.Target{Mode: api.ModeMajorityInOnDemand}
 	if given := in.Target.Get(); given != nil {
 		target.Split = pair(*given)
 	}
 	if change := in.ModeChange.Get(); change != "" {
 		_, to, _ := strings.Cut(change, " -> ")
-		target = Targets(api.KindStatefulSet, in.Replicas.Get(), api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(to, "-", "_"))})
+		target = split.Targets(api.KindStatefulSet, in.Replicas.Get(), api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(to, "-", "_"))})
 		if out.Target == nil || target.Split != pair(*out.Target) {
 			t.Fatalf("target %+v, want %v", target.Split, out.Target)
 		}
 	}
-	w := Workload{Kind: api.KindDeployment, Replicas: target.Total(), Managed: true, Target: target}
+	w := split.Workload{Kind: api.KindDeployment, Replicas: target.Total(), Managed: true, Target: target}
 	if live := in.Live.Get(); live != nil {
 		w.Pods = podsOf(pair(*live))
 	}
@@ -202,24 +204,24 @@ func conformReplacement(t *conformance.T, in *replacementIn, out *replacementOut
 		w.Kind = kind
 	}
 	if in.Pending.Get() == 1 {
-		w.Pods = append(w.Pods, Pod{Name: "pending", For: OnDemand})
+		w.Pods = append(w.Pods, split.Pod{Name: "pending", For: split.OnDemand})
 	}
 	if in.Terminating.Get() == 1 {
-		w.Pods = append(w.Pods, Pod{Name: "going", For: Spot, On: Spot, Terminating: true})
+		w.Pods = append(w.Pods, split.Pod{Name: "going", For: split.Spot, On: split.Spot, Terminating: true})
 	}
 	for n := range in.Misplaced.Get() {
-		w.Pods[len(w.Pods)-1-n].On = OnDemand
+		w.Pods[len(w.Pods)-1-n].On = split.OnDemand
 	}
 	if ordinals := in.Ordinals.Get(); ordinals != nil {
-		w.Pods = podsOf(Split{2, int64(len(ordinals))})
+		w.Pods = podsOf(split.Split{2, int64(len(ordinals))})
 		for i, ordinal := range ordinals {
 			w.Pods[2+i].Ordinal = int(ordinal)
 		}
 	}
 	if ages := in.Ages.Get(); ages != nil {
-		w.Pods = podsOf(Split{2, 0})
+		w.Pods = podsOf(split.Split{2, 0})
 		for name, age := range ages {
-			w.Pods = append(w.Pods, Pod{Name: name, For: Spot, On: Spot, Ready: true, Created: time.Now().Add(-time.Duration(age) * time.Second)})
+			w.Pods = append(w.Pods, split.Pod{Name: name, For: split.Spot, On: split.Spot, Ready: true, Created: time.Now().Add(-time.Duration(age) * time.Second)})
 		}
 	}
 	if healthy := in.Healthy.Get(); healthy != nil && !*healthy {
@@ -237,8 +239,8 @@ func conformReplacement(t *conformance.T, in *replacementIn, out *replacementOut
 
 // expectReplacement compares what is replaced first, what comes in its place, and
 // how many are in the end.
-func expectReplacement(t *conformance.T, w *Workload, out *replacementOut) {
-	plan := w.Next(Circumstances{Now: time.Now()})
+func expectReplacement(t *conformance.T, w *split.Workload, out *replacementOut) {
+	plan := w.Next(split.Circumstances{Now: time.Now()})
 	if out.Delete == nil && out.Deletions == nil {
 		if plan.Replace != nil {
 			t.Errorf("it replaces %s", plan.Replace.Name)
@@ -253,7 +255,7 @@ func expectReplacement(t *conformance.T, w *Workload, out *replacementOut) {
 		_, repeated, _ := strings.Cut(first, ", repeat ")
 		first = strings.TrimSuffix(first, ", repeat "+repeated)
 		names := []string{"one " + string(plan.Replace.For), fmt.Sprintf("ordinal %d", plan.Replace.Ordinal), plan.Replace.Name}
-		if plan.Replace.For != Unset {
+		if plan.Replace.For != split.Unset {
 			names = append(names, "one labelled")
 		}
 		if !slices.Contains(names, first) {
@@ -267,12 +269,12 @@ func expectReplacement(t *conformance.T, w *Workload, out *replacementOut) {
 		}
 	}
 	if out.Next != "" {
-		left := slices.DeleteFunc(slices.Clone(w.Pods), func(p Pod) bool { return p.Name == plan.Replace.Name })
-		got := Unset
+		left := slices.DeleteFunc(slices.Clone(w.Pods), func(p split.Pod) bool { return p.Name == plan.Replace.Name })
+		got := split.Unset
 		if w.Managed {
-			got = Next(w.Target, Live(left))
+			got = split.Next(w.Target, split.Live(left))
 		}
-		if name := map[NodeType]string{OnDemand: "on-demand", Spot: "spot", Unset: "unset"}[got]; name != out.Next {
+		if name := map[split.NodeType]string{split.OnDemand: "on-demand", split.Spot: "spot", split.Unset: "unset"}[got]; name != out.Next {
 			t.Errorf("the next is for %s, want %s", name, out.Next)
 		}
 	}
@@ -285,19 +287,19 @@ func expectReplacement(t *conformance.T, w *Workload, out *replacementOut) {
 
 // replaceAll plays the controller: what is replaced comes back as what Next says, until
 // nothing is replaced any more. It returns how many were.
-func replaceAll(w *Workload) (replaced int) {
+func replaceAll(w *split.Workload) (replaced int) {
 	for ; replaced < 1000; replaced++ {
-		plan := w.Next(Circumstances{Now: time.Now()})
+		plan := w.Next(split.Circumstances{Now: time.Now()})
 		if plan.Replace == nil {
 			return replaced
 		}
-		i := slices.IndexFunc(w.Pods, func(p Pod) bool { return p.UID == plan.Replace.UID })
+		i := slices.IndexFunc(w.Pods, func(p split.Pod) bool { return p.UID == plan.Replace.UID })
 		again := w.Pods[i]
 		w.Pods = slices.Delete(slices.Clone(w.Pods), i, i+1)
 		again.UID += "'"
-		again.For = Unset
+		again.For = split.Unset
 		if w.Managed {
-			again.For = Next(w.Target, Live(w.Pods))
+			again.For = split.Next(w.Target, split.Live(w.Pods))
 			again.On = again.For
 		}
 		again.Created = again.Created.Add(time.Hour)
@@ -325,12 +327,12 @@ type costOut struct {
 func conformCost(t *conformance.T, in *costIn, out *costOut) {
 	if in.Cost.Has() {
 		// The controller of ReplicaSets takes the pods with the lowest cost.
-		onDemand, spot := DeletionCosts(Target{Split: Split{3, 2}}, Split{3, 2})
+		onDemand, spot := split.DeletionCosts(split.Target{Split: split.Split{3, 2}}, split.Split{3, 2})
 		if in.Cost.Get() != "spot < on-demand" || out.Order != "lower cost removed first" || spot >= onDemand {
 			t.Errorf("on-demand %d, spot %d, want %s, %s", onDemand, spot, in.Cost.Get(), out.Order)
 		}
-		if out.Annotation != AnnotationDeletionCost {
-			t.Errorf("it stands in %s, want %s", AnnotationDeletionCost, out.Annotation)
+		if out.Annotation != split.AnnotationDeletionCost {
+			t.Errorf("it stands in %s, want %s", split.AnnotationDeletionCost, out.Annotation)
 		}
 		return
 	}
@@ -338,18 +340,18 @@ func conformCost(t *conformance.T, in *costIn, out *costOut) {
 	if len(pods) != 2 {
 		t.Fatalf("pods of two sorts are counted, not of %v", pods)
 	}
-	live := Split{pods["on-demand"], pods["spot"]}
+	live := split.Split{pods["on-demand"], pods["spot"]}
 	d := api.DistributionSpec{Mode: api.DistributionMode(strings.ReplaceAll(in.Mode.Get(), "-", "_"))}
-	onDemand, spot := DeletionCosts(Targets(api.KindDeployment, sizes[0], d), live)
+	onDemand, spot := split.DeletionCosts(split.Targets(api.KindDeployment, sizes[0], d), live)
 	if spot >= onDemand {
 		t.Fatalf("on-demand %d, spot %d", onDemand, spot)
 	}
 	gone := sizes[0] - sizes[1]
-	removed := Split{Spot: min(gone, live.Spot)}
+	removed := split.Split{Spot: min(gone, live.Spot)}
 	removed.OnDemand = gone - removed.Spot
-	after := Split{live.OnDemand - removed.OnDemand, live.Spot - removed.Spot}
-	target := Targets(api.KindDeployment, sizes[1], d)
-	w := Workload{Kind: api.KindDeployment, Replicas: after.Total(), Managed: true, Target: target, Pods: podsOf(after)}
+	after := split.Split{live.OnDemand - removed.OnDemand, live.Spot - removed.Spot}
+	target := split.Targets(api.KindDeployment, sizes[1], d)
+	w := split.Workload{Kind: api.KindDeployment, Replicas: after.Total(), Managed: true, Target: target, Pods: podsOf(after)}
 	follow := replaceAll(&w)
 	got := costOut{
 		Removed: map[string]int64{"spot": removed.Spot, "on-demand": removed.OnDemand},
@@ -374,10 +376,10 @@ type spreadOut struct {
 }
 
 func conformSpread(t *conformance.T, in *spreadIn, out *spreadOut) {
-	target := Targets(api.KindDeployment, in.Replicas.Get(), api.DistributionSpec{
+	target := split.Targets(api.KindDeployment, in.Replicas.Get(), api.DistributionSpec{
 		Mode: api.ModeCustom, CustomOnDemand: api.OnDemandAmount(fmt.Sprint(in.MinOnDemand.Get())),
 	})
-	if got := TopologySpread(target); got != out.MaxSkew {
+	if got := split.TopologySpread(target); got != out.MaxSkew {
 		t.Errorf("max skew %d, want %v", got, out.MaxSkew)
 	}
 }

@@ -1,4 +1,4 @@
-package spot
+package split
 
 import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"

@@ -1,4 +1,4 @@
-package spot
+package split
 
 import (
 	"cmp"

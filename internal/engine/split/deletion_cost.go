@@ -1,4 +1,4 @@
-package spot
+package split
 
 // AnnotationDeletionCost is where Kubernetes reads what the deletion of a pod costs:
 // when a Deployment gets smaller, the pods with the lowest cost go first. A

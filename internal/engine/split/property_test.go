@@ -1,4 +1,4 @@
-package spot
+package split_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 )
 
 var kinds = []string{api.KindDeployment, api.KindStatefulSet}
@@ -30,12 +31,12 @@ func TestTargetsGrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDistribution(t)
 		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
-		before := Targets(kind, 0, d)
-		if before.Split != (Split{}) {
+		before := split.Targets(kind, 0, d)
+		if before.Split != (split.Split{}) {
 			t.Fatalf("of none: %+v", before)
 		}
 		for n := int64(1); n <= 40; n++ {
-			now := Targets(kind, n, d)
+			now := split.Targets(kind, n, d)
 			if now.Total() != n || now.OnDemand < 0 || now.Spot < 0 {
 				t.Fatalf("%d replicas: %+v", n, now)
 			}
@@ -58,9 +59,9 @@ func TestDivideKeepsTheFloor(t *testing.T) {
 		for _, n := range shares {
 			total += n
 		}
-		whole := Targets(kind, total, d)
+		whole := split.Targets(kind, total, d)
 		sum := int64(0)
-		for i, target := range Divide(kind, total, shares, d) {
+		for i, target := range split.Divide(kind, total, shares, d) {
 			if target.Total() != shares[i] || target.OnDemand < 0 || target.Spot < 0 {
 				t.Fatalf("cluster %d: %+v of %d", i, target, shares[i])
 			}
@@ -77,25 +78,25 @@ func TestDivideKeepsTheFloor(t *testing.T) {
 // with the split, and takes away no pod more than is needed.
 func TestReplacementArrives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: true}
-		labels := []NodeType{OnDemand, Spot, Unset}
+		w := split.Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: true}
+		labels := []split.NodeType{split.OnDemand, split.Spot, split.Unset}
 		n := rapid.IntRange(0, 12).Draw(t, "replicas")
 		w.Replicas = int64(n)
-		w.Target = Targets(w.Kind, w.Replicas, drawDistribution(t))
+		w.Target = split.Targets(w.Kind, w.Replicas, drawDistribution(t))
 		for i := range n {
-			p := Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: true, Ordinal: i, Created: time.Unix(rapid.Int64Range(0, 9).Draw(t, "created"), 0)}
+			p := split.Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: true, Ordinal: i, Created: time.Unix(rapid.Int64Range(0, 9).Draw(t, "created"), 0)}
 			p.For, p.On = rapid.SampledFrom(labels).Draw(t, "for"), rapid.SampledFrom(labels).Draw(t, "on")
-			if p.For == OnDemand {
-				p.On = OnDemand
+			if p.For == split.OnDemand {
+				p.On = split.OnDemand
 			}
 			w.Pods = append(w.Pods, p)
 		}
-		live := Live(w.Pods)
+		live := split.Live(w.Pods)
 		off := max(w.Target.OnDemand-live.OnDemand, 0) + max(w.Target.Spot-live.Spot, 0)
 		if replaced := replaceAll(&w); int64(replaced) != off {
 			t.Errorf("%d replaced, %d were wrong", replaced, off)
 		}
-		if live := Live(w.Pods); live != w.Target.Split {
+		if live := split.Live(w.Pods); live != w.Target.Split {
 			t.Errorf("it ends with %+v, want %+v", live, w.Target.Split)
 		}
 	})
@@ -106,14 +107,14 @@ func TestReplacementArrives(t *testing.T) {
 func TestNobodyElseIsDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)
-		w := Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: rapid.Bool().Draw(t, "managed"), Recreate: rapid.Bool().Draw(t, "recreate")}
+		w := split.Workload{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Managed: rapid.Bool().Draw(t, "managed"), Recreate: rapid.Bool().Draw(t, "recreate")}
 		n := rapid.IntRange(1, 8).Draw(t, "pods")
 		w.Replicas = int64(n)
-		w.Target = Targets(w.Kind, w.Replicas, drawDistribution(t))
+		w.Target = split.Targets(w.Kind, w.Replicas, drawDistribution(t))
 		ill := 0
 		for i := range n {
-			p := Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: rapid.Bool().Draw(t, "ready"), Terminating: rapid.Bool().Draw(t, "terminating")}
-			p.For, p.On = rapid.SampledFrom([]NodeType{OnDemand, Spot, Unset}).Draw(t, "for"), rapid.SampledFrom([]NodeType{OnDemand, Spot, Unset}).Draw(t, "on")
+			p := split.Pod{Name: fmt.Sprintf("p-%d", i), UID: fmt.Sprint(i), Ready: rapid.Bool().Draw(t, "ready"), Terminating: rapid.Bool().Draw(t, "terminating")}
+			p.For, p.On = rapid.SampledFrom([]split.NodeType{split.OnDemand, split.Spot, split.Unset}).Draw(t, "for"), rapid.SampledFrom([]split.NodeType{split.OnDemand, split.Spot, split.Unset}).Draw(t, "on")
 			if rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
 				p.Ends = now.Add(time.Duration(rapid.IntRange(-60, 200).Draw(t, "in")) * time.Second)
 			}
@@ -122,12 +123,12 @@ func TestNobodyElseIsDown(t *testing.T) {
 			}
 			w.Pods = append(w.Pods, p)
 		}
-		plan := w.Next(Circumstances{Now: now, MayReturn: func(*Pod) bool { return true }})
+		plan := w.Next(split.Circumstances{Now: now, MayReturn: func(*split.Pod) bool { return true }})
 		switch {
 		case plan.Replace == nil:
 		case plan.Replace.Terminating:
 			t.Errorf("%s is going already", plan.Replace.Name)
-		case ill > 0 && (plan.Reason != ReasonNodeEnds || plan.Replace.Ends.After(now.Add(LastCall))):
+		case ill > 0 && (plan.Reason != split.ReasonNodeEnds || plan.Replace.Ends.After(now.Add(split.LastCall))):
 			t.Errorf("%s is replaced for %s while %d are not well", plan.Replace.Name, plan.Reason, ill)
 		}
 	})
