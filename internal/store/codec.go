@@ -84,6 +84,12 @@ func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	// A field that a later program has added gets its default.
 	object.SetDefaults()
 	reflect.ValueOf(object.StatusPart()).Elem().SetZero()
+	// A null stands in the place of a sealed secret. Without one it means nothing.
+	for field, secret := range object.Secrets() {
+		if secret.Withheld() {
+			object.SetSecret(field, api.Secret{})
+		}
+	}
 	if !bytes.Contains(value, []byte(`"sealed"`)) {
 		return object, nil
 	}

@@ -259,6 +259,7 @@ func FuzzDecodeSpec(f *testing.F) {
 	}
 	f.Add("placement", []byte(`{"metadata":{"name":"p"},"spec":{"metrics":{"stickiness":0.5}},"sealed":{"spec.x":"v1.a.b"}}`))
 	f.Add("metrics_provider", []byte(`{"sealed":{"spec.headers[\"A\"]":"v1.00000000.AAAA"}}`))
+	f.Add("metrics_provider", []byte(`{"spec":{"bearer_token":null,"headers":{"A":null},"influx":{"token":null}}}`))
 	f.Fuzz(func(t *testing.T, kind string, value []byte) {
 		object, err := codec.DecodeSpec(api.Kind(kind), value)
 		if err != nil {
