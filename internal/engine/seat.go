@@ -402,29 +402,35 @@ func (p *Pass) walkTies(v *View, best *shortlist, rows Bitmap, present among, eq
 // later one can be among the best: it would need more than the most that balance
 // gives to any cluster.
 func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
-	most, weight := p.mostOfOthers(), p.query.policy.balance
-	r := p.ranking
+	most, r, mask, names := p.mostOfOthers(), p.ranking, v.Mask, p.fleet.nameRank
+	weight, seen := p.query.policy.balance, p.seen
+	var few [64]float64 // what balance gives, by count
+	known := few[:min(int(seen.high)+1, len(few))]
+	for count := range known {
+		known[count] = weight * balance(int32(count), seen.high)
+	}
 	best.open()
+	full, low, tie := false, 0.0, uint64(0) // the worst that the list keeps
 	for _, at := range r.order {
 		row := int(at)
 		score := r.score[row]
-		if best.full {
-			// The rows behind this one score no more, and those that score the same
-			// have later names.
-			limit := contender{row: row, merit: Merit{standing{true, score + most}}, tie: uint64(p.fleet.nameRank[row])}
-			if p.before(best.bound, limit) < 0 {
-				return
-			}
+		// The rows behind this one score no more, and those that score the same have
+		// later names.
+		if full && score+most <= low && (score+most < low || tie < uint64(names[row])) {
+			return
 		}
-		if !v.Mask.Has(row) {
+		if !mask.Has(row) {
 			continue
 		}
-		if weight != 0 {
-			score += weight * balance(p.seen.at(row), p.seen.high)
+		if count := int(seen.at(row)); count < len(known) {
+			score += known[count]
+		} else {
+			score += weight * balance(int32(count), seen.high)
 		}
-		if best.full && score < best.bound.merit.score || present.row(row) {
+		if full && score <= low && (score < low || tie < uint64(names[row])) || present.row(row) {
 			continue
 		}
 		best.add(contender{row: row, merit: Merit{standing{true, score}}, tie: p.tie(row, v)})
+		full, low, tie = best.full, best.bound.merit.score, best.bound.tie
 	}
 }
