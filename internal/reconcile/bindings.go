@@ -7,6 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
 )
 
 // bindings are the workloads of a planner: the policy that each follows, where it
@@ -17,7 +18,7 @@ type bindings struct {
 	amountsChanged func(rows []int)
 
 	workloads map[api.Key]*bound
-	claims    *claims
+	claims    *claim.Index
 	binder    engine.Binder
 	scopes    map[string]*scope // by engine.Query.Class
 	readers   readers[*scope]
@@ -98,7 +99,7 @@ func newBindings(p *picture) *bindings {
 	b := &bindings{
 		picture:   p,
 		workloads: map[api.Key]*bound{},
-		claims:    newClaims(),
+		claims:    claim.New(),
 		scopes:    map[string]*scope{},
 		readers:   readers[*scope]{},
 		members:   map[string]map[*bound]struct{}{},
@@ -126,11 +127,11 @@ func (b *bindings) markStale(w *bound) {
 
 // putPolicy takes in a new version of a policy.
 func (b *bindings) putPolicy(policy *api.PropagationPolicy) {
-	b.reclaim(b.claims.putPolicy(policy), policy.Path())
+	b.reclaim(b.claims.PutPolicy(policy), policy.Path())
 }
 
 func (b *bindings) removePolicy(key api.Key) {
-	b.reclaim(b.claims.removePolicy(key), key.Path())
+	b.reclaim(b.claims.RemovePolicy(key), key.Path())
 }
 
 // reclaim has workloads ask again which policy they follow: those that a policy
@@ -171,7 +172,7 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", key.Path(), "error", err)
 		return
 	}
-	b.claims.putWorkload(object)
+	b.claims.PutWorkload(object)
 	if !ok {
 		w = &bound{object: object, status: object.Status, needs: needs}
 		b.workloads[key] = w
@@ -214,7 +215,7 @@ func (b *bindings) removeWorkload(key api.Key) {
 		return
 	}
 	w.gone = true
-	b.claims.removeWorkload(key)
+	b.claims.RemoveWorkload(key)
 	before := w.status
 	w.status = api.WorkloadStatus{}
 	b.hold(w)
@@ -287,7 +288,7 @@ func (b *bindings) next() []*bound {
 func (b *bindings) claim(w *bound) {
 	if w.unclaimed {
 		w.unclaimed = false
-		policy, reason := b.claims.choose(w.object, w.status.Policy)
+		policy, reason := b.claims.Choose(w.object, w.status.Policy)
 		w.reason = reason
 		if policy != w.policy {
 			w.policy, w.p = policy, nil
@@ -432,7 +433,7 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 	if w.p == nil {
 		reason := w.reason
 		if reason == "" {
-			_, reason = b.claims.choose(w.object, w.status.Policy)
+			_, reason = b.claims.Choose(w.object, w.status.Policy)
 		}
 		return unclaimed(&object, reason, b.fleet.Len(), now)
 	}

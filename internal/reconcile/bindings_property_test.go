@@ -220,7 +220,7 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 	for _, key := range slices.SortedFunc(maps.Keys(p.bindings.workloads), api.Key.Compare) {
 		w := p.bindings.workloads[key]
 		checkIndexes(t, p, w)
-		policy, _ := p.bindings.claims.choose(w.object, w.status.Policy)
+		policy, _ := p.bindings.claims.Choose(w.object, w.status.Policy)
 		if policy != w.policy {
 			t.Fatalf("%s follows %v, and would choose %v", key, w.policy, policy)
 		}

@@ -68,7 +68,7 @@ func checkBound(t checker, p *planner, now time.Time) {
 		checkAllocation(t, p, w)
 		checkSplit(t, p, w)
 		scheduled := api.FindCondition(w.status.Conditions, api.ConditionScheduled)
-		switch chosen, _ := p.bindings.claims.choose(w.object, w.status.Policy); {
+		switch chosen, _ := p.bindings.claims.Choose(w.object, w.status.Policy); {
 		case w.object.Spec.Allocation == nil && chosen == nil && (scheduled == nil || scheduled.Reason != api.ReasonNoPolicyMatched):
 			t.Fatalf("%s: no policy selects it, and its condition is %+v", key, scheduled)
 		case w.object.Spec.Allocation == nil && chosen == nil:
@@ -395,4 +395,25 @@ func TestWhatWasReportedGoesWithPreemptedReplicas(t *testing.T) {
 		t.Errorf("the new replicas are on %v, reported %+v", replicasOf(p, "low"), health)
 	}
 	checkBound(t, p, epoch)
+}
+
+// What stays without a policy takes the room that its present spec says.
+func TestWhatStaysWithoutAPolicyTakesItsPresentRoom(t *testing.T) {
+	y, _ := start(t)
+	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
+	selecting := func(name string) *api.PropagationPolicy {
+		return policy("only", func(s *api.PropagationPolicySpec) {
+			s.ResourceSelectors[0].Name = name
+			s.Placement.ReplicaScheduling = dynamic()
+		})
+	}
+	y.put(sized("c1", "8"))
+	y.put(selecting("web"))
+	y.put(workload("web", 6))
+	y.put(selecting("other"))
+	y.put(workload("web", 6, cpus))
+	status := y.put(workload("other", 4, cpus)).Object.(*api.Workload).Status
+	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); c == nil || c.Status != api.ConditionFalse || len(status.Clusters) > 0 {
+		t.Errorf("c1 has 8 CPUs, 6 of them taken; 4 replicas are on %+v: %+v", status.Clusters, c)
+	}
 }

@@ -39,7 +39,7 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 	defer r.mu.RUnlock()
 	b := r.planner.bindings
 	now := r.now()
-	policy, reason := b.claims.choose(workload, workload.Status.Policy)
+	policy, reason := b.claims.Choose(workload, workload.Status.Policy)
 	if policy == nil && workload.Spec.Allocation == nil {
 		status, _, _ := engine.UnclaimedStatus(b.fleet, workload, reason, now)
 		return status, unclaimed(workload, reason, b.fleet.Len(), now), nil

@@ -1,4 +1,4 @@
-package reconcile
+package claim
 
 import (
 	"cmp"
@@ -131,11 +131,11 @@ func TestWhichPolicyAWorkloadFollows(t *testing.T) {
 			`of 2 policies that select it, "shop/a" has the highest priority, 9`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newClaims()
+			c := New()
 			for _, p := range test.policies {
-				c.putPolicy(p)
+				c.PutPolicy(p)
 			}
-			policy, reason := c.choose(web, test.held)
+			policy, reason := c.Choose(web, test.held)
 			if got := pathOf(policy); got != test.want || reason != test.reason {
 				t.Errorf("chose %q because %s\nwant  %q because %s", got, reason, test.want, test.reason)
 			}
@@ -153,16 +153,16 @@ func pathOf(p *api.PropagationPolicy) string {
 // A policy that is deleted and made again has the claim as before: the path is
 // what counts, as it is for whoever wrote both.
 func TestClaimOfAPolicyMadeAnew(t *testing.T) {
-	c := newClaims()
+	c := New()
 	old := claimant("shop/a", 0, anyDeployment)
 	old.Metadata.UID = "first"
-	c.putPolicy(old)
-	c.putPolicy(claimant("shop/b", 5, anyDeployment))
-	c.removePolicy(api.KeyOf(old))
+	c.PutPolicy(old)
+	c.PutPolicy(claimant("shop/b", 5, anyDeployment))
+	c.RemovePolicy(api.KeyOf(old))
 	anew := claimant("shop/a", 0, anyDeployment)
 	anew.Metadata.UID = "second"
-	c.putPolicy(anew)
-	policy, reason := c.choose(deployment("web"), "shop/a")
+	c.PutPolicy(anew)
+	policy, reason := c.Choose(deployment("web"), "shop/a")
 	if policy != anew || reason != `policy "shop/a" holds the claim` {
 		t.Errorf("chose %q because %s, want the new shop/a", pathOf(policy), reason)
 	}
@@ -171,9 +171,9 @@ func TestClaimOfAPolicyMadeAnew(t *testing.T) {
 // A new version of a policy takes the place of the one before, whatever it
 // selected and however it was filed.
 func TestPolicyChanges(t *testing.T) {
-	c := newClaims()
+	c := New()
 	for _, name := range []string{"api", "batch", "web"} {
-		c.putWorkload(deployment(name, "app="+name))
+		c.PutWorkload(deployment(name, "app="+name))
 	}
 	step := func(name string, got []api.Key, want ...string) {
 		t.Helper()
@@ -185,21 +185,21 @@ func TestPolicyChanges(t *testing.T) {
 			t.Errorf("%s concerns %v, want %v", name, names, want)
 		}
 	}
-	step("a policy for one", c.putPolicy(preempting(claimant("shop/a", 0, named("web")))), "shop/web")
-	step("the same for another", c.putPolicy(preempting(claimant("shop/a", 0, named("batch")))), "shop/batch", "shop/web")
-	step("for all", c.putPolicy(claimant("shop/a", 0, anyDeployment, named("web"))), "shop/api", "shop/batch", "shop/web")
-	step("by labels, said twice", c.putPolicy(claimant("shop/a", 0, expression("app", api.SelectorIn, "web", "api", "web"), labelled("app", "web"), labelled("app", "web"))), "shop/api", "shop/batch", "shop/web")
-	step("deleted", c.removePolicy(policyKey("shop/a")), "shop/api", "shop/web")
-	step("deleted again", c.removePolicy(policyKey("shop/a")))
-	if policy, _ := c.choose(deployment("web", "app=web"), ""); policy != nil || len(c.shelves) != 0 {
+	step("a policy for one", c.PutPolicy(preempting(claimant("shop/a", 0, named("web")))), "shop/web")
+	step("the same for another", c.PutPolicy(preempting(claimant("shop/a", 0, named("batch")))), "shop/batch", "shop/web")
+	step("for all", c.PutPolicy(claimant("shop/a", 0, anyDeployment, named("web"))), "shop/api", "shop/batch", "shop/web")
+	step("by labels, said twice", c.PutPolicy(claimant("shop/a", 0, expression("app", api.SelectorIn, "web", "api", "web"), labelled("app", "web"), labelled("app", "web"))), "shop/api", "shop/batch", "shop/web")
+	step("deleted", c.RemovePolicy(policyKey("shop/a")), "shop/api", "shop/web")
+	step("deleted again", c.RemovePolicy(policyKey("shop/a")))
+	if policy, _ := c.Choose(deployment("web", "app=web"), ""); policy != nil || len(c.shelves) != 0 {
 		t.Errorf("the deleted policy still selects: %v, %d shelves", pathOf(policy), len(c.shelves))
 	}
-	c.putWorkload(deployment("web", "app=api"))
-	step("after a change of labels", c.putPolicy(claimant("shop/b", 0, labelled("app", "api"))), "shop/api", "shop/web")
+	c.PutWorkload(deployment("web", "app=api"))
+	step("after a change of labels", c.PutPolicy(claimant("shop/b", 0, labelled("app", "api"))), "shop/api", "shop/web")
 	for _, name := range []string{"api", "batch", "web"} {
-		c.removeWorkload(api.KeyOf(deployment(name)))
+		c.RemoveWorkload(api.KeyOf(deployment(name)))
 	}
-	step("without workloads", c.putPolicy(claimant("shop/b", 0, anyDeployment)))
+	step("without workloads", c.PutPolicy(claimant("shop/b", 0, anyDeployment)))
 	if n := len(c.byType) + len(c.byName) + len(c.byLabel) + len(c.subjects); n != 0 {
 		t.Errorf("%d entries are left of workloads that are gone", n)
 	}
@@ -310,7 +310,7 @@ func TestChoiceIsThatOfALookAtAllPolicies(t *testing.T) {
 		return p
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		c := newClaims()
+		c := New()
 		policies := map[api.Key]*api.PropagationPolicy{}
 		workloads := map[api.Key]*api.Workload{}
 		held := map[api.Key]string{}
@@ -325,22 +325,22 @@ func TestChoiceIsThatOfALookAtAllPolicies(t *testing.T) {
 			case 0, 1, 2:
 				p := policy.Draw(t, "policy")
 				policies[api.KeyOf(p)] = p
-				affected, told = c.putPolicy(p), true
+				affected, told = c.PutPolicy(p), true
 			case 3:
 				key := api.KeyOf(policy.Draw(t, "removed policy"))
 				delete(policies, key)
-				affected, told = c.removePolicy(key), true
+				affected, told = c.RemovePolicy(key), true
 			case 4:
 				w := &api.Workload{Metadata: api.Metadata{Namespace: namespaces.Draw(t, "namespace"), Name: names.Draw(t, "name"), Labels: labels.Draw(t, "labels")},
 					Spec: api.WorkloadSpec{APIVersion: "apps/v1", Kind: kinds.Draw(t, "kind")}}
 				w.SetDefaults()
 				workloads[api.KeyOf(w)] = w
-				c.putWorkload(w)
+				c.PutWorkload(w)
 			case 5:
 				key := api.Key{Kind: api.KindWorkload, Namespace: namespaces.Draw(t, "namespace"), Name: names.Draw(t, "name")}
 				delete(workloads, key)
 				delete(held, key)
-				c.removeWorkload(key)
+				c.RemoveWorkload(key)
 			}
 			if !slices.IsSortedFunc(affected, api.Key.Compare) || len(slices.Compact(slices.Clone(affected))) != len(affected) {
 				t.Fatalf("the affected are not in order: %v", affected)
@@ -348,7 +348,7 @@ func TestChoiceIsThatOfALookAtAllPolicies(t *testing.T) {
 			for _, key := range slices.SortedFunc(maps.Keys(workloads), api.Key.Compare) {
 				w := workloads[key]
 				want := chooseNaively(policies, w, held[key])
-				got, reason := c.choose(w, held[key])
+				got, reason := c.Choose(w, held[key])
 				if got != want {
 					t.Fatalf("%s, held by %q: chose %q because %s, want %q", key, held[key], pathOf(got), reason, pathOf(want))
 				}
@@ -396,44 +396,23 @@ func BenchmarkClaims(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c := newClaims()
+				c := New()
 				for _, w := range workloads {
-					c.putWorkload(w)
+					c.PutWorkload(w)
 				}
 				for _, p := range policies {
-					c.putPolicy(p)
+					c.PutPolicy(p)
 				}
 				for _, w := range workloads {
-					p, _ := c.choose(w, "")
+					p, _ := c.Choose(w, "")
 					if p == nil {
 						b.Fatalf("%s follows no policy", w.Metadata.Name)
 					}
-					if again, _ := c.choose(w, api.KeyOf(p).Path()); again != p {
+					if again, _ := c.Choose(w, api.KeyOf(p).Path()); again != p {
 						b.Fatalf("%s does not keep its policy", w.Metadata.Name)
 					}
 				}
 			}
 		})
-	}
-}
-
-// What stays without a policy takes the room that its present spec says.
-func TestWhatStaysWithoutAPolicyTakesItsPresentRoom(t *testing.T) {
-	y, _ := start(t)
-	cpus := func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "1"} }
-	selecting := func(name string) *api.PropagationPolicy {
-		return policy("only", func(s *api.PropagationPolicySpec) {
-			s.ResourceSelectors[0].Name = name
-			s.Placement.ReplicaScheduling = dynamic()
-		})
-	}
-	y.put(sized("c1", "8"))
-	y.put(selecting("web"))
-	y.put(workload("web", 6))
-	y.put(selecting("other"))
-	y.put(workload("web", 6, cpus))
-	status := y.put(workload("other", 4, cpus)).Object.(*api.Workload).Status
-	if c := api.FindCondition(status.Conditions, api.ConditionScheduled); c == nil || c.Status != api.ConditionFalse || len(status.Clusters) > 0 {
-		t.Errorf("c1 has 8 CPUs, 6 of them taken; 4 replicas are on %+v: %+v", status.Clusters, c)
 	}
 }

@@ -1,4 +1,5 @@
-package reconcile
+// Package claim says which propagation policy a workload follows.
+package claim
 
 import (
 	"cmp"
@@ -10,10 +11,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// claims knows which propagation policies select which workloads, and says which
+// Index knows which propagation policies select which workloads, and says which
 // one a workload follows. Nothing in it looks at all policies, or all workloads,
 // for one of the other: both are indexed by what selectors ask for.
-type claims struct {
+type Index struct {
 	rules map[api.Key][]*rule // by policy
 	// shelves hold the rules that can match a workload of one type and namespace,
 	// by one thing that such a workload must have, each list in order of choice.
@@ -79,8 +80,9 @@ type subject struct {
 
 type subjectSet map[*subject]struct{}
 
-func newClaims() *claims {
-	return &claims{
+// New returns an index of nothing.
+func New() *Index {
+	return &Index{
 		rules:    map[api.Key][]*rule{},
 		shelves:  map[shelf]map[term][]*rule{},
 		subjects: map[api.Key]*subject{},
@@ -90,9 +92,9 @@ func newClaims() *claims {
 	}
 }
 
-// putPolicy takes in a new version of a policy. It returns the workloads whose
+// PutPolicy takes in a new version of a policy. It returns the workloads whose
 // choice may differ: those that it selects, or did before.
-func (c *claims) putPolicy(p *api.PropagationPolicy) (affected []api.Key) {
+func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 	key := api.KeyOf(p)
 	affected = c.takeOut(key, nil)
 	rules := rulesOf(p)
@@ -104,12 +106,12 @@ func (c *claims) putPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 	return sortedKeys(affected)
 }
 
-// removePolicy forgets a policy. It returns the workloads that it selected.
-func (c *claims) removePolicy(key api.Key) (affected []api.Key) {
+// RemovePolicy forgets a policy. It returns the workloads that it selected.
+func (c *Index) RemovePolicy(key api.Key) (affected []api.Key) {
 	return sortedKeys(c.takeOut(key, nil))
 }
 
-func (c *claims) takeOut(key api.Key, affected []api.Key) []api.Key {
+func (c *Index) takeOut(key api.Key, affected []api.Key) []api.Key {
 	for _, r := range c.rules[key] {
 		c.unfile(r)
 		affected = c.selected(r, affected)
@@ -123,11 +125,11 @@ func sortedKeys(keys []api.Key) []api.Key {
 	return slices.Compact(keys)
 }
 
-// putWorkload takes in a new version of a workload. One that is placed by itself
+// PutWorkload takes in a new version of a workload. One that is placed by itself
 // is none that policies select.
-func (c *claims) putWorkload(w *api.Workload) {
+func (c *Index) PutWorkload(w *api.Workload) {
 	if w.Spec.Allocation != nil {
-		c.removeWorkload(api.KeyOf(w))
+		c.RemoveWorkload(api.KeyOf(w))
 		return
 	}
 	s := subjectOf(w)
@@ -135,7 +137,7 @@ func (c *claims) putWorkload(w *api.Workload) {
 		if known.apiVersion == s.apiVersion && known.kind == s.kind && maps.Equal(known.labels, s.labels) {
 			return
 		}
-		c.removeWorkload(s.key)
+		c.RemoveWorkload(s.key)
 	}
 	c.subjects[s.key] = s
 	for _, t := range s.types() {
@@ -147,8 +149,8 @@ func (c *claims) putWorkload(w *api.Workload) {
 	}
 }
 
-// removeWorkload forgets a workload.
-func (c *claims) removeWorkload(key api.Key) {
+// RemoveWorkload forgets a workload.
+func (c *Index) RemoveWorkload(key api.Key) {
 	s, ok := c.subjects[key]
 	if !ok {
 		return
@@ -163,17 +165,17 @@ func (c *claims) removeWorkload(key api.Key) {
 	}
 }
 
-// add puts something into one set of an index.
-func add[K, V comparable, S ~map[V]struct{}](index map[K]S, at K, v V) {
+// add puts a workload into one set of an index.
+func add[K comparable](index map[K]subjectSet, at K, s *subject) {
 	if index[at] == nil {
-		index[at] = S{}
+		index[at] = subjectSet{}
 	}
-	index[at][v] = struct{}{}
+	index[at][s] = struct{}{}
 }
 
-// drop takes something out of one set of an index.
-func drop[K, V comparable, S ~map[V]struct{}](index map[K]S, at K, v V) {
-	delete(index[at], v)
+// drop takes a workload out of one set of an index.
+func drop[K comparable](index map[K]subjectSet, at K, s *subject) {
+	delete(index[at], s)
 	if len(index[at]) == 0 {
 		delete(index, at)
 	}
@@ -253,7 +255,7 @@ func (r *rule) shelf(preempting bool) shelf {
 }
 
 // file puts a rule where the workloads that it matches find it.
-func (c *claims) file(r *rule) {
+func (c *Index) file(r *rule) {
 	all := r.shelf(false)
 	r.filed = r.terms(c.shelves[all])
 	c.fileOn(all, r)
@@ -262,7 +264,7 @@ func (c *claims) file(r *rule) {
 	}
 }
 
-func (c *claims) fileOn(at shelf, r *rule) {
+func (c *Index) fileOn(at shelf, r *rule) {
 	if c.shelves[at] == nil {
 		c.shelves[at] = map[term][]*rule{}
 	}
@@ -273,14 +275,14 @@ func (c *claims) fileOn(at shelf, r *rule) {
 	}
 }
 
-func (c *claims) unfile(r *rule) {
+func (c *Index) unfile(r *rule) {
 	c.unfileFrom(r.shelf(false), r)
 	if r.preempting() {
 		c.unfileFrom(r.shelf(true), r)
 	}
 }
 
-func (c *claims) unfileFrom(at shelf, r *rule) {
+func (c *Index) unfileFrom(at shelf, r *rule) {
 	for _, t := range r.filed {
 		rules := c.shelves[at][t]
 		i, _ := slices.BinarySearchFunc(rules, r, inOrder)
@@ -335,7 +337,7 @@ func (r *rule) given() []api.SelectorRequirement {
 }
 
 // selected appends the workloads that a rule matches.
-func (c *claims) selected(r *rule, keys []api.Key) []api.Key {
+func (c *Index) selected(r *rule, keys []api.Key) []api.Key {
 	for _, set := range c.sets(r) {
 		for s := range set {
 			if r.matches(s) {
@@ -348,7 +350,7 @@ func (c *claims) selected(r *rule, keys []api.Key) []api.Key {
 
 // sets are the smallest sets at hand that hold every workload that a rule
 // matches.
-func (c *claims) sets(r *rule) []subjectSet {
+func (c *Index) sets(r *rule) []subjectSet {
 	best := []subjectSet{c.byType[resourceType{r.namespace, r.apiVersion, r.kind}]}
 	size := len(best[0])
 	if r.by == byName {
@@ -372,9 +374,9 @@ func (c *claims) sets(r *rule) []subjectSet {
 	return best
 }
 
-// choose says which policy a workload follows, nil for none, and why. held is
+// Choose says which policy a workload follows, nil for none, and why. held is
 // the path of the policy that has claimed it, "" if none has.
-func (c *claims) choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
+func (c *Index) Choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
 	if w.Spec.Allocation != nil {
 		return nil, "spec.allocation places it: it follows no policy"
 	}
@@ -414,7 +416,7 @@ func policyKey(path string) api.Key {
 
 // holder is the most precise rule by which the policy that has claimed a
 // workload selects it, nil if the policy is gone or selects it no longer.
-func (c *claims) holder(s *subject, held string) *rule {
+func (c *Index) holder(s *subject, held string) *rule {
 	var best *rule
 	for _, r := range c.rules[policyKey(held)] {
 		if r.matches(s) && (best == nil || inOrder(r, best) < 0) {
@@ -426,7 +428,7 @@ func (c *claims) holder(s *subject, held string) *rule {
 
 // taker is the rule by which another policy takes a claimed workload over, nil
 // if none does.
-func (c *claims) taker(s *subject, holder *rule) *rule {
+func (c *Index) taker(s *subject, holder *rule) *rule {
 	own := c.first(s, false, true)
 	if !holder.global() {
 		if own != nil && own.priority() > holder.priority() {
@@ -444,7 +446,7 @@ func (c *claims) taker(s *subject, holder *rule) *rule {
 }
 
 // first is the first rule in order of choice that matches.
-func (c *claims) first(s *subject, global, preempting bool) *rule {
+func (c *Index) first(s *subject, global, preempting bool) *rule {
 	var best *rule
 	for rules := range c.lists(s, global, preempting) {
 		for _, r := range rules {
@@ -461,7 +463,7 @@ func (c *claims) first(s *subject, global, preempting bool) *rule {
 }
 
 // lists yields the lists of rules among which those are that match a workload.
-func (c *claims) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
+func (c *Index) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
 	return func(yield func([]*rule) bool) {
 		for _, namespace := range [...]string{s.key.Namespace, ""} {
 			filed := c.shelves[shelf{resourceType{namespace, s.apiVersion, s.kind}, global, preempting}]
@@ -486,7 +488,7 @@ const manyMatches = 100
 
 // matching appends the rules that match a workload: all that may be the first
 // or the second, and up to a bound the others.
-func (c *claims) matching(s *subject, found []*rule) []*rule {
+func (c *Index) matching(s *subject, found []*rule) []*rule {
 	for _, global := range [...]bool{false, true} {
 		for rules := range c.lists(s, global, false) {
 			n := 0
