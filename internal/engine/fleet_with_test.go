@@ -282,8 +282,8 @@ func TestReservationFollowsReports(t *testing.T) {
 	reserved.Release(f, q.Key, "c1")
 	reserved.Release(f, q.Key, "c1")
 	step(Changes{}, "4")
-	if len(reserved.clusters) != 0 {
-		t.Errorf("%d clusters are left in an empty ledger", len(reserved.clusters))
+	if reserved.holds.Len() != 0 {
+		t.Errorf("%d holds are left in an empty ledger", reserved.holds.Len())
 	}
 }
 

@@ -1,20 +1,44 @@
 package engine
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // Load counts, for every cluster, the decisions that chose it, whatever
 // placement they belong to. Like Reservations it is mutable; whoever decides
-// owns it and must not share it between goroutines without a lock. The nil Load
-// counts nothing.
+// owns it and must not share it between goroutines without a lock. What Freeze
+// returns may be shared. The nil Load counts nothing.
 type Load struct {
 	names  map[string]int32 // by cluster name; clusters that do not exist, too
 	counts []int32          // by row
 	known  Bitmap           // rows that counts and tally take account of
 	tally  []int            // number of clusters by count
+	// frozen is what Freeze last returned, nil once something differs.
+	frozen *Load
 }
 
 // NewLoad returns a count of nothing.
 func NewLoad() *Load { return &Load{names: map[string]int32{}} }
+
+// Freeze returns the counts as they are now. They never change, and cost nothing
+// until the first change after it.
+func (l *Load) Freeze() *Load {
+	if l.frozen == nil {
+		l.frozen = &Load{counts: l.counts, known: l.known, tally: l.tally}
+	}
+	return l.frozen
+}
+
+// own makes the counts writable.
+func (l *Load) own() {
+	if l.frozen == nil {
+		return
+	}
+	l.frozen = nil
+	l.counts, l.known, l.tally = slices.Clone(l.counts), slices.Clone(l.known), slices.Clone(l.tally)
+}
 
 // Add counts a decision for a cluster; Drop takes it back.
 func (l *Load) Add(f *Fleet, cluster string) { l.change(f, cluster, 1) }
@@ -36,6 +60,10 @@ func (l *Load) change(f *Fleet, cluster string, by int32) {
 
 // put sets the count of a known row.
 func (l *Load) put(row int, count int32) {
+	if l.counts[row] == count {
+		return
+	}
+	l.own()
 	l.tally[l.counts[row]]--
 	l.counts[row] = count
 	for int(count) >= len(l.tally) {
@@ -51,15 +79,18 @@ func (l *Load) put(row int, count int32) {
 // cluster now.
 func (l *Load) Sync(f *Fleet, delta Delta) {
 	if slots := f.Slots(); len(l.counts) < slots {
+		l.own()
 		l.counts = append(l.counts, make([]int32, slots-len(l.counts))...)
 		l.known = l.known.grown(slots)
 	}
 	if l.tally == nil {
+		l.own()
 		l.tally = make([]int, 1)
 	}
 	for _, row := range delta.Rows {
 		live := f.Cluster(row) != nil
 		if was := l.known.Has(row); was != live {
+			l.own()
 			if was {
 				l.tally[l.counts[row]]--
 			} else {

@@ -1,23 +1,40 @@
 package engine
 
 import (
+	"cmp"
+	"maps"
+	"strings"
 	"time"
+
+	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // Reservations are the amounts that decisions hold on clusters until a capacity
 // report newer than the decision arrives: from then on the report speaks for
-// them. It is the one mutable thing in the engine; whoever decides owns it and
-// must not share it between goroutines without a lock. The nil Reservations
+// them. They are mutable; whoever decides owns them and must not share them between
+// goroutines without a lock. What Freeze returns may be shared. The nil Reservations
 // hold nothing.
 type Reservations struct {
-	clusters map[string]map[api.Key]*hold
+	holds *btree.BTreeG[entry]
 	// sums are the counted holds by resource and row of the fleet last synced.
 	sums map[string][]int64
+	// frozen is what Freeze last returned, nil once something differs; owned are the
+	// columns that no frozen copy has.
+	frozen *Reservations
+	owned  map[string]bool
 }
 
-// hold is what one placement or workload holds on one cluster.
+// entry is a hold with where and whose it is.
+type entry struct {
+	cluster string
+	owner   api.Key
+	*hold
+}
+
+// hold is what one placement or workload holds on one cluster. One that is in the
+// ledger is never changed.
 type hold struct {
 	requests []request
 	since    time.Time
@@ -51,7 +68,40 @@ func (h *hold) of(resource string) int64 {
 
 // NewReservations returns an empty ledger.
 func NewReservations() *Reservations {
-	return &Reservations{clusters: map[string]map[api.Key]*hold{}, sums: map[string][]int64{}}
+	return &Reservations{holds: btree.NewG(16, inOrder), sums: map[string][]int64{}, owned: map[string]bool{}}
+}
+
+func inOrder(a, b entry) bool {
+	return cmp.Or(strings.Compare(a.cluster, b.cluster), a.owner.Compare(b.owner)) < 0
+}
+
+// Freeze returns what is held now. It never changes, and costs nothing until the
+// first change after it.
+func (r *Reservations) Freeze() *Reservations {
+	if r.frozen == nil {
+		r.frozen = &Reservations{holds: r.holds.Clone(), sums: maps.Clone(r.sums)}
+		clear(r.owned)
+	}
+	return r.frozen
+}
+
+// put takes in a hold, in place of that of the same owner on the same cluster.
+func (r *Reservations) put(h entry) {
+	r.frozen = nil
+	r.holds.ReplaceOrInsert(h)
+}
+
+// writable is a column that has every row of a fleet and that no frozen copy has.
+func (r *Reservations) writable(resource string, slots int) []int64 {
+	r.frozen = nil
+	column := r.sums[resource]
+	if r.owned[resource] && len(column) >= slots {
+		return column
+	}
+	own := make([]int64, max(slots, len(column)))
+	copy(own, column)
+	r.sums[resource], r.owned[resource] = own, true
+	return own
 }
 
 // column is the reserved amounts of a resource by row.
@@ -62,19 +112,19 @@ func (r *Reservations) column(resource string) []int64 {
 	return r.sums[resource]
 }
 
-func (r *Reservations) held(placement api.Key, cluster string) (*hold, bool) {
+func (r *Reservations) held(owner api.Key, cluster string) (*hold, bool) {
 	if r == nil {
 		return nil, false
 	}
-	h, ok := r.clusters[cluster][placement]
-	return h, ok
+	h, ok := r.holds.Get(entry{cluster: cluster, owner: owner})
+	return h.hold, ok
 }
 
 // Hold reserves amounts on a cluster for a placement, as of a moment; they
 // replace what it held there.
 func (r *Reservations) Hold(f *Fleet, placement api.Key, amounts Needs, cluster string, since time.Time) {
 	r.Release(f, placement, cluster)
-	r.hold(f, placement, cluster, &hold{requests: amounts, since: since})
+	r.hold(f, entry{cluster, placement, &hold{requests: amounts, since: since}})
 }
 
 // HoldReplicas reserves what replicas of a workload need on a cluster, as of a
@@ -89,41 +139,30 @@ func (r *Reservations) HoldReplicas(f *Fleet, workload api.Key, needs Needs, clu
 		}
 		r.Release(f, workload, cluster)
 	}
-	r.hold(f, workload, cluster, h)
+	r.hold(f, entry{cluster, workload, h})
 }
 
-func (r *Reservations) hold(f *Fleet, owner api.Key, cluster string, h *hold) {
+func (r *Reservations) hold(f *Fleet, h entry) {
 	if len(h.requests) == 0 {
 		return
 	}
-	holds := r.clusters[cluster]
-	if holds == nil {
-		holds = map[api.Key]*hold{}
-		r.clusters[cluster] = holds
+	if row, ok := f.Row(h.cluster); ok {
+		h.counted = !f.rows[row].knows(h.since)
+		h.charge(func(resource string, amount int64) { r.writable(resource, f.Slots())[row] += amount })
 	}
-	holds[owner] = h
-	if row, ok := f.Row(cluster); ok {
-		r.count(row, h, f.rows[row].knows(h.since), f.Slots())
-	}
+	r.put(h)
 }
 
 // Release ends what a placement holds on a cluster.
 func (r *Reservations) Release(f *Fleet, placement api.Key, cluster string) {
-	holds := r.clusters[cluster]
-	h, ok := holds[placement]
+	h, ok := r.held(placement, cluster)
 	if !ok {
 		return
 	}
-	delete(holds, placement)
-	if len(holds) == 0 {
-		delete(r.clusters, cluster)
-	}
+	r.frozen = nil
+	r.holds.Delete(entry{cluster: cluster, owner: placement})
 	if row, ok := f.Row(cluster); ok {
-		for _, q := range h.requests {
-			if h.counted || q.declared() {
-				r.sums[q.resource][row] -= h.count(q)
-			}
-		}
+		h.charge(func(resource string, amount int64) { r.writable(resource, f.Slots())[row] -= amount })
 	}
 }
 
@@ -131,40 +170,52 @@ func (r *Reservations) Release(f *Fleet, placement api.Key, cluster string) {
 // counted again, because a capacity report may have overtaken them and a row
 // may belong to another cluster now.
 func (r *Reservations) Sync(f *Fleet, delta Delta) {
+	sums := map[string]int64{}
+	var differ []entry
 	for _, row := range delta.Rows {
+		clear(sums)
+		if f.rows[row] != nil {
+			name := f.name(row)
+			r.holds.AscendGreaterOrEqual(entry{cluster: name}, func(h entry) bool {
+				if h.cluster != name {
+					return false
+				}
+				known := f.rows[row].knows(h.since)
+				if h.counted == known || known && h.reported != nil {
+					next := *h.hold
+					next.counted = !known
+					if known {
+						next.reported = nil
+					}
+					h.hold = &next
+					differ = append(differ, h)
+				}
+				h.charge(func(resource string, amount int64) { sums[resource] += amount })
+				return true
+			})
+		}
 		for resource, column := range r.sums {
-			if len(column) < f.Slots() {
-				column = append(column, make([]int64, f.Slots()-len(column))...)
-				r.sums[resource] = column
+			if sum := sums[resource]; sum != at(column, row) {
+				r.writable(resource, f.Slots())[row] = sum
 			}
-			column[row] = 0
+			delete(sums, resource)
 		}
-		if f.rows[row] == nil {
-			continue
+		for resource, sum := range sums {
+			r.writable(resource, f.Slots())[row] = sum
 		}
-		for _, h := range r.clusters[f.name(row)] {
-			known := f.rows[row].knows(h.since)
-			if r.count(row, h, known, f.Slots()); known {
-				h.reported = nil
-			}
-		}
+	}
+	for _, h := range differ {
+		r.put(h)
 	}
 }
 
-// count adds a hold to the sums, but for what the cluster's last capacity report
-// contains.
-func (r *Reservations) count(row int, h *hold, known bool, slots int) {
-	h.counted = !known
+// charge tells of every amount of a hold that the cluster's last capacity report
+// does not contain.
+func (h *hold) charge(charge func(resource string, amount int64)) {
 	for _, q := range h.requests {
-		if known && !q.declared() {
-			continue
+		if h.counted || q.declared() {
+			charge(q.resource, h.count(q))
 		}
-		column := r.sums[q.resource]
-		if len(column) < slots {
-			column = append(column, make([]int64, slots-len(column))...)
-			r.sums[q.resource] = column
-		}
-		column[row] += h.count(q)
 	}
 }
 
