@@ -24,11 +24,9 @@ type bindings struct {
 	readers   readers[*scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
 	followers map[string]map[*bound]struct{} // by path of the policy
-	stale     []*bound
-	agenda    agenda[*bound]
-	now       time.Time // of the pass
-	observed  []*bound  // those of whose split something else was observed, or may be
-	braked    bool      // evictions from clusters that are offline are held back
+	now       time.Time                      // of the pass
+	observed  []*bound                       // those of whose split something else was observed, or may be
+	braked    bool                           // evictions from clusters that are offline are held back
 
 	// failed remembers what found no room since the reservations last changed, so
 	// that many alike cost little.
@@ -46,6 +44,7 @@ type bindings struct {
 
 // bound is one workload and its binding.
 type bound struct {
+	turn
 	object       *api.Workload
 	specRevision int64
 	// status is the binding as last decided, which may be ahead of the store.
@@ -76,23 +75,6 @@ type bound struct {
 	machines  map[string]engine.Needs // what each holds instead, by cluster, where replicas have a flavor
 	reported  bool                    // its health was reported, and is not written yet
 	split     splitNews
-	stale     bool
-	gone      bool
-	rounds    rounds
-	at        time.Time
-}
-
-func (w *bound) key() api.Key        { return api.KeyOf(w.object) }
-func (w *bound) instant() *time.Time { return &w.at }
-func (w *bound) isGone() bool        { return w.gone }
-func (w *bound) wants() bool         { return w.pending }
-func (w *bound) revision() int64     { return w.specRevision }
-
-// result is the workload with its status as last decided.
-func (w *bound) result() api.Object {
-	object := *w.object
-	object.Status = w.status
-	return &object
 }
 
 func newBindings(p *picture) *bindings {
@@ -118,20 +100,13 @@ func (b *bindings) Bound(workload api.Key) []api.WorkloadCluster {
 	return w.status.Clusters
 }
 
-func (b *bindings) markStale(w *bound) {
-	if !w.stale {
-		w.stale = true
-		b.stale = append(b.stale, w)
+// changePolicy takes in a new version of a policy; nil takes it away.
+func (b *bindings) changePolicy(key api.Key, policy *api.PropagationPolicy) {
+	if policy == nil {
+		b.reclaim(b.claims.RemovePolicy(key), key.Path())
+	} else {
+		b.reclaim(b.claims.PutPolicy(policy), key.Path())
 	}
-}
-
-// putPolicy takes in a new version of a policy.
-func (b *bindings) putPolicy(policy *api.PropagationPolicy) {
-	b.reclaim(b.claims.PutPolicy(policy), policy.Path())
-}
-
-func (b *bindings) removePolicy(key api.Key) {
-	b.reclaim(b.claims.RemovePolicy(key), key.Path())
 }
 
 // reclaim has workloads ask again which policy they follow: those that a policy
@@ -139,7 +114,7 @@ func (b *bindings) removePolicy(key api.Key) {
 func (b *bindings) reclaim(affected []api.Key, path string) {
 	ask := func(w *bound) {
 		w.unclaimed = true
-		b.markStale(w)
+		b.queue.mark(w)
 	}
 	for _, key := range affected {
 		if w, ok := b.workloads[key]; ok {
@@ -151,29 +126,16 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 	}
 }
 
-// putWorkload takes in a new version of a workload. The status in it is used
-// where none is known; otherwise the one known is at least as new.
-func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
+// putWorkload takes in a new workload, or a new spec of one.
+func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
-	w, ok := b.workloads[key]
-	if ok && w.object.Metadata.UID != object.Metadata.UID {
-		b.removeWorkload(key)
-		ok = false
-	}
-	if ok && w.specRevision == specRevision {
-		if sameBinding(&object.Status, &w.status) {
-			w.object = object
-			w.status = object.Status // share the memory of the fleet's copy
-		}
-		return
-	}
 	needs, err := engine.NewNeeds(object)
 	if err != nil {
 		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", key.Path(), "error", err)
 		return
 	}
 	b.claims.PutWorkload(object)
-	if !ok {
+	if w == nil {
 		w = &bound{object: object, status: object.Status, needs: needs}
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
@@ -186,7 +148,7 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 		b.index(w, &before)
 		b.hold(w)
 	}
-	if ok && object.Spec.Priority < w.object.Spec.Priority {
+	if object.Spec.Priority < w.object.Spec.Priority {
 		b.wakePreempting()
 	}
 	// What the replicas that run were chosen for is held until the binding is made
@@ -194,7 +156,15 @@ func (b *bindings) putWorkload(object *api.Workload, specRevision int64) {
 	w.object, w.specRevision, w.needs = object, specRevision, needs
 	w.unclaimed = true
 	w.p = nil // compiled from another spec
-	b.markStale(w)
+	b.queue.mark(w)
+}
+
+// seeWorkload takes in a status of a known spec.
+func (b *bindings) seeWorkload(w *bound, object *api.Workload) {
+	if sameBinding(&object.Status, &w.status) {
+		w.object = object
+		w.status = object.Status // share the memory of the fleet's copy
+	}
 }
 
 // sameBinding reports whether two statuses of one workload say the same.
@@ -251,17 +221,6 @@ func clustersOf(s *api.WorkloadStatus) map[string]int64 {
 	return out
 }
 
-// nextAt is when time alone makes a binding stale, zero if it does not.
-func (b *bindings) nextAt() time.Time {
-	next := b.agenda.next()
-	for s := range b.readers[engine.Clock] {
-		if until := s.view.Until; !until.IsZero() && (next.IsZero() || until.Before(next)) {
-			next = until
-		}
-	}
-	return next
-}
-
 func timeOf(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -269,19 +228,13 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// next is the batch of stale workloads, the most important first; of equals those
-// that wait longest.
-func (b *bindings) next() []*bound {
-	batch := b.stale
-	b.stale = nil
-	slices.SortFunc(batch, func(x, y *bound) int {
-		return cmp.Or(
-			cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
-			timeOf(x.object.Metadata.CreatedAt).Compare(timeOf(y.object.Metadata.CreatedAt)),
-			x.key().Compare(y.key()),
-		)
-	})
-	return batch
+// turnOfWorkload has the most important first; of equals those that wait longest.
+func turnOfWorkload(x, y *bound) int {
+	return cmp.Or(
+		cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
+		timeOf(x.object.Metadata.CreatedAt).Compare(timeOf(y.object.Metadata.CreatedAt)),
+		x.key().Compare(y.key()),
+	)
 }
 
 // claim finds out which policy a workload follows, and makes it ready to decide.
@@ -323,7 +276,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	if w.p == nil {
 		w.status, changed, moved = engine.UnclaimedStatus(b.fleet, &object, w.reason, now)
 		w.pending = false
-		b.agenda.set(w, time.Time{})
+		b.queue.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // what stays may have become larger or smaller
 		return w.written() || changed, moved
@@ -338,12 +291,12 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	b.watch(w)
 	b.index(w, &before)
 	b.hold(w)
-	b.agenda.set(w, out.NextAt)
+	b.queue.agenda.set(w, out.NextAt)
 	if slices.ContainsFunc(before.Evictions, func(e api.Eviction) bool { return !leaves(&w.status, e.Cluster) }) {
-		b.markStale(w) // a cluster that has been left is a candidate again
+		b.queue.mark(w) // a cluster that has been left is a candidate again
 	}
 	if changed && w.p.FailsBack() {
-		b.markStale(w) // what could take it back has to be seen from where it is now
+		b.queue.mark(w) // what could take it back has to be seen from where it is now
 	}
 	return w.written() || changed, moved
 }
@@ -423,7 +376,7 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) {
 	}
 	w.status.Health = list
 	w.reported = true
-	b.markStale(w)
+	b.queue.mark(w)
 }
 
 // explain looks at one workload without changing anything.

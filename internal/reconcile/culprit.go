@@ -34,8 +34,6 @@ const (
 	chunk       = 64  // decided objects that are tried at a time
 )
 
-func isDecided(kind api.Kind) bool { return kind == api.KindPlacement || kind == api.KindWorkload }
-
 func newSearch(snapshot *fleet.Snapshot, leaveOut func(api.Key) bool) *search {
 	s := &search{}
 	for _, info := range api.Kinds {

@@ -117,7 +117,7 @@ func TestAReportDecidesNothing(t *testing.T) {
 	before := *p.status(shopWeb)
 	now := epoch.Add(time.Minute)
 	p.bindings.observeSplit(shopWeb, has("c1", 3, 1, api.DistributionReplacing), now)
-	if len(p.bindings.stale) > 0 {
+	if p.queue.len() > 0 {
 		t.Error("something is to be decided again")
 	}
 	writes := p.pass(now)
@@ -171,7 +171,7 @@ func TestAReportIsNotLost(t *testing.T) {
 	p.bindings.observeSplit(shopWeb, replaced(1), epoch)
 	first := p.pass(epoch)[0].result()
 	p.bindings.observeSplit(shopWeb, replaced(2), epoch)
-	p.bindings.markStale(p.bindings.workloads[shopWeb])
+	p.queue.mark(p.bindings.workloads[shopWeb])
 	writes := p.pass(epoch)
 	p.put(first, w.specs[shopWeb])
 	if len(writes) != 1 || writes[0].observed {

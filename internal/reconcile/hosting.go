@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"time"
@@ -20,20 +19,17 @@ import (
 // created somewhere is not moved because a figure has changed.
 type hosting struct {
 	role
-	logger  *slog.Logger
+	kind    decidedKind
+	picture *picture // of the decisions that rest on the guests
 	fleet   *engine.Fleet
 	pending engine.Changes // of the fleet, not yet applied
 	figures *figures
-	lost    *lost // may be nil
 
 	hosts   map[string]*api.Cluster // as rows, by name
 	listed  map[api.Key]int         // metrics, by how many hosts list them
 	guests  map[api.Key]*guest
 	on      map[string]map[*guest]struct{} // guests by host
 	wanting map[*guest]struct{}            // guests that no host fits, or that wait for figures
-	stale   []*guest
-	changed []*guest // since the planner last asked
-	focus   func(api.Key)
 }
 
 // figures are all metrics and providers there are, for hosts that begin to list
@@ -49,6 +45,8 @@ type role struct {
 	request func(object api.Object) (engine.HostRequest, wish)
 	// chosen is the host in a guest's stored status.
 	chosen func(object api.Object) (host string, score *float64)
+	// again reports whether a new decision is asked for, which is not made yet.
+	again func(g *guest) bool
 	// result is the guest with the decision in its status.
 	result func(g *guest, now time.Time) api.Object
 }
@@ -68,6 +66,8 @@ const (
 
 // guest is something that is created on a host.
 type guest struct {
+	turn
+	hosting      *hosting
 	object       api.Object
 	specRevision int64
 	host         string // "" = none
@@ -80,21 +80,48 @@ type guest struct {
 	asked        []string              // metric constraints that the host was chosen by
 	fresh        bool                  // a new decision is wanted
 	zone         *api.ClusterOpenStack // that it stands for, once its amounts were observed
-	stale, gone  bool
 }
 
+func (g *guest) kind() decidedKind  { return g.hosting.kind }
 func (g *guest) key() api.Key       { return api.KeyOf(g.object) }
+func (g *guest) stored() api.Object { return g.object }
+func (g *guest) result() api.Object { return g.outcome }
 func (g *guest) revision() int64    { return g.specRevision }
 func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "" }
-func (g *guest) isGone() bool       { return g.gone }
-func (g *guest) result() api.Object { return g.outcome }
 
-func newHosting(r role, all *figures, p *picture) *hosting {
+func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosting {
 	return &hosting{
-		role: r, logger: p.logger, focus: p.focus, fleet: &engine.Fleet{}, figures: all,
+		role: r, kind: kind, picture: p, fleet: &engine.Fleet{}, figures: all,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		on: map[string]map[*guest]struct{}{}, wanting: map[*guest]struct{}{},
 	}
+}
+
+// onHosts completes the row of a kind that is created on hosts with what is alike for
+// all of them.
+func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosting) row[O, *guest] {
+	r.onHost = true
+	r.find = func(p *planner, key api.Key) (*guest, bool) {
+		g, ok := of(p).guests[key]
+		return g, ok
+	}
+	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }
+	r.rests = func(p *planner, g *guest) api.Key { return p.lost.underGuest(g) }
+	r.explain = func(_ *planner, g *guest, now time.Time) *api.Explanation { return g.hosting.explain(g, now) }
+	r.preview = func(p *planner, object O, now time.Time) (O, *api.Explanation, error) {
+		previewed, explanation := of(p).preview(object, now)
+		return as[O](previewed), explanation, nil
+	}
+	r.simulate.startsOver = func(_, _ O) bool { return false }
+	r.simulate.foresee = func(*planner, *guest, time.Time) *api.Explanation { return nil }
+	r.simulate.recall = func(_ *planner, g *guest, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
+		if g.host == "" && !g.wants() {
+			return nil
+		}
+		return g.hosting.explain(g, now)
+	}
+	r.simulate.shown = func(_ *simulation, object O, _ *api.Explanation) O { return object }
+	return r
 }
 
 // putHost takes in a new version of a host; nil takes it away.
@@ -106,12 +133,9 @@ func (h *hosting) putHost(name string, row *api.Cluster) {
 			}
 		}
 	}
-	if h.pending.Clusters == nil {
-		h.pending.Clusters = map[string]*api.Cluster{}
-	}
-	h.pending.Clusters[name] = row
+	pend(&h.pending.Clusters, name, row)
 	for g := range h.on[name] {
-		h.markStale(g) // its status repeats what the host says
+		h.picture.queue.mark(g) // its status repeats what the host says
 	}
 	if row == nil {
 		delete(h.hosts, name)
@@ -130,10 +154,7 @@ func (h *hosting) changeMetric(key api.Key, m *api.Metric) {
 	if h.listed[key] == 0 {
 		return
 	}
-	if h.pending.Metrics == nil {
-		h.pending.Metrics = map[api.Key]*api.Metric{}
-	}
-	h.pending.Metrics[key] = m
+	pend(&h.pending.Metrics, key, m)
 	if m != nil {
 		h.changeProvider(m.ProviderKey(), h.figures.providers[m.ProviderKey()])
 	}
@@ -144,43 +165,58 @@ func (h *hosting) changeProvider(key api.Key, provider *api.MetricsProvider) {
 	if len(h.listed) == 0 {
 		return
 	}
-	if h.pending.Providers == nil {
-		h.pending.Providers = map[api.Key]*api.MetricsProvider{}
-	}
-	h.pending.Providers[key] = provider
+	pend(&h.pending.Providers, key, provider)
 }
 
-// putGuest takes in a new version of a guest. The decision in its status is used
-// where none is known; otherwise the one known is at least as new.
-func (h *hosting) putGuest(object api.Object, specRevision int64) {
-	key := api.KeyOf(object)
-	g, ok := h.guests[key]
-	if ok && g.object.Meta().UID != object.Meta().UID {
-		h.removeGuest(key)
-		ok = false
-	}
-	if !ok {
-		g = &guest{answered: true}
-		g.host, g.score = h.chosen(object)
-		if request, wish := h.request(object); wish != noWish {
-			g.asked = request.MetricConstraints
-		}
-		h.guests[key] = g
+// putGuest takes in a new guest, or a new spec of one.
+func (h *hosting) putGuest(g *guest, object api.Object, specRevision int64) {
+	isNew := g == nil
+	if isNew {
+		g = h.newGuest(object)
+		h.guests[g.key()] = g
 		if g.host != "" {
 			add(h.on, g.host, g)
 		}
+	} else {
+		g.answered = false
 	}
-	same := ok && g.specRevision == specRevision
-	g.answered = g.answered && (!ok || same)
-	wished := g.wish
-	g.object, g.specRevision = object, specRevision
-	// What is reported about a cluster can tell that it exists.
+	g.object, g.specRevision, g.query = object, specRevision, nil
 	_, g.wish = h.request(object)
-	if same && wished == g.wish || !ok && g.wish == noWish && api.FindCondition(statusConditions(object), api.ConditionBound) == nil {
-		return
+	if !isNew || g.wish != noWish || api.FindCondition(statusConditions(object), api.ConditionBound) != nil {
+		h.picture.queue.mark(g)
 	}
-	g.query = nil
-	h.markStale(g)
+	h.askAgain(g)
+}
+
+// newGuest is a guest of which nothing is known but what it says itself.
+func (h *hosting) newGuest(object api.Object) *guest {
+	g := &guest{hosting: h, object: object, answered: true}
+	g.host, g.score = h.chosen(object)
+	request, wish := h.request(object)
+	if g.wish = wish; wish != noWish {
+		g.asked = request.MetricConstraints
+	}
+	return g
+}
+
+// seeGuest takes in a status of a known spec. What is reported about a cluster can
+// tell that it exists.
+func (h *hosting) seeGuest(g *guest, object api.Object) {
+	wished := g.wish
+	g.object = object
+	if _, g.wish = h.request(object); g.wish != wished {
+		g.query = nil
+		h.picture.queue.mark(g)
+	}
+	h.askAgain(g)
+}
+
+// askAgain has a decision made anew where that is asked for.
+func (h *hosting) askAgain(g *guest) {
+	if h.again(g) {
+		g.fresh = true
+		h.picture.queue.mark(g)
+	}
 }
 
 // compile is what a guest asks for; nil where it asks for nothing.
@@ -191,7 +227,7 @@ func (h *hosting) compile(g *guest) *engine.HostQuery {
 	request, _ := h.request(g.object)
 	query, err := engine.NewHostQuery(request)
 	if err != nil {
-		h.logger.Error("a stored object cannot be decided; its decision stands", "object", g.key().String(), "error", err)
+		h.picture.logger.Error("a stored object cannot be decided; its decision stands", "object", g.key().String(), "error", err)
 		return nil
 	}
 	return query
@@ -219,61 +255,29 @@ func (h *hosting) removeGuest(key api.Key) {
 	drop(h.on, g.host, g)
 }
 
-func (h *hosting) markStale(g *guest) {
-	if !g.stale {
-		g.stale = true
-		h.stale = append(h.stale, g)
-	}
-}
-
-// pass applies what changed up to now and makes every stale decision again.
-func (h *hosting) pass(now time.Time) {
+// follow brings the hosts to a moment, with what changed up to now, before their
+// guests are decided.
+func (h *hosting) follow(now time.Time) {
 	if len(h.pending.Clusters)+len(h.pending.Metrics)+len(h.pending.Providers) > 0 {
 		next, delta := h.fleet.With(h.pending, now)
 		h.fleet, h.pending = next, engine.Changes{}
 		if !delta.Empty() {
 			for g := range h.wanting {
-				h.markStale(g)
+				h.picture.queue.mark(g)
 			}
 		}
 	}
-	if len(h.stale) == 0 {
-		return
-	}
-	h.fleet, _ = h.fleet.With(engine.Changes{}, now) // last good values may be too old by now
-	batch := h.stale
-	h.stale = nil
-	slices.SortFunc(batch, func(a, b *guest) int { return a.key().Compare(b.key()) })
-	for _, g := range batch {
-		if g.stale = false; !g.gone && !h.lost.holdsGuest(g, h) {
-			h.decide(g, now)
-		}
+	if h.picture.queue.holds(h.kind) {
+		h.fleet, _ = h.fleet.With(engine.Changes{}, now) // last good values may be too old by now
 	}
 }
 
-// decide chooses the host of one guest where it has to be chosen.
-func (h *hosting) decide(g *guest, now time.Time) {
-	h.focus(g.key())
+// decide chooses the host of one guest where it has to be chosen, and reports
+// whether its status differs.
+func (h *hosting) decide(g *guest, now time.Time) (changed bool) {
+	h.picture.focus(g.key())
 	before := g.host
-	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
-	// none of.
-	if g.wish == statedWish || len(h.hosts) > 0 || before != "" {
-		g.query = h.compile(g)
-	}
-	chosen := true
-	if g.query != nil {
-		_, there := h.fleet.Row(g.host)
-		others := !slices.Equal(g.asked, g.query.MetricConstraints())
-		if !there || g.fresh || !g.answered && !g.query.Fits(h.fleet, g.host, others) {
-			chosen = h.choose(g, now)
-		}
-	}
-	if chosen {
-		g.answered, g.fresh = true, false
-		if g.query != nil {
-			g.asked = g.query.MetricConstraints()
-		}
-	}
+	chosen := h.settle(g, now)
 	if before != g.host {
 		drop(h.on, before, g)
 		if g.host != "" {
@@ -284,13 +288,52 @@ func (h *hosting) decide(g *guest, now time.Time) {
 	if g.wish != noWish && (g.host == "" || !chosen) {
 		h.wanting[g] = struct{}{}
 	}
-	if g.query == nil && g.host == "" && api.FindCondition(statusConditions(g.object), api.ConditionBound) == nil {
-		return // there is nothing to say of it
+	if !g.tells() {
+		return false
 	}
 	g.outcome = h.result(g, now)
-	if before != g.host || !reflect.DeepEqual(g.outcome.StatusPart(), g.object.StatusPart()) {
-		h.changed = append(h.changed, g)
+	return before != g.host || !reflect.DeepEqual(g.outcome.StatusPart(), g.object.StatusPart())
+}
+
+// tells reports whether there is anything to say of a guest.
+func (g *guest) tells() bool {
+	return g.query != nil || g.host != "" || api.FindCondition(statusConditions(g.object), api.ConditionBound) != nil
+}
+
+// settle finds the host of a guest: the one that it has, or another. It reports
+// false where it is too early for that.
+func (h *hosting) settle(g *guest, now time.Time) (chosen bool) {
+	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
+	// none of.
+	if g.wish == statedWish || len(h.hosts) > 0 || g.host != "" {
+		g.query = h.compile(g)
 	}
+	if g.query != nil {
+		_, there := h.fleet.Row(g.host)
+		others := !slices.Equal(g.asked, g.query.MetricConstraints())
+		if (!there || g.fresh || !g.answered && !g.query.Fits(h.fleet, g.host, others)) && !h.choose(g, now) {
+			return false
+		}
+		g.asked = g.query.MetricConstraints()
+	}
+	g.answered, g.fresh = true, false
+	return true
+}
+
+// preview is a guest with the host that it would get, and why.
+func (h *hosting) preview(object api.Object, now time.Time) (api.Object, *api.Explanation) {
+	g := h.newGuest(object)
+	if known := h.guests[g.key()]; known != nil && known.object.Meta().UID == object.Meta().UID {
+		copied := *known
+		copied.object, copied.wish, copied.query, copied.answered = object, g.wish, nil, false
+		g = &copied
+	}
+	g.fresh = g.fresh || h.again(g)
+	h.settle(g, now)
+	if !g.tells() {
+		return object, h.explain(g, now)
+	}
+	return h.result(g, now), h.explain(g, now)
 }
 
 // choose chooses a host anew. It reports false where it is too early for that: a
@@ -308,13 +351,6 @@ func (h *hosting) choose(g *guest, now time.Time) bool {
 	}
 	g.lack = g.query.Sentence(h.fleet)
 	return true
-}
-
-// take returns what has changed since it was last called.
-func (h *hosting) take() []*guest {
-	changed := h.changed
-	h.changed = nil
-	return slices.DeleteFunc(changed, func(g *guest) bool { return g.gone })
 }
 
 // bound is the Bound condition of a guest, nil where it has none.
@@ -362,7 +398,7 @@ func newFigures() *figures {
 }
 
 // change keeps one of the maps; nil takes the object away.
-func change[T any](all map[api.Key]*T, key api.Key, object *T) {
+func change[K comparable, T any](all map[K]*T, key K, object *T) {
 	if object == nil {
 		delete(all, key)
 		return

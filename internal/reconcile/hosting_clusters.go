@@ -7,6 +7,39 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
+// clusters is how clusters are decided: on which cloud one is created.
+var clusters = onHosts(row[*api.Cluster, *guest]{
+	kind: api.KindCluster,
+	put: func(p *planner, g *guest, c *api.Cluster, specRevision int64) {
+		p.clouds.putGuest(g, c, specRevision)
+		p.see(c)
+	},
+	seen: func(p *planner, g *guest, c *api.Cluster) {
+		p.clouds.seeGuest(g, c)
+		p.see(c)
+	},
+	remove: (*planner).removeCluster,
+	// A cluster whose cloud is another inherits from that.
+	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
+		if !p.clouds.decide(g, now) {
+			return false, false
+		}
+		if c, ok := g.object.(*api.Cluster); ok {
+			p.see(c)
+		}
+		return true, true
+	},
+	where:   func(c *api.Cluster) where { return onHost(c.Status.Cloud) },
+	observe: func(p *planner, c *api.Cluster) api.Object { return engine.Observe(p.fleet, p.reserved, c) },
+	simulate: simulated[*api.Cluster, *guest]{
+		// In this order: the status tells from the generation which taints are gone.
+		complete: func(_ *simulation, c, base *api.Cluster, _ given, now time.Time) {
+			noteTaints(c, base != nil && !api.SameIntent(c, base), now)
+			noteAmounts(c, base, now)
+		},
+	},
+}, func(p *planner) *hosting { return p.clouds })
+
 // clustersOnClouds is the role of clusters that are created on clouds.
 var clustersOnClouds = role{
 	request: func(object api.Object) (engine.HostRequest, wish) {
@@ -29,6 +62,7 @@ var clustersOnClouds = role{
 		}
 		return "", nil
 	},
+	again: func(*guest) bool { return false },
 	result: func(g *guest, now time.Time) api.Object {
 		c, ok := g.object.Copy().(*api.Cluster)
 		if !ok {
@@ -70,12 +104,6 @@ func cloudWish(c *api.Cluster) wish {
 		return noWish
 	}
 	return silentWish
-}
-
-// putCluster takes in a new version of a cluster.
-func (p *planner) putCluster(c *api.Cluster, specRevision int64) {
-	p.clouds.putGuest(c, specRevision)
-	p.see(c)
 }
 
 func (p *planner) removeCluster(key api.Key) {
@@ -139,13 +167,13 @@ func (p *planner) fromBefore(c *api.Cluster) *api.Cluster {
 	return &online
 }
 
-// putCloud takes in a new version of a cloud; nil takes it away.
-func (p *planner) putCloud(name string, c *api.Cloud) {
+// changeCloud takes in a new version of a cloud; nil takes it away.
+func (p *planner) changeCloud(key api.Key, c *api.Cloud) {
+	name := key.Name
+	change(p.cloudObjects, name, c)
 	if c == nil {
-		delete(p.cloudObjects, name)
 		p.clouds.putHost(name, nil)
 	} else {
-		p.cloudObjects[name] = c
 		p.clouds.putHost(name, engine.CloudHost(c))
 	}
 	for cluster := range p.onCloud[name] {
@@ -155,25 +183,10 @@ func (p *planner) putCloud(name string, c *api.Cloud) {
 	}
 }
 
-// guest is what is created on a host, with who decides on it; nil where the key is
-// of something else.
-func (p *planner) guest(key api.Key) (*hosting, *guest) {
-	if key.Kind == api.KindCluster {
-		return p.clouds, p.clouds.guests[key]
-	}
-	return p.projects, p.projects.guests[key]
-}
-
-// host chooses clouds and projects, and lets the clusters whose cloud is another
-// inherit from that.
+// host chooses clouds and projects.
 func (p *planner) host(now time.Time) {
-	p.projects.pass(now)
-	p.hosted = append(p.hosted, p.projects.take()...)
-	p.clouds.pass(now)
-	for _, g := range p.clouds.take() {
-		p.hosted = append(p.hosted, g)
-		if c, ok := g.object.(*api.Cluster); ok {
-			p.see(c)
-		}
+	for _, h := range [...]*hosting{p.projects, p.clouds} {
+		h.follow(now)
+		p.decideStale(h.kind, now)
 	}
 }

@@ -98,7 +98,7 @@ func TestWhatACloudHasNoMoreIsNothing(t *testing.T) {
 			if condition == nil || condition.Status != api.ConditionTrue || condition.Reason != c.reason || !strings.Contains(condition.Message, c.words) {
 				t.Errorf("condition %+v, want %s with %q", condition, c.reason, c.words)
 			}
-			x := p.explainPass(api.KeyOf(large), epoch)
+			x := p.bindings.explain(p.bindings.workloads[api.KeyOf(large)], epoch)
 			if x == nil || len(x.Candidates) != 1 || !strings.Contains(x.Candidates[0].Reason, c.words) {
 				t.Errorf("explained as %+v", x)
 			}

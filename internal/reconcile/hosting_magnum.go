@@ -10,6 +10,34 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
+// magnumClusters is how Magnum clusters are decided: in which OpenStack project one
+// is created.
+var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
+	kind: api.KindMagnumCluster,
+	put: func(p *planner, g *guest, m *api.MagnumCluster, specRevision int64) {
+		p.projects.putGuest(g, m, specRevision)
+	},
+	seen:   func(p *planner, g *guest, m *api.MagnumCluster) { p.projects.seeGuest(g, m) },
+	remove: func(p *planner, key api.Key) { p.projects.removeGuest(key) },
+	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
+		changed = p.projects.decide(g, now)
+		return changed, changed
+	},
+	where: func(m *api.MagnumCluster) where { return onHost(m.Status.Project) },
+	observe: func(p *planner, m *api.MagnumCluster) api.Object {
+		refs := magnumMetrics(m, p.projectObjects[m.Metadata.Namespace+"/"+m.Status.Project])
+		if len(refs) == 0 {
+			return m
+		}
+		c := *m
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, refs, m.Metadata.Namespace, m.Status.Conditions)
+		return &c
+	},
+	simulate: simulated[*api.MagnumCluster, *guest]{
+		complete: func(*simulation, *api.MagnumCluster, *api.MagnumCluster, given, time.Time) {}, // nothing is missing
+	},
+}, func(p *planner) *hosting { return p.projects })
+
 // magnumInProjects is the role of Magnum clusters that are created in OpenStack
 // projects.
 func magnumInProjects(projects map[string]*api.OpenStackProject) role {
@@ -31,6 +59,10 @@ func magnumInProjects(projects map[string]*api.OpenStackProject) role {
 				return "", nil
 			}
 			return m.Metadata.Namespace + "/" + m.Status.Project, m.Status.Score
+		},
+		again: func(g *guest) bool {
+			m, ok := g.object.(*api.MagnumCluster)
+			return ok && m.Status.ObservedRescheduleRequests < m.Metadata.RescheduleRequests && !g.rescheduled(m)
 		},
 		result: func(g *guest, now time.Time) api.Object {
 			m, ok := g.object.Copy().(*api.MagnumCluster)
@@ -77,15 +109,6 @@ func magnumMetrics(m *api.MagnumCluster, project *api.OpenStackProject) []api.Me
 	return append(refs, m.Spec.Metrics...)
 }
 
-// putMagnum takes in a new version of a Magnum cluster.
-func (p *planner) putMagnum(m *api.MagnumCluster, specRevision int64) {
-	p.projects.putGuest(m, specRevision)
-	if g := p.projects.guests[api.KeyOf(m)]; g != nil && m.Status.ObservedRescheduleRequests < m.Metadata.RescheduleRequests && !g.rescheduled(m) {
-		g.fresh = true
-		p.projects.markStale(g)
-	}
-}
-
 // rescheduled reports whether a request for a fresh decision is answered, though
 // the answer is not stored yet.
 func (g *guest) rescheduled(m *api.MagnumCluster) bool {
@@ -93,13 +116,12 @@ func (g *guest) rescheduled(m *api.MagnumCluster) bool {
 	return ok && done.Status.ObservedRescheduleRequests >= m.Metadata.RescheduleRequests
 }
 
-// putProject takes in a new version of a project; nil takes it away.
-func (p *planner) putProject(key api.Key, project *api.OpenStackProject) {
+// changeProject takes in a new version of a project; nil takes it away.
+func (p *planner) changeProject(key api.Key, project *api.OpenStackProject) {
+	change(p.projectObjects, key.Path(), project)
 	if project == nil {
-		delete(p.projectObjects, key.Path())
 		p.projects.putHost(key.Path(), nil)
-		return
+	} else {
+		p.projects.putHost(key.Path(), engine.ProjectHost(project))
 	}
-	p.projectObjects[key.Path()] = project
-	p.projects.putHost(key.Path(), engine.ProjectHost(project))
 }

@@ -257,6 +257,84 @@ func TestAMagnumClusterGetsWhatItsProjectHas(t *testing.T) {
 	}
 }
 
+// TestPreviewOfAHost: what is previewed is what is decided once it is written, for
+// something new and for a new spec.
+func TestPreviewOfAHost(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, project("red", map[string]string{"tier": "gold"}))
+	w.write(p, project("blue", map[string]string{"tier": "iron"}))
+	w.write(p, cloud("north", "", map[string]string{"tier": "gold"}))
+	w.write(p, cloud("south", "", map[string]string{"tier": "iron"}))
+	w.stored(p, p.pass(epoch))
+	asking := func(tier string) *api.Cluster {
+		c := cluster("created", nil)
+		c.Spec.CloudConstraints = &api.CloudConstraints{LabelConstraints: []string{"tier is " + tier}}
+		return c
+	}
+	for _, object := range []api.Object{
+		magnum("web", nil, "tier is gold"), magnum("web", nil, "tier is iron"), magnum("web", nil, "tier is wood"),
+		asking("gold"), asking("iron"), asking("wood"), cluster("elsewhere", nil),
+	} {
+		k, kind := api.KeyOf(object), decidedAs(object.ObjectKind())
+		previewed := object.Copy()
+		previewed.SetDefaults()
+		previewed.Meta().UID, previewed.Meta().Generation = "uid-"+k.Path(), 1
+		if was := w.objects[k]; was != nil {
+			previewed = was.Copy()
+			switch o := previewed.(type) {
+			case *api.Cluster:
+				o.Spec.CloudConstraints = object.(*api.Cluster).Spec.CloudConstraints //nolint:forcetypeassert // of one key
+			case *api.MagnumCluster:
+				o.Spec.LabelConstraints = object.(*api.MagnumCluster).Spec.LabelConstraints //nolint:forcetypeassert // likewise
+			}
+			previewed.Meta().Generation++
+		}
+		seen, x, err := kind.previewed(p, previewed, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(p, object)
+		w.stored(p, p.pass(epoch))
+		d := p.known(k)
+		decided := d.result()
+		if decided == nil {
+			decided = d.stored() // there is nothing to say of it
+		}
+		is, _ := whereIs(decided)
+		if was, _ := whereIs(seen); !was.same(is) {
+			t.Errorf("%s: previewed on %v, decided on %v", k, was.clusters, is.clusters)
+		}
+		if !slices.EqualFunc(*api.ConditionsOf(seen), *api.ConditionsOf(decided), sameCondition) {
+			t.Errorf("%s: previewed %+v, decided %+v", k, *api.ConditionsOf(seen), *api.ConditionsOf(decided))
+		}
+		if y := kind.explained(p, d, epoch); x.Summary != y.Summary {
+			t.Errorf("%s: previewed %q, explained %q", k, x.Summary, y.Summary)
+		}
+	}
+}
+
+// TestAHostThatListsNoLostMetricHoldsNobody: the condition that says that a decision
+// waits goes once it does not wait any more.
+func TestAHostThatListsNoLostMetricHoldsNobody(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	p.lose([]api.Key{key(api.KindMetric, "", "green")})
+	w.write(p, project("red", nil, api.MetricRef{Name: "green"}))
+	guest := magnum("web", nil)
+	guest.Status.Project = "red"
+	w.write(p, guest)
+	held := func() *api.Condition {
+		p.pass(epoch)
+		return api.FindCondition(*api.ConditionsOf(p.withHeld(guest)), api.ConditionMoveHeld)
+	}
+	if held() == nil {
+		t.Fatal("nothing holds it, so this tests nothing")
+	}
+	w.write(p, project("red", nil))
+	if c := held(); c != nil {
+		t.Errorf("it waits on: %s", c.Message)
+	}
+}
+
 // TestARestartKeepsBindings: whoever starts from what is stored decides nothing
 // anew.
 func TestARestartKeepsBindings(t *testing.T) {

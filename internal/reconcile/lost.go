@@ -20,10 +20,8 @@ type lost struct {
 	// Each with what is lost.
 	dubious map[string]api.Key
 
-	// What waits for them, and for which.
-	placements map[*tracked]api.Key
-	workloads  map[*bound]api.Key
-	guests     map[*guest]api.Key
+	// waiting are the decisions that wait for them, each with one that it waits for.
+	waiting map[decision]api.Key
 }
 
 func newLost(keys []api.Key) *lost {
@@ -33,7 +31,7 @@ func newLost(keys []api.Key) *lost {
 	l := &lost{
 		clusters: map[api.Key]bool{}, sets: map[api.Key]bool{}, policies: map[api.Key]bool{}, hosts: map[api.Key]bool{},
 		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]api.Key{},
-		placements: map[*tracked]api.Key{}, workloads: map[*bound]api.Key{}, guests: map[*guest]api.Key{},
+		waiting: map[decision]api.Key{},
 	}
 	of := map[api.Kind]map[api.Key]bool{
 		api.KindCluster: l.clusters, api.KindClusterSet: l.sets, api.KindPropagationPolicy: l.policies,
@@ -121,17 +119,27 @@ func anyOf(keys iter.Seq[api.Key]) api.Key {
 	return first
 }
 
-// holdsPlacement reports whether a decision that answers its spec rests, or may
-// rest, on something that is lost.
-func (l *lost) holdsPlacement(placed *tracked) bool {
-	if l == nil {
+// holds reports whether a decision has to stay, as it answers its spec and rests, or
+// may rest, on something that is lost.
+func (p *planner) holds(d decision) bool {
+	if p.lost == nil {
 		return false
 	}
-	delete(l.placements, placed)
+	key := d.kind().restsOn(p, d)
+	if key == (api.Key{}) {
+		delete(p.lost.waiting, d)
+		return false
+	}
+	p.lost.waiting[d] = key
+	return true
+}
+
+// underPlacement is what a placement rests on.
+func (l *lost) underPlacement(placed *tracked) (held api.Key) {
 	if present := placed.present(); !present.Answered || present.Fresh {
-		return false
+		return held
 	}
-	q, held := placed.query, api.Key{}
+	q := placed.query
 	switch {
 	case len(l.dubious) > 0 && (q.Relative() || q.Spreads()):
 		held = anyOf(maps.Values(l.dubious)) // each counts for all
@@ -148,22 +156,14 @@ func (l *lost) holdsPlacement(placed *tracked) bool {
 			held = key
 		}
 	}
-	if held == (api.Key{}) {
-		return false
-	}
-	l.placements[placed] = held
-	return true
+	return held
 }
 
-// holdsWorkload is the same for a binding.
-func (l *lost) holdsWorkload(w *bound) bool {
-	if l == nil {
-		return false
-	}
-	delete(l.workloads, w)
+// underWorkload is what a binding rests on.
+func (l *lost) underWorkload(w *bound) api.Key {
 	meta := &w.object.Metadata
 	if w.status.ObservedGeneration != meta.Generation || w.status.ObservedRescheduleRequests != meta.RescheduleRequests {
-		return false
+		return api.Key{}
 	}
 	var held []api.Key
 	for key := range l.policies {
@@ -176,32 +176,23 @@ func (l *lost) holdsWorkload(w *bound) bool {
 			held = append(held, key)
 		}
 	}
-	if len(held) == 0 {
-		return false
-	}
-	l.workloads[w] = anyOf(slices.Values(held))
-	return true
+	return anyOf(slices.Values(held))
 }
 
-// holdsGuest is the same for the host of a guest.
-func (l *lost) holdsGuest(g *guest, h *hosting) bool {
-	if l == nil || g.host == "" {
-		return false
+// underGuest is what the choice of a host rests on.
+func (l *lost) underGuest(g *guest) (held api.Key) {
+	if g.host == "" {
+		return held
 	}
-	var held api.Key
 	for key := range l.hosts {
 		if key.Path() == g.host {
 			held = key
 		}
 	}
-	if row := h.hosts[g.host]; row != nil && held == (api.Key{}) {
-		held = l.lacks(row.Spec.Metrics, h.figures)
+	if row := g.hosting.hosts[g.host]; row != nil && held == (api.Key{}) {
+		held = l.lacks(row.Spec.Metrics, g.hosting.figures)
 	}
-	if held == (api.Key{}) {
-		return false
-	}
-	l.guests[g] = held
-	return true
+	return held
 }
 
 // withHeld returns a copy of an object with a condition that says what its decision
@@ -210,14 +201,7 @@ func (p *planner) withHeld(object api.Object) api.Object {
 	if p.lost == nil {
 		return object
 	}
-	key, held, waits := api.KeyOf(object), api.Key{}, false
-	if placed := p.placements[key]; placed != nil {
-		held, waits = p.lost.placements[placed]
-	} else if w := p.bindings.workloads[key]; w != nil {
-		held, waits = p.lost.workloads[w]
-	} else if _, g := p.guest(key); g != nil {
-		held, waits = p.lost.guests[g]
-	}
+	held, waits := p.lost.waiting[p.known(api.KeyOf(object))]
 	if !waits {
 		return object
 	}
@@ -253,23 +237,12 @@ func withCondition(object api.Object, c api.Condition) api.Object {
 func (p *planner) lose(keys []api.Key) {
 	before := p.lost
 	p.lost = newLost(keys)
-	p.clouds.lost, p.projects.lost = p.lost, p.lost
 	if before == nil {
 		return
 	}
-	for placed := range before.placements {
-		if !placed.gone {
-			p.markStale(placed)
-		}
-	}
-	for w := range before.workloads {
-		if !w.gone {
-			p.bindings.markStale(w)
-		}
-	}
-	for g := range before.guests {
-		if h, known := p.guest(g.key()); known == g {
-			h.markStale(g)
+	for d := range before.waiting {
+		if !d.queued().gone {
+			p.queue.mark(d)
 		}
 	}
 }

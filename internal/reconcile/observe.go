@@ -9,9 +9,10 @@ import (
 // without a write: amounts and metrics. One that has nothing of that is returned as
 // it is.
 func (p *planner) observe(object api.Object) api.Object {
+	if k := decidedAs(object.ObjectKind()); k != nil {
+		return k.observed(p, object)
+	}
 	switch o := object.(type) {
-	case *api.Cluster:
-		return engine.Observe(p.fleet, p.reserved, o)
 	case *api.Cloud:
 		if len(o.Spec.Metrics) == 0 {
 			return o
@@ -25,14 +26,6 @@ func (p *planner) observe(object api.Object) api.Object {
 		}
 		c := *o
 		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
-		return &c
-	case *api.MagnumCluster:
-		refs := magnumMetrics(o, p.projectObjects[o.Metadata.Namespace+"/"+o.Status.Project])
-		if len(refs) == 0 {
-			return o
-		}
-		c := *o
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, refs, o.Metadata.Namespace, o.Status.Conditions)
 		return &c
 	}
 	return object

@@ -347,7 +347,7 @@ func TestPanicsAtRandom(t *testing.T) {
 
 // heldBack reports whether decisions wait for what is left out.
 func heldBack(p *planner) bool {
-	return p.lost != nil && len(p.lost.placements)+len(p.lost.workloads) > 0
+	return p.lost != nil && len(p.lost.waiting) > 0
 }
 
 func checkFresh(t *testing.T, p *planner) {

@@ -14,6 +14,7 @@ type picture struct {
 	reserved *engine.Reservations
 	load     *engine.Load
 	bound    engine.Bindings
+	queue    queue
 	// lost may be nil.
 	lost *lost
 	// version counts the changes of the fleet and of the reservations.

@@ -23,9 +23,8 @@ type planner struct {
 	readers    readers[*class]
 	rankings   map[string]*ranking              // by engine.Query.RankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
-	stale      []*tracked
-	agenda     agenda[*tracked]
 	passes     int
+	found      writes    // since the last pass
 	started    time.Time // of the server; zero where the world is imagined
 
 	figures        *figures
@@ -35,12 +34,12 @@ type planner struct {
 	onCloud        map[string]map[string]struct{} // clusters by that cloud
 	projects       *hosting                       // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
-	hosted         []*guest // with a new decision, for the pass to write
-	zoned          []*guest // whose zone was observed for the first time, likewise
+	zoned          []*guest // whose zone was observed for the first time, for the pass to write
 }
 
 // tracked is one placement and its decision.
 type tracked struct {
+	turn
 	object       *api.Placement
 	specRevision int64
 	query        *engine.Query
@@ -56,10 +55,6 @@ type tracked struct {
 	// sentence says why clusters do not fit it, nil where it has not been asked.
 	sentence *sentence
 	holding  bool // has reservations
-	stale    bool
-	gone     bool
-	rounds   rounds
-	at       time.Time
 }
 
 func newPlanner(logger *slog.Logger) *planner {
@@ -70,6 +65,7 @@ func newPlanner(logger *slog.Logger) *planner {
 			fleet:    &engine.Fleet{},
 			reserved: engine.NewReservations(),
 			load:     engine.NewLoad(),
+			queue:    newQueue(),
 		},
 		readers:    readers[*class]{},
 		rankings:   map[string]*ranking{},
@@ -83,8 +79,8 @@ func newPlanner(logger *slog.Logger) *planner {
 		onCloud:        map[string]map[string]struct{}{},
 		projectObjects: map[string]*api.OpenStackProject{},
 	}
-	p.clouds = newHosting(clustersOnClouds, p.figures, p.picture)
-	p.projects = newHosting(magnumInProjects(p.projectObjects), p.figures, p.picture)
+	p.clouds = newHosting(&clusters, clustersOnClouds, p.figures, p.picture)
+	p.projects = newHosting(&magnumClusters, magnumInProjects(p.projectObjects), p.figures, p.picture)
 	p.bindings = newBindings(p.picture)
 	p.bindings.amountsChanged = p.reservedChanged
 	return p
@@ -100,156 +96,79 @@ func (p *planner) resume(objects []api.Object, now time.Time) {
 }
 
 // put tells the planner of an object as it is now. Fleet objects take effect
-// with the next pass.
+// with the next pass. The status of what is decided is used where no decision is
+// known; otherwise the one that is known is at least as new.
 func (p *planner) put(object api.Object, specRevision int64) {
-	p.focus(api.KeyOf(object))
-	switch o := object.(type) {
-	case *api.Cluster:
-		p.putCluster(o, specRevision)
-	case *api.Cloud:
-		p.putCloud(o.Metadata.Name, o)
-	case *api.OpenStackProject:
-		p.putProject(api.KeyOf(o), o)
-	case *api.MagnumCluster:
-		p.putMagnum(o, specRevision)
-	case *api.Metric:
-		p.changeMetric(api.KeyOf(o), o)
-	case *api.MetricsProvider:
-		p.changeProvider(api.KeyOf(o), o)
-	case *api.ClusterSet:
-		p.changeSet(o.Metadata.Name, o)
-	case *api.PlacementScore:
-		p.changeScore(api.KeyOf(o), o)
-	case *api.Placement:
-		p.putPlacement(o, specRevision)
-	case *api.PropagationPolicy:
-		p.bindings.putPolicy(o)
-	case *api.Workload:
-		p.bindings.putWorkload(o, specRevision)
+	key := api.KeyOf(object)
+	p.focus(key)
+	k := decidedAs(key.Kind)
+	if k == nil {
+		if take := inputs[key.Kind]; take != nil {
+			take(p, key, object)
+		}
+		return
+	}
+	known := k.known(p, key)
+	if known != nil && known.stored().Meta().UID != object.Meta().UID {
+		k.forget(p, key)
+		known = nil
+	}
+	if known != nil && known.revision() == specRevision {
+		k.see(p, known, object)
+	} else {
+		k.take(p, known, object, specRevision)
 	}
 }
 
 // remove tells the planner that an object is gone.
 func (p *planner) remove(key api.Key) {
 	p.focus(key)
-	switch key.Kind {
-	case api.KindCluster:
-		p.removeCluster(key)
-	case api.KindCloud:
-		p.putCloud(key.Name, nil)
-	case api.KindOpenStackProject:
-		p.putProject(key, nil)
-	case api.KindMagnumCluster:
-		p.projects.removeGuest(key)
-	case api.KindMetric:
-		p.changeMetric(key, nil)
-	case api.KindMetricsProvider:
-		p.changeProvider(key, nil)
-	case api.KindClusterSet:
-		p.changeSet(key.Name, nil)
-	case api.KindPlacementScore:
-		p.changeScore(key, nil)
-	case api.KindPlacement:
-		if placed, ok := p.placements[key]; ok {
-			p.drop(placed)
-		}
-	case api.KindPropagationPolicy:
-		p.bindings.removePolicy(key)
-	case api.KindWorkload:
-		p.bindings.removeWorkload(key)
+	if k := decidedAs(key.Kind); k != nil {
+		k.forget(p, key)
+	} else if take := inputs[key.Kind]; take != nil {
+		take(p, key, nil)
 	}
 }
 
-func (p *planner) changeCluster(name string, c *api.Cluster) {
-	if p.pending.Clusters == nil {
-		p.pending.Clusters = map[string]*api.Cluster{}
-	}
-	p.pending.Clusters[name] = c
-}
-
-func (p *planner) changeMetric(key api.Key, m *api.Metric) {
-	if p.pending.Metrics == nil {
-		p.pending.Metrics = map[api.Key]*api.Metric{}
-	}
-	p.pending.Metrics[key] = m
-	change(p.figures.metrics, key, m)
-	p.clouds.changeMetric(key, m)
-	p.projects.changeMetric(key, m)
-}
-
-func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
-	if p.pending.Providers == nil {
-		p.pending.Providers = map[api.Key]*api.MetricsProvider{}
-	}
-	p.pending.Providers[key] = m
-	change(p.figures.providers, key, m)
-	p.clouds.changeProvider(key, m)
-	p.projects.changeProvider(key, m)
-}
-
-func (p *planner) changeSet(name string, s *api.ClusterSet) {
-	if p.pending.Sets == nil {
-		p.pending.Sets = map[string]*api.ClusterSet{}
-	}
-	p.pending.Sets[name] = s
-}
-
-func (p *planner) changeScore(key api.Key, s *api.PlacementScore) {
-	if p.pending.Scores == nil {
-		p.pending.Scores = map[api.Key]*api.PlacementScore{}
-	}
-	p.pending.Scores[key] = s
-}
-
-// putPlacement takes in a new version of a placement. The status in it is used
-// where the planner knows none; otherwise the planner's own is at least as new.
-func (p *planner) putPlacement(object *api.Placement, specRevision int64) {
-	key := api.KeyOf(object)
-	known, ok := p.placements[key]
-	if ok && known.object.Metadata.UID == object.Metadata.UID {
-		if known.specRevision == specRevision {
-			// An older status may arrive after a newer one was decided.
-			if sameStatus(&object.Status, &known.status) {
-				known.object = object
-				known.status = object.Status // share the memory of the fleet's copy
-			}
-			return
-		}
-		query, err := engine.NewQuery(object)
-		if err != nil {
-			p.logger.Error("a stored placement cannot be decided; its decision stands", "placement", key.Path(), "error", err)
-			return
-		}
-		p.leaveClass(known)
-		known.object, known.specRevision, known.query = object, specRevision, query
-		p.joinClass(known)
-		before := known.status
-		if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
-			now.ObservedGeneration > before.ObservedGeneration {
-			// The decision was committed together with the spec: it had been previewed.
-			// One that was made here meanwhile for the spec before, and could not be
-			// written any more, is void.
-			known.status = object.Status
-			p.index(known, before.Clusters, known.status.Clusters)
-		}
-		p.reserve(known, before.Decisions, known.status.Decisions)
-		p.markStale(known)
-		return
-	}
-	if ok {
-		p.drop(known)
-	}
+// putPlacement takes in a new placement, or a new spec of one.
+func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevision int64) {
 	query, err := engine.NewQuery(object)
 	if err != nil {
-		p.logger.Error("a stored placement cannot be decided", "placement", key.Path(), "error", err)
+		p.logger.Error("a stored placement cannot be decided; a decision that it has stands", "placement", api.KeyOf(object).Path(), "error", err)
 		return
 	}
-	fresh := &tracked{object: object, specRevision: specRevision, query: query, status: object.Status, resumed: p.passes == 0}
-	p.placements[key] = fresh
-	p.joinClass(fresh)
-	p.index(fresh, nil, fresh.status.Clusters)
-	p.reserve(fresh, nil, fresh.status.Decisions)
-	p.markStale(fresh)
+	if known == nil {
+		known = &tracked{object: object, specRevision: specRevision, query: query, status: object.Status, resumed: p.passes == 0}
+		p.placements[query.Key] = known
+		p.joinClass(known)
+		p.index(known, nil, known.status.Clusters)
+		p.reserve(known, nil, known.status.Decisions)
+		p.queue.mark(known)
+		return
+	}
+	p.leaveClass(known)
+	known.object, known.specRevision, known.query = object, specRevision, query
+	p.joinClass(known)
+	before := known.status
+	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
+		now.ObservedGeneration > before.ObservedGeneration {
+		// The decision was committed together with the spec: it had been previewed.
+		// One that was made here meanwhile for the spec before, and could not be
+		// written any more, is void.
+		known.status = object.Status
+		p.index(known, before.Clusters, known.status.Clusters)
+	}
+	p.reserve(known, before.Decisions, known.status.Decisions)
+	p.queue.mark(known)
+}
+
+// seePlacement takes in a status of a known spec. An older one may arrive after a
+// newer one was decided.
+func (p *planner) seePlacement(known *tracked, object *api.Placement) {
+	if sameStatus(&object.Status, &known.status) {
+		known.object = object
+		known.status = object.Status // share the memory of the fleet's copy
+	}
 }
 
 // sameStatus reports whether two statuses of one placement say the same.
@@ -375,7 +294,7 @@ func (p *planner) advance(now time.Time) {
 	p.updateRankings(delta.Rows)
 	for _, name := range delta.Gone {
 		for placed := range p.members[name] {
-			p.markStale(placed)
+			p.queue.mark(placed)
 		}
 	}
 	// Whether a metric exists, and a set exists and has members, stands in the
@@ -410,7 +329,7 @@ func (p *planner) expire(now time.Time) {
 
 // nextAt is when the planner has to be called again although nothing changed.
 func (p *planner) nextAt() time.Time {
-	next := p.agenda.next()
+	next := p.queue.agenda.next()
 	sooner := func(at time.Time) {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
@@ -420,7 +339,9 @@ func (p *planner) nextAt() time.Time {
 	for c := range p.readers[engine.Clock] {
 		sooner(c.view.Until)
 	}
-	sooner(p.bindings.nextAt())
+	for s := range p.bindings.readers[engine.Clock] {
+		sooner(s.view.Until)
+	}
 	return next
 }
 
@@ -450,7 +371,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	out.Choices = nil
 	placed.out, placed.decided, placed.resumed = out, true, false
 	placed.class.floorKnown = false
-	p.agenda.set(placed, out.NextAt)
+	p.queue.agenda.set(placed, out.NextAt)
 	return changed, !out.Same
 }
 

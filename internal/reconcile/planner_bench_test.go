@@ -55,7 +55,7 @@ func BenchmarkFullPass(b *testing.B) {
 	begin := cpu()
 	for b.Loop() {
 		for _, placed := range p.placements {
-			p.markStale(placed)
+			p.queue.mark(placed)
 		}
 		p.pass(epoch)
 	}

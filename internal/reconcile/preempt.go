@@ -66,7 +66,7 @@ func (b *bindings) wakePreempting() {
 	b.version++
 	for _, w := range b.workloads {
 		if w.pending && w.p != nil && w.p.Preempts {
-			b.markStale(w)
+			b.queue.mark(w)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.S
 	b.index(victim, &before)
 	b.hold(victim)
 	victim.reported = true // to be written, whatever it finds next
-	b.markStale(victim)
+	b.queue.mark(victim)
 }
 
 // maxPreemptions bounds what a status remembers of them.

@@ -46,7 +46,7 @@ func BenchmarkRankedPass(b *testing.B) {
 			begin := cpu()
 			for b.Loop() {
 				for _, placed := range p.placements {
-					p.markStale(placed)
+					p.queue.mark(placed)
 				}
 				p.pass(epoch)
 			}

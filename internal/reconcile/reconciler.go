@@ -331,7 +331,7 @@ func (r *Reconciler) decide() (writes []write, err error) {
 	err = r.plan(func(p *planner) {
 		begin := time.Now()
 		r.lose(p, r.damaged)
-		r.metrics.queue.Set(float64(len(p.stale) + len(p.bindings.stale)))
+		r.metrics.queue.Set(float64(p.queue.len()))
 		for _, entry := range r.released {
 			p.put(entry.Object, entry.SpecRevision)
 		}
@@ -521,17 +521,11 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 			Summary: parked.condition(key).Message, Candidates: []api.Candidate{},
 		}, nil
 	}
-	if w, ok := r.planner.bindings.workloads[key]; ok {
-		return r.planner.bindings.explain(w, r.now()), nil
-	}
-	if h, g := r.planner.guest(key); g != nil {
-		return h.explain(g, r.now()), nil
-	}
-	placed, ok := r.planner.placements[key]
-	if !ok {
+	d := r.planner.known(key)
+	if d == nil {
 		return nil, fmt.Errorf("%s: %w", key, ErrNotFound)
 	}
-	return r.planner.explain(placed, r.now()).Render(), nil
+	return d.kind().explained(r.planner, d, r.now()), nil
 }
 
 // Observe returns a copy of an object with its status completed by what decisions
@@ -541,9 +535,5 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 func (r *Reconciler) Observe(object api.Object) api.Object {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	switch object.(type) {
-	case *api.Cluster, *api.Cloud, *api.OpenStackProject, *api.MagnumCluster:
-		object = r.planner.observe(object)
-	}
-	return r.lot.faulted(r.planner.withHeld(object))
+	return r.lot.faulted(r.planner.withHeld(r.planner.observe(object)))
 }

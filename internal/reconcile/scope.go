@@ -119,14 +119,14 @@ func (b *bindings) rooms(rows []int) map[int]engine.RowRoom {
 func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]engine.RowRoom) {
 	for _, name := range delta.Gone {
 		for w := range b.members[name] {
-			b.markStale(w)
+			b.queue.mark(w)
 		}
 	}
 	b.resize(was, delta.Rows)
 	if braked := engine.Brakes(b.fleet); braked != b.braked {
 		b.braked = braked
 		for _, w := range b.workloads {
-			b.markStale(w)
+			b.queue.mark(w)
 		}
 	}
 	for _, s := range b.scopes {
@@ -160,10 +160,10 @@ func (b *bindings) touchScope(s *scope, delta *engine.Delta) {
 // wake has everybody looked at again who waits for something in a scope.
 func (b *bindings) wake(s *scope) {
 	for w := range s.pending {
-		b.markStale(w)
+		b.queue.mark(w)
 	}
 	for w := range s.watching {
-		b.markStale(w)
+		b.queue.mark(w)
 	}
 }
 
@@ -177,7 +177,7 @@ func (b *bindings) touchMembers(delta *engine.Delta) {
 		}
 		for w := range b.members[cluster.Metadata.Name] {
 			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && b.concerned(w, row) {
-				b.markStale(w)
+				b.queue.mark(w)
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (b *bindings) roomChanged(rows []int) {
 			// It may grow there, though others may not come; what it has may be more than
 			// there was room for; and what it is leaving may take it back.
 			if w.pending || leaves(&w.status, name) {
-				b.markStale(w)
+				b.queue.mark(w)
 			}
 		}
 		for _, s := range b.scopes {
@@ -219,12 +219,12 @@ func (b *bindings) roomChanged(rows []int) {
 			}
 			for w := range s.pending {
 				if !w.stale && (w.rivals || w.mayFit(w.lack, room)) {
-					b.markStale(w)
+					b.queue.mark(w)
 				}
 			}
 			for w := range s.growing {
 				if !w.stale && w.mayFit(w.backLack, room) {
-					b.markStale(w)
+					b.queue.mark(w)
 				}
 			}
 		}
@@ -239,7 +239,7 @@ func (b *bindings) roomTaken(rows []int) {
 			continue
 		}
 		for w := range s.awaiting {
-			b.markStale(w)
+			b.queue.mark(w)
 		}
 	}
 }

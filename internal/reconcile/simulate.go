@@ -9,7 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -123,7 +122,8 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	// What the request changes is told as it is live, in key order, so that the
 	// same request gives the same answer.
 	for _, key := range slices.SortedFunc(maps.Keys(base), api.Key.Compare) {
-		if object, kept := s.objects[key]; !kept || object != base[key] && startsOver(object, base[key]) {
+		k := decidedAs(key.Kind)
+		if object, kept := s.objects[key]; !kept || object != base[key] && k != nil && k.startsOver(object, base[key]) {
 			p.remove(key)
 		}
 	}
@@ -140,44 +140,33 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	}
 	// Explanations are those of the pass: they start from the decision before it.
 	p.advance(now)
-	explanations := map[api.Key]*api.Explanation{}
+	told := &explanations{foreseen: map[api.Key]*api.Explanation{}, written: map[api.Key]bool{}}
 	for _, key := range s.order {
-		if placed, ok := p.placements[key]; ok {
-			explanations[key] = p.explain(placed, now).Render()
-		}
-	}
-	p.bindings.explained = map[api.Key]*api.Explanation{}
-	for _, key := range s.order {
-		if key.Kind == api.KindWorkload {
-			p.bindings.explained[key] = nil
+		if d := p.known(key); d != nil {
+			told.foreseen[key] = d.kind().foresee(p, d, now)
 		}
 	}
 	for _, w := range p.pass(now) {
 		key := w.key()
 		s.objects[key] = w.result()
-		if placed, ok := w.decision.(*tracked); ok && placed.query.HasRequests() {
-			delete(explanations, key) // what others reserved in the pass counts, too
-		}
+		told.written[key] = true
 	}
-	for key, explanation := range p.bindings.explained {
-		explanations[key] = explanation
-	}
-	return s.result(p, before, explanations, now), nil
+	return s.result(p, before, told, now), nil
 }
 
-// startsOver reports whether what is known of an object's decision is void in its
-// new version. A workload that brings no binding of its own is changed as it is
-// live: what its replicas hold is what they were chosen for, not what the new
-// version requests, or they would count as fitting wherever they are.
-func startsOver(object, base api.Object) bool {
-	switch o := object.(type) {
-	case *api.Placement:
-		return true
-	case *api.Workload:
-		was, ok := base.(*api.Workload)
-		return !ok || !reflect.DeepEqual(o.Status, was.Status)
+// explanations are what a simulation tells of decisions.
+type explanations struct {
+	foreseen map[api.Key]*api.Explanation // before the pass
+	written  map[api.Key]bool             // by the pass
+}
+
+// of explains a decision after the pass, nil for what is not decided.
+func (x *explanations) of(p *planner, key api.Key, now time.Time) *api.Explanation {
+	d := p.known(key)
+	if d == nil {
+		return nil
 	}
-	return false
+	return d.kind().recall(p, d, x.foreseen[key], x.written[key], now)
 }
 
 // lay puts the request's objects over the base.
@@ -246,13 +235,13 @@ func within(field string, err error) api.FieldErrors {
 // object of the base it is a new version of it, with that one's status unless
 // the request brings its own.
 func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now time.Time) error {
-	var given struct {
+	var told struct {
 		Status   *json.RawMessage `json:"status"`
 		Metadata struct {
 			Generation int64 `json:"generation"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(raw, &given) // decoded before
+	_ = json.Unmarshal(raw, &told) // decoded before
 	meta := object.Meta()
 	if base != nil {
 		base = withoutSecrets(base)
@@ -270,23 +259,14 @@ func (s *simulation) inherit(object, base api.Object, raw json.RawMessage, now t
 		if !api.SameIntent(object, base) {
 			meta.Generation++
 		}
-		if given.Status == nil {
+		if told.Status == nil {
 			reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(base.StatusPart()).Elem())
 		}
 	} else if meta.Generation == 0 {
 		meta.Generation = 1
 	}
-	if c, ok := object.(*api.Cluster); ok {
-		// In this order: the status tells from the generation which taints are gone.
-		noteTaints(c, base != nil && !api.SameIntent(object, base), now)
-		observe(c, base, now)
-	}
-	if w, ok := object.(*api.Workload); ok && given.Status != nil {
-		completeBinding(w, given.Metadata.Generation == 0 && base == nil)
-	}
-	if p, ok := object.(*api.Placement); ok && given.Status != nil {
-		completeDecision(p, given.Metadata.Generation == 0 && base == nil)
-		s.unscored[api.KeyOf(p)] = unscored(p, *given.Status)
+	if k := decidedAs(object.ObjectKind()); k != nil {
+		k.complete(s, object, base, given{told.Status, told.Metadata.Generation, base == nil}, now)
 	}
 	return nil
 }
@@ -299,93 +279,6 @@ func withoutSecrets(object api.Object) api.Object {
 		shown.SetSecret(field, api.WithheldSecret())
 	}
 	return shown
-}
-
-// observe is what the writer of the cluster's status would make of a new spec: a
-// change of the amounts in use is a capacity report.
-func observe(c *api.Cluster, base api.Object, now time.Time) {
-	was, ok := base.(*api.Cluster)
-	if !ok || len(c.Spec.Allocated) == 0 {
-		return
-	}
-	c.Status.ObservedGeneration = c.Metadata.Generation
-	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
-		c.Status.CapacityReportedAt = &now
-		c.Status.Allocated = nil // what a heartbeat gave is older
-	}
-}
-
-// completeDecision fills in what a hand-written previous decision leaves out:
-// the list of clusters is enough to say where a placement is, and one that names
-// no generation answers the spec given with it.
-func completeDecision(p *api.Placement, answered bool) {
-	status := &p.Status
-	if len(status.Decisions) == 0 {
-		for i, name := range status.Clusters {
-			status.Decisions = append(status.Decisions, api.Decision{Cluster: name, Rank: int64(i + 1), Since: status.ScheduledAt})
-		}
-	}
-	if len(status.Clusters) == 0 {
-		for _, d := range status.Decisions {
-			status.Clusters = append(status.Clusters, d.Cluster)
-		}
-	}
-	if answered && status.ObservedGeneration == 0 && len(status.Decisions) > 0 {
-		status.ObservedGeneration = p.Metadata.Generation
-	}
-}
-
-// completeBinding is completeDecision for a workload.
-func completeBinding(w *api.Workload, answered bool) {
-	status := &w.Status
-	slices.SortFunc(status.Clusters, func(a, b api.WorkloadCluster) int { return strings.Compare(a.Name, b.Name) })
-	if answered && status.ObservedGeneration == 0 && len(status.Clusters) > 0 {
-		status.ObservedGeneration = w.Metadata.Generation
-	}
-}
-
-// unscored names the clusters of a placement whose score a status does not tell.
-func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
-	var given struct {
-		Decisions []struct {
-			Cluster string   `json:"cluster"`
-			Score   *float64 `json:"score"`
-		} `json:"decisions"`
-	}
-	_ = json.Unmarshal(status, &given) // decoded before
-	out := map[string]bool{}
-	for _, d := range p.Status.Decisions {
-		out[d.Cluster] = true
-	}
-	for _, d := range given.Decisions {
-		if d.Score != nil {
-			delete(out, d.Cluster)
-		}
-	}
-	return out
-}
-
-// score fills in the scores that the request left out of a decision that stays:
-// those of the pass, as if the decision had been made now.
-func (s *simulation) score(p *api.Placement, explanation *api.Explanation) *api.Placement {
-	missing := s.unscored[api.KeyOf(p)]
-	if len(missing) == 0 || explanation == nil {
-		return p
-	}
-	scores := map[string]float64{}
-	for _, c := range explanation.Candidates {
-		if c.Score != nil && missing[c.Cluster] {
-			scores[c.Cluster] = *c.Score
-		}
-	}
-	copied := *p
-	copied.Status.Decisions = slices.Clone(p.Status.Decisions)
-	for i, d := range copied.Status.Decisions {
-		if score, ok := scores[d.Cluster]; ok && d.Score == 0 {
-			copied.Status.Decisions[i].Score = score
-		}
-	}
-	return &copied
 }
 
 // readConstants gives metrics of static providers the value the live server
@@ -427,16 +320,17 @@ func (s *simulation) sorted() []api.Object {
 }
 
 // result returns the request's objects and every placement that moves.
-func (s *simulation) result(p *planner, before map[api.Key]where, explanations map[api.Key]*api.Explanation, now time.Time) *api.SimulationResult {
+func (s *simulation) result(p *planner, before map[api.Key]where, told *explanations, now time.Time) *api.SimulationResult {
 	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
+	explained := map[api.Key]*api.Explanation{}
 	listed := map[api.Key]bool{}
 	add := func(key api.Key) {
 		listed[key] = true
-		if explanations[key] == nil && len(out.Explanations) < max(maxExplained, len(s.order)) {
-			explanations[key] = p.explainPass(key, now)
+		if len(out.Explanations) < max(maxExplained, len(s.order)) {
+			explained[key] = told.of(p, key, now)
 		}
-		out.Objects = append(out.Objects, s.shown(p, key, explanations[key], now))
-		if e := explanations[key]; e != nil {
+		out.Objects = append(out.Objects, s.shown(p, key, explained[key], now))
+		if e := explained[key]; e != nil {
 			out.Explanations = append(out.Explanations, *e)
 		}
 	}
@@ -453,7 +347,7 @@ func (s *simulation) result(p *planner, before map[api.Key]where, explanations m
 			add(key)
 		}
 		change := before[key].change(key, at)
-		if e := explanations[key]; e != nil {
+		if e := explained[key]; e != nil {
 			change.Message = e.Summary
 		}
 		out.Changes = append(out.Changes, change)
@@ -464,33 +358,14 @@ func (s *simulation) result(p *planner, before map[api.Key]where, explanations m
 // shown is an object after the pass, as a reader would see it.
 func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
 	switch o := s.objects[key].(type) {
-	case *api.Placement:
-		return s.score(o, explanation)
 	case *api.PlacementScore:
 		return o.Observed(now)
 	case *api.PropagationPolicy:
 		return p.bindings.observe(o)
 	}
-	return p.observe(s.objects[key])
-}
-
-// explainPass explains a decision of the pass just made, nil for what is not
-// decided. It starts from the decision before it, unless there are reservations:
-// those are already the new ones.
-func (p *planner) explainPass(key api.Key, now time.Time) *api.Explanation {
-	if w, ok := p.bindings.workloads[key]; ok {
-		return p.bindings.explain(w, now)
+	object := p.observe(s.objects[key])
+	if k := decidedAs(key.Kind); k != nil {
+		return k.shown(s, object, explanation)
 	}
-	if h, g := p.guest(key); g != nil && (g.host != "" || g.wants()) {
-		return h.explain(g, now)
-	}
-	placed, ok := p.placements[key]
-	if !ok {
-		return nil
-	}
-	was := *placed
-	if !placed.query.HasRequests() {
-		was.status = placed.object.Status
-	}
-	return p.explainFrom(&was, was.present(), now).Render()
+	return object
 }

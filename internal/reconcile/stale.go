@@ -7,13 +7,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
-func (p *planner) markStale(placed *tracked) {
-	if !placed.stale {
-		placed.stale = true
-		p.stale = append(p.stale, placed)
-	}
-}
-
 // touch finds the placements of some classes that changed rows concern and marks
 // them stale. It errs on the side of marking.
 func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
@@ -74,12 +67,12 @@ func (p *planner) touchOutsider(c *class, row int, was bool) {
 			// It has every cluster that fits: a score moves nothing, a new
 			// cluster is wanted.
 			if !was && placed.query.Wanted != 0 {
-				p.markStale(placed)
+				p.queue.mark(placed)
 			}
 		case placed.query.Wanted == 0:
 		case o.reaches(placed.out.Worst, placed.out.WorstTotal):
 			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
-				p.markStale(placed)
+				p.queue.mark(placed)
 			}
 		case !placed.out.HasNext || placed.out.Next.Less(merit):
 			placed.out.Next, placed.out.HasNext = merit, true
@@ -98,7 +91,7 @@ func (c *class) noteExpired(f *engine.Fleet) (changed bool) {
 // markAll has every placement of the class decided again.
 func (c *class) markAll(p *planner) {
 	for _, placed := range c.placements {
-		p.markStale(placed)
+		p.queue.mark(placed)
 	}
 }
 
@@ -107,7 +100,7 @@ func (c *class) markAll(p *planner) {
 func (c *class) markWanting(p *planner) {
 	for _, placed := range c.placements {
 		if placed.wanting {
-			p.markStale(placed)
+			p.queue.mark(placed)
 		}
 	}
 }
@@ -147,14 +140,14 @@ func (p *planner) touchMember(placed *tracked, row int, delta *engine.Delta) {
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
 	if !placed.decided || placed.query.Minds() || held || shown || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
-		p.markStale(placed)
+		p.queue.mark(placed)
 		return
 	}
 	merit := engine.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
 	switch {
 	case placed.out.HasNext && !placed.out.Next.Less(merit),
 		placed.class.hasRaised && !placed.class.raised.Less(merit):
-		p.markStale(placed)
+		p.queue.mark(placed)
 	case merit.Less(placed.out.Worst):
 		placed.out.Worst = merit
 		placed.class.floorKnown = false

@@ -74,7 +74,7 @@ func (u *unwritten) due(now time.Time) []write {
 	var due []write
 	for decision, a := range u.attempts {
 		switch {
-		case a.isGone():
+		case a.queued().gone:
 			u.done(decision)
 		case !now.Before(a.at):
 			due = append(due, a.write)

@@ -16,19 +16,8 @@ type where struct {
 
 // whereIs reads an object's status; ok is false for one that is not decided.
 func whereIs(object api.Object) (at where, ok bool) {
-	switch o := object.(type) {
-	case *api.Placement:
-		return where{clusters: o.Status.Clusters}, true
-	case *api.Cluster:
-		return onHost(o.Status.Cloud), true
-	case *api.MagnumCluster:
-		return onHost(o.Status.Project), true
-	case *api.Workload:
-		at = where{clusters: o.Status.Names(), replicas: map[string]int64{}}
-		for _, c := range o.Status.Clusters {
-			at.replicas[c.Name] = c.Replicas
-		}
-		return at, true
+	if k := decidedAs(object.ObjectKind()); k != nil {
+		return k.at(object), true
 	}
 	return where{}, false
 }

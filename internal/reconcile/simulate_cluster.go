@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,4 +24,18 @@ func noteTaints(c *api.Cluster, rewritten bool, now time.Time) {
 		}
 	}
 	c.Status.Taints = taints
+}
+
+// noteAmounts is what the writer of the cluster's status would make of a new spec: a
+// change of the amounts in use is a capacity report. was is the version before, or
+// nil.
+func noteAmounts(c, was *api.Cluster, now time.Time) {
+	if was == nil || len(c.Spec.Allocated) == 0 {
+		return
+	}
+	c.Status.ObservedGeneration = c.Metadata.Generation
+	if !maps.Equal(c.Spec.Allocated, was.Spec.Allocated) {
+		c.Status.CapacityReportedAt = &now
+		c.Status.Allocated = nil // what a heartbeat gave is older
+	}
 }

@@ -1,0 +1,164 @@
+package reconcile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// placements is how placements are decided: the planner chooses their clusters.
+var placements = row[*api.Placement, *tracked]{
+	kind: api.KindPlacement,
+	find: func(p *planner, key api.Key) (*tracked, bool) {
+		placed, ok := p.placements[key]
+		return placed, ok
+	},
+	put:  (*planner).putPlacement,
+	seen: (*planner).seePlacement,
+	remove: func(p *planner, key api.Key) {
+		if placed, ok := p.placements[key]; ok {
+			p.drop(placed)
+		}
+	},
+	// Placements that compete for resources take their turn by name.
+	turn: func(a, b *tracked) int {
+		return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
+	},
+	decide: (*planner).decide,
+	rests:  func(p *planner, placed *tracked) api.Key { return p.lost.underPlacement(placed) },
+	explain: func(p *planner, placed *tracked, now time.Time) *api.Explanation {
+		return p.explain(placed, now).Render()
+	},
+	preview: (*planner).previewPlacement,
+	where:   func(placement *api.Placement) where { return where{clusters: placement.Status.Clusters} },
+	observe: func(_ *planner, placement *api.Placement) api.Object { return placement },
+	simulate: simulated[*api.Placement, *tracked]{
+		startsOver: func(_, _ *api.Placement) bool { return true },
+		complete: func(s *simulation, placement, _ *api.Placement, given given, _ time.Time) {
+			if given.status != nil {
+				completeDecision(placement, given.answers())
+				s.unscored[api.KeyOf(placement)] = unscored(placement, *given.status)
+			}
+		},
+		foresee: func(p *planner, placed *tracked, now time.Time) *api.Explanation {
+			return p.explain(placed, now).Render()
+		},
+		recall: (*planner).recall,
+		shown:  (*simulation).score,
+	},
+}
+
+func (p *tracked) kind() decidedKind  { return &placements }
+func (p *tracked) key() api.Key       { return p.query.Key }
+func (p *tracked) stored() api.Object { return p.object }
+func (p *tracked) wants() bool        { return p.wanting }
+func (p *tracked) revision() int64    { return p.specRevision }
+
+// result is the placement with its status as last decided.
+func (p *tracked) result() api.Object {
+	object := *p.object
+	object.Status = p.status
+	return &object
+}
+
+// previewPlacement is a placement with the decision that it would get.
+func (p *planner) previewPlacement(placement *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
+	query, err := engine.NewQuery(placement)
+	if err != nil {
+		return nil, nil, fmt.Errorf("preview: %w", err)
+	}
+	placed := &tracked{object: placement, query: query, status: placement.Status}
+	var view *engine.View
+	if c, ok := p.classes[query.Class]; ok {
+		view = c.view
+	} else {
+		view = engine.NewView(p.fleet, query, p.others(), nil)
+	}
+	explained := engine.Explain(p.fleet, query, view.Ranking, p.others(), placed.present(), now)
+	previewed := *placement
+	previewed.Status, _ = engine.NewStatus(p.fleet, query, view, placement, explained.Outcome, now, explained.Summary)
+	return &previewed, explained.Render(), nil
+}
+
+// recall explains a decision of the pass just made. It starts from the decision
+// before it, unless there are reservations: those are already the new ones, and what
+// others reserved in the pass counts, too.
+func (p *planner) recall(placed *tracked, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+	if foreseen != nil && (!written || !placed.query.HasRequests()) {
+		return foreseen
+	}
+	was := *placed
+	if !placed.query.HasRequests() {
+		was.status = placed.object.Status
+	}
+	return p.explainFrom(&was, was.present(), now).Render()
+}
+
+// completeDecision fills in what a hand-written previous decision leaves out:
+// the list of clusters is enough to say where a placement is, and one that names
+// no generation answers the spec given with it.
+func completeDecision(p *api.Placement, answered bool) {
+	status := &p.Status
+	if len(status.Decisions) == 0 {
+		for i, name := range status.Clusters {
+			status.Decisions = append(status.Decisions, api.Decision{Cluster: name, Rank: int64(i + 1), Since: status.ScheduledAt})
+		}
+	}
+	if len(status.Clusters) == 0 {
+		for _, d := range status.Decisions {
+			status.Clusters = append(status.Clusters, d.Cluster)
+		}
+	}
+	if answered && status.ObservedGeneration == 0 && len(status.Decisions) > 0 {
+		status.ObservedGeneration = p.Metadata.Generation
+	}
+}
+
+// unscored names the clusters of a placement whose score a status does not tell.
+func unscored(p *api.Placement, status json.RawMessage) map[string]bool {
+	var given struct {
+		Decisions []struct {
+			Cluster string   `json:"cluster"`
+			Score   *float64 `json:"score"`
+		} `json:"decisions"`
+	}
+	_ = json.Unmarshal(status, &given) // decoded before
+	out := map[string]bool{}
+	for _, d := range p.Status.Decisions {
+		out[d.Cluster] = true
+	}
+	for _, d := range given.Decisions {
+		if d.Score != nil {
+			delete(out, d.Cluster)
+		}
+	}
+	return out
+}
+
+// score fills in the scores that the request left out of a decision that stays:
+// those of the pass, as if the decision had been made now.
+func (s *simulation) score(p *api.Placement, explanation *api.Explanation) *api.Placement {
+	missing := s.unscored[api.KeyOf(p)]
+	if len(missing) == 0 || explanation == nil {
+		return p
+	}
+	scores := map[string]float64{}
+	for _, c := range explanation.Candidates {
+		if c.Score != nil && missing[c.Cluster] {
+			scores[c.Cluster] = *c.Score
+		}
+	}
+	copied := *p
+	copied.Status.Decisions = slices.Clone(p.Status.Decisions)
+	for i, d := range copied.Status.Decisions {
+		if score, ok := scores[d.Cluster]; ok && d.Score == 0 {
+			copied.Status.Decisions[i].Score = score
+		}
+	}
+	return &copied
+}

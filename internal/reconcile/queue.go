@@ -1,0 +1,163 @@
+package reconcile
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// decision is what is decided: the clusters of a placement, the binding of a
+// workload, the host of something that is created on one.
+type decision interface {
+	kind() decidedKind
+	key() api.Key
+	// stored is the object as it was taken in last, result the same with its status as
+	// last decided, and revision that of the spec that was decided.
+	stored() api.Object
+	result() api.Object
+	revision() int64
+	// wants reports whether it did not get what it wants.
+	wants() bool
+	queued() *turn
+}
+
+// turn is what the queue keeps of a decision.
+type turn struct {
+	stale  bool
+	gone   bool // with its object
+	rounds rounds
+	at     time.Time // when time alone makes it stale; zero = never
+}
+
+func (t *turn) queued() *turn { return t }
+
+// queue holds the decisions that are to be made again: those that are stale, and
+// those that time alone makes so.
+type queue struct {
+	stale  [][]decision // by rank of their kind
+	agenda agenda
+}
+
+func newQueue() queue { return queue{stale: make([][]decision, len(decidedKinds))} }
+
+// mark has a decision made again.
+func (q *queue) mark(d decision) {
+	if t := d.queued(); !t.stale {
+		t.stale = true
+		rank := d.kind().rank()
+		q.stale[rank] = append(q.stale[rank], d)
+	}
+}
+
+// markDue marks those whose instant has come.
+func (q *queue) markDue(now time.Time) {
+	for _, d := range q.agenda.due(now) {
+		q.mark(d)
+	}
+}
+
+// done takes back a batch that was taken, for those that are stale next.
+func (q *queue) done(k decidedKind, batch []decision) {
+	if q.stale[k.rank()] == nil {
+		clear(batch)
+		q.stale[k.rank()] = batch[:0]
+	}
+}
+
+// len is how many decisions are stale.
+func (q *queue) len() int {
+	n := 0
+	for _, lane := range q.stale {
+		n += len(lane)
+	}
+	return n
+}
+
+// holds reports whether decisions of a kind are stale.
+func (q *queue) holds(k decidedKind) bool { return len(q.stale[k.rank()]) > 0 }
+
+// take returns the stale decisions of a kind in the order in which they are made.
+// Each stays marked until its turn, so that those before it do not add it again.
+func (q *queue) take(k decidedKind) []decision {
+	batch := q.stale[k.rank()]
+	q.stale[k.rank()] = nil
+	k.sort(batch)
+	return batch
+}
+
+// maxRounds is how often a decision is made in one pass. A second time is due
+// when a reservation taken or freed in the pass concerns it.
+const maxRounds = 4
+
+// rounds counts how often a decision was made in a pass.
+type rounds struct{ pass, made int }
+
+// another reports whether it may be made once more in a pass.
+func (r *rounds) another(pass int) bool {
+	if r.pass != pass {
+		r.pass, r.made = pass, 0
+	}
+	r.made++
+	return r.made <= maxRounds
+}
+
+// agenda holds the instants at which decisions have to be looked at again. An
+// entry that no longer equals the decision's own instant is void.
+type agenda []appointment
+
+type appointment struct {
+	at   time.Time
+	with decision
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) } //nolint:forcetypeassert // only set pushes
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
+	return x
+}
+
+// set makes at the instant of one; zero is none.
+func (a *agenda) set(with decision, at time.Time) {
+	own := with.queued()
+	if own.at.Equal(at) {
+		return
+	}
+	own.at = at
+	if !at.IsZero() {
+		heap.Push(a, appointment{at, with})
+	}
+}
+
+// next is the earliest instant, zero if there is none.
+func (a *agenda) next() time.Time {
+	for len(*a) > 0 {
+		first := (*a)[0]
+		if own := first.with.queued(); own.at.Equal(first.at) && !own.gone {
+			return first.at
+		}
+		heap.Pop(a)
+	}
+	return time.Time{}
+}
+
+// due removes and returns those whose instant has come.
+func (a *agenda) due(now time.Time) []decision {
+	var out []decision
+	for {
+		at := a.next()
+		if at.IsZero() || at.After(now) {
+			return out
+		}
+		with := (*a)[0].with
+		heap.Pop(a)
+		with.queued().at = time.Time{}
+		out = append(out, with)
+	}
+}
