@@ -82,9 +82,7 @@ func (s *ClusterSet) Validate() FieldErrors {
 	}
 	s.Spec.Selector.validate(&errs, "spec.selector")
 	checkUnique(&errs, "spec.clusters", s.Spec.Clusters)
-	for i, name := range s.Spec.Clusters {
-		errs.check(index("spec.clusters", i), checkName(name))
-	}
+	checkNames(&errs, "spec.clusters", s.Spec.Clusters)
 	checkUnique(&errs, "spec.namespaces", s.Spec.Namespaces)
 	for i, name := range s.Spec.Namespaces {
 		if name != AllNamespaces {

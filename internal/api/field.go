@@ -187,6 +187,13 @@ func oneOf[T ~string](value T, allowed ...T) string {
 	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
 }
 
+// checkNames adds an error for every element of a list that is no name.
+func checkNames(errs *FieldErrors, field string, names []string) {
+	for i, name := range names {
+		errs.check(index(field, i), checkName(name))
+	}
+}
+
 // checkUnique adds an error for every repeated element of a list.
 func checkUnique(errs *FieldErrors, field string, values []string) {
 	seen := make(map[string]int, len(values))

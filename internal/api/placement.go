@@ -154,9 +154,7 @@ func (p *Placement) Validate() FieldErrors {
 		errs.Add("spec.number_of_clusters", "%d must be at least 0", *s.NumberOfClusters)
 	}
 	checkUnique(&errs, "spec.cluster_sets", s.ClusterSets)
-	for i, name := range s.ClusterSets {
-		errs.check(index("spec.cluster_sets", i), checkName(name))
-	}
+	checkNames(&errs, "spec.cluster_sets", s.ClusterSets)
 	validateConstraints(&errs, "spec", s.LabelConstraints, s.MetricConstraints)
 	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)

@@ -124,12 +124,8 @@ func (a *ClusterAffinity) validate(errs *FieldErrors, field string) {
 	if a == nil {
 		return
 	}
-	for i, name := range a.ClusterNames {
-		errs.check(index(field+".cluster_names", i), checkName(name))
-	}
-	for i, name := range a.ExcludeClusters {
-		errs.check(index(field+".exclude_clusters", i), checkName(name))
-	}
+	checkNames(errs, field+".cluster_names", a.ClusterNames)
+	checkNames(errs, field+".exclude_clusters", a.ExcludeClusters)
 	a.LabelSelector.validate(errs, field+".label_selector")
 	for i, r := range a.FieldSelector {
 		at := index(field+".field_selector", i)

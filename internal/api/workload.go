@@ -125,12 +125,8 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 	if a.RegionStrategy != "" {
 		errs.check(at+".region_strategy", oneOf(a.RegionStrategy, RegionAlone))
 	}
-	for i, name := range a.StackAffinity {
-		errs.check(index(at+".stack_affinity", i), checkName(name))
-	}
-	for i, name := range a.StackAntiAffinity {
-		errs.check(index(at+".stack_anti_affinity", i), checkName(name))
-	}
+	checkNames(errs, at+".stack_affinity", a.StackAffinity)
+	checkNames(errs, at+".stack_anti_affinity", a.StackAntiAffinity)
 }
 
 // WorkloadStatus is the binding: where the workload runs, and why.

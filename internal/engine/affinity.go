@@ -10,11 +10,16 @@ import (
 
 // affinity is a cluster affinity made ready to match.
 type affinity struct {
-	name     string // of the group or tier; "" where it has none
-	clusters []string
-	excluded []string
-	labels   []api.SelectorRequirement
-	fields   []api.FieldRequirement
+	name string // of the group or tier; "" where it has none
+	byName
+	labels []api.SelectorRequirement
+	fields []api.FieldRequirement
+}
+
+// byName selects clusters by their names, which never change.
+type byName struct {
+	clusters []string // none = every cluster
+	excluded []string // out in any case
 }
 
 // newAffinity compiles an affinity; nil selects every cluster.
@@ -23,7 +28,7 @@ func newAffinity(name string, a *api.ClusterAffinity) affinity {
 		return affinity{name: name}
 	}
 	return affinity{
-		name: name, clusters: a.ClusterNames, excluded: a.ExcludeClusters,
+		name: name, byName: byName{a.ClusterNames, a.ExcludeClusters},
 		labels: a.LabelSelector.Requirements(), fields: a.FieldSelector,
 	}
 }
@@ -35,20 +40,7 @@ func (a *affinity) everything() bool {
 
 // selectInto keeps in b the clusters that match; scratch is overwritten.
 func (a *affinity) selectInto(f *Fleet, b, scratch Bitmap) {
-	if len(a.clusters) > 0 {
-		clear(scratch)
-		for _, name := range a.clusters {
-			if row, ok := f.index[name]; ok {
-				scratch.set(row)
-			}
-		}
-		b.and(scratch)
-	}
-	for _, name := range a.excluded {
-		if row, ok := f.index[name]; ok {
-			b.clear(row)
-		}
-	}
+	a.byName.selectInto(f, b, scratch)
 	f.labels.selectInto(a.labels, b, scratch)
 	for i := range a.fields {
 		values := f.places[a.fields[i].Key]
@@ -66,17 +58,48 @@ func (a *affinity) selectInto(f *Fleet, b, scratch Bitmap) {
 	}
 }
 
+// selectInto keeps in b the clusters that are named; scratch is overwritten.
+func (n *byName) selectInto(f *Fleet, b, scratch Bitmap) {
+	if len(n.clusters) > 0 {
+		clear(scratch)
+		for _, name := range n.clusters {
+			if row, ok := f.index[name]; ok {
+				scratch.set(row)
+			}
+		}
+		b.and(scratch)
+	}
+	for _, name := range n.excluded {
+		if row, ok := f.index[name]; ok {
+			b.clear(row)
+		}
+	}
+}
+
+// mismatch says why a cluster is not among those named, "" where it is.
+func (n *byName) mismatch(cluster string) string {
+	switch {
+	case slices.Contains(n.excluded, cluster):
+		return "is excluded by name"
+	case len(n.clusters) > 0 && !slices.Contains(n.clusters, cluster):
+		return "is not among cluster_names"
+	}
+	return ""
+}
+
+// key writes what makes two select the same clusters.
+func (n *byName) key(k *Key) {
+	k.Set("clusters", n.clusters)
+	k.Set("excluded", n.excluded)
+}
+
 // matches is selectInto for one cluster.
 func (a *affinity) matches(c *api.Cluster) bool { return a.mismatch(c) == "" }
 
 // mismatch says why a cluster does not match, "" where it does.
 func (a *affinity) mismatch(c *api.Cluster) string {
-	name := c.Metadata.Name
-	switch {
-	case slices.Contains(a.excluded, name):
-		return "is excluded by name"
-	case len(a.clusters) > 0 && !slices.Contains(a.clusters, name):
-		return "is not among cluster_names"
+	if text := a.byName.mismatch(c.Metadata.Name); text != "" {
+		return text
 	}
 	for i := range a.labels {
 		r := &a.labels[i]
@@ -117,8 +140,7 @@ func placeValues(c *api.ClusterSpec, field string) []string {
 // key writes what makes two affinities select the same clusters.
 func (a *affinity) key(k *Key) {
 	k.Words("name", a.name)
-	k.Set("clusters", a.clusters)
-	k.Set("excluded", a.excluded)
+	a.byName.key(k)
 	requirementsKey(k, "labels", a.labels)
 	k.Each("fields", len(a.fields), func(k *Key, i int) {
 		k.Text("field", a.fields[i].Key)
@@ -127,8 +149,7 @@ func (a *affinity) key(k *Key) {
 	})
 }
 
-// reads are the aspects of a cluster that say whether it is selected. Its name
-// never changes.
+// reads are the aspects of a cluster that say whether it is selected.
 func (a *affinity) reads() Aspects {
 	reads := Aspects(0)
 	if len(a.labels) > 0 {
