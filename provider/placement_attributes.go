@@ -32,6 +32,16 @@ func placementFilterAttributes() map[string]schema.Attribute {
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
+		"cluster_names": schema.ListAttribute{
+			MarkdownDescription: "Names of the clusters to choose from. Without it every name.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+		"exclude_clusters": schema.ListAttribute{
+			MarkdownDescription: "Names of clusters that are out whatever else says.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
 		"label_constraints": schema.ListAttribute{
 			MarkdownDescription: "Conditions on the cluster's labels, all of which must hold: `location is DE`, `tier != edge`, `zone in (a, b)`, `zone not in (c)`. A label that is absent satisfies none.",
 			ElementType:         types.StringType,

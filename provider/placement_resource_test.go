@@ -96,6 +96,65 @@ func web(location string, more ...string) string {
 		}`, location, strings.Join(more, "\n"))
 }
 
+// TestAccPlacementClusterNames: a placement goes where it is told to by name, and
+// nowhere that it excludes, and says why others are out.
+func TestAccPlacementClusterNames(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"berlin", "munich", "paris"} {
+		f.cluster(name)
+	}
+	named := func(attributes string) string {
+		return f.config(`
+			resource "scheduler_placement" "web" {
+			  name      = "web"
+			  namespace = "shop"
+			  ` + attributes + `
+			}
+			data "scheduler_placement_explanation" "web" {
+			  name       = "web"
+			  namespace  = "shop"
+			  depends_on = [scheduler_placement.web]
+			}`)
+	}
+	miss := func(key string, check knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", tfjsonpath.New("nearest_miss").AtMapKey(key), check)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config:      named(`cluster_names = ["Berlin"]`),
+				ExpectError: regexp.MustCompile(`(?s)cluster_names\[0\].*"Berlin"`),
+			},
+			{
+				Config: named(`cluster_names = ["munich", "berlin", "nowhere"]
+				               exclude_clusters = ["berlin"]`),
+				ConfigStateChecks: []statecheck.StateCheck{
+					clusters("munich"), miss("filter", knownvalue.StringExact("cluster_names")),
+					miss("on", knownvalue.StringExact("cluster_names")), miss("count", knownvalue.Int64Exact(1)),
+				},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{
+				ResourceName: "scheduler_placement.web", ImportState: true, ImportStateId: "shop/web",
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+			},
+			{
+				Config:            named(`exclude_clusters = ["berlin", "munich"]`),
+				ConfigStateChecks: []statecheck.StateCheck{clusters("paris"), miss("on", knownvalue.StringExact("exclude_clusters")), miss("count", knownvalue.Int64Exact(2))},
+				ConfigPlanChecks:  resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{ // empty lists ask for nothing
+				Config:           named("cluster_names = []\nexclude_clusters = []\nnumber_of_clusters = 3"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"), knownvalue.ListSizeExact(3)),
+				},
+			},
+		},
+	})
+}
+
 // A decision that moves by itself is no work for Terraform, and what depends on
 // it follows.
 func TestAccPlacementMoves(t *testing.T) {

@@ -33,6 +33,8 @@ const StrategyMetrics Strategy = "metrics"
 type PlacementSpec struct {
 	NumberOfClusters      *int64             `json:"number_of_clusters,omitempty" doc:"How many clusters to choose. Absent = all that fit."`
 	ClusterSets           []string           `json:"cluster_sets,omitempty" ref:"cluster_set" doc:"Sets to choose from. Absent = every cluster that the namespace sees."`
+	ClusterNames          []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of clusters to choose from. Absent = every name."`
+	ExcludeClusters       []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are out in any case."`
 	LabelConstraints      []string           `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
 	MetricConstraints     []string           `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
 	MetricConstraintBasis Basis              `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
@@ -155,6 +157,8 @@ func (p *Placement) Validate() FieldErrors {
 	}
 	checkUnique(&errs, "spec.cluster_sets", s.ClusterSets)
 	checkNames(&errs, "spec.cluster_sets", s.ClusterSets)
+	checkNames(&errs, "spec.cluster_names", s.ClusterNames)
+	checkNames(&errs, "spec.exclude_clusters", s.ExcludeClusters)
 	validateConstraints(&errs, "spec", s.LabelConstraints, s.MetricConstraints)
 	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)

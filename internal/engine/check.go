@@ -81,6 +81,7 @@ var filters = []Filter{
 	pause{},
 	taints{},
 	clusterAffinity{},
+	clusterNames{},
 	site{},
 	labelConstraints{},
 	predicates{},

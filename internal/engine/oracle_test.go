@@ -169,6 +169,12 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 			return "taints", ""
 		}
 	}
+	if len(s.ClusterNames) > 0 && !slices.Contains(s.ClusterNames, c.Metadata.Name) {
+		return "cluster_names", "cluster_names"
+	}
+	if slices.Contains(s.ExcludeClusters, c.Metadata.Name) {
+		return "cluster_names", "exclude_clusters"
+	}
 	for _, text := range s.LabelConstraints {
 		l, err := constraint.ParseLabel(text)
 		if err != nil || !l.Match(c.Metadata.Labels) {

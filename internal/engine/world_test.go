@@ -453,6 +453,16 @@ func rollPlacement(d dice, w *world) (*api.Placement, Present) {
 	if d.chance(4) {
 		s.CustomResources = []string{pick(d, "a.example.com", "b.example.com", "c.example.com")}
 	}
+	if d.chance(6) {
+		for range 1 + d(3) {
+			s.ClusterNames = append(s.ClusterNames, pick(d, "c000", "c001", "c002", "c003", "gone"))
+		}
+	}
+	if d.chance(6) {
+		for range 1 + d(3) {
+			s.ExcludeClusters = append(s.ExcludeClusters, pick(d, "c000", "c001", "c002", "c003", "gone"))
+		}
+	}
 	if d.chance(3) {
 		s.ResourceRequests = api.Quantities{pick(d, "cpu", "cpu", "memory", "nvidia.com/gpu"): pick[api.Quantity](d, "0", "500m", "1", "1Gi")}
 	}

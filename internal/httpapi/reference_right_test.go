@@ -24,6 +24,8 @@ var namingSpecs = map[string]struct{ namespace, path, spec string }{
 	"cluster_set spec.clusters[]":           {"", "", `{"clusters":["HIDDEN"]}`},
 	"magnum_cluster spec.metrics[].name":    {"shop", "/v1/namespaces/shop/magnum-clusters/x", `{"metrics":[{"name":"HIDDEN","namespace":"VAULT"}]}`},
 	"openstack_project spec.metrics[].name": {"shop", "/v1/namespaces/shop/openstack-projects/x", `{"metrics":[{"name":"HIDDEN","namespace":"VAULT"}]}`},
+	"placement spec.cluster_names[]":        {"shop", "/v1/namespaces/shop/placements/x", `{"cluster_names":["HIDDEN"]}`},
+	"placement spec.exclude_clusters[]":     {"shop", "/v1/namespaces/shop/placements/x", `{"exclude_clusters":["HIDDEN"]}`},
 	"propagation_policy spec.resource_selectors[].name": {
 		"", "", `{"resource_selectors":[{"api_version":"apps/v1","kind":"Deployment","name":"HIDDEN","namespace":"VAULT"}]}`,
 	},

@@ -216,6 +216,10 @@ func TestPlannerMissesNothing(t *testing.T) {
 				w.write(p, placement(fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement")),
 					rapid.Int64Range(-1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) {
 						s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone is a"}, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
+						if rapid.IntRange(0, 4).Draw(t, "named") == 0 {
+							s.ClusterNames = rapid.SliceOfN(clusterName, 0, 5).Draw(t, "names")
+							s.ExcludeClusters = rapid.SliceOfN(clusterName, 0, 3).Draw(t, "excluded")
+						}
 						s.MetricConstraints = rapid.SampledFrom([][]string{nil, nil, {"m0 > 0.3"}, {"m1 <= 0.5"}}).Draw(t, "metrics")
 						s.RescheduleAfter = rapid.SampledFrom([]api.Duration{"0s", "60s"}).Draw(t, "reschedule_after")
 						s.MinImprovement = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "min_improvement")
