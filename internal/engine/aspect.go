@@ -41,8 +41,10 @@ const (
 	MetricValues
 	ScoreValues
 
-	// Reserved is what decisions reserve on the cluster: no fact of the fleet.
+	// Reserved is what decisions reserve on the cluster, and Chosen how many decisions
+	// chose it: no facts of the fleet.
 	Reserved
+	Chosen
 
 	// MetricNames are which metrics exist, and Sets which cluster sets do, and
 	// whether they are empty: no facts of one cluster.

@@ -108,7 +108,7 @@ type Spec struct {
 	tiers []affinity
 	// tolerations are those of the placement or of the policy.
 	tolerations *tolerations
-	// rated are the metrics that the placement's prioritizer policy rates clusters by.
+	// rated are the metrics that the user named to rate clusters by.
 	rated []string
 	// takesFailing says that metrics without a value keep nothing out.
 	takesFailing bool

@@ -82,6 +82,9 @@ var lawChanges = map[string]func(d dice, c *api.Cluster){
 	"amounts": func(d dice, c *api.Cluster) {
 		c.Spec.Allocatable, c.Spec.Allocated = rollQuantities(d), nil
 		c.Status.Allocatable, c.Status.Allocated, c.Spec.Capacity, c.Status.Capacity = nil, nil, nil, nil
+		if d.chance(2) {
+			c.Spec.Capacity = c.Spec.Allocatable
+		}
 	},
 	"observations": rollObserved,
 	"metrics": func(d dice, c *api.Cluster) {
@@ -515,11 +518,15 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	labelled, _ := checkOf[*labelConstraint](compile(t, a))
 	b.Spec.CustomResources = []string{labelled.is.Canonical()}
 	queries = append(queries, compile(t, a), compile(t, b))
-	// What rates clusters by metrics may ask for the same as what rates them otherwise.
-	c := newPlacement("web")
-	c.Spec.Strategy, c.Spec.PrioritizerPolicy = api.StrategyPrioritizers, &api.PrioritizerPolicy{Mode: api.ModeExact}
-	queries = append(queries, compile(t, newPlacement("web")), compile(t, c))
-	for _, part := range []string{"policy", "filter", "checks"} {
+	// What rates clusters differently may ask for the same.
+	for _, name := range scoreNames {
+		c := newPlacement("web")
+		c.Spec.Strategy, c.Spec.PrioritizerPolicy = api.StrategyPrioritizers, &api.PrioritizerPolicy{
+			Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: name}},
+		}
+		queries = append(queries, compile(t, c))
+	}
+	for _, part := range []string{"terms", "filter", "checks"} {
 		key := func(q *Query) string {
 			k := Key{leaveOut: func(one string) bool { return one == part }}
 			q.writeClass(&k)

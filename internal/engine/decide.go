@@ -96,29 +96,30 @@ func MeritOf(f *Fleet, q *Query, v *View, others Others, row int, current bool) 
 // TotalOf is at least the merit of an outsider with what the decisions of others
 // say, for every query of a view; ok is false where that cannot be told at once.
 func TotalOf(f *Fleet, q *Query, v *View, others Others, row int) (total Merit, ok bool) {
-	if q.policy == nil || q.policy.balance < 0 || q.policy.available() {
+	if q.scoring.minds == nil {
 		return Merit{}, false
 	}
 	p := v.rating(f, q, others)
-	p.seen = others.Load.without(nil, 0)
-	return p.total(row, false), true
+	p.see(others.Load, nil)
+	score, ok := q.scoring.minds.Bound(&p.Rating, row, q.scoring.Own(&p.Rating, row, false))
+	return p.merit(row, false, score), ok
 }
 
 // own is the merit of a row.
 func (p *Pass) own(row int, current bool) Merit {
-	return p.merit(row, current, p.query.scorer.Own(p, row, current))
+	return p.merit(row, current, p.by.Own(&p.Rating, row, current))
 }
 
 // total is the merit of a row with what the other placements' decisions say.
 func (p *Pass) total(row int, current bool) Merit {
-	return p.merit(row, current, p.query.scorer.Score(p, row, current))
+	return p.merit(row, current, p.by.Score(&p.Rating, row, current))
 }
 
 func (p *Pass) merit(row int, current bool, score float64) Merit {
 	if current {
 		score = min(score+p.query.minImprovement, math.MaxFloat64)
 	}
-	return Merit{standing{p.query.policy != nil || p.fleet.scored.Has(row), score}}
+	return Merit{standing{p.query.Ranked() || p.fleet.scored.Has(row), score}}
 }
 
 // contender is a cluster in the race for a seat.
@@ -166,32 +167,48 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 	rows := presentRows(f, present)
 	pass := v.decision(f, q, others, rows)
 	p := &pass
-	p.settled = present.Answered && !present.Fresh
+	p.settled = present.settled()
 	current := p.present(rows, present, v)
 	wanted := q.Wanted
 	if wanted == All || wanted > f.Len() {
 		wanted = f.Len()
 	}
-	hold := func(seats []contender) bool { return staying(seats) < min(len(current), wanted) }
-	s := p.seat(v, current, wanted, present, false)
-	out := Outcome{}
-	end := present.ScheduledAt.Add(q.RescheduleAfter)
-	young := present.Answered && !present.Fresh && now.Before(end)
-	misconfigured := len(current) > 0 && len(q.unknownPolicyMetrics(f)) > 0
-	standing := present.Standing && q.Minds() && present.Answered && !present.Fresh
-	if (young || !q.Migration || misconfigured || standing) && hold(s.seats) {
+	s, out := p.seat(v, current, wanted, present, false), Outcome{}
+	if held, until := p.held(len(current) > 0, present, now); held != "" && staying(s.seats) < min(len(current), wanted) {
 		s = p.seat(v, current, wanted, present, true)
-		switch {
-		case misconfigured:
-			out.Held = HeldByMisconfiguration
-		case standing && !young && q.Migration:
-			out.Held = HeldByBalance
-		case q.Migration:
-			out.Held, out.NextAt = HeldByAge, end
-		default:
-			out.Held = HeldByMigration
-		}
+		out.Held, out.NextAt = held, until
 	}
+	p.border(&out, s, present)
+	out.Full = q.Wanted != All && len(s.seats) >= q.Wanted
+	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
+	out.Choices = p.shown(s.seats, present)
+	return out
+}
+
+// settled says that the decision answers its spec, and that no other is wished for.
+func (d *Present) settled() bool { return d.Answered && !d.Fresh }
+
+// held says why a present decision keeps its clusters whatever others score, and
+// until when by time alone; "" where nothing holds it.
+func (p *Pass) held(stays bool, present Present, now time.Time) (Held, time.Time) {
+	q := p.query
+	end := present.ScheduledAt.Add(q.RescheduleAfter)
+	switch {
+	case stays && len(q.unknownScoreMetrics(p.fleet)) > 0:
+		return HeldByMisconfiguration, time.Time{}
+	case !q.Migration:
+		return HeldByMigration, time.Time{}
+	case present.settled() && now.Before(end):
+		return HeldByAge, end
+	case present.settled() && present.Standing && q.Minds():
+		return HeldByBalance, time.Time{}
+	}
+	return "", time.Time{}
+}
+
+// border notes the clusters between which a seat would move next, and when time
+// alone takes away one that has a seat.
+func (p *Pass) border(out *Outcome, s seating, present Present) {
 	for i, c := range s.seats {
 		if own := p.ownOf(c, present.Fresh); i == 0 || !out.Worst.Less(own) { // of equals the last goes
 			out.Worst, out.WorstRow = own, c.row
@@ -199,19 +216,13 @@ func Decide(f *Fleet, q *Query, v *View, others Others, present Present, now tim
 		if i == 0 || c.merit.Less(out.WorstTotal) {
 			out.WorstTotal = c.merit
 		}
-		if at := p.stays(c.row); !at.IsZero() && (out.NextAt.IsZero() || at.Before(out.NextAt)) {
-			out.NextAt = at
-		}
+		out.NextAt = sooner(out.NextAt, p.stays(c.row))
 	}
 	for i, c := range s.left {
 		if own := p.ownOf(c, present.Fresh); i == 0 || out.Next.Less(own) {
 			out.Next, out.NextRow, out.HasNext = own, c.row, true
 		}
 	}
-	out.Full = q.Wanted != All && len(s.seats) >= q.Wanted
-	out.Same = len(s.seats) == len(present.Decisions) && staying(s.seats) == len(s.seats)
-	out.Choices = p.shown(s.seats, present)
-	return out
 }
 
 // ownOf is the merit of a contender without regard to other placements.
@@ -227,14 +238,14 @@ func (p *Pass) ownOf(c contender, fresh bool) Merit {
 // those.
 func (p *Pass) shown(seats []contender, present Present) []Choice {
 	p.settled = false
-	if (p.query.minImprovement > 0 || p.query.policy != nil && p.query.policy.steady < 0) && !present.Fresh {
+	if (p.query.minImprovement > 0 || p.by.traits.Away) && !present.Fresh {
 		for i := range seats {
 			if c := &seats[i]; c.current {
-				c.merit.score = p.query.scorer.Score(p, c.row, true)
+				c.merit.score = p.by.Score(&p.Rating, c.row, true)
 			}
 		}
 	}
-	if p.query.policy != nil {
+	if p.query.Ranked() {
 		// Who is in is settled; among equals the name orders what is shown.
 		for i := range seats {
 			seats[i].current = false
@@ -289,9 +300,7 @@ func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	if beyond && p.query.Relative() {
 		p.widen(rows)
 	}
-	if p.query.policy != nil && p.query.policy.available() {
-		p.left = p.measureLeft(v.Mask, rows)
-	}
+	p.measureLeft(v.Mask, rows)
 	if len(rows) == 0 {
 		return nil
 	}
@@ -304,18 +313,13 @@ func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
 }
 
-// widen measures the relative terms with present clusters that are no candidates
+// widen measures what is compared with present clusters that are no candidates
 // for others. Where that changes the scale, the view's ranking does not hold for
 // this decision.
 func (p *Pass) widen(rows []int) {
-	p.resolve()
 	spans := slices.Clone(p.spans)
-	for i := range p.query.policy.terms {
-		if p.query.policy.terms[i].relative() {
-			for _, row := range rows {
-				spans[i].cover(p.figures[i].amount(row))
-			}
-		}
+	for _, row := range rows {
+		p.by.ranks.Cover(&p.Rating, spans, row)
 	}
 	if !slices.Equal(spans, p.spans) {
 		p.spans, p.ranking = spans, nil
@@ -325,7 +329,7 @@ func (p *Pass) widen(rows []int) {
 // tie orders a row among equals: the smaller comes first.
 func (p *Pass) tie(row int, v *View) uint64 {
 	tie := uint64(0)
-	if p.query.policy != nil {
+	if p.query.Ranked() {
 		tie = uint64(p.fleet.nameRank[row])
 	} else {
 		tie = tieHash(p.query.seed, p.fleet.nameHash[row]) >> 1

@@ -40,11 +40,11 @@ func Explain(f *Fleet, q *Query, ranking *Ranking, others Others, present Presen
 	}
 	rows := presentRows(f, present)
 	rating := e.view.decision(f, q, others, rows)
-	p.ranking, p.seen, p.mine, p.spans, p.candidates = rating.ranking, rating.seen, rating.mine, rating.spans, rating.candidates
-	p.left = nil
-	p.settled = present.Answered && !present.Fresh
+	rating.Look = p.Look
+	p.Rating = rating.Rating
+	p.settled = present.settled()
 	current := p.present(rows, present, e.view) // widens the spans as the decision did
-	if e.Held == "" && q.Minds() && present.Answered && !present.Fresh && len(q.spread) == 0 && q.Wanted != All {
+	if e.Held == "" && q.Minds() && present.settled() && len(q.spread) == 0 && q.Wanted != All {
 		// Others' decisions may rate another cluster higher and yet move nothing.
 		wanted := min(q.Wanted, f.Len())
 		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
@@ -149,9 +149,9 @@ func (e *Explained) admitted(row int) api.Candidate {
 	q := e.pass.query
 	current := e.current.Has(row)
 	sticky := current && !e.present.Fresh
-	score := q.scorer.Score(e.pass, row, sticky)
+	score := q.scoring.Score(&e.pass.Rating, row, sticky)
 	return api.Candidate{
 		Cluster: e.pass.fleet.name(row), Current: current, Score: &score,
-		Scores: q.scorer.Parts(e.pass, row, sticky),
+		Scores: q.scoring.Parts(&e.pass.Rating, row, sticky),
 	}
 }

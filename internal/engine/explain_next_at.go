@@ -20,8 +20,8 @@ func (e *Explained) nextAt() time.Time {
 	if q.Reads().Any(ScoreValues) {
 		sooner(f.nextExpiry())
 	}
-	for _, addon := range q.policy.scores() {
-		e.Admitted.each(func(row int) { sooner(f.expiry(addon.resource, addon.score, row)) })
+	if by := q.scoring.perishes; by != nil && q.UsesScores() {
+		e.Admitted.each(func(row int) { sooner(by.Until(f, row)) })
 	}
 	if len(f.aging) > 0 {
 		e.Admitted.each(func(row int) {

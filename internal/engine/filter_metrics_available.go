@@ -15,15 +15,14 @@ func (metricsAvailable) Compile(s *Spec, made []Check) ([]Check, error) {
 	if s.takesFailing {
 		return made, nil
 	}
-	c := &noMetricFails{namespace: s.Namespace, rated: s.rated}
-	return append(made, c), nil
+	return append(made, &noMetricFails{namespace: s.Namespace, rated: s.rated}), nil
 }
 
 // noMetricFails asks that all metrics that have to be there are.
 type noMetricFails struct {
 	metricsAvailable
 	namespace string   // to which reasons are told
-	rated     []string // the metrics that the prioritizer policy names
+	rated     []string // the metrics that the user named to rate clusters by
 }
 
 func (c *noMetricFails) Key(k *Key) {

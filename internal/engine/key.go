@@ -67,6 +67,17 @@ func (k *Key) write(text string) {
 	k.text = append(k.text, text...)
 }
 
+// Sequence writes a part that is a list of n things which have parts themselves.
+func (k *Key) Sequence(part string, n int, write func(k *Key, i int)) {
+	if !k.has(part) {
+		return
+	}
+	k.number(n)
+	for i := range n {
+		write(k, i)
+	}
+}
+
 // Each writes a part that is a set of n things which have parts themselves.
 func (k *Key) Each(part string, n int, write func(k *Key, i int)) {
 	if !k.has(part) {

@@ -170,19 +170,6 @@ func (s *seen) at(row int) int32 {
 	return n
 }
 
-// balance rates a count of decisions between none and the highest:
-//
-//	2 · int(100 · (0.5 - count/high)), 100 where nothing is decided yet
-//
-// The whole number is that of Open Cluster Management, which cuts off before it
-// doubles: of at most 3, the counts 0, 1, 2 and 3 rate 100, 32, -32 and -100.
-func balance(count, high int32) float64 {
-	if high == 0 {
-		return 100
-	}
-	return float64(2 * int64(100*(0.5-float64(count)/float64(high))))
-}
-
 // Bindings says where workloads run, for those that want to be with others, or
 // apart from them.
 type Bindings interface {

@@ -85,6 +85,9 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	v := NewView(f, q, others, nil)
 	e := Explain(f, q, nil, others, present, w.now)
 	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
-	sets, _ := q.usableSets(f)
+	var sets []string
+	if in, ok := checkOf[*inSets](q); ok {
+		sets, _ = in.usable(f)
+	}
 	return &ocm.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
 }

@@ -5,31 +5,18 @@ import "time"
 // Pass is one look at the fleet for one query: at who is admitted, and at how they
 // are rated.
 type Pass struct {
-	Look
+	Rating
 	query *Query
-
-	// What scoring by prioritizers needs; see score_prioritizers.go.
-	ranking *Ranking
-	seen    seen
-	mine    Bitmap // rows of the present decision, where its own use matters
-	spans   []span // of the relative terms
-	left    []span // of what reservations leave; nil where nothing asks
-	// candidates are the rows a relative ranking has; nil where it has all.
-	candidates Bitmap
-	figures    []figures // by term, once resolved
-	// settled: the decision answers its spec, and a wish to be elsewhere moves
-	// nothing.
-	settled bool
 }
 
 // passOf returns a pass that looks at single rows.
 func passOf(f *Fleet, q *Query, reserved *Reservations) Pass {
-	return Pass{Look: q.look(f, reserved), query: q}
+	return Pass{Rating: Rating{Look: q.look(f, reserved), by: &q.scoring}, query: q}
 }
 
 // newPass returns a pass with scratch space for Apply.
 func newPass(f *Fleet, q *Query, reserved *Reservations) *Pass {
-	return &Pass{Look: newLook(f, q, reserved), query: q}
+	return &Pass{Rating: Rating{Look: newLook(f, q, reserved), by: &q.scoring}, query: q}
 }
 
 func (p *Pass) mask() Bitmap { return p.query.checks.mask(&p.Look) }

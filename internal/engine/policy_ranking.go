@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Ranking orders clusters by what the terms of a scoring policy say of them,
-// best first and by name among equals. It is the same for all queries of a
+// Ranking orders clusters by what a scorer says of them, whoever asks: best first
+// and by name among equals. It is the same for all queries of a
 // RankKey, so it is kept and only brought up to date. Like Reservations it is
 // mutable and belongs to whoever decides.
 type Ranking struct {
@@ -16,26 +16,30 @@ type Ranking struct {
 	spare []int32 // the memory of the order before
 }
 
+func ratingOf(f *Fleet, q *Query) *Rating {
+	return &Rating{Look: q.look(f, nil), by: &q.scoring}
+}
+
 // NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
 func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking {
 	r := &Ranking{}
-	p := passOf(f, q, nil)
-	r.build(&p, mask)
+	p := ratingOf(f, q)
+	r.build(p, mask)
 	return r
 }
 
 // build orders everything anew.
-func (r *Ranking) build(p *Pass, mask Bitmap) {
+func (r *Ranking) build(p *Rating, mask Bitmap) {
 	p.ranking = nil
 	rows := p.fleet.live
 	r.spans = nil
-	if p.query.policy.relative() {
+	if p.by.traits.Spans > 0 {
 		rows = mask
 		r.spans = p.measure(mask)
 		p.spans = r.spans
 	}
 	r.score = make([]float64, p.fleet.Slots())
-	if len(p.query.policy.terms) == 0 {
+	if !p.by.traits.Reads.Any(OfCluster) {
 		r.order = slices.Clone(p.fleet.byName)
 		return
 	}
@@ -45,9 +49,8 @@ func (r *Ranking) build(p *Pass, mask Bitmap) {
 		row   int32
 	}
 	list := make([]ranked, 0, rows.Count())
-	p.resolve()
 	rows.each(func(row int) {
-		score := p.base(row)
+		score := p.by.ranks.Base(p, row)
 		r.score[row] = score
 		list = append(list, ranked{score, p.fleet.nameRank[row], int32(row)})
 	})
@@ -70,9 +73,8 @@ func (r *Ranking) build(p *Pass, mask Bitmap) {
 // relative policy the mask along with it. all reports that the score of every
 // cluster may have changed.
 func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool) {
-	at := passOf(f, q, nil)
-	p := &at
-	if q.policy.relative() {
+	p := ratingOf(f, q)
+	if q.Relative() {
 		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
 			r.build(p, mask)
 			return true
@@ -86,13 +88,12 @@ func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool)
 	if slots := f.Slots(); len(r.score) < slots {
 		r.score = append(r.score, make([]float64, slots-len(r.score))...)
 	}
-	p.resolve()
 	var moved []int32
 	out := newBitmap(f.Slots())
 	for _, row := range rows {
-		in := f.live.Has(row) && (!q.policy.relative() || mask.Has(row))
+		in := f.live.Has(row) && (!q.Relative() || mask.Has(row))
 		if in {
-			score := p.base(row)
+			score := p.by.ranks.Base(p, row)
 			r.score[row] = score
 			moved = append(moved, int32(row))
 		}

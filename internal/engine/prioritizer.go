@@ -6,20 +6,56 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// prioritizer rates a cluster by what is known of it, whoever asks: from -100 to
-// 100. Those that look at decisions (balance, steady, spread) are part of the
-// strategy itself; see score_prioritizers.go.
-type prioritizer interface {
-	// Name is the prioritizer's name in explanations. Two that have the same name
-	// rate the same.
+// Prioritizer rates clusters from -100 to 100, by what is known of them or by what
+// is decided. It is an immutable value that describes itself, as a Check does. What
+// it rates by it says with the interfaces below, of which it has those that it
+// needs. Each sort has a file of its own.
+//
+// They are told the position of their term among those that look at the cluster:
+// what they see of the fleet is found there in Rating.figures and Rating.spans.
+type Prioritizer interface {
+	// Name is the name in explanations.
 	Name() string
-	// figures finds what the prioritizer looks at in a fleet, once per pass.
-	figures(f *Fleet) figures
-	// rate is the score of a row. scale is the range of the amounts over the
-	// candidates, of those that compare them.
-	rate(f *Fleet, from *figures, scale *span, row int) float64
-	// observe is what the score of a row rests on, for explanations.
-	observe(f *Fleet, from *figures, row int) observation
+	// Key writes what makes the prioritizer equal to another: two with equal keys
+	// rate alike.
+	Key(k *Key)
+	// Reads are the aspects of the fleet that a rate depends on.
+	Reads() Aspects
+}
+
+// builtins are the built-in prioritizers, in the order in which those that look at
+// decisions are explained. A new one is one file and one line here.
+var builtins = []Prioritizer{
+	balancing{builtin{api.PrioritizerBalance}},
+	steady{builtin{api.PrioritizerSteady}},
+	evenness{builtin{api.PrioritizerSpread}},
+	allocatable{builtin{api.PrioritizerAllocatableCPU}, "cpu"},
+	allocatable{builtin{api.PrioritizerAllocatableMemory}, "memory"},
+	available{builtin{api.PrioritizerAvailableCPU}, "cpu"},
+	available{builtin{api.PrioritizerAvailableMemory}, "memory"},
+}
+
+// configured make prioritizers from what the user says of them, by type. A built-in
+// one is found by its name.
+var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) Prioritizer{
+	api.PrioritizerAddon:  func(c *api.PrioritizerConfig) Prioritizer { return addonScore{c.ResourceName, c.ScoreName} },
+	api.PrioritizerMetric: func(c *api.PrioritizerConfig) Prioritizer { return metricScore{c.Name} },
+}
+
+// builtin is what is built in under a name.
+type builtin struct{ name string }
+
+func (b builtin) Name() string { return b.name }
+
+func (b builtin) Key(k *Key) {
+	k.Text("type", string(api.PrioritizerBuiltin))
+	k.Text("builtin", b.name)
+}
+
+// observable is a prioritizer that is shown as a part of the score.
+type observable interface {
+	// Observe is the rate of a row, and what it rests on.
+	Observe(r *Rating, i, row int, current bool) (rate float64, from observation)
 }
 
 // observation is what the score of a prioritizer rests on.
@@ -35,13 +71,14 @@ type observation struct {
 	expiredAt *time.Time
 }
 
-// builtinPrioritizers are the built-in prioritizers by name. A new one is one
-// file and one line here.
-var builtinPrioritizers = map[string]prioritizer{
-	api.PrioritizerAllocatableCPU:    resourceShare{name: api.PrioritizerAllocatableCPU, resource: "cpu"},
-	api.PrioritizerAllocatableMemory: resourceShare{name: api.PrioritizerAllocatableMemory, resource: "memory"},
-	api.PrioritizerAvailableCPU:      resourceShare{name: api.PrioritizerAvailableCPU, resource: "cpu", free: true},
-	api.PrioritizerAvailableMemory:   resourceShare{name: api.PrioritizerAvailableMemory, resource: "memory", free: true},
+// rater is a prioritizer that rates a cluster by what is known of it, whoever asks.
+type rater interface {
+	Rate(r *Rating, i, row int) float64
+}
+
+// sighted is a rater that finds figures in a fleet, once for every look at it.
+type sighted interface {
+	Figures(f *Fleet) figures
 }
 
 // figures is where a prioritizer finds its figures by row; it uses one of them.
@@ -58,23 +95,59 @@ func (x *figures) amount(row int) int64 {
 	return unreported
 }
 
-// term is a prioritizer with its weight in a policy.
-type term struct {
-	prioritizer
-	weight float64
+// comparing is a rater that compares the candidates with each other by an amount.
+type comparing interface {
+	Amount(r *Rating, i, row int) int64
 }
 
-// relative says that the term compares the candidates with each other, so that
-// one more candidate may change the score of all.
-func (t *term) relative() bool {
-	_, ok := t.prioritizer.(resourceShare)
-	return ok
+// minding is a prioritizer that looks at what other placements decided. It says where
+// a new seat goes and moves none.
+type minding interface {
+	// Mind is what their decisions add to the rate of a row.
+	Mind(r *Rating, i, row int) float64
+	// Bounds are the least and the most of Mind for any cluster outside of the
+	// decision.
+	Bounds(r *Rating) (least, most float64)
+	// Most is at least Mind of a row for whichever placement asks. ok is false where
+	// that cannot be told at once.
+	Most(r *Rating, row int) (most float64, ok bool)
 }
 
-// free is the resource of which the term rates what is left, "" for any other.
-func (t *term) free() string {
-	if share, ok := t.prioritizer.(resourceShare); ok && share.free {
-		return share.resource
-	}
-	return ""
+// counting is a minding one that looks at nothing but how many decisions chose a
+// cluster, of at most high for any.
+type counting interface {
+	OfCount(count, high int32) float64
+}
+
+// sharing is a comparing one that also compares what others leave of the amount.
+type sharing interface {
+	Left(r *Rating, i, row int) int64
+}
+
+// sticking is a prioritizer that rates the clusters of the present decision. With a
+// positive weight that is what staying is worth; with a negative one it is a wish to
+// be elsewhere, which moves nothing that answers its spec: the decision would leave
+// its clusters as soon as it is made.
+type sticking interface {
+	Stay() float64
+}
+
+// evening is a prioritizer that rates how evenly the chosen clusters are divided, and
+// no single one.
+type evening interface {
+	Evens()
+}
+
+// perishing is a prioritizer whose rates expire.
+type perishing interface {
+	// Expired are the rows on which the rate no longer counts, and what it is that
+	// has expired there.
+	Expired(f *Fleet) (what string, on *rowSet)
+	// Until is when time alone next changes the rate of a row, zero if never.
+	Until(f *Fleet, row int) time.Time
+}
+
+// naming is a prioritizer for which the user named a metric.
+type naming interface {
+	Metric() string
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // metricScore is a live metric that the clusters list: its normalised value n
 // mapped to 200·n - 100, and 0 where it has no usable value.
@@ -8,16 +12,27 @@ type metricScore struct{ metric string }
 
 func (m metricScore) Name() string { return m.metric }
 
-func (metricScore) figures(*Fleet) figures { return figures{} } // each cluster lists its own
+func (m metricScore) Key(k *Key) {
+	k.Text("type", string(api.PrioritizerMetric))
+	k.Text("metric", m.metric)
+}
 
-func (m metricScore) rate(f *Fleet, _ *figures, _ *span, row int) float64 {
-	if state := m.of(f, row); state != nil {
+func (metricScore) Reads() Aspects { return MetricValues }
+
+func (m metricScore) Metric() string { return m.metric }
+
+func (m metricScore) Rate(r *Rating, _, row int) float64 {
+	if state := m.of(r.fleet, row); state != nil {
 		return float64(200*state.normalized) - 100
 	}
 	return 0
 }
 
-func (m metricScore) observe(f *Fleet, _ *figures, row int) observation {
+func (m metricScore) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	return m.Rate(r, i, row), m.observe(r.fleet, row)
+}
+
+func (m metricScore) observe(f *Fleet, row int) observation {
 	state := m.listed(f, row)
 	switch {
 	case state == nil:

@@ -1,39 +1,90 @@
 package engine
 
-// resourceShare rates an amount of a resource by where it stands between the
-// least and the most of the candidates: the allocatable amount, or with free
-// what is left of it.
-type resourceShare struct {
-	name, resource string
-	free           bool
+import "math"
+
+// allocatable rates the allocatable amount of a resource by where it stands between
+// the least and the most of the candidates.
+type allocatable struct {
+	builtin
+	resource string
 }
 
-func (r resourceShare) Name() string { return r.name }
+func (allocatable) Reads() Aspects { return Amounts }
 
-func (r resourceShare) figures(f *Fleet) figures {
-	if r.free {
-		return figures{amounts: f.uncommitted[r.resource]}
+func (a allocatable) Figures(f *Fleet) figures { return figures{amounts: f.allocatable(a.resource)} }
+
+func (allocatable) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+
+func (a allocatable) Rate(r *Rating, i, row int) float64 {
+	return r.spans[i].rate(a.Amount(r, i, row))
+}
+
+func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	amount := a.Amount(r, i, row)
+	if amount == unreported {
+		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " or its capacity is not known; counts as 0"}
 	}
-	return figures{amounts: f.allocatable(r.resource)}
+	return a.Rate(r, i, row), observation{raw: units(amount)}
 }
 
-func (resourceShare) rate(_ *Fleet, from *figures, scale *span, row int) float64 {
-	return scale.rate(from.amount(row))
+// available rates likewise what is left of the amount. By itself it counts what no
+// workload uses; what the reservations of others leave is Left.
+type available allocatable
+
+func (available) Reads() Aspects { return Amounts | Reserved }
+
+func (a available) Figures(f *Fleet) figures { return figures{amounts: f.uncommitted[a.resource]} }
+
+func (available) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+
+func (a available) Rate(r *Rating, i, row int) float64 {
+	return r.spans[i].rate(a.Amount(r, i, row))
 }
 
-func (r resourceShare) observe(_ *Fleet, from *figures, row int) observation {
-	return r.observed(from.amount(row))
-}
-
-// observed is what a score rests on that rates an amount.
-func (r resourceShare) observed(amount int64) observation {
-	switch {
-	case amount != unreported:
-		return observation{raw: units(amount)}
-	case r.free:
-		return observation{reason: "absent: the cluster's allocatable " + r.resource + " is not known; counts as 0"}
+// Left is what reservations leave of the amount. What the placement itself has
+// reserved is available to it.
+func (a available) Left(r *Rating, i, row int) int64 {
+	amount := a.Amount(r, i, row)
+	if amount == unreported {
+		return unreported
 	}
-	return observation{reason: "absent: the cluster's allocatable " + r.resource + " or its capacity is not known; counts as 0"}
+	amount -= at(r.reserved.column(a.resource), row)
+	if r.mine != nil && r.mine.Has(row) {
+		if h, ok := r.reserved.held(*r.owner, r.fleet.name(row)); ok {
+			own := h.of(a.resource)
+			amount = min(amount, math.MaxInt64-own) + own
+		}
+	}
+	return max(amount, 0)
+}
+
+// Mind implements minding: where nobody asked for what is left, others do not count.
+func (a available) Mind(r *Rating, i, row int) float64 {
+	if r.left == nil {
+		return 0
+	}
+	return r.left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
+}
+
+func (available) Bounds(r *Rating) (least, most float64) {
+	if r.left == nil {
+		return 0, 0
+	}
+	return -200, 200
+}
+
+// Most implements minding: what others leave is measured for each decision.
+func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
+
+func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	amount, scale := a.Amount(r, i, row), r.spans
+	if r.left != nil {
+		amount, scale = a.Left(r, i, row), r.left
+	}
+	if amount == unreported {
+		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " is not known; counts as 0"}
+	}
+	return scale[i].rate(amount), observation{raw: units(amount)}
 }
 
 // units is an amount in thousandths as a number of units.
@@ -42,7 +93,7 @@ func units(amount int64) *float64 {
 	return &raw
 }
 
-// span is the range of a resource over the candidates.
+// span is the range of an amount over the candidates.
 type span struct {
 	low, high int64
 	any       bool

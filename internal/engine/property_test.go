@@ -562,7 +562,7 @@ func TestSelectionRules(t *testing.T) {
 				case held:
 					t.Fatalf("%s fits and was moved to %s although it is held", name, other)
 				case f.scored.Has(at) == f.scored.Has(row) && !present.Fresh &&
-					!(chosen[other] > q.scorer.Score(newPass(f, q, nil), row, true)+p.Spec.MinImprovement):
+					!(chosen[other] > q.scoring.Score(&newPass(f, q, nil).Rating, row, true)+p.Spec.MinImprovement):
 					t.Fatalf("%s went for %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
 				case !f.scored.Has(at) && f.scored.Has(row):
 					t.Fatalf("%s has metrics and went for %s, which has none", name, other)

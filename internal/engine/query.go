@@ -8,9 +8,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// All is the number of clusters of a query that wants every cluster that fits.
-const All = -1
-
 // Query is a placement made ready to decide: what is asked of clusters as checks,
 // and how those that fit are chosen from. Immutable.
 type Query struct {
@@ -28,10 +25,9 @@ type Query struct {
 	seed        uint64       // of the tie hash
 	requests    Needs        // what is reserved
 
-	stickiness     float64
 	minImprovement float64
-	scorer         Scorer
-	policy         *policy // of strategy prioritizers, else nil
+	strategy       api.Strategy // whose scorer rates clusters
+	scoring        scoring
 	spread         []api.SpreadConstraint
 	groups         *api.DecisionStrategy
 
@@ -63,19 +59,13 @@ func newQuery(p *api.Placement, takesFailing bool) (*Query, error) {
 	if spec.NumberOfClusters != nil {
 		q.Wanted = int(*spec.NumberOfClusters)
 	}
-	if spec.Metrics != nil && spec.Metrics.Stickiness != nil {
-		q.stickiness = *spec.Metrics.Stickiness
-	}
-	scorer, ok := scorers[spec.Strategy]
+	compile, ok := strategies[spec.Strategy]
 	if !ok {
 		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
 	}
-	q.scorer = scorer
-	if spec.Strategy == api.StrategyPrioritizers {
-		q.policy = newPolicy(spec.PrioritizerPolicy)
-	}
+	q.strategy, q.scoring = spec.Strategy, newScoring(compile(spec))
 	asked := &Spec{
-		Namespace: p.Metadata.Namespace, Placement: spec, rated: q.policy.metrics(), takesFailing: takesFailing,
+		Namespace: p.Metadata.Namespace, Placement: spec, rated: q.scoring.traits.Metrics, takesFailing: takesFailing,
 		tolerations: newTolerations(spec.Tolerations),
 	}
 	if err := q.ask(asked); err != nil {
@@ -96,6 +86,9 @@ func (q *Query) ask(s *Spec) error {
 			q.requests = append(q.requests, room.request)
 		}
 	}
+	if q.scoring.Scorer == nil {
+		q.scoring = unrated
+	}
 	k := Key{text: make([]byte, 0, 128)}
 	q.writeClass(&k)
 	q.Class = k.String()
@@ -104,8 +97,14 @@ func (q *Query) ask(s *Spec) error {
 
 // writeClass writes what makes two queries admit and score the same.
 func (q *Query) writeClass(k *Key) {
-	q.policy.key(k)
+	q.writeScoring(k)
 	q.checks.write(k)
+}
+
+// writeScoring writes what makes two queries score the same.
+func (q *Query) writeScoring(k *Key) {
+	k.Text("strategy", string(q.strategy))
+	q.scoring.Key(k)
 }
 
 // Reads are the aspects of the fleet that say who is admitted.
@@ -145,15 +144,6 @@ func (q *Query) Sets() []string {
 	return nil
 }
 
-// usableSets are those of Sets that exist and admit the query's namespace, and how
-// many clusters they have together at most: none is what matters.
-func (q *Query) usableSets(f *Fleet) (names []string, members int) {
-	if in, ok := checkOf[*inSets](q); ok {
-		return in.usable(f)
-	}
-	return nil, 0
-}
-
 // HasRequests reports that the decision reserves resources.
 func (q *Query) HasRequests() bool { return len(q.requests) > 0 }
 
@@ -171,29 +161,6 @@ func (q *Query) UnknownMetrics(f *Fleet) []string {
 	}
 	return unknown
 }
-
-// Minds reports that something counts in the score which says where a new seat
-// goes but moves none: the decisions of other placements, or a wish to be
-// elsewhere than now.
-func (q *Query) Minds() bool {
-	return q.policy != nil && (q.policy.balance != 0 || q.policy.steady < 0 || q.policy.available())
-}
-
-// Ranked reports that the query's clusters are ordered by a Ranking of their
-// own; the fleet has one order for all others.
-func (q *Query) Ranked() bool { return q.policy != nil }
-
-// RankKey is equal for two queries that can share a Ranking. Where a policy
-// compares the candidates with each other, only queries of one Class can.
-func (q *Query) RankKey() string {
-	if q.policy.relative() {
-		return q.Class
-	}
-	return q.policy.rankKey()
-}
-
-// Relative reports that one more candidate may change the score of all.
-func (q *Query) Relative() bool { return q.policy != nil && q.policy.relative() }
 
 // Mask is the set of clusters that the checks admit for a query, seen as clusters
 // outside of its present decision. It depends on the query's Class only.

@@ -17,14 +17,30 @@ import (
 // Example: metrics 0.9 and 0.1 with weights 1 and 10 score 1.9/11 = 0.1727;
 // with s = 0.1 on the current cluster 2.0/11.1 = 0.1802.
 // (spec/krake-scheduling.rst, Scheduling of Applications.)
-type weightedMean struct{}
+type weightedMean struct{ stickiness float64 }
+
+// unrated is the scoring of queries that only ask who fits.
+var unrated = newScoring(weightedMean{})
+
+func newWeightedMean(spec *api.PlacementSpec) Scorer {
+	if spec.Metrics != nil && spec.Metrics.Stickiness != nil {
+		return weightedMean{*spec.Metrics.Stickiness}
+	}
+	return weightedMean{}
+}
+
+// Key implements Scorer. What staying is worth is no part of it.
+func (weightedMean) Key(*Key) {}
+
+// Traits implements Scorer.
+func (weightedMean) Traits() Traits { return Traits{Reads: MetricValues, Words: &ownWords} }
 
 // Own implements Scorer. It is also the score: other placements do not matter.
-func (weightedMean) Own(p *Pass, row int, current bool) float64 {
-	f, q := p.fleet, p.query
+func (w weightedMean) Own(r *Rating, row int, current bool) float64 {
+	f := r.fleet
 	s := 0.0
 	if current {
-		s = q.stickiness
+		s = w.stickiness
 	}
 	if !f.scored.Has(row) {
 		return s
@@ -32,9 +48,9 @@ func (weightedMean) Own(p *Pass, row int, current bool) float64 {
 	if s == 0 {
 		return f.score[row]
 	}
-	r := f.rows[row]
-	scale := scaleOf(r.sumWeights + s)
-	return (r.sumProducts*scale + s*scale) / (r.sumWeights*scale + s*scale)
+	sums := f.rows[row]
+	scale := scaleOf(sums.sumWeights + s)
+	return (sums.sumProducts*scale + s*scale) / (sums.sumWeights*scale + s*scale)
 }
 
 // scaleOf is what sums have to be scaled by to stay finite: 1, or a half where
@@ -47,24 +63,26 @@ func scaleOf(sum float64) float64 {
 	return 1
 }
 
-func (w weightedMean) Score(p *Pass, row int, current bool) float64 { return w.Own(p, row, current) }
+// Score implements Scorer.
+func (w weightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
 
-func (weightedMean) Parts(p *Pass, row int, current bool) []api.ScorePart {
-	f, q := p.fleet, p.query
-	r := f.rows[row]
+// Parts implements Scorer.
+func (w weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
+	f := r.fleet
+	listed := f.rows[row]
 	sum := 0.0
 	if f.scored.Has(row) {
-		sum = r.sumWeights
+		sum = listed.sumWeights
 	}
-	parts := make([]api.ScorePart, 0, len(r.metrics)+1)
-	sticky := current && q.stickiness > 0
+	parts := make([]api.ScorePart, 0, len(listed.metrics)+1)
+	sticky := current && w.stickiness > 0
 	total, scale := sum, 1.0
 	if sticky {
-		scale = scaleOf(sum + q.stickiness)
-		total = sum*scale + q.stickiness*scale
+		scale = scaleOf(sum + w.stickiness)
+		total = sum*scale + w.stickiness*scale
 	}
 	if sum > 0 {
-		for _, m := range r.metrics {
+		for _, m := range listed.metrics {
 			s := f.metrics[m.id]
 			if !s.usable {
 				continue
@@ -77,11 +95,29 @@ func (weightedMean) Parts(p *Pass, row int, current bool) []api.ScorePart {
 		}
 	}
 	if sticky {
-		share := q.stickiness * scale / total
+		share := w.stickiness * scale / total
 		if sum == 0 {
-			share = q.stickiness // the score of a cluster without metrics is s itself
+			share = w.stickiness // the score of a cluster without metrics is s itself
 		}
-		parts = append(parts, api.ScorePart{Name: "stickiness", Value: 1, Weight: q.stickiness, Share: share})
+		parts = append(parts, api.ScorePart{Name: "stickiness", Value: 1, Weight: w.stickiness, Share: share})
 	}
 	return parts
+}
+
+// ownWords are our own words.
+var ownWords = Words{Satisfied: satisfied, WellReason: api.ReasonWellConfigured}
+
+func satisfied(t *Tally) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
+	switch {
+	case t.Wanted == 0:
+		c.Reason = api.ReasonNoClustersWanted
+	case t.Chosen == 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, t.Why()
+	case t.Wanted == All:
+		c.Reason = api.ReasonAllFitting
+	case t.Missing() > 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonTooFewClusters, t.Why()
+	}
+	return c
 }

@@ -1,7 +1,10 @@
 package engine
 
 import (
-	"math"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -12,149 +15,346 @@ import (
 // Example: balance 1 and steady 1 by default, and an add-on score of weight 2
 // that is 30: a cluster of the present decision that no other placement uses has
 // 1·100 + 1·100 + 2·30 = 260.
-type prioritizers struct{}
-
-// steadyScore is what steady gives a cluster of the present decision.
-const steadyScore = 100
-
-// Own implements Scorer. What is left of resources counts without regard to the
-// reservations of other placements here, and a negative weight of steady does
-// not: with it, a decision would leave its clusters as soon as it is made.
-func (prioritizers) Own(p *Pass, row int, current bool) float64 {
-	score := p.base(row)
-	if current {
-		score += max(p.query.policy.steady, 0) * steadyScore
-	}
-	return score
+type prioritizers struct {
+	// decided are the terms that look at decisions alone, and terms those that look
+	// at the cluster. The position among the latter is what a prioritizer is told.
+	decided, terms []term
+	// stay is what the clusters of the present decision are rated higher by, and
+	// away, not positive, what a wish to be elsewhere takes from them.
+	stay, away float64
+	mindful    bool // some of terms mind what others decide
+	traits     Traits
 }
 
-func (s prioritizers) Score(p *Pass, row int, current bool) float64 {
-	score := s.Own(p, row, current)
-	if current && !p.settled {
-		score += min(p.query.policy.steady, 0) * steadyScore
-	}
-	if weight := p.query.policy.balance; weight != 0 {
-		score += weight * balance(p.seen.at(row), p.seen.high)
-	}
-	for i := range p.left {
-		if t := &p.query.policy.terms[i]; t.free() != "" {
-			score += t.weight * (p.left[i].rate(p.leftOf(i, row)) - p.rate(i, row))
-		}
-	}
-	return score
+// term is a prioritizer with its weight in a policy. What it rates by is noted, as it
+// is asked for every cluster.
+type term struct {
+	Prioritizer
+	weight float64
+	rates  rater   // nil for what looks at decisions alone
+	minds  minding // nil for what does not mind what others decide
 }
 
-func (prioritizers) Parts(p *Pass, row int, current bool) []api.ScorePart {
-	policy := p.query.policy
-	parts := make([]api.ScorePart, 0, len(policy.terms)+2)
-	add := func(name string, value, weight float64, from observation) {
-		if weight != 0 {
-			parts = append(parts, api.ScorePart{
-				Name: name, Raw: from.raw, Value: value, Weight: weight, Share: value * weight,
-				ExpiredAt: from.expiredAt, Reason: from.reason, Tells: from.metric,
-			})
-		}
+// additive is the policy that lists nothing, which most placements have.
+var additive = compilePolicy(&api.PrioritizerPolicy{})
+
+// newPrioritizers compiles a prioritizer policy.
+func newPrioritizers(spec *api.PlacementSpec) Scorer {
+	policy := spec.PrioritizerPolicy
+	if policy == nil || policy.Mode != api.ModeExact && len(policy.Configurations) == 0 {
+		return additive
 	}
-	count := float64(p.seen.at(row))
-	add(api.PrioritizerBalance, balance(p.seen.at(row), p.seen.high), policy.balance, observation{raw: &count})
-	steady := 0.0
-	if current {
-		steady = steadyScore
-	}
-	add(api.PrioritizerSteady, steady, policy.steady, observation{})
-	p.resolve()
-	for i := range policy.terms {
-		t := &policy.terms[i]
-		value, from := p.rate(i, row), t.observe(p.fleet, &p.figures[i], row)
-		if share, ok := t.prioritizer.(resourceShare); ok && share.free && p.left != nil {
-			value, from = p.left[i].rate(p.leftOf(i, row)), share.observed(p.leftOf(i, row))
-		}
-		add(t.Name(), value, t.weight, from)
-	}
-	return parts
+	return compilePolicy(policy)
 }
 
-// resolve finds the figures of the query's terms, once per pass.
-func (p *Pass) resolve() {
-	if p.figures != nil || p.query.policy == nil {
+// compilePolicy adds up the terms of a policy. Of a built-in prioritizer that is
+// listed twice the last weight counts; scores and metrics add up.
+func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
+	s := &prioritizers{traits: Traits{Words: &ocmWords}}
+	weights := map[string]float64{}
+	var order []string
+	weigh := func(name string, weight float64) {
+		if _, ok := weights[name]; !ok {
+			order = append(order, name)
+		}
+		weights[name] = weight
+	}
+	if policy.Mode != api.ModeExact {
+		weigh(api.PrioritizerBalance, 1)
+		weigh(api.PrioritizerSteady, 1)
+	}
+	for i := range policy.Configurations {
+		c := &policy.Configurations[i]
+		weight := 1.0
+		if c.Weight != nil {
+			weight = float64(*c.Weight)
+		}
+		if make, ok := configured[c.Type]; ok {
+			s.add(make(c), weight)
+		} else {
+			weigh(c.Name, weight)
+		}
+	}
+	for _, b := range builtins {
+		if _, ok := b.(rater); !ok {
+			s.add(b, weights[b.Name()])
+		}
+	}
+	for _, name := range order {
+		if at := slices.IndexFunc(builtins, func(b Prioritizer) bool { return b.Name() == name }); at >= 0 {
+			if _, ok := builtins[at].(rater); ok {
+				s.add(builtins[at], weights[name])
+			}
+		}
+	}
+	if s.traits.Spans > 0 {
+		s.traits.Spans = len(s.terms)
+	}
+	return s
+}
+
+// add adds a term, and what it says of itself to what the policy does.
+func (s *prioritizers) add(p Prioritizer, weight float64) {
+	if weight == 0 {
 		return
 	}
-	terms := p.query.policy.terms
-	p.figures = make([]figures, len(terms))
-	for i := range terms {
-		p.figures[i] = terms[i].figures(p.fleet)
+	t := term{Prioritizer: p, weight: weight}
+	t.rates, _ = p.(rater)
+	t.minds, _ = p.(minding)
+	to, traits := &s.terms, &s.traits
+	if t.rates == nil {
+		to = &s.decided
+	}
+	*to = append(*to, t)
+	traits.Reads |= p.Reads()
+	if p, ok := p.(sticking); ok {
+		s.stay += max(weight, 0) * p.Stay()
+		s.away += min(weight, 0) * p.Stay()
+	}
+	traits.Away = s.away < 0
+	traits.Minds = traits.Minds || traits.Away || t.minds != nil
+	s.mindful = s.mindful || t.rates != nil && t.minds != nil
+	if _, ok := p.(comparing); ok {
+		traits.Spans++
+	}
+	if _, ok := p.(evening); ok {
+		traits.Evenness += weight
+	}
+	if p, ok := p.(naming); ok {
+		traits.Metrics = append(traits.Metrics, p.Metric())
 	}
 }
 
-// leftOf is what reservations leave of an available amount. What the placement
-// itself has reserved is available to it.
-func (p *Pass) leftOf(i, row int) int64 {
-	amount := p.figures[i].amount(row)
-	if amount == unreported {
-		return unreported
+// Traits implements Scorer.
+func (s *prioritizers) Traits() Traits { return s.traits }
+
+// Key implements Scorer.
+func (s *prioritizers) Key(k *Key) {
+	writeTerms(k, "decided", s.decided)
+	s.RankKey(k)
+}
+
+// RankKey implements ranker: what looks at decisions alone orders nothing.
+func (s *prioritizers) RankKey(k *Key) { writeTerms(k, "terms", s.terms) }
+
+// writeTerms writes terms in their order: sums of floats depend on it.
+func writeTerms(k *Key, part string, terms []term) {
+	k.Sequence(part, len(terms), func(k *Key, i int) {
+		terms[i].Key(k)
+		k.Text("weight", fmt.Sprintf("%g", terms[i].weight))
+	})
+}
+
+// Own implements Scorer. What is left of resources counts without regard to the
+// reservations of other placements here, and a wish to be elsewhere does not: with
+// it, a decision would leave its clusters as soon as it is made.
+func (s *prioritizers) Own(r *Rating, row int, current bool) float64 {
+	score := r.base(row)
+	if current {
+		score += s.stay
 	}
-	resource := p.query.policy.terms[i].free()
-	amount -= at(p.reserved.column(resource), row)
-	if p.mine != nil && p.mine.Has(row) {
-		if h, ok := p.reserved.held(p.query.Key, p.fleet.name(row)); ok {
-			own := h.of(resource)
-			amount = min(amount, math.MaxInt64-own) + own
+	return score
+}
+
+// Score implements Scorer.
+func (s *prioritizers) Score(r *Rating, row int, current bool) float64 {
+	score := s.Own(r, row, current)
+	if current && !r.settled {
+		score += s.away
+	}
+	return s.Others(r, row, score)
+}
+
+// Others implements minder.
+func (s *prioritizers) Others(r *Rating, row int, score float64) float64 {
+	for i := range s.decided {
+		if t := &s.decided[i]; t.minds != nil {
+			score += float64(t.weight * t.minds.Mind(r, -1, row))
 		}
 	}
-	return max(amount, 0)
+	if !s.mindful {
+		return score
+	}
+	s.resolve(r)
+	for i := range s.terms {
+		if t := &s.terms[i]; t.minds != nil {
+			score += float64(t.weight * t.minds.Mind(r, i, row))
+		}
+	}
+	return score
 }
 
-// rate is the score of a term for a row, -100 ... 100. resolve has run.
-func (p *Pass) rate(i, row int) float64 {
-	var scale *span
-	if p.spans != nil {
-		scale = &p.spans[i]
+// OfCount implements minder. Several terms would have to be added one by one, as
+// Others does.
+func (s *prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
+	n := 0
+	for t := range s.all {
+		if t.minds == nil {
+			continue
+		}
+		c, ok := t.Prioritizer.(counting)
+		if n++; !ok || n > 1 {
+			return 0, false
+		}
+		add = t.weight * c.OfCount(count, r.seen.high)
 	}
-	return p.query.policy.terms[i].rate(p.fleet, &p.figures[i], scale, row)
+	return add, true
 }
 
-// base is what the terms say of a row, each times its weight.
-func (p *Pass) base(row int) float64 {
-	if r := p.ranking; r != nil && row < len(r.score) && p.ranked(row) {
-		return r.score[row]
-	}
-	p.resolve()
+// Most implements minder.
+func (s *prioritizers) Most(r *Rating) float64 {
 	sum := 0.0
-	for i := range p.query.policy.terms {
-		// Converted, so that no machine fuses the multiplication with the sum.
-		sum += float64(p.query.policy.terms[i].weight * p.rate(i, row))
+	for t := range s.all {
+		if t.minds != nil {
+			least, most := t.minds.Bounds(r)
+			sum += max(t.weight*least, t.weight*most)
+		}
 	}
 	return sum
 }
 
-// ranked reports that the ranking has the row's score. That of a relative policy
-// has only candidates; another has every cluster.
-func (p *Pass) ranked(row int) bool { return p.candidates == nil || p.candidates.Has(row) }
-
-// measure finds the spans of the relative terms over the clusters of a mask.
-func (p *Pass) measure(mask Bitmap) []span {
-	p.resolve()
-	spans := make([]span, len(p.query.policy.terms))
-	for i := range p.query.policy.terms {
-		if p.query.policy.terms[i].relative() {
-			mask.each(func(row int) { spans[i].cover(p.figures[i].amount(row)) })
+// Bound implements minder.
+func (s *prioritizers) Bound(r *Rating, row int, score float64) (most float64, ok bool) {
+	for t := range s.all {
+		if t.minds == nil {
+			continue
 		}
+		most, ok := t.minds.Most(r, row)
+		if !ok || t.weight < 0 {
+			return 0, false
+		}
+		score += float64(t.weight * most)
 	}
-	return spans
+	return score, true
 }
 
-// measureLeft finds the spans of what reservations leave of the available
-// amounts, over the clusters of a mask and the present ones.
-func (p *Pass) measureLeft(mask Bitmap, present []int) []span {
-	p.resolve()
-	spans := make([]span, len(p.query.policy.terms))
-	for i := range p.query.policy.terms {
-		if p.query.policy.terms[i].free() != "" {
-			mask.each(func(row int) { spans[i].cover(p.leftOf(i, row)) })
-			for _, row := range present {
-				spans[i].cover(p.leftOf(i, row))
+// Base implements ranker: what the terms say of a row, each times its weight.
+func (s *prioritizers) Base(r *Rating, row int) float64 {
+	s.resolve(r)
+	sum := 0.0
+	for i := range s.terms {
+		// Converted, so that no machine fuses the multiplication with the sum.
+		sum += float64(s.terms[i].weight * s.terms[i].rates.Rate(r, i, row))
+	}
+	return sum
+}
+
+// Cover implements ranker.
+func (s *prioritizers) Cover(r *Rating, spans []span, row int) {
+	s.resolve(r)
+	for i := range s.terms {
+		if c, ok := s.terms[i].Prioritizer.(comparing); ok {
+			spans[i].cover(c.Amount(r, i, row))
+		}
+	}
+}
+
+// CoverLeft implements minder.
+func (s *prioritizers) CoverLeft(r *Rating, spans []span, row int) {
+	s.resolve(r)
+	for i := range s.terms {
+		if c, ok := s.terms[i].Prioritizer.(sharing); ok {
+			spans[i].cover(c.Left(r, i, row))
+		}
+	}
+}
+
+// Expired implements perishable.
+func (s *prioritizers) Expired(f *Fleet, has func(*rowSet) bool) string {
+	for t := range s.all {
+		if p, ok := t.Prioritizer.(perishing); ok {
+			if what, on := p.Expired(f); has(on) {
+				return what
 			}
 		}
 	}
-	return spans
+	return ""
+}
+
+// Until implements perishable.
+func (s *prioritizers) Until(f *Fleet, row int) time.Time {
+	var first time.Time
+	for t := range s.all {
+		if p, ok := t.Prioritizer.(perishing); ok {
+			first = sooner(first, p.Until(f, row))
+		}
+	}
+	return first
+}
+
+// Parts implements Scorer.
+func (s *prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
+	s.resolve(r)
+	parts := make([]api.ScorePart, 0, len(s.decided)+len(s.terms))
+	add := func(t *term, i int) {
+		if p, ok := t.Prioritizer.(observable); ok {
+			value, from := p.Observe(r, i, row, current)
+			parts = append(parts, api.ScorePart{
+				Name: t.Name(), Raw: from.raw, Value: value, Weight: t.weight, Share: value * t.weight,
+				ExpiredAt: from.expiredAt, Reason: from.reason, Tells: from.metric,
+			})
+		}
+	}
+	for i := range s.decided {
+		add(&s.decided[i], -1)
+	}
+	for i := range s.terms {
+		add(&s.terms[i], i)
+	}
+	return parts
+}
+
+// all are the terms, those that look at decisions alone first.
+func (s *prioritizers) all(yield func(*term) bool) {
+	for _, list := range [2][]term{s.decided, s.terms} {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// resolve finds the figures of the terms, once for every look at the fleet.
+func (s *prioritizers) resolve(r *Rating) {
+	if r.figures != nil || len(s.terms) == 0 {
+		return
+	}
+	r.figures = make([]figures, len(s.terms))
+	for i := range s.terms {
+		if p, ok := s.terms[i].Prioritizer.(sighted); ok {
+			r.figures[i] = p.Figures(r.fleet)
+		}
+	}
+}
+
+// ocmWords are the words of Open Cluster Management.
+var ocmWords = Words{
+	Satisfied:  satisfiedAsOCM,
+	Scheduled:  true,
+	WellReason: api.ReasonSucceedConfigured, WellMessage: "Placement configurations check pass",
+}
+
+// satisfiedAsOCM is the condition with the reasons and messages of Open Cluster
+// Management; the first that holds wins.
+func satisfiedAsOCM(t *Tally) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionFalse}
+	sets, usable, members := t.sets()
+	switch {
+	case len(sets) > 0 && len(usable) == 0:
+		c.Reason = api.ReasonNoIntersection
+		c.Message = fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(sets, ","))
+	case len(sets) > 0 && members == 0:
+		c.Reason = api.ReasonAllClusterSetsEmpty
+		c.Message = fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(usable, ","))
+	case t.Chosen == 0:
+		c.Reason = api.ReasonNoManagedClusterMatched
+		c.Message = "No ManagedCluster matches any of the cluster predicate"
+	case t.Missing() > 0:
+		c.Reason = api.ReasonNotAllDecisionsScheduled
+		c.Message = fmt.Sprintf("%d cluster decisions unscheduled", t.Missing())
+	default:
+		c.Status, c.Reason, c.Message = api.ConditionTrue, api.ReasonAllDecisionsScheduled, "All cluster decisions scheduled"
+	}
+	return c
 }

@@ -225,28 +225,10 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) 
 	return slices.CompactFunc(found, func(a, b rival) bool { return a.row == b.row })
 }
 
-// mostOfOthers is the most that the decisions of others add to the score of any
-// outsider.
-func (p *Pass) mostOfOthers() float64 {
-	most := 0.0
-	switch weight := p.query.policy.balance; {
-	case weight > 0:
-		most = weight * balance(p.seen.low, p.seen.high)
-	case weight < 0:
-		most = weight * balance(p.seen.high, p.seen.high)
-	}
-	for i := range p.left {
-		if t := &p.query.policy.terms[i]; t.free() != "" {
-			most += math.Abs(t.weight) * 200
-		}
-	}
-	return most
-}
-
 // eachByOwn visits the admitted rows, those of the highest own merit first,
 // until visit returns false.
 func (p *Pass) eachByOwn(v *View, visit func(row int, own Merit) bool) {
-	if p.query.policy == nil || p.ranking != nil {
+	if !p.query.Ranked() || p.ranking != nil {
 		order := p.fleet.ranking
 		if p.ranking != nil {
 			order = p.ranking.order
@@ -305,14 +287,14 @@ func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	// A walk probes about n·len(ranking)/count rows before it has found n; where
 	// few are admitted, looking at all of them costs less.
 	switch {
-	case 8*count*count <= n*len(f.ranking), p.query.policy != nil && (p.ranking == nil || p.left != nil):
+	case 8*count*count <= n*len(f.ranking), p.query.Ranked() && (p.ranking == nil || p.left != nil):
 		best.open()
 		v.Mask.each(func(row int) {
 			if !present.row(row) {
 				best.add(contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)})
 			}
 		})
-	case p.query.policy != nil:
+	case p.query.Ranked():
 		p.walkRanking(v, &best, present)
 	default:
 		p.walkFleet(v, &best, present)
@@ -399,15 +381,19 @@ func (p *Pass) walkTies(v *View, best *shortlist, rows Bitmap, present among, eq
 }
 
 // walkRanking adds admitted rows in the order of the policy's ranking until no
-// later one can be among the best: it would need more than the most that balance
-// gives to any cluster.
+// later one can be among the best: it would need more than the most that others
+// add to any cluster.
 func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
 	most, r, mask, names := p.mostOfOthers(), p.ranking, v.Mask, p.fleet.nameRank
-	weight, seen := p.query.policy.balance, p.seen
-	var few [64]float64 // what balance gives, by count
-	known := few[:min(int(seen.high)+1, len(few))]
-	for count := range known {
-		known[count] = weight * balance(int32(count), seen.high)
+	seen, minds := p.seen, p.by.minds
+	var few [64]float64 // what others add, by the number of decisions
+	known := few[:0]
+	for count := 0; count <= int(seen.high) && count < len(few); count++ {
+		add, ok := p.ofCount(int32(count))
+		if !ok {
+			break
+		}
+		known = append(known, add)
 	}
 	best.open()
 	full, low, tie := false, 0.0, uint64(0) // the worst that the list keeps
@@ -424,8 +410,8 @@ func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
 		}
 		if count := int(seen.at(row)); count < len(known) {
 			score += known[count]
-		} else {
-			score += weight * balance(int32(count), seen.high)
+		} else if minds != nil {
+			score = minds.Others(&p.Rating, row, score)
 		}
 		if full && score <= low && (score < low || tie < uint64(names[row])) || present.row(row) {
 			continue

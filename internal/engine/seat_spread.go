@@ -20,9 +20,8 @@ func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Pres
 	p.sort(list)
 	rules := p.spreadRules(list)
 	var score []float64
-	weight := 0.0
-	if p.query.policy != nil && p.query.policy.spread != 0 {
-		weight = p.query.policy.spread
+	weight := p.by.traits.Evenness
+	if weight != 0 {
 		score = make([]float64, len(list))
 		for i := range list {
 			score[i] = list[i].merit.score

@@ -45,7 +45,7 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 			view := NewView(x.fleet, x.query, x.others, nil)
 			pass := view.decision(x.fleet, x.query, x.others, presentRows(x.fleet, x.present))
 			pass.present(presentRows(x.fleet, x.present), x.present, view)
-			if want := x.query.scorer.Score(&pass, c.Row, current); c.Score != want {
+			if want := x.query.scoring.Score(&pass.Rating, c.Row, current); c.Score != want {
 				t.Fatalf("%s\n%s shows score %v, want %v", x, x.fleet.name(c.Row), c.Score, want)
 			}
 		}

@@ -56,18 +56,7 @@ func (v *View) isDemoted(row int) bool {
 // placements without its own present decision.
 func (v *View) decision(f *Fleet, q *Query, others Others, present []int) Pass {
 	p := v.rating(f, q, others)
-	if q.policy == nil {
-		return p
-	}
-	if q.policy.balance != 0 {
-		p.seen = others.Load.without(present, f.Slots())
-	}
-	if q.policy.available() && len(present) > 0 {
-		p.mine = newBitmap(f.Slots())
-		for _, row := range present {
-			p.mine.set(row)
-		}
-	}
+	p.see(others.Load, present)
 	return p
 }
 
@@ -78,7 +67,7 @@ func (v *View) rating(f *Fleet, q *Query, others Others) Pass {
 	p.ranking = v.Ranking
 	if r := v.Ranking; r != nil {
 		p.spans = r.spans
-		if q.policy.relative() {
+		if q.Relative() {
 			p.candidates = v.Mask
 		}
 	}
@@ -112,11 +101,11 @@ func (v *View) Expired(f *Fleet, q *Query) string { return v.expired(f, q, nil) 
 // expired is Expired for a decision whose clusters need not be admitted: some
 // may only stay.
 func (v *View) expired(f *Fleet, q *Query, choices []Choice) string {
-	for _, addon := range q.policy.scores() {
-		expired := f.expired(addon.resource)
-		if expired.meets(v.Mask) || slices.ContainsFunc(choices, func(c Choice) bool { return expired.has(c.Row) }) {
-			return addon.resource
-		}
+	by := q.scoring.perishes
+	if by == nil || !q.UsesScores() {
+		return ""
 	}
-	return ""
+	return by.Expired(f, func(expired *rowSet) bool {
+		return expired.meets(v.Mask) || slices.ContainsFunc(choices, func(c Choice) bool { return expired.has(c.Row) })
+	})
 }

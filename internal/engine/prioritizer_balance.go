@@ -1,0 +1,39 @@
+package engine
+
+// balancing prefers clusters that few decisions chose, whatever placement they
+// belong to.
+type balancing struct{ builtin }
+
+func (balancing) Reads() Aspects { return Chosen }
+
+func (balancing) Mind(r *Rating, _, row int) float64 { return balance(r.seen.at(row), r.seen.high) }
+
+func (balancing) OfCount(count, high int32) float64 { return balance(count, high) }
+
+func (balancing) Bounds(r *Rating) (least, most float64) {
+	return balance(r.seen.high, r.seen.high), balance(r.seen.low, r.seen.high)
+}
+
+// Most implements minding: without the decision of who asks, the highest count may be
+// less, and a row that it did not choose rates less then.
+func (balancing) Most(r *Rating, row int) (most float64, ok bool) {
+	return balance(r.seen.at(row), r.seen.high), true
+}
+
+func (b balancing) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	count := float64(r.seen.at(row))
+	return b.Mind(r, i, row), observation{raw: &count}
+}
+
+// balance rates a count of decisions between none and the highest:
+//
+//	2 · int(100 · (0.5 - count/high)), 100 where nothing is decided yet
+//
+// The whole number is that of Open Cluster Management, which cuts off before it
+// doubles: of at most 3, the counts 0, 1, 2 and 3 rate 100, 32, -32 and -100.
+func balance(count, high int32) float64 {
+	if high == 0 {
+		return 100
+	}
+	return float64(2 * int64(100*(0.5-float64(count)/float64(high))))
+}

@@ -1,0 +1,345 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestListsAgree: every prioritizer and every strategy that a user may name is in its
+// list, and no other.
+func TestListsAgree(t *testing.T) {
+	var names []string
+	for _, b := range builtins {
+		names = append(names, b.Name())
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(api.BuiltinPrioritizers))) {
+		t.Errorf("the built-in prioritizers are %q, users may name %q", names, api.BuiltinPrioritizers)
+	}
+	for strategy := range strategies {
+		p := newPlacement("web")
+		p.Spec.Strategy, p.Spec.Metrics = strategy, nil
+		p.SetDefaults()
+		if err := p.Validate(); err != nil {
+			t.Errorf("nobody may name strategy %q: %v", strategy, err)
+		}
+	}
+}
+
+// rareFirst is a strategy that has nothing to say for itself, so that only its name
+// tells it from another.
+type rareFirst struct{ weightedMean }
+
+func (rareFirst) Own(r *Rating, row int, _ bool) float64           { return -r.fleet.score[row] }
+func (s rareFirst) Score(r *Rating, row int, current bool) float64 { return s.Own(r, row, current) }
+func (rareFirst) Parts(*Rating, int, bool) []api.ScorePart         { return nil }
+func (rareFirst) RankKey(k *Key)                                   { k.Sequence("", 0, nil) }
+func (s rareFirst) Base(r *Rating, row int) float64                { return s.Own(r, row, false) }
+func (rareFirst) Cover(*Rating, []span, int)                       {}
+
+// rollLawScoring draws how a placement rates clusters: often by one term alone.
+func rollLawScoring(t *testing.T, d dice) *Query {
+	t.Helper()
+	p := newPlacement("web")
+	p.Spec.Strategy = api.StrategyPrioritizers
+	switch d(10) {
+	case 0:
+		p.Spec.Strategy = api.StrategyMetrics
+		p.Spec.Metrics = &api.MetricsStrategy{Stickiness: ptr(pick(d, 0, 0.1, 2))}
+	case 1, 2, 3:
+		p.Spec.PrioritizerPolicy = rollPolicy(d)
+	default:
+		one := api.PrioritizerConfig{Type: pick(d, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerMetric), Weight: ptr(pick[int64](d, -1, 1, 2))}
+		switch one.Type {
+		case api.PrioritizerBuiltin:
+			one.Name = pick(d, api.BuiltinPrioritizers...)
+		case api.PrioritizerAddon:
+			one.ResourceName, one.ScoreName = pick(d, scoreResources...), pick(d, scoreNames...)
+		default: // a metric may have the name of something built in
+			one.Name = pick(d, "load", "cost", "rare", "ghost", api.PrioritizerAllocatableCPU)
+		}
+		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{one}}
+	}
+	return compile(t, p)
+}
+
+// lawSight is a fleet as a placement sees it that is to be decided.
+type lawSight struct {
+	fleet   *Fleet
+	others  Others
+	present []int
+}
+
+func lawSights(d dice, n int) []lawSight {
+	var out []lawSight
+	for _, look := range lawLooks(d, n) {
+		s := lawSight{fleet: look.fleet, others: Others{Reserved: look.reserved, Load: NewLoad()}}
+		rows := make([]int, s.fleet.Slots())
+		for row := range rows {
+			rows[row] = row
+			for range d(3) {
+				s.others.Load.Add(s.fleet, s.fleet.name(row))
+			}
+			if d.chance(4) {
+				s.present = append(s.present, row)
+				s.others.Load.Add(s.fleet, s.fleet.name(row))
+			}
+		}
+		s.others.Load.Sync(s.fleet, Delta{Rows: rows})
+		out = append(out, s)
+	}
+	return out
+}
+
+// rating is how a query rates the clusters that it sees.
+func (s *lawSight) rating(q *Query) *Rating {
+	v := &View{Mask: s.fleet.live}
+	if q.Ranked() {
+		v.Ranking = NewRanking(s.fleet, q, v.Mask)
+	}
+	p := v.decision(s.fleet, q, s.others, s.present)
+	p.measureLeft(v.Mask, s.present)
+	return &p.Rating
+}
+
+// ratings is all that a scorer says of itself, and of clusters outside of the decision.
+func ratings(q *Query, sights []lawSight) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v ", q.scoring.traits)
+	for i := range sights {
+		r := sights[i].rating(q)
+		fmt.Fprint(&b, r.mostOfOthers())
+		for row := range r.fleet.Slots() {
+			fmt.Fprint(&b, q.scoring.Own(r, row, false), q.scoring.Score(r, row, false), " ")
+			for _, part := range q.scoring.Parts(r, row, false) {
+				fmt.Fprint(&b, part.Name, part.Value, part.Weight, part.Share, part.Reason, part.ExpiredAt)
+				if part.Raw != nil {
+					fmt.Fprint(&b, *part.Raw)
+				}
+			}
+			if by := q.scoring.perishes; by != nil {
+				fmt.Fprint(&b, by.Until(r.fleet, row))
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestEqualScorersRateEqually is the law that the classes of scores rest on: scorers
+// of one key say the same of themselves and rate alike, and those of one RankKey have
+// one ranking. And every part of every key is needed.
+func TestEqualScorersRateEqually(t *testing.T) {
+	d := lawDice(4)
+	sights := lawSights(d, 4)
+	queries := []*Query{{strategy: "rare", scoring: newScoring(rareFirst{})}}
+	for range 400 {
+		queries = append(queries, rollLawScoring(t, d))
+	}
+	var ranked []*Query
+	for _, q := range queries {
+		if q.Ranked() && !q.Relative() {
+			ranked = append(ranked, q)
+		}
+	}
+	needed := map[string]bool{}
+	for _, law := range []struct {
+		name  string
+		list  []*Query
+		write func(q *Query, k *Key)
+		says  func(q *Query) string
+	}{
+		{"Key", queries, (*Query).writeScoring, func(q *Query) string { return ratings(q, sights) }},
+		{"RankKey", ranked, (*Query).writeRankKey, func(q *Query) string {
+			var b strings.Builder
+			for i := range sights {
+				r := NewRanking(sights[i].fleet, q, sights[i].fleet.live)
+				fmt.Fprint(&b, r.order, r.score)
+			}
+			return b.String()
+		}},
+	} {
+		parts := map[string]bool{}
+		key := func(leaveOut string) func(q *Query) string {
+			return func(q *Query) string {
+				k := Key{leaveOut: func(part string) bool {
+					parts[part] = true
+					return part == leaveOut
+				}}
+				law.write(q, &k)
+				return k.String()
+			}
+		}
+		says := remembered(law.says)
+		if x, y, found := twoSay(law.list, key("-"), says); found {
+			t.Errorf("%s: two scorers of one key differ:\n%+v\n%+v", law.name, x.scoring.Scorer, y.scoring.Scorer)
+		}
+		delete(parts, "")
+		if len(parts) < 5 {
+			t.Errorf("%s: only the parts %v were seen", law.name, parts)
+		}
+		for part := range maps.Clone(parts) {
+			if _, _, found := twoSay(law.list, key(part), says); found {
+				needed[part] = true
+			} else if !needed[part] { // by the key before, of which this is a part
+				t.Errorf("%s: nothing is missed where %q is left out", law.name, part)
+			}
+		}
+	}
+}
+
+// sortOf names what a scorer of one term is.
+func sortOf(q *Query) string {
+	s, ok := q.scoring.Scorer.(*prioritizers)
+	if !ok {
+		return fmt.Sprintf("%T", q.scoring.Scorer)
+	}
+	name := ""
+	for term := range s.all {
+		name += fmt.Sprintf("%T ", term.Prioritizer)
+	}
+	return name
+}
+
+// TestScorersReadWhatTheySay: a score changes only with what the scorer says that it
+// reads, and of everything that it reads there is a change that nothing else would
+// have told of. What others decide changes no score by its own, and only that of a
+// scorer that minds; another candidate changes only that of one that compares them;
+// and time alone only at the moment that was told.
+func TestScorersReadWhatTheySay(t *testing.T) {
+	d := lawDice(5)
+	var queries []*Query
+	for range 150 {
+		q := rollLawScoring(t, d)
+		s, several := q.scoring.Scorer.(*prioritizers)
+		if !several || len(s.decided)+len(s.terms) == 1 {
+			queries = append(queries, q)
+		}
+	}
+	type witness struct {
+		sort   string
+		aspect Aspects
+	}
+	seen, compares := map[witness]bool{}, map[string]bool{}
+	note := func(q *Query, heard func(Aspects) bool, what string) {
+		t.Helper()
+		reads := q.ScoreReads()
+		if !heard(reads) {
+			t.Fatalf("%s: it changes with %s, and does not say that it reads that", sortOf(q), what)
+		}
+		for left := reads; left != 0; left &= left - 1 {
+			if aspect := left &^ (left - 1); !heard(reads &^ aspect) {
+				seen[witness{sortOf(q), aspect}] = true
+			}
+		}
+	}
+	own := func(q *Query, r *Rating, row int) [2]float64 {
+		return [2]float64{q.scoring.Own(r, row, false), q.scoring.Own(r, row, true)}
+	}
+	for range 30 {
+		w := rollLawWorld(d)
+		f := w.fleet()
+		for range 40 {
+			changes := rollLawStep(d, w)
+			w.apply(changes, w.now)
+			g, delta := f.With(changes, w.now)
+			for range 20 {
+				q := pick(d, queries...)
+				before, after := (&lawSight{fleet: f}).rating(q), (&lawSight{fleet: g}).rating(q)
+				for row := range f.Slots() {
+					if row >= g.Slots() || !f.live.Has(row) || !g.live.Has(row) || own(q, before, row) == own(q, after, row) {
+						continue
+					}
+					note(q, func(reads Aspects) bool {
+						return delta.Fleet.Any(reads) || slices.ContainsFunc(delta.Rows, func(at int) bool {
+							return (at == row || q.Relative()) && delta.ConcernsRow(at, reads)
+						})
+					}, "something of the fleet")
+				}
+			}
+			f = g
+		}
+		// One aspect of what others decided alone.
+		rows := make([]int, f.Slots())
+		for row := range rows {
+			rows[row] = row
+		}
+		load, reserved := NewLoad(), NewReservations()
+		load.Sync(f, Delta{Rows: rows})
+		for row := range f.Slots() {
+			if d.chance(2) {
+				load.Add(f, f.name(row))
+			}
+			if d.chance(2) {
+				reserved.Hold(f, api.Key{Name: "other"}, Needs{{"cpu", "1", 1000}, {"memory", "1", 1000}}, f.name(row), epoch)
+			}
+		}
+		for aspect, others := range map[Aspects]Others{Chosen: {Load: load}, Reserved: {Reserved: reserved}} {
+			for _, q := range queries {
+				before, after := (&lawSight{fleet: f}).rating(q), (&lawSight{fleet: f, others: others}).rating(q)
+				for row := range f.Slots() {
+					if own(q, before, row) != own(q, after, row) {
+						t.Fatalf("%s: what others decide changes its own score", sortOf(q))
+					}
+					is := q.scoring.Score(after, row, false)
+					if q.scoring.Score(before, row, false) != is {
+						note(q, func(reads Aspects) bool { return reads.Any(aspect) }, "what others decide")
+						if !q.Minds() {
+							t.Fatalf("%s: what others decide counts, and it does not say so", sortOf(q))
+						}
+					}
+					if most := q.scoring.Own(after, row, false) + after.mostOfOthers(); is > most {
+						t.Fatalf("%s: others add %v, at most %v", sortOf(q), is, most)
+					}
+					if total, ok := TotalOf(f, q, &View{Mask: f.live, Ranking: after.ranking}, others, row); ok && total.score < is {
+						t.Fatalf("%s: others make it %v, at most %v", sortOf(q), is, total.score)
+					}
+				}
+			}
+		}
+		// Fewer candidates, and time alone.
+		few := newBitmap(f.Slots())
+		for row := range f.Slots() {
+			few.Assign(row, f.live.Has(row) && !d.chance(3))
+		}
+		g, delta := f.With(Changes{}, f.now.Add(time.Duration(30+d(90))*time.Second))
+		for _, q := range queries {
+			if !q.Ranked() {
+				continue
+			}
+			all, some, later := NewRanking(f, q, f.live), NewRanking(f, q, few), NewRanking(g, q, g.live)
+			few.each(func(row int) {
+				if all.score[row] != some.score[row] {
+					compares[sortOf(q)] = true
+					if !q.Relative() {
+						t.Fatalf("%s: a candidate changes the score of another, and it does not say so", sortOf(q))
+					}
+				}
+			})
+			for _, row := range delta.Rows {
+				if all.score[row] == later.score[row] || !q.UsesScores() {
+					continue
+				}
+				if until := q.scoring.perishes.Until(f, row); until.IsZero() || until.After(g.now) {
+					t.Fatalf("%s: a score changes by time alone, and was to do so at %v", sortOf(q), until)
+				}
+			}
+		}
+	}
+	for _, q := range queries {
+		for left := q.ScoreReads(); left != 0; left &= left - 1 {
+			if aspect := left &^ (left - 1); !seen[witness{sortOf(q), aspect}] {
+				t.Errorf("%s says that it reads aspect %b, and nothing shows it", sortOf(q), aspect)
+				seen[witness{sortOf(q), aspect}] = true
+			}
+		}
+		if q.Relative() && !compares[sortOf(q)] {
+			t.Errorf("%s says that it compares candidates, and nothing shows it", sortOf(q))
+			compares[sortOf(q)] = true
+		}
+	}
+}
