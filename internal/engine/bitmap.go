@@ -6,12 +6,16 @@ import "math/bits"
 // length.
 type Bitmap []uint64
 
+// newBitmap is an empty set that has space for a number of rows.
 func newBitmap(rows int) Bitmap { return make(Bitmap, (rows+63)/64) }
 
 // Has reports whether the row is in the set.
 func (b Bitmap) Has(row int) bool { return b[row>>6]&(1<<(row&63)) != 0 }
 
-func (b Bitmap) set(row int)   { b[row>>6] |= 1 << (row & 63) }
+// set puts a row into the set.
+func (b Bitmap) set(row int) { b[row>>6] |= 1 << (row & 63) }
+
+// clear takes a row out of the set.
 func (b Bitmap) clear(row int) { b[row>>6] &^= 1 << (row & 63) }
 
 // Assign sets or clears the row.
@@ -32,18 +36,21 @@ func (b Bitmap) Count() int {
 	return n
 }
 
+// and keeps the rows that are in the other set as well.
 func (b Bitmap) and(other Bitmap) {
 	for i, w := range other[:len(b)] {
 		b[i] &= w
 	}
 }
 
+// andNot takes the rows of the other set out.
 func (b Bitmap) andNot(other Bitmap) {
 	for i, w := range other[:len(b)] {
 		b[i] &^= w
 	}
 }
 
+// or adds the rows of the other set.
 func (b Bitmap) or(other Bitmap) {
 	for i, w := range other {
 		b[i] |= w

@@ -233,6 +233,7 @@ func (c *checks) untilOf(l *Look, row int, chosen bool) time.Time {
 	return first
 }
 
+// plural is the word for one or for several.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return one

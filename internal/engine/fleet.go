@@ -67,6 +67,7 @@ type row struct {
 	reports                 bool      // there is an allocatable amount of anything
 }
 
+// rowMetric is a metric that a cluster lists, with the weight that it gives it.
 type rowMetric struct {
 	id     int32
 	weight float64

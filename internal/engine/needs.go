@@ -43,6 +43,7 @@ func (n Needs) Compete(f *Fleet, row int, other Needs) bool {
 	})
 }
 
+// sameAmount reports whether two amounts are of one resource and equal.
 func sameAmount(a, b request) bool { return a.resource == b.resource && a.milli == b.milli }
 
 // of is what a number of replicas needs.

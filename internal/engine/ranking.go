@@ -56,6 +56,7 @@ type standing struct {
 	score  float64
 }
 
+// less reports whether a cluster ranks after another.
 func (s standing) less(t standing) bool {
 	if s.scored != t.scored {
 		return t.scored
@@ -63,6 +64,7 @@ func (s standing) less(t standing) bool {
 	return s.score < t.score
 }
 
+// standing is that of a row, without stickiness.
 func (f *Fleet) standing(row int) standing {
 	return standing{f.scored.Has(row), f.score[row]}
 }

@@ -57,6 +57,7 @@ func (h *hold) count(r request) int64 {
 	return r.milli
 }
 
+// of is what is held of a resource.
 func (h *hold) of(resource string) int64 {
 	for _, r := range h.requests {
 		if r.resource == resource {
@@ -112,6 +113,7 @@ func (r *Reservations) column(resource string) []int64 {
 	return r.sums[resource]
 }
 
+// held is what a placement or workload holds on a cluster.
 func (r *Reservations) held(owner api.Key, cluster string) (*hold, bool) {
 	if r == nil {
 		return nil, false

@@ -25,6 +25,8 @@ type roomColumn struct {
 // and row, in thousandths.
 type Spare map[string][]int64
 
+// measureNeeds prepares the measuring of room for replicas with some needs. It can be
+// told of more room than there is, to see whether that would help.
 func measureNeeds(f *Fleet, needs Needs, reserved *Reservations, spare Spare, scratch []roomColumn) room {
 	column := func(resource string, milli int64) roomColumn {
 		return roomColumn{resource, f.uncommitted[resource], reserved.column(resource), spare[resource], milli}

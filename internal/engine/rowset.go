@@ -27,6 +27,7 @@ func rowSetOf(rows Bitmap) *rowSet {
 	return out
 }
 
+// has reports whether a row is in the set.
 func (s *rowSet) has(row int) bool {
 	if s == nil {
 		return false
@@ -38,6 +39,7 @@ func (s *rowSet) has(row int) bool {
 	return ok
 }
 
+// len is the number of rows.
 func (s *rowSet) len() int {
 	if s == nil {
 		return 0

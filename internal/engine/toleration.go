@@ -14,6 +14,7 @@ import (
 // Immutable.
 type tolerations struct{ list []api.Toleration }
 
+// newTolerations makes tolerations ready to match; an empty list tolerates nothing.
 func newTolerations(list []api.Toleration) *tolerations {
 	if len(list) == 0 {
 		return &noTolerations
