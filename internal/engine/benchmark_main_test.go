@@ -194,7 +194,7 @@ func BenchmarkMain(b *testing.B) {
 }
 
 // BenchmarkDecideSpread is the main decision with the clusters in 24 regions, of
-// which none may have two more than another.
+// which none may have two more than another. Target at 10,000: 100 µs.
 func BenchmarkDecideSpread(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		in := newMainInputs(n)

@@ -28,3 +28,35 @@ func TestInNameOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestLowTies: the rows that are found by a limit are those of which the hash is at
+// most that, and of others only such that differ in the lower bits.
+func TestLowTies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.IntRange(1, 300).Draw(t, "rows")
+		hashes := rapid.SliceOfN(rapid.Uint64(), rows, rows).Draw(t, "hashes")
+		set := newBitmap(rows)
+		dense := rapid.Bool().Draw(t, "dense")
+		for row := range rows {
+			set.Assign(row, dense || rapid.Bool().Draw(t, "in"))
+		}
+		placement := rapid.Uint64().Draw(t, "placement")
+		limit := tieHash(placement, rapid.SampledFrom(hashes).Draw(t, "limit"))
+		if rapid.Bool().Draw(t, "by share") {
+			limit = tieLimit(rapid.IntRange(1, 20).Draw(t, "n"), rows)
+		}
+		low := lowTies(nil, set, hashes, placement, limit)
+		if !slices.IsSorted(low) {
+			t.Fatalf("the rows %v are not in order", low)
+		}
+		for row := range rows {
+			hash, found := tieHash(placement, hashes[row]), slices.Contains(low, int32(row))
+			if must := set.Has(row) && hash <= limit; must && !found {
+				t.Fatalf("row %d with the hash %x is not found by %x", row, hash, limit)
+			}
+			if may := set.Has(row) && hash>>33 <= limit>>33; found && !may {
+				t.Fatalf("row %d with the hash %x is found by %x", row, hash, limit)
+			}
+		}
+	})
+}

@@ -315,6 +315,25 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 	}
 }
 
+// rollSpread asks for a spread over the label zone or other topologies: a label, a
+// claim and a field of clusters.
+func rollSpread(d dice, spec *api.PlacementSpec, label, claim, field string) {
+	for range 1 + d(2) {
+		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
+		switch d(4) {
+		case 0:
+			c.TopologyKey = label
+		case 1:
+			c.Type, c.TopologyKey = api.SpreadClaim, claim
+		case 2:
+			c.Type, c.TopologyKey = api.SpreadField, field
+		}
+		if !slices.ContainsFunc(spec.SpreadConstraints, func(other api.SpreadConstraint) bool { return other.TopologyKey == c.TopologyKey }) {
+			spec.SpreadConstraints = append(spec.SpreadConstraints, c)
+		}
+	}
+}
+
 // TestSpreadAgreesWithOracle: a decision that is made anew follows its spread
 // constraints like the naive choice, which gets stuck earlier at most.
 func TestSpreadAgreesWithOracle(t *testing.T) {
@@ -323,20 +342,7 @@ func TestSpreadAgreesWithOracle(t *testing.T) {
 		x.present.Answered = false
 		x.placement.Spec.Migration = ptr(true)
 		spec := &x.placement.Spec
-		for range 1 + d(2) {
-			c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
-			switch d(4) {
-			case 0:
-				c.TopologyKey = "tier"
-			case 1:
-				c.Type, c.TopologyKey = api.SpreadClaim, "version"
-			case 2:
-				c.Type, c.TopologyKey = api.SpreadField, api.SpreadRegion
-			}
-			if !slices.ContainsFunc(spec.SpreadConstraints, func(other api.SpreadConstraint) bool { return other.TopologyKey == c.TopologyKey }) {
-				spec.SpreadConstraints = append(spec.SpreadConstraints, c)
-			}
-		}
+		rollSpread(d, spec, "tier", "version", api.SpreadRegion)
 		if d.chance(2) {
 			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
 				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
@@ -363,4 +369,65 @@ func TestSpreadAgreesWithOracle(t *testing.T) {
 			t.Fatalf("%s\n%+v\nchosen %v\nwant   %v", x, spec.SpreadConstraints, got, want)
 		}
 	})
+}
+
+// TestSpreadNeedsTheBestOfCells: the clusters that the selection is given are enough:
+// given all that are admitted, it chooses the same.
+func TestSpreadNeedsTheBestOfCells(t *testing.T) {
+	spared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		spec := &x.placement.Spec
+		spec.Predicates, spec.LabelConstraints = nil, nil // mostly many
+		if spec.NumberOfClusters = ptr(int64(1 + d(6))); d.chance(8) {
+			spec.NumberOfClusters = ptr(int64(1 + d(60)))
+		}
+		rollSpread(d, spec, "tier", "version", pick(d, api.SpreadRegion, api.SpreadZone, api.SpreadProvider))
+		if d.chance(2) {
+			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+			})
+		}
+		if d.chance(3) {
+			spec.Strategy, spec.MinImprovement = api.StrategyMetrics, 0
+		}
+		x.placement.SetDefaults()
+		q := compile(t, x.placement)
+		v := NewView(x.fleet, q, x.others, nil)
+		rows := presentRows(x.fleet, x.present)
+		pass := v.decision(x.fleet, q, x.others, rows)
+		p := &pass
+		current := p.present(rows, x.present, v)
+		wanted := min(q.Wanted, x.fleet.Len())
+		all, some := p.outsiders(v, current, v.Mask.Count()), p.spreadOutsiders(v, current, wanted)
+		if len(some) < len(all) {
+			spared++
+		}
+		for _, held := range []int{0, len(current)} {
+			choose := func(list []contender) (chosen []int) {
+				list = append(slices.Clone(list), current...)
+				p.sort(list)
+				var score []float64
+				var holds []int
+				for i, c := range list {
+					score = append(score, c.merit.score)
+					if c.current && len(holds) < min(held, wanted) {
+						holds = append(holds, i)
+					}
+				}
+				picks, _ := pickSpread(wanted, holds, score, q.scoring.traits.Evenness, p.spreadRules(list))
+				for _, i := range picks {
+					chosen = append(chosen, list[i].row)
+				}
+				return chosen
+			}
+			if got, want := choose(some), choose(all); !slices.Equal(got, want) {
+				t.Fatalf("%s\n%+v\nof %d of %d clusters %v are chosen, of all %v", x, spec.SpreadConstraints, len(some), len(all), got, want)
+			}
+		}
+	})
+	if spared == 0 {
+		t.Fatal("no cluster was ever spared")
+	}
+	t.Logf("clusters were spared %d times", spared)
 }

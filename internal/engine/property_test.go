@@ -683,3 +683,57 @@ func firstDifference(got, want string) string {
 	around := func(s string) string { return s[max(at-150, 0):min(at+150, len(s))] }
 	return fmt.Sprintf("…%s…, want …%s…", around(got), around(want))
 }
+
+// TestTiesFollowTheHash compares the choice among equals with a sort of them all:
+// those that are not demoted first, then by hash.
+func TestTiesFollowTheHash(t *testing.T) {
+	fleets := map[int]*Fleet{}
+	for _, n := range []int{1, 63, 64, 65, 300} {
+		fleets[n] = benchWorld(n, true).fleet()
+		// A few clusters with metrics come before all others.
+		w := benchWorld(n, true)
+		for name, c := range benchWorld(n, false).clusters {
+			if hashText(name)%8 == 0 {
+				w.clusters[name] = c
+			}
+		}
+		fleets[-n] = w.fleet()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		f := fleets[rapid.SampledFrom([]int{1, 63, 64, 65, 300, -64, -300}).Draw(t, "clusters")]
+		p := benchPlacement(nil, int64(rapid.IntRange(1, 2*f.Len()).Draw(t, "wanted")))
+		p.Metadata.Name = fmt.Sprint(rapid.Int().Draw(t, "name"))
+		q := compile(t, p)
+		v := &View{Mask: Mask(f, q, nil)}
+		share := rapid.IntRange(1, 4).Draw(t, "one in")
+		for row := range f.Len() {
+			v.Mask.Assign(row, rapid.IntRange(1, share).Draw(t, "admitted") == 1)
+		}
+		if rapid.Bool().Draw(t, "with demoted") {
+			v.Demoted = newBitmap(f.Len())
+			for row := range f.Len() {
+				v.Demoted.Assign(row, rapid.IntRange(0, 2).Draw(t, "demoted") > 0)
+			}
+		}
+		want := v.Mask.rows()
+		slices.SortFunc(want, func(x, y int) int {
+			switch a, b := f.standing(x), f.standing(y); {
+			case b.less(a):
+				return -1
+			case a.less(b):
+				return 1
+			case v.isDemoted(x) != v.isDemoted(y):
+				return first(v.isDemoted(y))
+			}
+			return first(tieHash(q.seed, f.nameHash[x]) < tieHash(q.seed, f.nameHash[y]))
+		})
+		want = want[:min(len(want), q.Wanted)]
+		var got []int
+		for _, c := range Decide(f, q, v, Others{}, Present{}, epoch).Choices {
+			got = append(got, c.Row)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("chosen are the rows %v, want %v", got, want)
+		}
+	})
+}

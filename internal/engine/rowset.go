@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // rowSet is an immutable set of rows: a sorted list while it has few, a bitmap
 // once that is smaller. A label that every cluster has with its own value (a
@@ -58,6 +61,23 @@ func (s *rowSet) each(f func(row int)) {
 	}
 	for _, row := range s.sparse {
 		f(int(row))
+	}
+}
+
+// eachIn calls f for every row that is in b, too, in ascending order.
+func (s *rowSet) eachIn(b Bitmap, f func(row int)) {
+	if s == nil {
+		return
+	}
+	for i, w := range s.dense[:min(len(s.dense), len(b))] {
+		for w &= b[i]; w != 0; w &= w - 1 {
+			f(i<<6 + bits.TrailingZeros64(w))
+		}
+	}
+	for _, row := range s.sparse {
+		if b.Has(int(row)) {
+			f(int(row))
+		}
 	}
 }
 

@@ -388,7 +388,7 @@ func (s *spreading) cell(c int) int32 {
 	cell, ok := s.byKey[string(s.key)]
 	if !ok {
 		cell = int32(len(s.cells))
-		s.cells = append(s.cells, spreadCell{})
+		s.cells = append(s.cells, spreadCell{members: make([]int, 0, 4)})
 		s.byKey[string(s.key)] = cell
 	}
 	s.cellOf[c] = cell
