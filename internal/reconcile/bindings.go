@@ -20,8 +20,7 @@ type bindings struct {
 	workloads map[api.Key]*bound
 	claims    *claim.Index
 	binder    engine.Binder
-	scopes    map[string]*scope // by engine.Query.Class
-	readers   readers[*scope]
+	scopes    cohorts[*bound, *scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
 	followers map[string]map[*bound]struct{} // by path of the policy
 	now       time.Time                      // of the pass
@@ -82,8 +81,7 @@ func newBindings(p *picture) *bindings {
 		picture:   p,
 		workloads: map[api.Key]*bound{},
 		claims:    claim.New(),
-		scopes:    map[string]*scope{},
-		readers:   readers[*scope]{},
+		scopes:    newCohorts[*bound, *scope](),
 		members:   map[string]map[*bound]struct{}{},
 		followers: map[string]map[*bound]struct{}{},
 	}
@@ -284,7 +282,9 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	present := engine.NewBound(&object, w.policy)
 	w.rivals = false
 	out := b.bind(w, present, now)
-	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string { return b.fits(w, group) })
+	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
+		return w.scopes[group].fits(b.picture, &w.sentences[group], w.p.Groups[group].Query)
+	})
 	b.setPending(w, !out.Complete)
 	w.lack, w.backLack, w.gained = out.Lack, out.BackLack, 0
 	w.cramped, w.overflowed = out.Cramped, out.Overflowed

@@ -1,23 +1,12 @@
 package reconcile
 
-import (
-	"slices"
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
-)
-
-// class is a group of placements that admit and rate clusters alike: they share
-// one view of the fleet, which is kept up to date row by row.
+// class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
-	query      *engine.Query // of any member
-	view       *engine.View
+	cohort[*tracked]
 	ranking    *ranking // that of the view; nil where there is none
 	placements []*tracked
-	// wanting counts the placements that did not get what they want. They hear
-	// of every change of why clusters are rejected.
-	wanting int
-	// sentences tell those why clusters do not fit.
-	sentences sentences
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
@@ -40,54 +29,6 @@ func (c *class) noteRaised(merit engine.Merit) {
 		c.raised, c.hasRaised = merit, true
 	}
 }
-
-// refresh brings the view to the fleet's version and returns the mask before.
-func (c *class) refresh(f *engine.Fleet, others engine.Others, delta *engine.Delta) (was engine.Bitmap) {
-	return follow(c.view, f, c.query, others, concerned(delta, c.query.Reads()))
-}
-
-// concerned are the rows of which anything changed that is read, not to be
-// written to.
-func concerned(delta *engine.Delta, reads engine.Aspects) []int {
-	if !delta.Concerns(reads) {
-		return nil
-	}
-	// Mostly it is none or all: of thousands of classes none is to take memory then.
-	n := 0
-	for n < len(delta.Rows) && delta.ConcernsRow(delta.Rows[n], reads) {
-		n++
-	}
-	rows := delta.Rows[:n:n]
-	for _, row := range delta.Rows[n:] {
-		if delta.ConcernsRow(row, reads) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-// follow brings a view to the fleet's version, in which rows differ, and returns
-// the mask before.
-func follow(v *engine.View, f *engine.Fleet, q *engine.Query, others engine.Others, rows []int) (was engine.Bitmap) {
-	for words := (f.Slots() + 63) / 64; len(v.Mask) < words; {
-		v.Mask = append(v.Mask, 0)
-	}
-	was = v.Mask
-	switch {
-	case len(rows) > manyRows:
-		v.Refresh(f, q, others)
-	case len(rows) > 0:
-		was = slices.Clone(was)
-		for _, row := range rows {
-			v.Judge(f, q, others, row)
-		}
-	}
-	return was
-}
-
-// manyRows is the number of rows to ask for above which computing a mask anew by
-// bitmap algebra beats asking the filters row by row.
-const manyRows = 16
 
 // concerns reports whether an outsider of some merit can be of interest to a
 // full placement of the class.

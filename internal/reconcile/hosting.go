@@ -25,11 +25,13 @@ type hosting struct {
 	pending engine.Changes // of the fleet, not yet applied
 	figures *figures
 
-	hosts   map[string]*api.Cluster // as rows, by name
-	listed  map[api.Key]int         // metrics, by how many hosts list them
-	guests  map[api.Key]*guest
-	on      map[string]map[*guest]struct{} // guests by host
-	wanting map[*guest]struct{}            // guests that no host fits, or that wait for figures
+	hosts  map[string]*api.Cluster // as rows, by name
+	listed map[api.Key]int         // metrics, by how many hosts list them
+	guests map[api.Key]*guest
+	on     map[string]map[*guest]struct{} // guests by host
+	// cohort is of all guests: each asks for something else, and hears of every change
+	// of the hosts while no host fits it, or a figure is missing.
+	cohort cohort[*guest]
 }
 
 // figures are all metrics and providers there are, for hosts that begin to list
@@ -93,7 +95,7 @@ func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosting {
 	return &hosting{
 		role: r, kind: kind, picture: p, fleet: &engine.Fleet{}, figures: all,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
-		on: map[string]map[*guest]struct{}{}, wanting: map[*guest]struct{}{},
+		on: map[string]map[*guest]struct{}{},
 	}
 }
 
@@ -251,7 +253,7 @@ func (h *hosting) removeGuest(key api.Key) {
 	}
 	g.gone = true
 	delete(h.guests, key)
-	delete(h.wanting, g)
+	h.cohort.wait(g, false)
 	drop(h.on, g.host, g)
 }
 
@@ -262,9 +264,7 @@ func (h *hosting) follow(now time.Time) {
 		next, delta := h.fleet.With(h.pending, now)
 		h.fleet, h.pending = next, engine.Changes{}
 		if !delta.Empty() {
-			for g := range h.wanting {
-				h.picture.queue.mark(g)
-			}
+			h.cohort.wake(&h.picture.queue)
 		}
 	}
 	if h.picture.queue.holds(h.kind) {
@@ -284,10 +284,7 @@ func (h *hosting) decide(g *guest, now time.Time) (changed bool) {
 			add(h.on, g.host, g)
 		}
 	}
-	delete(h.wanting, g)
-	if g.wish != noWish && (g.host == "" || !chosen) {
-		h.wanting[g] = struct{}{}
-	}
+	h.cohort.wait(g, g.wish != noWish && (g.host == "" || !chosen))
 	if !g.tells() {
 		return false
 	}

@@ -73,12 +73,7 @@ func (p *planner) previewPlacement(placement *api.Placement, now time.Time) (*ap
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
 	placed := &tracked{object: placement, query: query, status: placement.Status}
-	var view *engine.View
-	if c, ok := p.classes[query.Class]; ok {
-		view = c.view
-	} else {
-		view = engine.NewView(p.fleet, query, p.others(), nil)
-	}
+	view := p.classes.viewOf(p.picture, query)
 	explained := engine.Explain(p.fleet, query, view.Ranking, p.others(), placed.present(), now)
 	previewed := *placement
 	previewed.Status, _ = engine.NewStatus(p.fleet, query, view, placement, explained.Outcome, now, explained.Summary)

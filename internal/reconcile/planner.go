@@ -19,8 +19,7 @@ type planner struct {
 	pending  engine.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
-	classes    map[string]*class // by engine.Query.Class
-	readers    readers[*class]
+	classes    cohorts[*tracked, *class]
 	rankings   map[string]*ranking              // by engine.Query.RankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	passes     int
@@ -67,10 +66,9 @@ func newPlanner(logger *slog.Logger) *planner {
 			load:     engine.NewLoad(),
 			queue:    newQueue(),
 		},
-		readers:    readers[*class]{},
 		rankings:   map[string]*ranking{},
 		placements: map[api.Key]*tracked{},
-		classes:    map[string]*class{},
+		classes:    newCohorts[*tracked, *class](),
 		members:    map[string]map[*tracked]struct{}{},
 
 		figures:        newFigures(),
@@ -191,13 +189,11 @@ func (p *planner) drop(placed *tracked) {
 }
 
 func (p *planner) joinClass(placed *tracked) {
-	c, ok := p.classes[placed.query.Class]
-	if !ok {
-		c = &class{query: placed.query}
+	c := p.classes.join(placed.query, placed.query.Reads(), func(shared cohort[*tracked]) *class {
+		c := &class{cohort: shared}
 		p.rank(c)
-		p.classes[placed.query.Class] = c
-		p.readers.add(c, c.query.Reads())
-	}
+		return c
+	})
 	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
 }
@@ -205,14 +201,10 @@ func (p *planner) joinClass(placed *tracked) {
 func (p *planner) leaveClass(placed *tracked) {
 	c := placed.class
 	c.remove(placed)
-	if placed.wanting {
-		c.wanting--
-	}
-	placed.leaveSentence()
+	c.wait(placed, false)
+	c.silence(&placed.sentence)
 	c.floorKnown = false
-	if len(c.placements) == 0 {
-		delete(p.classes, placed.query.Class)
-		p.readers.remove(c, c.query.Reads())
+	if p.classes.leave(c) {
 		p.unrank(c)
 	}
 }
@@ -272,7 +264,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 // again.
 func (p *planner) reservedChanged(rows []int) {
 	delta := engine.AllOf(engine.Reserved, rows)
-	p.touch(&delta, maps.Keys(p.readers[engine.Reserved]))
+	p.touch(&delta, maps.Keys(p.classes.readers[engine.Reserved]))
 }
 
 // advance brings the fleet to a moment, with the pending changes.
@@ -283,8 +275,8 @@ func (p *planner) advance(now time.Time) {
 	next, delta := was.With(p.pending, now)
 	rooms := p.bindings.rooms(delta.Rows)
 	p.fleet, p.pending = next, engine.Changes{}
-	defer p.expire(now)
-	defer p.bindings.expire(now)
+	defer p.classes.expire(p.picture, now, p.expired)
+	defer p.bindings.scopes.expire(p.picture, now, p.bindings.expired)
 	if delta.Empty() {
 		return
 	}
@@ -301,48 +293,28 @@ func (p *planner) advance(now time.Time) {
 	// conditions.
 	for _, aspect := range apart {
 		if delta.Fleet.Any(aspect) {
-			for c := range p.readers[aspect] {
+			for c := range p.classes.readers[aspect] {
 				c.markAll(p)
 			}
 		}
 	}
-	p.touch(&delta, maps.Values(p.classes))
+	p.touch(&delta, maps.Values(p.classes.of))
 	p.bindings.advance(was, delta, rooms)
 }
 
-// expire refreshes the views out of which time alone takes a cluster, because a
-// toleration has run out. Who has the cluster is on the agenda.
-func (p *planner) expire(now time.Time) {
-	for c := range p.readers[engine.Clock] {
-		if until := c.view.Until; until.IsZero() || now.Before(until) {
-			continue
-		}
-		p.version++
-		gone := c.view.Refresh(p.fleet, c.query, p.others())
-		all := c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone)
-		if c.noteExpired(p.fleet) || all {
-			c.markAll(p)
-		}
-		c.markWanting(p)
+// expired takes in that time alone has taken rows out of the view of a class.
+func (p *planner) expired(c *class, gone []int) {
+	all := c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone)
+	if c.noteExpired(p.fleet) || all {
+		c.markAll(p)
 	}
+	c.wake(&p.queue)
 }
 
 // nextAt is when the planner has to be called again although nothing changed.
 func (p *planner) nextAt() time.Time {
-	next := p.queue.agenda.next()
-	sooner := func(at time.Time) {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
-	}
-	sooner(p.fleet.NextAt())
-	for c := range p.readers[engine.Clock] {
-		sooner(c.view.Until)
-	}
-	for s := range p.bindings.readers[engine.Clock] {
-		sooner(s.view.Until)
-	}
-	return next
+	next := sooner(p.queue.agenda.next(), p.fleet.NextAt())
+	return sooner(next, sooner(p.classes.until(), p.bindings.scopes.until()))
 }
 
 // decide makes one decision again, and reports whether the status differs, and
@@ -356,7 +328,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	object.Status = placed.status
 	status, changed := engine.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
 		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-			return p.fits(placed)
+			return placed.class.fits(p.picture, &placed.sentence, placed.query)
 		}
 		return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
 	})
@@ -375,24 +347,14 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	return changed, !out.Same
 }
 
-// leaveSentence gives up the sentence of a placement that is told nothing.
-func (p *tracked) leaveSentence() {
-	if p.sentence != nil {
-		p.class.sentences.leave(p.sentence)
-		p.sentence = nil
-	}
-}
-
 func (p *planner) setWanting(placed *tracked, wanting bool) {
 	if placed.wanting == wanting {
 		return
 	}
 	placed.wanting = wanting
-	if wanting {
-		placed.class.wanting++
-	} else {
-		placed.class.wanting--
-		placed.leaveSentence()
+	placed.class.wait(placed, wanting)
+	if !wanting {
+		placed.class.silence(&placed.sentence)
 	}
 }
 

@@ -4,63 +4,43 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
-// scope is what workloads share whose affinity groups admit the same clusters:
-// one view of the fleet, which is kept up to date row by row.
+// scope is a cohort of affinity groups of workloads: they admit the same clusters.
+// Who waits in it waits for room, or for a cluster.
 type scope struct {
-	query *engine.Query // of any user
-	view  *engine.View
-	reads engine.Aspects // what any user reads of clusters
-	users int            // affinity groups of workloads that have it
-	// pending wait for room, or for a cluster. watching have what they need, and
-	// yet want to know: they take every cluster that fits, or would be taken back
-	// by this group.
-	pending  map[*bound]struct{}
+	cohort[*bound]
+	// watching have what they need, and yet want to know: they take every cluster that
+	// fits, or would be taken back by this group.
 	watching map[*bound]struct{}
 	// growing are those of watching for which room may be enough, and awaiting those
 	// for which there has to be enough until they are taken back.
 	growing, awaiting map[*bound]struct{}
-
-	sentences sentences
 }
 
 // joinScopes gives a workload the views of its affinity groups.
 func (b *bindings) joinScopes(w *bound) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
-		query := w.p.Groups[i].Query
-		s, ok := b.scopes[query.Class]
-		if !ok {
-			s = &scope{
-				query: query, view: engine.NewView(b.fleet, query, b.others(), nil),
-				pending: map[*bound]struct{}{}, watching: map[*bound]struct{}{},
+		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*bound]) *scope {
+			shared.view = engine.NewView(b.fleet, shared.query, b.others(), nil)
+			return &scope{
+				cohort: shared, watching: map[*bound]struct{}{},
 				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
 			}
-			b.scopes[query.Class] = s
-			b.readers.add(s, query.Reads())
-		}
-		s.users++
-		s.reads |= w.p.Reads()
-		w.scopes[i] = s
+		})
 	}
 }
 
 func (b *bindings) leaveScopes(w *bound) {
 	for i, s := range w.scopes {
-		delete(s.pending, w)
+		s.wait(w, false)
 		s.unwatch(w)
-		if w.sentences[i] != nil {
-			s.sentences.leave(w.sentences[i])
-		}
-		if s.users--; s.users == 0 {
-			delete(b.scopes, s.query.Class)
-			b.readers.remove(s, s.query.Reads())
-		}
+		s.silence(&w.sentences[i])
+		b.scopes.leave(s)
 	}
 	w.scopes, w.sentences = nil, nil
 }
@@ -68,11 +48,7 @@ func (b *bindings) leaveScopes(w *bound) {
 func (b *bindings) setPending(w *bound, pending bool) {
 	w.pending = pending
 	for _, s := range w.scopes {
-		if pending {
-			s.pending[w] = struct{}{}
-		} else {
-			delete(s.pending, w)
-		}
+		s.wait(w, pending)
 	}
 }
 
@@ -129,7 +105,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 			b.queue.mark(w)
 		}
 	}
-	for _, s := range b.scopes {
+	for _, s := range b.scopes.of {
 		b.touchScope(s, &delta)
 	}
 	b.touchMembers(&delta)
@@ -147,25 +123,22 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
 func (b *bindings) touchScope(s *scope, delta *engine.Delta) {
-	rows := concerned(delta, s.reads)
-	if len(rows) == 0 {
-		return
-	}
-	was := follow(s.view, b.fleet, s.query, b.others(), rows)
-	if !slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has) {
+	was, rows := s.follow(b.picture, delta)
+	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
 		b.wake(s)
 	}
 }
 
 // wake has everybody looked at again who waits for something in a scope.
 func (b *bindings) wake(s *scope) {
-	for w := range s.pending {
-		b.queue.mark(w)
-	}
+	s.cohort.wake(&b.queue)
 	for w := range s.watching {
 		b.queue.mark(w)
 	}
 }
+
+// expired takes in that time alone has taken a cluster out of the view of a scope.
+func (b *bindings) expired(s *scope, _ []int) { b.wake(s) }
 
 // touchMembers looks at rows that say something else as those see them that have
 // them.
@@ -213,11 +186,11 @@ func (b *bindings) roomChanged(rows []int) {
 				b.queue.mark(w)
 			}
 		}
-		for _, s := range b.scopes {
-			if len(s.pending)+len(s.growing) == 0 || row>>6 >= len(s.view.Mask) || !s.view.Mask.Has(row) {
+		for _, s := range b.scopes.of {
+			if len(s.waiting)+len(s.growing) == 0 || row>>6 >= len(s.view.Mask) || !s.view.Mask.Has(row) {
 				continue
 			}
-			for w := range s.pending {
+			for w := range s.waiting {
 				if !w.stale && (w.rivals || w.mayFit(w.lack, room)) {
 					b.queue.mark(w)
 				}
@@ -234,7 +207,7 @@ func (b *bindings) roomChanged(rows []int) {
 // roomTaken has those looked at again that were to be taken back to clusters with
 // less room now: it has to be there all the time until then.
 func (b *bindings) roomTaken(rows []int) {
-	for _, s := range b.scopes {
+	for _, s := range b.scopes.of {
 		if len(s.awaiting) == 0 || !slices.ContainsFunc(rows, func(row int) bool { return row>>6 < len(s.view.Mask) && s.view.Mask.Has(row) }) {
 			continue
 		}
@@ -261,34 +234,6 @@ func (w *bound) mayFit(lack int64, room engine.RowRoom) bool {
 // takesBack reports whether a group is known to have room for a workload.
 func takesBack(w *bound, name string) bool {
 	return slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name })
-}
-
-// expire refreshes the views out of which time alone takes a cluster, because a
-// toleration has run out. Who has the cluster is on the agenda.
-func (b *bindings) expire(now time.Time) {
-	for s := range b.readers[engine.Clock] {
-		if until := s.view.Until; until.IsZero() || now.Before(until) {
-			continue
-		}
-		b.version++
-		s.view.Refresh(b.fleet, s.query, b.others())
-		b.wake(s)
-	}
-}
-
-// fits is the sentence about why clusters do not fit a group of a workload: the
-// same for all that share its scope and put what they ask in the same words.
-func (b *bindings) fits(w *bound, group int) string {
-	s := w.sentences[group]
-	if s == nil {
-		s = w.scopes[group].sentences.join(w.p.Groups[group].Query)
-		w.sentences[group] = s
-	}
-	if s.version != b.version {
-		s.version = b.version
-		s.text = engine.Fits(b.fleet, s.query, b.others())
-	}
-	return s.text
 }
 
 // alike is equal for two workloads that ask for the same under the same policy, or

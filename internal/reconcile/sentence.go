@@ -35,3 +35,12 @@ func (s *sentences) leave(one *sentence) {
 		delete(*s, one.wording)
 	}
 }
+
+// tell is the sentence as of now.
+func (s *sentence) tell(p *picture) string {
+	if s.version != p.version {
+		s.version = p.version
+		s.text = engine.Fits(p.fleet, s.query, p.others())
+	}
+	return s.text
+}

@@ -48,7 +48,7 @@ func TestOwnWords(t *testing.T) {
 		}
 		w.write(p, cluster("c"+string(rune('1'+clusters)), map[string]string{"location": "IT"}))
 	}
-	if n := len(p.classes); n != 2 {
+	if n := len(p.classes.of); n != 2 {
 		t.Errorf("%d classes, want 2", n)
 	}
 }

@@ -32,7 +32,7 @@ func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
 // touchClass looks at changed rows as outsiders of the class's decisions.
 func (p *planner) touchClass(c *class, delta *engine.Delta) {
 	p.focus(c.placements[0].query.Key)
-	was := c.refresh(p.fleet, p.others(), delta)
+	was, _ := c.follow(p.picture, delta)
 	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, delta.Rows)
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
@@ -44,8 +44,8 @@ func (p *planner) touchClass(c *class, delta *engine.Delta) {
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
-	if c.wanting > 0 && p.toldOtherwise(c) {
-		c.markWanting(p)
+	if len(c.waiting) > 0 && c.toldOtherwise(p.picture) {
+		c.wake(&p.queue)
 	}
 }
 
@@ -93,44 +93,6 @@ func (c *class) markAll(p *planner) {
 	for _, placed := range c.placements {
 		p.queue.mark(placed)
 	}
-}
-
-// markWanting has the placements of the class that did not get what they want
-// decided again.
-func (c *class) markWanting(p *planner) {
-	for _, placed := range c.placements {
-		if placed.wanting {
-			p.queue.mark(placed)
-		}
-	}
-}
-
-// toldOtherwise reports whether a sentence about why clusters do not fit the class
-// differs now.
-func (p *planner) toldOtherwise(c *class) bool {
-	changed := false
-	for _, s := range c.sentences {
-		before := s.text
-		changed = p.tell(c, s) != before || changed
-	}
-	return changed
-}
-
-// fits is the sentence about why clusters do not fit a placement: the same for all
-// of its class that put what they ask in the same words.
-func (p *planner) fits(placed *tracked) string {
-	if placed.sentence == nil {
-		placed.sentence = placed.class.sentences.join(placed.query)
-	}
-	return p.tell(placed.class, placed.sentence)
-}
-
-func (p *planner) tell(c *class, s *sentence) string {
-	if s.version != p.version {
-		s.version = p.version
-		s.text = engine.Explain(p.fleet, s.query, c.view.Ranking, p.others(), engine.Present{}, p.fleet.Now()).Fits()
-	}
-	return s.text
 }
 
 // touchMember looks at a changed row as a chosen cluster of a placement. What

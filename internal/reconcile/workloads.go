@@ -98,11 +98,7 @@ func (b *bindings) preview(w *api.Workload, now time.Time) (*api.Workload, *api.
 	}
 	views := make([]*engine.View, len(p.Groups))
 	for i, group := range p.Groups {
-		if s, ok := b.scopes[group.Query.Class]; ok {
-			views[i] = s.view
-		} else {
-			views[i] = engine.NewView(b.fleet, group.Query, b.others(), nil)
-		}
+		views[i] = b.scopes.viewOf(b.picture, group.Query)
 	}
 	var binder engine.Binder
 	out, explanation := binder.Explain(b.fleet, p, views, b.others(), engine.NewBound(w, policy), now)

@@ -1,0 +1,209 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+)
+
+// cohort is who asks the same of clusters: placements that also rate them alike (a
+// class), affinity groups of workloads (a scope), or the guests of one role. Its
+// members share a view of the fleet, which is kept up to date row by row, and are
+// told of a change together.
+//
+// It is woken by a delta of the fleet that touches what it reads, and by the instant
+// at which time alone takes a cluster out of its view.
+type cohort[D member] struct {
+	query *engine.Query  // of any member
+	view  *engine.View   // nil where members are decided once: guests
+	reads engine.Aspects // what any member reads of clusters
+	uses  int            // how often members have it
+	// waiting are the members that did not get what they want, and so hear of every
+	// change of the clusters that fit.
+	waiting map[D]struct{}
+	// sentences tell those why clusters do not fit.
+	sentences sentences
+}
+
+// member is a decision that belongs to cohorts.
+type member interface {
+	comparable
+	decision
+}
+
+// shared is the part that all sorts of cohorts have.
+func (c *cohort[D]) shared() *cohort[D] { return c }
+
+// wait notes whether a member waits for what it did not get.
+func (c *cohort[D]) wait(d D, waits bool) {
+	switch {
+	case !waits:
+		delete(c.waiting, d)
+	case c.waiting == nil:
+		c.waiting = map[D]struct{}{d: {}}
+	default:
+		c.waiting[d] = struct{}{}
+	}
+}
+
+// wake has the members that wait decided again.
+func (c *cohort[D]) wake(q *queue) {
+	for d := range c.waiting {
+		q.mark(d)
+	}
+}
+
+// follow brings the view to the fleet's version. It returns the mask before, and the
+// rows of which anything differs that a member reads.
+func (c *cohort[D]) follow(p *picture, delta *engine.Delta) (was engine.Bitmap, rows []int) {
+	rows = concerned(delta, c.reads)
+	v := c.view
+	for words := (p.fleet.Slots() + 63) / 64; len(v.Mask) < words; {
+		v.Mask = append(v.Mask, 0)
+	}
+	was = v.Mask
+	switch {
+	case len(rows) > manyRows:
+		v.Refresh(p.fleet, c.query, p.others())
+	case len(rows) > 0:
+		was = slices.Clone(was)
+		for _, row := range rows {
+			v.Judge(p.fleet, c.query, p.others(), row)
+		}
+	}
+	return was, rows
+}
+
+// manyRows is the number of rows to ask for above which computing a mask anew by
+// bitmap algebra beats asking the filters row by row.
+const manyRows = 16
+
+// concerned are the rows of which anything changed that is read, not to be
+// written to.
+func concerned(delta *engine.Delta, reads engine.Aspects) []int {
+	if !delta.Concerns(reads) {
+		return nil
+	}
+	// Mostly it is none or all: of thousands of cohorts none is to take memory then.
+	n := 0
+	for n < len(delta.Rows) && delta.ConcernsRow(delta.Rows[n], reads) {
+		n++
+	}
+	rows := delta.Rows[:n:n]
+	for _, row := range delta.Rows[n:] {
+		if delta.ConcernsRow(row, reads) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// fits is the sentence about why clusters do not fit a query of a member: the same
+// for all members that put what they ask in the same words. own is the member's, nil
+// where it has not asked yet.
+func (c *cohort[D]) fits(p *picture, own **sentence, q *engine.Query) string {
+	if *own == nil {
+		*own = c.sentences.join(q)
+	}
+	return (*own).tell(p)
+}
+
+// silence gives up the sentence of a member that is told nothing.
+func (c *cohort[D]) silence(own **sentence) {
+	if *own != nil {
+		c.sentences.leave(*own)
+		*own = nil
+	}
+}
+
+// toldOtherwise reports whether a sentence about why clusters do not fit differs now.
+func (c *cohort[D]) toldOtherwise(p *picture) bool {
+	changed := false
+	for _, s := range c.sentences {
+		before := s.text
+		changed = s.tell(p) != before || changed
+	}
+	return changed
+}
+
+// cohorts are those of one sort on one fleet.
+type cohorts[D member, C cohortOf[D]] struct {
+	of map[string]C // by engine.Query.Class
+	// readers are those that read what no row tells of.
+	readers readers[C]
+}
+
+// cohortOf is a sort of cohorts: a pointer to what embeds a cohort.
+type cohortOf[D member] interface {
+	comparable
+	shared() *cohort[D]
+}
+
+func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
+	return cohorts[D, C]{of: map[string]C{}, readers: readers[C]{}}
+}
+
+// join finds the cohort of a query for a member that reads some aspects. begin makes
+// one where there is none.
+func (all *cohorts[D, C]) join(q *engine.Query, reads engine.Aspects, begin func(cohort[D]) C) C {
+	c, ok := all.of[q.Class]
+	if !ok {
+		c = begin(cohort[D]{query: q})
+		all.of[q.Class] = c
+		all.readers.add(c, q.Reads())
+	}
+	s := c.shared()
+	s.uses++
+	s.reads |= reads
+	return c
+}
+
+// leave is the end of one use of a cohort. It reports whether that was the last.
+func (all *cohorts[D, C]) leave(c C) (last bool) {
+	s := c.shared()
+	if s.uses--; s.uses > 0 {
+		return false
+	}
+	delete(all.of, s.query.Class)
+	all.readers.remove(c, s.query.Reads())
+	return true
+}
+
+// viewOf is the view for a query, which need not be that of any member.
+func (all *cohorts[D, C]) viewOf(p *picture, q *engine.Query) *engine.View {
+	if c, ok := all.of[q.Class]; ok {
+		return c.shared().view
+	}
+	return engine.NewView(p.fleet, q, p.others(), nil)
+}
+
+// expire refreshes the views out of which time alone takes a cluster, because a
+// toleration has run out, and then does something with each and the rows that are
+// gone. Who has such a cluster is on the agenda.
+func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone []int)) {
+	for c := range all.readers[engine.Clock] {
+		s := c.shared()
+		if until := s.view.Until; until.IsZero() || now.Before(until) {
+			continue
+		}
+		p.version++
+		then(c, s.view.Refresh(p.fleet, s.query, p.others()))
+	}
+}
+
+// until is when that happens next; zero = never.
+func (all *cohorts[D, C]) until() (next time.Time) {
+	for c := range all.readers[engine.Clock] {
+		next = sooner(next, c.shared().view.Until)
+	}
+	return next
+}
+
+// sooner is the earlier of two instants, of which zero is none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
