@@ -16,14 +16,10 @@ type Ranking struct {
 	spare []int32 // the memory of the order before
 }
 
-func ratingOf(f *Fleet, q *Query) *Rating {
-	return &Rating{Look: q.look(f, nil), by: &q.scoring}
-}
-
-// NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
-func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking {
+// newRanking orders the clusters by the scorer of a look at the fleet; mask is who is
+// admitted.
+func newRanking(p *Rating, mask Bitmap) *Ranking {
 	r := &Ranking{}
-	p := ratingOf(f, q)
 	r.build(p, mask)
 	return r
 }
@@ -69,12 +65,12 @@ func (r *Ranking) build(p *Rating, mask Bitmap) {
 	}
 }
 
-// Update follows a fleet to its next version, in which rows differ, and for a
+// update follows a fleet to its next version, in which rows differ, and for a
 // relative policy the mask along with it. all reports that the score of every
 // cluster may have changed.
-func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool) {
-	p := ratingOf(f, q)
-	if q.Relative() {
+func (r *Ranking) update(p *Rating, mask Bitmap, rows []int) (all bool) {
+	f, relative := p.fleet, p.by.traits.Spans > 0
+	if relative {
 		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
 			r.build(p, mask)
 			return true
@@ -91,7 +87,7 @@ func (r *Ranking) Update(f *Fleet, q *Query, mask Bitmap, rows []int) (all bool)
 	var moved []int32
 	out := newBitmap(f.Slots())
 	for _, row := range rows {
-		in := f.live.Has(row) && (!q.Relative() || mask.Has(row))
+		in := f.live.Has(row) && (!relative || mask.Has(row))
 		if in {
 			score := p.by.ranks.Base(p, row)
 			r.score[row] = score

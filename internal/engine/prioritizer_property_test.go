@@ -274,7 +274,7 @@ func TestRankingFollows(t *testing.T) {
 			f, delta = f.With(changes, now)
 			rows := append(view.Refresh(f, x.query, Others{}), delta.Rows...)
 			slices.Sort(rows)
-			view.Ranking.Update(f, x.query, view.Mask, slices.Compact(rows))
+			UpdateRanking(view.Ranking, f, x.query, view.Mask, slices.Compact(rows))
 			fresh := NewView(f, x.query, Others{}, nil)
 			got, want := rankedNames(f, view), rankedNames(f, fresh)
 			if !slices.Equal(got, want) {

@@ -71,7 +71,7 @@ func (p *Pass) spreadOutsiders(v *View, current []contender, wanted int) []conte
 	for i := range p.query.spread {
 		if c := &p.query.spread[i]; c.WhenUnsatisfiable == api.DoNotSchedule {
 			union := newBitmap(f.Slots())
-			for _, set := range f.domains(c) {
+			for _, set := range domainRows(f, c) {
 				set.orInto(union)
 			}
 			rows.and(union)
@@ -80,7 +80,7 @@ func (p *Pass) spreadOutsiders(v *View, current []contender, wanted int) []conte
 	cells := newSpreadCells(rows, f.Slots())
 	for i := range p.query.spread {
 		c := &p.query.spread[i]
-		domains := cells.divide(f.domains(c))
+		domains := cells.divide(domainRows(f, c))
 		if c.WhenUnsatisfiable == api.DoNotSchedule && !severalDomains(c) && domains > 0 {
 			most = min(most, (wanted-1)/domains+maxSkew(c))
 		}
@@ -248,8 +248,8 @@ func severalDomains(c *api.SpreadConstraint) bool {
 	return c.Type == api.SpreadField && c.TopologyKey == api.SpreadZone
 }
 
-// domains are the rows in each domain of a constraint.
-func (f *Fleet) domains(c *api.SpreadConstraint) map[string]*rowSet {
+// domainRows are the rows in each domain of a constraint.
+func domainRows(f *Fleet, c *api.SpreadConstraint) map[string]*rowSet {
 	switch c.Type {
 	case api.SpreadClaim:
 		return f.claims.values[c.TopologyKey]

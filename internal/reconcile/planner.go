@@ -304,7 +304,7 @@ func (p *planner) advance(now time.Time) {
 
 // expired takes in that time alone has taken rows out of the view of a class.
 func (p *planner) expired(c *class, gone []int) {
-	all := c.query.Spreads() || c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, gone)
+	all := c.query.Spreads() || c.query.Relative() && engine.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}

@@ -44,7 +44,7 @@ func (p *planner) unrank(c *class) {
 func (p *planner) updateRankings(rows []int) {
 	for _, r := range p.rankings {
 		if !r.query.Relative() {
-			r.Update(p.fleet, r.query, nil, rows)
+			engine.UpdateRanking(r.Ranking, p.fleet, r.query, nil, rows)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
 func (p *planner) touchClass(c *class, delta *engine.Delta) {
 	p.focus(c.placements[0].query.Key)
 	was, _ := c.follow(p.picture, delta)
-	all := c.query.Relative() && c.ranking.Update(p.fleet, c.query, c.view.Mask, delta.Rows)
+	all := c.query.Relative() && engine.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
 		all = all || c.query.Spreads() && (was || is)

@@ -1,0 +1,61 @@
+package engine
+
+// Ranked reports that the query's clusters are ordered by a Ranking of their
+// own; the fleet has one order for all others.
+func (q *Query) Ranked() bool { return q.scoring.ranks != nil }
+
+// RankKey is equal for two queries that can share a Ranking. Where candidates are
+// compared with each other, only queries of one Class can.
+func (q *Query) RankKey() string {
+	if q.Relative() {
+		return q.Class
+	}
+	k := Key{}
+	q.writeRankKey(&k)
+	return k.String()
+}
+
+func (q *Query) writeRankKey(k *Key) {
+	k.Text("strategy", string(q.strategy))
+	q.scoring.ranks.RankKey(k)
+}
+
+// Minds reports that something counts in the score which says where a new seat goes
+// but moves none.
+func (q *Query) Minds() bool { return q.scoring.traits.Minds }
+
+// Relative reports that one more candidate may change the score of all.
+func (q *Query) Relative() bool { return q.scoring.traits.Spans > 0 }
+
+// ScoreReads are the aspects of the fleet that the scores depend on.
+func (q *Query) ScoreReads() Aspects { return q.scoring.traits.Reads }
+
+// UsesScores reports that the query is rated by placement scores.
+func (q *Query) UsesScores() bool { return q.ScoreReads().Any(ScoreValues) }
+
+// unknownScoreMetrics lists the metrics that the query is to be rated by and that
+// do not exist.
+func (q *Query) unknownScoreMetrics(f *Fleet) []string {
+	var unknown []string
+	for _, name := range q.scoring.traits.Metrics {
+		if !f.HasMetric(name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// ratingOf is a look at the fleet to rate clusters for a query, whatever is reserved.
+func ratingOf(f *Fleet, q *Query) *Rating {
+	return &Rating{Look: q.look(f, nil), by: &q.scoring}
+}
+
+// NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
+func NewRanking(f *Fleet, q *Query, mask Bitmap) *Ranking { return newRanking(ratingOf(f, q), mask) }
+
+// UpdateRanking has the ranking of a query follow a fleet to its next version, in
+// which rows differ, and where candidates are compared with each other the mask along
+// with it. all reports that the score of every cluster may have changed.
+func UpdateRanking(r *Ranking, f *Fleet, q *Query, mask Bitmap, rows []int) (all bool) {
+	return r.update(ratingOf(f, q), mask, rows)
+}
