@@ -44,6 +44,14 @@ type AllocationSpec struct {
 	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads of the namespace that it prefers not to be with."`
 }
 
+// Machines are those that each replica consists of besides its own, by flavor.
+func (s *WorkloadSpec) Machines() map[string]int64 {
+	if s.Allocation == nil {
+		return nil
+	}
+	return s.Allocation.Machines
+}
+
 // AllocationRegion is a region, or zones of it.
 type AllocationRegion struct {
 	Region            string   `json:"region"`

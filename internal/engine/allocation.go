@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 )
 
-// allocation is what is special about a workload that is placed by itself: it
-// follows no policy, its clusters are sites, and a replica can be a machine of
-// one of several sizes. Immutable.
+// allocation is the strategy of a workload that is placed by itself: it follows no
+// policy, its clusters are sites, and a replica can be a machine of one of several
+// sizes. Immutable.
 type allocation struct {
 	flavors []string       // the best first; none = replicas are no machines
 	further []machineCount // machines that each replica consists of besides, by name
@@ -32,6 +32,7 @@ type machineCount struct {
 func (p *Propagation) newAllocation(w *api.Workload) error {
 	spec := w.Spec.Allocation
 	p.allocation = &allocation{flavors: spec.Flavors, alone: spec.RegionStrategy == api.RegionAlone}
+	p.strategy = p.allocation
 	for _, flavor := range slices.Sorted(maps.Keys(spec.Machines)) {
 		p.allocation.further = append(p.allocation.further, machineCount{flavor, spec.Machines[flavor]})
 	}

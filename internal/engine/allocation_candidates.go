@@ -296,21 +296,6 @@ func (b *Binder) flavorOn(cluster string) string {
 	return ""
 }
 
-// chooseFlavors notes the flavors of the chosen sites.
-func (b *Binder) chooseFlavors() {
-	if b.p.allocation == nil {
-		return
-	}
-	b.out.flavors = make(map[int32]string, len(b.out.Shares))
-	for _, s := range b.out.Shares {
-		flavor := b.flavorOn(b.fleet.name(int(s.Row)))
-		if at := b.candidateAt(int(s.Row)); b.out.Complete && at >= 0 {
-			flavor = b.candidateFlavor(at)
-		}
-		b.out.flavors[s.Row] = flavor
-	}
-}
-
 // candidateFlavor is the flavor that replicas have, or would have, on a candidate.
 func (b *Binder) candidateFlavor(at int) string {
 	if position := b.positions[at]; position >= 0 {
@@ -367,7 +352,7 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 
 // sharesRegion tells the regions apart, where all replicas are to be in one.
 func (b *Binder) sharesRegion() *division.Groups {
-	if b.p.allocation == nil || !b.p.allocation.alone {
+	if !b.p.strategy.inOneRegion() {
 		return nil
 	}
 	return b.groupsBy(&api.GroupConstraint{SpreadByField: api.GroupByRegion})

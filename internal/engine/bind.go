@@ -215,7 +215,7 @@ func (b *Binder) Bind(f *Fleet, p *Propagation, views []*View, others Others, sp
 	if b.out.Cramped || b.out.Overflowed {
 		b.out.BackLack = 0 // any room may be enough for another answer
 	}
-	b.chooseFlavors()
+	b.p.strategy.complete(b)
 	b.evict(observed)
 	b.schedule()
 	return b.out
@@ -289,8 +289,8 @@ func (b *Binder) any(state memberState) bool {
 // try asks one affinity group to take the whole workload. For a fail-back, lost
 // clusters that are back count as candidates.
 func (b *Binder) try(g int, back bool) (division.Result, error) {
-	if b.p.allocation != nil && b.p.replicas == 0 {
-		return division.Result{}, nil // nobody asks for a site
+	if !b.p.strategy.asks(b.p.replicas) {
+		return division.Result{}, nil
 	}
 	group, view := &b.p.Groups[g], b.views[g]
 	b.mask = append(b.mask[:0], view.Mask...)
@@ -310,12 +310,7 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 			}
 		}
 	}
-	if b.p.allocation != nil {
-		return b.trySites()
-	}
-	b.gather(group)
-	request := b.request()
-	return b.divider.Divide(&request, b.candidates)
+	return b.p.strategy.divide(b, group)
 }
 
 // failBack asks the groups before the one that has the workload whether they

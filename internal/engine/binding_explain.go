@@ -83,7 +83,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		}
 	}
 	known := make(map[int32]*division.Candidate, len(e.b.candidates))
-	if p.allocation == nil || p.replicas > 0 { // else nobody was asked
+	if p.strategy.asks(p.replicas) {
 		for i := range e.b.candidates {
 			known[e.b.candidates[i].Row] = &e.b.candidates[i]
 		}
@@ -149,15 +149,15 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 	if tiers := p.Groups[e.group].tiers; c.Tier > 0 && int(c.Tier) < len(tiers) {
 		out.Tier = tiers[c.Tier].name
 	}
-	e.rate(c, &out)
+	e.b.p.strategy.rate(e, c, &out)
 	switch {
 	case e.err == nil:
-		out.Reason = e.result.Reason(c) + e.flavorText(c)
+		out.Reason = e.result.Reason(c) + e.b.p.strategy.detail(e, c)
 	case out.Available != nil:
 		out.Reason = fmt.Sprintf("fits, and has room for %d %s, but %s cannot take the workload: %s%s",
-			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.takers(), e.err, e.flavorText(c))
+			*out.Available, plural(int(*out.Available), "replica", "replicas"), e.b.p.strategy.takers(), e.err, e.b.p.strategy.detail(e, c))
 	default:
-		out.Reason = fmt.Sprintf("fits, but %s cannot take the workload: %s%s", e.takers(), e.err, e.flavorText(c))
+		out.Reason = fmt.Sprintf("fits, but %s cannot take the workload: %s%s", e.b.p.strategy.takers(), e.err, e.b.p.strategy.detail(e, c))
 	}
 	if out.Available != nil && c.Free == 0 {
 		out.Reason += e.gone(int(row))
@@ -176,42 +176,6 @@ func (e *bindingExplained) gone(row int) string {
 		return ""
 	}
 	return "; " + why
-}
-
-// takers are those who are asked to take the workload.
-func (e *bindingExplained) takers() string {
-	if e.b.p.allocation != nil {
-		return "the sites"
-	}
-	return "the group"
-}
-
-// rate says how good a site is.
-func (e *bindingExplained) rate(c *division.Candidate, out *api.Candidate) {
-	if e.b.p.allocation == nil {
-		return
-	}
-	if e.rating == nil {
-		e.rating = e.b.siteRating()
-	}
-	score := float64(c.Weight)
-	out.Score, out.Scores = &score, e.rating.parts(c, e.b.positions[e.b.candidateAt(int(c.Row))])
-}
-
-// flavorText names the flavor that replicas have on a site, or would have.
-func (e *bindingExplained) flavorText(c *division.Candidate) string {
-	if e.b.p.allocation == nil || len(e.b.p.allocation.flavors) == 0 {
-		return ""
-	}
-	flavor := e.b.candidateFlavor(e.b.candidateAt(int(c.Row)))
-	_, chosen := slices.BinarySearchFunc(e.out.Shares, c.Rank, func(s division.Share, rank int32) int { return int(s.Rank) - int(rank) })
-	switch {
-	case flavor == "":
-		return "; there is no machine of any of the flavors left"
-	case chosen:
-		return ", with flavor " + flavor
-	}
-	return "; replicas would have flavor " + flavor
 }
 
 // maxNamedClusters is how many clusters the summary names.

@@ -30,7 +30,8 @@ type Propagation struct {
 	needs       Needs
 	descending  bool // see division.Request
 	empty       bool
-	allocation  *allocation // nil where a policy says where to
+	strategy    strategy
+	allocation  *allocation // that of the strategy, where it is one
 	spec        *api.WorkloadSpec
 
 	clusterPurge  purge
@@ -86,6 +87,7 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 		}
 		return p, nil
 	}
+	p.strategy = selection{policy}
 	place := &policy.Spec.Placement
 	p.constraints, p.empty = place.SpreadConstraints, place.EmptyClusters
 	p.Preempts = policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority
@@ -218,14 +220,11 @@ func (p *Propagation) Reads() Aspects {
 	if p.DependsOnPlace() {
 		reads |= Labels | Place
 	}
-	if p.allocation != nil {
-		reads |= Flavors
-	}
-	return reads
+	return reads | p.strategy.reads()
 }
 
 // DependsOnPlace reports whether it matters where the chosen clusters are, or
 // what they are labelled: spread constraints, limits and weights look at it.
 func (p *Propagation) DependsOnPlace() bool {
-	return len(p.constraints)+len(p.limits)+len(p.weights) > 0 || p.allocation != nil && p.allocation.alone
+	return len(p.constraints)+len(p.limits)+len(p.weights) > 0 || p.strategy.inOneRegion()
 }

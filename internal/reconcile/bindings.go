@@ -249,7 +249,7 @@ func (b *bindings) claim(w *bound) {
 		return
 	}
 	b.leaveScopes(w)
-	if w.policy == nil && w.object.Spec.Allocation == nil {
+	if !engine.Directed(w.object, w.policy) {
 		return
 	}
 	p, err := engine.NewPropagation(w.object, w.policy)

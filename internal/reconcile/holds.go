@@ -68,10 +68,7 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
 func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string]engine.Needs) {
-	var further map[string]int64
-	if a := w.object.Spec.Allocation; a != nil {
-		further = a.Machines
-	}
+	further := w.object.Spec.Machines()
 	for i := range w.status.Clusters {
 		c := &w.status.Clusters[i]
 		if c.Flavor == "" && len(further) == 0 {

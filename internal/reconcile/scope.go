@@ -243,13 +243,7 @@ func alike(w *bound) string {
 	if w.object.Spec.Replicas != nil {
 		replicas = *w.object.Spec.Replicas
 	}
-	var text string
-	if w.policy != nil {
-		text = fmt.Sprintf("%s %s %d", w.policy.Path(), w.policy.Metadata.UID, w.policy.Metadata.Generation)
-	} else if a := w.object.Spec.Allocation; a != nil {
-		text = fmt.Sprintf("%s %q %v %s %s", w.scopes[0].query.Class, a.Flavors, a.Machines, a.LocationStrategy, a.RegionStrategy)
-	}
-	text += fmt.Sprintf(" %s %s %d", w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
+	text := fmt.Sprintf("%s %s %s %d", w.p.Course(), w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
 	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {
 		text += " " + name + "=" + string(w.object.Spec.ReplicaRequests[name])
 	}

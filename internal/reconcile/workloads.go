@@ -88,7 +88,7 @@ func (w *bound) result() api.Object {
 func (b *bindings) preview(w *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
 	policy, reason := b.claims.Choose(w, w.Status.Policy)
 	previewed := *w
-	if policy == nil && w.Spec.Allocation == nil {
+	if !engine.Directed(w, policy) {
 		previewed.Status, _, _ = engine.UnclaimedStatus(b.fleet, w, reason, now)
 		return &previewed, unclaimed(w, reason, b.fleet.Len(), now), nil
 	}
