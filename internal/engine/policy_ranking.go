@@ -12,6 +12,7 @@ import (
 type Ranking struct {
 	score []float64 // by row
 	order []int32
+	names []int32 // byName of the fleet that it is of: same as long as no cluster comes or goes
 	spans []span
 	spare []int32 // the memory of the order before
 }
@@ -26,7 +27,7 @@ func newRanking(p *Rating, mask Bitmap) *Ranking {
 
 // build orders everything anew.
 func (r *Ranking) build(p *Rating, mask Bitmap) {
-	p.ranking = nil
+	p.ranking, r.names = nil, p.fleet.byName
 	rows := p.fleet.live
 	r.spans = nil
 	if p.by.traits.Spans > 0 {
@@ -84,17 +85,6 @@ func (r *Ranking) update(p *Rating, mask Bitmap, rows []int) (all bool) {
 	if slots := f.Slots(); len(r.score) < slots {
 		r.score = append(r.score, make([]float64, slots-len(r.score))...)
 	}
-	var moved []int32
-	out := newBitmap(f.Slots())
-	for _, row := range rows {
-		in := f.live.Has(row) && (!relative || mask.Has(row))
-		if in {
-			score := p.by.ranks.Base(p, row)
-			r.score[row] = score
-			moved = append(moved, int32(row))
-		}
-		out.set(row)
-	}
 	before := func(x, y int32) int {
 		switch a, b := r.score[x], r.score[y]; {
 		case a > b:
@@ -104,8 +94,36 @@ func (r *Ranking) update(p *Rating, mask Bitmap, rows []int) (all bool) {
 		}
 		return cmp.Compare(f.nameRank[x], f.nameRank[y])
 	}
+	few := len(rows) <= fewRows && sameRows(r.names, f.byName)
+	r.names = f.byName
+	if few {
+		// While the scores are those that they stand by.
+		for _, row := range rows {
+			r.order = takeRows(r.order, []int32{int32(row)}, before)
+		}
+	}
+	moved := make([]int32, 0, len(rows))
+	for _, row := range rows {
+		if f.live.Has(row) && (!relative || mask.Has(row)) {
+			r.score[row] = p.by.ranks.Base(p, row)
+			moved = append(moved, int32(row))
+		}
+	}
+	if few {
+		r.order = putRows(r.order, moved, before)
+		return false
+	}
+	out := newBitmap(f.Slots())
+	for _, row := range rows {
+		out.set(row)
+	}
 	slices.SortFunc(moved, before)
 	order := mergeRows(slices.Grow(r.spare[:0], len(r.order)+len(moved)), r.order, moved, out, before)
 	r.spare, r.order = r.order, order
 	return false
+}
+
+// sameRows reports that two lists are one and the same.
+func sameRows(a, b []int32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

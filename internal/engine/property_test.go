@@ -379,6 +379,9 @@ func TestIncremental(t *testing.T) {
 			present := rollPresent(d, w)
 			sameFleet(t, f, w.fleet(), q, present, now)
 			checkDelta(t, before, f, delta, q)
+			if rows := slices.Sorted(slices.Values(f.byName)); !slices.IsSortedFunc(f.ranking, f.compareRank) || !slices.Equal(slices.Sorted(slices.Values(f.ranking)), rows) {
+				t.Fatalf("the rows %v are ranked %v", rows, f.ranking)
+			}
 
 			reserved.Sync(f, delta)
 			holds = rollLedger(t, d, w, f, reserved, holds)

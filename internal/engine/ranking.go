@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// rank brings the ranking up to date. A few moved rows are taken out and merged
-// back in; many are sorted anew.
+// rank brings the ranking up to date. A few moved rows are taken out and put back
+// in where they belong; more are merged.
 func (b *edit) rank(delta Delta) {
 	if len(delta.Rows) == 0 {
 		return
@@ -14,8 +14,43 @@ func (b *edit) rank(delta Delta) {
 			moved = append(moved, int32(at))
 		}
 	}
+	if len(delta.Rows) <= fewRows {
+		left := make([]int32, 0, fewRows)
+		for _, at := range delta.Rows {
+			if b.old.Cluster(at) != nil {
+				left = append(left, int32(at))
+			}
+		}
+		list := make([]int32, len(b.ranking), len(b.ranking)+len(moved))
+		copy(list, b.ranking)
+		b.ranking = putRows(takeRows(list, left, b.old.compareRank), moved, b.compareRank)
+		return
+	}
 	slices.SortFunc(moved, b.compareRank)
 	b.ranking = mergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
+}
+
+// fewRows is the number of rows up to which it costs less to move each by itself than
+// to merge them all.
+const fewRows = 16
+
+// takeRows takes some rows out of a list that is in order; they may be missing.
+func takeRows(list, rows []int32, compare func(x, y int32) int) []int32 {
+	for _, row := range rows {
+		if at, ok := slices.BinarySearchFunc(list, row, compare); ok && list[at] == row {
+			list = slices.Delete(list, at, at+1)
+		}
+	}
+	return list
+}
+
+// putRows puts some rows into a list that is in order.
+func putRows(list, rows []int32, compare func(x, y int32) int) []int32 {
+	for _, row := range rows {
+		at, _ := slices.BinarySearchFunc(list, row, compare)
+		list = slices.Insert(list, at, row)
+	}
+	return list
 }
 
 // mergeRows appends to dst two lists of rows that are each in order, the first

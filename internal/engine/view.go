@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -39,11 +40,11 @@ func (v *View) Refresh(f *Fleet, q *Query, others Others) (gone []int) {
 	was := v.Mask
 	v.Mask, v.Demoted = p.mask(), p.demotedRows()
 	v.Until = p.until
-	was.each(func(row int) {
-		if !v.Mask.Has(row) {
-			gone = append(gone, row)
+	for i, w := range was {
+		for w &^= v.Mask[i]; w != 0; w &= w - 1 {
+			gone = append(gone, i<<6+bits.TrailingZeros64(w))
 		}
-	})
+	}
 	return gone
 }
 
