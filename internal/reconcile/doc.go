@@ -4,10 +4,11 @@
 // untouched. It also wakes at the instants at which time alone changes a
 // decision.
 //
-// Placements and workloads are kept apart (planner, bindings), and share one
-// picture: the fleet and the reservations.
+// Every kind of objects that is decided is a row of one table. Those who ask the
+// same of clusters form a cohort, which shares a view of the fleet and is woken
+// together; what is stale stands in one queue.
 //
 // The planner is the part without a clock or a store: given objects and a
 // moment it says which statuses to write. The reconciler drives it with the live
-// fleet, a simulation with a copy.
+// fleet, a simulation with a copy. README.md shows the whole in one screen.
 package reconcile
