@@ -575,7 +575,21 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 			}
 		}
 	}
-	for range 40 {
+	// unshown is a filter and one of the aspects that it says it reads of which no
+	// change was seen to matter.
+	unshown := func() (string, Aspects) {
+		for _, filter := range filters {
+			for left := declared[filter.Name()]; left != 0; left &= left - 1 {
+				if aspect := left &^ (left - 1); !seen[witness{filter.Name(), aspect}] {
+					return filter.Name(), aspect
+				}
+			}
+		}
+		return "", 0
+	}
+	shown := func() bool { _, aspect := unshown(); return aspect == 0 }
+	// What is rare takes longer to be drawn.
+	for round := 0; round < 40 || round < 400 && !shown(); round++ {
 		w := rollLawWorld(d)
 		f := w.fleet()
 		for range 60 {
@@ -619,12 +633,8 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 			}
 		}
 	}
-	for _, filter := range filters {
-		for left := declared[filter.Name()]; left != 0; left &= left - 1 {
-			if aspect := left &^ (left - 1); !seen[witness{filter.Name(), aspect}] {
-				t.Errorf("%s says that it reads aspect %b, and nothing shows it", filter.Name(), aspect)
-			}
-		}
+	if name, aspect := unshown(); aspect != 0 {
+		t.Errorf("%s says that it reads aspect %b, and nothing shows it", name, aspect)
 	}
 }
 
