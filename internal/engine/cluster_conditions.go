@@ -66,7 +66,7 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// sameObservations compares what only expressions read of clusters.
+// sameObservations compares what else is seen of clusters, which has no column.
 func sameObservations(a, b *api.Cluster) bool {
 	lease := func(c *api.Cluster) api.Duration {
 		if c.Spec.Health == nil {

@@ -175,7 +175,7 @@ func rollCluster(d dice, name string, calm bool) *api.Cluster {
 	return c
 }
 
-// rollObserved draws what only expressions read.
+// rollObserved draws what has no column.
 func rollObserved(d dice, c *api.Cluster) {
 	c.Status.Conditions, c.Status.KubernetesVersion = nil, ""
 	if d.chance(3) {
