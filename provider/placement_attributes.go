@@ -42,6 +42,11 @@ func placementFilterAttributes() map[string]schema.Attribute {
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
+		"kubernetes_version": schema.StringAttribute{
+			MarkdownDescription: "Condition on the Kubernetes version that the server observed of the cluster, in Terraform's language: `>= 1.33, < 2`, `~> 1.33.0`. Only its numbers count: `v1.33.2+k3s1` is 1.33.2. A version that is not known satisfies none.",
+			Optional:            true,
+			Validators:          notEmpty,
+		},
 		"label_constraints": schema.ListAttribute{
 			MarkdownDescription: "Conditions on the cluster's labels, all of which must hold: `location is DE`, `tier != edge`, `zone in (a, b)`, `zone not in (c)`. A label that is absent satisfies none.",
 			ElementType:         types.StringType,

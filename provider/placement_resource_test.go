@@ -155,6 +155,63 @@ func TestAccPlacementClusterNames(t *testing.T) {
 	})
 }
 
+// TestAccPlacementKubernetesVersion: a placement goes to clusters of the versions
+// that it asks for, and says why others are out. Nothing is known of clusters that
+// nobody observes; a simulation shows what would be if it were.
+func TestAccPlacementKubernetesVersion(t *testing.T) {
+	f := newFleet(t)
+	f.cluster("berlin")
+	f.cluster("munich")
+	asks := func(version string, more ...string) string {
+		return f.config(append(more, fmt.Sprintf(`
+			resource "scheduler_placement" "web" {
+			  name               = "web"
+			  namespace          = "shop"
+			  kubernetes_version = %q
+			  wait               = { on_timeout = "warning" }
+			}
+			data "scheduler_placement_explanation" "web" {
+			  name       = "web"
+			  namespace  = "shop"
+			  depends_on = [scheduler_placement.web]
+			}`, version))...)
+	}
+	miss := func(key string, check knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue("data.scheduler_placement_explanation.web", tfjsonpath.New("nearest_miss").AtMapKey(key), check)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				Config:      asks(">= 1.33 < 2"),
+				ExpectError: regexp.MustCompile(`(?s)kubernetes_version.*is\s+no\s+condition\s+on\s+a\s+version`),
+			},
+			{
+				Config: asks(">= 1.33, < 2", `
+					data "scheduler_simulation" "upgraded" {
+					  base = "empty"
+					  objects = [
+					    jsonencode({ kind = "cluster", metadata = { name = "berlin" }, spec = {}, status = { kubernetes_version = "v1.32.4-eks-4f2e1a" } }),
+					    jsonencode({ kind = "cluster", metadata = { name = "munich" }, spec = {}, status = { kubernetes_version = "v1.33.2+k3s1" } }),
+					    jsonencode({ kind = "placement", metadata = { name = "web", namespace = "shop" }, spec = { kubernetes_version = ">= 1.33, < 2" } }),
+					  ]
+					}`),
+				ConfigStateChecks: []statecheck.StateCheck{
+					clusters(), miss("filter", knownvalue.StringExact("kubernetes_version")),
+					miss("on", knownvalue.StringExact(">= 1.33, < 2")), miss("count", knownvalue.Int64Exact(2)),
+					statecheck.ExpectKnownValue("data.scheduler_simulation.upgraded", tfjsonpath.New("result").AtMapKey("objects"),
+						knownvalue.ListPartial(map[int]knownvalue.Check{2: simulated("munich")})),
+				},
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+			},
+			{
+				ResourceName: "scheduler_placement.web", ImportState: true, ImportStateId: "shop/web",
+				ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"wait"},
+			},
+		},
+	})
+}
+
 // A decision that moves by itself is no work for Terraform, and what depends on
 // it follows.
 func TestAccPlacementMoves(t *testing.T) {

@@ -118,6 +118,8 @@ var badFields = []struct {
 	{"scheduler_placement", "number_of_clusters", json.Number("1e30"), "number_of_clusters"},
 	{"scheduler_placement", "cluster_names", list{"berlin", "Berlin"}, "cluster_names[1]"},
 	{"scheduler_placement", "exclude_clusters", list{"Berlin"}, "exclude_clusters[0]"},
+	{"scheduler_placement", "kubernetes_version", "", "kubernetes_version"},
+	{"scheduler_placement", "kubernetes_version", ">= 1.33 < 2", "kubernetes_version"},
 	{"scheduler_placement", "label_constraints", list{"location is DE", "location >"}, "label_constraints[1]"},
 	{"scheduler_placement", "label_constraints", list{nil}, "label_constraints[0]"},
 	{"scheduler_placement", "metric_constraints", list{"load is a lot"}, "metric_constraints[0]"},

@@ -3,6 +3,8 @@ package api
 import (
 	"math"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
 // Placement asks for clusters, and holds the decision that answers it.
@@ -35,6 +37,7 @@ type PlacementSpec struct {
 	ClusterSets           []string           `json:"cluster_sets,omitempty" ref:"cluster_set" doc:"Sets to choose from. Absent = every cluster that the namespace sees."`
 	ClusterNames          []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of clusters to choose from. Absent = every name."`
 	ExcludeClusters       []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are out in any case."`
+	KubernetesVersion     string             `json:"kubernetes_version,omitempty" doc:"What the Kubernetes version observed of the cluster must meet: \">= 1.33, < 2\". Only its numbers count; one that is not known meets nothing."`
 	LabelConstraints      []string           `json:"label_constraints,omitempty" doc:"All must hold: \"location is DE\", \"tier != edge\", \"zone in (a, b)\", \"zone not in (c)\"."`
 	MetricConstraints     []string           `json:"metric_constraints,omitempty" doc:"All must hold: \"load < 5\", \"latency less than or equal 0.2\"."`
 	MetricConstraintBasis Basis              `json:"metric_constraint_basis,omitempty" enum:"raw,normalized,weighted" doc:"Which figure metric_constraints compare. Default raw."`
@@ -159,6 +162,11 @@ func (p *Placement) Validate() FieldErrors {
 	checkNames(&errs, "spec.cluster_sets", s.ClusterSets)
 	checkNames(&errs, "spec.cluster_names", s.ClusterNames)
 	checkNames(&errs, "spec.exclude_clusters", s.ExcludeClusters)
+	if s.KubernetesVersion != "" {
+		if _, err := constraint.ParseVersion(s.KubernetesVersion); err != nil {
+			errs.Add("spec.kubernetes_version", "%s", err)
+		}
+	}
 	validateConstraints(&errs, "spec", s.LabelConstraints, s.MetricConstraints)
 	errs.check("spec.metric_constraint_basis", oneOf(s.MetricConstraintBasis, BasisRaw, BasisNormalized, BasisWeighted))
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)

@@ -101,7 +101,7 @@ var plainTexts = []string{
 	"cluster spec.taints[].key", "cluster spec.taints[].value", "cluster spec.flavors[].name", "cluster spec.flavors[].memory",
 	"cluster spec.openstack.region", "cluster spec.openstack.availability_zone", "cluster spec.spot.node_type_key",
 	"cluster spec.cloud_constraints.label_constraints[]", "magnum_cluster spec.label_constraints[]", "placement spec.label_constraints[]",
-	"placement spec.custom_resources[]", "placement spec.predicates[].cel[]", "placement spec.spread_constraints[].topology_key",
+	"placement spec.custom_resources[]", "placement spec.kubernetes_version", "placement spec.predicates[].cel[]", "placement spec.spread_constraints[].topology_key",
 	"propagation_policy spec.placement.spread_constraints[].spread_by_label",
 	"workload spec.allocation.geo_location.area", "workload spec.allocation.geo_location.city", "workload spec.allocation.geo_location.country",
 	"workload spec.allocation.geo_location.province", "workload spec.allocation.operator", "workload spec.allocation.regions[].region",

@@ -140,17 +140,18 @@ func TestValidate(t *testing.T) {
 			p.Spec.ResourceRequests, p.Spec.Metrics = Quantities{"cpu": "1"}, &MetricsStrategy{Stickiness: ptr(0.0)}
 			p.Spec.RescheduleAfter, p.Spec.MetricConstraintBasis = "0s", BasisWeighted
 			p.Spec.ClusterNames, p.Spec.ExcludeClusters = []string{"a", "b", "a"}, []string{"b"}
+			p.Spec.KubernetesVersion = ">= 1.33, < 2"
 		}), nil},
 		{"placement fields", placement(func(p *Placement) {
 			p.Metadata.Namespace = "A"
 			p.Spec = PlacementSpec{
-				NumberOfClusters: ptr[int64](-1), ClusterNames: []string{"a", "A"}, ExcludeClusters: []string{""}, LabelConstraints: []string{"a is b", "a isb"},
+				NumberOfClusters: ptr[int64](-1), ClusterNames: []string{"a", "A"}, ExcludeClusters: []string{""}, KubernetesVersion: "1.33 or so", LabelConstraints: []string{"a is b", "a isb"},
 				MetricConstraints: []string{"load <", "load < x"}, MetricConstraintBasis: "net",
 				CustomResources: []string{"x"}, ResourceRequests: Quantities{"cpu": "-1"}, Strategy: "random",
 				Metrics: &MetricsStrategy{Stickiness: &nan}, RescheduleAfter: "-1s", MinImprovement: inf,
 			}
 		}), []string{
-			"metadata.namespace", "spec.number_of_clusters", "spec.cluster_names[1]", "spec.exclude_clusters[0]", "spec.label_constraints[1]", "spec.metric_constraints[0]",
+			"metadata.namespace", "spec.number_of_clusters", "spec.cluster_names[1]", "spec.exclude_clusters[0]", "spec.kubernetes_version", "spec.label_constraints[1]", "spec.metric_constraints[0]",
 			"spec.metric_constraints[1]", "spec.metric_constraint_basis", "spec.custom_resources[0]", `spec.resource_requests["cpu"]`,
 			"spec.strategy", "spec.metrics.stickiness", "spec.reschedule_after", "spec.min_improvement",
 		}},

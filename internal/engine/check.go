@@ -84,6 +84,7 @@ var filters = []Filter{
 	clusterNames{},
 	site{},
 	labelConstraints{},
+	kubernetesVersion{},
 	predicates{},
 	customResources{},
 	apiResources{},

@@ -472,6 +472,7 @@ func respelled(d dice, p *api.Placement) *api.Placement {
 	}
 	s.ClusterNames, s.ExcludeClusters = mix(s.ClusterNames), mix(s.ExcludeClusters)
 	s.LabelConstraints, s.MetricConstraints, s.CustomResources, s.ClusterSets = mix(s.LabelConstraints), mix(s.MetricConstraints), mix(s.CustomResources), mix(s.ClusterSets)
+	s.KubernetesVersion = strings.ReplaceAll(s.KubernetesVersion, " ", "")
 	for i, text := range s.LabelConstraints {
 		s.LabelConstraints[i] = strings.Replace(strings.Replace(text, " is not ", " != ", 1), " is ", " = ", 1)
 	}

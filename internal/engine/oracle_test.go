@@ -181,6 +181,9 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 			return "label_constraints", text
 		}
 	}
+	if s.KubernetesVersion != "" && !slices.Contains(versionsOf[s.KubernetesVersion], c.Status.KubernetesVersion) {
+		return "kubernetes_version", s.KubernetesVersion
+	}
 	if len(s.Predicates) > 0 && !slices.ContainsFunc(s.Predicates, func(x api.Predicate) bool { return o.matches(p, x, c) }) {
 		return "predicates", ""
 	}
@@ -214,6 +217,15 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 		}
 	}
 	return "", ""
+}
+
+// versionsOf are the versions of the dice that meet the constraints of the dice.
+var versionsOf = map[string][]string{
+	">= 1.33":      {"v1.33.0", "v1.33.2+k3s1"},
+	">=1.33":       {"v1.33.0", "v1.33.2+k3s1"},
+	"< 2, >= 1.33": {"v1.33.0", "v1.33.2+k3s1"},
+	"~> 1.32.0":    {"v1.32.0", "v1.32.1-eks-4f2e1a"},
+	"!= 1.33.0":    {"v1.32.0", "v1.32.1-eks-4f2e1a", "v1.33.2+k3s1"},
 }
 
 func (o oracle) inSets(p *api.Placement, c *api.Cluster) bool {

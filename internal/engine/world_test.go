@@ -182,7 +182,7 @@ func rollObserved(d dice, c *api.Cluster) {
 		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionTrue, Reason: pick(d, "", "Slow")}}
 	}
 	if d.chance(3) {
-		c.Status.KubernetesVersion = pick(d, "v1.32.0", "v1.33.0")
+		c.Status.KubernetesVersion = pick(d, "v1.32.0", "v1.32.1-eks-4f2e1a", "v1.33.0", "v1.33.2+k3s1", "latest")
 	}
 }
 
@@ -462,6 +462,9 @@ func rollPlacement(d dice, w *world) (*api.Placement, Present) {
 		for range 1 + d(3) {
 			s.ExcludeClusters = append(s.ExcludeClusters, pick(d, "c000", "c001", "c002", "c003", "gone"))
 		}
+	}
+	if d.chance(6) {
+		s.KubernetesVersion = pick(d, slices.Sorted(maps.Keys(versionsOf))...)
 	}
 	if d.chance(3) {
 		s.ResourceRequests = api.Quantities{pick(d, "cpu", "cpu", "memory", "nvidia.com/gpu"): pick[api.Quantity](d, "0", "500m", "1", "1Gi")}

@@ -15,10 +15,21 @@ import (
 func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asks         func(s *api.PlacementSpec)
-		change       *api.Cluster
-		filter, on   string   // the nearest miss before the change
-		before, then []string // the decision
+		has, change  *api.Cluster // besides a and b, or one of them; has may be nil
+		filter, on   string       // the nearest miss before the change
+		before, then []string     // the decision
 	}{
+		"a version that becomes known": {
+			asks:   func(s *api.PlacementSpec) { s.KubernetesVersion = ">= 1.33, < 2" },
+			change: versioned("b", "v1.33.1+k3s1"), filter: "kubernetes_version", on: ">= 1.33, < 2",
+			then: []string{"b"},
+		},
+		"a version that no longer matches": {
+			asks:   func(s *api.PlacementSpec) { s.KubernetesVersion = "< 1.33" },
+			has:    versioned("b", "v1.32.9-eks-4f2e1a"),
+			change: versioned("b", "v1.33.0-eks-4f2e1a"), filter: "kubernetes_version", on: "< 1.33",
+			before: []string{"b"},
+		},
 		"a name, of a cluster that appears": {
 			asks:   func(s *api.PlacementSpec) { s.ClusterNames = []string{"b", "new"} },
 			change: cluster("new", nil), filter: "cluster_names", on: "cluster_names",
@@ -34,6 +45,9 @@ func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
 			for _, object := range []api.Object{cluster("a", nil), cluster("b", nil), placement("web", -1, tt.asks)} {
 				w.write(p, object)
+			}
+			if tt.has != nil {
+				observe(w, p, tt.has)
 			}
 			pass := func(now time.Time, want []string) {
 				t.Helper()
@@ -64,8 +78,29 @@ func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 				}
 			}
 			pass(epoch, tt.before)
-			w.write(p, tt.change)
+			observe(w, p, tt.change)
 			pass(epoch.Add(time.Second), tt.then)
 		})
 	}
+}
+
+// observe writes a new cluster, or the status alone of one that is there.
+func observe(w *world, p *planner, c *api.Cluster) {
+	key := api.KeyOf(c)
+	was, ok := w.objects[key].(*api.Cluster)
+	if !ok {
+		w.write(p, c)
+		return
+	}
+	seen := *was
+	seen.Status = c.Status
+	w.objects[key] = &seen
+	p.put(&seen, w.specs[key])
+}
+
+// versioned is a cluster with a version of Kubernetes.
+func versioned(name, version string) *api.Cluster {
+	c := cluster(name, nil)
+	c.Status.KubernetesVersion = version
+	return c
 }

@@ -172,6 +172,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 				c.Spec.Capacity = c.Spec.Allocatable
 			}
 			c.Spec.Region = rapid.SampledFrom([]string{"", "eu", "us"}).Draw(t, "region")
+			c.Status.KubernetesVersion = rapid.SampledFrom([]string{"", "v1.32.1", "v1.33.1+k3s1"}).Draw(t, "version")
 			if rapid.IntRange(0, 5).Draw(t, "down") == 0 {
 				c.Status.State = api.StateOffline
 				if rapid.Bool().Draw(t, "automatic") {
@@ -216,6 +217,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 				w.write(p, placement(fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement")),
 					rapid.Int64Range(-1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) {
 						s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone is a"}, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
+						s.KubernetesVersion = rapid.SampledFrom([]string{"", "", "", ">= 1.33", "!= 1.33.1"}).Draw(t, "versions")
 						if rapid.IntRange(0, 4).Draw(t, "named") == 0 {
 							s.ClusterNames = rapid.SliceOfN(clusterName, 0, 5).Draw(t, "names")
 							s.ExcludeClusters = rapid.SliceOfN(clusterName, 0, 3).Draw(t, "excluded")

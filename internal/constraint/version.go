@@ -1,0 +1,88 @@
+package constraint
+
+import (
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+)
+
+// Version is a constraint on a version, as Terraform writes them. Make one with
+// ParseVersion; the zero value matches every version.
+type Version struct {
+	text      string
+	canonical string
+	all       version.Constraints
+}
+
+// ParseVersion reads a version constraint. The error is a *SyntaxError.
+//
+//	[= | != | > | >= | < | <= | ~>] <version>, ...
+//
+// All must hold. A version is of numbers: "1.33", "v1.33.2"; what is missing is 0.
+// "~> 1.33.0" is every 1.33, "~> 1.33" every 1 from 1.33 on.
+func ParseVersion(text string) (Version, error) {
+	v := Version{text: text}
+	var canonical []string
+	at := 0
+	for part := range strings.SplitSeq(text, ",") {
+		fault := at + len(part) - len(strings.TrimLeft(part, " \t\r\n"))
+		at += len(part) + len(",")
+		trimmed := strings.TrimSpace(part)
+		if trimmed == "" {
+			return Version{}, newSyntaxError(text, fault, Grammar, "a version is missing", versionParts)
+		}
+		if i := strings.IndexAny(part, "-+"); i >= 0 {
+			return Version{}, newSyntaxError(text, at-len(",")-len(part)+i, Value, "versions are compared by their numbers", []string{"the end"})
+		}
+		one, err := version.NewConstraint(part)
+		if err != nil || one[0].Prerelease() {
+			return Version{}, newSyntaxError(text, fault, Grammar, quote(trimmed)+" is no condition on a version", versionParts)
+		}
+		v.all = append(v.all, one...)
+		number := strings.TrimLeft(trimmed, "=!<>~ \t\r\n")
+		operator := strings.TrimSpace(strings.TrimSuffix(trimmed, number))
+		if operator == "" {
+			operator = "="
+		}
+		canonical = append(canonical, operator+" "+strings.TrimPrefix(number, "v"))
+	}
+	slices.Sort(canonical)
+	v.canonical = strings.Join(slices.Compact(canonical), ", ")
+	return v, nil
+}
+
+// versionParts are what a version constraint consists of.
+var versionParts = []string{`a version such as 1.33 or 1.33.2, with one of =, !=, >, >=, <, <=, ~> before it and a comma before the next`}
+
+// String is the constraint as the user wrote it.
+func (v Version) String() string { return v.text }
+
+// Canonical is the same text for two spellings of one constraint.
+func (v Version) Canonical() string { return v.canonical }
+
+// Match reports whether a version meets the constraint. Only its numbers count: what
+// vendors add, as in v1.33.2+k3s1 and v1.32.1-eks-4f2e1a, is ignored, and so is that
+// a version is a pre-release. What is no version meets none.
+func (v Version) Match(text string) bool { return v.Explain(text) == "" }
+
+// Explain says why a version does not meet the constraint, "" where it does. The
+// empty text is a version that is not known.
+func (v Version) Explain(text string) string {
+	wanted := ", wanted " + quote(v.text)
+	if text == "" {
+		return "version is not known" + wanted
+	}
+	numbers := text
+	if i := strings.IndexAny(text, "-+"); i >= 0 {
+		numbers = text[:i]
+	}
+	is, err := version.NewVersion(numbers)
+	switch {
+	case err != nil:
+		return "version " + quote(text) + " cannot be compared" + wanted
+	case !v.all.Check(is.Core()):
+		return "version is " + quote(text) + wanted
+	}
+	return ""
+}
