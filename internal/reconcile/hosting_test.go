@@ -283,9 +283,9 @@ func TestPreviewOfAHost(t *testing.T) {
 			previewed = was.Copy()
 			switch o := previewed.(type) {
 			case *api.Cluster:
-				o.Spec.CloudConstraints = object.(*api.Cluster).Spec.CloudConstraints //nolint:forcetypeassert // of one key
+				o.Spec.CloudConstraints = object.(*api.Cluster).Spec.CloudConstraints
 			case *api.MagnumCluster:
-				o.Spec.LabelConstraints = object.(*api.MagnumCluster).Spec.LabelConstraints //nolint:forcetypeassert // likewise
+				o.Spec.LabelConstraints = object.(*api.MagnumCluster).Spec.LabelConstraints
 			}
 			previewed.Meta().Generation++
 		}

@@ -60,7 +60,7 @@ func (p *planner) pass(now time.Time) []write {
 		if g.gone {
 			continue
 		}
-		g.outcome = p.clouds.role.result(g, now)
+		g.outcome = p.clouds.result(g, now)
 		p.found.addObserved(g)
 	}
 	p.zoned = nil

@@ -112,10 +112,10 @@ type appointment struct {
 }
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(appointment)) } //nolint:forcetypeassert // only set pushes
+func (a *agenda) Len() int           { return len(*a) }
+func (a *agenda) Less(i, j int) bool { return (*a)[i].at.Before((*a)[j].at) }
+func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
+func (a *agenda) Push(x any)         { *a = append(*a, x.(appointment)) } //nolint:forcetypeassert // only set pushes
 func (a *agenda) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]

@@ -131,7 +131,7 @@ func (b *bindings) touchScope(s *scope, delta *engine.Delta) {
 
 // wake has everybody looked at again who waits for something in a scope.
 func (b *bindings) wake(s *scope) {
-	s.cohort.wake(&b.queue)
+	s.wake(&b.queue)
 	for w := range s.watching {
 		b.queue.mark(w)
 	}
