@@ -11,12 +11,12 @@ type Pass struct {
 
 // passOf returns a pass that looks at single rows.
 func passOf(f *Fleet, q *Query, reserved *Reservations) Pass {
-	return Pass{Rating: Rating{Look: q.look(f, reserved), by: &q.scoring}, query: q}
+	return Pass{Rating: Rating{Look: q.look(f, reserved), by: q.scoring}, query: q}
 }
 
 // newPass returns a pass with scratch space for Apply.
 func newPass(f *Fleet, q *Query, reserved *Reservations) *Pass {
-	return &Pass{Rating: Rating{Look: newLook(f, q, reserved), by: &q.scoring}, query: q}
+	return &Pass{Rating: Rating{Look: newLook(f, q, reserved), by: q.scoring}, query: q}
 }
 
 func (p *Pass) mask() Bitmap { return p.query.checks.mask(&p.Look) }

@@ -27,7 +27,7 @@ type Query struct {
 
 	minImprovement float64
 	strategy       api.Strategy // whose scorer rates clusters
-	scoring        scoring
+	scoring        *scoring
 	spread         []api.SpreadConstraint
 	groups         *api.DecisionStrategy
 
@@ -63,7 +63,7 @@ func newQuery(p *api.Placement, takesFailing bool) (*Query, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
 	}
-	q.strategy, q.scoring = spec.Strategy, newScoring(compile(spec))
+	q.strategy, q.scoring = spec.Strategy, compile(spec)
 	asked := &Spec{
 		Namespace: p.Metadata.Namespace, Placement: spec, rated: q.scoring.traits.Metrics, takesFailing: takesFailing,
 		tolerations: newTolerations(spec.Tolerations),
@@ -86,7 +86,7 @@ func (q *Query) ask(s *Spec) error {
 			q.requests = append(q.requests, room.request)
 		}
 	}
-	if q.scoring.Scorer == nil {
+	if q.scoring == nil {
 		q.scoring = unrated
 	}
 	k := Key{text: make([]byte, 0, 128)}

@@ -47,7 +47,7 @@ func (q *Query) unknownScoreMetrics(f *Fleet) []string {
 
 // ratingOf is a look at the fleet to rate clusters for a query, whatever is reserved.
 func ratingOf(f *Fleet, q *Query) *Rating {
-	return &Rating{Look: q.look(f, nil), by: &q.scoring}
+	return &Rating{Look: q.look(f, nil), by: q.scoring}
 }
 
 // NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).

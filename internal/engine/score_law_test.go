@@ -33,7 +33,7 @@ func TestListsAgree(t *testing.T) {
 
 // rareFirst is a strategy that has nothing to say for itself, so that only its name
 // tells it from another.
-type rareFirst struct{ weightedMean }
+type rareFirst struct{ *weightedMean }
 
 func (rareFirst) Own(r *Rating, row int, _ bool) float64           { return -r.fleet.score[row] }
 func (s rareFirst) Score(r *Rating, row int, current bool) float64 { return s.Own(r, row, current) }

@@ -20,23 +20,30 @@ import (
 type weightedMean struct{ stickiness float64 }
 
 // unrated is the scoring of queries that only ask who fits.
-var unrated = newScoring(weightedMean{})
+var unrated = newScoring(&weightedMean{})
 
-func newWeightedMean(spec *api.PlacementSpec) Scorer {
-	if spec.Metrics != nil && spec.Metrics.Stickiness != nil {
-		return weightedMean{*spec.Metrics.Stickiness}
+// usual is the stickiness that most placements have.
+var usual = newScoring(&weightedMean{api.DefaultStickiness})
+
+func newWeightedMean(spec *api.PlacementSpec) *scoring {
+	switch m := spec.Metrics; {
+	case m == nil || m.Stickiness == nil:
+		return unrated
+	case *m.Stickiness == api.DefaultStickiness:
+		return usual
+	default:
+		return newScoring(&weightedMean{*m.Stickiness})
 	}
-	return weightedMean{}
 }
 
 // Key implements Scorer. What staying is worth is no part of it.
-func (weightedMean) Key(*Key) {}
+func (*weightedMean) Key(*Key) {}
 
 // Traits implements Scorer.
-func (weightedMean) Traits() Traits { return Traits{Reads: MetricValues, Words: &ownWords} }
+func (*weightedMean) Traits() Traits { return Traits{Reads: MetricValues, Words: &ownWords} }
 
 // Own implements Scorer. It is also the score: other placements do not matter.
-func (w weightedMean) Own(r *Rating, row int, current bool) float64 {
+func (w *weightedMean) Own(r *Rating, row int, current bool) float64 {
 	f := r.fleet
 	s := 0.0
 	if current {
@@ -64,10 +71,10 @@ func scaleOf(sum float64) float64 {
 }
 
 // Score implements Scorer.
-func (w weightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
+func (w *weightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
 
 // Parts implements Scorer.
-func (w weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
+func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	f := r.fleet
 	listed := f.rows[row]
 	sum := 0.0

@@ -36,15 +36,15 @@ type term struct {
 }
 
 // additive is the policy that lists nothing, which most placements have.
-var additive = compilePolicy(&api.PrioritizerPolicy{})
+var additive = newScoring(compilePolicy(&api.PrioritizerPolicy{}))
 
 // newPrioritizers compiles a prioritizer policy.
-func newPrioritizers(spec *api.PlacementSpec) Scorer {
+func newPrioritizers(spec *api.PlacementSpec) *scoring {
 	policy := spec.PrioritizerPolicy
 	if policy == nil || policy.Mode != api.ModeExact && len(policy.Configurations) == 0 {
 		return additive
 	}
-	return compilePolicy(policy)
+	return newScoring(compilePolicy(policy))
 }
 
 // compilePolicy adds up the terms of a policy. Of a built-in prioritizer that is

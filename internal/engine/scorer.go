@@ -32,7 +32,7 @@ type Scorer interface {
 
 // strategies make the scorers of placements, by strategy. A new one is one file and
 // one line here.
-var strategies = map[api.Strategy]func(*api.PlacementSpec) Scorer{
+var strategies = map[api.Strategy]func(*api.PlacementSpec) *scoring{
 	api.StrategyMetrics:      newWeightedMean,
 	api.StrategyPrioritizers: newPrioritizers,
 }
@@ -102,7 +102,8 @@ type perishable interface {
 	Until(f *Fleet, row int) time.Time
 }
 
-// scoring is how a query rates clusters: a scorer with what it says of itself.
+// scoring is how queries rate clusters: a scorer with what it says of itself. Those
+// that most placements have are shared.
 type scoring struct {
 	Scorer
 	traits   Traits
@@ -111,8 +112,8 @@ type scoring struct {
 	perishes perishable // nil: whatever the time is
 }
 
-func newScoring(s Scorer) scoring {
-	by := scoring{Scorer: s, traits: s.Traits()}
+func newScoring(s Scorer) *scoring {
+	by := &scoring{Scorer: s, traits: s.Traits()}
 	by.ranks, _ = s.(ranker)
 	by.minds, _ = s.(minder)
 	by.perishes, _ = s.(perishable)
