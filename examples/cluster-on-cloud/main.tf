@@ -1,6 +1,6 @@
-# Creates the Kubernetes cluster that request/ asks for on the cloud that the
-# server chose. It is a configuration of its own, so that the choice is known when
-# it plans: a provider can be told which cloud it is for, and for_each works.
+# Create the Kubernetes cluster that request/ asks for, on the cloud that the server
+# chose. This is a separate configuration so that the choice is known during the
+# plan. Provider blocks and for_each can then use it.
 
 terraform {
   required_version = ">= 1.11"
@@ -14,8 +14,8 @@ terraform {
 
 provider "scheduler" {}
 
-# Where the choice is. A cloud that is gone is replaced by another one, and this
-# configuration then plans to create the cluster there.
+# The choice. If the cloud is deleted, the server chooses another one, and the next
+# plan of this configuration creates the cluster there.
 data "scheduler_cluster" "wanted" {
   name = "shop"
 }
@@ -24,11 +24,11 @@ locals {
   clouds = toset(compact([data.scheduler_cluster.wanted.status.cloud]))
 }
 
-# This stands for what creates the cluster, such as an
+# Stands in for the resource that creates the cluster, such as
 # openstack_containerinfra_cluster_v1 of the OpenStack provider:
 #
 #   provider "openstack" {
-#     cloud = data.scheduler_cluster.wanted.status.cloud # an entry of clouds.yaml
+#     cloud = data.scheduler_cluster.wanted.status.cloud # an entry in clouds.yaml
 #   }
 #
 #   resource "openstack_containerinfra_cluster_v1" "shop" {
@@ -46,7 +46,7 @@ output "created_on" {
   value = keys(terraform_data.kubernetes)
 }
 
-# To be given to request/ as var.kubeconfig:
+# Pass this to request/ as var.kubeconfig:
 #
 #   output "kubeconfig" {
 #     value     = one([for c in openstack_containerinfra_cluster_v1.shop : c.kubeconfig.raw_config])

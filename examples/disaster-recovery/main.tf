@@ -1,6 +1,6 @@
-# A primary and a backup cluster; storage is replicated from one to the other. The
-# workload runs on the primary, moves to the backup when the primary is lost or
-# tainted, and comes back afterwards.
+# A primary and a backup cluster, with storage replicated from one to the other. The
+# workload runs on the primary cluster, moves to the backup if the primary is lost
+# or tainted, and returns afterwards.
 
 terraform {
   required_version = ">= 1.11"
@@ -17,20 +17,20 @@ provider "scheduler" {
 }
 
 variable "heartbeat_interval" {
-  description = "Within which time a heartbeat of each cluster's agent is expected. Three in a row that stay away mean that the cluster is lost."
+  description = "Interval in which each cluster's agent must send a heartbeat. After three missed heartbeats, the cluster counts as lost."
   type        = string
   default     = "10s"
 }
 
 variable "maintenance" {
-  description = "Takes the workload off the primary on purpose."
+  description = "Move the workload off the primary cluster for maintenance."
   type        = bool
   default     = false
 }
 
 locals {
-  # Which cluster is wanted first: 100 points against none. The scores have no
-  # valid_until, so they hold until the configuration changes.
+  # Prefer the primary: 100 points against none. The scores have no valid_until, so
+  # they never expire.
   preference = { primary = 100, backup = 0 }
 }
 
@@ -40,17 +40,17 @@ resource "scheduler_cluster" "site" {
   name   = each.key
   labels = { storage = "replicated" }
 
-  # Without a URL that could be probed the server expects heartbeats:
+  # Without a URL to probe, the server expects heartbeats:
   #   POST /v1/clusters/primary/heartbeat
-  # When they stay away it taints the cluster (scheduler/unreachable, NoSelect),
-  # and takes the taint away when they are back.
+  # When they stop, it taints the cluster (scheduler/unreachable, NoSelect). When
+  # they resume, it removes the taint.
   health = {
     interval          = var.heartbeat_interval
     failure_threshold = 3
     success_threshold = 2
   }
 
-  # The same by hand, for a maintenance that is planned.
+  # Do the same manually for planned maintenance.
   taints = var.maintenance && each.key == "primary" ? [
     { key = "maintenance", effect = "NoSelect" },
   ] : []
@@ -75,19 +75,19 @@ resource "scheduler_placement" "ledger" {
 
     configurations = [
       { type = "addon", resource_name = "disaster-recovery", score_name = "ledger" },
-      # To stay on the backup until somebody asks for the way back, let the
-      # present cluster count for more than the preference:
+      # Uncomment to stay on the backup until somebody moves the workload back:
+      # the current cluster then counts for more than the preference.
       # { name = "steady", weight = 2 },
     ]
   }
 
-  # How long to bear with a lost cluster before moving. The move is made at that
-  # very moment, not at the next run of anything.
+  # Uncomment to tolerate a lost cluster for a while. The server moves the workload
+  # exactly when the time is up, without a Terraform run.
   # tolerations = [
   #   { key = "scheduler/unreachable", operator = "Exists", toleration_seconds = 30 },
   # ]
 
-  # While the agents have not reported yet no cluster is online.
+  # No cluster is online until the agents have sent a first heartbeat.
   wait = { on_timeout = "warning" }
 
   depends_on = [scheduler_placement_score.preference]

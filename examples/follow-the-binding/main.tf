@@ -1,6 +1,6 @@
-# A team that deploys its web shop to whichever clusters the scheduler chooses: one
-# resource for each cluster of the binding, in the apply that creates the workload.
-# The clusters and the policy are those of platform/, which is applied before.
+# A team deploys its web shop to the clusters that the scheduler chooses: one
+# resource per cluster, created in the same apply as the workload. Apply platform/
+# first; it contains the clusters and the policy.
 
 terraform {
   required_version = ">= 1.11"
@@ -26,7 +26,7 @@ variable "image" {
   default = "registry.example.com/shop/web:1"
 }
 
-# The preview and the workload need the same attributes.
+# The preview and the workload must have the same attributes.
 locals {
   web = {
     name             = "web"
@@ -37,7 +37,7 @@ locals {
   }
 }
 
-# Decided by the server while Terraform plans.
+# The server decides during the plan.
 data "scheduler_propagation_preview" "web" {
   workload = local.web
 }
@@ -49,18 +49,18 @@ resource "scheduler_workload" "web" {
   replicas         = local.web.replicas
   replica_requests = local.web.replica_requests
 
-  # The apply commits what the preview says, or fails and asks for a new plan.
+  # The apply commits the previewed binding, or fails and asks you to plan again.
   preview_token_wo = data.scheduler_propagation_preview.web.token
 }
 
-# What is to run, and what still has to on clusters that are being left: it goes
-# when the replicas that take its place are healthy.
+# What should run, including replicas that are being evicted. These disappear once
+# their replacements are healthy.
 locals {
   deployments = merge(scheduler_workload.web.evicting, scheduler_workload.web.clusters)
 }
 
-# This stands for what is made on each cluster, such as a kubernetes_deployment_v1
-# whose provider is that of the cluster. The guide shows one.
+# Stands in for what you create on each cluster, such as a kubernetes_deployment_v1
+# with that cluster's provider. The guide shows one.
 resource "terraform_data" "deployment" {
   for_each = local.deployments
 
@@ -71,7 +71,7 @@ resource "terraform_data" "deployment" {
   }
 }
 
-# Every plan and apply says so where not all replicas have a cluster.
+# Every plan and apply warns if some replicas have no cluster.
 check "web" {
   assert {
     condition     = sum(concat([0], values(scheduler_workload.web.clusters))) == var.replicas

@@ -1,6 +1,6 @@
-# Clusters rated by what an InfluxDB has measured: the load of their racks. The
-# name of a metric at the provider is that of the measurement; its last value of
-# the past hour counts.
+# Rate clusters by the load of their racks, as measured in InfluxDB. The metric's
+# name at the provider is the name of the measurement. The last value of the past
+# hour counts.
 
 terraform {
   required_version = ">= 1.11"
@@ -17,20 +17,20 @@ provider "scheduler" {
 }
 
 variable "influx_url" {
-  description = "InfluxDB that has the measurements. Empty: the figures of var.load."
+  description = "URL of the InfluxDB with the measurements. If empty, the values in var.load are used."
   type        = string
   default     = ""
 }
 
 variable "influx_token" {
-  description = "API token; user:password for InfluxDB 1.x."
+  description = "API token, or user:password for InfluxDB 1.x."
   type        = string
   ephemeral   = true
   default     = null
 }
 
 variable "load" {
-  description = "The clusters, and their load where there is no InfluxDB."
+  description = "The clusters, and their load if there is no InfluxDB."
   type        = map(number)
   default     = { berlin = 0.7, madrid = 0.4, oslo = 0.2 }
 }
@@ -44,7 +44,8 @@ resource "scheduler_metrics_provider" "measurements" {
   type     = local.live ? "influx" : "static"
   interval = "5s"
 
-  # The token is write-only: in no plan and no state. Change its version with it.
+  # The token is write-only: it is in no plan and no state. Change the version to
+  # send a new token.
   influx = local.live ? { url = var.influx_url, org = "shop", bucket = "racks", token_wo = var.influx_token, token_wo_version = 1 } : null
   static = local.live ? null : { metrics = { for name, load in var.load : "load_${name}" => load } }
 }
@@ -56,7 +57,7 @@ resource "scheduler_metric" "load" {
   min              = 0
   max              = 1
   direction        = "descending" # less load is better
-  on_failure       = "last_value" # a gap of some minutes moves nothing
+  on_failure       = "last_value" # use the last value during short gaps
   max_age          = "10m"
   metrics_provider = { name = scheduler_metrics_provider.measurements.name, metric = "load_${each.key}" }
 }

@@ -1,7 +1,6 @@
-# A team may create Kubernetes clusters in several projects of an OpenStack. For
-# each cluster the server chooses the project, by its labels and by how much of its
-# quota is left; Magnum then creates the cluster there, from the template of the
-# project.
+# A team can create Kubernetes clusters in several OpenStack projects. The server
+# chooses a project for each cluster, by labels and remaining quota. Magnum then
+# creates the cluster there, using the project's template.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,13 +17,13 @@ provider "scheduler" {
 }
 
 variable "cloud" {
-  description = "Cloud with credentials whose projects tagged \"shop\" are taken. Empty: those of var.projects."
+  description = "Cloud with credentials. Its projects tagged \"shop\" are used. If empty, var.projects is used."
   type        = string
   default     = ""
 }
 
 variable "projects" {
-  description = "The projects: their IDs, where they are, the template for clusters, and the share of the quota that is left."
+  description = "The projects: ID, location, cluster template, and share of the quota that is left."
   type        = map(object({ id = string, location = string, template = string, free = number }))
   default = {
     web   = { id = "1f0a", location = "DE", template = "k8s-1.34", free = 0.6 }
@@ -33,7 +32,7 @@ variable "projects" {
   }
 }
 
-# What the OpenStack itself says.
+# The projects that currently exist in OpenStack.
 data "scheduler_openstack_projects" "live" {
   count = var.cloud == "" ? 0 : 1
 
@@ -89,7 +88,7 @@ resource "scheduler_magnum_cluster" "frontend" {
   depends_on = [scheduler_openstack_project.shop]
 }
 
-# It brings its own template.
+# This cluster uses its own template.
 resource "scheduler_magnum_cluster" "training" {
   name               = "training"
   label_constraints  = ["location in (DE, FR)"]
@@ -99,7 +98,7 @@ resource "scheduler_magnum_cluster" "training" {
   depends_on = [scheduler_openstack_project.shop]
 }
 
-# This stands for two openstack_containerinfra_cluster_v1.
+# Stands in for two openstack_containerinfra_cluster_v1 resources.
 resource "terraform_data" "cluster" {
   for_each = { frontend = scheduler_magnum_cluster.frontend, training = scheduler_magnum_cluster.training }
 

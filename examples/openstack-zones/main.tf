@@ -1,6 +1,6 @@
-# The availability zones of an OpenStack as sites that machines are placed on: a
-# cluster stands for each zone and has the amounts and the flavors of the zone, as
-# the cloud's figures have them. A workload asks for flavors.
+# Place machines in the availability zones of an OpenStack cloud. Each zone is
+# represented by a cluster, which takes its capacity and flavors from the zone. A
+# workload asks for flavors.
 
 terraform {
   required_version = ">= 1.11"
@@ -17,20 +17,20 @@ provider "scheduler" {
 }
 
 variable "auth_url" {
-  description = "Identity service of the OpenStack. Empty: a collector pushes the figures (scheduler-server collect --cloud de …)."
+  description = "Identity service of the OpenStack cloud. If empty, a collector pushes the capacity (scheduler-server collect --cloud de …)."
   type        = string
   default     = ""
 }
 
 variable "password" {
-  description = "Password of the user scheduler, who may read hypervisors."
+  description = "Password of the user scheduler, which may list hypervisors."
   type        = string
   ephemeral   = true
   default     = null
 }
 
 variable "zones" {
-  description = "The zones by region, and the cities they are in."
+  description = "The zones by region, and their cities."
   type        = map(map(string))
   default = {
     RegionOne = { az1 = "Berlin", az2 = "Hamburg" }
@@ -77,8 +77,8 @@ resource "scheduler_cluster" "site" {
   }
 }
 
-# As many machines as there are replicas, each large where a zone has room for it,
-# else small, with 10 GB of storage.
+# One machine per replica with 10 GB of storage: large if a zone has room for it,
+# otherwise small.
 resource "scheduler_workload" "render" {
   name             = "render"
   api_version      = "v1"
@@ -90,16 +90,16 @@ resource "scheduler_workload" "render" {
     flavors           = ["large", "small"]
     regions           = [{ region = "RegionOne" }]
     geo_location      = { country = "DE" }
-    location_strategy = "centralize" # the best zone is filled first
+    location_strategy = "centralize" # fill the best zone first
   }
 
-  # Until the figures of the zones are there, it waits for them.
+  # The workload waits until the zones have been collected.
   wait = { on_timeout = "warning" }
 
   depends_on = [scheduler_cluster.site]
 }
 
-# Which flavor each zone gives.
+# The flavor used in each zone.
 data "scheduler_workload" "render" {
   name = scheduler_workload.render.name
 }

@@ -1,7 +1,7 @@
-# A primary and a backup site. The ledger runs on the primary. When that is lost it
-# is started on the backup, and the copy on the primary counts as running until the
-# new one is healthy, or some time has passed. When the primary has been back for a
-# while the ledger returns.
+# A primary and a backup site. The ledger runs on the primary site. If that is lost,
+# the ledger starts on the backup site; the old copy counts as running until the new
+# one is healthy or a grace period ends. Once the primary site has been back for a
+# while, the ledger returns.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,25 +18,25 @@ provider "scheduler" {
 }
 
 variable "heartbeat_interval" {
-  description = "Within which time a heartbeat of each cluster's agent is expected. Three in a row that stay away mean that the cluster is lost."
+  description = "Interval in which each cluster's agent must send a heartbeat. After three missed heartbeats, the cluster counts as lost."
   type        = string
   default     = "10s"
 }
 
 variable "grace_period" {
-  description = "For how long the copy on a lost site counts as running, unless the new one is reported healthy before."
+  description = "How long the copy on a lost site counts as running, unless the new one is reported healthy earlier."
   type        = string
   default     = "10m"
 }
 
 variable "stabilization" {
-  description = "For how long the primary must be back before the ledger returns."
+  description = "How long the primary site must be back before the ledger returns."
   type        = string
   default     = "10m"
 }
 
 variable "maintenance" {
-  description = "Takes the ledger off the primary on purpose."
+  description = "Move the ledger off the primary site for maintenance."
   type        = bool
   default     = false
 }
@@ -46,7 +46,7 @@ resource "scheduler_cluster" "site" {
 
   name = each.key
 
-  # Without a URL that could be probed the server expects heartbeats:
+  # Without a URL to probe, the server expects heartbeats:
   #   POST /v1/clusters/member1/heartbeat
   health = {
     interval          = var.heartbeat_interval
@@ -54,7 +54,7 @@ resource "scheduler_cluster" "site" {
     success_threshold = 2
   }
 
-  # The same by hand, for a maintenance that is planned.
+  # Do the same manually for planned maintenance.
   taints = var.maintenance && each.key == "member1" ? [
     { key = "maintenance", effect = "NoSelect" },
   ] : []
@@ -78,13 +78,13 @@ resource "scheduler_propagation_policy" "ledger" {
   failover = {
     cluster = { purge_mode = "Gracefully", grace_period = var.grace_period }
 
-    # Leave a site on which the ledger itself is reported unhealthy, too:
+    # Uncomment to also leave a site on which the ledger is reported unhealthy, with
     #   PUT /v1/namespaces/bank/workloads/ledger/health
     # application = { toleration = "5m" }
   }
 
-  # Without this the ledger stays on the backup until somebody asks for a fresh
-  # decision:
+  # Without this, the ledger stays on the backup site until somebody requests
+  # rescheduling:
   #   POST /v1/namespaces/bank/workloads/ledger/reschedule
   fail_back = { mode = "automatic", stabilization = var.stabilization }
 }
@@ -95,18 +95,18 @@ resource "scheduler_workload" "ledger" {
   kind        = "StatefulSet"
   replicas    = 3
 
-  # While the agents have not reported yet no cluster is online.
+  # No cluster is online until the agents have sent a first heartbeat.
   wait = { on_timeout = "warning" }
 
   depends_on = [scheduler_propagation_policy.ledger]
 }
 
-# Where it is to run.
+# Where it should run.
 output "runs_on" {
   value = scheduler_workload.ledger.clusters
 }
 
-# Where it still runs meanwhile.
+# Where it still runs in the meantime.
 output "leaving" {
   value = scheduler_workload.ledger.evicting
 }

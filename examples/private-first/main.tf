@@ -1,7 +1,7 @@
-# Two private clusters, which cost little, and one of a cloud provider, which costs
-# more. What fits runs on the private ones. The web shop moves to the cloud as a
-# whole when they cannot take it; the rendering sends only what they have no room
-# for, and takes it back first when there is less to do.
+# Two cheap private clusters, and a more expensive one at a cloud provider. What
+# fits runs on the private clusters. The web shop moves to the cloud as a whole if
+# it does not fit. The renderer only sends the surplus to the cloud, and removes it
+# from there first when it scales down.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,19 +18,19 @@ provider "scheduler" {
 }
 
 variable "frames" {
-  description = "How many renderers are to run."
+  description = "Number of renderers."
   type        = number
   default     = 8
 }
 
 variable "maintenance" {
-  description = "Takes everything off private1 on purpose."
+  description = "Move everything off private1 for maintenance."
   type        = bool
   default     = false
 }
 
 variable "stabilization" {
-  description = "For how long the private clusters must have room again before the web shop comes back."
+  description = "How long the private clusters must have room before the web shop returns."
   type        = string
   default     = "10m"
 }
@@ -56,8 +56,8 @@ resource "scheduler_cluster" "site" {
   ] : []
 }
 
-# The groups are tried in order, and the first that can take the whole workload
-# does: all of it is either here or there.
+# Groups are tried in order. The first one that has room for the whole workload gets
+# all of it.
 resource "scheduler_propagation_policy" "web" {
   name      = "web"
   namespace = "shop"
@@ -70,7 +70,7 @@ resource "scheduler_propagation_policy" "web" {
       { affinity_name = "managed", label_selector = { match_labels = { owner = "managed" } } },
     ]
 
-    # By the room that each cluster has. A cluster without room gets nothing.
+    # Divide by free capacity. A full cluster gets nothing.
     replica_scheduling = { weight_preference = { dynamic_weight = "AvailableReplicas" } }
   }
 
@@ -78,8 +78,8 @@ resource "scheduler_propagation_policy" "web" {
   fail_back = { stabilization = var.stabilization }
 }
 
-# One group that overflows: only what the private clusters have no room for goes to
-# the managed one, and it is the first to go when the number shrinks.
+# One group with overflow. Only replicas that do not fit on the private clusters go
+# to the managed one, and they are removed first when the workload scales down.
 resource "scheduler_propagation_policy" "rendering" {
   name      = "rendering"
   namespace = "shop"
@@ -110,7 +110,7 @@ resource "scheduler_workload" "web" {
   replica_requests = { cpu = "500m" }
   priority         = 10
 
-  # A workload is bound by the policies and clusters that are there.
+  # The workload is bound with the policies and clusters that exist at that moment.
   depends_on = [scheduler_cluster.site, scheduler_propagation_policy.web]
 }
 
@@ -121,7 +121,7 @@ resource "scheduler_workload" "rendering" {
   replicas         = var.frames
   replica_requests = { cpu = "1" }
 
-  # After the web shop, which is to have the room on the private clusters.
+  # Created after the web shop, which takes precedence on the private clusters.
   depends_on = [scheduler_cluster.site, scheduler_propagation_policy.rendering, scheduler_workload.web]
 }
 

@@ -6,8 +6,8 @@ terraform {
   }
 }
 
-# Everything is optional: this is a server on the same machine. A token is best
-# given as the environment variable SCHEDULER_TOKEN.
+# All arguments are optional. By default, the provider uses a server on the same
+# machine. Set the token with the environment variable SCHEDULER_TOKEN.
 provider "scheduler" {
   endpoint  = "http://127.0.0.1:8665"
   namespace = "shop"

@@ -1,6 +1,6 @@
-# A fleet of four clusters in four countries, rated by the price of electricity
-# and by the demand for their waste heat, and two workloads that go where both
-# are best. Where a placement is decided anew, terraform plan shows it.
+# Four clusters in four countries, rated by the price of electricity and the demand
+# for their waste heat, and two placements that go where both are best. When a
+# placement moves, terraform plan shows it.
 
 terraform {
   required_version = ">= 1.11"
@@ -12,8 +12,8 @@ terraform {
   }
 }
 
-# SCHEDULER_ENDPOINT and SCHEDULER_TOKEN say where the server is, by default on
-# this machine.
+# SCHEDULER_ENDPOINT and SCHEDULER_TOKEN set the server and the token. By default,
+# the provider uses a server on this machine.
 provider "scheduler" {
   namespace = "shop"
 }
@@ -22,9 +22,9 @@ locals {
   live = var.prometheus_url != ""
 }
 
-# Each site has its metrics in a namespace of its own, so that they can have the
-# same names everywhere: a constraint like "electricity < 0.4" then compares each
-# cluster's own price.
+# Each site has a namespace for its metrics, so that the metrics can have the same
+# names. A constraint like "electricity < 0.4" then compares each cluster's own
+# price.
 resource "scheduler_metrics_provider" "site" {
   for_each = var.sites
 
@@ -44,7 +44,7 @@ resource "scheduler_metric" "electricity" {
   namespace = each.key
   min       = 0
   max       = 1
-  direction = "descending" # cheap is good
+  direction = "descending" # cheaper is better
 
   metrics_provider = {
     name   = scheduler_metrics_provider.site[each.key].name
@@ -59,7 +59,7 @@ resource "scheduler_metric" "heat" {
   namespace  = each.key
   min        = 0
   max        = 10
-  on_failure = "ignore" # without a figure the price alone counts
+  on_failure = "ignore" # if it cannot be read, only the price counts
 
   metrics_provider = {
     name   = scheduler_metrics_provider.site[each.key].name
@@ -82,7 +82,7 @@ resource "scheduler_cluster" "site" {
   allocatable = { cpu = "32", memory = "128Gi" }
 }
 
-# The web shop: one production cluster of the EU, the best at any time.
+# The web shop: always the best production cluster in the EU.
 resource "scheduler_placement" "web" {
   name               = "web"
   number_of_clusters = 1
@@ -94,21 +94,21 @@ resource "scheduler_placement" "web" {
   depends_on = [scheduler_cluster.site]
 }
 
-# Nightly jobs: two clusters anywhere, as long as electricity is cheap.
+# Nightly jobs: any two clusters with cheap electricity.
 resource "scheduler_placement" "batch" {
   name               = "batch"
   number_of_clusters = 2
   metric_constraints = ["electricity < 0.6"]
   reschedule_after   = var.reschedule_after
 
-  # Fewer than two cheap clusters is nothing to fail for.
+  # Do not fail if fewer than two clusters are cheap.
   wait = { on_timeout = "warning" }
 
   depends_on = [scheduler_cluster.site]
 }
 
-# Anything that depends on a decision follows it; in real life a helm_release or
-# a DNS record.
+# Resources that use a decision follow it. In practice, this would be a helm_release
+# or a DNS record.
 resource "terraform_data" "release" {
   input = "web runs in ${join(" and ", scheduler_placement.web.clusters)}"
 }

@@ -18,6 +18,6 @@ output "decisions" {
 }
 
 output "why" {
-  description = "The sentence that explains each decision."
+  description = "An explanation of each decision."
   value       = { for name, p in data.scheduler_placement_explanation.all : name => p.summary }
 }

@@ -1,11 +1,11 @@
 variable "prometheus_url" {
-  description = "Prometheus that has electricity_price and heat_demand with a label site. Empty: the figures below."
+  description = "URL of a Prometheus with the metrics electricity_price and heat_demand and a label site. If empty, the values below are used."
   type        = string
   default     = ""
 }
 
 variable "sites" {
-  description = "The clusters: where they are, and their figures when there is no Prometheus."
+  description = "The clusters: location, and metric values used without Prometheus."
   type = map(object({
     location    = string
     tier        = optional(string, "prod")
@@ -21,13 +21,13 @@ variable "sites" {
 }
 
 variable "interval" {
-  description = "Time between two readings of the figures."
+  description = "How often metrics are read."
   type        = string
   default     = "1s"
 }
 
 variable "reschedule_after" {
-  description = "How long a decision stays before another cluster may take its place."
+  description = "How long a decision is kept before a better cluster may replace it."
   type        = string
   default     = "5s"
 }

@@ -1,4 +1,4 @@
-# On each cluster an agent watches how much of it is in use, and pushes a score:
+# An agent on each cluster measures utilization and pushes scores:
 #
 #   PUT /v1/clusters/berlin/placement-scores/utilisation
 #   { "kind": "placement_score",
@@ -6,9 +6,8 @@
 #     "spec": { "scores": { "cpu_free": 55, "memory_free": 20 },
 #               "valid_until": "2031-01-31T12:05:00Z" } }
 #
-# with a token of the role agent (scheduler-server token create --role agent).
-# The batch jobs then run on the clusters with most of their CPU free, and follow
-# when that changes.
+# with a token of the role agent (scheduler-server token create --role agent). The
+# batch jobs run on the clusters with the most free CPU, and move when that changes.
 
 terraform {
   required_version = ">= 1.11"
@@ -25,7 +24,7 @@ provider "scheduler" {
 }
 
 variable "clusters" {
-  description = "The clusters on which agents run."
+  description = "The clusters that run an agent."
   type        = set(string)
   default     = ["berlin", "madrid", "oslo", "paris"]
 }
@@ -37,23 +36,23 @@ resource "scheduler_cluster" "site" {
   labels = { tier = "batch" }
 }
 
-# The top two by score. Terraform does not write the scores here: agents do, every
-# minute, and no plan ever shows a difference because of them.
+# The top two clusters by score. Agents write the scores every minute, so they never
+# show up as differences in a plan.
 resource "scheduler_placement" "jobs" {
   name               = "jobs"
   number_of_clusters = 2
   strategy           = "prioritizers"
 
   prioritizer_policy = {
-    mode = "exact" # nothing but what is listed here counts
+    mode = "exact" # use only what is listed here
 
     configurations = [
       { type = "addon", resource_name = "utilisation", score_name = "cpu_free" },
     ]
   }
 
-  # A cluster that is better by 10 points or less does not displace another one.
-  # A score that has expired, or that nobody pushed, counts as 0.
+  # A cluster must be better by more than 10 points to replace a chosen one. Scores
+  # that are missing or have expired count as 0.
   min_improvement = 10
 
   predicates = [
@@ -63,8 +62,8 @@ resource "scheduler_placement" "jobs" {
   depends_on = [scheduler_cluster.site]
 }
 
-# Scores are not part of the placement's state, because they change all the time.
-# This shows them as of this run.
+# Scores change all the time, so they are not part of the placement's state. This
+# data source shows the current ones.
 data "scheduler_placement_decisions" "jobs" {
   name = scheduler_placement.jobs.name
 }

@@ -1,7 +1,7 @@
-# The figures of all clusters are collected in one place, a Prometheus or Thanos
-# beside the scheduling server, and nothing runs on the clusters. A metric becomes
-# a score from -100 (as bad as its range goes) to 100 (as good), and may be mixed
-# with the scores of an add-on in one policy.
+# The metrics of all clusters are in one Prometheus or Thanos next to the scheduling
+# server. Nothing runs on the clusters. A metric becomes a score from -100 (worst
+# value of its range) to 100 (best), and a policy can mix it with scores from
+# add-ons.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,13 +18,13 @@ provider "scheduler" {
 }
 
 variable "prometheus_url" {
-  description = "Prometheus or Thanos that has cluster_memory_free_ratio with a label cluster. Empty: the figures of var.clusters."
+  description = "URL of a Prometheus or Thanos with the metric cluster_memory_free_ratio and a label cluster. If empty, the values in var.clusters are used."
   type        = string
   default     = ""
 }
 
 variable "clusters" {
-  description = "The clusters: how much of their memory is free (0 to 1) where there is no Prometheus, and their grade of support (-100 to 100)."
+  description = "The clusters: share of free memory (0 to 1, used without Prometheus) and support grade (-100 to 100)."
   type        = map(object({ memory_free = number, support = number }))
   default = {
     berlin = { memory_free = 0.75, support = 40 }
@@ -37,8 +37,8 @@ locals {
   live = var.prometheus_url != ""
 }
 
-# Each cluster's metrics are in a namespace of their own and have the same name
-# everywhere: "memory_free" then means each cluster's own figure.
+# Each cluster has a namespace for its metrics, so that the metrics can have the
+# same names. "memory_free" then refers to each cluster's own value.
 resource "scheduler_metrics_provider" "central" {
   for_each = var.clusters
 
@@ -72,8 +72,7 @@ resource "scheduler_cluster" "site" {
   metrics = [{ name = scheduler_metric.memory_free[each.key].name, namespace = each.key }]
 }
 
-# Scores that change with a contract and not with the minute may be written by
-# Terraform.
+# Terraform can write scores that rarely change, such as the terms of a contract.
 resource "scheduler_placement_score" "support" {
   for_each = var.clusters
 
@@ -82,7 +81,7 @@ resource "scheduler_placement_score" "support" {
   scores  = { grade = each.value.support }
 }
 
-# One cluster: two parts free memory, one part grade of support.
+# One cluster, ranked by free memory (weight 2) and support grade (weight 1).
 resource "scheduler_placement" "web" {
   name               = "web"
   number_of_clusters = 1
@@ -100,8 +99,8 @@ resource "scheduler_placement" "web" {
   depends_on = [scheduler_cluster.site, scheduler_placement_score.support]
 }
 
-# A negative weight turns the order round: this is the cluster with least free
-# memory, to look into what is wrong with it.
+# A negative weight reverses the order: find the cluster with the least free memory,
+# to investigate it.
 resource "scheduler_placement" "worst" {
   name               = "worst"
   number_of_clusters = 1
@@ -115,7 +114,7 @@ resource "scheduler_placement" "worst" {
   depends_on = [scheduler_cluster.site]
 }
 
-# What each score is made of.
+# What each score consists of.
 data "scheduler_placement_explanation" "web" {
   name = scheduler_placement.web.name
 }

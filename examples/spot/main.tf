@@ -1,10 +1,10 @@
 # Two Kubernetes clusters with on-demand and spot nodes. A shop and its database run
-# on both; of each, so many pods stay on on-demand nodes that the end of all spot
-# nodes at once does no harm. Neither the Deployments nor the Kubernetes scheduler are
-# touched: a webhook of the server says for which nodes each new pod is, and pods that
-# are on the wrong ones are replaced, one at a time.
+# on both. Enough pods of each stay on on-demand nodes to survive the loss of all
+# spot nodes at once. Neither the Deployments nor the Kubernetes scheduler change: a
+# webhook on the server assigns each new pod to a node type, and pods on the wrong
+# type are replaced one at a time.
 #
-# The server has to be reachable by the clusters:
+# The clusters must be able to reach the server:
 #   scheduler-server serve … --webhook-listen 0.0.0.0:8666 --webhook-url https://scheduler.example.com:8666
 
 terraform {
@@ -22,26 +22,26 @@ provider "scheduler" {
 }
 
 variable "kubeconfigs" {
-  description = "Kubeconfig by cluster, of a user with the rights that the guide on spot nodes lists."
+  description = "Kubeconfig by cluster. The user needs the permissions in the guide on spot nodes."
   type        = map(string)
   ephemeral   = true
   default     = {}
 }
 
 variable "spot" {
-  description = "Split workloads over the nodes of the clusters. Without it their pods stay where they are."
+  description = "Whether to split workloads between node types. If false, pods stay where they are."
   type        = bool
   default     = true
 }
 
 variable "on_demand" {
-  description = "Pods of the shop that stay on on-demand nodes, over both clusters together: a number, or a percentage of those in each."
+  description = "Pods of the shop on on-demand nodes: a number for both clusters together, or a percentage of the pods in each."
   type        = string
   default     = "4"
 }
 
 locals {
-  # How the nodes of each cluster say which they are.
+  # The node label that tells on-demand and spot nodes apart.
   clusters = {
     berlin = "karpenter.sh/capacity-type"
     paris  = "eks.amazonaws.com/capacityType"
@@ -52,7 +52,7 @@ resource "scheduler_cluster" "site" {
   for_each = local.clusters
 
   name = each.key
-  # Change the version with the kubeconfigs.
+  # Change the version to send new kubeconfigs.
   kubernetes = { kubeconfig_wo = lookup(var.kubeconfigs, each.key, null), kubeconfig_wo_version = 1 }
 
   spot = {
@@ -61,7 +61,7 @@ resource "scheduler_cluster" "site" {
   }
 }
 
-# Both sites get the same part of every workload.
+# Both sites get an equal share of every workload.
 resource "scheduler_propagation_policy" "everything" {
   name = "everything"
 
@@ -76,7 +76,8 @@ resource "scheduler_propagation_policy" "everything" {
   }
 }
 
-# First the replicas are divided over the clusters, then those of each are split.
+# The replicas are first divided between the clusters, then split within each
+# cluster.
 resource "scheduler_workload" "web" {
   name        = "web"
   api_version = "apps/v1"
@@ -91,7 +92,8 @@ resource "scheduler_workload" "web" {
   depends_on = [scheduler_propagation_policy.everything]
 }
 
-# The default of a StatefulSet: more than half of its replicas, in each cluster.
+# The default for a StatefulSet: more than half of its replicas in each cluster are
+# on on-demand nodes.
 resource "scheduler_workload" "database" {
   name         = "database"
   api_version  = "apps/v1"
@@ -102,7 +104,7 @@ resource "scheduler_workload" "database" {
   depends_on = [scheduler_propagation_policy.everything]
 }
 
-# Pods for on-demand nodes, and for spot nodes, by cluster: the decision.
+# The decision: pods on on-demand and spot nodes by cluster.
 output "on_demand" {
   value = { web = scheduler_workload.web.on_demand, database = scheduler_workload.database.on_demand }
 }
@@ -111,8 +113,8 @@ output "spot" {
   value = { web = scheduler_workload.web.spot, database = scheduler_workload.database.spot }
 }
 
-# A warning in every plan while the pods are not there yet. How far they are is in
-# progress/main.tf.
+# Warn in every plan until the split is reached. progress/main.tf shows the
+# progress.
 data "scheduler_workload" "web" {
   name       = scheduler_workload.web.name
   depends_on = [scheduler_workload.web]

@@ -1,13 +1,13 @@
-# A controller of a third party measures the clusters and rates them by what they
-# can promise: latency, IOPS, price. It writes one bundle of scores per cluster,
+# A third-party controller measures the clusters and rates them by latency, IOPS and
+# price. It writes one set of scores per cluster,
 #
 #   PUT /v1/clusters/frankfurt/placement-scores/sla
 #   { "kind": "placement_score",
 #     "metadata": { "name": "sla", "cluster": "frankfurt" },
 #     "spec": { "scores": { "latency": 90, "iops": 40 } } }
 #
-# and each team weighs them as it likes. Which clusters a team may use at all is
-# said by cluster sets.
+# and each team weighs them as it likes. Cluster sets determine which clusters a
+# team may use at all.
 
 terraform {
   required_version = ">= 1.11"
@@ -24,7 +24,7 @@ provider "scheduler" {
 }
 
 variable "clusters" {
-  description = "The clusters: the region they are in, and what they are certified for."
+  description = "The clusters: region and certification."
   type        = map(object({ region = string, certified = optional(string, "none") }))
   default = {
     frankfurt = { region = "eu", certified = "pci" }
@@ -42,7 +42,7 @@ resource "scheduler_cluster" "site" {
   claims = { certified = each.value.certified }
 }
 
-# Clusters come and go in a set by their labels. Only these two namespaces may use
+# Clusters join and leave the set by their labels. Only these two namespaces may use
 # it.
 resource "scheduler_cluster_set" "eu" {
   name       = "eu"
@@ -51,7 +51,7 @@ resource "scheduler_cluster_set" "eu" {
   selector = { match_labels = { region = "eu" } }
 }
 
-# Latency is what counts for orders; IOPS break the tie, more or less.
+# For orders, latency counts most, and IOPS a little.
 resource "scheduler_placement" "orders" {
   name               = "orders"
   number_of_clusters = 1
@@ -74,8 +74,8 @@ resource "scheduler_placement" "orders" {
   depends_on = [scheduler_cluster.site]
 }
 
-# The archive wants IOPS and does not mind latency at all: weight 0 says so, and is
-# not the same as leaving it out of a policy that has it by default.
+# The archive needs IOPS and ignores latency, so latency is not listed. "balance" is
+# in every additive policy by default; only weight 0 disables it.
 resource "scheduler_placement" "archive" {
   name               = "archive"
   number_of_clusters = 2
@@ -83,13 +83,13 @@ resource "scheduler_placement" "archive" {
   strategy           = "prioritizers"
 
   prioritizer_policy = {
-    configurations = [ # additive: balance and steady count unless they are disabled
+    configurations = [ # additive: balance and steady count unless disabled
       { name = "balance", weight = 0 },
       { type = "addon", resource_name = "sla", score_name = "iops", weight = 2 },
     ]
   }
 
-  # Rolled out to one cluster first.
+  # Roll out to one cluster first.
   decision_strategy = { clusters_per_decision_group = "50%" }
 
   depends_on = [scheduler_cluster.site]

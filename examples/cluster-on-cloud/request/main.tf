@@ -1,7 +1,7 @@
-# A Kubernetes cluster is wanted, and the server says on which cloud: the one with
-# the lowest price of those in the EU. ../main.tf creates it there. When it is
-# there, its kubeconfig is given to this configuration, and the cluster takes
-# workloads, with the labels of its cloud.
+# Request a Kubernetes cluster and let the server choose the cloud: the cheapest one
+# in the EU. ../main.tf creates the cluster there. Once it exists, pass its
+# kubeconfig to this configuration. The cluster then takes workloads and has the
+# labels of its cloud.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,7 +18,7 @@ provider "scheduler" {
 }
 
 variable "clouds" {
-  description = "The clouds: where they are, and the price of a machine in euro an hour."
+  description = "The clouds: location, and price of a machine in euros per hour."
   type        = map(object({ location = string, price = number }))
   default = {
     berlin = { location = "DE", price = 0.31 }
@@ -28,20 +28,20 @@ variable "clouds" {
 }
 
 variable "kubeconfig" {
-  description = "Kubeconfig of the cluster, when it is there."
+  description = "Kubeconfig of the cluster, once it exists."
   type        = string
   ephemeral   = true
   default     = null
 }
 
 variable "kubeconfig_version" {
-  description = "Change it with the kubeconfig."
+  description = "Change this to send a new kubeconfig."
   type        = number
   default     = 0
 }
 
-# The price of each cloud has the same name everywhere, in a namespace of the
-# cloud: "price < 0.3" then means each cloud's own.
+# Each cloud has a namespace for its metrics, so that every price metric can have
+# the same name. "price < 0.3" then refers to each cloud's own price.
 resource "scheduler_metrics_provider" "prices" {
   for_each = var.clouds
 
@@ -58,17 +58,16 @@ resource "scheduler_metric" "price" {
   namespace        = each.key
   min              = 0
   max              = 1
-  direction        = "descending" # cheap is good
+  direction        = "descending" # cheaper is better
   metrics_provider = { name = scheduler_metrics_provider.prices[each.key].name, metric = "price" }
 }
 
-# Without credentials nothing is asked of a cloud: labels and metrics are enough to
-# choose one.
+# Credentials are not needed here: labels and metrics are enough to choose a cloud.
 resource "scheduler_cloud" "site" {
   for_each = var.clouds
 
   name      = each.key
-  namespace = "shop" # the clouds of a team; without it everybody's
+  namespace = "shop" # clouds of this team; omit to share them with everybody
   labels    = { location = each.value.location }
   metrics   = [{ name = scheduler_metric.price[each.key].name, namespace = each.key }]
 }
@@ -82,13 +81,13 @@ resource "scheduler_cluster" "shop" {
     metric_constraints = ["price < 0.5"]
   }
 
-  # Placements can then ask for the location of the cluster's cloud.
+  # Placements can then select the cluster by the location of its cloud.
   inherit_labels = true
 
-  # Neither of these moves the cluster: the choice stays.
+  # Changing these does not move the cluster.
   kubernetes = { kubeconfig_wo = var.kubeconfig, kubeconfig_wo_version = var.kubeconfig_version }
 
-  # A cluster is put where the clouds are.
+  # The server can only choose a cloud that already exists.
   depends_on = [scheduler_cloud.site]
 }
 

@@ -2,7 +2,7 @@ data "scheduler_cloud" "de" {
   name = "de"
 }
 
-# What is available, by region and availability zone.
+# Available resources by region and availability zone.
 output "available" {
   value = {
     for region in data.scheduler_cloud.de.status.regions : region.name => {
@@ -11,7 +11,7 @@ output "available" {
   }
 }
 
-# The regions whose figures are not current, and why.
+# Regions that could not be queried, and why.
 output "failing" {
   value = {
     for region in data.scheduler_cloud.de.status.regions : region.name => region.message

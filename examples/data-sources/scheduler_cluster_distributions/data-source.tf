@@ -1,11 +1,11 @@
-# The Deployments and StatefulSets that are split over the on-demand and spot nodes
-# of a cluster, whether a scheduler_workload or labels in the cluster ask for it.
+# The Deployments and StatefulSets of a cluster that are split between on-demand and
+# spot nodes, whether requested by a scheduler_workload or by labels.
 data "scheduler_cluster_distributions" "berlin" {
   cluster   = "berlin"
   namespace = "shop"
 }
 
-# Those that do not have their split, and what is in the way.
+# The ones that have not reached their split, and why.
 output "on_the_way" {
   value = {
     for w in data.scheduler_cluster_distributions.berlin.workloads :

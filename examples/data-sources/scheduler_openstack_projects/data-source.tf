@@ -1,10 +1,10 @@
-# The projects that are tagged for the scheduler, as the OpenStack has them now.
+# The projects that are currently tagged for the scheduler in OpenStack.
 data "scheduler_openstack_projects" "tagged" {
   cloud = "de"
   tags  = ["scheduler"]
 }
 
-# Each becomes one that Magnum clusters are put into.
+# Make each of them available for Magnum clusters.
 resource "scheduler_openstack_project" "tagged" {
   for_each = { for p in data.scheduler_openstack_projects.tagged.projects : p.name => p }
 
@@ -13,7 +13,7 @@ resource "scheduler_openstack_project" "tagged" {
   project_id = each.value.id
   labels     = { cloud = "de" }
 
-  # The first public template of Kubernetes, or none.
+  # The first public Kubernetes template, if any.
   template_id = try([
     for t in data.scheduler_openstack_projects.tagged.templates : t.id
     if t.public && t.coe == "kubernetes"

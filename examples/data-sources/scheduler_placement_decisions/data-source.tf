@@ -1,4 +1,4 @@
-# The decision of a placement that another configuration made.
+# The decision of a placement that another configuration manages.
 data "scheduler_placement_decisions" "web" {
   name      = "web"
   namespace = "shop"

@@ -1,4 +1,4 @@
-# The same attributes go to the preview and to the placement.
+# The preview and the placement use the same attributes.
 locals {
   web = {
     name               = "web"

@@ -1,4 +1,4 @@
-# What a policy has claimed, and what of it waits for room.
+# The workloads that a policy has claimed, and the ones that are waiting for room.
 data "scheduler_propagation_bindings" "web" {
   name      = "web"
   namespace = "shop"

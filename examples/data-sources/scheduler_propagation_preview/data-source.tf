@@ -1,4 +1,4 @@
-# Where forty replicas would run.
+# Where would forty replicas run?
 data "scheduler_propagation_preview" "more" {
   workload = {
     name        = "web"
@@ -16,7 +16,7 @@ output "forty_replicas" {
   }
 }
 
-# What another division would move.
+# What would a different division move?
 data "scheduler_propagation_preview" "duplicated" {
   policy = {
     name               = "web"

@@ -1,5 +1,4 @@
-# What would move if the Berlin cluster were switched off, and a new one were
-# there?
+# What would move if the Berlin cluster were gone and a new one were added?
 data "scheduler_simulation" "move" {
   delete = [{ kind = "cluster", name = "berlin" }]
 
@@ -14,7 +13,8 @@ output "moves" {
   value = { for c in data.scheduler_simulation.move.result.changes : join("/", compact([c.kind, c.namespace, c.name])) => "${join(", ", c.from)} -> ${join(", ", c.to)}" }
 }
 
-# What if the web shop had forty replicas? Its binding is taken from the server.
+# What if the web shop had forty replicas? Its current binding is read from the
+# server.
 data "scheduler_simulation" "more" {
   objects = [jsonencode({
     kind     = "workload"

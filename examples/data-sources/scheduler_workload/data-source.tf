@@ -1,4 +1,4 @@
-# The binding of a workload that another configuration made.
+# The binding of a workload that another configuration manages.
 data "scheduler_workload" "web" {
   name      = "web"
   namespace = "shop"
@@ -16,12 +16,12 @@ output "web" {
   }
 }
 
-# How the replicas of each cluster came about, and what kept the others out.
+# Why each cluster got its replicas, and why the others got none.
 output "reasons" {
   value = { for c in data.scheduler_workload.web.explanation.candidates : c.cluster => c.reason }
 }
 
-# How far the pods are split over on-demand and spot nodes, where that is asked for.
+# Progress of the split between on-demand and spot nodes, if one is requested.
 output "split" {
   value = {
     for d in data.scheduler_workload.web.distribution :

@@ -1,6 +1,6 @@
-# What the platform team owns: the clusters, and the policy for the Deployments of
-# every namespace. Apply this first; the configuration beside it is that of a team
-# which uses it.
+# The platform team's configuration: the clusters, and a policy for the Deployments
+# of every namespace. Apply this first. The configuration in the parent directory
+# belongs to a team that uses it.
 
 terraform {
   required_version = ">= 1.11"
@@ -15,7 +15,7 @@ terraform {
 provider "scheduler" {}
 
 variable "closed" {
-  description = "Clusters that are to be emptied."
+  description = "Clusters to drain."
   type        = list(string)
   default     = []
 }
@@ -34,7 +34,7 @@ resource "scheduler_cluster" "member" {
   taints = contains(var.closed, each.key) ? [{ key = "closed", effect = "NoSelect" }] : []
 }
 
-# Deployments are spread over both regions, by the room that there is.
+# Deployments are spread over both regions by free capacity.
 resource "scheduler_propagation_policy" "deployments" {
   name               = "deployments"
   resource_selectors = [{ api_version = "apps/v1", kind = "Deployment" }]

@@ -1,7 +1,8 @@
-# By name.
+# Import by name.
 terraform import scheduler_cloud.de de
 
-# From Terraform 1.12 on also by identity, in the configuration:
+# With Terraform 1.12 or later, you can also import by identity in the
+# configuration:
 #
 #   import {
 #     to       = scheduler_cloud.de

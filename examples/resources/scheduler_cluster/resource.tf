@@ -5,13 +5,13 @@ resource "scheduler_cluster" "berlin" {
   region         = "eu-central"
   zones          = ["a", "b"]
 
-  # Facts about the cluster, which the claim selectors of placements match.
+  # Facts about the cluster that placements can match with claim selectors.
   claims = { "kubernetes.io/version" = "1.34.1", gpu = "h100" }
 
-  # Only placements that tolerate it get on the cluster.
+  # Only placements that tolerate this taint can use the cluster.
   taints = [{ key = "dedicated", value = "training", effect = "NoSelect" }]
 
-  # What rates the cluster, and how much each metric counts.
+  # The metrics that rate the cluster, and how much each one counts.
   metrics = [
     { name = scheduler_metric.electricity.name, namespace = scheduler_metric.electricity.namespace, weight = 3 },
     { name = "latency", namespace = "berlin" },
@@ -24,10 +24,11 @@ resource "scheduler_cluster" "berlin" {
     interval = "15s"
   }
 
-  # Write-only: in no plan and no state. Change the version with the value.
+  # Write-only: it is in no plan and no state. Change the version to send a new
+  # value.
   kubernetes = { kubeconfig_wo = var.kubeconfig, kubeconfig_wo_version = 1 }
 
-  # Split workloads over the on-demand and spot nodes of the cluster.
+  # Split workloads between the cluster's on-demand and spot nodes.
   spot = {
     enabled       = true
     node_type_key = "karpenter.sh/capacity-type"
@@ -36,8 +37,8 @@ resource "scheduler_cluster" "berlin" {
   timeouts = { create = "1m" }
 }
 
-# The metrics of a site have a namespace of their own. A placement's constraint
-# "electricity < 0.4" then means each cluster's own metric of that name.
+# Each site has a namespace for its metrics. A placement's constraint "electricity <
+# 0.4" then refers to each cluster's own metric of that name.
 resource "scheduler_metric" "electricity" {
   name             = "electricity"
   namespace        = "berlin"
@@ -53,7 +54,7 @@ variable "kubeconfig" {
   default   = null
 }
 
-# A cluster that belongs to two namespaces: nobody else sees it.
+# A cluster owned by two namespaces. Nobody else can see it.
 resource "scheduler_cluster" "vault" {
   name        = "vault"
   namespaces  = ["payments", "ledger"]

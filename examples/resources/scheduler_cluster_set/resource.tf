@@ -1,5 +1,5 @@
-# Production clusters of the EU, for the namespaces of two teams. A cluster belongs
-# to the set as soon as it has the labels.
+# Production clusters in the EU, for two teams. A cluster joins the set as soon as
+# it has the labels.
 resource "scheduler_cluster_set" "eu" {
   name       = "eu"
   namespaces = ["shop", "search"]
@@ -10,7 +10,7 @@ resource "scheduler_cluster_set" "eu" {
   }
 }
 
-# Clusters by name, for everybody.
+# A list of clusters, for everybody.
 resource "scheduler_cluster_set" "edge" {
   name     = "edge"
   clusters = ["hamburg", "lyon"]

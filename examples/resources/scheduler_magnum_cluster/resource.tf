@@ -1,10 +1,10 @@
-# The server chooses the project, among those of the namespace.
+# The server chooses one of the projects in the namespace.
 resource "scheduler_magnum_cluster" "shop" {
   name              = "shop"
   namespace         = "shop"
   label_constraints = ["location is DE", "tier is prod"]
 
-  # A cluster is put where the projects are.
+  # The server can only choose a project that already exists.
   depends_on = [scheduler_openstack_project.web]
 }
 
@@ -16,7 +16,7 @@ resource "scheduler_openstack_project" "web" {
   template_id = "f3c9e8a2-5c0b-4a55-9a5e-7d6d0b1c2f4e"
 }
 
-# This stands for the openstack_containerinfra_cluster_v1 that is created there.
+# Stands in for the openstack_containerinfra_cluster_v1 that is created there.
 resource "terraform_data" "shop" {
   input = {
     project_id          = scheduler_magnum_cluster.shop.project_id

@@ -1,5 +1,5 @@
-# The price of electricity, read with a query: free is best (1), half a euro and
-# more is worst (0). When Prometheus is silent the last price holds for an hour.
+# The price of electricity, read with a query. Free is best (1); half a euro or more
+# is worst (0). If Prometheus does not respond, the last price is used for an hour.
 resource "scheduler_metric" "electricity" {
   name       = "electricity"
   namespace  = "berlin"

@@ -1,4 +1,4 @@
-# A Prometheus server. The token is write-only: in no plan and no state.
+# A Prometheus server. The token is write-only: it is in no plan and no state.
 resource "scheduler_metrics_provider" "prometheus" {
   name                    = "prometheus"
   type                    = "prometheus"
@@ -8,7 +8,7 @@ resource "scheduler_metrics_provider" "prometheus" {
   bearer_token_wo_version = 1
 }
 
-# A fixed table, for figures that hardly change.
+# Static values, for metrics that rarely change.
 resource "scheduler_metrics_provider" "tariffs" {
   name   = "tariffs"
   type   = "static"
@@ -21,14 +21,14 @@ variable "prometheus_token" {
   default   = null # no token
 }
 
-# An InfluxDB: the name of a metric there is that of a measurement.
+# InfluxDB. The metric's name is the name of the measurement.
 resource "scheduler_metrics_provider" "influx" {
   name   = "influx"
   type   = "influx"
   influx = { url = "https://influxdb.example.com", org = "shop", bucket = "figures", token_wo = var.influx_token }
 }
 
-# A ksqlDB table with a row for each metric.
+# A ksqlDB table with one row per metric.
 resource "scheduler_metrics_provider" "ksqldb" {
   name = "ksqldb"
   type = "kafka"

@@ -3,7 +3,7 @@ resource "scheduler_openstack_project" "web" {
   namespace = "shop"
   labels    = { location = "DE", tier = "prod" }
 
-  # What rates the project when one is chosen for a Magnum cluster.
+  # Used to rate the project when the server chooses one for a Magnum cluster.
   metrics = [{ name = "price", namespace = "de" }]
 
   project_id  = "2b0f9a4a4c7e4f1e8f1d1d9d6a3f3d10"

@@ -1,4 +1,4 @@
-# Two clusters of the EU with cheap electricity and room for the workload.
+# Two clusters in the EU with cheap electricity and enough free capacity.
 resource "scheduler_placement" "web" {
   name      = "web"
   namespace = "shop"
@@ -8,16 +8,16 @@ resource "scheduler_placement" "web" {
   metric_constraints = ["electricity < 0.4"]
   resource_requests  = { cpu = "4", memory = "8Gi" }
 
-  # Stay unless another cluster is better by a tenth, and then at most once in
-  # ten minutes.
+  # Move only if another cluster is better by more than a tenth, and at most once
+  # every ten minutes.
   min_improvement  = 0.1
   reschedule_after = "10m"
 
-  # "for" is a word of Terraform's language: in an object it stands in quotes.
+  # "for" is a keyword in Terraform, so it must be quoted in an object.
   wait = { "for" = "decided", on_timeout = "warning" }
 }
 
-# Every plan and apply says when there are too few.
+# Every plan and apply warns if there are too few clusters.
 check "web" {
   assert {
     condition     = length(scheduler_placement.web.clusters) == 2
@@ -25,8 +25,8 @@ check "web" {
   }
 }
 
-# What depends on the decision follows it: with keys that are known beforehand
-# the plan works at any time.
+# Resources that use the decision follow it. With keys that are known in advance,
+# every plan works.
 resource "terraform_data" "release" {
   for_each = toset(["berlin", "paris", "warsaw"])
 

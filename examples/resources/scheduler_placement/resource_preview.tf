@@ -1,5 +1,5 @@
-# A decision that the plan already knows. The preview asks the server while
-# Terraform plans, and the placement commits exactly what the preview says.
+# Know the decision during the plan. The preview asks the server for it, and the
+# placement commits exactly that decision.
 locals {
   checkout = {
     name               = "checkout"
@@ -25,7 +25,7 @@ resource "scheduler_placement" "checkout" {
   preview_token_wo = data.scheduler_placement_preview.checkout.token
 }
 
-# One release per chosen cluster, in the apply that creates the placement.
+# One release per chosen cluster, created in the same apply as the placement.
 resource "terraform_data" "release_of_checkout" {
   for_each = toset(scheduler_placement.checkout.clusters)
 

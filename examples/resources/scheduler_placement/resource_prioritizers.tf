@@ -1,4 +1,4 @@
-# Three clusters of a set, by the scores of prioritizers.
+# Three clusters of a set, ranked by prioritizers.
 resource "scheduler_placement" "training" {
   name      = "training"
   namespace = "research"
@@ -6,7 +6,7 @@ resource "scheduler_placement" "training" {
   number_of_clusters = 3
   cluster_sets       = ["eu"]
 
-  # A cluster must match one of these.
+  # A cluster must match at least one of these.
   predicates = [
     { claim_selector = { match_expressions = [{ key = "gpu", operator = "In", values = ["h100", "b200"] }] } },
     { cel = ["managedCluster.metadata.labels[\"tier\"] == \"gold\""] },
@@ -14,14 +14,14 @@ resource "scheduler_placement" "training" {
 
   tolerations = [
     { key = "dedicated", value = "training" },
-    # A cluster that cannot be reached is given five minutes.
+    # Keep a cluster that cannot be reached for five minutes.
     { key = "scheduler/unreachable", operator = "Exists", toleration_seconds = 300 },
   ]
 
   strategy = "prioritizers"
 
   prioritizer_policy = {
-    mode = "additive" # balance and steady count as well, unless their weight is 0
+    mode = "additive" # balance and steady also count, unless their weight is 0
 
     configurations = [
       { name = "balance", weight = 0 },
@@ -31,12 +31,12 @@ resource "scheduler_placement" "training" {
     ]
   }
 
-  # At most one cluster more in one region than in another.
+  # No region may have more than one cluster above another.
   spread_constraints = [
     { topology_key = "region", type = "Field", when_unsatisfiable = "DoNotSchedule" },
   ]
 
-  # Rolled out in steps: the canary first, then the others one by one.
+  # Roll out in steps: the canary first, then the others one by one.
   decision_strategy = {
     clusters_per_decision_group = "1"
 

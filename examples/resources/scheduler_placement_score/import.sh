@@ -1,7 +1,8 @@
-# By cluster and name.
+# Import by cluster and name.
 terraform import scheduler_placement_score.support berlin/support
 
-# From Terraform 1.12 on also by identity, in the configuration:
+# With Terraform 1.12 or later, you can also import by identity in the
+# configuration:
 #
 #   import {
 #     to       = scheduler_placement_score.support

@@ -1,4 +1,5 @@
-# What a cluster is rated by, as long as a contract runs. A placement uses it with
+# A rating of a cluster that is valid until a contract ends. A placement uses it
+# with
 #
 #   { type = "addon", resource_name = "support", score_name = "grade" }
 resource "scheduler_placement_score" "support" {
@@ -8,7 +9,7 @@ resource "scheduler_placement_score" "support" {
   valid_until = "2035-12-31T23:59:59+01:00"
 }
 
-# Scores go with their cluster.
+# Scores are deleted with their cluster.
 resource "scheduler_cluster" "berlin" {
   name = "berlin"
 }

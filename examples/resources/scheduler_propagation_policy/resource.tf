@@ -1,5 +1,6 @@
-# The private clusters first; what they have no room for goes to the managed ones of
-# two regions, and the whole workload to the backup site when neither can take it.
+# Private clusters first. Replicas that do not fit go to managed clusters in two
+# regions. If those cannot take them either, the whole workload moves to the backup
+# site.
 resource "scheduler_propagation_policy" "web" {
   name      = "web"
   namespace = "shop"
@@ -25,7 +26,7 @@ resource "scheduler_propagation_policy" "web" {
 
     cluster_tolerations = [{ key = "dedicated", value = "web" }]
 
-    # At least two regions, at most six clusters.
+    # Use at least two regions and at most six clusters.
     spread_constraints = [
       { spread_by_field = "region", min_groups = 2 },
       { spread_by_field = "cluster", max_groups = 6 },
@@ -34,7 +35,8 @@ resource "scheduler_propagation_policy" "web" {
     replica_scheduling = {
       weight_preference = { dynamic_weight = "AvailableReplicas" }
 
-      # A cluster that is used gets at least two replicas; managed ones at most ten.
+      # Each cluster that is used gets at least two replicas, managed clusters at
+      # most ten.
       cluster_limits = [
         { min_replicas = 2 },
         { affinity = { label_selector = { match_labels = { owner = "managed" } } }, max_replicas = 10 },
@@ -50,15 +52,15 @@ resource "scheduler_propagation_policy" "web" {
   fail_back = { mode = "automatic", stabilization = "30m" }
 }
 
-# For workloads of every namespace that no policy of their own takes: a copy of
-# each ConfigMap on every cluster.
+# A global policy, for workloads that no policy in their own namespace selects: a
+# copy of each ConfigMap on every cluster.
 resource "scheduler_propagation_policy" "settings" {
   name               = "settings"
   resource_selectors = [{ api_version = "v1", kind = "ConfigMap" }]
 }
 
-# Three parts of the replicas on the first site, one on the second, whatever room
-# there is elsewhere; urgent workloads take the place of less urgent ones.
+# Three quarters of the replicas on the first site, one quarter on the second.
+# Workloads of higher priority displace those of lower priority.
 resource "scheduler_propagation_policy" "batch" {
   name                = "batch"
   namespace           = "research"

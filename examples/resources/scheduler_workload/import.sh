@@ -1,8 +1,9 @@
-# By namespace and name, or by name in the provider's namespace.
+# Import by namespace and name, or by name in the provider's namespace.
 terraform import scheduler_workload.web shop/web
 terraform import scheduler_workload.web web
 
-# From Terraform 1.12 on also by identity, in the configuration:
+# With Terraform 1.12 or later, you can also import by identity in the
+# configuration:
 #
 #   import {
 #     to       = scheduler_workload.web

@@ -1,18 +1,18 @@
-# Ten replicas of a Deployment. A policy says where they run.
+# Ten replicas of a Deployment. A policy decides where they run.
 resource "scheduler_workload" "web" {
   name      = "web"
   namespace = "shop"
-  labels    = { team = "checkout" } # policies select by them
+  labels    = { team = "checkout" } # policies can select by labels
 
   api_version      = "apps/v1"
   kind             = "Deployment"
   replicas         = 10
   replica_requests = { cpu = "500m", memory = "1Gi" }
 
-  # Placed before workloads of lower numbers.
+  # Workloads with a higher priority are placed first.
   priority = 10
 
-  # Three of the ten run on on-demand nodes, the others on spot nodes, where the
+  # Three of the ten run on on-demand nodes, the others on spot nodes, if the
   # cluster has both.
   distribution = {
     mode             = "custom"
@@ -21,7 +21,7 @@ resource "scheduler_workload" "web" {
 
   wait = { on_timeout = "warning" }
 
-  # A workload is bound by the policies that are there.
+  # The workload is bound with the policies that exist at that moment.
   depends_on = [scheduler_propagation_policy.deployments]
 }
 
@@ -35,7 +35,7 @@ resource "scheduler_propagation_policy" "deployments" {
   }
 }
 
-# What is not replicated gets a copy on every chosen cluster.
+# A workload without replicas gets one copy on every chosen cluster.
 resource "scheduler_workload" "settings" {
   name        = "settings"
   namespace   = "shop"
@@ -43,18 +43,18 @@ resource "scheduler_workload" "settings" {
   kind        = "ConfigMap"
 }
 
-# With keys that are known beforehand every plan works, whatever it knows.
+# With keys that are known in advance, every plan works.
 resource "terraform_data" "deployment" {
   for_each = toset(["berlin", "paris", "warsaw"])
 
   input = {
     cluster = each.key
-    # Also where they still have to run until their replacement is healthy.
+    # Includes replicas that keep running until their replacements are healthy.
     replicas = lookup(merge(scheduler_workload.web.evicting, scheduler_workload.web.clusters), each.key, 0)
   }
 }
 
-# Machines of a size, on sites: clusters with a region and a zone. No policy is
+# Machines by flavor, on sites (clusters with a region and a zone). No policy is
 # needed.
 resource "scheduler_workload" "render" {
   name        = "render"
@@ -64,9 +64,9 @@ resource "scheduler_workload" "render" {
   replicas    = 3
 
   allocation = {
-    flavors         = ["large", "small"] # the best first
+    flavors         = ["large", "small"] # in order of preference
     regions         = [{ region = "RegionOne", availability_zones = ["az1", "az2"] }]
-    region_strategy = "alone" # all of them in one region
+    region_strategy = "alone" # all machines in one region
   }
 
   wait = { on_timeout = "warning" }

@@ -1,5 +1,5 @@
-# How far the split is that main.tf asks for. In a configuration of its own: what is
-# observed changes all the time, and has no place in plans that are to be empty.
+# Progress of the split that main.tf asks for. It is in a separate configuration
+# because the observed state changes all the time and would show up in every plan.
 
 terraform {
   required_version = ">= 1.11"
@@ -19,7 +19,7 @@ data "scheduler_workload" "web" {
   name = "web"
 }
 
-# Pods for on-demand and spot nodes that there are and should be, by cluster.
+# Actual and wanted pods on on-demand and spot nodes by cluster.
 output "progress" {
   value = {
     for d in data.scheduler_workload.web.distribution :
