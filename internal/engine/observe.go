@@ -82,7 +82,8 @@ func completeDerived(c, effective *api.Cluster) {
 	if effective.Metadata.UID != c.Metadata.UID {
 		return
 	}
-	if !maps.Equal(effective.Metadata.Labels, c.Metadata.Labels) {
+	// Of a version that decisions have not seen it is not known yet what it inherits.
+	if effective.Metadata.Generation == c.Metadata.Generation && !maps.Equal(effective.Metadata.Labels, c.Metadata.Labels) {
 		c.Status.Labels = effective.Metadata.Labels
 	}
 	if c.Spec.OpenStack == nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
@@ -22,10 +24,11 @@ type bindings struct {
 	binder    engine.Binder
 	scopes    cohorts[*bound, *scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
-	followers map[string]map[*bound]struct{} // by path of the policy
-	now       time.Time                      // of the pass
-	observed  []*bound                       // those of whose split something else was observed, or may be
-	braked    bool                           // evictions from clusters that are offline are held back
+	followers *btree.BTreeG[follower]
+	claimed   []api.Key // who asked since the last pass which policy to follow
+	now       time.Time // of the pass
+	observed  []*bound  // those of whose split something else was observed, or may be
+	braked    bool      // evictions from clusters that are offline are held back
 
 	// failed remembers what found no room since the reservations last changed, so
 	// that many alike cost little.
@@ -83,7 +86,7 @@ func newBindings(p *picture) *bindings {
 		claims:    claim.New(),
 		scopes:    newCohorts[*bound, *scope](),
 		members:   map[string]map[*bound]struct{}{},
-		followers: map[string]map[*bound]struct{}{},
+		followers: newFollowers(),
 	}
 	p.bound = b
 	return b
@@ -119,8 +122,8 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 			ask(w)
 		}
 	}
-	for w := range b.followers[path] {
-		ask(w)
+	for key := range following(b.followers, path) {
+		ask(b.workloads[key])
 	}
 }
 
@@ -200,9 +203,12 @@ func (b *bindings) index(w *bound, before *api.WorkloadStatus) {
 	for name := range clustersOf(&w.status) {
 		add(b.members, name, w)
 	}
-	drop(b.followers, before.Policy, w)
+	if w.status.Policy == before.Policy {
+		return
+	}
+	b.followers.Delete(follower{before.Policy, w.key()})
 	if w.status.Policy != "" {
-		add(b.followers, w.status.Policy, w)
+		b.followers.ReplaceOrInsert(follower{w.status.Policy, w.key()})
 	}
 }
 
@@ -239,6 +245,7 @@ func turnOfWorkload(x, y *bound) int {
 func (b *bindings) claim(w *bound) {
 	if w.unclaimed {
 		w.unclaimed = false
+		b.claimed = append(b.claimed, w.key())
 		policy, reason := b.claims.Choose(w.object, w.status.Policy)
 		w.reason = reason
 		if policy != w.policy {

@@ -217,6 +217,7 @@ func drawSpread(t *rapid.T, c api.GroupConstraint) api.GroupConstraint {
 // checkBindings demands that every binding keeps what its policy promises, and
 // that a look from scratch would not decide otherwise.
 func checkBindings(t *rapid.T, p *planner, now time.Time) {
+	checkRecords(t, p)
 	for _, key := range slices.SortedFunc(maps.Keys(p.bindings.workloads), api.Key.Compare) {
 		w := p.bindings.workloads[key]
 		checkIndexes(t, p, w)

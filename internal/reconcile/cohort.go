@@ -170,14 +170,6 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 	return true
 }
 
-// viewOf is the view for a query, which need not be that of any member.
-func (all *cohorts[D, C]) viewOf(p *picture, q *engine.Query) *engine.View {
-	if c, ok := all.of[q.Class]; ok {
-		return c.shared().view
-	}
-	return engine.NewView(p.fleet, q, p.others(), nil)
-}
-
 // expire refreshes the views out of which time alone takes a cluster, because a
 // toleration has run out, and then does something with each and the rows that are
 // gone. Who has such a cluster is on the agenda.

@@ -10,5 +10,7 @@
 //
 // The planner is the part without a clock or a store: given objects and a
 // moment it says which statuses to write. The reconciler drives it with the live
-// fleet, a simulation with a copy. README.md shows the whole in one screen.
+// fleet, a simulation with a copy. Readers get
+// snapshots of it, one after every pass, and never wait for it. README.md shows the whole
+// in one screen.
 package reconcile

@@ -109,9 +109,12 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosting) row[O
 	}
 	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }
 	r.rests = func(p *planner, g *guest) api.Key { return p.lost.underGuest(g) }
-	r.explain = func(_ *planner, g *guest, now time.Time) *api.Explanation { return g.hosting.explain(g, now) }
-	r.preview = func(p *planner, object O, now time.Time) (O, *api.Explanation, error) {
-		previewed, explanation := of(p).preview(object, now)
+	r.explain = func(s *snapshot, _ O, known *record, now time.Time) *api.Explanation {
+		return s.hosting(known.key.Kind).explain(known.guest, now)
+	}
+	r.preview = func(s *snapshot, object O, now time.Time) (O, *api.Explanation, error) {
+		known, _ := s.get(api.KeyOf(object))
+		previewed, explanation := s.hosting(object.ObjectKind()).preview(known.guest, object, now)
 		return as[O](previewed), explanation, nil
 	}
 	r.simulate.startsOver = func(_, _ O) bool { return false }
@@ -302,7 +305,7 @@ func (g *guest) tells() bool {
 func (h *hosting) settle(g *guest, now time.Time) (chosen bool) {
 	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
 	// none of.
-	if g.wish == statedWish || len(h.hosts) > 0 || g.host != "" {
+	if g.wish == statedWish || h.fleet.Len() > 0 || g.host != "" {
 		g.query = h.compile(g)
 	}
 	if g.query != nil {
@@ -317,10 +320,10 @@ func (h *hosting) settle(g *guest, now time.Time) (chosen bool) {
 	return true
 }
 
-// preview is a guest with the host that it would get, and why.
-func (h *hosting) preview(object api.Object, now time.Time) (api.Object, *api.Explanation) {
+// preview is a guest, known or not, with the host that it would get, and why.
+func (h *hosting) preview(known *guest, object api.Object, now time.Time) (api.Object, *api.Explanation) {
 	g := h.newGuest(object)
-	if known := h.guests[g.key()]; known != nil && known.object.Meta().UID == object.Meta().UID {
+	if known != nil && known.object.Meta().UID == object.Meta().UID {
 		copied := *known
 		copied.object, copied.wish, copied.query, copied.answered = object, g.wish, nil, false
 		g = &copied

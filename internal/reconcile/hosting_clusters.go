@@ -30,7 +30,7 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 		return true, true
 	},
 	where:   func(c *api.Cluster) where { return onHost(c.Status.Cloud) },
-	observe: func(p *planner, c *api.Cluster) api.Object { return engine.Observe(p.fleet, p.reserved, c) },
+	observe: func(s *snapshot, c *api.Cluster) api.Object { return engine.Observe(s.fleet, s.reserved, c) },
 	simulate: simulated[*api.Cluster, *guest]{
 		// In this order: the status tells from the generation which taints are gone.
 		complete: func(_ *simulation, c, base *api.Cluster, _ given, now time.Time) {

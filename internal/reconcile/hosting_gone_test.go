@@ -81,7 +81,7 @@ func TestWhatACloudHasNoMoreIsNothing(t *testing.T) {
 			w.write(p, policy("all", func(s *api.PropagationPolicySpec) { s.Placement.ReplicaScheduling = dynamic() }))
 			w.stored(p, p.pass(epoch))
 			placed := func(o *api.Workload) int { return len(p.bindings.workloads[api.KeyOf(o)].status.Clusters) }
-			seen, _ := p.observe(w.objects[api.KeyOf(site)]).(*api.Cluster)
+			seen, _ := p.snapshot(nil).observe(w.objects[api.KeyOf(site)]).(*api.Cluster)
 			condition := api.FindCondition(seen.Status.Conditions, "ResourcesGone")
 			if c.reason == "" {
 				if placed(large) != 1 || placed(small) != 1 || condition != nil || seen.Status.Allocatable != nil || seen.Status.Flavors["m1"] != 7 {
@@ -122,7 +122,7 @@ func TestAZoneThatReturns(t *testing.T) {
 			w.stored(p, p.pass(epoch))
 		}
 		chosen := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
-		seen, _ := p.observe(w.objects[api.KeyOf(site)]).(*api.Cluster)
+		seen, _ := p.snapshot(nil).observe(w.objects[api.KeyOf(site)]).(*api.Cluster)
 		if has := api.FindCondition(seen.Status.Conditions, "ResourcesGone") != nil; len(chosen) != want || seen.Status.Available["cpu"] != api.Quantity(available) || has != gone {
 			t.Fatalf("%s: on %v, available %v, conditions %+v", what, chosen, seen.Status.Available, seen.Status.Conditions)
 		}

@@ -198,7 +198,7 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 	states := map[string]string{}
 	for name, weights := range in.Clouds.Get() {
 		// In place of a state stands the reason of each metric.
-		seen, ok := p.observe(cloud(name, "", nil, refsOf(weights)...)).(*api.Cloud)
+		seen, ok := p.snapshot(nil).observe(cloud(name, "", nil, refsOf(weights)...)).(*api.Cloud)
 		if ok && slices.ContainsFunc(seen.Status.Metrics, func(m api.ClusterMetricStatus) bool { return m.Reason != "" }) {
 			states[name] = "FAILING_METRICS"
 		}
@@ -255,7 +255,7 @@ func playProject(t *conformance.T, in *krakeIn, out *krakeOut) {
 	w.write(p, guest)
 	p.pass(epoch)
 	scores := hostScores(p.projects, api.KeyOf(guest))
-	seen, ok := p.observe(guestOf[*api.MagnumCluster](t.T, p.projects, api.KeyOf(guest))).(*api.MagnumCluster)
+	seen, ok := p.snapshot(nil).observe(guestOf[*api.MagnumCluster](t.T, p.projects, api.KeyOf(guest))).(*api.MagnumCluster)
 	if !ok {
 		t.Fatal("a Magnum cluster is observed as something else")
 	}

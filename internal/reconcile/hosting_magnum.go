@@ -24,13 +24,13 @@ var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 		return changed, changed
 	},
 	where: func(m *api.MagnumCluster) where { return onHost(m.Status.Project) },
-	observe: func(p *planner, m *api.MagnumCluster) api.Object {
-		refs := magnumMetrics(m, p.projectObjects[m.Metadata.Namespace+"/"+m.Status.Project])
+	observe: func(s *snapshot, m *api.MagnumCluster) api.Object {
+		refs := magnumMetrics(m, s.project(m.Metadata.Namespace+"/"+m.Status.Project))
 		if len(refs) == 0 {
 			return m
 		}
 		c := *m
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, refs, m.Metadata.Namespace, m.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, refs, m.Metadata.Namespace, m.Status.Conditions)
 		return &c
 	},
 	simulate: simulated[*api.MagnumCluster, *guest]{
@@ -39,8 +39,8 @@ var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 }, func(p *planner) *hosting { return p.projects })
 
 // magnumInProjects is the role of Magnum clusters that are created in OpenStack
-// projects.
-func magnumInProjects(projects map[string]*api.OpenStackProject) role {
+// projects, which are found by their paths.
+func magnumInProjects(project func(path string) *api.OpenStackProject) role {
 	return role{
 		request: func(object api.Object) (engine.HostRequest, wish) {
 			m, ok := object.(*api.MagnumCluster)
@@ -69,7 +69,7 @@ func magnumInProjects(projects map[string]*api.OpenStackProject) role {
 			if !ok {
 				return g.object
 			}
-			decideMagnum(m, g, projects[g.host], now.UTC())
+			decideMagnum(m, g, project(g.host), now.UTC())
 			return m
 		},
 	}

@@ -145,6 +145,7 @@ func TestHostsAreMissedByNobody(t *testing.T) {
 			if rapid.Bool().Draw(t, "at once") {
 				w.stored(p, p.pass(now))
 				checkHosted(t, w, p, now)
+				checkRecords(t, p)
 			}
 		}
 		w.stored(p, p.pass(now))

@@ -137,7 +137,7 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 	if !slices.Equal(chosen(), []string{"edge"}) {
 		t.Fatalf("placed on %v", chosen())
 	}
-	seen, _ := p.observe(guest).(*api.Cluster)
+	seen, _ := p.snapshot(nil).observe(guest).(*api.Cluster)
 	if got := seen.Status.Labels; got["tier"] != "gold" || got["own"] != "yes" || got["location"] != "FR" {
 		t.Errorf("labels %v", got)
 	}
@@ -147,7 +147,7 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 		t.Errorf("placed on %v though the cloud is no longer gold", chosen())
 	}
 	// The label of the cluster itself counts again.
-	if seen, _ := p.observe(w.objects[api.KeyOf(guest)]).(*api.Cluster); seen.Status.Labels["tier"] != "edge" {
+	if seen, _ := p.snapshot(nil).observe(w.objects[api.KeyOf(guest)]).(*api.Cluster); seen.Status.Labels["tier"] != "edge" {
 		t.Errorf("labels %v", seen.Status.Labels)
 	}
 }
@@ -172,7 +172,7 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	if chosen("small") != 1 || chosen("large") != 0 {
 		t.Fatalf("small on %d, large on %d clusters", chosen("small"), chosen("large"))
 	}
-	seen, _ := p.observe(site).(*api.Cluster)
+	seen, _ := p.snapshot(nil).observe(site).(*api.Cluster)
 	if s := seen.Status; s.Allocatable["cpu"] != "8" || s.Available["cpu"] != "0" || s.State != api.StateOnline {
 		t.Errorf("status %+v", s)
 	}
@@ -195,7 +195,7 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	lost.Status.Regions[0].Failures, lost.Status.Regions[0].FailingSince, lost.Status.Regions[0].Message = api.MaxUnreachableFailures, &now, "no answer"
 	p.put(&lost, w.specs[api.KeyOf(paris)])
 	w.stored(p, p.pass(now))
-	seen, _ = p.observe(site).(*api.Cluster)
+	seen, _ = p.snapshot(nil).observe(site).(*api.Cluster)
 	if chosen("small") != 0 || seen.Status.State != api.StateOffline || len(seen.Status.Taints) != 1 {
 		t.Errorf("on %d clusters, status %+v", chosen("small"), seen.Status)
 	}
@@ -289,7 +289,7 @@ func TestPreviewOfAHost(t *testing.T) {
 			}
 			previewed.Meta().Generation++
 		}
-		seen, x, err := kind.previewed(p, previewed, epoch)
+		seen, x, err := kind.previewed(p.snapshot(nil), previewed, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,9 @@ func TestPreviewOfAHost(t *testing.T) {
 		if !slices.EqualFunc(*api.ConditionsOf(seen), *api.ConditionsOf(decided), sameCondition) {
 			t.Errorf("%s: previewed %+v, decided %+v", k, *api.ConditionsOf(seen), *api.ConditionsOf(decided))
 		}
-		if y := kind.explained(p, d, epoch); x.Summary != y.Summary {
+		s := p.snapshot(nil)
+		known, _ := s.get(k)
+		if y := kind.explained(s, &known, epoch); x.Summary != y.Summary {
 			t.Errorf("%s: previewed %q, explained %q", k, x.Summary, y.Summary)
 		}
 	}
@@ -324,7 +326,7 @@ func TestAHostThatListsNoLostMetricHoldsNobody(t *testing.T) {
 	w.write(p, guest)
 	held := func() *api.Condition {
 		p.pass(epoch)
-		return api.FindCondition(*api.ConditionsOf(p.withHeld(guest)), api.ConditionMoveHeld)
+		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withHeld(guest)), api.ConditionMoveHeld)
 	}
 	if held() == nil {
 		t.Fatal("nothing holds it, so this tests nothing")

@@ -29,10 +29,10 @@ type decidedKind interface {
 	sort(batch []decision)
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
-	explained(p *planner, d decision, now time.Time) *api.Explanation
-	previewed(p *planner, object api.Object, now time.Time) (api.Object, *api.Explanation, error)
+	explained(s *snapshot, r *record, now time.Time) *api.Explanation
+	previewed(s *snapshot, object api.Object, now time.Time) (api.Object, *api.Explanation, error)
 	at(object api.Object) where
-	observed(p *planner, object api.Object) api.Object
+	observed(s *snapshot, object api.Object) api.Object
 
 	startsOver(object, base api.Object) bool
 	complete(s *simulation, object, base api.Object, given given, now time.Time)
@@ -64,15 +64,15 @@ type row[O api.Object, D decision] struct {
 	// rests is the lost object that a decision rests on, the zero key where there is
 	// none.
 	rests func(p *planner, d D) api.Key
-	// explain says why a decision is what it is, and changes nothing.
-	explain func(p *planner, d D, now time.Time) *api.Explanation
+	// explain says why a decision is what it is.
+	explain func(s *snapshot, object O, r *record, now time.Time) *api.Explanation
 	// preview is an object with the status that it would get if it were written now,
 	// and why. The error is that of a spec that breaks a rule.
-	preview func(p *planner, object O, now time.Time) (O, *api.Explanation, error)
+	preview func(s *snapshot, object O, now time.Time) (O, *api.Explanation, error)
 	// where reads the decision from a status.
 	where func(object O) where
 	// observe completes a status by what moves without a write.
-	observe  func(p *planner, object O) api.Object
+	observe  func(s *snapshot, object O) api.Object
 	simulate simulated[O, D]
 }
 
@@ -170,18 +170,18 @@ func (r *row[O, D]) decided(p *planner, d decision, now time.Time) (changed, mov
 
 func (r *row[O, D]) restsOn(p *planner, d decision) api.Key { return r.rests(p, as[D](d)) }
 
-func (r *row[O, D]) explained(p *planner, d decision, now time.Time) *api.Explanation {
-	return r.explain(p, as[D](d), now)
+func (r *row[O, D]) explained(s *snapshot, recorded *record, now time.Time) *api.Explanation {
+	return r.explain(s, as[O](recorded.object), recorded, now)
 }
 
-func (r *row[O, D]) previewed(p *planner, object api.Object, now time.Time) (api.Object, *api.Explanation, error) {
-	return r.preview(p, as[O](object), now)
+func (r *row[O, D]) previewed(s *snapshot, object api.Object, now time.Time) (api.Object, *api.Explanation, error) {
+	return r.preview(s, as[O](object), now)
 }
 
 func (r *row[O, D]) at(object api.Object) where { return r.where(as[O](object)) }
 
-func (r *row[O, D]) observed(p *planner, object api.Object) api.Object {
-	return r.observe(p, as[O](object))
+func (r *row[O, D]) observed(s *snapshot, object api.Object) api.Object {
+	return r.observe(s, as[O](object))
 }
 
 func (r *row[O, D]) startsOver(object, base api.Object) bool {

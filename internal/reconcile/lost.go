@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/btree"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
@@ -20,9 +22,12 @@ type lost struct {
 	// Each with what is lost.
 	dubious map[string]api.Key
 
-	// waiting are the decisions that wait for them, each with one that it waits for.
-	waiting map[decision]api.Key
+	// waiting are the decisions that wait for them.
+	waiting *btree.BTreeG[wait]
 }
+
+// wait is something whose decision waits, with one that it waits for.
+type wait struct{ key, on api.Key }
 
 func newLost(keys []api.Key) *lost {
 	if len(keys) == 0 {
@@ -31,7 +36,7 @@ func newLost(keys []api.Key) *lost {
 	l := &lost{
 		clusters: map[api.Key]bool{}, sets: map[api.Key]bool{}, policies: map[api.Key]bool{}, hosts: map[api.Key]bool{},
 		scores: map[api.Key]bool{}, metrics: map[api.Key]bool{}, providers: map[api.Key]bool{}, dubious: map[string]api.Key{},
-		waiting: map[decision]api.Key{},
+		waiting: btree.NewG(16, func(a, b wait) bool { return a.key.Compare(b.key) < 0 }),
 	}
 	of := map[api.Kind]map[api.Key]bool{
 		api.KindCluster: l.clusters, api.KindClusterSet: l.sets, api.KindPropagationPolicy: l.policies,
@@ -127,10 +132,10 @@ func (p *planner) holds(d decision) bool {
 	}
 	key := d.kind().restsOn(p, d)
 	if key == (api.Key{}) {
-		delete(p.lost.waiting, d)
+		p.lost.waiting.Delete(wait{key: d.key()})
 		return false
 	}
-	p.lost.waiting[d] = key
+	p.lost.waiting.ReplaceOrInsert(wait{d.key(), key})
 	return true
 }
 
@@ -197,17 +202,17 @@ func (l *lost) underGuest(g *guest) (held api.Key) {
 
 // withHeld returns a copy of an object with a condition that says what its decision
 // waits for; the object itself where it waits for nothing.
-func (p *planner) withHeld(object api.Object) api.Object {
-	if p.lost == nil {
+func (s *snapshot) withHeld(object api.Object) api.Object {
+	if s.waiting == nil {
 		return object
 	}
-	held, waits := p.lost.waiting[p.known(api.KeyOf(object))]
-	if !waits {
+	waits, ok := s.waiting.Get(wait{key: api.KeyOf(object)})
+	if !ok {
 		return object
 	}
 	return withCondition(object, api.Condition{
 		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
-		Message: "the decision stays as it is while " + nameFor(object, held) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
+		Message: "the decision stays as it is while " + nameFor(object, waits.on) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
 	})
 }
 
@@ -240,9 +245,10 @@ func (p *planner) lose(keys []api.Key) {
 	if before == nil {
 		return
 	}
-	for d := range before.waiting {
-		if !d.queued().gone {
+	before.waiting.Ascend(func(w wait) bool {
+		if d := p.known(w.key); d != nil {
 			p.queue.mark(d)
 		}
-	}
+		return true
+	})
 }

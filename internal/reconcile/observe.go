@@ -8,9 +8,9 @@ import (
 // observe returns a copy of an object with its status completed by what moves
 // without a write: amounts and metrics. One that has nothing of that is returned as
 // it is.
-func (p *planner) observe(object api.Object) api.Object {
+func (s *snapshot) observe(object api.Object) api.Object {
 	if k := decidedAs(object.ObjectKind()); k != nil {
-		return k.observed(p, object)
+		return k.observed(s, object)
 	}
 	switch o := object.(type) {
 	case *api.Cloud:
@@ -18,14 +18,14 @@ func (p *planner) observe(object api.Object) api.Object {
 			return o
 		}
 		c := *o
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
 		return &c
 	case *api.OpenStackProject:
 		if len(o.Spec.Metrics) == 0 {
 			return o
 		}
 		c := *o
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(p.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
 		return &c
 	}
 	return object

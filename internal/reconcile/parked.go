@@ -36,6 +36,8 @@ type lot struct {
 	suspicions map[api.Key][]time.Time
 	// moved says that the planner does not know yet what is left out now.
 	moved bool
+	// frozen says that readers have of.
+	frozen bool
 }
 
 // parked is an object that is left out.
@@ -55,6 +57,19 @@ func (l *lot) holds(key api.Key) bool {
 	return ok
 }
 
+// freeze returns what is left out now, in a map that never changes.
+func (l *lot) freeze() map[api.Key]*parked {
+	l.frozen = true
+	return l.of
+}
+
+// own makes the objects writable.
+func (l *lot) own() {
+	if l.frozen {
+		l.of, l.frozen = maps.Clone(l.of), false
+	}
+}
+
 // park leaves an object out from now on.
 func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64, now time.Time) {
 	pause := min(firstTrial<<min(l.trials[key], 20), maxTrial)
@@ -63,11 +78,13 @@ func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64
 	if entry != nil {
 		p.specRevision = entry.SpecRevision
 	}
+	l.own()
 	l.of[key], l.moved = p, true
 }
 
 // release has an object take part again.
 func (l *lot) release(key api.Key) {
+	l.own()
 	delete(l.of, key)
 	l.moved = true
 }
@@ -134,9 +151,9 @@ func (p *parked) condition(key api.Key) api.Condition {
 
 // faulted returns a copy of an object with the condition that says that it is left
 // out; where it is not, the object itself.
-func (l *lot) faulted(object api.Object) api.Object {
+func (s *snapshot) faulted(object api.Object) api.Object {
 	key := api.KeyOf(object)
-	p, ok := l.of[key]
+	p, ok := s.parked[key]
 	if !ok {
 		return object
 	}
@@ -158,10 +175,8 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 		started := time.Now()
 		writes, err = decideAll(p, s.now, s.world, s.decided)
 		if err == nil {
-			r.mu.Lock()
 			r.planner, r.damaged, r.lot.moved = p, loaded, false
 			r.passed(started)
-			r.mu.Unlock()
 			return writes, nil
 		}
 		panicked, ok := errors.AsType[*fault.Panic](err)
@@ -188,10 +203,10 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.holds(key) }) {
 		return cause // there is nothing to do without
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.showLot()
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return isDecided(key.Kind) }) {
 		// Those that panicked on it can be decided without it.
+		r.lot.own()
 		maps.DeleteFunc(r.lot.of, func(key api.Key, _ *parked) bool { return isDecided(key.Kind) })
 	}
 	for _, key := range culprits {
@@ -202,7 +217,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 	return nil
 }
 
-// park leaves an object out and says so. The caller holds mu.
+// park leaves an object out and says so.
 func (r *Reconciler) park(key api.Key, cause string, loaded *fleet.Snapshot) {
 	r.lot.park(key, cause, loaded.Get(key), loaded.Revision(), r.now())
 	if len(r.lot.of) <= maxNamed {
@@ -234,7 +249,6 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.mu.Lock()
 		if err != nil {
 			r.lot.park(key, err.Error(), entry, at.Revision(), r.now())
 		} else {
@@ -242,7 +256,7 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 			r.logger.Info("an object takes part in decisions again", "object", key.String())
 		}
 		r.metrics.leftOut(r.lot)
-		r.mu.Unlock()
+		r.showLot()
 		if err == nil {
 			if !isDecided(key.Kind) {
 				s.world = append(s.world, entry)
@@ -263,11 +277,4 @@ func (r *Reconciler) newSearch(ctx context.Context, snapshot *fleet.Snapshot, le
 	s.now, s.fresh = r.now(), r.newPlanner
 	s.ended = func() bool { return ctx.Err() != nil }
 	return s
-}
-
-// leftOut reports whether decisions are made without an object, because of a panic.
-func (r *Reconciler) leftOut(key api.Key) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.lot.holds(key)
 }

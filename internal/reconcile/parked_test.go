@@ -314,19 +314,18 @@ func TestPanicsAtRandom(t *testing.T) {
 				countdown = -1
 				mu.Unlock()
 				y.put(metric("m", float64(step)))
-				y.reconciler.mu.Lock()
-				p := y.reconciler.planner
-				for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
-					k := api.KeyOf(entry.Object)
-					if _, known := p.placements[k]; known == y.reconciler.lot.holds(k) {
-						t.Errorf("step %d: %s is known: %v", step, k, known)
+				y.look(func(p *planner) {
+					for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
+						k := api.KeyOf(entry.Object)
+						if _, known := p.placements[k]; known == y.reconciler.lot.holds(k) {
+							t.Errorf("step %d: %s is known: %v", step, k, known)
+						}
 					}
-				}
-				if !heldBack(p) { // what rests on something that is left out waits for it
-					checked++
-					checkFresh(t, p)
-				}
-				y.reconciler.mu.Unlock()
+					if !heldBack(p) { // what rests on something that is left out waits for it
+						checked++
+						checkFresh(t, p)
+					}
+				})
 			}
 			if injected < 10 || checked < 10 {
 				t.Errorf("only %d panics happened, and %d looks from nothing", injected, checked)
@@ -338,16 +337,26 @@ func TestPanicsAtRandom(t *testing.T) {
 				y.put(metric("m", last))
 				return countOf(y.reconciler.metrics.faulted) == 0
 			})
-			y.reconciler.mu.Lock()
-			defer y.reconciler.mu.Unlock()
-			checkFresh(t, y.reconciler.planner)
+			y.look(func(p *planner) { checkFresh(t, p) })
 		})
+	}
+}
+
+// look has a look at the planner where that belongs, between two passes.
+func (y *system) look(at func(p *planner)) {
+	y.t.Helper()
+	err := y.reconciler.tell(y.t.Context(), "look", func(p *planner, _ time.Time) error {
+		at(p)
+		return nil
+	})
+	if err != nil {
+		y.t.Error(err)
 	}
 }
 
 // heldBack reports whether decisions wait for what is left out.
 func heldBack(p *planner) bool {
-	return p.lost != nil && len(p.lost.waiting) > 0
+	return p.lost != nil && p.lost.waiting.Len() > 0
 }
 
 func checkFresh(t *testing.T, p *planner) {

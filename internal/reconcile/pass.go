@@ -71,6 +71,13 @@ func (p *planner) pass(now time.Time) []write {
 		}
 	}
 	p.bindings.passObserved(now, &p.found)
+	for _, d := range p.found.order {
+		p.record(d.key())
+	}
+	for _, key := range p.bindings.claimed {
+		p.record(key)
+	}
+	p.bindings.claimed = nil
 	found := p.found.list()
 	p.found = writes{}
 	return found

@@ -29,14 +29,12 @@ var placements = row[*api.Placement, *tracked]{
 	turn: func(a, b *tracked) int {
 		return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
 	},
-	decide: (*planner).decide,
-	rests:  func(p *planner, placed *tracked) api.Key { return p.lost.underPlacement(placed) },
-	explain: func(p *planner, placed *tracked, now time.Time) *api.Explanation {
-		return p.explain(placed, now).Render()
-	},
-	preview: (*planner).previewPlacement,
+	decide:  (*planner).decide,
+	rests:   func(p *planner, placed *tracked) api.Key { return p.lost.underPlacement(placed) },
+	explain: (*snapshot).explainPlacement,
+	preview: (*snapshot).previewPlacement,
 	where:   func(placement *api.Placement) where { return where{clusters: placement.Status.Clusters} },
-	observe: func(_ *planner, placement *api.Placement) api.Object { return placement },
+	observe: func(_ *snapshot, placement *api.Placement) api.Object { return placement },
 	simulate: simulated[*api.Placement, *tracked]{
 		startsOver: func(_, _ *api.Placement) bool { return true },
 		complete: func(s *simulation, placement, _ *api.Placement, given given, _ time.Time) {
@@ -66,17 +64,23 @@ func (p *tracked) result() api.Object {
 	return &object
 }
 
+// explainPlacement says why a placement is where it is.
+func (s *snapshot) explainPlacement(placement *api.Placement, r *record, now time.Time) *api.Explanation {
+	present := presentOf(placement, &placement.Status)
+	present.Standing = true // nothing has changed since: it is decided
+	return engine.Explain(s.fleet, r.query, s.view(r.query).Ranking, s.others(), present, now).Render()
+}
+
 // previewPlacement is a placement with the decision that it would get.
-func (p *planner) previewPlacement(placement *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
+func (s *snapshot) previewPlacement(placement *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
 	query, err := engine.NewQuery(placement)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	placed := &tracked{object: placement, query: query, status: placement.Status}
-	view := p.classes.viewOf(p.picture, query)
-	explained := engine.Explain(p.fleet, query, view.Ranking, p.others(), placed.present(), now)
+	view := s.view(query)
+	explained := engine.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(placement, &placement.Status), now)
 	previewed := *placement
-	previewed.Status, _ = engine.NewStatus(p.fleet, query, view, placement, explained.Outcome, now, explained.Summary)
+	previewed.Status, _ = engine.NewStatus(s.fleet, query, view, placement, explained.Outcome, now, explained.Summary)
 	return &previewed, explained.Render(), nil
 }
 

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 )
 
 // planner knows every placement and every workload, its decision, and what would
-// make that decision stale. It is not safe for concurrent use; Reconciler guards
-// it.
+// make that decision stale. It is not safe for concurrent use: Run alone has it, and
+// readers get snapshots.
 type planner struct {
 	*picture
 	bindings *bindings
@@ -33,7 +35,8 @@ type planner struct {
 	onCloud        map[string]map[string]struct{} // clusters by that cloud
 	projects       *hosting                       // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
-	zoned          []*guest // whose zone was observed for the first time, for the pass to write
+	records        *btree.BTreeG[record] // for readers
+	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
 }
 
 // tracked is one placement and its decision.
@@ -76,9 +79,10 @@ func newPlanner(logger *slog.Logger) *planner {
 		cloudOf:        map[string]string{},
 		onCloud:        map[string]map[string]struct{}{},
 		projectObjects: map[string]*api.OpenStackProject{},
+		records:        newRecords(),
 	}
 	p.clouds = newHosting(&clusters, clustersOnClouds, p.figures, p.picture)
-	p.projects = newHosting(&magnumClusters, magnumInProjects(p.projectObjects), p.figures, p.picture)
+	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), p.figures, p.picture)
 	p.bindings = newBindings(p.picture)
 	p.bindings.amountsChanged = p.reservedChanged
 	return p
@@ -99,6 +103,7 @@ func (p *planner) resume(objects []api.Object, now time.Time) {
 func (p *planner) put(object api.Object, specRevision int64) {
 	key := api.KeyOf(object)
 	p.focus(key)
+	defer p.record(key)
 	k := decidedAs(key.Kind)
 	if k == nil {
 		if take := inputs[key.Kind]; take != nil {
@@ -126,6 +131,7 @@ func (p *planner) remove(key api.Key) {
 	} else if take := inputs[key.Kind]; take != nil {
 		take(p, key, nil)
 	}
+	p.record(key)
 }
 
 // putPlacement takes in a new placement, or a new spec of one.
@@ -359,14 +365,17 @@ func (p *planner) setWanting(placed *tracked, wanting bool) {
 }
 
 // present is the placement's decision as the engine takes it.
-func (p *tracked) present() engine.Present {
+func (p *tracked) present() engine.Present { return presentOf(p.object, &p.status) }
+
+// presentOf is the decision in a status of a placement as the engine takes it.
+func presentOf(p *api.Placement, s *api.PlacementStatus) engine.Present {
 	present := engine.Present{
-		Decisions: p.status.Decisions,
-		Answered:  p.status.ObservedGeneration == p.object.Metadata.Generation,
-		Fresh:     p.status.ObservedRescheduleRequests != p.object.Metadata.RescheduleRequests,
+		Decisions: s.Decisions,
+		Answered:  s.ObservedGeneration == p.Metadata.Generation,
+		Fresh:     s.ObservedRescheduleRequests != p.Metadata.RescheduleRequests,
 	}
-	if p.status.ScheduledAt != nil {
-		present.ScheduledAt = *p.status.ScheduledAt
+	if s.ScheduledAt != nil {
+		present.ScheduledAt = *s.ScheduledAt
 	}
 	return present
 }

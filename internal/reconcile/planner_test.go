@@ -96,6 +96,7 @@ func placement(name string, wanted int64, change ...func(*api.PlacementSpec)) *a
 // checkSettled demands that deciding every placement from scratch changes
 // nothing: the planner has missed no decision that a change made stale.
 func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
+	checkRecords(t, p)
 	for key, placed := range p.placements {
 		view := engine.NewView(p.fleet, placed.query, p.others(), nil)
 		for row := range p.fleet.Slots() {

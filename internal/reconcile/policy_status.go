@@ -1,32 +1,30 @@
 package reconcile
 
-import (
-	"maps"
-	"slices"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-)
+import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
 // ObservePolicy returns a copy of a policy with its status: the bindings that
 // follow it now, by the names of the workloads.
 func (r *Reconciler) ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	observed := r.planner.bindings.observe(policy)
-	if faulted, ok := r.lot.faulted(observed).(*api.PropagationPolicy); ok {
+	s := r.current.Load()
+	observed := s.observePolicy(policy)
+	if faulted, ok := s.faulted(observed).(*api.PropagationPolicy); ok {
 		return faulted
 	}
 	return observed
 }
 
-func (b *bindings) observe(policy *api.PropagationPolicy) *api.PropagationPolicy {
+func (s *snapshot) observePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy {
 	c := *policy
 	c.Status = api.PropagationPolicyStatus{ObservedGeneration: policy.Metadata.Generation}
-	following := slices.SortedFunc(maps.Keys(b.followers[policy.Path()]), func(a, b *bound) int { return a.key().Compare(b.key()) })
-	for _, w := range following {
+	for key := range following(s.followers, policy.Path()) {
+		d, _ := s.get(key)
+		w, ok := d.object.(*api.Workload)
+		if !ok {
+			continue
+		}
 		c.Status.Bindings = append(c.Status.Bindings, api.Binding{
-			Workload: w.key().Path(), Clusters: w.status.Clusters,
-			ObservedAffinity: w.status.ObservedAffinity, Conditions: w.status.Conditions,
+			Workload: key.Path(), Clusters: w.Status.Clusters,
+			ObservedAffinity: w.Status.ObservedAffinity, Conditions: w.Status.Conditions,
 		})
 	}
 	return &c

@@ -29,9 +29,7 @@ func (r *Reconciler) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus
 
 // preview asks the row of an object's kind.
 func preview[O api.Object](r *Reconciler, object O) (O, *api.Explanation, error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	previewed, explanation, err := decidedAs(object.ObjectKind()).previewed(r.planner, object, r.now())
+	previewed, explanation, err := decidedAs(object.ObjectKind()).previewed(r.current.Load(), object, r.now())
 	return as[O](previewed), explanation, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -66,12 +67,13 @@ type Reconciler struct {
 	now     func() time.Time
 	metrics *metrics
 
-	// mu guards the planner. Run alone writes it.
-	mu      sync.RWMutex
-	planner *planner
+	// current is what readers read: how everything stood after the last pass.
+	current atomic.Pointer[snapshot]
+
+	planner *planner        // of Run alone
 	damaged *fleet.Snapshot // the planner knows what is damaged in it; of Run alone
 
-	// settled is guarded by settleMu, which is never held together with mu.
+	// settled is guarded by settleMu.
 	settleMu sync.Mutex
 	settled  int64
 	changed  chan struct{} // closed and replaced when settled grows
@@ -80,11 +82,10 @@ type Reconciler struct {
 	readyOnce sync.Once
 
 	faults *fault.Component
-	// lot is guarded by mu; Run alone writes it.
-	lot *lot
-	// nextAt, released and unanswered belong to Run: when the planner has to be called
+	// lot, nextAt, released and unanswered belong to Run: what is left out, when the planner has to be called
 	// again although nothing changed, objects that it is to be given again, and reports
 	// of which what follows is not durable.
+	lot        *lot
 	nextAt     time.Time
 	released   []*fleet.Entry
 	unanswered []report
@@ -108,6 +109,7 @@ func New(options Options) *Reconciler {
 	}
 	r.started, r.faults, r.lot = r.now(), options.Faults.Component("decisions"), newLot()
 	r.planner = r.newPlanner(r.logger)
+	r.show()
 	return r
 }
 
@@ -222,8 +224,6 @@ func (r *Reconciler) wake(unwritten *unwritten, revision int64) time.Time {
 // the next session. Mostly the next one begins without what is to blame. A panic that
 // does not come again from nothing is put up with a few times.
 func (r *Reconciler) pauseAfter(p *fault.Panic) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	suspect := r.planner.working
 	if !r.lot.suspect(suspect, r.now()) {
 		return false
@@ -233,14 +233,13 @@ func (r *Reconciler) pauseAfter(p *fault.Panic) bool {
 		return true
 	}
 	r.park(suspect, p.Error(), snapshot)
+	r.showLot()
 	return false
 }
 
 // plan has the planner do something. The error is a *fault.Panic, after which it is
 // of no use any more.
 func (r *Reconciler) plan(do func(p *planner)) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	err := fault.Confine("", func() error { do(r.planner); return nil })
 	if p, ok := errors.AsType[*fault.Panic](err); ok {
 		p.Object = r.planner.working.String()
@@ -342,8 +341,23 @@ func (r *Reconciler) decide() (writes []write, err error) {
 	return writes, err
 }
 
-// passed notes a pass of the planner. The caller holds mu.
+// show has readers see how everything stands now.
+func (r *Reconciler) show() {
+	s := r.planner.snapshot(r.current.Load())
+	s.parked = r.lot.freeze()
+	r.current.Store(s)
+}
+
+// showLot has readers see what is left out now. The planner may be of no use.
+func (r *Reconciler) showLot() {
+	s := *r.current.Load()
+	s.parked = r.lot.freeze()
+	r.current.Store(&s)
+}
+
+// passed notes a pass of the planner.
 func (r *Reconciler) passed(begin time.Time) {
+	r.show()
 	r.nextAt = r.planner.nextAt()
 	r.metrics.passing.Observe(time.Since(begin).Seconds())
 	r.metrics.placements.Set(float64(len(r.planner.placements)))
@@ -513,19 +527,19 @@ var ErrConflict = errors.New("the object has changed since it was decided")
 // Explain says why the decision of a placement, or the binding of a workload, is
 // what it is, as of now.
 func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if parked := r.lot.of[key]; parked != nil {
+	s, now := r.current.Load(), r.now()
+	if parked := s.parked[key]; parked != nil {
 		return &api.Explanation{
-			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: r.now().UTC(),
+			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: now.UTC(),
 			Summary: parked.condition(key).Message, Candidates: []api.Candidate{},
 		}, nil
 	}
-	d := r.planner.known(key)
-	if d == nil {
+	known, ok := s.get(key)
+	k := decidedAs(key.Kind)
+	if !ok || k == nil {
 		return nil, fmt.Errorf("%s: %w", key, ErrNotFound)
 	}
-	return d.kind().explained(r.planner, d, r.now()), nil
+	return k.explained(s, &known, now), nil
 }
 
 // Observe returns a copy of an object with its status completed by what decisions
@@ -533,7 +547,6 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 // cluster, and by a condition where the object is left out because of a panic. An
 // object that has nothing of that is returned as it is.
 func (r *Reconciler) Observe(object api.Object) api.Object {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.lot.faulted(r.planner.withHeld(r.planner.observe(object)))
+	s := r.current.Load()
+	return s.faulted(s.withHeld(s.observe(object)))
 }

@@ -51,12 +51,12 @@ func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release 
 		return nil, nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
 	}
 	s = newSimulation(r.options.ReadConstant, r.logger)
-	snapshot := r.options.Fleet.Snapshot()
-	s.lost = lostIn(snapshot)
+	world, parked := r.options.Fleet.Snapshot(), r.current.Load().parked
+	s.lost = lostIn(world)
 	for _, info := range api.Kinds {
-		for entry := range snapshot.All(info.Kind, "") {
+		for entry := range world.All(info.Kind, "") {
 			// What the live decisions are made without would end the simulation.
-			if key := api.KeyOf(entry.Object); r.leftOut(key) {
+			if key := api.KeyOf(entry.Object); parked[key] != nil {
 				s.lost = append(s.lost, key)
 			} else {
 				s.base(entry.Object)
@@ -322,14 +322,14 @@ func (s *simulation) sorted() []api.Object {
 // result returns the request's objects and every placement that moves.
 func (s *simulation) result(p *planner, before map[api.Key]where, told *explanations, now time.Time) *api.SimulationResult {
 	out := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}, Changes: []api.Change{}}
-	explained := map[api.Key]*api.Explanation{}
+	explained, at := map[api.Key]*api.Explanation{}, p.snapshot(nil)
 	listed := map[api.Key]bool{}
 	add := func(key api.Key) {
 		listed[key] = true
 		if len(out.Explanations) < max(maxExplained, len(s.order)) {
 			explained[key] = told.of(p, key, now)
 		}
-		out.Objects = append(out.Objects, s.shown(p, key, explained[key], now))
+		out.Objects = append(out.Objects, s.shown(at, key, explained[key], now))
 		if e := explained[key]; e != nil {
 			out.Explanations = append(out.Explanations, *e)
 		}
@@ -356,14 +356,14 @@ func (s *simulation) result(p *planner, before map[api.Key]where, told *explanat
 }
 
 // shown is an object after the pass, as a reader would see it.
-func (s *simulation) shown(p *planner, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
+func (s *simulation) shown(at *snapshot, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
 	switch o := s.objects[key].(type) {
 	case *api.PlacementScore:
 		return o.Observed(now)
 	case *api.PropagationPolicy:
-		return p.bindings.observe(o)
+		return at.observePolicy(o)
 	}
-	object := p.observe(s.objects[key])
+	object := at.observe(s.objects[key])
 	if k := decidedAs(key.Kind); k != nil {
 		return k.shown(s, object, explanation)
 	}

@@ -28,13 +28,9 @@ var workloads = row[*api.Workload, *bound]{
 	decide: func(p *planner, w *bound, now time.Time) (changed, moved bool) {
 		return p.bindings.decide(w, now)
 	},
-	rests: func(p *planner, w *bound) api.Key { return p.lost.underWorkload(w) },
-	explain: func(p *planner, w *bound, now time.Time) *api.Explanation {
-		return p.bindings.explain(w, now)
-	},
-	preview: func(p *planner, object *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
-		return p.bindings.preview(object, now)
-	},
+	rests:   func(p *planner, w *bound) api.Key { return p.lost.underWorkload(w) },
+	explain: (*snapshot).explainWorkload,
+	preview: (*snapshot).previewWorkload,
 	where: func(w *api.Workload) where {
 		at := where{clusters: w.Status.Names(), replicas: map[string]int64{}}
 		for _, c := range w.Status.Clusters {
@@ -42,7 +38,7 @@ var workloads = row[*api.Workload, *bound]{
 		}
 		return at
 	},
-	observe: func(_ *planner, w *api.Workload) api.Object { return w },
+	observe: func(_ *snapshot, w *api.Workload) api.Object { return w },
 	simulate: simulated[*api.Workload, *bound]{
 		// A workload that brings no binding of its own is changed as it is live: what its
 		// replicas hold is what they were chosen for, not what the new version requests,
@@ -84,32 +80,53 @@ func (w *bound) result() api.Object {
 	return &object
 }
 
-// preview is a workload with the binding that it would get.
-func (b *bindings) preview(w *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
-	policy, reason := b.claims.Choose(w, w.Status.Policy)
+// explainWorkload says why a workload is bound as it is.
+func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *api.Explanation {
+	if engine.Directed(w, r.claim.policy) {
+		if p, err := engine.NewPropagation(w, r.claim.policy); err == nil {
+			_, x := s.bind(p, w, r.claim, now)
+			return x
+		}
+	}
+	reason := r.claim.reason
+	if reason == "" {
+		_, reason = s.policies.Choose(w, w.Status.Policy)
+	}
+	return unclaimed(w, reason, s.fleet.Len(), now)
+}
+
+// previewWorkload is a workload with the binding that it would get.
+func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
+	policy, reason := s.policies.Choose(w, w.Status.Policy)
 	previewed := *w
 	if !engine.Directed(w, policy) {
-		previewed.Status, _, _ = engine.UnclaimedStatus(b.fleet, w, reason, now)
-		return &previewed, unclaimed(w, reason, b.fleet.Len(), now), nil
+		previewed.Status, _, _ = engine.UnclaimedStatus(s.fleet, w, reason, now)
+		return &previewed, unclaimed(w, reason, s.fleet.Len(), now), nil
 	}
 	p, err := engine.NewPropagation(w, policy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	views := make([]*engine.View, len(p.Groups))
-	for i, group := range p.Groups {
-		views[i] = b.scopes.viewOf(b.picture, group.Query)
-	}
-	var binder engine.Binder
-	out, explanation := binder.Explain(b.fleet, p, views, b.others(), engine.NewBound(w, policy), now)
-	explanation.PolicyReason = reason
-	if policy != nil {
-		explanation.Policy = policy.Path()
-	}
-	previewed.Status, _, _ = engine.NewBindingStatus(b.fleet, p, w, policy, out, now, func(group int) string {
-		return engine.Fits(b.fleet, p.Groups[group].Query, b.others())
+	out, explanation := s.bind(p, w, claimed{policy, reason}, now)
+	previewed.Status, _, _ = engine.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
+		return engine.Fits(s.fleet, p.Groups[group].Query, s.others())
 	})
 	return &previewed, explanation, nil
+}
+
+// bind is where a workload would go, and why.
+func (s *snapshot) bind(p *engine.Propagation, w *api.Workload, c claimed, now time.Time) (engine.Binding, *api.Explanation) {
+	views := make([]*engine.View, len(p.Groups))
+	for i, group := range p.Groups {
+		views[i] = s.view(group.Query)
+	}
+	var binder engine.Binder
+	out, x := binder.Explain(s.fleet, p, views, s.others(), engine.NewBound(w, c.policy), now)
+	x.PolicyReason = c.reason
+	if c.policy != nil {
+		x.Policy = c.policy.Path()
+	}
+	return out, x
 }
 
 // completeBinding fills in what a hand-written previous binding leaves out, as

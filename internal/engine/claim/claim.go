@@ -15,15 +15,21 @@ import (
 // one a workload follows. Nothing in it looks at all policies, or all workloads,
 // for one of the other: both are indexed by what selectors ask for.
 type Index struct {
-	rules map[api.Key][]*rule // by policy
-	// shelves hold the rules that can match a workload of one type and namespace,
-	// by one thing that such a workload must have, each list in order of choice.
-	shelves map[shelf]map[term][]*rule
+	*Rules
+	frozen bool // somebody else has the rules
 
 	subjects map[api.Key]*subject
 	byType   map[resourceType]subjectSet // with namespace "", those of all
 	byName   map[string]subjectSet
 	byLabel  map[label]subjectSet
+}
+
+// Rules are the selectors of all policies.
+type Rules struct {
+	rules map[api.Key][]*rule // by policy
+	// shelves hold the rules that can match a workload of one type and namespace,
+	// by one thing that such a workload must have, each list in order of choice.
+	shelves map[shelf]map[term][]*rule
 }
 
 // rule is one selector of a policy.
@@ -83,8 +89,7 @@ type subjectSet map[*subject]struct{}
 // New returns an index of nothing.
 func New() *Index {
 	return &Index{
-		rules:    map[api.Key][]*rule{},
-		shelves:  map[shelf]map[term][]*rule{},
+		Rules:    &Rules{rules: map[api.Key][]*rule{}, shelves: map[shelf]map[term][]*rule{}},
 		subjects: map[api.Key]*subject{},
 		byType:   map[resourceType]subjectSet{},
 		byName:   map[string]subjectSet{},
@@ -92,9 +97,29 @@ func New() *Index {
 	}
 }
 
+// Freeze returns the rules as they are now. They never change, and cost nothing until
+// the first change after it.
+func (c *Index) Freeze() *Rules {
+	c.frozen = true
+	return c.Rules
+}
+
+// own makes the rules writable. The lists in them are never changed, but replaced.
+func (c *Index) own() {
+	if !c.frozen {
+		return
+	}
+	c.frozen = false
+	c.Rules = &Rules{rules: maps.Clone(c.rules), shelves: maps.Clone(c.shelves)}
+	for at, filed := range c.shelves {
+		c.shelves[at] = maps.Clone(filed)
+	}
+}
+
 // PutPolicy takes in a new version of a policy. It returns the workloads whose
 // choice may differ: those that it selects, or did before.
 func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
+	c.own()
 	key := api.KeyOf(p)
 	affected = c.takeOut(key, nil)
 	rules := rulesOf(p)
@@ -108,6 +133,7 @@ func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 
 // RemovePolicy forgets a policy. It returns the workloads that it selected.
 func (c *Index) RemovePolicy(key api.Key) (affected []api.Key) {
+	c.own()
 	return sortedKeys(c.takeOut(key, nil))
 }
 
@@ -271,7 +297,7 @@ func (c *Index) fileOn(at shelf, r *rule) {
 	for _, t := range r.filed {
 		rules := c.shelves[at][t]
 		i, _ := slices.BinarySearchFunc(rules, r, inOrder)
-		c.shelves[at][t] = slices.Insert(rules, i, r)
+		c.shelves[at][t] = slices.Insert(slices.Clip(rules), i, r)
 	}
 }
 
@@ -289,7 +315,7 @@ func (c *Index) unfileFrom(at shelf, r *rule) {
 		for rules[i] != r { // a policy may say the same twice
 			i++
 		}
-		if rules = slices.Delete(rules, i, i+1); len(rules) > 0 {
+		if rules = slices.Concat(rules[:i], rules[i+1:]); len(rules) > 0 {
 			c.shelves[at][t] = rules
 		} else if delete(c.shelves[at], t); len(c.shelves[at]) == 0 {
 			delete(c.shelves, at)
@@ -376,7 +402,7 @@ func (c *Index) sets(r *rule) []subjectSet {
 
 // Choose says which policy a workload follows, nil for none, and why. held is
 // the path of the policy that has claimed it, "" if none has.
-func (c *Index) Choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
+func (c *Rules) Choose(w *api.Workload, held string) (policy *api.PropagationPolicy, reason string) {
 	if w.Spec.Allocation != nil {
 		return nil, "spec.allocation places it: it follows no policy"
 	}
@@ -416,7 +442,7 @@ func policyKey(path string) api.Key {
 
 // holder is the most precise rule by which the policy that has claimed a
 // workload selects it, nil if the policy is gone or selects it no longer.
-func (c *Index) holder(s *subject, held string) *rule {
+func (c *Rules) holder(s *subject, held string) *rule {
 	var best *rule
 	for _, r := range c.rules[policyKey(held)] {
 		if r.matches(s) && (best == nil || inOrder(r, best) < 0) {
@@ -428,7 +454,7 @@ func (c *Index) holder(s *subject, held string) *rule {
 
 // taker is the rule by which another policy takes a claimed workload over, nil
 // if none does.
-func (c *Index) taker(s *subject, holder *rule) *rule {
+func (c *Rules) taker(s *subject, holder *rule) *rule {
 	own := c.first(s, false, true)
 	if !holder.global() {
 		if own != nil && own.priority() > holder.priority() {
@@ -446,7 +472,7 @@ func (c *Index) taker(s *subject, holder *rule) *rule {
 }
 
 // first is the first rule in order of choice that matches.
-func (c *Index) first(s *subject, global, preempting bool) *rule {
+func (c *Rules) first(s *subject, global, preempting bool) *rule {
 	var best *rule
 	for rules := range c.lists(s, global, preempting) {
 		for _, r := range rules {
@@ -463,7 +489,7 @@ func (c *Index) first(s *subject, global, preempting bool) *rule {
 }
 
 // lists yields the lists of rules among which those are that match a workload.
-func (c *Index) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
+func (c *Rules) lists(s *subject, global, preempting bool) func(yield func([]*rule) bool) {
 	return func(yield func([]*rule) bool) {
 		for _, namespace := range [...]string{s.key.Namespace, ""} {
 			filed := c.shelves[shelf{resourceType{namespace, s.apiVersion, s.kind}, global, preempting}]
@@ -488,7 +514,7 @@ const manyMatches = 100
 
 // matching appends the rules that match a workload: all that may be the first
 // or the second, and up to a bound the others.
-func (c *Index) matching(s *subject, found []*rule) []*rule {
+func (c *Rules) matching(s *subject, found []*rule) []*rule {
 	for _, global := range [...]bool{false, true} {
 		for rules := range c.lists(s, global, false) {
 			n := 0

@@ -416,3 +416,47 @@ func BenchmarkClaims(b *testing.B) {
 		})
 	}
 }
+
+// What was frozen chooses as it did, whatever policies come and go afterwards.
+func TestFrozenRulesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type frozen struct {
+			rules *Rules
+			said  []string
+		}
+		c, workload := New(), deployment("web", "app=web")
+		choices := func(r *Rules) (said []string) {
+			for _, held := range []string{"", "p0", "p1", "p2"} {
+				policy, reason := r.Choose(workload, held)
+				said = append(said, pathOf(policy)+": "+reason)
+			}
+			return said
+		}
+		var all []frozen
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			name := fmt.Sprintf("p%d", rapid.IntRange(0, 4).Draw(t, "policy"))
+			p := &api.PropagationPolicy{Metadata: api.Metadata{Name: name}}
+			for range rapid.IntRange(1, 3).Draw(t, "selectors") {
+				selector := api.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
+				if rapid.Bool().Draw(t, "by name") {
+					selector.Name = "web"
+				}
+				p.Spec.ResourceSelectors = append(p.Spec.ResourceSelectors, selector)
+			}
+			p.Spec.Priority = rapid.Int64Range(0, 2).Draw(t, "priority")
+			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			case 0:
+				c.PutPolicy(p)
+			case 1:
+				c.RemovePolicy(api.KeyOf(p))
+			case 2:
+				all = append(all, frozen{c.Freeze(), choices(c.Rules)})
+			}
+			for _, f := range all {
+				if now := choices(f.rules); !slices.Equal(now, f.said) {
+					t.Fatalf("what was frozen chooses %q, and chose %q", now, f.said)
+				}
+			}
+		}
+	})
+}

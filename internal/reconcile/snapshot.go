@@ -1,0 +1,164 @@
+package reconcile
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/google/btree"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
+)
+
+// snapshot is what was decided after a pass, and what it was decided on. It never
+// changes, so that readers need not wait for the next one. It shares its memory with
+// the planner, which copies what it changes.
+type snapshot struct {
+	fleet, clouds, projects *engine.Fleet
+	reserved                *engine.Reservations
+	load                    *engine.Load
+	records                 *btree.BTreeG[record]
+	followers               *btree.BTreeG[follower]
+	waiting                 *btree.BTreeG[wait]
+	policies                *claim.Rules
+	parked                  map[api.Key]*parked
+	views                   *lru.Cache[string, *engine.View] // by engine.Query.Class
+}
+
+// maxViews is how many views of the fleet are kept for readers.
+const maxViews = 32
+
+// record is something that is decided, or a project, as of the last pass.
+type record struct {
+	key    api.Key
+	object api.Object    // with its status as last decided
+	query  *engine.Query // of a placement
+	claim  claimed       // of a workload
+	guest  *guest        // what is known of what is created on a host, a copy
+}
+
+// claimed is the policy that a workload follows, nil for none, and why that one.
+type claimed struct {
+	policy *api.PropagationPolicy
+	reason string
+}
+
+// follower is a workload with the policy that it follows.
+type follower struct {
+	policy string // its path
+	key    api.Key
+}
+
+func newRecords() *btree.BTreeG[record] {
+	return btree.NewG(16, func(a, b record) bool { return a.key.Compare(b.key) < 0 })
+}
+
+func newFollowers() *btree.BTreeG[follower] {
+	return btree.NewG(16, func(a, b follower) bool {
+		if a.policy != b.policy {
+			return a.policy < b.policy
+		}
+		return a.key.Compare(b.key) < 0
+	})
+}
+
+// following yields the workloads that follow a policy, in order.
+func following(followers *btree.BTreeG[follower], policy string) func(yield func(api.Key) bool) {
+	return func(yield func(api.Key) bool) {
+		followers.AscendGreaterOrEqual(follower{policy: policy}, func(f follower) bool {
+			return f.policy == policy && yield(f.key)
+		})
+	}
+}
+
+// record takes down how an object stands now, for the snapshots that follow.
+func (p *planner) record(key api.Key) {
+	r := record{key: key}
+	switch d := p.known(key).(type) {
+	case *tracked:
+		if r.object, r.query = d.object, d.query; !sameStatus(&d.object.Status, &d.status) {
+			r.object = d.result()
+		}
+	case *bound:
+		if r.object, r.claim = d.object, (claimed{d.policy, d.reason}); !sameBinding(&d.object.Status, &d.status) {
+			r.object = d.result()
+		}
+	case *guest:
+		copied := *d
+		r.object, r.guest = d.object, &copied
+	default:
+		if project := p.projectObjects[key.Path()]; key.Kind == api.KindOpenStackProject && project != nil {
+			r.object = project
+		}
+	}
+	if r.object == nil {
+		p.records.Delete(r)
+		return
+	}
+	p.records.ReplaceOrInsert(r)
+}
+
+// snapshot is how everything stands now. before is the last one, or nil.
+func (p *planner) snapshot(before *snapshot) *snapshot {
+	s := &snapshot{
+		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
+		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
+		records: p.records.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
+	}
+	if p.lost != nil {
+		s.waiting = p.lost.waiting.Clone()
+	}
+	if before != nil && before.fleet == s.fleet && before.reserved == s.reserved {
+		s.views = before.views
+	} else {
+		s.views, _ = lru.New[string, *engine.View](maxViews) // fails only for a size below 1
+	}
+	return s
+}
+
+// others is what the decisions amount to.
+func (s *snapshot) others() engine.Others {
+	return engine.Others{Reserved: s.reserved, Load: s.load, Bindings: s}
+}
+
+// get is what is decided of a key; ok is false for what is not.
+func (s *snapshot) get(key api.Key) (d record, ok bool) {
+	return s.records.Get(record{key: key})
+}
+
+// Bound implements engine.Bindings.
+func (s *snapshot) Bound(workload api.Key) []api.WorkloadCluster {
+	d, _ := s.get(workload)
+	if w, ok := d.object.(*api.Workload); ok {
+		return w.Status.Clusters
+	}
+	return nil
+}
+
+// view is what a query sees of the fleet.
+func (s *snapshot) view(q *engine.Query) *engine.View {
+	if v, ok := s.views.Get(q.Class); ok {
+		return v
+	}
+	v := engine.NewView(s.fleet, q, s.others(), nil)
+	s.views.Add(q.Class, v)
+	return v
+}
+
+// project is the one of a path, nil where there is none.
+func (s *snapshot) project(path string) *api.OpenStackProject {
+	namespace, name, _ := strings.Cut(path, "/")
+	r, _ := s.get(api.Key{Kind: api.KindOpenStackProject, Namespace: namespace, Name: name})
+	return as[*api.OpenStackProject](r.object)
+}
+
+// hosting is who decides on the hosts of a kind, without its guests.
+func (s *snapshot) hosting(kind api.Kind) *hosting {
+	silent := &picture{logger: slog.New(slog.DiscardHandler)}
+	if kind == api.KindCluster {
+		return &hosting{role: clustersOnClouds, picture: silent, fleet: s.clouds}
+	}
+	return &hosting{role: magnumInProjects(s.project), picture: silent, fleet: s.projects}
+}
