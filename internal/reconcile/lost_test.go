@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -120,6 +121,41 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 				t.Errorf("%v have moved at the end, want %v", got, want)
 			}
 			checkSettled(t, again, epoch)
+		})
+	}
+}
+
+// TestALostScoreHoldsWhatReadsIt, whether a prioritizer or an expression does, and
+// nothing else.
+func TestALostScoreHoldsWhatReadsIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*api.PlacementSpec)
+		held   bool
+	}{
+		"a prioritizer": {byScore, true},
+		"an expression": {func(s *api.PlacementSpec) {
+			s.Predicates = []api.Predicate{{CEL: []string{`cluster.scores("s").exists(x, x.name == "a" && x.value > 50)`}}}
+		}, true},
+		"a predicate of labels": {func(s *api.PlacementSpec) {
+			s.Predicates = []api.Predicate{{CEL: []string{`"zone" in cluster.metadata.labels`}}}
+		}, false},
+		"balance": {func(s *api.PlacementSpec) { s.Strategy, s.Metrics = api.StrategyPrioritizers, nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlanner(discard())
+			w := newWorld()
+			for _, object := range []api.Object{
+				cluster("c1", map[string]string{"zone": "a"}), score("c1", 90, time.Time{}), placement("web", 1, test.change),
+			} {
+				w.write(p, object)
+			}
+			p.pass(epoch)
+			wantClusters(t, p, "first", "c1")
+			lost := api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "s"}
+			p.lose([]api.Key{lost})
+			if got := p.lost.underPlacement(webOf(p)); (got == lost) != test.held {
+				t.Errorf("it waits for %q, held: %t", got, test.held)
+			}
 		})
 	}
 }

@@ -22,7 +22,8 @@ func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
 			continue
 		}
 		for placed := range p.members[cluster.Metadata.Name] {
-			if !placed.stale && delta.ConcernsRow(row, placed.query.Reads()|engine.OfCluster) {
+			reads := placed.query.Reads() | placed.query.ScoreReads()&engine.OfCluster | placed.query.SeatReads()
+			if !placed.stale && delta.ConcernsRow(row, reads) {
 				p.touchMember(placed, row, delta)
 			}
 		}
