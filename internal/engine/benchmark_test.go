@@ -297,3 +297,17 @@ func BenchmarkWith(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFits is the sentence about a placement that no cluster fits because of a
+// metric: whoever waits is told it again where values change.
+func BenchmarkFits(b *testing.B) {
+	for _, n := range benchSizes {
+		f := benchWorld(n, false).fleet()
+		p := benchPlacement(benchSpecs[0].labels, 3)
+		p.Spec.MetricConstraints = []string{"m07 > 2"}
+		q := compile(b, p)
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			measure(b, func() { Fits(f, q, Others{}) })
+		})
+	}
+}

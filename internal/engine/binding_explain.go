@@ -113,7 +113,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 		x.Candidates = append(x.Candidates, c)
 	}
 	for _, row := range f.byName {
-		if e.rejectedBy[row] > 0 || chosen[row] {
+		if e.rejectedBy(int(row)) >= 0 || chosen[row] {
 			continue
 		}
 		c := e.candidate(row, known[row])

@@ -122,7 +122,7 @@ func (e *Explained) Render() *api.Explanation {
 	}
 	var passed []int
 	for _, row := range f.index {
-		if !chosen[row] && e.rejectedBy[row] == 0 {
+		if !chosen[row] && e.rejectedBy(row) < 0 {
 			passed = append(passed, row)
 		}
 	}

@@ -20,9 +20,8 @@ type verdicts struct {
 	current Bitmap // rows of the present decision
 	checks  []Check
 	counts  []int // of what each check rejected
-	// rejectedBy is, by row, 1 + the position of the first check that rejected the
-	// cluster; 0 where it fits.
-	rejectedBy []uint32
+	// turnedAway are, by check, the rows that it was the first to reject.
+	turnedAway []Bitmap
 	// leaving is how many clusters would fit, were the workload not leaving them.
 	leaving int
 }
@@ -33,37 +32,44 @@ func newVerdicts(f *Fleet, q *Query, others Others) (*verdicts, Bitmap) {
 	p := newPass(f, q, others.Reserved)
 	v := &verdicts{pass: p, checks: q.checks.all}
 	words := (f.Slots() + 63) / 64
-	bitmaps := make(Bitmap, 4*words)
-	keep, before := bitmaps[:words:words], bitmaps[words:2*words:2*words]
-	v.current, v.Admitted = bitmaps[2*words:3*words:3*words], bitmaps[3*words:]
+	bitmaps := make(Bitmap, (3+len(v.checks))*words)
+	next := func() (b Bitmap) {
+		b, bitmaps = bitmaps[:words:words], bitmaps[words:]
+		return b
+	}
+	keep := next()
+	v.current, v.Admitted = next(), next()
 	copy(keep, f.live)
-	v.counts = make([]int, len(v.checks))
-	v.rejectedBy = make([]uint32, f.Slots())
+	v.counts, v.turnedAway = make([]int, len(v.checks)), make([]Bitmap, len(v.checks))
 	for i, check := range v.checks {
-		copy(before, keep)
+		rejected := next()
+		copy(rejected, keep)
 		check.Apply(&p.Look, keep)
-		before.andNot(keep)
-		before.each(func(row int) {
-			v.rejectedBy[row] = uint32(i + 1)
-			v.counts[i]++
-		})
+		rejected.andNot(keep)
+		v.counts[i], v.turnedAway[i] = rejected.Count(), rejected
 	}
 	copy(v.Admitted, keep)
 	return v, keep
+}
+
+// rejectedBy is the position of the first check that rejected a row, -1 where none
+// did.
+func (v *verdicts) rejectedBy(row int) int {
+	return slices.IndexFunc(v.turnedAway, func(rows Bitmap) bool { return rows.Has(row) })
 }
 
 // judgePresent replaces the verdict on a cluster of the present decision by
 // that of the milder rules for those.
 func (v *verdicts) judgePresent(row int) {
 	v.current.set(row)
-	if was := v.rejectedBy[row]; was > 0 {
-		v.counts[was-1]--
+	if was := v.rejectedBy(row); was >= 0 {
+		v.counts[was]--
+		v.turnedAway[was].clear(row)
 	}
-	v.rejectedBy[row] = 0
 	v.Admitted.set(row)
 	for i, check := range v.checks {
 		if !check.Admits(&v.pass.Look, row, true) {
-			v.rejectedBy[row] = uint32(i + 1)
+			v.turnedAway[i].set(row)
 			v.counts[i]++
 			v.Admitted.clear(row)
 			return
@@ -112,8 +118,8 @@ func (v *verdicts) causes(at int) []Cause {
 		return nil
 	}
 	return check.Causes(&v.pass.Look, func(yield func(int) bool) {
-		for row, by := range v.rejectedBy {
-			if by == uint32(at+1) && !yield(row) {
+		for _, row := range v.turnedAway[at].rows() {
+			if !yield(row) {
 				return
 			}
 		}
@@ -179,8 +185,8 @@ func (v *verdicts) rejected() []api.Candidate {
 	f := v.pass.fleet
 	var out []api.Candidate
 	for _, row := range f.byName {
-		if by := v.rejectedBy[row]; by > 0 {
-			check := v.checks[by-1]
+		if by := v.rejectedBy(int(row)); by >= 0 {
+			check := v.checks[by]
 			candidate := api.Candidate{
 				Cluster: f.name(int(row)), Current: v.current.Has(int(row)),
 				Filter: check.Name(), Reason: check.Reason(&v.pass.Look, int(row)),
