@@ -160,7 +160,7 @@ func newSpreadCells(rows Bitmap, slots int) *spreadCells {
 // divide divides the cells by the domains of one more constraint, of which each row
 // may have several or none, and tells how many of the domains have any of the rows.
 func (s *spreadCells) divide(domains map[string]*rowSet) (with int) {
-	to := make([]int, len(s.unseen)) // by cell: where those of the domain go
+	to := slices.Repeat([]int{0}, len(s.unseen)) // by cell: where those of the domain go
 	for _, set := range domains {
 		first := len(s.unseen)
 		last, moved := uint16(0), 0 // rows mostly leave one cell
