@@ -76,7 +76,8 @@ func loadFleet(b *testing.B, dir string) {
 	}
 	rates := staticProvider("rates", values)
 	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
-	rates.Status = api.MetricsProviderStatus{ObservedGeneration: 1, Conditions: api.WithCondition(nil, available, now)}
+	rates.Status = api.MetricsProviderStatus{ObservedGeneration: 1}
+	api.SetCondition(&rates.Status.Conditions, available, now)
 	load.write(rates, true)
 	for i := range largeClusters {
 		name := fmt.Sprintf("m%d", i)

@@ -229,29 +229,42 @@ func FindCondition(conditions []Condition, conditionType string) *Condition {
 	return nil
 }
 
-// WithCondition returns a new list in which c replaces the condition of its
-// type. The transition time stays where the status stays, and becomes now where
-// it changes.
-func WithCondition(conditions []Condition, c Condition, now time.Time) []Condition {
+// SetCondition puts c in the place of the condition of its type, and reports whether
+// it says anything else than that one. The transition time stays where the status
+// stays, and becomes now where it changes. A list that changes is replaced, not
+// written.
+func SetCondition(conditions *[]Condition, c Condition, now time.Time) (changed bool) {
 	now = now.UTC()
 	c.LastTransitionAt = &now
-	out := make([]Condition, 0, len(conditions)+1)
-	placed := false
-	for _, old := range conditions {
-		if old.Type != c.Type {
-			out = append(out, old)
-			continue
-		}
-		if old.Status == c.Status && old.LastTransitionAt != nil {
-			c.LastTransitionAt = old.LastTransitionAt
-		}
-		out = append(out, c)
-		placed = true
+	at := slices.IndexFunc(*conditions, func(old Condition) bool { return old.Type == c.Type })
+	if at < 0 {
+		*conditions = append(slices.Clip(*conditions), c)
+		return true
 	}
-	if !placed {
-		out = append(out, c)
+	old := (*conditions)[at]
+	dated := old.LastTransitionAt != nil
+	if old.Status == c.Status && dated {
+		c.LastTransitionAt = old.LastTransitionAt
 	}
-	return out
+	same := old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message && old.Detail == c.Detail
+	if !same || !dated {
+		*conditions = slices.Clone(*conditions)
+		(*conditions)[at] = c
+	}
+	return !same
+}
+
+// RemoveCondition takes the condition of a type away, and reports whether there was
+// one. A list that changes is replaced, not written.
+func RemoveCondition(conditions *[]Condition, conditionType string) (changed bool) {
+	if FindCondition(*conditions, conditionType) == nil {
+		return false
+	}
+	*conditions = slices.DeleteFunc(slices.Clone(*conditions), func(c Condition) bool { return c.Type == conditionType })
+	if len(*conditions) == 0 {
+		*conditions = nil // as it is when it is read back
+	}
+	return true
 }
 
 // HasDetails reports whether a condition of an object has words of another server.

@@ -52,14 +52,8 @@ func GoneMessage(gone []string) string {
 func WithResourcesGone(conditions []Condition, reason, message string, at *time.Time) []Condition {
 	old := FindCondition(conditions, ConditionResourcesGone)
 	if reason == "" {
-		if old == nil {
-			return conditions
-		}
-		out := slices.DeleteFunc(slices.Clone(conditions), func(c Condition) bool { return c.Type == ConditionResourcesGone })
-		if len(out) == 0 {
-			return nil
-		}
-		return out
+		RemoveCondition(&conditions, ConditionResourcesGone)
+		return conditions
 	}
 	gone := Condition{Type: ConditionResourcesGone, Status: ConditionTrue, Reason: reason, Message: message, LastTransitionAt: at}
 	if old == nil {

@@ -150,16 +150,35 @@ func TestConditions(t *testing.T) {
 	start := time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("CET", 3600))
 	later := start.Add(time.Minute)
 	ready := Condition{Type: ConditionReady, Status: ConditionTrue}
-	list := WithCondition(nil, ready, start)
-	list = WithCondition(list, Condition{Type: "Other", Status: ConditionUnknown}, start)
+	set := func(list []Condition, c Condition, at time.Time, changes bool) []Condition {
+		t.Helper()
+		if changed := SetCondition(&list, c, at); changed != changes {
+			t.Errorf("%+v in %+v: changed %t", c, list, changed)
+		}
+		return list
+	}
+	list := set(nil, ready, start, true)
+	list = set(list, Condition{Type: "Other", Status: ConditionUnknown}, start, true)
 	before := slices.Clone(list)
-	same := WithCondition(list, Condition{Type: ConditionReady, Status: ConditionTrue, Reason: "Again"}, later)
+	same := set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Reason: "Again"}, later, true)
 	if got := same[0]; got.Reason != "Again" || !got.LastTransitionAt.Equal(start) || got.LastTransitionAt.Location() != time.UTC {
 		t.Errorf("%+v: the transition stays where the status stays", got)
 	}
-	turned := WithCondition(list, Condition{Type: ConditionReady, Status: ConditionFalse}, later)
+	set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Message: "Again"}, later, true)
+	set(list, Condition{Type: ConditionReady, Status: ConditionTrue, Detail: "Again"}, later, true)
+	if again := set(list, ready, later, false); &again[0] != &list[0] {
+		t.Error("a list that says the same is another")
+	}
+	turned := set(list, Condition{Type: ConditionReady, Status: ConditionFalse}, later, true)
 	if got := FindCondition(turned, ConditionReady); !got.LastTransitionAt.Equal(later) || len(turned) != 2 || turned[1].Type != "Other" {
 		t.Errorf("%+v: the transition is when the status changed", turned)
+	}
+	without := list
+	if !RemoveCondition(&without, "Other") || RemoveCondition(&without, "Other") || len(without) != 1 || without[0].Type != ConditionReady {
+		t.Errorf("%+v: Other is to be gone", without)
+	}
+	if !RemoveCondition(&without, ConditionReady) || without != nil {
+		t.Errorf("%+v, want none", without)
 	}
 	if !slices.Equal(list, before) {
 		t.Error("the given list was written")
@@ -167,7 +186,7 @@ func TestConditions(t *testing.T) {
 	if FindCondition(list, "Nothing") != nil {
 		t.Error("a condition that is not there is found")
 	}
-	undated := WithCondition([]Condition{ready}, ready, later)
+	undated := set([]Condition{ready}, ready, later, false)
 	if got := undated[0].LastTransitionAt; got == nil || !got.Equal(later) {
 		t.Errorf("%v: a condition without a time gets one", got)
 	}

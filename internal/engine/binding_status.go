@@ -48,11 +48,7 @@ func NewBindingStatus(f *Fleet, p *Propagation, w *api.Workload, policy *api.Pro
 		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
 		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
 	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
-		if old := api.FindCondition(was.Conditions, c.Type); old == nil ||
-			old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
-			status.Conditions = api.WithCondition(status.Conditions, c, now)
-			changed = true
-		}
+		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
 	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
@@ -83,10 +79,7 @@ func UnclaimedStatus(f *Fleet, w *api.Workload, why string, now time.Time) (stat
 	if len(status.Clusters) > 0 {
 		c.Message += "; it stays where it is"
 	}
-	if old := api.FindCondition(was.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
-		status.Conditions = api.WithCondition(was.Conditions, c, now)
-		changed = true
-	}
+	changed = api.SetCondition(&status.Conditions, c, now) || changed
 	changed = observeSplit(f, &w.Spec, &status, now) || changed
 	return status, changed, moved
 }

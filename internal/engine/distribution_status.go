@@ -31,20 +31,10 @@ func observeSplit(f *Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, 
 		}
 		changed = true
 	}
-	old := api.FindCondition(status.Conditions, api.ConditionDistributed)
 	if spec.Distribution == nil {
-		if old == nil {
-			return changed
-		}
-		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c api.Condition) bool { return c.Type == api.ConditionDistributed })
-		return true
+		return api.RemoveCondition(&status.Conditions, api.ConditionDistributed) || changed
 	}
-	c := distributedCondition(f, spec, status)
-	if old != nil && old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message {
-		return changed
-	}
-	status.Conditions = api.WithCondition(status.Conditions, c, now)
-	return true
+	return api.SetCondition(&status.Conditions, distributedCondition(f, spec, status), now) || changed
 }
 
 // splitStanding is how a cluster stands that is not where it should be. The worse

@@ -164,11 +164,7 @@ func NewStatus(f *Fleet, q *Query, v *View, p *api.Placement, out Outcome, now t
 		}
 	}
 	for _, c := range conditions(f, q, v, out, explain) {
-		if old := api.FindCondition(was.Conditions, c.Type); old == nil ||
-			old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
-			status.Conditions = api.WithCondition(status.Conditions, c, now)
-			changed = true
-		}
+		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
 	return status, changed
 }

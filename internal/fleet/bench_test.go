@@ -49,7 +49,7 @@ func benchStatus(i, round int) api.PlacementStatus {
 		s.Clusters = append(s.Clusters, name)
 		s.Decisions = append(s.Decisions, api.Decision{Cluster: name, Score: 1 / float64(n+2), Rank: int64(n + 1), Since: &at})
 	}
-	s.Conditions = api.WithCondition(s.Conditions, api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}, at)
+	api.SetCondition(&s.Conditions, api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}, at)
 	return s
 }
 

@@ -364,18 +364,13 @@ func (g *guest) bound(reason string) *api.Condition {
 	return nil
 }
 
-// withBound are conditions with the Bound condition as it is now.
-func withBound(conditions []api.Condition, bound *api.Condition, now time.Time) []api.Condition {
-	old := api.FindCondition(conditions, api.ConditionBound)
-	switch {
-	case bound == nil && old == nil:
-		return conditions
-	case bound == nil:
-		return slices.DeleteFunc(slices.Clone(conditions), func(c api.Condition) bool { return c.Type == api.ConditionBound })
-	case old != nil && sameCondition(*old, *bound):
-		return conditions
+// setBound makes the Bound condition what it is now.
+func setBound(conditions *[]api.Condition, bound *api.Condition, now time.Time) {
+	if bound == nil {
+		api.RemoveCondition(conditions, api.ConditionBound)
+		return
 	}
-	return api.WithCondition(conditions, *bound, now)
+	api.SetCondition(conditions, *bound, now)
 }
 
 // explain says why a guest has the host it has.

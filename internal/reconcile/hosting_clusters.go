@@ -69,7 +69,7 @@ var clustersOnClouds = role{
 			return g.object
 		}
 		c.Status.Cloud, c.Status.CloudScore = g.host, g.score
-		c.Status.Conditions = withBound(c.Status.Conditions, g.bound(api.ReasonNoSuitableCloud), now)
+		setBound(&c.Status.Conditions, g.bound(api.ReasonNoSuitableCloud), now)
 		if g.zone != nil {
 			c.Status.ObservedZone = g.zone
 		}

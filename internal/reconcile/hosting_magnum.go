@@ -94,7 +94,7 @@ func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject,
 		s.TemplateID = cmp.Or(m.Spec.TemplateID, project.Spec.TemplateID)
 		s.Labels = api.Overlay(project.Metadata.Labels, m.Metadata.Labels)
 	}
-	s.Conditions = withBound(s.Conditions, g.bound(api.ReasonNoSuitableProject), now)
+	setBound(&s.Conditions, g.bound(api.ReasonNoSuitableProject), now)
 }
 
 // magnumMetrics are the metrics of a Magnum cluster: those of its project, and its

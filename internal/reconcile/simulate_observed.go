@@ -55,7 +55,7 @@ func observed(m *api.Metric, now time.Time) *api.Metric {
 	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
 	copied := *m
 	copied.Status.Normalized = &normalized
-	copied.Status.Conditions = api.WithCondition(m.Status.Conditions, available, now)
+	api.SetCondition(&copied.Status.Conditions, available, now)
 	return &copied
 }
 
@@ -63,6 +63,6 @@ func unavailable(m *api.Metric, reason, message string, now time.Time) *api.Metr
 	condition := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: reason, Message: message}
 	copied := *m
 	copied.Status.Normalized = nil
-	copied.Status.Conditions = api.WithCondition(m.Status.Conditions, condition, now)
+	api.SetCondition(&copied.Status.Conditions, condition, now)
 	return &copied
 }

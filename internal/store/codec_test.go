@@ -90,7 +90,7 @@ func TestStatusSurvivesTheStore(t *testing.T) {
 	p := &api.Placement{}
 	p.Status.Clusters = []string{"a", "b"}
 	p.Status.Decisions = []api.Decision{{Cluster: "a", Score: 0.1 + 0.2, Rank: 1, Since: &at}}
-	p.Status.Conditions = api.WithCondition(nil, api.Condition{Type: "Scheduled", Status: api.ConditionTrue}, at)
+	api.SetCondition(&p.Status.Conditions, api.Condition{Type: "Scheduled", Status: api.ConditionTrue}, at)
 	value, err := codec.EncodeStatus(p)
 	if err != nil {
 		t.Fatal(err)

@@ -465,6 +465,6 @@ func (l *loop) observe(err error, now time.Time) (next api.MetricsProviderStatus
 	if old == nil || old.Status != condition.Status {
 		l.c.Logger.Info("metrics provider", "provider", l.key.Path(), "available", err == nil, "message", condition.Message, "detail", condition.Detail)
 	}
-	next.Conditions = api.WithCondition(l.written.Conditions, condition, now)
+	api.SetCondition(&next.Conditions, condition, now)
 	return next, !reflect.DeepEqual(next, l.written)
 }

@@ -70,7 +70,7 @@ func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, 
 		}
 	}
 	if err == nil {
-		next.Conditions = api.WithCondition(m.written.Conditions, api.Condition{
+		api.SetCondition(&next.Conditions, api.Condition{
 			Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable,
 		}, now)
 		if reflect.DeepEqual(next, m.written) {
@@ -91,7 +91,7 @@ func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, 
 			next.ObservedAt = &copied
 		}
 	}
-	next.Conditions = api.WithCondition(m.written.Conditions, unavailable(err), now)
+	api.SetCondition(&next.Conditions, unavailable(err), now)
 	return next, !reflect.DeepEqual(next, m.written)
 }
 

@@ -180,7 +180,7 @@ func (c *cluster) watch(next check, now time.Time) {
 		c.health = health{}
 		if c.wanted.State != "" {
 			c.wanted.State = ""
-			c.wanted.Conditions = without(c.wanted.Conditions, api.ConditionReady)
+			api.RemoveCondition(&c.wanted.Conditions, api.ConditionReady)
 		}
 	}
 }
@@ -216,16 +216,6 @@ const reasonNotChecked = "NotChecked"
 // reasonNotCreated is that of a cluster that is still to be created.
 const reasonNotCreated = "NotCreated"
 
-func without(conditions []api.Condition, conditionType string) []api.Condition {
-	var out []api.Condition
-	for _, c := range conditions {
-		if c.Type != conditionType {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // become puts the health into the wanted status. The condition says what
 // brought the present state about, so it stays while the state does.
 func (c *cluster) become(h health, reason, message string, now time.Time) {
@@ -244,7 +234,7 @@ func (c *cluster) become(h health, reason, message string, now time.Time) {
 	default:
 		status = api.ConditionFalse
 	}
-	c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
+	api.SetCondition(&c.wanted.Conditions, api.Condition{
 		Type: api.ConditionReady, Status: status, Reason: reason, Message: message,
 	}, now)
 	c.mark(now)

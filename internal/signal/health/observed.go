@@ -101,7 +101,7 @@ func (m *Monitor) Observed(name string, kubeconfig api.Secret, o Observation) {
 	c.learn(o.Facts, now)
 	if o.Condition.Status != "" {
 		o.Condition.Type = api.ConditionObserved
-		c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, o.Condition, now)
+		api.SetCondition(&c.wanted.Conditions, o.Condition, now)
 	}
 	if c.check.mode == observed && o.Answer != AnswerUnasked {
 		before := c.health.state
@@ -166,7 +166,7 @@ func (c *cluster) forget() {
 	if c.check.kubeconfig != (api.Secret{}) || api.FindCondition(s.Conditions, api.ConditionObserved) == nil {
 		return
 	}
-	s.Conditions = without(s.Conditions, api.ConditionObserved)
+	api.RemoveCondition(&s.Conditions, api.ConditionObserved)
 	s.Capacity, s.Allocatable, s.Allocated, s.GoneResources = nil, nil, nil, nil
 	s.Conditions = api.WithResourcesGone(s.Conditions, "", "", nil)
 	s.Region, s.Zones, s.Nodes, s.KubernetesVersion = "", nil, nil, ""

@@ -61,9 +61,9 @@ func (m *Monitor) Bind(ctx context.Context, decided *api.Cluster, specRevision i
 		if decided.Status.ObservedZone != nil {
 			c.wanted.ObservedZone = decided.Status.ObservedZone
 		}
-		c.wanted.Conditions = without(c.wanted.Conditions, api.ConditionBound)
+		api.RemoveCondition(&c.wanted.Conditions, api.ConditionBound)
 		if bound := api.FindCondition(decided.Status.Conditions, api.ConditionBound); bound != nil {
-			c.wanted.Conditions = append(c.wanted.Conditions, *bound)
+			c.wanted.Conditions = append(slices.Clip(c.wanted.Conditions), *bound)
 		}
 		return nil
 	})

@@ -54,7 +54,7 @@ func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 	case !c.object.SpotEnabled():
 		s.Spot = nil
 		if ready != nil {
-			s.Conditions = without(s.Conditions, api.ConditionSpotReady)
+			api.RemoveCondition(&s.Conditions, api.ConditionSpotReady)
 		}
 		return
 	case !c.object.HasKubeconfig():
@@ -71,5 +71,5 @@ func (c *cluster) takeSpot(o spotObservation, now time.Time) {
 		o.condition = api.Condition{Status: api.ConditionUnknown, Reason: reasonNotObserved, Message: "the cluster has not been looked at yet"}
 	}
 	o.condition.Type = api.ConditionSpotReady
-	s.Conditions = api.WithCondition(s.Conditions, o.condition, now)
+	api.SetCondition(&s.Conditions, o.condition, now)
 }

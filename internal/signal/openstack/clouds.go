@@ -193,7 +193,7 @@ func (c *cloud) declare(now time.Time) {
 		c.wanted.Collector = nil
 	}
 	if access != nil && !access.HasCredentials() && c.wanted.Collector == nil {
-		c.wanted.Conditions = api.WithCondition(c.wanted.Conditions, api.Condition{
+		api.SetCondition(&c.wanted.Conditions, api.Condition{
 			Type: api.ConditionCollected, Status: api.ConditionUnknown, Reason: api.ReasonAwaitingCollector,
 			Message: "the cloud has no credentials, and no collector has pushed its figures",
 		}, now)

@@ -204,13 +204,8 @@ func withCollected(s api.CloudStatus, report api.CloudReport, now time.Time) []a
 		}
 		condition.Message = strings.Join(parts, "; ")
 	}
-	if old := api.FindCondition(s.Conditions, condition.Type); old != nil {
-		condition.LastTransitionAt = old.LastTransitionAt
-		if *old == condition {
-			return s.Conditions
-		}
-	}
-	return api.WithCondition(s.Conditions, condition, now)
+	api.SetCondition(&s.Conditions, condition, now)
+	return s.Conditions
 }
 
 // difference is what has to be reported of a region to get from one state of it to
