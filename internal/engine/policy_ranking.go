@@ -36,7 +36,7 @@ func (r *Ranking) build(p *Rating, mask Bitmap) {
 		p.spans = r.spans
 	}
 	r.score = make([]float64, p.fleet.Slots())
-	if !p.by.traits.Reads.Any(OfCluster) {
+	if p.by.traits.Flat {
 		r.order = slices.Clone(p.fleet.byName)
 		return
 	}

@@ -69,8 +69,8 @@ func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 		if c.Weight != nil {
 			weight = float64(*c.Weight)
 		}
-		if make, ok := configured[c.Type]; ok {
-			s.add(make(c), weight)
+		if compile, ok := configured[c.Type]; ok {
+			s.add(compile(c), weight)
 		} else {
 			weigh(c.Name, weight)
 		}
@@ -87,6 +87,7 @@ func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 			}
 		}
 	}
+	s.traits.Flat = len(s.terms) == 0
 	if s.traits.Spans > 0 {
 		s.traits.Spans = len(s.terms)
 	}

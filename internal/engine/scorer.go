@@ -53,6 +53,9 @@ type Traits struct {
 	// Spans is how many amounts candidates are compared by, one with another, so
 	// that one more candidate may change the score of all.
 	Spans int
+	// Flat says that Base is the same for all clusters of a ranker, whose names alone
+	// order them.
+	Flat bool
 	// Evenness is what an even division over the domains of spread constraints is
 	// worth.
 	Evenness float64
