@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -119,21 +118,8 @@ func get[T api.Object](s *runningServer, key api.Key) T {
 
 func (s *runningServer) status(method, path, token string) int {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), method, s.url+path, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	resp, err := transport.RoundTrip(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode
+	status, _ := s.request(method, path, token, "")
+	return status
 }
 
 // versions are the resource versions of all objects.

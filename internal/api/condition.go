@@ -219,6 +219,15 @@ type Condition struct {
 	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
 }
 
+// CopyWith is a copy of an object with more conditions, where its kind has any.
+func CopyWith(object Object, more ...Condition) Object {
+	object = object.Copy()
+	if list := ConditionsOf(object); list != nil {
+		*list = append(slices.Clip(slices.Clone(*list)), more...)
+	}
+	return object
+}
+
 // FindCondition returns the condition of a type, nil when there is none.
 func FindCondition(conditions []Condition, conditionType string) *Condition {
 	for i := range conditions {

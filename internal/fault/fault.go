@@ -102,10 +102,13 @@ func (r *Recorder) Forget(object string) {
 	r.any.Store(len(r.faulted) > 0)
 }
 
+// Any reports whether the last work on anything ended with a fault.
+func (r *Recorder) Any() bool { return r != nil && r.any.Load() }
+
 // Faulted says with which faults the last work on an object ended: a clause for each
 // component that panicked, in their order.
 func (r *Recorder) Faulted(object string) []string {
-	if r == nil || !r.any.Load() {
+	if !r.Any() {
 		return nil
 	}
 	r.mu.Lock()

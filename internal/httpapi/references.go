@@ -32,7 +32,7 @@ func (s *Server) resolved(who identity, object api.Object) api.Object {
 	if len(missing) == 0 {
 		return object
 	}
-	return withConditions(object, missing)
+	return api.CopyWith(object, missing...)
 }
 
 // unresolved says what an object names that is not there; "" where all is.
@@ -80,13 +80,4 @@ func reaches(from []string, object api.Object) bool {
 // other namespaces a reader does not learn even that.
 func selectsNothing(who identity, policy *api.PropagationPolicy) bool {
 	return len(policy.Status.Bindings) == 0 && (!who.bound() || policy.Metadata.Namespace != "")
-}
-
-// withConditions is a copy of an object with more conditions.
-func withConditions(object api.Object, more []api.Condition) api.Object {
-	object = object.Copy()
-	if list := api.ConditionsOf(object); list != nil {
-		*list = append(slices.Clip(slices.Clone(*list)), more...)
-	}
-	return object
 }

@@ -88,23 +88,27 @@ func (s *Server) shown(who identity, object api.Object) api.Object {
 // the panics that the last work on it ended with. It stands in no store: it is about
 // this server.
 func (s *Server) faulted(object api.Object) api.Object {
-	if d := s.fleet.Snapshot().Damaged(api.KeyOf(object)); d != nil {
-		return withConditions(object, []api.Condition{{
+	key := api.KeyOf(object)
+	if d := s.fleet.Snapshot().Damaged(key); d != nil {
+		return api.CopyWith(object, api.Condition{
 			Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonDamaged,
 			Message: "it is damaged in the store, and this is the version before: write it again with PUT or delete it, or restore a backup",
-		}})
+		})
 	}
-	faults := s.options.Faults.Faulted(api.KeyOf(object).String())
+	if !s.options.Faults.Any() { // mostly: a list asks for every object
+		return object
+	}
+	faults := s.options.Faults.Faulted(key.String())
 	if len(faults) == 0 {
 		return object
 	}
 	if list := api.ConditionsOf(object); list != nil && api.FindCondition(*list, api.ConditionFaulted) != nil {
 		return object // what it costs is said already
 	}
-	return withConditions(object, []api.Condition{{
+	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault,
 		Message: strings.Join(faults, "; ") + "; it is tried again",
-	}})
+	})
 }
 
 func (s *Server) completed(who identity, object api.Object) api.Object {

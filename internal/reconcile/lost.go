@@ -211,7 +211,7 @@ func (s *snapshot) withHeld(object api.Object) api.Object {
 	if !ok {
 		return object
 	}
-	return withCondition(object, api.Condition{
+	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
 		Message: "the decision stays as it is while " + nameFor(object, waits.on) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
 	})
@@ -227,15 +227,6 @@ func nameFor(object api.Object, key api.Key) string {
 		return key.String()
 	}
 	return "a " + string(key.Kind)
-}
-
-// withCondition returns a copy of an object with one condition more.
-func withCondition(object api.Object, c api.Condition) api.Object {
-	object = object.Copy()
-	if list := api.ConditionsOf(object); list != nil {
-		*list = append(slices.Clip(slices.Clone(*list)), c)
-	}
-	return object
 }
 
 // lose tells the planner which objects it has to do without now. What has waited

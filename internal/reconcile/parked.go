@@ -157,7 +157,7 @@ func (s *snapshot) faulted(object api.Object) api.Object {
 	if !ok {
 		return object
 	}
-	return withCondition(object, p.condition(key))
+	return api.CopyWith(object, p.condition(key))
 }
 
 // lost are the objects of a picture of the fleet that decisions have to do without.
