@@ -310,7 +310,7 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 		// hash decides, so all of it has to be looked at.
 		head := f.standing(int(f.ranking[i]))
 		best.open()
-		if f.standing(int(f.ranking[len(f.ranking)-1])) == head {
+		if 2*i <= len(f.ranking) && f.standing(int(f.ranking[len(f.ranking)-1])) == head {
 			p.walkTail(v, best, present, head, i > 0)
 			return
 		}
@@ -332,8 +332,8 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 	}
 }
 
-// walkTail adds the admitted rows of the last group of equal standing, found by the
-// mask: where nothing tells clusters apart, the group is the whole fleet. Rows of
+// walkTail adds the admitted rows of the last group of equal standing, a large one,
+// found by the mask: where nothing tells clusters apart, the group is the whole fleet. Rows of
 // other groups are among those that the mask admits if others says so.
 func (p *Pass) walkTail(v *View, best *shortlist, present among, head standing, others bool) {
 	undemoted, demoted := v.Mask, Bitmap(nil)
@@ -361,6 +361,9 @@ func (p *Pass) walkTies(v *View, best *shortlist, rows Bitmap, present among, eq
 	}
 	var few [256]int32 // enough for more than a hundred seats
 	low := few[:0]
+	if need > len(few)/2 {
+		low = make([]int32, 0, min(2*need, count))
+	}
 	limit := tieLimit(need, count-len(present.list))
 	for {
 		low = slices.DeleteFunc(lowTies(low[:0], rows, p.fleet.nameHash, p.query.seed, limit), func(row int32) bool {
