@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -50,9 +49,9 @@ func (p *Propagation) newAllocation(w *api.Workload) error {
 	}
 	// What runs on a site that is lost is not waited for.
 	p.clusterPurge = purge{mode: api.PurgeDirectly}
-	q := &Query{Key: p.Key, Wanted: All, Migration: true}
-	if err := q.ask(&Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec}); err != nil {
-		return fmt.Errorf("%s: %w", p.Key, err)
+	q, err := newGroupQuery(p.Key, &Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec})
+	if err != nil {
+		return err
 	}
 	p.Groups = []AffinityGroup{{Query: q}}
 	return nil

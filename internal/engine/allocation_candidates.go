@@ -324,7 +324,7 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 	var sites []has
 	for i := range b.candidates {
 		c := &b.candidates[i]
-		if full.Region != "" && b.fleet.rows[c.Row].cluster.Spec.Region != full.Region {
+		if full.Region != "" && b.fleet.rows[int(c.Row)].cluster.Spec.Region != full.Region {
 			continue // it would have to go there altogether
 		}
 		if c.Held+c.Free > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 )
 
 // lawDice are dice that are the same in every run: a law is held against the same
@@ -174,15 +175,34 @@ func rollLawQueries(t *testing.T, d dice, n int) []*Query {
 		}
 		add(newQuery(p, d.chance(8)))
 		w := rollLawWorkload(d)
-		compiled, err := NewPropagation(w, rollLawPolicy(d))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range compiled.Groups {
-			add(compiled.Groups[i].Query, nil)
+		for _, s := range lawSpecs(w, rollLawPolicy(d)) {
+			add(newGroupQuery(api.KeyOf(w), s))
 		}
 	}
 	return out
+}
+
+// lawSpecs are what a workload asks of clusters: as its policy says, group by group,
+// or by itself.
+func lawSpecs(w *api.Workload, policy *api.PropagationPolicy) []*Spec {
+	if w.Spec.Allocation != nil {
+		return []*Spec{{Namespace: w.Metadata.Namespace, Workload: &w.Spec}}
+	}
+	var specs []*Spec
+	place := &policy.Spec.Placement
+	for i := range place.ClusterAffinities {
+		term := &place.ClusterAffinities[i]
+		tiers := []affinity{newAffinity(term.AffinityName, &term.ClusterAffinity)}
+		for j := range term.OverflowAffinities {
+			more := &term.OverflowAffinities[j]
+			tiers = append(tiers, newAffinity(more.AffinityName, &more.ClusterAffinity))
+		}
+		specs = append(specs, &Spec{
+			Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
+			tiers: tiers, tolerations: newTolerations(place.ClusterTolerations),
+		})
+	}
+	return specs
 }
 
 // rollLawToleration draws one of few tolerations.
@@ -298,10 +318,9 @@ func lawLooks(d dice, n int) []Look {
 		f := w.fleet()
 		reserved := NewReservations()
 		for _, key := range []api.Key{{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}, {Kind: api.KindPlacement, Namespace: "shop", Name: "db"}} {
-			hold := &Query{Key: key, requests: []request{{"cpu", "1", 1000}}}
 			for row := range f.Slots() {
 				if d.chance(2) {
-					reserved.Hold(f, hold.Key, hold.Requests(), f.name(row), epoch.Add(time.Hour))
+					reserved.Hold(f, key, Needs{{"cpu", "1", 1000}}, f.name(row), epoch.Add(time.Hour))
 				}
 			}
 		}
@@ -368,10 +387,11 @@ func lawPool(queries []*Query) map[string][]Check {
 // names of all its parts.
 func keyed(check interface{ Key(k *Key) }, words bool, leaveOut string) (key string, parts map[string]bool) {
 	parts = map[string]bool{}
-	k := Key{words: words, leaveOut: func(part string) bool {
+	k := newKey(words)
+	k.leaveOut = func(part string) bool {
 		parts[part] = true
 		return part == leaveOut
-	}}
+	}
 	check.Key(&k)
 	return k.String(), parts
 }
@@ -516,8 +536,11 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	// A text that is asked for by one filter is not what another asks for.
 	a, b := newPlacement("web"), newPlacement("web")
 	a.Spec.LabelConstraints = []string{"zone is a"}
-	labelled, _ := checkOf[*labelConstraint](compile(t, a))
-	b.Spec.CustomResources = []string{labelled.is.Canonical()}
+	labelled, err := constraint.ParseLabel("zone is a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Spec.CustomResources = []string{labelled.Canonical()}
 	queries = append(queries, compile(t, a), compile(t, b))
 	// What rates clusters differently may ask for the same.
 	for _, name := range scoreNames {
@@ -529,7 +552,8 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	}
 	for _, part := range []string{"terms", "filter", "checks"} {
 		key := func(q *Query) string {
-			k := Key{leaveOut: func(one string) bool { return one == part }}
+			k := newKey(false)
+			k.leaveOut = func(one string) bool { return one == part }
 			q.writeClass(&k)
 			return k.String()
 		}
@@ -614,23 +638,23 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 			}
 			f = g
 		}
-		// Time alone, and reservations alone.
-		later, _ := f.With(Changes{}, f.now.Add(time.Duration(30+d(60))*time.Second))
-		timed, _ := (&Fleet{}).With(w.changes(), f.now) // with the metrics and scores of before
-		timed.now = later.now
+		// Reservations alone, and time alone: of a fleet without metrics and scores,
+		// which time changes, too.
+		lasting := w.changes()
+		lasting.Metrics, lasting.Scores = nil, nil
+		early, _ := (&Fleet{}).With(lasting, f.now)
+		late, _ := early.With(Changes{}, f.now.Add(time.Duration(30+d(60))*time.Second))
 		reserved := NewReservations()
 		for row := range f.Slots() {
 			reserved.Hold(f, api.Key{Name: "other"}, Needs{{"cpu", "1", 1000}, {"memory", "1Gi", 1 << 40}}, f.name(row), epoch.Add(time.Hour))
 		}
-		before, held, after := newLook(f, &Query{}, nil), newLook(f, &Query{}, reserved), newLook(timed, &Query{}, nil)
-		sameRows := maps.Equal(f.index, timed.index)
+		free, held := newLook(f, &Query{}, nil), newLook(f, &Query{}, reserved)
+		before, after := newLook(early, &Query{}, nil), newLook(late, &Query{}, nil)
 		for _, filter := range filters {
 			for _, c := range pool[filter.Name()] {
 				none := func(int, Aspects) bool { return false }
-				judge(c, &before, &held, none, Reserved)
-				if sameRows {
-					judge(c, &before, &after, none, Clock)
-				}
+				judge(c, &free, &held, none, Reserved)
+				judge(c, &before, &after, none, Clock)
 			}
 		}
 	}

@@ -64,8 +64,8 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			after := *before
 			tt.change(&after)
 			f, delta := f.With(clusters(&after), epoch)
-			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^values) {
-				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^values))
+			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^(MetricValues|ScoreValues)) {
+				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^(MetricValues|ScoreValues)))
 			}
 			view.Judge(f, q, Others{}, 0)
 			if !view.Mask.Has(0) || !Mask(f, q, nil).Has(0) {
@@ -92,14 +92,14 @@ func TestManagedConditions(t *testing.T) {
 		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(epoch.Add(time.Minute))}}
 		f, _ := (&Fleet{}).With(clusters(c), epoch)
 		got := map[string]string{}
-		for _, o := range (&clusterFacts{fleet: f}).Conditions() {
+		for _, o := range managedConditions(f.Cluster(0)) {
 			got[o.Type] = o.Status
-			if o.Type == managedAvailable && (!o.LastTransitionAt.Equal(epoch.Add(time.Minute)) || o.Message != "why") {
+			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(epoch.Add(time.Minute)) || o.Message != "why") {
 				t.Errorf("%s: %+v, want the time and message of Ready", state, o)
 			}
 		}
-		if got[managedAvailable] != want || got[managedAccepted] != "True" || (got[managedJoined] == "True") != (state != api.StatePending) {
-			t.Errorf("%s: %v, want %s to be %s", state, got, managedAvailable, want)
+		if got["ManagedClusterConditionAvailable"] != want || got["HubAcceptedManagedCluster"] != "True" || (got["ManagedClusterJoined"] == "True") != (state != api.StatePending) {
+			t.Errorf("%s: %v, want %s to be %s", state, got, "ManagedClusterConditionAvailable", want)
 		}
 	}
 }

@@ -85,7 +85,7 @@ type Merit struct {
 }
 
 // Less reports that m stands below other.
-func (m Merit) Less(other Merit) bool { return m.less(other.standing) }
+func (m Merit) Less(other Merit) bool { return m.standing.less(other.standing) }
 
 // MeritOf is the merit of a row for a query of a view.
 func MeritOf(f *Fleet, q *Query, v *View, others Others, row int, current bool) Merit {

@@ -40,12 +40,12 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 	for _, name := range []string{"expired", "zero", "none", "other", "valid"} {
 		w.cluster(name, nil)
 	}
-	w.scores[scoreKey("expired", "load")] = score("expired", 70, time.Minute)
-	w.scores[scoreKey("zero", "load")] = score("zero", 0, 0)
-	other := score("other", 0, 0)
+	w.scores[scoreKey("expired", "load")] = scoreOf("expired", 70, time.Minute)
+	w.scores[scoreKey("zero", "load")] = scoreOf("zero", 0, 0)
+	other := scoreOf("other", 0, 0)
 	other.Spec.Scores = map[string]int64{"memory": 3}
 	w.scores[scoreKey("other", "load")] = other
-	w.scores[scoreKey("valid", "load")] = score("valid", 40, time.Hour)
+	w.scores[scoreKey("valid", "load")] = scoreOf("valid", 40, time.Hour)
 	w.now = epoch.Add(2 * time.Minute)
 	want := map[string]string{
 		"expired": `{"name":"load/cpu","raw":70,"value":0,"weight":1,"share":0,"expired_at":"2026-03-01T12:01:00Z","reason":"expired since 2026-03-01T12:01:00Z; counts as 0"}`,
@@ -71,7 +71,7 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 func TestExplanationOfHeldClusterTellsExpired(t *testing.T) {
 	w := newWorld()
 	w.cluster("held", nil).Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
-	w.scores[scoreKey("held", "load")] = score("held", 70, time.Minute)
+	w.scores[scoreKey("held", "load")] = scoreOf("held", 70, time.Minute)
 	x := explanationOf(t, w, byLoad(), "held")
 	if end := epoch.Add(time.Minute + 1); x.NextAt == nil || !x.NextAt.Equal(end) {
 		t.Errorf("next_at %v, want %v", x.NextAt, end)
@@ -146,8 +146,8 @@ func TestExplanationNextAt(t *testing.T) {
 			w := newWorld()
 			w.cluster("c1", nil)
 			w.cluster("c2", nil)
-			w.scores[scoreKey("c1", "load")] = score("c1", 50, soon)
-			w.scores[scoreKey("c2", "load")] = score("c2", 40, late)
+			w.scores[scoreKey("c1", "load")] = scoreOf("c1", 50, soon)
+			w.scores[scoreKey("c2", "load")] = scoreOf("c2", 40, late)
 			tt.change(w)
 			next := explanationOf(t, w, tt.spec()).NextAt
 			switch {
@@ -172,7 +172,7 @@ func (w *world) unreachable(name string, left time.Duration) {
 func TestScoresValidMessageIsTrue(t *testing.T) {
 	w := newWorld()
 	w.cluster("c1", nil)
-	w.scores[scoreKey("c1", "load")] = score("c1", 50, time.Minute)
+	w.scores[scoreKey("c1", "load")] = scoreOf("c1", 50, time.Minute)
 	w.now = epoch.Add(time.Hour)
 	f, p := w.fleet(), byLoad()
 	q := compile(t, p)

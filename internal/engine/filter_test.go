@@ -206,7 +206,7 @@ func TestPredicates(t *testing.T) {
 	c := w.cluster("c1", nil)
 	c.Metadata.Labels = map[string]string{"cloud": "Azure", "tier": "gold"}
 	c.Spec.Claims = map[string]string{"version": "1.31"}
-	w.scores[scoreKey("c1", "load")] = score("c1", 40, time.Minute)
+	w.scores[scoreKey("c1", "load")] = scoreOf("c1", 40, time.Minute)
 	amazon := &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}
 	absent := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "gpu", Operator: api.SelectorNotIn, Values: []string{"x"}}, {Key: "gpu", Operator: api.SelectorDoesNotExist}}}
 	old := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "version", Operator: api.SelectorIn, Values: []string{"1.29", "1.30"}}}}
@@ -261,7 +261,7 @@ func TestReadsValues(t *testing.T) {
 	} {
 		p := newPlacement("web")
 		p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
-		if got := compile(t, p).Reads().Any(values); got != want {
+		if got := compile(t, p).Reads().Any(MetricValues | ScoreValues); got != want {
 			t.Errorf("%s reads values: %t, want %t", text, got, want)
 		}
 	}
@@ -276,12 +276,11 @@ func TestTolerationsRunOut(t *testing.T) {
 		p, _ := rollPlacement(d, w)
 		q := compile(t, p)
 		mask := func(now time.Time) (Bitmap, time.Time) {
-			g := *f
-			g.now = now
-			pass := newPass(&g, q, nil)
+			g, _ := f.With(Changes{}, now)
+			pass := newPass(g, q, nil)
 			keep := f.live.grown(f.Slots())
 			for _, check := range q.checks.all {
-				if check.Name() == (state{}).Name() || check.Name() == (taints{}).Name() {
+				if check.Name() == "state" || check.Name() == "taints" {
 					check.Apply(&pass.Look, keep)
 				}
 			}

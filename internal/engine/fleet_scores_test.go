@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-func score(cluster string, value int64, until time.Duration) *api.PlacementScore {
+func scoreOf(cluster string, value int64, until time.Duration) *api.PlacementScore {
 	s := &api.PlacementScore{Metadata: api.Metadata{Name: "load", Cluster: cluster}}
 	s.Spec.Scores = map[string]int64{"cpu": value}
 	if until != 0 {
@@ -30,8 +30,8 @@ func scores(list ...*api.PlacementScore) Changes {
 // or not anybody asks in between.
 func TestScoreExpires(t *testing.T) {
 	f, _ := (&Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), epoch)
-	f, delta := f.With(scores(score("c1", 40, time.Minute)), epoch)
-	if !slices.Equal(delta.Rows, []int{0}) || delta.ConcernsRow(0, ^values) {
+	f, delta := f.With(scores(scoreOf("c1", 40, time.Minute)), epoch)
+	if !slices.Equal(delta.Rows, []int{0}) || delta.ConcernsRow(0, ^(MetricValues|ScoreValues)) {
 		t.Errorf("delta %+v, want row 0 with other values and the same facts", delta)
 	}
 	end := epoch.Add(time.Minute)
@@ -61,7 +61,7 @@ func TestScoreExpires(t *testing.T) {
 func TestScoreWaitsForItsCluster(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	gone := Changes{Clusters: map[string]*api.Cluster{"c1": nil}}
-	f, delta := (&Fleet{}).With(scores(score("c1", 40, 0)), epoch)
+	f, delta := (&Fleet{}).With(scores(scoreOf("c1", 40, 0)), epoch)
 	if !delta.Empty() || f.scoreColumn("load", "cpu") != nil {
 		t.Errorf("delta %+v: nobody has the score yet", delta)
 	}
@@ -97,15 +97,15 @@ func TestScoreWaitsForItsCluster(t *testing.T) {
 // and says so only where something counts differently.
 func TestScorePushedAgain(t *testing.T) {
 	f, _ := (&Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), epoch)
-	f, _ = f.With(scores(score("c1", 40, time.Minute)), epoch)
-	g, delta := f.With(scores(score("c1", 40, time.Hour)), epoch)
+	f, _ = f.With(scores(scoreOf("c1", 40, time.Minute)), epoch)
+	g, delta := f.With(scores(scoreOf("c1", 40, time.Hour)), epoch)
 	if !delta.Empty() || g.scores["load"].rows != f.scores["load"].rows {
 		t.Errorf("delta %+v: nothing but the end of the score has changed", delta)
 	}
 	if at := g.NextAt(); !at.Equal(epoch.Add(time.Hour + 1)) {
 		t.Errorf("NextAt %v, want the new end", at)
 	}
-	g, delta = g.With(scores(score("c1", 41, time.Hour)), epoch)
+	g, delta = g.With(scores(scoreOf("c1", 41, time.Hour)), epoch)
 	if !slices.Equal(delta.Rows, []int{0}) || g.scoreColumn("load", "cpu")[0] != 41 || f.scoreColumn("load", "cpu")[0] != 40 {
 		t.Errorf("delta %+v", delta)
 	}
@@ -117,7 +117,7 @@ func BenchmarkScorePush(b *testing.B) {
 	for _, n := range benchSizes {
 		w := benchWorld(n, false)
 		for name := range w.clusters {
-			s := score(name, 1, 5*time.Minute)
+			s := scoreOf(name, 1, 5*time.Minute)
 			w.scores[api.KeyOf(s)] = s
 		}
 		f := w.fleet()
@@ -126,7 +126,7 @@ func BenchmarkScorePush(b *testing.B) {
 			i := 0
 			measure(b, func() {
 				at := time.Duration(i) * time.Minute / time.Duration(n)
-				f, _ = f.With(scores(score(names[i%n], int64(i%100), at+5*time.Minute)), epoch.Add(at))
+				f, _ = f.With(scores(scoreOf(names[i%n], int64(i%100), at+5*time.Minute)), epoch.Add(at))
 				i++
 			})
 		})

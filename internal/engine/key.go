@@ -19,6 +19,9 @@ type Key struct {
 	leaveOut func(part string) bool
 }
 
+// newKey is an empty key; words says that it is one of words.
+func newKey(words bool) Key { return Key{text: make([]byte, 0, 128), words: words} }
+
 func (k *Key) has(part string) bool { return k.leaveOut == nil || !k.leaveOut(part) }
 
 // Text writes a part that is a text.

@@ -436,7 +436,7 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 	return 0, false
 }
 
-// score is the formula of DESIGN 3.2.3 as it stands there.
+// scoreOf is the formula of DESIGN 3.2.3 as it stands there.
 func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
 	s := 0.0
 	if sticky {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -122,16 +121,16 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 
 // addGroup adds an affinity group: its own affinity, then its overflow tiers.
 func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement, tiers ...affinity) error {
-	g := AffinityGroup{Name: tiers[0].name, Query: &Query{Key: p.Key, Wanted: All, Migration: true}, tiers: tiers}
+	g := AffinityGroup{Name: tiers[0].name, tiers: tiers}
 	if len(tiers) == 1 && tiers[0].everything() && tiers[0].name == "" {
 		g.tiers = nil
 	}
-	asked := &Spec{
+	var err error
+	if g.Query, err = newGroupQuery(p.Key, &Spec{
 		Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
 		tiers: g.tiers, tolerations: newTolerations(place.ClusterTolerations),
-	}
-	if err := g.Query.ask(asked); err != nil {
-		return fmt.Errorf("%s: %w", p.Key, err)
+	}); err != nil {
+		return err
 	}
 	p.Groups = append(p.Groups, g)
 	return nil

@@ -270,16 +270,18 @@ func sameFacts(t *rapid.T, f, g *Fleet) {
 				out[f.name(row)] = append(out[f.name(row)], fmt.Sprintf(format, args...))
 			})
 		}
-		for kind, index := range map[string]valueIndex{"label": f.labels, "claim": f.claims} {
-			for key, rows := range index.keys {
+		noteAll := func(kind string, keys map[string]*rowSet, values map[string]map[string]*rowSet) {
+			for key, rows := range keys {
 				note(rows, "%s %s", kind, key)
 			}
-			for key, values := range index.values {
+			for key, values := range values {
 				for value, rows := range values {
 					note(rows, "%s %s=%s", kind, key, value)
 				}
 			}
 		}
+		noteAll("label", f.labels.keys, f.labels.values)
+		noteAll("claim", f.claims.keys, f.claims.values)
 		for taint, rows := range f.taints {
 			note(rows, "taint %s", taint)
 		}
@@ -304,7 +306,7 @@ func sameFacts(t *rapid.T, f, g *Fleet) {
 			})
 		}
 		f.live.each(func(row int) {
-			for _, resource := range ratedResources {
+			for _, resource := range []string{"cpu", "memory"} {
 				amount := int64(unreported)
 				if column := f.allocatable(resource); row < len(column) {
 					amount = column[row]

@@ -74,6 +74,16 @@ func newQuery(p *api.Placement, takesFailing bool) (*Query, error) {
 	return q, nil
 }
 
+// newGroupQuery is the query of what chooses among the clusters that fit by other
+// means than a score.
+func newGroupQuery(key api.Key, s *Spec) (*Query, error) {
+	q := &Query{Key: key, Wanted: All, Migration: true}
+	if err := q.ask(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return q, nil
+}
+
 // ask compiles what the query asks of clusters.
 func (q *Query) ask(s *Spec) error {
 	var err error
@@ -89,7 +99,7 @@ func (q *Query) ask(s *Spec) error {
 	if q.scoring == nil {
 		q.scoring = unrated
 	}
-	k := Key{text: make([]byte, 0, 128)}
+	k := newKey(false)
 	q.writeClass(&k)
 	q.Class = k.String()
 	return nil
@@ -130,7 +140,7 @@ func (q *Query) SeatReads() Aspects {
 // Wording is equal for two queries of one Class that are told the same, word for
 // word, about clusters that do not fit.
 func (q *Query) Wording() string {
-	k := Key{words: true}
+	k := newKey(true)
 	q.checks.write(&k)
 	return k.String()
 }

@@ -10,7 +10,7 @@ func (q *Query) RankKey() string {
 	if q.Relative() {
 		return q.Class
 	}
-	k := Key{}
+	k := newKey(false)
 	q.writeRankKey(&k)
 	return k.String()
 }

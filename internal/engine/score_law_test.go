@@ -166,10 +166,11 @@ func TestEqualScorersRateEqually(t *testing.T) {
 		parts := map[string]bool{}
 		key := func(leaveOut string) func(q *Query) string {
 			return func(q *Query) string {
-				k := Key{leaveOut: func(part string) bool {
+				k := newKey(false)
+				k.leaveOut = func(part string) bool {
 					parts[part] = true
 					return part == leaveOut
-				}}
+				}
 				law.write(q, &k)
 				return k.String()
 			}
