@@ -56,6 +56,13 @@ func TestRefillIsOnTheAgenda(t *testing.T) {
 	look(at(5), never, overflowed)
 	w.remove(p, other)
 	look(at(6), at(16), overflowed)
-	look(at(11), at(16), overflowed)
-	look(at(16), never, back)
+	w.write(p, sized("c1", "5"))
+	w.write(p, workload("other", 1, cpus)) // leaves room enough
+	look(at(7), at(16), overflowed)
+	w.write(p, workload("other", 1, func(w *api.Workload) { w.Spec.ReplicaRequests = api.Quantities{"cpu": "3"} })) // takes the room
+	look(at(8), never, overflowed)
+	w.remove(p, other)
+	look(at(9), at(19), overflowed)
+	look(at(18), at(19), overflowed)
+	look(at(19), never, back)
 }

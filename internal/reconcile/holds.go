@@ -43,8 +43,9 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 			continue
 		case replicas == w.holds[name] && same:
 			continue
-		case !same:
-			touch(&more, name) // of some resource perhaps
+		case !same: // of some resource more may be free now, and less of another
+			touch(&more, name)
+			touch(&less, name)
 		case replicas > w.holds[name]:
 			touch(&less, name)
 		}
@@ -63,7 +64,7 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 	b.roomTaken(less)
 	rows := slices.Concat(more, less)
 	slices.Sort(rows)
-	b.amountsChanged(rows)
+	b.amountsChanged(slices.Compact(rows))
 }
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
