@@ -68,12 +68,12 @@ var drivers = map[string][]string{
 	"arktos/site_score":   {"internal/conformance/arktos"},
 	"arktos/strategy":     {"internal/conformance/arktos"},
 	"arktos/pipeline":     {"internal/conformance/arktos"},
-	"A087":                {"internal/conformance/arktos", "internal/engine"},
-	"A089":                {"internal/conformance/arktos", "internal/engine"},
+	"A087":                {"internal/conformance/arktos", "internal/engine/binding"},
+	"A089":                {"internal/conformance/arktos", "internal/engine/binding"},
 	// A workload has replicas of one sort, so one flavor is chosen on a site.
-	"A091": {"internal/engine"},
-	"A092": {"internal/engine"},
-	"A093": {"internal/engine"},
+	"A091": {"internal/engine/binding"},
+	"A092": {"internal/engine/binding"},
+	"A093": {"internal/engine/binding"},
 	"A123": {"internal/httpapi"},
 
 	"vmanager/target_split":    {"internal/engine/split", "provider"},

@@ -142,17 +142,8 @@ type migrationOut struct {
 	Scheduled bool `json:"scheduled"`
 }
 
-type positionsIn struct {
-	Plugin       conformance.Field[string]  `json:"plugin"`
-	Alternatives conformance.Field[[]int64] `json:"chosen_alternative_per_resource"`
-}
-
-type positionsOut struct {
-	Score int64 `json:"score"`
-}
-
 // TestConformance runs what Krake does, or ought to do, where that is about
-// deciding, and the arithmetic of Arktos about several machines.
+// deciding.
 func TestConformance(t *testing.T) {
 	const failing = "a failing metric is a condition of the cluster, MetricsAvailable, beside its state and not in its place (section 3.1)"
 	suite := conformance.Suite{
@@ -165,7 +156,6 @@ func TestConformance(t *testing.T) {
 			"stickiness":              conformance.Player(conformStickiness),
 			"timestamps":              conformance.Player(conformTimestamps),
 			"migration":               conformance.Player(conformMigration),
-			"site_score":              conformance.Player(conformPositions),
 		},
 		Differences: map[string]conformance.Difference{
 			"K172": {Instead: `{"states":{"c1":"ONLINE","c2":"ONLINE"}}`, Reason: failing},
@@ -632,14 +622,5 @@ func conformMigration(t *conformance.T, in *migrationIn, out *migrationOut) {
 	}
 	if names, _ := w.decide(t.T, p, present); slices.Equal(names, []string{"c1"}) != out.Scheduled {
 		t.Errorf("chosen %q: without migration the first decision is still made", names)
-	}
-}
-
-func conformPositions(t *conformance.T, in *positionsIn, out *positionsOut) {
-	if in.Plugin.Get() != "Flavor" {
-		t.Fatalf("plugin %q does not rate positions", in.Plugin.Get())
-	}
-	if score := positionScore(in.Alternatives.Get()...); score != out.Score {
-		t.Errorf("%v rates %d, want %d", in.Alternatives.Get(), score, out.Score)
 	}
 }
