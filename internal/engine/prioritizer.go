@@ -43,13 +43,13 @@ var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) Prioritize
 }
 
 // builtin is what is built in under a name.
-type builtin struct{ name string }
+type builtin struct{ kind string }
 
-func (b builtin) Name() string { return b.name }
+func (b builtin) Name() string { return b.kind }
 
 func (b builtin) Key(k *Key) {
 	k.Text("type", string(api.PrioritizerBuiltin))
-	k.Text("builtin", b.name)
+	k.Text("builtin", b.kind)
 }
 
 // observable is a prioritizer that is shown as a part of the score.
