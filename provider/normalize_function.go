@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
 type normalizeFunction struct{}
@@ -38,7 +38,7 @@ func (normalizeFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	if resp.Error != nil {
 		return
 	}
-	normalized, err := engine.Normalize(api.MetricSpec{Min: &low, Max: &high}, value)
+	normalized, err := columns.Normalize(api.MetricSpec{Min: &low, Max: &high}, value)
 	if err != nil {
 		resp.Error = function.NewFuncError(clause(err))
 		return

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // machines are flavors that drawn clusters have: what their size is, and whether
@@ -370,7 +370,7 @@ func checkRestart(t *testing.T, w *world, p *planner, now time.Time) {
 		if c == nil {
 			continue
 		}
-		was, is := engine.Observe(p.fleet, p.reserved, c).Status, engine.Observe(again.fleet, again.reserved, c).Status
+		was, is := placement.Observe(p.fleet, p.reserved, c).Status, placement.Observe(again.fleet, again.reserved, c).Status
 		if !maps.Equal(was.Flavors, is.Flavors) || !maps.Equal(was.Available, is.Available) {
 			t.Errorf("%s has %v and %v left, and after a restart %v and %v", c.Metadata.Name, was.Flavors, was.Available, is.Flavors, is.Available)
 		}
@@ -385,7 +385,7 @@ func TestFlavorCounts(t *testing.T) {
 		t.Helper()
 		p.pass(epoch)
 		row, _ := p.fleet.Row("a")
-		if got := engine.Observe(p.fleet, p.reserved, p.fleet.Cluster(row)).Status.Flavors; !maps.Equal(got, want) {
+		if got := placement.Observe(p.fleet, p.reserved, p.fleet.Cluster(row)).Status.Flavors; !maps.Equal(got, want) {
 			t.Errorf("counts %v, want %v", got, want)
 		}
 	}

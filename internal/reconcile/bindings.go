@@ -8,8 +8,10 @@ import (
 	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // bindings are the workloads of a planner: the policy that each follows, where it
@@ -21,7 +23,7 @@ type bindings struct {
 
 	workloads map[api.Key]*bound
 	claims    *claim.Index
-	binder    engine.Binder
+	binder    binding.Binder
 	scopes    cohorts[*bound, *scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
 	followers *btree.BTreeG[follower]
@@ -32,11 +34,11 @@ type bindings struct {
 
 	// failed remembers what found no room since the reservations last changed, so
 	// that many alike cost little.
-	failed        map[string]engine.Binding
+	failed        map[string]binding.Binding
 	failedVersion int
 	// spares is what workloads of lower priorities hold, by the priority that they
 	// give way to, likewise.
-	spares        map[int64]engine.Spare
+	spares        map[int64]ledger.Spare
 	sparesVersion int
 
 	// explained, where not nil, gets the explanations of the decisions of a pass for
@@ -53,7 +55,7 @@ type bound struct {
 	status api.WorkloadStatus
 	policy *api.PropagationPolicy // the claim; nil where no policy selects the workload
 	reason string                 // why that one
-	p      *engine.Propagation    // nil where nothing says where to
+	p      *binding.Propagation   // nil where nothing says where to
 	alike  string                 // equal for two workloads that find the same, having nothing yet
 	scopes []*scope               // of p.Groups
 	// sentences say why clusters do not fit them, nil where it has not been asked.
@@ -71,10 +73,10 @@ type bound struct {
 
 	unclaimed bool // which policy to follow has to be asked again
 	pending   bool
-	needs     engine.Needs
+	needs     ledger.Needs
 	holds     map[string]int64 // replicas held, by cluster, of which each holds heldNeeds
-	heldNeeds engine.Needs
-	machines  map[string]engine.Needs // what each holds instead, by cluster, where replicas have a flavor
+	heldNeeds ledger.Needs
+	machines  map[string]ledger.Needs // what each holds instead, by cluster, where replicas have a flavor
 	reported  bool                    // its health was reported, and is not written yet
 	split     splitNews
 }
@@ -130,7 +132,7 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 // putWorkload takes in a new workload, or a new spec of one.
 func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
-	needs, err := engine.NewNeeds(object)
+	needs, err := ledger.NewNeeds(object)
 	if err != nil {
 		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", key.Path(), "error", err)
 		return
@@ -256,10 +258,10 @@ func (b *bindings) claim(w *bound) {
 		return
 	}
 	b.leaveScopes(w)
-	if !engine.Directed(w.object, w.policy) {
+	if !binding.Directed(w.object, w.policy) {
 		return
 	}
-	p, err := engine.NewPropagation(w.object, w.policy)
+	p, err := binding.NewPropagation(w.object, w.policy)
 	if err != nil {
 		b.logger.Error("a stored workload cannot be decided; its binding stays", "workload", w.key().Path(), "error", err)
 		w.policy = nil
@@ -279,17 +281,17 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 	object.Status = w.status
 	before := w.status
 	if w.p == nil {
-		w.status, changed, moved = engine.UnclaimedStatus(b.fleet, &object, w.reason, now)
+		w.status, changed, moved = binding.UnclaimedStatus(b.fleet, &object, w.reason, now)
 		w.pending = false
 		b.queue.agenda.set(w, time.Time{})
 		b.index(w, &before)
 		b.hold(w) // what stays may have become larger or smaller
 		return w.written() || changed, moved
 	}
-	present := engine.NewBound(&object, w.policy)
+	present := binding.NewBound(&object, w.policy)
 	w.rivals = false
 	out := b.bind(w, present, now)
-	w.status, changed, moved = engine.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
+	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
 		return w.scopes[group].fits(b.picture, &w.sentences[group], w.p.Groups[group].Query)
 	})
 	b.setPending(w, !out.Complete)
@@ -322,7 +324,7 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 }
 
 // bind answers where a workload goes that has a policy, or needs none.
-func (b *bindings) bind(w *bound, present engine.Bound, now time.Time) engine.Binding {
+func (b *bindings) bind(w *bound, present binding.Bound, now time.Time) binding.Binding {
 	out, ok := b.known(w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
@@ -352,8 +354,8 @@ func (w *bound) policyPath() string {
 }
 
 // views are those of the affinity groups, in order.
-func (w *bound) views() []*engine.View {
-	views := make([]*engine.View, len(w.scopes))
+func (w *bound) views() []*placement.View {
+	views := make([]*placement.View, len(w.scopes))
 	for i, s := range w.scopes {
 		views[i] = s.view
 	}
@@ -397,8 +399,8 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 		}
 		return unclaimed(&object, reason, b.fleet.Len(), now)
 	}
-	var binder engine.Binder
-	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), engine.NewBound(&object, w.policy), now)
+	var binder binding.Binder
+	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), binding.NewBound(&object, w.policy), now)
 	x.Policy, x.PolicyReason = w.policyPath(), w.reason
 	return x
 }
@@ -407,6 +409,6 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 func unclaimed(w *api.Workload, reason string, total int, now time.Time) *api.Explanation {
 	return &api.Explanation{
 		Kind: api.KindWorkload, Namespace: w.Metadata.Namespace, Name: w.Metadata.Name, At: now.UTC(),
-		Summary: reason + engine.SplitClause(w), PolicyReason: reason, Total: total, Candidates: []api.Candidate{},
+		Summary: reason + binding.SplitClause(w), PolicyReason: reason, Total: total, Candidates: []api.Candidate{},
 	}
 }

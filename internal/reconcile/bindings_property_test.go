@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // TestBindingsKeepPromises drives a planner with random changes of clusters,
@@ -277,13 +278,13 @@ func checkIndexes(t checker, p *planner, w *bound) {
 
 // checkFreshLook decides a binding from scratch.
 func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
-	compiled, err := engine.NewPropagation(w.object, w.policy)
+	compiled, err := binding.NewPropagation(w.object, w.policy)
 	if err != nil {
 		t.Fatalf("%s: %v", w.key(), err)
 	}
-	views := make([]*engine.View, len(compiled.Groups))
+	views := make([]*placement.View, len(compiled.Groups))
 	for i, g := range compiled.Groups {
-		views[i] = engine.NewView(p.fleet, g.Query, p.others(), nil)
+		views[i] = placement.NewView(p.fleet, g.Query, p.others(), nil)
 		for row := range p.fleet.Slots() {
 			if views[i].Mask.Has(row) != w.scopes[i].view.Mask.Has(row) {
 				t.Fatalf("%s: the mask of group %d is wrong in row %d: %t", w.key(), i, row, w.scopes[i].view.Mask.Has(row))
@@ -292,9 +293,9 @@ func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
 	}
 	object := *w.object
 	object.Status = w.status
-	var binder engine.Binder
-	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, engine.NewBound(&object, w.policy), now)
-	status, _, moved := engine.NewBindingStatus(p.fleet, compiled, &object, w.policy, out, now, func(int) string { return "" })
+	var binder binding.Binder
+	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, binding.NewBound(&object, w.policy), now)
+	status, _, moved := binding.NewBindingStatus(p.fleet, compiled, &object, w.policy, out, now, func(int) string { return "" })
 	told := func(s *api.WorkloadStatus) string {
 		text := fmt.Sprintf("%s in %q, %d lost, leaving", splitText(s), s.ObservedAffinity, s.LostReplicas)
 		for _, e := range s.Evictions {
@@ -393,7 +394,7 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 func roomFor(p *planner, w *bound) (room int64, known bool) {
 	place := &w.policy.Spec.Placement
 	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
-	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || engine.Brakes(p.fleet) {
+	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || binding.Brakes(p.fleet) {
 		return 0, false
 	}
 	if r := place.ReplicaScheduling; r != nil && len(r.ClusterLimits) > 0 {

@@ -224,7 +224,7 @@ func TestBindingsMissNothing(t *testing.T) {
 				p.put(&again, w.revision)
 			},
 			"placement": func(t *rapid.T) {
-				w.write(p, placement("other", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+				w.write(p, newPlacement("other", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
 			},
 			"time": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)

@@ -1,6 +1,6 @@
 package reconcile
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 
 // class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
@@ -12,19 +12,19 @@ type class struct {
 
 	// floor is at most the lowest Worst of the full placements; an outsider below
 	// it concerns none of them. floorKnown is false after a decision.
-	floor      engine.Merit
-	floorTotal engine.Merit // likewise of WorstTotal
+	floor      placement.Merit
+	floorTotal placement.Merit // likewise of WorstTotal
 	hasFull    bool
 	floorKnown bool
 
 	// raised is the highest merit of the outsiders that changed below the floor:
 	// they may have become the next best of a placement without it being told.
-	raised    engine.Merit
+	raised    placement.Merit
 	hasRaised bool
 }
 
 // noteRaised remembers an outsider that changed and concerns no placement now.
-func (c *class) noteRaised(merit engine.Merit) {
+func (c *class) noteRaised(merit placement.Merit) {
 	if !c.hasRaised || c.raised.Less(merit) {
 		c.raised, c.hasRaised = merit, true
 	}
@@ -53,13 +53,13 @@ func (c *class) concerns(o outsider) bool {
 
 // outsider is a changed row as those see it that have not chosen it.
 type outsider struct {
-	merit engine.Merit
-	total engine.Merit // with what others decide
-	minds bool         // that total counts, too
+	merit placement.Merit
+	total placement.Merit // with what others decide
+	minds bool            // that total counts, too
 }
 
 // reaches reports whether the outsider may take a seat of some merit.
-func (o outsider) reaches(worst, worstTotal engine.Merit) bool {
+func (o outsider) reaches(worst, worstTotal placement.Merit) bool {
 	return !o.merit.Less(worst) && (!o.minds || !o.total.Less(worstTotal))
 }
 

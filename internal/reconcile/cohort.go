@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // cohort is who asks the same of clusters: placements that also rate them alike (a
@@ -15,10 +16,10 @@ import (
 // It is woken by a delta of the fleet that touches what it reads, and by the instant
 // at which time alone takes a cluster out of its view.
 type cohort[D member] struct {
-	query *engine.Query  // of any member
-	view  *engine.View   // nil where members are decided once: guests
-	reads engine.Aspects // what any member reads of clusters
-	uses  int            // how often members have it
+	query *placement.Query // of any member
+	view  *placement.View  // nil where members are decided once: guests
+	reads columns.Aspects  // what any member reads of clusters
+	uses  int              // how often members have it
 	// waiting are the members that did not get what they want, and so hear of every
 	// change of the clusters that fit.
 	waiting map[D]struct{}
@@ -56,7 +57,7 @@ func (c *cohort[D]) wake(q *queue) {
 
 // follow brings the view to the fleet's version. It returns the mask before, and the
 // rows of which anything differs that a member reads.
-func (c *cohort[D]) follow(p *picture, delta *engine.Delta) (was engine.Bitmap, rows []int) {
+func (c *cohort[D]) follow(p *picture, delta *columns.Delta) (was columns.Bitmap, rows []int) {
 	rows = concerned(delta, c.reads)
 	v := c.view
 	for words := (p.fleet.Slots() + 63) / 64; len(v.Mask) < words; {
@@ -81,7 +82,7 @@ const manyRows = 16
 
 // concerned are the rows of which anything changed that is read, not to be
 // written to.
-func concerned(delta *engine.Delta, reads engine.Aspects) []int {
+func concerned(delta *columns.Delta, reads columns.Aspects) []int {
 	if !delta.Concerns(reads) {
 		return nil
 	}
@@ -102,7 +103,7 @@ func concerned(delta *engine.Delta, reads engine.Aspects) []int {
 // fits is the sentence about why clusters do not fit a query of a member: the same
 // for all members that put what they ask in the same words. own is the member's, nil
 // where it has not asked yet.
-func (c *cohort[D]) fits(p *picture, own **sentence, q *engine.Query) string {
+func (c *cohort[D]) fits(p *picture, own **sentence, q *placement.Query) string {
 	if *own == nil {
 		*own = c.sentences.join(q)
 	}
@@ -146,7 +147,7 @@ func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
 
 // join finds the cohort of a query for a member that reads some aspects. begin makes
 // one where there is none.
-func (all *cohorts[D, C]) join(q *engine.Query, reads engine.Aspects, begin func(cohort[D]) C) C {
+func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin func(cohort[D]) C) C {
 	c, ok := all.of[q.Class]
 	if !ok {
 		c = begin(cohort[D]{query: q})
@@ -174,7 +175,7 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 // toleration has run out, and then does something with each and the rows that are
 // gone. Who has such a cluster is on the agenda.
 func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone []int)) {
-	for c := range all.readers[engine.Clock] {
+	for c := range all.readers[columns.Clock] {
 		s := c.shared()
 		if until := s.view.Until; until.IsZero() || now.Before(until) {
 			continue
@@ -186,7 +187,7 @@ func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone 
 
 // until is when that happens next; zero = never.
 func (all *cohorts[D, C]) until() (next time.Time) {
-	for c := range all.readers[engine.Clock] {
+	for c := range all.readers[columns.Clock] {
 		next = sooner(next, c.shared().view.Until)
 	}
 	return next

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
 // DistributionReport is what was observed of the split of a workload in one of its
@@ -96,7 +97,7 @@ func (b *bindings) keepObserved(w *bound, before *api.WorkloadStatus) {
 // spotChanged notes on which of some changed clusters pods are split from now on,
 // or are no more: what was observed of those that run there says something else
 // then. was is the fleet before the changes.
-func (b *bindings) spotChanged(was *engine.Fleet, clusters map[string]*api.Cluster) {
+func (b *bindings) spotChanged(was *columns.Fleet, clusters map[string]*api.Cluster) {
 	for name, c := range clusters {
 		row, known := was.Row(name)
 		if c == nil || !known || was.Cluster(row).SpotEnabled() == c.SpotEnabled() {
@@ -120,7 +121,7 @@ func (b *bindings) passObserved(now time.Time, found *writes) {
 		}
 		object := *w.object
 		object.Status = w.status
-		status, changed := engine.NewDistributionStatus(b.fleet, &object, now)
+		status, changed := binding.NewDistributionStatus(b.fleet, &object, now)
 		w.status = status
 		if changed || w.split.unwritten {
 			found.addObserved(w)

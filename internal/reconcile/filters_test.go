@@ -43,7 +43,7 @@ func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, p := newWorld(), newPlanner(discard())
-			for _, object := range []api.Object{cluster("a", nil), cluster("b", nil), placement("web", -1, tt.asks)} {
+			for _, object := range []api.Object{cluster("a", nil), cluster("b", nil), newPlacement("web", -1, tt.asks)} {
 				w.write(p, object)
 			}
 			if tt.has != nil {

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // hold keeps the reservations in step with a status, and has everything looked at
@@ -13,7 +14,7 @@ import (
 func (b *bindings) hold(w *bound) { b.holdAs(w, w.needs) }
 
 // holdAs is hold where each replica needs an amount, and its machine.
-func (b *bindings) holdAs(w *bound, needs engine.Needs) {
+func (b *bindings) holdAs(w *bound, needs ledger.Needs) {
 	after := clustersOf(&w.status)
 	machines := b.machinesOf(w, needs)
 	var more, less []int
@@ -68,7 +69,7 @@ func (b *bindings) holdAs(w *bound, needs engine.Needs) {
 }
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
-func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string]engine.Needs) {
+func (b *bindings) machinesOf(w *bound, needs ledger.Needs) (machines map[string]ledger.Needs) {
 	further := w.object.Spec.Machines()
 	for i := range w.status.Clusters {
 		c := &w.status.Clusters[i]
@@ -76,17 +77,17 @@ func (b *bindings) machinesOf(w *bound, needs engine.Needs) (machines map[string
 			continue
 		}
 		if machines == nil {
-			machines = make(map[string]engine.Needs, len(w.status.Clusters))
+			machines = make(map[string]ledger.Needs, len(w.status.Clusters))
 		}
-		machines[c.Name] = engine.NeedsOn(b.fleet, needs, c.Name, c.Flavor, further)
+		machines[c.Name] = ledger.NeedsOn(b.fleet, needs, c.Name, c.Flavor, further)
 	}
 	return machines
 }
 
 // heldOn is what each replica of a workload holds on a cluster.
-func (w *bound) heldOn(cluster string) engine.Needs { return eachOn(w.machines, w.heldNeeds, cluster) }
+func (w *bound) heldOn(cluster string) ledger.Needs { return eachOn(w.machines, w.heldNeeds, cluster) }
 
-func eachOn(machines map[string]engine.Needs, needs engine.Needs, cluster string) engine.Needs {
+func eachOn(machines map[string]ledger.Needs, needs ledger.Needs, cluster string) ledger.Needs {
 	if m, ok := machines[cluster]; ok {
 		return m
 	}
@@ -95,10 +96,10 @@ func eachOn(machines map[string]engine.Needs, needs engine.Needs, cluster string
 
 // resize keeps what replicas hold in step with the flavors of clusters that have
 // changed.
-func (b *bindings) resize(was *engine.Fleet, rows []int) {
+func (b *bindings) resize(was *columns.Fleet, rows []int) {
 	for _, row := range rows {
 		cluster := b.fleet.Cluster(row)
-		if cluster == nil || engine.SameMachines(was, b.fleet, row) {
+		if cluster == nil || ledger.SameMachines(was, b.fleet, row) {
 			continue
 		}
 		for w := range b.members[cluster.Metadata.Name] {

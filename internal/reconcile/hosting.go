@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
 )
 
 // hosting decides on which host each guest is created: clusters on clouds, Magnum
@@ -17,12 +18,12 @@ import (
 // A host is chosen once. It is chosen again when it is gone, when the guest's spec
 // has changed and the host fits it no more, or on explicit request: what was
 // created somewhere is not moved because a figure has changed.
-type hosting struct {
+type hosts struct {
 	role
 	kind    decidedKind
 	picture *picture // of the decisions that rest on the guests
-	fleet   *engine.Fleet
-	pending engine.Changes // of the fleet, not yet applied
+	fleet   *columns.Fleet
+	pending columns.Changes // of the fleet, not yet applied
 	figures *figures
 
 	hosts  map[string]*api.Cluster // as rows, by name
@@ -44,7 +45,7 @@ type figures struct {
 // role is what tells one kind of guest from another.
 type role struct {
 	// request is what a guest asks for, and how much it wants a host.
-	request func(object api.Object) (engine.HostRequest, wish)
+	request func(object api.Object) (hosting.HostRequest, wish)
 	// chosen is the host in a guest's stored status.
 	chosen func(object api.Object) (host string, score *float64)
 	// again reports whether a new decision is asked for, which is not made yet.
@@ -69,13 +70,13 @@ const (
 // guest is something that is created on a host.
 type guest struct {
 	turn
-	hosting      *hosting
+	hosting      *hosts
 	object       api.Object
 	specRevision int64
 	host         string // "" = none
 	score        *float64
 	wish         wish
-	query        *engine.HostQuery     // nil where it has not been asked yet
+	query        *hosting.HostQuery    // nil where it has not been asked yet
 	lack         string                // why no host fits
 	outcome      api.Object            // with the status as last decided
 	answered     bool                  // the decision answers the present spec
@@ -91,9 +92,9 @@ func (g *guest) result() api.Object { return g.outcome }
 func (g *guest) revision() int64    { return g.specRevision }
 func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "" }
 
-func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosting {
-	return &hosting{
-		role: r, kind: kind, picture: p, fleet: &engine.Fleet{}, figures: all,
+func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosts {
+	return &hosts{
+		role: r, kind: kind, picture: p, fleet: &columns.Fleet{}, figures: all,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		on: map[string]map[*guest]struct{}{},
 	}
@@ -101,7 +102,7 @@ func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosting {
 
 // onHosts completes the row of a kind that is created on hosts with what is alike for
 // all of them.
-func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosting) row[O, *guest] {
+func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, *guest] {
 	r.onHost = true
 	r.find = func(p *planner, key api.Key) (*guest, bool) {
 		g, ok := of(p).guests[key]
@@ -130,7 +131,7 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosting) row[O
 }
 
 // putHost takes in a new version of a host; nil takes it away.
-func (h *hosting) putHost(name string, row *api.Cluster) {
+func (h *hosts) putHost(name string, row *api.Cluster) {
 	if before := h.hosts[name]; before != nil {
 		for _, ref := range before.Spec.Metrics {
 			if h.listed[ref.Key()]--; h.listed[ref.Key()] == 0 {
@@ -155,7 +156,7 @@ func (h *hosting) putHost(name string, row *api.Cluster) {
 }
 
 // changeMetric takes in a new version of a metric, where a host lists it.
-func (h *hosting) changeMetric(key api.Key, m *api.Metric) {
+func (h *hosts) changeMetric(key api.Key, m *api.Metric) {
 	if h.listed[key] == 0 {
 		return
 	}
@@ -166,7 +167,7 @@ func (h *hosting) changeMetric(key api.Key, m *api.Metric) {
 }
 
 // changeProvider takes in a new version of a metrics provider.
-func (h *hosting) changeProvider(key api.Key, provider *api.MetricsProvider) {
+func (h *hosts) changeProvider(key api.Key, provider *api.MetricsProvider) {
 	if len(h.listed) == 0 {
 		return
 	}
@@ -174,7 +175,7 @@ func (h *hosting) changeProvider(key api.Key, provider *api.MetricsProvider) {
 }
 
 // putGuest takes in a new guest, or a new spec of one.
-func (h *hosting) putGuest(g *guest, object api.Object, specRevision int64) {
+func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 	isNew := g == nil
 	if isNew {
 		g = h.newGuest(object)
@@ -194,7 +195,7 @@ func (h *hosting) putGuest(g *guest, object api.Object, specRevision int64) {
 }
 
 // newGuest is a guest of which nothing is known but what it says itself.
-func (h *hosting) newGuest(object api.Object) *guest {
+func (h *hosts) newGuest(object api.Object) *guest {
 	g := &guest{hosting: h, object: object, answered: true}
 	g.host, g.score = h.chosen(object)
 	request, wish := h.request(object)
@@ -206,7 +207,7 @@ func (h *hosting) newGuest(object api.Object) *guest {
 
 // seeGuest takes in a status of a known spec. What is reported about a cluster can
 // tell that it exists.
-func (h *hosting) seeGuest(g *guest, object api.Object) {
+func (h *hosts) seeGuest(g *guest, object api.Object) {
 	wished := g.wish
 	g.object = object
 	if _, g.wish = h.request(object); g.wish != wished {
@@ -217,7 +218,7 @@ func (h *hosting) seeGuest(g *guest, object api.Object) {
 }
 
 // askAgain has a decision made anew where that is asked for.
-func (h *hosting) askAgain(g *guest) {
+func (h *hosts) askAgain(g *guest) {
 	if h.again(g) {
 		g.fresh = true
 		h.picture.queue.mark(g)
@@ -225,12 +226,12 @@ func (h *hosting) askAgain(g *guest) {
 }
 
 // compile is what a guest asks for; nil where it asks for nothing.
-func (h *hosting) compile(g *guest) *engine.HostQuery {
+func (h *hosts) compile(g *guest) *hosting.HostQuery {
 	if g.query != nil || g.wish == noWish {
 		return g.query
 	}
 	request, _ := h.request(g.object)
-	query, err := engine.NewHostQuery(request)
+	query, err := hosting.NewHostQuery(request)
 	if err != nil {
 		h.picture.logger.Error("a stored object cannot be decided; its decision stands", "object", g.key().String(), "error", err)
 		return nil
@@ -249,7 +250,7 @@ func statusConditions(object api.Object) []api.Condition {
 	return nil
 }
 
-func (h *hosting) removeGuest(key api.Key) {
+func (h *hosts) removeGuest(key api.Key) {
 	g, ok := h.guests[key]
 	if !ok {
 		return
@@ -262,22 +263,22 @@ func (h *hosting) removeGuest(key api.Key) {
 
 // follow brings the hosts to a moment, with what changed up to now, before their
 // guests are decided.
-func (h *hosting) follow(now time.Time) {
+func (h *hosts) follow(now time.Time) {
 	if len(h.pending.Clusters)+len(h.pending.Metrics)+len(h.pending.Providers) > 0 {
 		next, delta := h.fleet.With(h.pending, now)
-		h.fleet, h.pending = next, engine.Changes{}
+		h.fleet, h.pending = next, columns.Changes{}
 		if !delta.Empty() {
 			h.cohort.wake(&h.picture.queue)
 		}
 	}
 	if h.picture.queue.holds(h.kind) {
-		h.fleet, _ = h.fleet.With(engine.Changes{}, now) // last good values may be too old by now
+		h.fleet, _ = h.fleet.With(columns.Changes{}, now) // last good values may be too old by now
 	}
 }
 
 // decide chooses the host of one guest where it has to be chosen, and reports
 // whether its status differs.
-func (h *hosting) decide(g *guest, now time.Time) (changed bool) {
+func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
 	h.picture.focus(g.key())
 	before := g.host
 	chosen := h.settle(g, now)
@@ -302,7 +303,7 @@ func (g *guest) tells() bool {
 
 // settle finds the host of a guest: the one that it has, or another. It reports
 // false where it is too early for that.
-func (h *hosting) settle(g *guest, now time.Time) (chosen bool) {
+func (h *hosts) settle(g *guest, now time.Time) (chosen bool) {
 	// Thousands of clusters that exist elsewhere ask nothing of clouds that there are
 	// none of.
 	if g.wish == statedWish || h.fleet.Len() > 0 || g.host != "" {
@@ -321,7 +322,7 @@ func (h *hosting) settle(g *guest, now time.Time) (chosen bool) {
 }
 
 // preview is a guest, known or not, with the host that it would get, and why.
-func (h *hosting) preview(known *guest, object api.Object, now time.Time) (api.Object, *api.Explanation) {
+func (h *hosts) preview(known *guest, object api.Object, now time.Time) (api.Object, *api.Explanation) {
 	g := h.newGuest(object)
 	if known != nil && known.object.Meta().UID == object.Meta().UID {
 		copied := *known
@@ -338,7 +339,7 @@ func (h *hosting) preview(known *guest, object api.Object, now time.Time) (api.O
 
 // choose chooses a host anew. It reports false where it is too early for that: a
 // choice stays, and is not to be made without figures that are about to come.
-func (h *hosting) choose(g *guest, now time.Time) bool {
+func (h *hosts) choose(g *guest, now time.Time) bool {
 	if unread := g.query.Unread(h.fleet); unread != "" {
 		g.lack = fmt.Sprintf("metric %q has not been read yet", unread)
 		return false
@@ -374,7 +375,7 @@ func setBound(conditions *[]api.Condition, bound *api.Condition, now time.Time) 
 }
 
 // explain says why a guest has the host it has.
-func (h *hosting) explain(g *guest, now time.Time) *api.Explanation {
+func (h *hosts) explain(g *guest, now time.Time) *api.Explanation {
 	query := h.compile(g)
 	if query == nil {
 		text := "nothing is chosen for it: it exists already"

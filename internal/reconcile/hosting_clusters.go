@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // clusters is how clusters are decided: on which cloud one is created.
@@ -30,7 +32,7 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 		return true, true
 	},
 	where:   func(c *api.Cluster) where { return onHost(c.Status.Cloud) },
-	observe: func(s *snapshot, c *api.Cluster) api.Object { return engine.Observe(s.fleet, s.reserved, c) },
+	observe: func(s *snapshot, c *api.Cluster) api.Object { return placement.Observe(s.fleet, s.reserved, c) },
 	simulate: simulated[*api.Cluster, *guest]{
 		// In this order: the status tells from the generation which taints are gone.
 		complete: func(_ *simulation, c, base *api.Cluster, _ given, now time.Time) {
@@ -38,16 +40,16 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 			noteAmounts(c, base, now)
 		},
 	},
-}, func(p *planner) *hosting { return p.clouds })
+}, func(p *planner) *hosts { return p.clouds })
 
 // clustersOnClouds is the role of clusters that are created on clouds.
 var clustersOnClouds = role{
-	request: func(object api.Object) (engine.HostRequest, wish) {
+	request: func(object api.Object) (hosting.HostRequest, wish) {
 		c, ok := object.(*api.Cluster)
 		if !ok {
-			return engine.HostRequest{}, noWish
+			return hosting.HostRequest{}, noWish
 		}
-		r := engine.HostRequest{
+		r := hosting.HostRequest{
 			Guest: api.KeyOf(c), UID: c.Metadata.UID, Namespace: soleOwner(c),
 			One: "cloud", Many: "clouds", Desperate: true,
 		}
@@ -135,8 +137,8 @@ func (p *planner) see(c *api.Cluster) {
 	if c.Spec.OpenStack != nil && from != nil && !from.Serves(c) {
 		from = nil // whoever named it could not know that there is one
 	}
-	effective := engine.Effective(c, from)
-	if engine.StandsForObserved(c, from) {
+	effective := columns.Effective(c, from)
+	if columns.StandsForObserved(c, from) {
 		p.remember(c)
 	}
 	p.changeCluster(name, p.fromBefore(effective))
@@ -174,7 +176,7 @@ func (p *planner) changeCloud(key api.Key, c *api.Cloud) {
 	if c == nil {
 		p.clouds.putHost(name, nil)
 	} else {
-		p.clouds.putHost(name, engine.CloudHost(c))
+		p.clouds.putHost(name, hosting.CloudHost(c))
 	}
 	for cluster := range p.onCloud[name] {
 		if c, ok := p.clouds.guests[api.Key{Kind: api.KindCluster, Name: cluster}].object.(*api.Cluster); ok {
@@ -185,7 +187,7 @@ func (p *planner) changeCloud(key api.Key, c *api.Cloud) {
 
 // host chooses clouds and projects.
 func (p *planner) host(now time.Time) {
-	for _, h := range [...]*hosting{p.projects, p.clouds} {
+	for _, h := range [...]*hosts{p.projects, p.clouds} {
 		h.follow(now)
 		p.decideStale(h.kind, now)
 	}

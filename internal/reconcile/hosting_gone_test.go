@@ -115,7 +115,7 @@ func TestAZoneThatReturns(t *testing.T) {
 	site := standingFor("site", "west", "az1")
 	site.Spec.Allocatable = api.Quantities{"nvidia.com/gpu": "4"} // which no zone reports
 	w.write(p, site)
-	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2", "nvidia.com/gpu": "1"} }))
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2", "nvidia.com/gpu": "1"} }))
 	step := func(what string, want int, available string, gone bool) {
 		t.Helper()
 		for range 3 {

@@ -83,7 +83,7 @@ func magnum(name string, labels map[string]string, constraints ...string) *api.M
 }
 
 // guestOf is a guest as last decided.
-func guestOf[T api.Object](t *testing.T, h *hosting, key api.Key) T {
+func guestOf[T api.Object](t *testing.T, h *hosts, key api.Key) T {
 	t.Helper()
 	g := h.guests[key]
 	if g == nil {
@@ -212,7 +212,7 @@ func playCloud(t *conformance.T, in *krakeIn, out *krakeOut) {
 const noSuitableResource = "NO_SUITABLE_RESOURCE"
 
 // hostScores are those of all hosts for a guest that has none.
-func hostScores(h *hosting, key api.Key) map[string]float64 {
+func hostScores(h *hosts, key api.Key) map[string]float64 {
 	scores := map[string]float64{}
 	query := h.compile(h.guests[key])
 	if query == nil {
@@ -316,7 +316,7 @@ func playInherit(t *conformance.T, in *krakeIn, out *krakeOut) {
 		guest.Spec.CloudConstraints = &api.CloudConstraints{MetricConstraints: in.CloudConstraints.Get()}
 	}
 	w.write(p, guest)
-	where := placement("web", 1, func(s *api.PlacementSpec) { s.Metrics = &api.MetricsStrategy{Stickiness: ptr(0.0)} })
+	where := newPlacement("web", 1, func(s *api.PlacementSpec) { s.Metrics = &api.MetricsStrategy{Stickiness: ptr(0.0)} })
 	w.write(p, where)
 	p.pass(epoch)
 	row, ok := p.fleet.Row("guest")

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // magnumClusters is how Magnum clusters are decided: in which OpenStack project one
@@ -30,24 +31,24 @@ var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 			return m
 		}
 		c := *m
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, refs, m.Metadata.Namespace, m.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, refs, m.Metadata.Namespace, m.Status.Conditions)
 		return &c
 	},
 	simulate: simulated[*api.MagnumCluster, *guest]{
 		complete: func(*simulation, *api.MagnumCluster, *api.MagnumCluster, given, time.Time) {}, // nothing is missing
 	},
-}, func(p *planner) *hosting { return p.projects })
+}, func(p *planner) *hosts { return p.projects })
 
 // magnumInProjects is the role of Magnum clusters that are created in OpenStack
 // projects, which are found by their paths.
 func magnumInProjects(project func(path string) *api.OpenStackProject) role {
 	return role{
-		request: func(object api.Object) (engine.HostRequest, wish) {
+		request: func(object api.Object) (hosting.HostRequest, wish) {
 			m, ok := object.(*api.MagnumCluster)
 			if !ok {
-				return engine.HostRequest{}, noWish
+				return hosting.HostRequest{}, noWish
 			}
-			return engine.HostRequest{
+			return hosting.HostRequest{
 				Guest: api.KeyOf(m), UID: m.Metadata.UID, Namespace: m.Metadata.Namespace,
 				LabelConstraints: m.Spec.LabelConstraints, MetricConstraints: m.Spec.MetricConstraints,
 				One: "project", Many: "projects",
@@ -122,6 +123,6 @@ func (p *planner) changeProject(key api.Key, project *api.OpenStackProject) {
 	if project == nil {
 		p.projects.putHost(key.Path(), nil)
 	} else {
-		p.projects.putHost(key.Path(), engine.ProjectHost(project))
+		p.projects.putHost(key.Path(), hosting.ProjectHost(project))
 	}
 }

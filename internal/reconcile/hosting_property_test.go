@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
 )
 
 // checkHosted demands of every guest what hosting promises, and of every cluster in
 // the fleet that it is what it and its cloud make together.
 func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, now time.Time) {
-	for _, h := range []*hosting{p.clouds, p.projects} {
+	for _, h := range []*hosts{p.clouds, p.projects} {
 		for key, g := range h.guests {
 			_, there := h.hosts[g.host]
 			if g.wish == noWish {
@@ -29,7 +30,7 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 			}
 			// The naive question: hosts that match its constraints one by one.
 			request, _ := h.request(g.object)
-			query, err := engine.NewHostQuery(request)
+			query, err := hosting.NewHostQuery(request)
 			if err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
@@ -62,7 +63,7 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 			name = c.Spec.OpenStack.Cloud
 		}
 		cloud, _ := w.objects[api.Key{Kind: api.KindCloud, Name: name}].(*api.Cloud)
-		want := engine.Effective(c, cloud)
+		want := columns.Effective(c, cloud)
 		got := p.fleet.Cluster(row)
 		if !reflect.DeepEqual(got.Metadata.Labels, want.Metadata.Labels) || !reflect.DeepEqual(got.Spec, want.Spec) {
 			t.Fatalf("%s is %+v in the fleet, want %+v", key, got.Spec, want.Spec)

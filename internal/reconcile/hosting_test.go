@@ -129,7 +129,7 @@ func TestInheritedLabelsFollowTheCloud(t *testing.T) {
 	guest := cluster("edge", map[string]string{"tier": "edge", "own": "yes"})
 	guest.Spec.InheritLabels = true
 	w.write(p, guest)
-	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"location is FR", "tier is gold"} }))
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"location is FR", "tier is gold"} }))
 	chosen := func() []string {
 		return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}].status.Clusters
 	}
@@ -163,8 +163,8 @@ func TestAZoneGivesItsAmounts(t *testing.T) {
 	site := cluster("site", nil)
 	site.Spec.OpenStack = &api.ClusterOpenStack{Cloud: "paris", Region: "west", AvailabilityZone: "az1"}
 	w.write(p, site)
-	w.write(p, placement("small", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
-	w.write(p, placement("large", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
+	w.write(p, newPlacement("small", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+	w.write(p, newPlacement("large", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }))
 	chosen := func(name string) int {
 		return len(p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}].status.Clusters)
 	}

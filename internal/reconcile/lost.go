@@ -8,7 +8,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -149,7 +149,7 @@ func (l *lost) underPlacement(placed *tracked) (held api.Key) {
 	switch {
 	case len(l.dubious) > 0 && (q.Relative() || q.Spreads()):
 		held = anyOf(maps.Values(l.dubious)) // each counts for all
-	case len(l.scores) > 0 && (q.Reads() | q.ScoreReads()).Any(engine.ScoreValues):
+	case len(l.scores) > 0 && (q.Reads() | q.ScoreReads()).Any(columns.ScoreValues):
 		held = anyOf(maps.Keys(l.scores))
 	}
 	for _, set := range q.Sets() {

@@ -38,7 +38,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			cluster("a1", map[string]string{"zone": "a"}, ref("ma")), cluster("a2", map[string]string{"zone": "a"}, ref("mb2")),
 			cluster("b1", map[string]string{"zone": "b"}, ref("mb")), cluster("b2", map[string]string{"zone": "b"}, ref("mb2")),
 			inheriting("c1"),
-			placement("in-a", 1, in("a")), placement("in-b", 1, in("b")), placement("in-c", 1, in("c")),
+			newPlacement("in-a", 1, in("a")), newPlacement("in-b", 1, in("b")), newPlacement("in-c", 1, in("c")),
 		}
 	}
 	for _, test := range []struct {
@@ -145,7 +145,7 @@ func TestALostScoreHoldsWhatReadsIt(t *testing.T) {
 			p := newPlanner(discard())
 			w := newWorld()
 			for _, object := range []api.Object{
-				cluster("c1", map[string]string{"zone": "a"}), score("c1", 90, time.Time{}), placement("web", 1, test.change),
+				cluster("c1", map[string]string{"zone": "a"}), newScore("c1", 90, time.Time{}), newPlacement("web", 1, test.change),
 			} {
 				w.write(p, object)
 			}

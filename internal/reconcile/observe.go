@@ -2,7 +2,7 @@ package reconcile
 
 import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // observe returns a copy of an object with its status completed by what moves
@@ -18,14 +18,14 @@ func (s *snapshot) observe(object api.Object) api.Object {
 			return o
 		}
 		c := *o
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
 		return &c
 	case *api.OpenStackProject:
 		if len(o.Spec.Metrics) == 0 {
 			return o
 		}
 		c := *o
-		c.Status.Metrics, c.Status.Conditions = engine.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
+		c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
 		return &c
 	}
 	return object

@@ -96,7 +96,7 @@ func key(kind api.Kind, namespace, name string) api.Key {
 
 // picky is a placement that asks for a label.
 func picky(name string) *api.Placement {
-	return placement(name, 2, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is a"} })
+	return newPlacement(name, 2, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is a"} })
 }
 
 func plainWorkload(name string) *api.Workload {
@@ -123,10 +123,10 @@ func TestAPanicCostsOneObject(t *testing.T) {
 		poison api.Object
 		probe  func(p *picture, key api.Key) bool
 	}{
-		"a placement": {placement("poison", 1), func(_ *picture, k api.Key) bool {
+		"a placement": {newPlacement("poison", 1), func(_ *picture, k api.Key) bool {
 			return k == key(api.KindPlacement, "shop", "poison")
 		}},
-		"a placement, while it is decided": {placement("poison", 1), func(p *picture, k api.Key) bool {
+		"a placement, while it is decided": {newPlacement("poison", 1), func(p *picture, k api.Key) bool {
 			return k == key(api.KindPlacement, "shop", "poison") && has(p, "c1")
 		}},
 		"a workload": {plainWorkload("poison"), func(_ *picture, k api.Key) bool {
@@ -165,7 +165,7 @@ func TestAPanicCostsOneObject(t *testing.T) {
 			}
 			y.put(everywhere("all", ""))
 			for _, name := range []string{"web", "shop"} {
-				y.put(placement(name, 1))
+				y.put(newPlacement(name, 1))
 				y.put(plainWorkload(name))
 			}
 			y.put(picky("picky1"))
@@ -173,7 +173,7 @@ func TestAPanicCostsOneObject(t *testing.T) {
 			poison := api.KeyOf(c.poison)
 			y.put(c.poison)
 			// What comes later is decided as ever.
-			y.put(placement("later", -1))
+			y.put(newPlacement("later", -1))
 			y.put(picky("picky3"))
 			y.put(plainWorkload("later"))
 			mu.Lock()
@@ -220,7 +220,7 @@ func TestAPanicCostsOneObject(t *testing.T) {
 			if n := countOf(y.reconciler.metrics.faulted); n != 0 {
 				t.Errorf("%d kinds of objects are left out after the poison is gone", n)
 			}
-			y.put(placement("last", 1))
+			y.put(newPlacement("last", 1))
 			for other, want := range y.fromNothing(api.Key{}) {
 				if got := y.decided(other); !slices.Equal(got, want) {
 					t.Errorf("afterwards %s is on %v, not on %v", other, got, want)
@@ -244,7 +244,7 @@ func TestWhatNoLongerPanicsTakesPartAgain(t *testing.T) {
 		}
 	})
 	y.put(cluster("c1", nil))
-	y.put(placement("poison", 1))
+	y.put(newPlacement("poison", 1))
 	if y.faulted(key(api.KindPlacement, "shop", "poison")) == "" {
 		t.Fatal("it has no condition")
 	}
@@ -290,7 +290,7 @@ func TestPanicsAtRandom(t *testing.T) {
 				case 2:
 					y.put(picky(name))
 				case 3:
-					y.put(placement(name, int64(random.IntN(3)), func(s *api.PlacementSpec) {
+					y.put(newPlacement(name, int64(random.IntN(3)), func(s *api.PlacementSpec) {
 						s.ResourceRequests = api.Quantities{"cpu": "1"}
 					}))
 				case 4:
@@ -388,7 +388,7 @@ func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
 	y.put(everywhere("all", ""))
 	y.put(plainWorkload("before"))
 	y.put(cluster("c2", map[string]string{"zone": "a"}))
-	y.put(placement("elsewhere", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is b"} }))
+	y.put(newPlacement("elsewhere", 1, func(s *api.PlacementSpec) { s.LabelConstraints = []string{"zone is b"} }))
 	placedOn, boundTo := y.decided(key(api.KindPlacement, "shop", "before")), y.decided(key(api.KindWorkload, "shop", "before"))
 	if !slices.Contains(placedOn, "c1") || !slices.Contains(boundTo, "c1") {
 		t.Fatalf("nothing rests on the cluster: %v, %v", placedOn, boundTo)

@@ -4,16 +4,17 @@ import (
 	"log/slog"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // picture is what decisions are made on, and what they amount to.
 type picture struct {
 	logger   *slog.Logger
-	fleet    *engine.Fleet
-	reserved *engine.Reservations
-	load     *engine.Load
-	bound    engine.Bindings
+	fleet    *columns.Fleet
+	reserved *ledger.Reservations
+	load     *ledger.Load
+	bound    ledger.Bindings
 	queue    queue
 	// lost may be nil.
 	lost *lost
@@ -35,6 +36,6 @@ func (p *picture) focus(key api.Key) {
 }
 
 // others is what the decisions amount to.
-func (p *picture) others() engine.Others {
-	return engine.Others{Reserved: p.reserved, Load: p.load, Bindings: p.bound}
+func (p *picture) others() ledger.Others {
+	return ledger.Others{Reserved: p.reserved, Load: p.load, Bindings: p.bound}
 }

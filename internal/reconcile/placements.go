@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // placements is how placements are decided: the planner chooses their clusters.
@@ -65,22 +65,22 @@ func (p *tracked) result() api.Object {
 }
 
 // explainPlacement says why a placement is where it is.
-func (s *snapshot) explainPlacement(placement *api.Placement, r *record, now time.Time) *api.Explanation {
-	present := presentOf(placement, &placement.Status)
+func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
+	present := presentOf(asked, &asked.Status)
 	present.Standing = true // nothing has changed since: it is decided
-	return engine.Explain(s.fleet, r.query, s.view(r.query).Ranking, s.others(), present, now).Render()
+	return placement.Explain(s.fleet, r.query, s.view(r.query).Ranking, s.others(), present, now).Render()
 }
 
 // previewPlacement is a placement with the decision that it would get.
-func (s *snapshot) previewPlacement(placement *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
-	query, err := engine.NewQuery(placement)
+func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.Placement, *api.Explanation, error) {
+	query, err := placement.NewQuery(asked)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
 	view := s.view(query)
-	explained := engine.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(placement, &placement.Status), now)
-	previewed := *placement
-	previewed.Status, _ = engine.NewStatus(s.fleet, query, view, placement, explained.Outcome, now, explained.Summary)
+	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
+	previewed := *asked
+	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, asked, explained.Outcome, now, explained.Summary)
 	return &previewed, explained.Render(), nil
 }
 

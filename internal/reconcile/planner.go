@@ -9,7 +9,10 @@ import (
 	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
 // planner knows every placement and every workload, its decision, and what would
@@ -18,7 +21,7 @@ import (
 type planner struct {
 	*picture
 	bindings *bindings
-	pending  engine.Changes // of the fleet, not yet applied
+	pending  columns.Changes // of the fleet, not yet applied
 
 	placements map[api.Key]*tracked
 	classes    cohorts[*tracked, *class]
@@ -29,11 +32,11 @@ type planner struct {
 	started    time.Time // of the server; zero where the world is imagined
 
 	figures        *figures
-	clouds         *hosting // of clusters
+	clouds         *hosts // of clusters
 	cloudObjects   map[string]*api.Cloud
 	cloudOf        map[string]string              // the cloud that a cluster has something from
 	onCloud        map[string]map[string]struct{} // clusters by that cloud
-	projects       *hosting                       // of Magnum clusters
+	projects       *hosts                         // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
 	records        *btree.BTreeG[record] // for readers
 	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
@@ -44,13 +47,13 @@ type tracked struct {
 	turn
 	object       *api.Placement
 	specRevision int64
-	query        *engine.Query
+	query        *placement.Query
 	class        *class
 	seat         int // position among the class's placements
 	// status is the decision as last decided, which may be ahead of the store.
 	status api.PlacementStatus
 
-	out     engine.Outcome // of the last decision, without its choices
+	out     placement.Outcome // of the last decision, without its choices
 	decided bool
 	resumed bool // was decided by an earlier run of the server, and not looked at since
 	wanting bool // did not get what it wants
@@ -64,9 +67,9 @@ func newPlanner(logger *slog.Logger) *planner {
 		picture: &picture{
 			logger:   logger,
 			version:  1, // a class without a sentence has version 0
-			fleet:    &engine.Fleet{},
-			reserved: engine.NewReservations(),
-			load:     engine.NewLoad(),
+			fleet:    &columns.Fleet{},
+			reserved: ledger.NewReservations(),
+			load:     ledger.NewLoad(),
 			queue:    newQueue(),
 		},
 		rankings:   map[string]*ranking{},
@@ -136,7 +139,7 @@ func (p *planner) remove(key api.Key) {
 
 // putPlacement takes in a new placement, or a new spec of one.
 func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevision int64) {
-	query, err := engine.NewQuery(object)
+	query, err := placement.NewQuery(object)
 	if err != nil {
 		p.logger.Error("a stored placement cannot be decided; a decision that it has stands", "placement", api.KeyOf(object).Path(), "error", err)
 		return
@@ -269,8 +272,8 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 // reservedChanged has everything that asks for resources on some rows looked at
 // again.
 func (p *planner) reservedChanged(rows []int) {
-	delta := engine.AllOf(engine.Reserved, rows)
-	p.touch(&delta, maps.Keys(p.classes.readers[engine.Reserved]))
+	delta := columns.AllOf(columns.Reserved, rows)
+	p.touch(&delta, maps.Keys(p.classes.readers[columns.Reserved]))
 }
 
 // advance brings the fleet to a moment, with the pending changes.
@@ -280,7 +283,7 @@ func (p *planner) advance(now time.Time) {
 	p.bindings.spotChanged(was, p.pending.Clusters)
 	next, delta := was.With(p.pending, now)
 	rooms := p.bindings.rooms(delta.Rows)
-	p.fleet, p.pending = next, engine.Changes{}
+	p.fleet, p.pending = next, columns.Changes{}
 	defer p.classes.expire(p.picture, now, p.expired)
 	defer p.bindings.scopes.expire(p.picture, now, p.bindings.expired)
 	if delta.Empty() {
@@ -310,7 +313,7 @@ func (p *planner) advance(now time.Time) {
 
 // expired takes in that time alone has taken rows out of the view of a class.
 func (p *planner) expired(c *class, gone []int) {
-	all := c.query.Spreads() || c.query.Relative() && engine.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
+	all := c.query.Spreads() || c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
@@ -329,14 +332,14 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	p.focus(placed.query.Key)
 	present := placed.present()
 	present.Standing = placed.resumed
-	out := engine.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
+	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	object := *placed.object
 	object.Status = placed.status
-	status, changed := engine.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
 		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
 			return placed.class.fits(p.picture, &placed.sentence, placed.query)
 		}
-		return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
+		return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
 	})
 	before := placed.status
 	placed.status = status
@@ -344,7 +347,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 		p.index(placed, before.Clusters, status.Clusters)
 		p.reserve(placed, before.Decisions, status.Decisions)
 	}
-	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != engine.All || len(out.Choices) == 0)
+	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	p.setWanting(placed, wanting)
 	out.Choices = nil
 	placed.out, placed.decided, placed.resumed = out, true, false
@@ -365,11 +368,11 @@ func (p *planner) setWanting(placed *tracked, wanting bool) {
 }
 
 // present is the placement's decision as the engine takes it.
-func (p *tracked) present() engine.Present { return presentOf(p.object, &p.status) }
+func (p *tracked) present() placement.Present { return presentOf(p.object, &p.status) }
 
 // presentOf is the decision in a status of a placement as the engine takes it.
-func presentOf(p *api.Placement, s *api.PlacementStatus) engine.Present {
-	present := engine.Present{
+func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
+	present := placement.Present{
 		Decisions: s.Decisions,
 		Answered:  s.ObservedGeneration == p.Metadata.Generation,
 		Fresh:     s.ObservedRescheduleRequests != p.Metadata.RescheduleRequests,
@@ -382,13 +385,13 @@ func presentOf(p *api.Placement, s *api.PlacementStatus) engine.Present {
 
 // explain looks at one placement without changing anything: why it is where it
 // is, or where it goes if a change that concerns it waits to be looked at.
-func (p *planner) explain(placed *tracked, now time.Time) *engine.Explained {
+func (p *planner) explain(placed *tracked, now time.Time) *placement.Explained {
 	present := placed.present()
 	present.Standing = placed.resumed || placed.decided && !placed.stale
 	return p.explainFrom(placed, present, now)
 }
 
 // explainFrom explains a decision that starts from another.
-func (p *planner) explainFrom(placed *tracked, present engine.Present, now time.Time) *engine.Explained {
-	return engine.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
+func (p *planner) explainFrom(placed *tracked, present placement.Present, now time.Time) *placement.Explained {
+	return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
 }

@@ -30,7 +30,7 @@ func benchWorld(b *testing.B, clusters, placements, selectors int) (*world, *pla
 	}
 	for i := range placements {
 		n := i % selectors
-		w.write(p, placement(fmt.Sprintf("p%06d", i), 3, func(s *api.PlacementSpec) {
+		w.write(p, newPlacement(fmt.Sprintf("p%06d", i), 3, func(s *api.PlacementSpec) {
 			s.LabelConstraints = []string{
 				fmt.Sprintf("region in (r%d, r%d, r%d)", n%20, (n+7)%20, (n+13)%20),
 				fmt.Sprintf("rack != k%d", n/20),

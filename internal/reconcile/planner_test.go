@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -79,7 +80,7 @@ func provider() *api.MetricsProvider {
 	}
 }
 
-func placement(name string, wanted int64, change ...func(*api.PlacementSpec)) *api.Placement {
+func newPlacement(name string, wanted int64, change ...func(*api.PlacementSpec)) *api.Placement {
 	p := &api.Placement{
 		Metadata: api.Metadata{Name: name, Namespace: "shop"},
 		Spec:     api.PlacementSpec{RescheduleAfter: "0s"},
@@ -98,21 +99,21 @@ func placement(name string, wanted int64, change ...func(*api.PlacementSpec)) *a
 func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Time) {
 	checkRecords(t, p)
 	for key, placed := range p.placements {
-		view := engine.NewView(p.fleet, placed.query, p.others(), nil)
+		view := placement.NewView(p.fleet, placed.query, p.others(), nil)
 		for row := range p.fleet.Slots() {
 			if view.Mask.Has(row) != placed.class.view.Mask.Has(row) {
 				t.Fatalf("%s: the mask of the class is wrong in row %d: %v", key, row, placed.class.view.Mask.Has(row))
 			}
 		}
 		present := placed.present()
-		out := engine.Decide(p.fleet, placed.query, view, p.others(), present, now)
+		out := placement.Decide(p.fleet, placed.query, view, p.others(), present, now)
 		object := *placed.object
 		object.Status = placed.status
-		status, changed := engine.NewStatus(p.fleet, placed.query, view, &object, out, now, func() string {
+		status, changed := placement.NewStatus(p.fleet, placed.query, view, &object, out, now, func() string {
 			if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-				return engine.Explain(p.fleet, placed.query, nil, p.others(), present, now).Fits()
+				return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Fits()
 			}
-			return engine.Explain(p.fleet, placed.query, nil, p.others(), present, now).Summary()
+			return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Summary()
 		})
 		// The sentence about a placement that has too few clusters may lag where it
 		// names chosen clusters; the decision may not.
@@ -215,7 +216,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 				w.remove(p, api.Key{Kind: api.KindMetric, Name: metricName.Draw(t, "name")})
 			},
 			"placement": func(t *rapid.T) {
-				w.write(p, placement(fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement")),
+				w.write(p, newPlacement(fmt.Sprintf("p%d", rapid.IntRange(0, 8).Draw(t, "placement")),
 					rapid.Int64Range(-1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) {
 						s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone is a"}, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
 						s.KubernetesVersion = rapid.SampledFrom([]string{"", "", "", ">= 1.33", "!= 1.33.1"}).Draw(t, "versions")
@@ -233,7 +234,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 					}))
 			},
 			"prioritized placement": func(t *rapid.T) {
-				w.write(p, placement(fmt.Sprintf("q%d", rapid.IntRange(0, 8).Draw(t, "placement")),
+				w.write(p, newPlacement(fmt.Sprintf("q%d", rapid.IntRange(0, 8).Draw(t, "placement")),
 					rapid.Int64Range(-1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) { prioritize(t, s) }))
 			},
 			"score": func(t *rapid.T) {
@@ -337,7 +338,7 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 		w.write(p, cluster(fmt.Sprintf("c%d", i), map[string]string{"group": fmt.Sprint(i % 4)}, api.MetricRef{Name: name}))
 	}
 	for g := range 4 {
-		w.write(p, placement(fmt.Sprintf("g%d", g), 1, func(s *api.PlacementSpec) {
+		w.write(p, newPlacement(fmt.Sprintf("g%d", g), 1, func(s *api.PlacementSpec) {
 			s.LabelConstraints = []string{fmt.Sprintf("group is %d", g)}
 		}))
 	}
@@ -372,7 +373,7 @@ func TestPlannerWakesAtTheInstant(t *testing.T) {
 	w.write(p, metric("m2", 0.2))
 	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
 	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
-	w.write(p, placement("web", 1, func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) { s.RescheduleAfter = "60s" }))
 	p.pass(epoch)
 	if at := p.nextAt(); !at.IsZero() {
 		t.Fatalf("nothing better exists, yet the planner wants to wake at %s", at)
@@ -399,7 +400,7 @@ func TestPlannerAgesMetrics(t *testing.T) {
 	w.write(p, metric("m2", 0.2))
 	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
 	w.write(p, cluster("c2", nil, api.MetricRef{Name: "m2"}))
-	w.write(p, placement("web", 1))
+	w.write(p, newPlacement("web", 1))
 	p.pass(epoch)
 	failing := metric("m1", 0.9)
 	failing.Spec.MaxAge = "30s"
@@ -426,8 +427,8 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	c.Spec.Allocatable = api.Quantities{"cpu": "3"}
 	w.write(p, c)
 	ask := func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }
-	w.write(p, placement("b", 1, ask))
-	w.write(p, placement("a", 1, ask))
+	w.write(p, newPlacement("b", 1, ask))
+	w.write(p, newPlacement("a", 1, ask))
 	p.pass(epoch)
 	checkSettled(t, p, epoch)
 	a := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
@@ -451,7 +452,7 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	w.write(p, &reported)
 	p.pass(epoch.Add(2 * time.Second))
 	row, _ := p.fleet.Row("c1")
-	if got := engine.Available(p.fleet, p.reserved, row)["cpu"]; got != "1" {
+	if got := ledger.Available(p.fleet, p.reserved, row)["cpu"]; got != "1" {
 		t.Errorf("available is %s after the report, want 1", got)
 	}
 	if len(b.status.Clusters) != 1 {
@@ -469,7 +470,7 @@ func TestPlannerRemembersRisers(t *testing.T) {
 		w.write(p, metric("m"+name, value))
 		w.write(p, cluster("c"+name, nil, api.MetricRef{Name: "m" + name}))
 	}
-	w.write(p, placement("web", 1))
+	w.write(p, newPlacement("web", 1))
 	p.pass(epoch)
 	w.write(p, metric("m3", 0.6))
 	if n := len(p.pass(epoch)); n != 0 {
@@ -486,7 +487,7 @@ func TestPlannerRemembersRisers(t *testing.T) {
 // arrives after the next was made. Only the conditions differ.
 func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
-	w.write(p, placement("web", 1))
+	w.write(p, newPlacement("web", 1))
 	first := p.pass(epoch)[0]
 	older := *placedOf(first).object
 	older.Status = placedOf(first).status

@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // preempt makes room for a workload that does not fit by taking the clusters of
 // workloads of a lower priority, if that lets it have all that it wants; otherwise
 // nobody loses anything. Of the workloads on a cluster the least important goes
 // first, of equals the latest, and no more than needed.
-func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engine.Binding, bool) {
+func (b *bindings) preempt(w *bound, present binding.Bound, now time.Time) (binding.Binding, bool) {
 	spare := b.spareFor(w.p.Priority)
 	if w.rivals = spare != nil; !w.rivals {
-		return engine.Binding{}, false
+		return binding.Binding{}, false
 	}
 	out := b.binder.Bind(b.fleet, w.p, w.views(), b.others(), spare, present, now)
 	if !out.Complete {
-		return engine.Binding{}, false
+		return binding.Binding{}, false
 	}
 	for _, s := range out.Shares {
 		name := b.fleet.Cluster(int(s.Row)).Metadata.Name
@@ -34,9 +35,9 @@ func (b *bindings) preempt(w *bound, present engine.Bound, now time.Time) (engin
 
 // spareFor is what workloads of a lower priority hold, nil where that is nothing.
 // It is kept until reservations change, so that many that wait cost little.
-func (b *bindings) spareFor(priority int64) engine.Spare {
+func (b *bindings) spareFor(priority int64) ledger.Spare {
 	if b.spares == nil || b.sparesVersion != b.version {
-		b.spares, b.sparesVersion = map[int64]engine.Spare{}, b.version
+		b.spares, b.sparesVersion = map[int64]ledger.Spare{}, b.version
 	}
 	spare, known := b.spares[priority]
 	if known {
@@ -51,7 +52,7 @@ func (b *bindings) spareFor(priority int64) engine.Spare {
 				continue
 			}
 			if spare == nil {
-				spare = engine.Spare{}
+				spare = ledger.Spare{}
 			}
 			spare.AddHold(b.fleet, victim.heldOn(c.Name), c.Name, c.Replicas)
 		}
@@ -91,9 +92,9 @@ func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now 
 			x.key().Compare(y.key()),
 		)
 	})
-	freed := engine.Spare{}
+	freed := ledger.Spare{}
 	for _, victim := range victims {
-		if room, known := engine.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
+		if room, known := binding.Room(b.fleet, w.p, b.reserved, freed, row); !known || room >= replicas {
 			return
 		}
 		if victim.holds[cluster] > 0 && victim.heldOn(cluster).Compete(b.fleet, row, w.needs) {
@@ -105,7 +106,7 @@ func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now 
 // take ends what a workload has on a cluster, because another needs the room. The
 // amounts are free for that one at once, also where only the next capacity report
 // will show them.
-func (b *bindings) take(victim *bound, cluster string, by *bound, freed engine.Spare, now time.Time) {
+func (b *bindings) take(victim *bound, cluster string, by *bound, freed ledger.Spare, now time.Time) {
 	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
 	if i < 0 {
 		return

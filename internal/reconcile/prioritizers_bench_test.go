@@ -17,11 +17,11 @@ func rankedWorld(b *testing.B, clusters, placements, selectors int, mode api.Pri
 	w, p := benchWorld(b, clusters, 0, selectors)
 	random := rand.New(rand.NewPCG(5, 6))
 	for i := range clusters {
-		w.write(p, score(fmt.Sprintf("c%05d", i), random.Int64N(201)-100, epoch.Add(time.Hour)))
+		w.write(p, newScore(fmt.Sprintf("c%05d", i), random.Int64N(201)-100, epoch.Add(time.Hour)))
 	}
 	for i := range placements {
 		n := i % selectors
-		w.write(p, placement(fmt.Sprintf("p%06d", i), 3, byScore, func(s *api.PlacementSpec) {
+		w.write(p, newPlacement(fmt.Sprintf("p%06d", i), 3, byScore, func(s *api.PlacementSpec) {
 			s.PrioritizerPolicy.Mode = mode
 			s.LabelConstraints = []string{
 				fmt.Sprintf("region in (r%d, r%d, r%d)", n%20, (n+7)%20, (n+13)%20),
@@ -71,7 +71,7 @@ func BenchmarkOneScore(b *testing.B) {
 			for b.Loop() {
 				name := fmt.Sprintf("c%05d", random.IntN(10_000))
 				was := w.objects[api.Key{Kind: api.KindPlacementScore, Namespace: name, Name: "s"}].(*api.PlacementScore).Spec.Scores["a"]
-				w.write(p, score(name, min(max(was+random.Int64N(7)-3, -100), 100), epoch.Add(time.Hour)))
+				w.write(p, newScore(name, min(max(was+random.Int64N(7)-3, -100), 100), epoch.Add(time.Hour)))
 				start := time.Now()
 				written += len(p.pass(epoch))
 				took = append(took, time.Since(start))

@@ -8,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-func score(cluster string, value int64, until time.Time) *api.PlacementScore {
+func newScore(cluster string, value int64, until time.Time) *api.PlacementScore {
 	s := &api.PlacementScore{
 		Metadata: api.Metadata{Cluster: cluster, Name: "s"},
 		Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"a": value}},
@@ -45,12 +45,12 @@ func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
 	for name, value := range map[string]int64{"c1": 90, "c2": 10} {
 		w.write(p, cluster(name, nil))
 		if name == "c1" {
-			w.write(p, score(name, value, until))
+			w.write(p, newScore(name, value, until))
 		} else {
-			w.write(p, score(name, value, time.Time{}))
+			w.write(p, newScore(name, value, time.Time{}))
 		}
 	}
-	w.write(p, placement("web", 1, byScore))
+	w.write(p, newPlacement("web", 1, byScore))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
 	if at := p.nextAt(); !at.Equal(until.Add(1)) {
@@ -63,7 +63,7 @@ func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
 	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionFalse || c.Reason != api.ReasonExpired {
 		t.Errorf("condition %+v", c)
 	}
-	w.write(p, score("c1", 90, until.Add(time.Hour)))
+	w.write(p, newScore("c1", 90, until.Add(time.Hour)))
 	p.pass(until.Add(time.Second))
 	wantClusters(t, p, "with a fresh score", "c1")
 	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
@@ -84,12 +84,12 @@ func TestPlannerReDecidesWhenATolerationEnds(t *testing.T) {
 	}
 	w.write(p, cluster("c1", nil))
 	w.write(p, cluster("c2", nil))
-	w.write(p, score("c1", 90, time.Time{}))
+	w.write(p, newScore("c1", 90, time.Time{}))
 	patient := func(s *api.PlacementSpec) {
 		byScore(s)
 		s.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: ptr(int64(60))}}
 	}
-	w.write(p, placement("web", 1, patient))
+	w.write(p, newPlacement("web", 1, patient))
 	p.pass(epoch.Add(-20 * time.Second))
 	wantClusters(t, p, "at first", "c1")
 	w.write(p, down())
@@ -117,9 +117,9 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	w.write(p, metric("m1", 0.9))
 	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m1"}))
 	w.write(p, cluster("c2", nil))
-	w.write(p, score("c1", 90, time.Time{}))
-	w.write(p, score("c2", -1, time.Time{}))
-	w.write(p, placement("web", -1, func(s *api.PlacementSpec) {
+	w.write(p, newScore("c1", 90, time.Time{}))
+	w.write(p, newScore("c2", -1, time.Time{}))
+	w.write(p, newPlacement("web", -1, func(s *api.PlacementSpec) {
 		s.Predicates = []api.Predicate{
 			{CEL: []string{`cluster.scores("s").exists(s, s.value > 50)`}},
 			{CEL: []string{`cluster.metric("m1") < 0.5`}},
@@ -127,12 +127,12 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	}))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
-	w.write(p, score("c2", 51, time.Time{}))
+	w.write(p, newScore("c2", 51, time.Time{}))
 	p.pass(epoch.Add(time.Second))
 	if got := webOf(p).status.Clusters; len(got) != 2 {
 		t.Fatalf("c2 scores 51 now: %v", got)
 	}
-	w.write(p, score("c1", 0, time.Time{}))
+	w.write(p, newScore("c1", 0, time.Time{}))
 	p.pass(epoch.Add(2 * time.Second))
 	wantClusters(t, p, "c1 scores 0", "c2")
 	w.write(p, metric("m1", 0.4))
@@ -149,14 +149,14 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	for _, name := range []string{"c1", "c2", "c3"} {
 		w.write(p, cluster(name, nil))
 	}
-	w.write(p, score("c1", 80, time.Time{}))
+	w.write(p, newScore("c1", 80, time.Time{}))
 	balanced := func(s *api.PlacementSpec) {
 		byScore(s)
 		s.PrioritizerPolicy.Mode = api.ModeAdditive
 	}
 	names := []string{"a", "b", "c", "d", "e", "f", "web"}
 	for _, name := range names {
-		w.write(p, placement(name, 1, balanced))
+		w.write(p, newPlacement(name, 1, balanced))
 	}
 	p.pass(epoch)
 	count := map[string]int{}
@@ -194,10 +194,10 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	for _, name := range []string{"c1", "c2"} {
 		w.write(p, cluster(name, nil))
 	}
-	w.write(p, placement("web", 1, byScore))
+	w.write(p, newPlacement("web", 1, byScore))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
-	next := placement("web", 1, byScore, func(s *api.PlacementSpec) { s.Predicates = []api.Predicate{{}} })
+	next := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) { s.Predicates = []api.Predicate{{}} })
 	next.SetDefaults()
 	next.Metadata.UID, next.Metadata.Generation = webOf(p).object.Metadata.UID, 2
 	next.Status = webOf(p).status
@@ -222,14 +222,14 @@ func TestPlannerDropsWhatACommitOvertook(t *testing.T) {
 	for _, name := range []string{"c1", "c2"} {
 		w.write(p, cluster(name, nil))
 	}
-	w.write(p, placement("web", 1, byScore))
+	w.write(p, newPlacement("web", 1, byScore))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
 	stored := webOf(p).status
-	w.write(p, score("c2", 50, time.Time{}))
+	w.write(p, newScore("c2", 50, time.Time{}))
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "after the score", "c2")
-	next := placement("web", 1, byScore, func(s *api.PlacementSpec) { s.RescheduleAfter = "1h" })
+	next := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) { s.RescheduleAfter = "1h" })
 	next.SetDefaults()
 	next.Metadata.UID, next.Metadata.Generation = webOf(p).object.Metadata.UID, 2
 	next.Status = stored
@@ -245,14 +245,14 @@ func TestPlannerDropsWhatACommitOvertook(t *testing.T) {
 func TestPlannerRanksAPresentClusterLast(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
 	w.write(p, cluster("c1", nil))
-	w.write(p, placement("web", 1, byScore))
+	w.write(p, newPlacement("web", 1, byScore))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
 	tainted := cluster("c1", nil)
 	tainted.Spec.Taints = []api.Taint{{Key: "full", Effect: api.EffectNoSelectIfNew}, {Key: "old", Effect: api.EffectPreferNoSelect}}
 	w.write(p, tainted)
 	w.write(p, cluster("c2", nil))
-	w.write(p, placement("web", 2, byScore))
+	w.write(p, newPlacement("web", 2, byScore))
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "with two wanted", "c2", "c1")
 }
@@ -266,7 +266,7 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 	for _, name := range []string{"c1", "c2"} {
 		w.write(p, cluster(name, nil, api.MetricRef{Name: "load"}))
 	}
-	w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) {
 		byScore(s)
 		s.PrioritizerPolicy.Configurations[0] = api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}
 	}))
@@ -284,8 +284,8 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 // placement would like better. Nothing tells it of that, so a restart must not
 // move it either; the next score of that cluster does.
 func TestRestartMovesNoBalancedDecision(t *testing.T) {
-	objects := []api.Object{cluster("c1", nil), cluster("c2", nil), score("c1", 100, time.Time{}), score("c2", 50, time.Time{})}
-	web := placement("web", 1, byScore, func(s *api.PlacementSpec) {
+	objects := []api.Object{cluster("c1", nil), cluster("c2", nil), newScore("c1", 100, time.Time{}), newScore("c2", 50, time.Time{})}
+	web := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) {
 		s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance})
 	})
 	web.Metadata.Generation = 1
@@ -306,7 +306,7 @@ func TestRestartMovesNoBalancedDecision(t *testing.T) {
 	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {
 		t.Errorf("a pass without a change wrote %d placements", n)
 	}
-	better := score("c1", 99, time.Time{})
+	better := newScore("c1", 99, time.Time{})
 	better.SetDefaults()
 	p.put(better, 2)
 	p.pass(epoch.Add(3 * time.Hour))

@@ -1,19 +1,22 @@
 package reconcile
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
 
 // ranking is an order of the clusters that classes share: those of one scoring
 // policy, or one class alone where the policy compares its candidates.
 type ranking struct {
-	*engine.Ranking
-	query *engine.Query // of any class
+	*score.Ranking
+	query *placement.Query // of any class
 	uses  int
 }
 
 // rank gives a new class its view of the fleet.
 func (p *planner) rank(c *class) {
 	if !c.query.Ranked() {
-		c.view = engine.NewView(p.fleet, c.query, p.others(), nil)
+		c.view = placement.NewView(p.fleet, c.query, p.others(), nil)
 		return
 	}
 	key := c.query.RankKey()
@@ -22,7 +25,7 @@ func (p *planner) rank(c *class) {
 		r = &ranking{query: c.query}
 		p.rankings[key] = r
 	}
-	c.view = engine.NewView(p.fleet, c.query, p.others(), r.Ranking)
+	c.view = placement.NewView(p.fleet, c.query, p.others(), r.Ranking)
 	r.Ranking = c.view.Ranking
 	c.ranking = r
 	r.uses++
@@ -44,7 +47,7 @@ func (p *planner) unrank(c *class) {
 func (p *planner) updateRankings(rows []int) {
 	for _, r := range p.rankings {
 		if !r.query.Relative() {
-			engine.UpdateRanking(r.Ranking, p.fleet, r.query, nil, rows)
+			placement.UpdateRanking(r.Ranking, p.fleet, r.query, nil, rows)
 		}
 	}
 }

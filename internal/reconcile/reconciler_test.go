@@ -185,7 +185,7 @@ func (y *system) twoClusters() {
 func TestDecisionFollowsTheWrite(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	entry := y.put(placement("web", 1))
+	entry := y.put(newPlacement("web", 1))
 	p := entry.Object.(*api.Placement)
 	if got := p.Status.Clusters; !slices.Equal(got, []string{"c1"}) {
 		t.Fatalf("clusters %v, want c1", got)
@@ -202,8 +202,8 @@ func TestDecisionFollowsTheWrite(t *testing.T) {
 func TestOnlyWhatAMetricConcernsIsWritten(t *testing.T) {
 	y, faulty := start(t)
 	y.twoClusters()
-	y.put(placement("web", 1))
-	y.put(placement("both", 2))
+	y.put(newPlacement("web", 1))
+	y.put(newPlacement("both", 2))
 	before := map[string]string{"web": y.placement("web").Metadata.ResourceVersion, "both": y.placement("both").Metadata.ResourceVersion}
 	calls := len(faulty.written())
 	y.observe("m1", 0.6) // better where web is already; both has both
@@ -223,7 +223,7 @@ func TestFailedWritesAreTriedAgain(t *testing.T) {
 	y, faulty := start(t)
 	y.twoClusters()
 	faulty.failNext(store.ErrFull, fmt.Errorf("no answer: %w", store.ErrUncertain))
-	entry := y.put(placement("web", 1)) // Settle waits for the third attempt
+	entry := y.put(newPlacement("web", 1)) // Settle waits for the third attempt
 	if got := entry.Object.(*api.Placement).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
 		t.Fatalf("clusters %v, want c1", got)
 	}
@@ -244,7 +244,7 @@ func TestAnotherOwnerEndsTheRun(t *testing.T) {
 	wg.Go(func() { _ = f.Run(running) })
 	r := New(Options{Store: faulty, Codec: y.codec, Fleet: f})
 	faulty.failNext(store.ErrFenced)
-	y.write(placement("web", 1))
+	y.write(newPlacement("web", 1))
 	err := r.Run(running)
 	cancel()
 	wg.Wait()
@@ -257,7 +257,7 @@ func TestARestartMovesAndRewritesNothing(t *testing.T) {
 	y, faulty := start(t)
 	y.twoClusters()
 	for i := range 20 {
-		y.put(placement(fmt.Sprintf("p%d", i), int64(i%3)))
+		y.put(newPlacement(fmt.Sprintf("p%d", i), int64(i%3)))
 	}
 	revision, err := y.store.Revision(t.Context())
 	if err != nil {
@@ -284,7 +284,7 @@ func TestARestartMovesAndRewritesNothing(t *testing.T) {
 func TestRescheduleDropsTheStickiness(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	sticky := placement("web", 1, func(s *api.PlacementSpec) {
+	sticky := newPlacement("web", 1, func(s *api.PlacementSpec) {
 		s.Metrics = &api.MetricsStrategy{Stickiness: ptr(100.0)}
 	})
 	y.put(sticky)
@@ -312,7 +312,7 @@ func TestRescheduleDropsTheStickiness(t *testing.T) {
 func TestADeletedPlacementLeavesNothing(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	y.put(placement("web", 1))
+	y.put(newPlacement("web", 1))
 	key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}
 	revision, err := y.store.Commit(t.Context(),
 		store.Write{Key: key, Part: store.Spec, Expect: -1}, store.Write{Key: key, Part: store.Status, Expect: -1})
@@ -334,7 +334,7 @@ func TestADeletedPlacementLeavesNothing(t *testing.T) {
 func TestObserveAndExplainAgree(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	y.put(placement("web", 1))
+	y.put(newPlacement("web", 1))
 	e, err := y.reconciler.Explain(api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestADecisionForTenThousandClustersIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entry := y.put(placement("everywhere", -1))
+	entry := y.put(newPlacement("everywhere", -1))
 	if n := len(entry.Object.(*api.Placement).Status.Decisions); n != 10_000 {
 		t.Fatalf("%d decisions, want 10,000", n)
 	}
@@ -419,7 +419,7 @@ func TestAStatusThatCannotBeStoredHoldsUpNoOther(t *testing.T) {
 	y.reconciler = New(Options{Store: refusingStore{faulty, "poison"}, Codec: y.codec, Fleet: y.fleet})
 	var last int64
 	for _, name := range []string{"a", "b", "poison", "x", "y"} {
-		last = y.write(placement(name, 1))
+		last = y.write(newPlacement(name, 1))
 	}
 	f := fleet.New(fleet.Options{Store: y.store, Codec: y.codec})
 	y.fleet, y.reconciler.options.Fleet = f, f

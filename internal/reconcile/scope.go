@@ -6,7 +6,10 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // scope is a cohort of affinity groups of workloads: they admit the same clusters.
@@ -26,7 +29,7 @@ func (b *bindings) joinScopes(w *bound) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
 		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*bound]) *scope {
-			shared.view = engine.NewView(b.fleet, shared.query, b.others(), nil)
+			shared.view = placement.NewView(b.fleet, shared.query, b.others(), nil)
 			return &scope{
 				cohort: shared, watching: map[*bound]struct{}{},
 				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
@@ -80,11 +83,11 @@ func (s *scope) unwatch(w *bound) {
 }
 
 // rooms is what is free on rows, before the fleet and the reservations move on.
-func (b *bindings) rooms(rows []int) map[int]engine.RowRoom {
-	rooms := make(map[int]engine.RowRoom, len(rows))
+func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
+	rooms := make(map[int]ledger.RowRoom, len(rows))
 	if len(b.workloads) > 0 {
 		for _, row := range rows {
-			rooms[row] = engine.RoomOn(b.fleet, b.reserved, row)
+			rooms[row] = ledger.RoomOn(b.fleet, b.reserved, row)
 		}
 	}
 	return rooms
@@ -92,14 +95,14 @@ func (b *bindings) rooms(rows []int) map[int]engine.RowRoom {
 
 // advance follows the fleet from one version to the next. rooms is what was free
 // before on the rows that changed.
-func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]engine.RowRoom) {
+func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[int]ledger.RowRoom) {
 	for _, name := range delta.Gone {
 		for w := range b.members[name] {
 			b.queue.mark(w)
 		}
 	}
 	b.resize(was, delta.Rows)
-	if braked := engine.Brakes(b.fleet); braked != b.braked {
+	if braked := binding.Brakes(b.fleet); braked != b.braked {
 		b.braked = braked
 		for _, w := range b.workloads {
 			b.queue.mark(w)
@@ -109,11 +112,11 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 		b.touchScope(s, &delta)
 	}
 	b.touchMembers(&delta)
-	other := concerned(&delta, engine.Amounts)
+	other := concerned(&delta, columns.Amounts)
 	b.roomTaken(other)
 	var grown []int
 	for _, row := range other {
-		if engine.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row]) {
+		if ledger.RoomOn(b.fleet, b.reserved, row).Grew(rooms[row]) {
 			grown = append(grown, row)
 		}
 	}
@@ -122,7 +125,7 @@ func (b *bindings) advance(was *engine.Fleet, delta engine.Delta, rooms map[int]
 
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
-func (b *bindings) touchScope(s *scope, delta *engine.Delta) {
+func (b *bindings) touchScope(s *scope, delta *columns.Delta) {
 	was, rows := s.follow(b.picture, delta)
 	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
 		b.wake(s)
@@ -142,7 +145,7 @@ func (b *bindings) expired(s *scope, _ []int) { b.wake(s) }
 
 // touchMembers looks at rows that say something else as those see them that have
 // them.
-func (b *bindings) touchMembers(delta *engine.Delta) {
+func (b *bindings) touchMembers(delta *columns.Delta) {
 	for _, row := range delta.Rows {
 		cluster := b.fleet.Cluster(row)
 		if cluster == nil {
@@ -164,17 +167,17 @@ func (b *bindings) concerned(w *bound, row int) bool {
 		return true
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
-	if observed < 0 || w.scopes[observed].query.Reads().Any(engine.Clock) || w.p.FailsBack() {
+	if observed < 0 || w.scopes[observed].query.Reads().Any(columns.Clock) || w.p.FailsBack() {
 		return true // with fail-back an earlier group or tier may have it, or miss it, now
 	}
-	return !engine.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
+	return !placement.Admits(b.fleet, w.p.Groups[observed].Query, b.reserved, row, true)
 }
 
 // roomChanged has those looked at again that wait for room on clusters, where there
 // may be enough of it now.
 func (b *bindings) roomChanged(rows []int) {
 	for _, row := range rows {
-		room := engine.RoomOn(b.fleet, b.reserved, row)
+		room := ledger.RoomOn(b.fleet, b.reserved, row)
 		name := ""
 		if c := b.fleet.Cluster(row); c != nil {
 			name = c.Metadata.Name
@@ -220,7 +223,7 @@ func (b *bindings) roomTaken(rows []int) {
 // mayFit reports whether the room that has grown on a cluster may be enough for
 // what a workload lacks. It counts all the room there, so it errs on the side of
 // looking again.
-func (w *bound) mayFit(lack int64, room engine.RowRoom) bool {
+func (w *bound) mayFit(lack int64, room ledger.RowRoom) bool {
 	fits := room.For(w.needs)
 	if fits == 0 {
 		return false
@@ -261,9 +264,9 @@ func sortedResources(q api.Quantities) []string {
 
 // known is what another workload that asks for the same has just found, where
 // that was nothing and this one has nothing either.
-func (b *bindings) known(w *bound) (engine.Binding, bool) {
+func (b *bindings) known(w *bound) (binding.Binding, bool) {
 	if b.failedVersion != b.version || !isNew(&w.status) {
-		return engine.Binding{}, false
+		return binding.Binding{}, false
 	}
 	out, ok := b.failed[w.alike]
 	return out, ok
@@ -273,12 +276,12 @@ func isNew(s *api.WorkloadStatus) bool {
 	return len(s.Clusters)+len(s.Evictions)+len(s.EarlierAffinities) == 0 && s.LostReplicas == 0 && s.ObservedAffinity == ""
 }
 
-func (b *bindings) remember(w *bound, out engine.Binding) {
+func (b *bindings) remember(w *bound, out binding.Binding) {
 	if out.Complete || !isNew(&w.status) {
 		return
 	}
 	if b.failedVersion != b.version || b.failed == nil {
-		b.failed, b.failedVersion = map[string]engine.Binding{}, b.version
+		b.failed, b.failedVersion = map[string]binding.Binding{}, b.version
 	}
 	b.failed[w.alike] = out
 }

@@ -28,9 +28,9 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 			}
 			w.write(p, with("c1", roomy))
 			w.write(p, with("c2", roomy))
-			w.write(p, score("c1", 90, until))
-			w.write(p, score("c2", -50, time.Time{}))
-			w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+			w.write(p, newScore("c1", 90, until))
+			w.write(p, newScore("c2", -50, time.Time{}))
+			w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) {
 				byScore(s)
 				s.ResourceRequests = api.Quantities{"cpu": "2"}
 			}))
@@ -57,7 +57,7 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 			w.write(p, with("c1", hold))
 			p.pass(until.Add(2 * time.Second))
 			valid("held again", api.ConditionFalse)
-			w.write(p, score("c1", 90, until.Add(time.Hour)))
+			w.write(p, newScore("c1", 90, until.Add(time.Hour)))
 			p.pass(until.Add(3 * time.Second))
 			valid("with a fresh score", api.ConditionTrue)
 		})
@@ -71,9 +71,9 @@ func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
 	until := epoch.Add(time.Minute)
 	w.write(p, cluster("c1", nil))
 	w.write(p, cluster("c2", nil))
-	w.write(p, score("c1", 90, until))
-	w.write(p, score("c2", 80, until.Add(time.Hour)))
-	w.write(p, placement("web", 1, func(s *api.PlacementSpec) {
+	w.write(p, newScore("c1", 90, until))
+	w.write(p, newScore("c2", 80, until.Add(time.Hour)))
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) {
 		s.Predicates = []api.Predicate{{CEL: []string{`managedCluster.scores("s").exists(s, s.name == "a" && s.value > 50)`}}}
 	}))
 	p.pass(epoch)

@@ -1,6 +1,6 @@
 package reconcile
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine"
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 
 // sentences say why clusters do not fit, to those that share a view: one for each
 // way to put what they ask, by engine.Query.Wording.
@@ -9,14 +9,14 @@ type sentences map[string]*sentence
 // sentence is one of them, as of a version of the picture.
 type sentence struct {
 	wording string
-	query   *engine.Query // of any user
+	query   *placement.Query // of any user
 	users   int
 	text    string
 	version int
 }
 
 // join finds the sentence for a query.
-func (s *sentences) join(q *engine.Query) *sentence {
+func (s *sentences) join(q *placement.Query) *sentence {
 	wording := q.Wording()
 	one, ok := (*s)[wording]
 	if !ok {
@@ -40,7 +40,7 @@ func (s *sentences) leave(one *sentence) {
 func (s *sentence) tell(p *picture) string {
 	if s.version != p.version {
 		s.version = p.version
-		s.text = engine.Fits(p.fleet, s.query, p.others())
+		s.text = placement.Fits(p.fleet, s.query, p.others())
 	}
 	return s.text
 }

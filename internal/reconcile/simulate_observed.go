@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 )
 
 // completeMetrics finishes the status of the request's metrics as a collector
@@ -48,7 +48,7 @@ func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*a
 
 // observed is the metric after its value was read and judged.
 func observed(m *api.Metric, now time.Time) *api.Metric {
-	normalized, err := engine.Normalize(m.Spec, *m.Status.Value)
+	normalized, err := columns.Normalize(m.Spec, *m.Status.Value)
 	if err != nil {
 		return unavailable(m, api.ReasonInvalidMetric, err.Error(), now)
 	}

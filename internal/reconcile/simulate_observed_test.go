@@ -68,7 +68,7 @@ func TestSimulateTakesTheValuesItIsGiven(t *testing.T) {
 func TestSimulateWithoutAProviderThatIsDeleted(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	y.put(placement("web", 1))
+	y.put(newPlacement("web", 1))
 	result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Delete: []api.Key{{Kind: api.KindMetricsProvider, Name: "p"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func TestSimulateACapacityReport(t *testing.T) {
 	y, _ := start(t)
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
 	y.put(c)
-	p := placement("web", 1)
+	p := newPlacement("web", 1)
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
 	y.put(p)
 	for report, available := range map[string]api.Quantity{`"allocated":{"cpu":"3"}`: "1", `"region":"eu"`: "2"} {
@@ -167,8 +167,8 @@ func TestSimulateReportsEveryBadObject(t *testing.T) {
 func TestSimulateOverTheLiveFleet(t *testing.T) {
 	y, _ := start(t)
 	y.twoClusters()
-	y.put(placement("web", 1))
-	y.put(placement("both", 2))
+	y.put(newPlacement("web", 1))
+	y.put(newPlacement("both", 2))
 	before := y.placement("web").Metadata.ResourceVersion
 	result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Delete: []api.Key{{Kind: api.KindCluster, Name: "c1"}}})
 	if err != nil {

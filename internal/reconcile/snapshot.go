@@ -8,23 +8,25 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/claim"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // snapshot is what was decided after a pass, and what it was decided on. It never
 // changes, so that readers need not wait for the next one. It shares its memory with
 // the planner, which copies what it changes.
 type snapshot struct {
-	fleet, clouds, projects *engine.Fleet
-	reserved                *engine.Reservations
-	load                    *engine.Load
+	fleet, clouds, projects *columns.Fleet
+	reserved                *ledger.Reservations
+	load                    *ledger.Load
 	records                 *btree.BTreeG[record]
 	followers               *btree.BTreeG[follower]
 	waiting                 *btree.BTreeG[wait]
 	policies                *claim.Rules
 	parked                  map[api.Key]*parked
-	views                   *lru.Cache[string, *engine.View] // by engine.Query.Class
+	views                   *lru.Cache[string, *placement.View] // by engine.Query.Class
 }
 
 // maxViews is how many views of the fleet are kept for readers.
@@ -33,10 +35,10 @@ const maxViews = 32
 // record is something that is decided, or a project, as of the last pass.
 type record struct {
 	key    api.Key
-	object api.Object    // with its status as last decided
-	query  *engine.Query // of a placement
-	claim  claimed       // of a workload
-	guest  *guest        // what is known of what is created on a host, a copy
+	object api.Object       // with its status as last decided
+	query  *placement.Query // of a placement
+	claim  claimed          // of a workload
+	guest  *guest           // what is known of what is created on a host, a copy
 }
 
 // claimed is the policy that a workload follows, nil for none, and why that one.
@@ -113,14 +115,14 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 	if before != nil && before.fleet == s.fleet && before.reserved == s.reserved {
 		s.views = before.views
 	} else {
-		s.views, _ = lru.New[string, *engine.View](maxViews) // fails only for a size below 1
+		s.views, _ = lru.New[string, *placement.View](maxViews) // fails only for a size below 1
 	}
 	return s
 }
 
 // others is what the decisions amount to.
-func (s *snapshot) others() engine.Others {
-	return engine.Others{Reserved: s.reserved, Load: s.load, Bindings: s}
+func (s *snapshot) others() ledger.Others {
+	return ledger.Others{Reserved: s.reserved, Load: s.load, Bindings: s}
 }
 
 // get is what is decided of a key; ok is false for what is not.
@@ -138,11 +140,11 @@ func (s *snapshot) Bound(workload api.Key) []api.WorkloadCluster {
 }
 
 // view is what a query sees of the fleet.
-func (s *snapshot) view(q *engine.Query) *engine.View {
+func (s *snapshot) view(q *placement.Query) *placement.View {
 	if v, ok := s.views.Get(q.Class); ok {
 		return v
 	}
-	v := engine.NewView(s.fleet, q, s.others(), nil)
+	v := placement.NewView(s.fleet, q, s.others(), nil)
 	s.views.Add(q.Class, v)
 	return v
 }
@@ -155,10 +157,10 @@ func (s *snapshot) project(path string) *api.OpenStackProject {
 }
 
 // hosting is who decides on the hosts of a kind, without its guests.
-func (s *snapshot) hosting(kind api.Kind) *hosting {
+func (s *snapshot) hosting(kind api.Kind) *hosts {
 	silent := &picture{logger: slog.New(slog.DiscardHandler)}
 	if kind == api.KindCluster {
-		return &hosting{role: clustersOnClouds, picture: silent, fleet: s.clouds}
+		return &hosts{role: clustersOnClouds, picture: silent, fleet: s.clouds}
 	}
-	return &hosting{role: magnumInProjects(s.project), picture: silent, fleet: s.projects}
+	return &hosts{role: magnumInProjects(s.project), picture: silent, fleet: s.projects}
 }

@@ -43,7 +43,7 @@ func (y *system) reads() map[string]func() (any, error) {
 		"observe a placement": observe(key(api.KindPlacement, "shop", "held")),
 		"observe a policy":    observe(key(api.KindPropagationPolicy, "shop", "all")),
 		"preview a placement": func() (any, error) {
-			p := placement("new", 1)
+			p := newPlacement("new", 1)
 			p.SetDefaults()
 			status, _, err := r.Preview(p)
 			return status.Clusters, err
@@ -90,7 +90,7 @@ func checkRecords(t checker, p *planner) {
 			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.claim, w.policy, w.reason)
 		}
 	}
-	for _, h := range []*hosting{p.clouds, p.projects} {
+	for _, h := range []*hosts{p.clouds, p.projects} {
 		for key, g := range h.guests {
 			if d := found(key, nil); d.guest.host != g.host || d.object != g.object {
 				t.Fatalf("%s is recorded on %q, and is on %q", key, d.guest.host, g.host)
@@ -151,7 +151,7 @@ func TestReadsDoNotWaitForAPass(t *testing.T) {
 	y.put(guest)
 	y.put(everywhere("all", ""))
 	y.put(plainWorkload("web"))
-	y.put(placement("held", -1, func(s *api.PlacementSpec) {
+	y.put(newPlacement("held", -1, func(s *api.PlacementSpec) {
 		s.LabelConstraints = []string{"zone is a"}
 		s.ResourceRequests = api.Quantities{"cpu": "1"}
 	}))
@@ -227,7 +227,7 @@ func TestReadsBesidePasses(t *testing.T) {
 	web.Spec.ReplicaRequests = api.Quantities{"cpu": "1"}
 	y.put(web)
 	held := func(name string) *api.Placement {
-		return placement(name, 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "1"} })
+		return newPlacement(name, 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "1"} })
 	}
 	y.put(held("held"))
 	stop := make(chan struct{})

@@ -4,12 +4,13 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // touch finds the placements of some classes that changed rows concern and marks
 // them stale. It errs on the side of marking.
-func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
+func (p *planner) touch(delta *columns.Delta, classes iter.Seq[*class]) {
 	if len(delta.Rows) == 0 {
 		return
 	}
@@ -22,7 +23,7 @@ func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
 			continue
 		}
 		for placed := range p.members[cluster.Metadata.Name] {
-			reads := placed.query.Reads() | placed.query.ScoreReads()&engine.OfCluster | placed.query.SeatReads()
+			reads := placed.query.Reads() | placed.query.ScoreReads()&columns.OfCluster | placed.query.SeatReads()
 			if !placed.stale && delta.ConcernsRow(row, reads) {
 				p.touchMember(placed, row, delta)
 			}
@@ -31,10 +32,10 @@ func (p *planner) touch(delta *engine.Delta, classes iter.Seq[*class]) {
 }
 
 // touchClass looks at changed rows as outsiders of the class's decisions.
-func (p *planner) touchClass(c *class, delta *engine.Delta) {
+func (p *planner) touchClass(c *class, delta *columns.Delta) {
 	p.focus(c.placements[0].query.Key)
 	was, _ := c.follow(p.picture, delta)
-	all := c.query.Relative() && engine.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
+	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
 		all = all || c.query.Spreads() && (was || is)
@@ -52,10 +53,10 @@ func (p *planner) touchClass(c *class, delta *engine.Delta) {
 
 // touchOutsider looks at one changed row that the class admits.
 func (p *planner) touchOutsider(c *class, row int, was bool) {
-	merit := engine.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)
+	merit := placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)
 	o := outsider{merit: merit}
 	if c.query.Minds() {
-		o.total, o.minds = engine.TotalOf(p.fleet, c.query, c.view, p.others(), row)
+		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
 	}
 	if was && !c.concerns(o) {
 		c.noteRaised(merit)
@@ -83,7 +84,7 @@ func (p *planner) touchOutsider(c *class, row int, was bool) {
 
 // noteExpired reports whether a placement score has expired on a cluster that
 // fits where none had, or the other way round.
-func (c *class) noteExpired(f *engine.Fleet) (changed bool) {
+func (c *class) noteExpired(f *columns.Fleet) (changed bool) {
 	was := c.expired
 	c.expired = c.view.Expired(f, c.query)
 	return c.expired != was
@@ -98,15 +99,15 @@ func (c *class) markAll(p *planner) {
 
 // touchMember looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
-func (p *planner) touchMember(placed *tracked, row int, delta *engine.Delta) {
+func (p *planner) touchMember(placed *tracked, row int, delta *columns.Delta) {
 	held := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
-	if !placed.decided || placed.query.Minds() || held || shown || !engine.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || placed.query.Minds() || held || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.queue.mark(placed)
 		return
 	}
-	merit := engine.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
+	merit := placement.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
 	switch {
 	case placed.out.HasNext && !placed.out.Next.Less(merit),
 		placed.class.hasRaised && !placed.class.raised.Less(merit):

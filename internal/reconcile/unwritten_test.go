@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -121,7 +121,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 			for _, name := range names {
 				last = y.write(guestCluster(name))
 			}
-			last = max(last, y.write(placement("web", 1)))
+			last = max(last, y.write(newPlacement("web", 1)))
 			y.settle(last) // it answers, although the poison does not
 			for _, name := range names {
 				if got := y.cloudOf(name); (got == "cloud") != (name != "poison") {
@@ -130,7 +130,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 			}
 			// What comes later is decided and answered as well.
 			for i := range 20 {
-				y.put(placement(fmt.Sprintf("later%d", i), 1))
+				y.put(newPlacement(fmt.Sprintf("later%d", i), 1))
 				if got := y.placement(fmt.Sprintf("later%d", i)).Status.Clusters; !slices.Equal(got, []string{"c1"}) {
 					t.Fatalf("placement later%d has %v", i, got)
 				}
@@ -158,7 +158,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 
 // decidable is a decision of a placement.
 func decidable(name string) *tracked {
-	return &tracked{query: &engine.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
+	return &tracked{query: &placement.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
 }
 
 // The rules of the back-off, by the clock.

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // workloads is how workloads are decided: bindings say on which clusters they run,
@@ -82,8 +83,8 @@ func (w *bound) result() api.Object {
 
 // explainWorkload says why a workload is bound as it is.
 func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *api.Explanation {
-	if engine.Directed(w, r.claim.policy) {
-		if p, err := engine.NewPropagation(w, r.claim.policy); err == nil {
+	if binding.Directed(w, r.claim.policy) {
+		if p, err := binding.NewPropagation(w, r.claim.policy); err == nil {
 			_, x := s.bind(p, w, r.claim, now)
 			return x
 		}
@@ -99,29 +100,29 @@ func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *a
 func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workload, *api.Explanation, error) {
 	policy, reason := s.policies.Choose(w, w.Status.Policy)
 	previewed := *w
-	if !engine.Directed(w, policy) {
-		previewed.Status, _, _ = engine.UnclaimedStatus(s.fleet, w, reason, now)
+	if !binding.Directed(w, policy) {
+		previewed.Status, _, _ = binding.UnclaimedStatus(s.fleet, w, reason, now)
 		return &previewed, unclaimed(w, reason, s.fleet.Len(), now), nil
 	}
-	p, err := engine.NewPropagation(w, policy)
+	p, err := binding.NewPropagation(w, policy)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
 	out, explanation := s.bind(p, w, claimed{policy, reason}, now)
-	previewed.Status, _, _ = engine.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
-		return engine.Fits(s.fleet, p.Groups[group].Query, s.others())
+	previewed.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
+		return placement.Fits(s.fleet, p.Groups[group].Query, s.others())
 	})
 	return &previewed, explanation, nil
 }
 
 // bind is where a workload would go, and why.
-func (s *snapshot) bind(p *engine.Propagation, w *api.Workload, c claimed, now time.Time) (engine.Binding, *api.Explanation) {
-	views := make([]*engine.View, len(p.Groups))
+func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, c claimed, now time.Time) (binding.Binding, *api.Explanation) {
+	views := make([]*placement.View, len(p.Groups))
 	for i, group := range p.Groups {
 		views[i] = s.view(group.Query)
 	}
-	var binder engine.Binder
-	out, x := binder.Explain(s.fleet, p, views, s.others(), engine.NewBound(w, c.policy), now)
+	var binder binding.Binder
+	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewBound(w, c.policy), now)
 	x.PolicyReason = c.reason
 	if c.policy != nil {
 		x.Policy = c.policy.Path()

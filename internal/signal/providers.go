@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/influx"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/ksql"
@@ -27,7 +27,7 @@ var types = []source.Type{
 func ReadConstant(provider *api.MetricsProvider, metric *api.Metric, now time.Time) (status api.MetricStatus, ok bool) {
 	for _, t := range types {
 		if t.Name == provider.Spec.Type {
-			return collect.ReadConstant(t, engine.Normalize, provider, metric, now)
+			return collect.ReadConstant(t, columns.Normalize, provider, metric, now)
 		}
 	}
 	return api.MetricStatus{}, false

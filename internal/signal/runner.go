@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -75,7 +75,7 @@ func New(o Options) *Runner {
 	}
 	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
 	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
-	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: engine.Normalize, Logger: o.Logger, Now: o.Now})
+	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Logger: o.Logger, Now: o.Now})
 	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Network: o.Network, Sink: r.monitor})

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -98,7 +98,7 @@ func newWorld(t *testing.T) *world {
 		}
 		return nil, errors.New("ca_cert contains no PEM certificate")
 	}}
-	w.Collector = New(Options{Types: []source.Type{static.Type, scripted}, Writer: w, Tracker: w.tracker, Normalize: engine.Normalize})
+	w.Collector = New(Options{Types: []source.Type{static.Type, scripted}, Writer: w, Tracker: w.tracker, Normalize: columns.Normalize})
 	return w
 }
 

@@ -1,0 +1,361 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// siteRoom measures for how many replicas sites have room, which may differ in
+// the flavors that they have.
+type siteRoom struct {
+	p        *Propagation
+	fleet    *columns.Fleet
+	reserved *ledger.Reservations
+	rooms    map[ledger.Machine]*machineRoom
+	// By position of the flavor + 1: mostly sites have the same machines.
+	last  []*machineRoom
+	hints []int
+}
+
+// machineRoom measures for one sort of machine.
+type machineRoom struct {
+	ledger.Machine
+	room  ledger.Room
+	needs ledger.Needs
+	// taken are the declared numbers that a replica takes machines of.
+	taken []takenCount
+}
+
+// takenCount is how many machines of a declared number a replica takes.
+type takenCount struct {
+	ledger.Machine
+	each, count int64
+}
+
+// siteRoom begins to measure.
+func (b *Binder) siteRoom() siteRoom {
+	return siteRoom{
+		p: b.p, fleet: b.fleet, reserved: b.others.Reserved,
+		rooms: map[ledger.Machine]*machineRoom{}, last: make([]*machineRoom, len(b.p.allocation.flavors)+1), hints: make([]int, len(b.p.allocation.flavors)+1),
+	}
+}
+
+// measuring is the measure of a site's machines of a flavor, nil where it has
+// none, and the number of them where they are counted.
+func (s *siteRoom) measuring(row int, position int32) (*machineRoom, int64) {
+	m, count, ok := ledger.Machine{}, int64(0), true
+	if position >= 0 {
+		m, count, ok = ledger.MachineOn(s.fleet, row, s.p.allocation.flavors[position], &s.hints[position+1])
+	}
+	if !ok {
+		return nil, 0
+	}
+	if len(s.p.allocation.further) > 0 {
+		return s.measuringGroup(row, m, count, position >= 0), count
+	}
+	if last := s.last[position+1]; last != nil && last.Machine == m {
+		return last, count
+	}
+	r := s.rooms[m]
+	if r == nil {
+		r = &machineRoom{Machine: m, needs: s.p.needs}
+		amounts := s.p.needs
+		if position >= 0 {
+			r.needs = m.Needs(s.p.needs)
+		}
+		if !m.Counted {
+			amounts = r.needs
+		}
+		r.room = ledger.MeasureNeeds(s.fleet, amounts, s.reserved, nil, nil)
+		s.rooms[m] = r
+	}
+	s.last[position+1] = r
+	return r, count
+}
+
+// measuringGroup is the measure of a site for replicas of several machines, of which
+// the first is m where there is one; nil where the site lacks one of them.
+func (s *siteRoom) measuringGroup(row int, m ledger.Machine, count int64, first bool) *machineRoom {
+	r := &machineRoom{Machine: m, needs: s.p.needs}
+	amounts := s.p.needs
+	take := func(m ledger.Machine, count, each int64) {
+		r.needs = m.Plus(r.needs, each)
+		if !m.Counted {
+			amounts = m.Plus(amounts, each)
+			return
+		}
+		for i := range r.taken {
+			if r.taken[i].Machine == m {
+				r.taken[i].each += each
+				return
+			}
+		}
+		r.taken = append(r.taken, takenCount{m, each, count})
+	}
+	if first {
+		take(m, count, 1)
+	}
+	for _, more := range s.p.allocation.further {
+		m, count, ok := ledger.MachineOn(s.fleet, row, more.flavor, new(int))
+		if !ok {
+			return nil
+		}
+		take(m, count, more.count)
+	}
+	r.Counted = false // its numbers are among those taken
+	r.room = ledger.MeasureNeeds(s.fleet, amounts, s.reserved, nil, nil)
+	return r
+}
+
+// limit is room that the declared numbers leave, with those that own replicas hold.
+func (s *siteRoom) limit(m *machineRoom, row int, room int64, own *ledger.Hold) int64 {
+	for i := range m.taken {
+		t := &m.taken[i]
+		count := t.count
+		if own != nil {
+			count += own.Of(ledger.CountedPrefix+t.Flavor) / 1000
+		}
+		room = fewer(room, t.Left(s.reserved, row, count)/t.each)
+	}
+	return room
+}
+
+// free is for how many replicas a site has room in addition to those it has; ok
+// is false where it has no such machines.
+func (s *siteRoom) free(row int, position int32) (free int64, ok bool) {
+	m, count := s.measuring(row, position)
+	if m == nil {
+		return 0, false
+	}
+	free = m.room.Free(row)
+	if m.Counted {
+		free = fewer(free, m.Left(s.reserved, row, count))
+	}
+	return s.limit(m, row, free, nil), true
+}
+
+// total is for how many replicas a site has room when its own are counted as free.
+func (s *siteRoom) total(row int, position int32, own *ledger.Hold) (total int64, ok bool) {
+	m, count := s.measuring(row, position)
+	if m == nil {
+		return 0, false
+	}
+	total = m.room.Total(row, own)
+	if m.Counted {
+		total = fewer(total, m.Left(s.reserved, row, count+own.Of(ledger.CountedPrefix+m.Flavor)/1000))
+	}
+	return s.limit(m, row, total, own), true
+}
+
+// fewer is the smaller of two rooms, of which the first may be unknown.
+func fewer(a, b int64) int64 {
+	if a == division.Unknown {
+		return b
+	}
+	return min(a, b)
+}
+
+// positions are those of the flavors, in order; -1 alone where none are asked for.
+func (a *allocation) positions(yield func(int32) bool) {
+	if len(a.flavors) == 0 {
+		yield(-1)
+		return
+	}
+	for i := range a.flavors {
+		if !yield(int32(i)) {
+			return
+		}
+	}
+}
+
+// position is that of a flavor that replicas have, or ok is false where they must
+// become others.
+func (a *allocation) position(flavor string) (position int32, ok bool) {
+	position = int32(slices.Index(a.flavors, flavor))
+	return position, position >= 0 || flavor == "" && len(a.flavors) == 0
+}
+
+// trySites asks the sites of the mask to take the whole workload.
+func (b *Binder) trySites() (division.Result, error) {
+	b.gatherSites()
+	request := b.request()
+	result, err := b.divider.Divide(&request, b.candidates)
+	var full *division.NoRoomError
+	if errors.As(err, &full) {
+		err = b.roomBySite(full)
+	}
+	return result, err
+}
+
+// gatherSites lists the candidates of the mask, in the order of their names: each
+// with the first flavor that it has room for, and what it is rated.
+func (b *Binder) gatherSites() {
+	rooms := b.siteRoom()
+	b.candidates, b.positions = b.candidates[:0], b.positions[:0]
+	for rank, row := range b.fleet.ByName() {
+		if !b.mask.Has(int(row)) {
+			continue
+		}
+		c := division.Candidate{Row: row, Rank: int32(rank), Max: division.Unlimited}
+		chosen := int32(-1)
+		for position := range b.p.allocation.positions {
+			if free, ok := rooms.free(int(row), position); ok && free != 0 {
+				c.Free, chosen = free, position
+				break
+			}
+		}
+		b.candidates, b.positions = append(b.candidates, c), append(b.positions, chosen)
+	}
+	for i := range b.places {
+		if m := &b.places[i]; b.mask.Has(m.row) {
+			b.markPresentSite(&rooms, m)
+		}
+	}
+	rating := b.siteRating()
+	for i := range b.candidates {
+		b.candidates[i].Weight = rating.score(&b.candidates[i], b.positions[i])
+	}
+}
+
+// candidateAt is the position of the candidate of a row, -1 where it is none.
+func (b *Binder) candidateAt(row int) int {
+	at, ok := slices.BinarySearchFunc(b.candidates, b.fleet.NameRank()[row], func(c division.Candidate, rank int32) int {
+		return int(c.Rank) - int(rank)
+	})
+	if !ok {
+		return -1
+	}
+	return at
+}
+
+// markPresentSite says what a site of the present binding holds. It keeps its
+// flavor, unless that is not asked for any more, or a new binding is.
+func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
+	at := b.candidateAt(m.row)
+	if at < 0 {
+		return
+	}
+	c := &b.candidates[at]
+	c.Present, c.Held = true, m.replicas
+	own, ok := b.others.Reserved.Held(b.p.Key, m.cluster)
+	if !ok {
+		own = &ledger.Hold{}
+	}
+	if position, keeps := b.p.allocation.position(b.flavorOn(m.cluster)); keeps && !b.bound.Fresh {
+		b.positions[at] = position
+		measure, _ := rooms.measuring(m.row, position)
+		if c.Free, _ = rooms.free(m.row, position); measure == nil {
+			return // it has no such machines any more: what runs stays
+		}
+		b.remeasureSite(rooms, c, m, own, measure, position)
+	} else {
+		room := int64(0)
+		for position := range b.p.allocation.positions {
+			if total, ok := rooms.total(m.row, position, own); ok && total != 0 {
+				room, b.positions[at] = total, position
+				break
+			}
+		}
+		if c.Free = room; room != division.Unknown {
+			c.Held = min(c.Held, room)
+			c.Free = room - c.Held
+		}
+	}
+	if m.state == memberHeld || b.fleet.Paused().Has(m.row) {
+		c.Free = 0 // what it has stays, it gets no more
+	}
+}
+
+// remeasureSite is remeasure for a site.
+func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, measure *machineRoom, position int32) {
+	if b.bound.Answered && !b.bound.Pending || c.Free == division.Unknown {
+		return
+	}
+	if len(own.Requests) == 0 || !b.bound.Pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
+		return
+	}
+	if total, _ := rooms.total(m.row, position, own); total != division.Unknown {
+		c.Held = min(c.Held, total)
+		c.Free = total - c.Held
+	}
+}
+
+// flavorOn is the flavor that the replicas on a cluster of the present binding
+// have.
+func (b *Binder) flavorOn(cluster string) string {
+	for i := range b.bound.Clusters {
+		if b.bound.Clusters[i].Name == cluster {
+			return b.bound.Clusters[i].Flavor
+		}
+	}
+	return ""
+}
+
+// candidateFlavor is the flavor that replicas have, or would have, on a candidate.
+func (b *Binder) candidateFlavor(at int) string {
+	if position := b.positions[at]; position >= 0 {
+		return b.p.allocation.flavors[position]
+	}
+	return ""
+}
+
+// siteRoomError says how much room single sites have, where all together have too
+// little.
+type siteRoomError struct {
+	full  *division.NoRoomError
+	sites string
+}
+
+func (e *siteRoomError) Error() string { return e.full.Error() + e.sites }
+func (e *siteRoomError) Unwrap() error { return e.full }
+
+// roomBySite completes an error about too little room: the sites with the most are
+// named.
+func (b *Binder) roomBySite(full *division.NoRoomError) error {
+	type has struct {
+		rank, row int32
+		room      int64
+	}
+	var sites []has
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		if full.Region != "" && b.fleet.Cluster(int(c.Row)).Spec.Region != full.Region {
+			continue // it would have to go there altogether
+		}
+		if c.Held+c.Free > 0 {
+			sites = append(sites, has{c.Rank, c.Row, c.Held + c.Free})
+		}
+	}
+	slices.SortFunc(sites, func(x, y has) int {
+		if x.room != y.room {
+			return int(min(max(y.room-x.room, -1), 1))
+		}
+		return int(x.rank - y.rank)
+	})
+	names := make([]string, 0, maxNamedClusters+1)
+	for _, s := range sites[:min(len(sites), maxNamedClusters)] {
+		names = append(names, fmt.Sprintf("%s %d", b.fleet.Name(int(s.row)), s.room))
+	}
+	if more := len(sites) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if len(names) == 0 {
+		return full
+	}
+	return &siteRoomError{full, ": " + strings.Join(names, ", ")}
+}
+
+// sharesRegion tells the regions apart, where all replicas are to be in one.
+func (b *Binder) sharesRegion() *division.Groups {
+	if !b.p.strategy.inOneRegion() {
+		return nil
+	}
+	return b.groupsBy(&api.GroupConstraint{SpreadByField: api.GroupByRegion})
+}

@@ -1,0 +1,459 @@
+package binding
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+)
+
+// Bound is the binding a workload has now.
+type Bound struct {
+	Clusters  []api.WorkloadCluster
+	Affinity  string
+	Evictions []api.Eviction
+	Health    []api.ClusterHealth
+	Earlier   []api.EarlierAffinity
+	Lost      int64
+	// Answered says that the binding answers the present spec and policy.
+	Answered bool
+	// Pending says that the present binding is not all that is wanted.
+	Pending bool
+	// Fresh is an explicit wish for a new binding: the first group is tried first,
+	// and replicas are divided anew.
+	Fresh bool
+}
+
+// NewBound is the binding that a workload's status tells. policy is the one that
+// it follows, nil where it is placed by itself.
+func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
+	s := &w.Status
+	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
+	return Bound{
+		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
+		Clusters: s.Clusters, Affinity: s.ObservedAffinity, Evictions: s.Evictions, Health: s.Health,
+		Earlier: s.EarlierAffinities, Lost: s.LostReplicas,
+		Answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
+		Fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
+	}
+}
+
+func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
+	path, uid, generation := claimOf(policy)
+	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
+}
+
+// claimOf is what a status tells of the policy that the workload follows; nil is
+// none.
+func claimOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
+	if policy == nil {
+		return "", "", 0
+	}
+	return policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
+}
+
+// Tried is what became of one affinity group.
+type Tried struct {
+	Group int
+	Err   error // nil: it took the workload
+}
+
+// Binding is the answer to a Propagation.
+type Binding struct {
+	// Group is the affinity group that the clusters are from, -1 where none has
+	// taken the workload yet.
+	Group  int
+	Shares []division.Share
+	// Tried are the groups that were asked, in order. The workload is complete
+	// where the last of them took it.
+	Tried    []Tried
+	Complete bool
+	// Lost are replicas of lost clusters that no group has room for.
+	Lost      int64
+	Evictions []api.Eviction
+	Earlier   []api.EarlierAffinity
+	// Held says that the workload stays on clusters that are not online, because
+	// too many are not.
+	Held bool
+	// NextAt is when time alone may change the answer; zero if it cannot.
+	NextAt time.Time
+	// Lack is by how many replicas the room has to grow for another answer, where
+	// the workload is not complete, and BackLack that for an earlier group to take
+	// it back; 0 where it is not room alone.
+	Lack, BackLack int64
+	// Cramped says that a cluster would have more of the workload if it had more
+	// room.
+	Cramped bool
+	// Overflowed says that replicas are in overflow tiers, and go back to those before
+	// when there is room.
+	Overflowed bool
+
+	result  division.Result
+	flavors map[int32]string // of an allocation, by chosen row
+}
+
+// lackOf is by how many replicas the room that an error is about has to grow.
+func lackOf(err error) int64 {
+	var full *division.NoRoomError
+	if errors.As(err, &full) && full.Wanted > full.Room {
+		return full.Wanted - full.Room
+	}
+	return 0
+}
+
+// Binder binds workloads. It keeps memory for the next one, so it is for one
+// goroutine at a time. The zero value is ready.
+type Binder struct {
+	divider    division.Divider
+	candidates []division.Candidate
+	positions  []int32     // of flavors, by candidate, of an allocation
+	sizes      []siteSized // by row
+	columns    []ledger.RoomColumn
+	mask       columns.Bitmap
+	scratch    columns.Bitmap
+	weights    []int64 // by row
+	places     []memberRow
+	grouped    *columns.Fleet // that groups are of
+	groups     map[string]*division.Groups
+
+	// Of the workload at hand.
+	fleet  *columns.Fleet
+	p      *Propagation
+	views  []*placement.View
+	others ledger.Others
+	spare  ledger.Spare
+	bound  Bound
+	now    time.Time
+	out    Binding
+	// refilling says that the question is whether earlier tiers can be filled again.
+	refilling bool
+}
+
+// memberRow is one cluster of the present binding, or one that is being left.
+type memberRow struct {
+	row      int
+	replicas int64
+	cluster  string
+	state    memberState
+	evicted  string // reason, once it is to be left
+}
+
+// memberState says what a cluster of the present binding is good for.
+type memberState uint8
+
+const (
+	// memberStays fits, or is as good as if it did.
+	memberStays memberState = iota
+	// memberHeld is offline, and so are too many others.
+	memberHeld
+	// memberLost is offline, or has a taint that evicts.
+	memberLost
+	// memberFailed has the application unhealthy for too long.
+	memberFailed
+	// memberLeaving is an eviction that goes on.
+	memberLeaving
+	// memberUnwanted does not fit any more for other reasons: the policy or the
+	// cluster's labels have changed.
+	memberUnwanted
+)
+
+// Bind answers where a workload runs, as of a moment. The views are those of the
+// queries of its affinity groups, in their order. Spare may be nil.
+//
+// The rules (DESIGN 3.2.9 and 3.2.10): groups are asked in order from the
+// observed one, an explicit reschedule from the first; the first that takes the
+// whole workload has it. Where a group has no room for more replicas, those that
+// run stay, and nothing moves on to the next group. Where a cluster is lost and
+// the rest of its group has no room for its replicas, the next group is asked. An
+// earlier group that could have taken the workload for the whole stabilization
+// window takes it back, and so do earlier tiers of a group with what overflowed.
+func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, spare ledger.Spare, bound Bound, now time.Time) Binding {
+	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
+	b.out = Binding{Group: -1}
+	observed := p.Group(bound.Affinity)
+	start := max(observed, 0)
+	if bound.Fresh {
+		start = 0
+	}
+	lost := b.judge(observed)
+	stays := !bound.Fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted)
+	for g := start; g < len(p.Groups); g++ {
+		result, err := b.try(g, false)
+		b.out.Tried = append(b.out.Tried, Tried{g, err})
+		if err == nil {
+			b.out.Group, b.out.result, b.out.Complete = g, result, true
+			break
+		}
+		var full *division.NoRoomError
+		if g == start && stays && errors.As(err, &full) {
+			break
+		}
+	}
+	if back, result := b.failBack(observed); back >= 0 {
+		b.out.Tried = append(b.out.Tried, Tried{back, nil})
+		b.out.Group, b.out.result, b.out.Complete = back, result, true
+	} else if b.out.Complete {
+		b.refill(b.out.Group)
+	}
+	if !b.out.Complete && bound.Fresh && len(bound.Clusters) > 0 {
+		// A new division finds no place: what there is stays as if nobody had asked.
+		bound.Fresh = false
+		return b.Bind(f, p, views, others, spare, bound, now)
+	}
+	if b.out.Complete {
+		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
+	} else {
+		for i, t := range b.out.Tried {
+			if lack := lackOf(t.Err); i == 0 || lack < b.out.Lack {
+				b.out.Lack = lack
+			}
+		}
+		b.remain(start, lost)
+	}
+	if b.out.Cramped || b.out.Overflowed {
+		b.out.BackLack = 0 // any room may be enough for another answer
+	}
+	b.p.strategy.complete(b)
+	b.evict(observed)
+	b.schedule()
+	return b.out
+}
+
+// judge says of every cluster of the present binding, and of those that are being
+// left, what it is good for, and returns how many replicas are lost. Where the
+// observed group is no more, fitting any group is enough.
+func (b *Binder) judge(observed int) (lost int64) {
+	b.places = b.places[:0]
+	pass := placement.PassOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
+	braked := Brakes(b.fleet)
+	for _, c := range b.bound.Clusters {
+		row, ok := b.fleet.Row(c.Name)
+		if !ok {
+			lost += c.Replicas
+			continue
+		}
+		m := memberRow{row: row, replicas: c.Replicas, cluster: c.Name}
+		switch {
+		case !endures(&pass, row):
+			m.state = memberLost
+			if braked && offlineOnly(&pass, row) {
+				m.state = memberHeld
+			}
+		case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
+			m.state = memberFailed
+		case pass.Admits(row, true) || observed < 0 && b.fitsAny(row):
+		default:
+			m.state = memberUnwanted
+		}
+		if m.state == memberLost || m.state == memberFailed {
+			lost += c.Replicas
+		}
+		b.places = append(b.places, m)
+	}
+	restore := lost+b.bound.Lost > 0
+	first := pass // of the group that is asked first
+	if b.bound.Fresh {
+		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
+	}
+	for _, e := range b.bound.Evictions {
+		row, ok := b.fleet.Row(e.Cluster)
+		if !ok || b.evictionOver(e) {
+			continue
+		}
+		m := memberRow{row: row, replicas: e.Replicas, cluster: e.Cluster, state: memberLeaving, evicted: e.Reason}
+		if restore && e.Reason == api.EvictedClusterLost && first.Admits(row, true) {
+			m.state, m.evicted = memberStays, "" // it is back before a replacement was found
+		}
+		b.places = append(b.places, m)
+	}
+	if !b.p.divided() {
+		return 0
+	}
+	return lost + b.bound.Lost
+}
+
+// fitsAny reports whether a cluster of the present binding fits any group.
+func (b *Binder) fitsAny(row int) bool {
+	return slices.ContainsFunc(b.p.Groups, func(g AffinityGroup) bool {
+		pass := placement.PassOf(b.fleet, g.Query, b.others.Reserved)
+		return pass.Admits(row, true)
+	})
+}
+
+func (b *Binder) any(state memberState) bool {
+	return slices.ContainsFunc(b.places, func(m memberRow) bool { return m.state == state })
+}
+
+// try asks one affinity group to take the whole workload. For a fail-back, lost
+// clusters that are back count as candidates.
+func (b *Binder) try(g int, back bool) (division.Result, error) {
+	if !b.p.strategy.asks(b.p.replicas) {
+		return division.Result{}, nil
+	}
+	group, view := &b.p.Groups[g], b.views[g]
+	b.mask = append(b.mask[:0], view.Mask...)
+	pass := placement.PassOf(b.fleet, group.Query, b.others.Reserved)
+	for i := range b.places {
+		m := &b.places[i]
+		switch m.state {
+		case memberStays, memberUnwanted:
+			b.mask.Assign(m.row, pass.Admits(m.row, true))
+		case memberHeld:
+			b.mask.Assign(m.row, filter.TierOf(group.tiers, b.fleet, m.row) >= 0 || len(group.tiers) == 0)
+		case memberLost, memberFailed:
+			b.mask.Clear(m.row)
+		case memberLeaving:
+			if !back || m.evicted != api.EvictedClusterLost {
+				b.mask.Clear(m.row)
+			}
+		}
+	}
+	return b.p.strategy.divide(b, group)
+}
+
+// failBack asks the groups before the one that has the workload whether they
+// could take it, notes since when they could, and returns the first that could
+// for long enough; -1 where there is none.
+func (b *Binder) failBack(observed int) (int, division.Result) {
+	current := b.out.Group
+	if current < 0 {
+		current = observed
+	}
+	if !b.p.failBack || current <= 0 {
+		return -1, division.Result{}
+	}
+	for g := range current {
+		result, err := b.try(g, true)
+		if err != nil {
+			if lack := lackOf(err); g == 0 || lack < b.out.BackLack {
+				b.out.BackLack = lack
+			}
+			continue
+		}
+		since := b.feasibleSince(b.p.Groups[g].Name)
+		if !b.out.Complete || b.stable(since) { // what is incomplete cannot wait
+			return g, result
+		}
+		b.awaitBack(b.p.Groups[g].Name, since)
+	}
+	return -1, division.Result{}
+}
+
+// refill asks whether replicas in overflow tiers have room in the tiers before them,
+// notes since when they have, and moves them back if that is long enough.
+func (b *Binder) refill(group int) {
+	tiers := b.p.Groups[group].tiers
+	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.bound.Fresh {
+		return
+	}
+	has := b.byTier(tiers, b.out.result.Shares)
+	if b.out.Overflowed = slices.ContainsFunc(has[1:], func(n int64) bool { return n > 0 }); !b.out.Overflowed {
+		return
+	}
+	b.refilling = true
+	result, err := b.try(group, true)
+	b.refilling = false
+	if err != nil {
+		return
+	}
+	would := b.byTier(tiers, result.Shares)
+	tier := 0
+	for tier < len(has)-1 && would[tier] == has[tier] {
+		tier++
+	}
+	if would[tier] <= has[tier] {
+		return
+	}
+	name := tiers[tier].Name
+	since := b.feasibleSince(name)
+	if b.stable(since) {
+		b.out.result = result
+		return
+	}
+	b.awaitBack(name, since)
+}
+
+// byTier is how many replicas are in each tier.
+func (b *Binder) byTier(tiers []filter.Affinity, shares []division.Share) []int64 {
+	sums := make([]int64, len(tiers))
+	for _, s := range shares {
+		if tier := filter.TierOf(tiers, b.fleet, int(s.Row)); tier >= 0 {
+			sums[tier] += s.Replicas
+		}
+	}
+	return sums
+}
+
+// feasibleSince is since when a group or tier could have taken replicas back: now,
+// where it could not so far.
+func (b *Binder) feasibleSince(name string) time.Time {
+	for _, e := range b.bound.Earlier {
+		if e.AffinityName == name && e.FeasibleSince != nil {
+			return *e.FeasibleSince
+		}
+	}
+	return b.now
+}
+
+// stable reports whether that is long enough.
+func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b.p.stabilization)) }
+
+// awaitBack notes that a group or tier could take replicas back.
+func (b *Binder) awaitBack(name string, since time.Time) {
+	b.soon(since.Add(b.p.stabilization))
+	utc := since.UTC()
+	b.out.Earlier = append(b.out.Earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
+}
+
+// remain keeps what fits of the present binding, because no group takes the
+// workload.
+func (b *Binder) remain(start int, lost int64) {
+	kept := int64(0)
+	for i := range b.places {
+		m := &b.places[i]
+		if m.state == memberStays || m.state == memberHeld || m.state == memberUnwanted && b.fitsAny(m.row) {
+			s := division.Share{Row: int32(m.row), Rank: b.fleet.NameRank()[m.row], Replicas: m.replicas}
+			if b.p.replicated && b.p.replicas == 0 {
+				s.Replicas = 0 // to run nothing no place is needed
+			}
+			b.out.Shares = append(b.out.Shares, s)
+			kept += s.Replicas
+		}
+	}
+	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
+	if len(b.out.Shares) > 0 {
+		b.out.Group = b.p.Group(b.bound.Affinity) // -1: they are of a group that is no more
+	} else if b.p.Group(b.bound.Affinity) >= 0 {
+		b.out.Group = start
+	}
+	if b.p.divided() {
+		b.out.Lost = max(min(lost, b.p.replicas-kept), 0)
+	}
+}
+
+// soon notes a moment at which time alone may change the answer.
+func (b *Binder) soon(at time.Time) {
+	if at.After(b.now) && (b.out.NextAt.IsZero() || at.Before(b.out.NextAt)) {
+		b.out.NextAt = at
+	}
+}
+
+// schedule notes when a toleration runs out that the binding rests on.
+func (b *Binder) schedule() {
+	query := b.p.Groups[max(b.out.Group, 0)].Query // tolerations are those of the policy
+	if !query.Reads().Any(columns.Clock) {
+		return
+	}
+	pass := placement.PassOf(b.fleet, query, nil)
+	for _, s := range b.out.Shares {
+		if at := pass.Stays(int(s.Row)); !at.IsZero() {
+			b.soon(at)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package binding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// NewDistributionStatus is the status of a workload after something else was
+// observed of its split than before: the present one with the condition that
+// follows, and without what was observed on clusters that it has left.
+func NewDistributionStatus(f *columns.Fleet, w *api.Workload, now time.Time) (status api.WorkloadStatus, changed bool) {
+	status = w.Status
+	changed = observeSplit(f, &w.Spec, &status, now)
+	return status, changed
+}
+
+// observeSplit brings what a status tells of the observed split in line with the
+// rest of it, and reports whether that differs.
+func observeSplit(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, now time.Time) (changed bool) {
+	outdated := func(d api.ClusterDistribution) bool { return spec.Distribution == nil || !status.RunsOn(d.Cluster) }
+	if slices.ContainsFunc(status.Distribution, outdated) {
+		kept := slices.DeleteFunc(slices.Clone(status.Distribution), outdated)
+		if status.Distribution = kept; len(kept) == 0 {
+			status.Distribution = nil // as it is when it is read back
+		}
+		changed = true
+	}
+	if spec.Distribution == nil {
+		return api.RemoveCondition(&status.Conditions, api.ConditionDistributed) || changed
+	}
+	return api.SetCondition(&status.Conditions, distributedCondition(f, spec, status), now) || changed
+}
+
+// splitStanding is how a cluster stands that is not where it should be. The worse
+// come later.
+type splitStanding int
+
+const (
+	splitConverged splitStanding = iota
+	splitUnobserved
+	splitFallenBack
+	splitConverging
+	splitNotSplit
+	splitBlocked
+)
+
+// condition is the status and the reason of a workload whose worst cluster stands
+// like that.
+func (s splitStanding) condition() (api.ConditionStatus, string) {
+	switch s {
+	case splitUnobserved:
+		return api.ConditionUnknown, api.ReasonNotObserved
+	case splitFallenBack:
+		return api.ConditionFalse, api.ReasonFallenBack
+	case splitConverging:
+		return api.ConditionFalse, api.ReasonConverging
+	case splitNotSplit:
+		return api.ConditionFalse, api.ReasonNotSplit
+	case splitBlocked:
+		return api.ConditionFalse, api.ReasonBlockedSplit
+	case splitConverged:
+	}
+	return api.ConditionTrue, api.ReasonConverged
+}
+
+// clusterSplit is one cluster that the condition is about.
+type clusterSplit struct {
+	standing splitStanding
+	text     string
+}
+
+// maxSplitClusters is how many clusters the message of the condition names.
+const maxSplitClusters = 3
+
+// distributedCondition says whether the pods of a workload are split as wanted, and
+// where not, the worst clusters first.
+func distributedCondition(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus) api.Condition {
+	c := api.Condition{Type: api.ConditionDistributed}
+	if len(status.Clusters) == 0 && (!spec.Replicated() || *spec.Replicas > 0) {
+		c.Status, c.Reason, c.Message = api.ConditionUnknown, api.ReasonNotObserved, "it runs on no cluster yet"
+		return c
+	}
+	var off []clusterSplit
+	for i := range status.Clusters {
+		if s := standingOn(f, spec, status, &status.Clusters[i]); s.standing != splitConverged {
+			off = append(off, s)
+		}
+	}
+	slices.SortStableFunc(off, func(a, b clusterSplit) int { return cmp.Compare(b.standing, a.standing) })
+	worst := splitConverged
+	if len(off) > 0 {
+		worst = off[0].standing
+	}
+	c.Status, c.Reason = worst.condition()
+	var parts []string
+	for i := range off[:min(len(off), maxSplitClusters)] {
+		parts = append(parts, off[i].text)
+	}
+	if more := len(off) - maxSplitClusters; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	if clamped := clampedSentence(spec, sharesOf(status.Clusters)); clamped != "" {
+		parts = append(parts, clamped)
+	}
+	c.Message = strings.Join(parts, "; ")
+	return c
+}
+
+// standingOn is how one cluster of a binding stands.
+func standingOn(f *columns.Fleet, spec *api.WorkloadSpec, status *api.WorkloadStatus, c *api.WorkloadCluster) clusterSplit {
+	if spec.Replicated() && c.Replicas == 0 {
+		return clusterSplit{} // nothing of it is there
+	}
+	on := fmt.Sprintf("cluster %q", c.Name)
+	if row, ok := f.Row(c.Name); ok && !f.Cluster(row).SpotEnabled() {
+		return clusterSplit{splitNotSplit, on + " does not have spot enabled"}
+	}
+	i := slices.IndexFunc(status.Distribution, func(d api.ClusterDistribution) bool { return d.Cluster == c.Name })
+	if i < 0 {
+		return clusterSplit{splitUnobserved, on + " has not been observed yet"}
+	}
+	d := &status.Distribution[i]
+	said := func(otherwise string) string { return on + ": " + cmp.Or(shortened(d.Message), otherwise) }
+	switch d.State {
+	case api.DistributionBlocked:
+		return clusterSplit{splitBlocked, said("the split cannot be reached")}
+	case api.DistributionAbsent:
+		return clusterSplit{splitNotSplit, said("there is no such workload")}
+	case api.DistributionUnmanaged:
+		return clusterSplit{splitNotSplit, said("the workload is labelled to be left alone")}
+	case api.DistributionDegraded:
+		return clusterSplit{splitFallenBack, said(fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", d.FallenBack))}
+	case api.DistributionConverged:
+		// With as many replicas as were decided, it has to have the split that was
+		// decided, too: what was observed may be older than the decision.
+		if c.OnDemand == nil || d.Replicas != c.Replicas || d.TargetOnDemand == *c.OnDemand {
+			return clusterSplit{}
+		}
+		return clusterSplit{splitConverging, fmt.Sprintf("%s: %d replicas are to be on on-demand nodes, and it goes by %d", on, *c.OnDemand, d.TargetOnDemand)}
+	case api.DistributionReplacing, api.DistributionWaiting:
+	}
+	return clusterSplit{splitConverging, said(fmt.Sprintf("%d on-demand and %d spot of %d and %d", d.OnDemand, d.Spot, d.TargetOnDemand, d.TargetSpot))}
+}
+
+// maxSplitMessage bounds what the condition repeats of a message.
+const maxSplitMessage = 256
+
+func shortened(text string) string {
+	if len(text) <= maxSplitMessage {
+		return text
+	}
+	end := maxSplitMessage
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

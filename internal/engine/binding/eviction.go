@@ -1,0 +1,213 @@
+package binding
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+)
+
+// The brake on evictions: while more than brakePercent of the clusters, and at
+// least brakeLeast, are not online at once, it is likelier that the server lost
+// sight of them than that they are all gone, and moving everything to the few
+// that are left would do harm.
+const (
+	brakePercent = 55
+	brakeLeast   = 4
+)
+
+// Brakes reports whether evictions from clusters that are merely offline are held
+// back.
+func Brakes(f *columns.Fleet) bool {
+	n := 0
+	for i, live := range f.Live() {
+		for w := live &^ f.Online()[i]; w != 0; w &= w - 1 {
+			if columns.State(f.Cluster(i<<6+bits.TrailingZeros64(w))) != api.StatePending {
+				n++
+			}
+		}
+	}
+	return n >= brakeLeast && 100*n > brakePercent*f.Len()
+}
+
+// endures reports whether a cluster of the present binding is neither offline nor
+// tainted in a way that evicts.
+func endures(p *placement.Pass, row int) bool {
+	return lostBy(p, row) == nil
+}
+
+// lostBy is the check for which a cluster of the present binding counts as lost,
+// nil where none does: those of its state and of its taints, and no other.
+func lostBy(p *placement.Pass, row int) filter.Check {
+	for _, check := range p.Query.Checks.All {
+		switch check.(type) {
+		case *filter.IsOnlineOrExcused, *filter.ToleratesTaints:
+			if !check.Admits(&p.Look, row, true) {
+				return check
+			}
+		}
+	}
+	return nil
+}
+
+// offlineOnly reports whether nothing but not being online speaks against a
+// cluster of the present binding.
+func offlineOnly(p *placement.Pass, row int) bool {
+	for _, check := range p.Query.Checks.All {
+		if _, ok := check.(*filter.IsOnlineOrExcused); !ok && !check.Admits(&p.Look, row, true) {
+			return false
+		}
+	}
+	return true
+}
+
+// health is what was last reported about a cluster.
+func (b *Binder) health(cluster string) *api.ClusterHealth {
+	for i := range b.bound.Health {
+		if b.bound.Health[i].Cluster == cluster {
+			return &b.bound.Health[i]
+		}
+	}
+	return nil
+}
+
+// unwell reports whether the workload was last reported unhealthy on a cluster. An
+// explicit reschedule is a new attempt, wherever.
+func (b *Binder) unwell(cluster string) bool {
+	h := b.health(cluster)
+	return h != nil && h.Status == api.Unhealthy && !b.bound.Fresh
+}
+
+// failed reports whether the workload has been unhealthy on a cluster for too
+// long.
+func (b *Binder) failed(cluster string) bool {
+	if b.p.application == nil || !b.unwell(cluster) {
+		return false
+	}
+	since := b.health(cluster).Since
+	if since == nil {
+		return true
+	}
+	at := since.Add(b.p.toleration)
+	b.soon(at)
+	return !b.now.Before(at)
+}
+
+// evictionOver reports whether the time of an eviction is up. An explicit
+// reschedule ends those that nothing else would.
+func (b *Binder) evictionOver(e api.Eviction) bool {
+	if e.PurgeMode == api.PurgeNever {
+		return b.bound.Fresh
+	}
+	return e.Until != nil && !b.now.Before(*e.Until)
+}
+
+// replaced reports whether every cluster of the binding is reported healthy since
+// an eviction began.
+func (b *Binder) replaced(e api.Eviction) bool {
+	if !b.out.Complete || e.PurgeMode == api.PurgeNever || len(b.out.Shares) == 0 {
+		return false
+	}
+	for _, s := range b.out.Shares {
+		h := b.health(b.fleet.Name(int(s.Row)))
+		if h == nil || h.Status != api.Healthy {
+			return false
+		}
+		if h.ReportedAt != nil && e.Since != nil && !h.ReportedAt.After(*e.Since) {
+			return false // that was about the replicas before
+		}
+	}
+	return true
+}
+
+// evict says which clusters are being left: those of before that are not left
+// yet, and those that have to be left now.
+func (b *Binder) evict(observed int) {
+	chosen := make(map[int32]bool, len(b.out.Shares))
+	if len(b.places) > 0 {
+		for _, s := range b.out.Shares {
+			chosen[s.Row] = true
+		}
+	}
+	for _, e := range b.bound.Evictions {
+		i := slices.IndexFunc(b.places, func(m memberRow) bool { return m.cluster == e.Cluster && m.state == memberLeaving })
+		if i < 0 || chosen[int32(b.places[i].row)] || b.replaced(e) {
+			continue
+		}
+		if e.Until != nil {
+			b.soon(*e.Until)
+		}
+		b.out.Evictions = append(b.out.Evictions, e)
+	}
+	b.out.Held = false
+	for i := range b.places {
+		m := &b.places[i]
+		if m.state == memberLeaving || chosen[int32(m.row)] {
+			b.out.Held = b.out.Held || m.state == memberHeld
+			continue
+		}
+		if e, ok := b.eviction(m, observed); ok {
+			if e.Until != nil {
+				b.soon(*e.Until)
+			}
+			b.out.Evictions = append(b.out.Evictions, e)
+		}
+	}
+	slices.SortFunc(b.out.Evictions, func(a, c api.Eviction) int { return strings.Compare(a.Cluster, c.Cluster) })
+}
+
+// eviction is how a cluster of the present binding is left; ok is false where its
+// replicas simply go.
+func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) {
+	now := b.now.UTC()
+	e = api.Eviction{Cluster: m.cluster, Replicas: m.replicas, Since: &now}
+	how := b.p.clusterPurge
+	switch {
+	case m.state == memberLost:
+		e.Reason, e.Message = api.EvictedClusterLost, b.lossReason(m)
+	case m.state == memberFailed:
+		how = *b.p.application
+		e.Reason, e.Message = api.EvictedApplicationUnhealthy, "the workload was reported unhealthy"
+		if h := b.health(m.cluster); h != nil && h.Since != nil {
+			e.Message += fmt.Sprintf(" since %s, tolerated for %s", h.Since.UTC().Format(time.RFC3339), b.p.toleration)
+		}
+	case b.bound.Fresh || m.state != memberStays || observed < 0 || b.out.Group == observed || !b.out.Complete:
+		return e, false
+	case b.out.Group < observed:
+		e.Reason, e.Message = api.EvictedFailedBack, fmt.Sprintf("affinity group %q took the workload back", b.p.Groups[b.out.Group].Name)
+	default:
+		e.Reason, e.Message = api.EvictedFailedOver, fmt.Sprintf("affinity group %q took over the whole workload", b.p.Groups[b.out.Group].Name)
+	}
+	if e.PurgeMode = how.mode; how.mode == api.PurgeDirectly {
+		if m.state != memberFailed {
+			return e, false // nothing to wait for, and it is no candidate anyway
+		}
+		// The replicas are gone, but new ones would fail there, too.
+		e.Replicas, how.grace = 0, api.DefaultGracePeriod.Or(0)
+	}
+	if how.mode != api.PurgeNever {
+		until := now.Add(how.grace)
+		e.Until = &until
+	}
+	return e, true
+}
+
+// lossReason says why a cluster counts as lost.
+func (b *Binder) lossReason(m *memberRow) string {
+	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
+	p := placement.PassOf(b.fleet, query, b.others.Reserved)
+	switch check := lostBy(&p, m.row).(type) {
+	case nil:
+		return ""
+	case *filter.IsOnlineOrExcused:
+		return "the cluster " + check.Reason(&p.Look, m.row)
+	default:
+		return check.Reason(&p.Look, m.row)
+	}
+}

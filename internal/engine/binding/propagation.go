@@ -1,0 +1,233 @@
+package binding
+
+import (
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+)
+
+// Propagation is a workload together with the policy it follows, made ready to
+// decide. Immutable.
+type Propagation struct {
+	Key      api.Key
+	Priority int64
+	// Groups are the affinity groups in the order of preference, at least one.
+	Groups []AffinityGroup
+	// Preempts says that the workload may take the place of others of a lower
+	// priority.
+	Preempts bool
+
+	replicas    int64
+	replicated  bool
+	mode        division.Mode
+	weights     []weight
+	limits      []limit
+	constraints []api.GroupConstraint
+	needs       ledger.Needs
+	descending  bool // see division.Request
+	empty       bool
+	strategy    strategy
+	allocation  *allocation // that of the strategy, where it is one
+	spec        *api.WorkloadSpec
+
+	clusterPurge  purge
+	application   *purge // nil: an unhealthy workload stays
+	toleration    time.Duration
+	failBack      bool
+	stabilization time.Duration
+}
+
+// AffinityGroup is one group of clusters that a workload may run on. Its query
+// says which clusters fit; queries of equal Class share their masks.
+type AffinityGroup struct {
+	Name  string
+	Query *placement.Query
+	tiers []filter.Affinity // the group itself, then its overflow tiers; none = every cluster
+}
+
+// weight is the static weight of the clusters that match.
+type weight struct {
+	affinity filter.Affinity
+	weight   int64
+}
+
+// limit bounds the replicas of each cluster that matches.
+type limit struct {
+	affinity filter.Affinity
+	min, max int64
+}
+
+// purge says how replicas leave a cluster.
+type purge struct {
+	mode  api.PurgeMode
+	grace time.Duration
+}
+
+// NewPropagation compiles a workload and its policy, which is not looked at where
+// the workload is placed by itself.
+func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
+	p := &Propagation{
+		Key: api.KeyOf(w), Priority: w.Spec.Priority, spec: &w.Spec,
+		clusterPurge: purge{mode: api.PurgeGracefully, grace: api.DefaultGracePeriod.Or(0)},
+	}
+	if w.Spec.Replicas != nil {
+		p.replicas, p.replicated = *w.Spec.Replicas, true
+	}
+	var err error
+	if p.needs, err = ledger.NewNeeds(w); err != nil {
+		return nil, err
+	}
+	if w.Spec.Allocation != nil {
+		if err := p.newAllocation(w); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	p.strategy = selection{policy}
+	place := &policy.Spec.Placement
+	p.constraints, p.empty = place.SpreadConstraints, place.EmptyClusters
+	p.Preempts = policy.Spec.WorkloadPreemption == api.WorkloadPreemptionLowerPriority
+	// Equal claims to a seat go to the earlier name for one half of the workloads
+	// and to the later for the other, so that they do not all fall to the same
+	// cluster. The hash is Karmada's.
+	parity := fnv.New32a()
+	_, _ = parity.Write([]byte(w.Metadata.UID)) // a hash does not fail
+	p.descending = parity.Sum32()%2 == 1
+	p.divide(place.ReplicaScheduling)
+	p.leave(policy)
+	if len(place.ClusterAffinities) == 0 {
+		if err := p.addGroup(w, place, filter.NewAffinity("", place.ClusterAffinity)); err != nil {
+			return nil, err
+		}
+	}
+	for i := range place.ClusterAffinities {
+		term := &place.ClusterAffinities[i]
+		tiers := []filter.Affinity{filter.NewAffinity(term.AffinityName, &term.ClusterAffinity)}
+		for j := range term.OverflowAffinities {
+			if !p.replicated {
+				break // there is nothing to overflow
+			}
+			tiers = append(tiers, filter.NewAffinity(term.OverflowAffinities[j].AffinityName, &term.OverflowAffinities[j].ClusterAffinity))
+		}
+		if err := p.addGroup(w, place, tiers...); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// addGroup adds an affinity group: its own affinity, then its overflow tiers.
+func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement, tiers ...filter.Affinity) error {
+	g := AffinityGroup{Name: tiers[0].Name, tiers: tiers}
+	if len(tiers) == 1 && tiers[0].Everything() && tiers[0].Name == "" {
+		g.tiers = nil
+	}
+	var err error
+	if g.Query, err = placement.NewGroupQuery(p.Key, &filter.Spec{
+		Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
+		Tiers: g.tiers, Tolerations: filter.NewTolerations(place.ClusterTolerations),
+	}); err != nil {
+		return err
+	}
+	p.Groups = append(p.Groups, g)
+	return nil
+}
+
+// divide reads how replicas are divided.
+func (p *Propagation) divide(r *api.ReplicaScheduling) {
+	if r == nil {
+		return // Duplicated
+	}
+	for i := range r.ClusterLimits {
+		l := limit{affinity: filter.NewAffinity("", &r.ClusterLimits[i].Affinity), max: division.Unlimited}
+		if least := r.ClusterLimits[i].MinReplicas; least != nil {
+			l.min = *least
+		}
+		if most := r.ClusterLimits[i].MaxReplicas; most != nil {
+			l.max = *most
+		}
+		p.limits = append(p.limits, l)
+	}
+	if r.Type == api.Duplicated {
+		return
+	}
+	weights := r.WeightPreference
+	switch {
+	case r.DivisionPreference == api.Aggregated:
+		p.mode = division.Aggregate
+	case weights != nil && weights.DynamicWeight != "":
+		p.mode = division.Dynamic
+	default:
+		p.mode = division.Static
+		if weights != nil {
+			for i := range weights.StaticWeights {
+				p.weights = append(p.weights, weight{filter.NewAffinity("", &weights.StaticWeights[i].Affinity), weights.StaticWeights[i].Weight})
+			}
+		}
+	}
+}
+
+// leave reads how and when the workload leaves clusters.
+func (p *Propagation) leave(policy *api.PropagationPolicy) {
+	if f := policy.Spec.Failover; f != nil {
+		if c := f.Cluster; c != nil {
+			p.clusterPurge = purge{c.PurgeMode, c.GracePeriod.Or(0)}
+		}
+		if a := f.Application; a != nil {
+			p.application = &purge{a.PurgeMode, a.GracePeriod.Or(0)}
+			p.toleration = a.Toleration.Or(0)
+		}
+	}
+	if b := policy.Spec.FailBack; b != nil && b.Mode == api.FailBackAutomatic {
+		p.failBack, p.stabilization = true, b.Stabilization.Or(0)
+	}
+}
+
+// Group is the position of an affinity group, -1 where there is none of the name.
+func (p *Propagation) Group(name string) int {
+	return slices.IndexFunc(p.Groups, func(g AffinityGroup) bool { return g.Name == name })
+}
+
+// divided reports whether clusters share the replicas.
+func (p *Propagation) divided() bool { return p.replicated && p.mode != division.Duplicate }
+
+// WatchesAll reports whether every cluster that fits is wanted, so that a new one
+// concerns the workload although it has what it needs: where each has all replicas,
+// or its share by static weights. Where none are wanted it matters whether any
+// cluster fits.
+func (p *Propagation) WatchesAll() bool {
+	return !p.divided() || p.mode == division.Static || p.replicas == 0
+}
+
+// WatchesRoom reports whether the room of every cluster that fits is wanted.
+func (p *Propagation) WatchesRoom() bool { return !p.divided() }
+
+// FailsBack reports whether earlier affinity groups take the workload back.
+func (p *Propagation) FailsBack() bool { return p.failBack }
+
+// Reads are the aspects of clusters that the binding depends on, but for how much
+// room there is: what the checks read, what says which of them share the replicas,
+// and the machines of sites.
+func (p *Propagation) Reads() columns.Aspects {
+	reads := columns.Aspects(0)
+	for i := range p.Groups {
+		reads |= p.Groups[i].Query.Reads()
+	}
+	if p.DependsOnPlace() {
+		reads |= columns.Labels | columns.Place
+	}
+	return reads | p.strategy.reads()
+}
+
+// DependsOnPlace reports whether it matters where the chosen clusters are, or
+// what they are labelled: spread constraints, limits and weights look at it.
+func (p *Propagation) DependsOnPlace() bool {
+	return len(p.constraints)+len(p.limits)+len(p.weights) > 0 || p.strategy.inOneRegion()
+}

@@ -1,0 +1,155 @@
+package binding
+
+import (
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// siteScorer rates a site for an allocation, from 0 to 100. A site's score is the
+// sum over all scorers; the weight of each is 1.
+type siteScorer interface {
+	// Name is the scorer's name in explanations.
+	Name() string
+	// Rate is the score, and the figure that it is made of.
+	Rate(s *siteSeen) (score, raw int64)
+}
+
+// siteScorers are all scorers of sites. A new one is one file and one line here.
+var siteScorers = []siteScorer{
+	stackAffinity{},
+	flavorPosition{},
+	leastAllocated{},
+}
+
+// siteSeen is one site as the scorers see it. What the workload itself holds there
+// does not count, so that a site is worth the same before and after it is chosen.
+type siteSeen struct {
+	position   int32 // of the flavor that replicas would have; -1 = none
+	allocation *allocation
+	affine     int // workloads on it that the workload prefers to be with
+	apart      int // those that it prefers not to be with
+	amounts    [len(ratedAmounts)]siteAmount
+}
+
+// siteAmount is how much of a resource there is, and how much of that is free.
+type siteAmount struct{ capacity, free uint64 }
+
+// siteRating rates the sites of one workload.
+type siteRating struct {
+	b             *Binder
+	affine, apart []int // workloads, by row; nil where that does not matter
+	seen          siteSeen
+}
+
+func (b *Binder) siteRating() *siteRating {
+	r := &siteRating{b: b}
+	r.affine = r.count(b.p.allocation.affine)
+	r.apart = r.count(b.p.allocation.apart)
+	return r
+}
+
+// count counts workloads by row.
+func (r *siteRating) count(workloads []api.Key) []int {
+	if len(workloads) == 0 || r.b.others.Bindings == nil {
+		return nil
+	}
+	counts := make([]int, r.b.fleet.Slots())
+	for _, key := range workloads {
+		if key == r.b.p.Key {
+			continue
+		}
+		for _, c := range r.b.others.Bindings.Bound(key) {
+			if row, ok := r.b.fleet.Row(c.Name); ok {
+				counts[row]++
+			}
+		}
+	}
+	return counts
+}
+
+// see gathers what scorers look at.
+func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
+	row, s := int(c.Row), &r.seen
+	*s = siteSeen{position: position, allocation: r.b.p.allocation}
+	if r.affine != nil {
+		s.affine = r.affine[row]
+	}
+	if r.apart != nil {
+		s.apart = r.apart[row]
+	}
+	var own *ledger.Hold
+	if c.Present {
+		own, _ = r.b.others.Reserved.Held(r.b.p.Key, r.b.fleet.Name(row))
+	}
+	for _, a := range r.b.siteSize(row) {
+		free := r.b.fleet.Uncommitted()[a.resource][row] - ledger.At(r.b.others.Reserved.Column(a.resource), row)
+		if own != nil {
+			free += own.Of(a.resource)
+		}
+		to := &s.amounts[a.rated]
+		to.capacity += uint64(a.capacity)
+		to.free += uint64(min(max(free/ratedAmounts[a.rated].unit, 0), a.capacity))
+	}
+	return s
+}
+
+// score is the sum of all scores.
+func (r *siteRating) score(c *division.Candidate, position int32) int64 {
+	seen, sum := r.see(c, position), int64(0)
+	for _, scorer := range siteScorers {
+		score, _ := scorer.Rate(seen)
+		sum += score
+	}
+	return sum
+}
+
+// parts are what the score is made of, for the explanation.
+func (r *siteRating) parts(c *division.Candidate, position int32) []api.ScorePart {
+	seen := r.see(c, position)
+	parts := make([]api.ScorePart, 0, len(siteScorers))
+	for _, scorer := range siteScorers {
+		score, raw := scorer.Rate(seen)
+		figure := float64(raw)
+		parts = append(parts, api.ScorePart{Name: scorer.Name(), Raw: &figure, Value: float64(score), Weight: 1, Share: float64(score)})
+	}
+	return parts
+}
+
+// siteSized is what a cluster has of the rated resources, noted so that it is not
+// read again while the cluster is the same.
+type siteSized struct {
+	cluster *api.Cluster
+	amounts []sizedAmount
+}
+
+type sizedAmount struct {
+	resource string
+	rated    int   // position in ratedAmounts
+	capacity int64 // in units
+}
+
+func (b *Binder) siteSize(row int) []sizedAmount {
+	for len(b.sizes) <= row {
+		b.sizes = append(b.sizes, siteSized{})
+	}
+	cluster, known := b.fleet.Cluster(row), &b.sizes[row]
+	if known.cluster == cluster {
+		return known.amounts
+	}
+	known.cluster, known.amounts = cluster, nil
+	columns.ResourcesOf(cluster, func(resource string) {
+		for i := range ratedAmounts {
+			if name := ratedAmounts[i].resource; resource != name && !strings.HasPrefix(resource, name+"/") {
+				continue
+			}
+			if milli, ok := columns.Amount(resource, cluster.Status.Allocatable, cluster.Spec.Allocatable); ok {
+				known.amounts = append(known.amounts, sizedAmount{resource, i, milli / ratedAmounts[i].unit})
+			}
+		}
+	})
+	return known.amounts
+}

@@ -1,0 +1,29 @@
+package binding
+
+// stackAffinity prefers sites that run workloads which this one wants to be with,
+// and those that do not run what it wants to be apart from.
+type stackAffinity struct{}
+
+func (stackAffinity) Name() string { return "StackAffinity" }
+
+// Rate is 100 beside a workload that is wanted, 0 beside one that is not, and 50
+// where there is neither; the average where both are asked for. The figure is how
+// many more of the wanted ones are there than of the others.
+func (stackAffinity) Rate(s *siteSeen) (score, raw int64) {
+	const neutral = 50
+	raw = int64(s.affine - s.apart)
+	with, without := int64(neutral), int64(neutral)
+	if s.affine > 0 {
+		with = 100
+	}
+	if s.apart > 0 {
+		without = 0
+	}
+	switch {
+	case len(s.allocation.apart) == 0:
+		return with, raw
+	case len(s.allocation.affine) == 0:
+		return without, raw
+	}
+	return (with + without) / 2, raw
+}

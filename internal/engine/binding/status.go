@@ -1,0 +1,215 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
+)
+
+// NewBindingStatus is the status of a workload after a binding: the present one
+// with what changed; policy is the one that the workload follows, nil where it is
+// placed by itself. changed is false where nothing but the clock differs; moved
+// says that clusters or replicas do, and not only how they are split over nodes. fits is called for the sentence about an
+// affinity group that has no cluster which fits.
+func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy *api.PropagationPolicy, out Binding, now time.Time, fits func(group int) string) (status api.WorkloadStatus, changed, moved bool) {
+	now = now.UTC()
+	was := &w.Status
+	status = *was
+	if was.ObservedGeneration != w.Metadata.Generation {
+		status.Preemptions = nil
+	}
+	answered := was.ObservedGeneration == w.Metadata.Generation &&
+		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
+	status.ObservedGeneration = w.Metadata.Generation
+	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
+	status.Policy, status.PolicyUID, status.PolicyGeneration = claimOf(policy)
+	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
+	resplit := putTargets(&w.Spec, &status)
+	if moved || resplit {
+		status.ScheduledAt = &now
+		status.DecisionRevision++
+	}
+	if out.Group >= 0 {
+		status.ObservedAffinity = p.Groups[out.Group].Name
+	}
+	status.LostReplicas = out.Lost
+	status.Evictions = out.Evictions
+	status.EarlierAffinities = out.Earlier
+	status.Health = concerned(was, &status, p.replicated)
+	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
+		status.Health = nil // a new attempt: what was reported about the one before is past
+	}
+	changed = !answered || moved || resplit || status.ObservedAffinity != was.ObservedAffinity || status.LostReplicas != was.LostReplicas ||
+		!slices.EqualFunc(status.Evictions, was.Evictions, sameEviction) || len(status.Health) != len(was.Health) ||
+		!slices.EqualFunc(status.EarlierAffinities, was.EarlierAffinities, func(a, b api.EarlierAffinity) bool { return a.AffinityName == b.AffinityName })
+	for _, c := range []api.Condition{boundCondition(p, out, fits), heldCondition(out)} {
+		changed = api.SetCondition(&status.Conditions, c, now) || changed
+	}
+	changed = observeSplit(f, &w.Spec, &status, now) || changed
+	return status, changed, moved
+}
+
+// UnclaimedStatus is the status of a workload that no policy selects: what it has
+// stays, but for clusters that are gone.
+func UnclaimedStatus(f *columns.Fleet, w *api.Workload, why string, now time.Time) (status api.WorkloadStatus, changed, moved bool) {
+	was := &w.Status
+	status = *was
+	now = now.UTC()
+	gone := func(name string) bool { _, ok := f.Row(name); return !ok }
+	status.Clusters = slices.DeleteFunc(slices.Clone(was.Clusters), func(c api.WorkloadCluster) bool { return gone(c.Name) })
+	status.Evictions = slices.DeleteFunc(slices.Clone(was.Evictions), func(e api.Eviction) bool { return gone(e.Cluster) })
+	status.Health = concerned(was, &status, false)
+	moved = len(status.Clusters) < len(was.Clusters)
+	resplit := putTargets(&w.Spec, &status)
+	if moved || resplit {
+		status.ScheduledAt = &now
+		status.DecisionRevision++
+	}
+	status.ObservedGeneration = w.Metadata.Generation
+	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
+	status.Policy, status.PolicyUID, status.PolicyGeneration = "", "", 0
+	changed = moved || resplit || len(status.Evictions) < len(was.Evictions) || was.ObservedGeneration != status.ObservedGeneration || was.Policy != "" ||
+		was.ObservedRescheduleRequests != status.ObservedRescheduleRequests
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionFalse, Reason: api.ReasonNoPolicyMatched, Message: why}
+	if len(status.Clusters) > 0 {
+		c.Message += "; it stays where it is"
+	}
+	changed = api.SetCondition(&status.Conditions, c, now) || changed
+	changed = observeSplit(f, &w.Spec, &status, now) || changed
+	return status, changed, moved
+}
+
+func sameEviction(a, b api.Eviction) bool {
+	return a.Cluster == b.Cluster && a.Reason == b.Reason && a.Replicas == b.Replicas && a.PurgeMode == b.PurgeMode
+}
+
+// clustersAfter are the clusters of a status, by name; those whose replicas are
+// the same keep the moment since when.
+func clustersAfter(f *columns.Fleet, was []api.WorkloadCluster, out Binding, now time.Time) (clusters []api.WorkloadCluster, moved bool) {
+	shares := out.Shares
+	same := len(was) == len(shares)
+	for i, s := range shares {
+		same = same && was[i].Replicas == s.Replicas && was[i].Name == f.Name(int(s.Row)) && was[i].Flavor == out.flavors[s.Row]
+	}
+	if same {
+		return was, false
+	}
+	before := make(map[string]*api.WorkloadCluster, len(was))
+	for i := range was {
+		before[was[i].Name] = &was[i]
+	}
+	clusters = make([]api.WorkloadCluster, len(shares))
+	for i, s := range shares {
+		clusters[i] = api.WorkloadCluster{Name: f.Name(int(s.Row)), Replicas: s.Replicas, Flavor: out.flavors[s.Row], Since: &now}
+		if old := before[clusters[i].Name]; old != nil && old.Replicas == s.Replicas && old.Flavor == clusters[i].Flavor {
+			clusters[i].Since = old.Since
+		}
+	}
+	return clusters, true
+}
+
+// concerned leaves out what was reported about clusters that have nothing of the
+// workload any more, or got it back after it had failed there: that was about
+// other replicas.
+func concerned(was, is *api.WorkloadStatus, replicated bool) []api.ClusterHealth {
+	runs := func(s *api.WorkloadStatus, cluster string) bool {
+		return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster && c.Replicas > 0 })
+	}
+	outdated := func(h api.ClusterHealth) bool {
+		on := func(s *api.WorkloadStatus) bool {
+			return slices.ContainsFunc(s.Clusters, func(c api.WorkloadCluster) bool { return c.Name == h.Cluster })
+		}
+		left := func(s *api.WorkloadStatus, failed bool) bool {
+			return slices.ContainsFunc(s.Evictions, func(e api.Eviction) bool {
+				return e.Cluster == h.Cluster && (!failed || e.Reason == api.EvictedApplicationUnhealthy)
+			})
+		}
+		if on(is) {
+			none := replicated && (!runs(is, h.Cluster) || on(was) && !runs(was, h.Cluster))
+			return none || !on(was) && left(was, true)
+		}
+		return !left(is, false)
+	}
+	if !slices.ContainsFunc(was.Health, outdated) {
+		return was.Health
+	}
+	return slices.DeleteFunc(slices.Clone(was.Health), outdated)
+}
+
+func boundCondition(p *Propagation, out Binding, fits func(group int) string) api.Condition {
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
+	if out.Complete {
+		return c
+	}
+	c.Status, c.Reason = api.ConditionFalse, api.ReasonNoClusterFit
+	var none *division.NoCandidatesError
+	for _, t := range out.Tried {
+		if !errors.As(t.Err, &none) {
+			c.Reason = api.ReasonUnschedulable
+		}
+	}
+	c.Message = pendingSentence(p, out, fits)
+	return c
+}
+
+func heldCondition(out Binding) api.Condition {
+	c := api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionFalse, Reason: api.ReasonNotHeld}
+	if out.Held {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonManyClustersLost
+		c.Message = fmt.Sprintf("more than %d %% of the clusters are not online at once: replicas on those stay until fewer are, or the clusters are tainted or deleted", brakePercent)
+	}
+	return c
+}
+
+// pendingSentence says why no affinity group takes the whole workload.
+func pendingSentence(p *Propagation, out Binding, fits func(group int) string) string {
+	var b strings.Builder
+	if p.divided() {
+		running := int64(0)
+		for _, s := range out.Shares {
+			running += s.Replicas
+		}
+		if running > 0 {
+			fmt.Fprintf(&b, "%d replicas stay where they are, %d are wanted; ", running, p.replicas)
+		}
+	}
+	for i, t := range out.Tried {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(triedSentence(p, t, fits))
+	}
+	if n := len(out.Evictions); n > 0 {
+		names := make([]string, 0, maxNamedClusters+1)
+		for i := range out.Evictions[:min(n, maxNamedClusters)] {
+			names = append(names, out.Evictions[i].Cluster)
+		}
+		if n > len(names) {
+			names = append(names, fmt.Sprintf("%d more", n-len(names)))
+		}
+		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there meanwhile", strings.Join(names, ", "))
+	}
+	if first := out.Tried[0].Group; first > 0 && !p.failBack {
+		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
+	}
+	return b.String()
+}
+
+// triedSentence says why one affinity group does not take the workload.
+func triedSentence(p *Propagation, t Tried, fits func(group int) string) string {
+	text := ""
+	if name := p.Groups[t.Group].Name; name != "" {
+		text = fmt.Sprintf("group %q: ", name)
+	}
+	var none *division.NoCandidatesError
+	if errors.As(t.Err, &none) {
+		return text + fits(t.Group)
+	}
+	return text + t.Err.Error()
+}

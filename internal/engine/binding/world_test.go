@@ -1,0 +1,40 @@
+package binding
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// epoch is the moment at which tests begin.
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+// world is a fleet as plain objects.
+type world struct{ clusters map[string]*api.Cluster }
+
+func newWorld() *world { return &world{clusters: map[string]*api.Cluster{}} }
+
+// cluster adds a cluster, of which the rest is the test's to say.
+func (w *world) cluster(name string, metrics []api.MetricRef) *api.Cluster {
+	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}, Spec: api.ClusterSpec{Metrics: metrics}}
+	w.clusters[name] = c
+	return c
+}
+
+func (w *world) fleet() *columns.Fleet {
+	f, _ := (&columns.Fleet{}).With(columns.Changes{Clusters: w.clusters}, epoch)
+	return f
+}
+
+// measure times an operation.
+func measure(b *testing.B, op func()) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		op()
+	}
+}

@@ -1,0 +1,83 @@
+package columns
+
+import (
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
+)
+
+// KubernetesVersionClaim is where Open Cluster Management's agent and others
+// report the version of the Kubernetes API.
+const KubernetesVersionClaim = "kubeversion.open-cluster-management.io"
+
+// The conditions of Open Cluster Management's ManagedCluster.
+const (
+	managedAccepted  = "HubAcceptedManagedCluster"
+	managedJoined    = "ManagedClusterJoined"
+	managedAvailable = "ManagedClusterConditionAvailable"
+)
+
+// ManagedConditions say of a cluster what the conditions of a ManagedCluster say
+// in Open Cluster Management: that it was accepted, that it has given a sign of
+// life, and whether it is available. That is False for a cluster that answers and
+// is not well, and Unknown for one that does not answer.
+func ManagedConditions(c *api.Cluster) []expression.Condition {
+	declared := TimeOf(c.Metadata.CreatedAt)
+	out := []expression.Condition{{
+		Type: managedAccepted, Status: string(api.ConditionTrue), Reason: "HubClusterAdminAccepted",
+		Message: "Accepted by hub cluster admin", LastTransitionAt: declared,
+	}}
+	available := expression.Condition{
+		Type: managedAvailable, Status: string(api.ConditionTrue), Reason: "ManagedClusterAvailable",
+		Message: "Managed cluster is available", LastTransitionAt: declared,
+	}
+	state := State(c)
+	switch state {
+	case api.StateOnline:
+	case api.StateUnhealthy, api.StateNotReady:
+		available.Status, available.Reason, available.Message = string(api.ConditionFalse), "ManagedClusterKubeAPIServerUnavailable", "Managed cluster is "+string(state)
+	default:
+		available.Status, available.Reason, available.Message = string(api.ConditionUnknown), "ManagedClusterLeaseUpdateStopped", "Managed cluster is "+string(state)
+	}
+	if ready := api.FindCondition(c.Status.Conditions, api.ConditionReady); ready != nil {
+		if ready.LastTransitionAt != nil {
+			available.LastTransitionAt = *ready.LastTransitionAt
+		}
+		if ready.Message != "" {
+			available.Message = ready.Message
+		}
+	}
+	if state != api.StatePending {
+		out = append(out, expression.Condition{
+			Type: managedJoined, Status: string(api.ConditionTrue), Reason: "ManagedClusterJoined",
+			Message: "Managed cluster joined", LastTransitionAt: declared,
+		})
+	}
+	return append(out, available)
+}
+
+// TimeOf is a moment, zero where there is none.
+func TimeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// sameObservations compares what else is seen of clusters, which has no column.
+func sameObservations(a, b *api.Cluster) bool {
+	lease := func(c *api.Cluster) api.Duration {
+		if c.Spec.Health == nil {
+			return ""
+		}
+		return c.Spec.Health.Interval
+	}
+	return a.Metadata.UID == b.Metadata.UID && a.Metadata.Generation == b.Metadata.Generation &&
+		a.Status.KubernetesVersion == b.Status.KubernetesVersion && State(a) == State(b) && lease(a) == lease(b) &&
+		slices.EqualFunc(a.Status.Conditions, b.Status.Conditions, func(x, y api.Condition) bool {
+			return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message &&
+				TimeOf(x.LastTransitionAt).Equal(TimeOf(y.LastTransitionAt))
+		})
+}

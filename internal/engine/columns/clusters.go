@@ -1,0 +1,332 @@
+package columns
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func (b *edit) changeClusters(changes map[string]*api.Cluster) {
+	if len(changes) == 0 {
+		return
+	}
+	b.cloneRows(changes)
+	first := len(b.index) == 0 // then all are new, and need not be looked up
+	if first {
+		b.slab = make([]Row, len(changes))
+	}
+	// In the order of the names, so that the same changes give the same rows.
+	for _, change := range inNameOrder(changes) {
+		name, cluster := change.name, change.cluster
+		at, known := 0, false
+		if !first {
+			at, known = b.index[name]
+		}
+		var before *Row
+		if known {
+			before = b.rows[at]
+		}
+		switch {
+		case cluster == nil && !known:
+			continue
+		case cluster == nil:
+			b.takeOut(at, before)
+			b.leaveScores(name, at)
+			b.replaced = append(b.replaced, at)
+			b.rows[at] = nil
+			delete(b.index, name)
+			b.free = append(b.free, at)
+			b.delta.Gone = append(b.delta.Gone, name)
+			b.changed(Presence, at)
+			continue
+		case !known:
+			at = b.slot()
+			b.index[name] = at
+			b.added = append(b.added, int32(at))
+			b.nameHash[at] = HashText(name)
+			b.meetScores(name, at)
+		}
+		b.putIn(at, before, cluster)
+	}
+	// Rows that fell free in between may have left room for others.
+	words := (len(b.rows) + 63) / 64
+	b.live, b.online, b.paused = b.live[:words], b.online[:words], b.paused[:words]
+	b.failing, b.scored = b.failing[:words], b.scored[:words]
+}
+
+// cloneRows makes what a cluster change writes the edit's own, and makes room
+// for new rows.
+func (b *edit) cloneRows(changes map[string]*api.Cluster) {
+	added, removed := 0, 0
+	for name, cluster := range changes {
+		switch _, known := b.index[name]; {
+		case cluster != nil && !known:
+			added++
+		case cluster == nil && known:
+			removed++
+		}
+	}
+	if added+removed > 0 || b.index == nil {
+		b.index = maps.Clone(b.index)
+		if b.index == nil {
+			b.index = make(map[string]int, added)
+		}
+		b.free = slices.Clone(b.free)
+	}
+	slots := max(len(b.rows), len(b.rows)+added-len(b.free))
+	rows := make([]*Row, len(b.rows), slots)
+	copy(rows, b.rows)
+	b.rows, b.ownRows = rows, true
+	hashes := make([]uint64, slots)
+	copy(hashes, b.nameHash)
+	b.nameHash = hashes
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+}
+
+func (b *edit) cloneBits(slots int) {
+	if b.ownBits {
+		return
+	}
+	b.ownBits = true
+	b.live, b.online, b.paused = b.live.Grown(slots), b.online.Grown(slots), b.paused.Grown(slots)
+	b.failing, b.scored = b.failing.Grown(slots), b.scored.Grown(slots)
+}
+
+func (b *edit) cloneScore(slots int) {
+	if b.ownScore {
+		return
+	}
+	b.ownScore = true
+	score := make([]float64, slots)
+	copy(score, b.score)
+	b.score = score
+}
+
+// slot is a row for a new cluster.
+func (b *edit) slot() int {
+	if n := len(b.free); n > 0 {
+		at := b.free[n-1]
+		b.free = b.free[:n-1]
+		return at
+	}
+	b.rows = append(b.rows, nil)
+	return len(b.rows) - 1
+}
+
+// takeOut removes what a row says from every set.
+func (b *edit) takeOut(at int, r *Row) {
+	b.labels.replace(at, r.Cluster.Metadata.Labels, nil)
+	b.claims.replace(at, r.Cluster.Spec.Claims, nil)
+	b.putTaints(at, r.Taints, nil)
+	for _, custom := range r.Cluster.Spec.CustomResources {
+		editOf(b.customs, custom).take(at)
+	}
+	b.putAPIResources(at, r.Cluster.Spec.APIResources, nil)
+	b.takePlaces(at, &r.Cluster.Spec)
+	for _, owner := range owners(r.Cluster) {
+		editOf(b.owners, owner).take(at)
+	}
+	for _, m := range r.Metrics {
+		editOf(b.listed, m.ID).take(at)
+	}
+	ResourcesOf(r.Cluster, func(name string) { b.uncommittedColumn(name)[at] = Unreported })
+	for _, resource := range ratedResources {
+		if at < len(b.usable[resource]) {
+			b.usableColumn(resource)[at] = Unreported
+		}
+	}
+	b.live.Clear(at)
+	b.online.Clear(at)
+	b.paused.Clear(at)
+	b.failing.Clear(at)
+	b.scored.Clear(at)
+}
+
+// noCluster is what was in a row that was free.
+var noCluster api.Cluster
+
+// newRow is memory for a row. The rows of a first load lie together.
+func (b *edit) newRow() *Row {
+	if len(b.slab) == 0 {
+		return &Row{}
+	}
+	r := &b.slab[0]
+	b.slab = b.slab[1:]
+	return r
+}
+
+// putIn writes a cluster into a row. Only what differs from before is touched:
+// a heartbeat that reports new amounts costs a column each, and no set.
+func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
+	r := b.newRow()
+	*r = Row{Cluster: c, reportedAt: capacityReport(before, c), Taints: taintsOf(c), Reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
+	old := &noCluster
+	var taints []RowTaint
+	if before != nil {
+		old, taints = before.Cluster, before.Taints
+		r.Metrics, r.SumWeights, r.SumProducts = before.Metrics, before.SumWeights, before.SumProducts
+	}
+	b.rows[at] = r
+	note := func(aspect Aspects, changed bool) {
+		if changed && before != nil {
+			b.changed(aspect, at)
+		}
+	}
+	if before == nil {
+		b.changed(Presence, at)
+	}
+	note(Flavors, !SameFlavors(old.Spec.Flavors, c.Spec.Flavors))
+	relabelled := b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels)
+	if relabelled || before == nil {
+		b.replaced = append(b.replaced, at)
+	}
+	note(Labels, relabelled)
+	note(Claims, b.claims.replace(at, old.Spec.Claims, c.Spec.Claims))
+	note(Taints, b.putTaints(at, taints, r.Taints))
+	if !samePlace(&old.Spec, &c.Spec) {
+		b.takePlaces(at, &old.Spec)
+		b.putPlaces(at, &c.Spec)
+		note(Place, true)
+	}
+	note(APIResources, b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources))
+	note(CustomResources, b.putCustomResources(at, old, c))
+	note(Amounts, b.putAmounts(at, old, c) || before != nil && !before.reportedAt.Equal(r.reportedAt))
+	note(Observations, before != nil && !sameObservations(old, c))
+	if before == nil || !api.SameOwners(old, c) {
+		if before != nil {
+			for _, owner := range owners(old) {
+				editOf(b.owners, owner).take(at)
+			}
+		}
+		for _, owner := range owners(c) {
+			editOf(b.owners, owner).put(at)
+		}
+		note(Owners, true)
+	}
+	if before == nil || !slices.EqualFunc(old.Spec.Metrics, c.Spec.Metrics, sameRef) {
+		b.putMetrics(at, r)
+		note(MetricValues, true)
+		note(Failing, true)
+	}
+	wasOnline := before != nil && b.online.Has(at)
+	b.live.Set(at)
+	b.online.Assign(at, isOnline(c))
+	b.paused.Assign(at, c.Spec.Paused)
+	note(Online, wasOnline != isOnline(c))
+	note(Paused, old.Spec.Paused != c.Spec.Paused)
+}
+
+func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
+	was, is := old.Spec.CustomResources, c.Spec.CustomResources
+	if slices.Equal(was, is) {
+		return false
+	}
+	for _, name := range was {
+		editOf(b.customs, name).take(at)
+	}
+	for _, name := range is {
+		editOf(b.customs, name).put(at)
+	}
+	return true
+}
+
+func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
+	if noAmounts(old) && noAmounts(c) || sameAmounts(old, c) {
+		return false
+	}
+	ResourcesOf(old, func(name string) {
+		if uncommittedOf(c, name) == Unreported {
+			b.uncommittedColumn(name)[at] = Unreported
+			changed = true
+		}
+	})
+	ResourcesOf(c, func(name string) {
+		amount := uncommittedOf(c, name)
+		if column := b.uncommitted[name]; at < len(column) && column[at] == amount {
+			return
+		}
+		b.uncommittedColumn(name)[at] = amount
+		changed = true
+	})
+	if sameSize(old, c) {
+		return changed
+	}
+	for _, name := range ratedResources {
+		amount, column := allocatableOf(c, name), b.usable[name]
+		if at < len(column) && column[at] == amount || at >= len(column) && amount == Unreported {
+			continue
+		}
+		b.usableColumn(name)[at] = amount
+	}
+	return true
+}
+
+// ratedResources are those that prioritizers compare the allocatable amounts of.
+var ratedResources = [...]string{"cpu", "memory"}
+
+func noAmounts(c *api.Cluster) bool {
+	return len(c.Spec.Capacity) == 0 && len(c.Spec.Allocatable) == 0 && len(c.Spec.Allocated) == 0 &&
+		len(c.Status.Capacity) == 0 && len(c.Status.Allocatable) == 0 && len(c.Status.Allocated) == 0
+}
+
+func sameAmounts(a, b *api.Cluster) bool {
+	return sameSize(a, b) &&
+		maps.Equal(a.Spec.Allocated, b.Spec.Allocated) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+// sameSize compares what clusters have, whether it is in use or not.
+func sameSize(a, b *api.Cluster) bool {
+	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
+		maps.Equal(a.Spec.Capacity, b.Spec.Capacity) && maps.Equal(a.Status.Capacity, b.Status.Capacity)
+}
+
+// samePlace compares where clusters are.
+func samePlace(a, b *api.ClusterSpec) bool {
+	return a.Region == b.Region && a.CloudProvider == b.CloudProvider && slices.Equal(a.Zones, b.Zones)
+}
+
+func (b *edit) putMetrics(at int, r *Row) {
+	for _, m := range r.Metrics {
+		editOf(b.listed, m.ID).take(at)
+	}
+	refs := r.Cluster.Spec.Metrics
+	r.Metrics = make([]RowMetric, 0, len(refs))
+	for _, ref := range refs {
+		id := b.metricID(ref.Key())
+		r.Metrics = append(r.Metrics, RowMetric{id, WeightOf(ref)})
+		editOf(b.listed, id).put(at)
+	}
+}
+
+func sameRef(a, b api.MetricRef) bool {
+	return a.Name == b.Name && a.Namespace == b.Namespace && WeightOf(a) == WeightOf(b)
+}
+
+// WeightOf is the weight of a metric, 1 where none is given.
+func WeightOf(ref api.MetricRef) float64 {
+	if ref.Weight == nil {
+		return 1
+	}
+	return *ref.Weight
+}
+
+// Everybody stands for the owners of a cluster that has none.
+const Everybody = ""
+
+// owners are the sets that a cluster is in as one of its owners'.
+func owners(c *api.Cluster) []string {
+	if list := c.Owners(); len(list) > 0 {
+		return list
+	}
+	return []string{Everybody}
+}
+
+// SameFlavors reports whether two clusters have the same machines.
+func SameFlavors(a, b []api.ClusterFlavor) bool {
+	return slices.EqualFunc(a, b, func(x, y api.ClusterFlavor) bool {
+		return x.Name == y.Name && x.VCPUs == y.VCPUs && x.Memory == y.Memory &&
+			(x.Count == nil) == (y.Count == nil) && (x.Count == nil || *x.Count == *y.Count)
+	})
+}

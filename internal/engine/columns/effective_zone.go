@@ -1,0 +1,176 @@
+package columns
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// StandsForObserved reports whether a cluster stands for an availability zone
+// whose amounts are observed.
+func StandsForObserved(c *api.Cluster, cloud *api.Cloud) bool {
+	o := c.Spec.OpenStack
+	return o != nil && cloud != nil && cloud.Status.Region(o.Region).Zone(o.AvailabilityZone) != nil
+}
+
+// standFor gives a cluster the amounts and the flavors of an availability zone.
+// cloud is nil where there is none. A region that cannot be asked any more makes
+// the cluster offline, unless its own state is known.
+//
+// Unknown is only what was never observed (DESIGN 3.2.11). The amounts of a cloud
+// that nobody has collected yet, and of a region that has not answered yet, are not
+// known. A zone that the observed region does not have, a region that the observed
+// cloud does not have, and a zone that was observed once and whose cloud is gone
+// have nothing: the cluster has 0 of everything, declared amounts included, and the
+// condition ResourcesGone says why. That holds for each resource, too: of what the
+// zone had and has no more there is 0. A resource that the zone never had is as the
+// cluster declares it; where nobody declares it, there is none, as with any cluster
+// that reports other resources than those that are requested.
+func standFor(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud) {
+	if e.Spec.Region == "" {
+		e.Spec.Region = o.Region
+	}
+	if len(e.Spec.Zones) == 0 {
+		e.Spec.Zones = []string{o.AvailabilityZone}
+	}
+	var region *api.CloudRegion
+	if cloud != nil {
+		region = cloud.Status.Region(o.Region)
+	}
+	zone := region.Zone(o.AvailabilityZone)
+	if zone != nil {
+		takeZone(e, zone)
+	}
+	if reason, message := zoneLack(e, o, cloud, region, zone); reason != "" {
+		loseAll(e, reason, message, region)
+	}
+	if region == nil {
+		return
+	}
+	flavors := slices.Clip(e.Spec.Flavors)
+	for _, f := range region.Flavors {
+		if !slices.ContainsFunc(e.Spec.Flavors, func(own api.ClusterFlavor) bool { return own.Name == f.Name }) {
+			flavors = append(flavors, api.ClusterFlavor{Name: f.Name, VCPUs: f.VCPUs, Memory: api.Quantity(strconv.FormatInt(f.MemoryMiB, 10) + "Mi")})
+		}
+	}
+	e.Spec.Flavors = flavors
+	if region.Unreachable() && e.Status.State == "" {
+		e.Status.State = api.StateOffline
+		e.Status.Taints = append(slices.Clip(e.Status.Taints), api.ClusterTaint{
+			Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: region.FailingSince,
+		})
+		e.Status.Conditions = append(slices.Clip(e.Status.Conditions), api.Condition{
+			Type: api.ConditionReady, Status: api.ConditionFalse, Reason: api.ReasonRegionFailed, Message: region.Message,
+			LastTransitionAt: region.FailingSince,
+		})
+	}
+}
+
+// takeZone gives a cluster the amounts of a zone. Where a report has only what is
+// available, that and what is in use is what there is.
+func takeZone(e *api.Cluster, zone *api.CloudZone) {
+	e.Status.Capacity, e.Status.Allocatable, e.Status.Allocated = zone.Capacity, zone.Allocatable, zone.Allocated
+	e.Status.CapacityReportedAt, e.Status.GoneResources = zone.ObservedAt, zone.GoneResources
+	for _, name := range slices.Sorted(maps.Keys(zone.Available)) {
+		if _, ok := zone.Allocatable[name]; ok {
+			continue
+		}
+		available, known := Amount(name, zone.Available, nil)
+		used, _ := Amount(name, zone.Allocated, nil)
+		if known && available <= MaxAmount && used <= MaxAmount {
+			e.Status.Allocatable = api.Overlay(e.Status.Allocatable, api.Quantities{name: api.FormatMilli(name, available+used)})
+		}
+	}
+	if len(zone.GoneResources) > 0 {
+		e.Status.Conditions = api.WithResourcesGone(e.Status.Conditions, api.ReasonNotReported, api.GoneMessage(zone.GoneResources), zone.ObservedAt)
+	}
+}
+
+// zoneLack says why a cluster that stands for a zone has nothing; "" where it has
+// what the zone has, or where nobody knows.
+func zoneLack(e *api.Cluster, o *api.ClusterOpenStack, cloud *api.Cloud, region *api.CloudRegion, zone *api.CloudZone) (reason, message string) {
+	remembered := e.Status.ObservedZone != nil && *e.Status.ObservedZone == *o
+	switch {
+	case zone != nil && zone.Hosts == 0 && nothing(e.Status.Allocatable) && nothing(e.Spec.Allocatable):
+		return api.ReasonNoHosts, fmt.Sprintf("availability zone %q in region %q of cloud %q has no host that takes machines", o.AvailabilityZone, o.Region, o.Cloud)
+	case zone != nil:
+		return "", ""
+	case cloud == nil && remembered:
+		return api.ReasonCloudGone, fmt.Sprintf("there is no cloud %q any more that the cluster may use", o.Cloud)
+	case cloud == nil:
+		return "", ""
+	case region == nil && cloud.Status.Observed():
+		return api.ReasonRegionGone, fmt.Sprintf("cloud %q has no region %q%s", o.Cloud, o.Region, hasOnly(names(cloud.Status.Regions, func(r *api.CloudRegion) string { return r.Name })))
+	case region != nil && region.Observed():
+		return api.ReasonZoneGone, fmt.Sprintf("region %q of cloud %q has no availability zone %q%s", o.Region, o.Cloud, o.AvailabilityZone,
+			hasOnly(names(region.Zones, func(z *api.CloudZone) string { return z.Name })))
+	case remembered:
+		return api.ReasonZoneNotObserved, fmt.Sprintf("region %q of cloud %q has not been collected since the cloud was made anew", o.Region, o.Cloud)
+	}
+	return "", ""
+}
+
+// nothing reports whether there is none of any resource.
+func nothing(amounts api.Quantities) bool {
+	for _, q := range amounts {
+		if Positive(q) {
+			return false
+		}
+	}
+	return true
+}
+
+func names[T any](all []T, name func(*T) string) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = strconv.Quote(name(&all[i]))
+	}
+	return out
+}
+
+// maxNamedPlaces is how many regions or zones are named.
+const maxNamedPlaces = 5
+
+// hasOnly lists what there is instead.
+func hasOnly(quoted []string) string {
+	if len(quoted) == 0 {
+		return ""
+	}
+	if more := len(quoted) - maxNamedPlaces; more > 0 {
+		quoted = append(slices.Clip(quoted[:maxNamedPlaces]), strconv.Itoa(more)+" more")
+	}
+	return ": it has " + strings.Join(quoted, ", ")
+}
+
+// loseAll takes everything from a cluster. Not one machine has room there, whatever
+// it needs: that is said by the number of pods, which every replica needs one of.
+func loseAll(e *api.Cluster, reason, message string, region *api.CloudRegion) {
+	zero := api.Quantities{ResourceCPU: "0", ResourceMemory: "0", ResourcePods: "0"}
+	for _, known := range []api.Quantities{e.Spec.Capacity, e.Spec.Allocatable, e.Status.Capacity, e.Status.Allocatable} {
+		for name := range known {
+			zero[name] = "0"
+		}
+	}
+	e.Status.Capacity, e.Status.Allocatable, e.Status.Allocated = zero, zero, zero
+	var at *time.Time
+	if region != nil {
+		at = region.ObservedAt
+		e.Status.CapacityReportedAt = at
+	}
+	e.Status.Conditions = api.WithResourcesGone(e.Status.Conditions, reason, message, at)
+}
+
+// GoneBecause says why a cluster has none of a resource any more; "" where that is
+// not so. "" as the resource asks for any.
+func GoneBecause(c *api.Cluster, resource string) string {
+	gone := api.FindCondition(c.Status.Conditions, api.ConditionResourcesGone)
+	if gone == nil || gone.Reason == api.ReasonNotReported && resource != "" && !slices.Contains(c.Status.GoneResources, resource) {
+		return ""
+	}
+	return gone.Message
+}

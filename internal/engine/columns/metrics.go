@@ -1,0 +1,210 @@
+package columns
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+func (b *edit) changeProviders(changes map[api.Key]*api.MetricsProvider) {
+	if len(changes) == 0 {
+		return
+	}
+	b.providers = maps.Clone(b.providers)
+	if b.providers == nil {
+		b.providers = map[api.Key]*api.MetricsProvider{}
+	}
+	for key, provider := range changes {
+		if provider == nil {
+			delete(b.providers, key)
+		} else {
+			b.providers[key] = provider
+		}
+	}
+	for id, state := range b.metrics {
+		if state.Metric == nil {
+			continue
+		}
+		if _, ok := changes[state.Metric.ProviderKey()]; ok {
+			b.stale[int32(id)] = true
+		}
+	}
+}
+
+func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
+	for key, metric := range changes {
+		id := b.metricID(key)
+		state := *b.metrics[id]
+		if (state.Metric == nil) != (metric == nil) {
+			b.delta.Fleet |= MetricNames
+		}
+		state.Metric = metric
+		b.setMetric(id, &state)
+		b.stale[id] = true
+	}
+}
+
+// metricID is the id of a metric, a new one where it is seen first.
+func (b *edit) metricID(key api.Key) int32 {
+	if id, ok := b.metricIDs[key]; ok {
+		return id
+	}
+	if !b.ownIDs {
+		b.ownIDs = true
+		b.metricIDs = maps.Clone(b.metricIDs)
+		b.named = maps.Clone(b.named)
+		if b.metricIDs == nil {
+			b.metricIDs, b.named = map[api.Key]int32{}, map[string][]int32{}
+		}
+	}
+	id := int32(len(b.metrics))
+	b.metricIDs[key] = id
+	b.named[key.Name] = append(slices.Clip(b.named[key.Name]), id)
+	b.cloneMetrics()
+	b.metrics = append(b.metrics, &MetricState{Key: key})
+	b.stale[id] = true
+	return id
+}
+
+func (b *edit) cloneMetrics() {
+	if !b.ownMetrics {
+		b.ownMetrics = true
+		b.metrics = slices.Clone(b.metrics)
+	}
+}
+
+func (b *edit) setMetric(id int32, state *MetricState) {
+	b.cloneMetrics()
+	b.metrics[id] = state
+}
+
+// evaluateMetrics judges the metrics that changed, and those that time has made
+// too old, and marks the clusters that list one with another outcome.
+func (b *edit) evaluateMetrics() {
+	if b.now.Before(b.old.now) {
+		// Back in time, as a simulation may look: what was too old may be usable.
+		for id := range b.metrics {
+			b.stale[int32(id)] = true
+		}
+	}
+	for _, id := range b.aging {
+		if !b.now.Before(b.metrics[id].StaleAt) {
+			b.stale[id] = true
+		}
+	}
+	if len(b.stale) == 0 {
+		return
+	}
+	aging := make([]int32, 0, len(b.aging))
+	for _, id := range b.aging {
+		if !b.stale[id] {
+			aging = append(aging, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.stale)) {
+		before := b.metrics[id]
+		next := *before
+		next.hasProvider = false
+		if next.Metric != nil {
+			interval := api.DefaultProviderInterval.Or(0)
+			provider, ok := b.providers[next.Metric.ProviderKey()]
+			if ok {
+				next.hasProvider = true
+				interval = provider.Spec.Interval.Or(interval)
+			}
+			next.maxAge = next.Metric.Spec.MaxAge.Or(maxAgeIntervals * min(interval, math.MaxInt64/maxAgeIntervals))
+		}
+		after := next.evaluate(b.now)
+		b.setMetric(id, after)
+		if !after.StaleAt.IsZero() {
+			aging = append(aging, id)
+		}
+		var was *MetricState
+		if int(id) < len(b.old.metrics) {
+			was = b.old.metrics[id]
+		}
+		if was == nil || was.Usable != after.Usable || was.Normalized != after.Normalized ||
+			was.Raw != after.Raw || was.onFailure != after.onFailure {
+			b.changedRows(MetricValues, after.Rows)
+		}
+		if (was != nil && was.Fails()) != after.Fails() {
+			b.changedRows(Failing, after.Rows)
+		}
+	}
+	b.aging = aging
+}
+
+// scoreRows computes the weighted mean again for every dirty row.
+func (b *edit) scoreRows() {
+	if b.dirty.Count() == 0 {
+		return
+	}
+	slots := len(b.rows)
+	if !b.ownRows {
+		b.ownRows = true
+		b.rows = slices.Clone(b.rows)
+	}
+	b.cloneBits(slots)
+	b.cloneScore(slots)
+	b.dirty.Each(func(at int) {
+		r := b.rows[at]
+		if r == nil {
+			b.score[at] = 0
+			return
+		}
+		if at < len(b.old.rows) && b.old.rows[at] == r {
+			own := *r
+			r = &own
+			b.rows[at] = r
+		}
+		r.SumWeights, r.SumProducts = 0, 0
+		failing := false
+		for _, m := range r.Metrics {
+			state := b.metrics[m.ID]
+			switch {
+			case state.Usable:
+				r.SumWeights += m.Weight
+				// The conversion keeps the compiler from fusing multiply and add,
+				// so that every architecture gets the same bits.
+				r.SumProducts += float64(m.Weight * state.Normalized)
+			case state.Fails():
+				failing = true
+			}
+		}
+		scored := r.SumWeights > 0
+		if b.failing.Has(at) != failing {
+			b.failing.Assign(at, failing)
+		}
+		b.scored.Assign(at, scored)
+		b.score[at] = 0
+		if scored {
+			b.score[at] = r.SumProducts / r.SumWeights
+		}
+	})
+}
+
+// MetricNamed is the metric of a cluster that a name stands for, as a namespace
+// sees it.
+func (f *Fleet) MetricNamed(namespace, name string, row int) (RowMetric, bool) {
+	var found RowMetric
+	rank := 0
+	for _, m := range f.rows[row].Metrics {
+		key := f.metrics[m.ID].Key
+		if key.Name != name {
+			continue
+		}
+		r := 1
+		switch key.Namespace {
+		case namespace:
+			r = 3
+		case "":
+			r = 2
+		}
+		if r > rank {
+			found, rank = m, r
+		}
+	}
+	return found, rank > 0
+}

@@ -1,0 +1,43 @@
+package columns
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// InvalidMetricError says why a raw value is not a valid reading of a metric.
+type InvalidMetricError struct{ Message string }
+
+// Error implements error.
+func (e *InvalidMetricError) Error() string { return e.Message }
+
+// Normalize maps a raw value to 0 ... 1, where 1 is best:
+//
+//	ascending   (raw - min) / (max - min)
+//	descending  (max - raw) / (max - min)
+//
+// Example: raw 5 in 0 ... 20 is 0.25, descending 0.75. A value that is not a
+// number, out of range or not among the allowed values is an
+// *InvalidMetricError; nothing is clamped. (spec/krake-scheduling.rst, Metrics
+// and Metrics Providers.)
+func Normalize(spec api.MetricSpec, raw float64) (float64, error) {
+	if spec.Min == nil || spec.Max == nil || !(*spec.Min < *spec.Max) {
+		return 0, &InvalidMetricError{"the metric has no range: min must be below max"}
+	}
+	low, high := *spec.Min, *spec.Max
+	switch {
+	case math.IsNaN(raw) || math.IsInf(raw, 0):
+		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is not a finite number", raw)}
+	case raw < low || raw > high:
+		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is outside of the range %v to %v", raw, low, high)}
+	case len(spec.AllowedValues) > 0 && !slices.Contains(spec.AllowedValues, raw):
+		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is not one of the allowed values %v", raw, spec.AllowedValues)}
+	}
+	if spec.Direction == api.Descending {
+		return (high - raw) / (high - low), nil
+	}
+	return (raw - low) / (high - low), nil
+}

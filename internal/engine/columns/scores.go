@@ -1,0 +1,385 @@
+package columns
+
+import (
+	"maps"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// ScoreBundle is what the placement scores of one name say of all clusters.
+// Immutable.
+type ScoreBundle struct {
+	blocks  []*scoreBlock // 64 rows each; nil where none has the score
+	Rows    *RowSet       // clusters that have it
+	Expired *RowSet       // those of rows where it no longer counts
+	columns map[string]scoreColumn
+	next    time.Time // first moment after which one more expires; zero = never
+}
+
+// scoreBlock holds the objects of 64 rows, so that a new score of one cluster
+// copies a block and not the fleet.
+type scoreBlock struct {
+	objects [64]*api.PlacementScore
+	next    time.Time // earliest valid_until of those not expired; zero = none
+}
+
+// scoreColumn holds one score by row: 0 where it is missing or expired.
+type scoreColumn struct {
+	values []int8
+	n      int // clusters whose object lists the score, expired or not
+}
+
+// Object is the placement score of a row, nil where it has none.
+func (s *ScoreBundle) Object(row int) *api.PlacementScore {
+	if s == nil || row>>6 >= len(s.blocks) || s.blocks[row>>6] == nil {
+		return nil
+	}
+	return s.blocks[row>>6].objects[row&63]
+}
+
+// ScoreColumn is a score of all clusters by row, 0 where it is missing or
+// expired. It may be shorter than Slots; nil where no cluster has the score.
+func (f *Fleet) ScoreColumn(resource, score string) []int8 {
+	if s := f.scores[resource]; s != nil {
+		return s.columns[score].values
+	}
+	return nil
+}
+
+// ScoreState is what a cluster's placement score says, for explanations: the
+// score as it was written, whether there is one, and whether it has expired and
+// thus counts as 0.
+func (f *Fleet) ScoreState(resource, score string, row int) (value int8, has, expired bool) {
+	s := f.scores[resource]
+	object := s.Object(row)
+	if object == nil {
+		return 0, false, false
+	}
+	v, has := object.Spec.Scores[score]
+	return int8(v), has, s.Expired.Has(row)
+}
+
+// Expired are the clusters whose placement score of a name has expired.
+func (f *Fleet) Expired(resource string) *RowSet {
+	if s := f.scores[resource]; s != nil {
+		return s.Expired
+	}
+	return nil
+}
+
+// NextExpiry is the first moment at which a placement score no longer counts.
+func (f *Fleet) NextExpiry() time.Time {
+	var next time.Time
+	for _, s := range f.scores {
+		if !s.next.IsZero() && (next.IsZero() || s.next.Before(next)) {
+			next = s.next
+		}
+	}
+	if next.IsZero() {
+		return next
+	}
+	return next.Add(1) // valid up to and including
+}
+
+// Expiry is when a score of a row no longer counts, zero if never or if it does
+// not count now.
+func (f *Fleet) Expiry(resource, score string, row int) time.Time {
+	s := f.scores[resource]
+	object := s.Object(row)
+	if object == nil || object.Spec.ValidUntil == nil || s.Expired.Has(row) {
+		return time.Time{}
+	}
+	if _, has := object.Spec.Scores[score]; !has {
+		return time.Time{}
+	}
+	return object.Spec.ValidUntil.Add(1) // valid up to and including
+}
+
+// bundleEdit is a ScoreBundle that is being changed.
+type bundleEdit struct {
+	ScoreBundle
+	old     *ScoreBundle
+	owned   []bool          // blocks that have been copied
+	columns map[string]bool // columns that have been copied
+	touched Bitmap          // rows to judge again
+}
+
+// bundle is the edit of the placement scores of a name.
+func (b *edit) bundle(resource string) *bundleEdit {
+	if e, ok := b.bundles[resource]; ok {
+		return e
+	}
+	e := &bundleEdit{columns: map[string]bool{}}
+	if e.old = b.scores[resource]; e.old == nil {
+		e.old = &ScoreBundle{}
+	}
+	e.ScoreBundle = *e.old
+	slots := cap(b.rows) // clusters may still be coming
+	e.blocks = make([]*scoreBlock, (slots+63)/64)
+	copy(e.blocks, e.old.blocks)
+	e.owned = make([]bool, len(e.blocks))
+	e.ScoreBundle.columns = maps.Clone(e.old.columns)
+	if e.ScoreBundle.columns == nil {
+		e.ScoreBundle.columns = map[string]scoreColumn{}
+	}
+	e.touched = NewBitmap(slots)
+	if b.bundles == nil {
+		b.bundles = map[string]*bundleEdit{}
+	}
+	b.bundles[resource] = e
+	return e
+}
+
+// set gives a row another object, nil for none.
+func (e *bundleEdit) set(row int, object *api.PlacementScore) {
+	at := row >> 6
+	if !e.owned[at] {
+		e.owned[at] = true
+		block := &scoreBlock{}
+		if e.blocks[at] != nil {
+			*block = *e.blocks[at]
+		}
+		e.blocks[at] = block
+	}
+	e.blocks[at].objects[row&63] = object
+	e.touched.Set(row)
+}
+
+// leaveScores takes the scores of a cluster that is gone off its row, and keeps
+// them in case it comes back.
+func (b *edit) leaveScores(name string, row int) {
+	for resource, s := range b.scores {
+		if object := s.Object(row); object != nil {
+			b.bundle(resource).set(row, nil)
+			b.waitingOf(name)[resource] = object
+		}
+	}
+}
+
+// meetScores gives a new cluster the scores that were there before it.
+func (b *edit) meetScores(name string, row int) {
+	if len(b.Waiting) == 0 || len(b.Waiting[name]) == 0 {
+		return
+	}
+	for resource, object := range b.Waiting[name] {
+		b.bundle(resource).set(row, object)
+	}
+	b.cloneWaiting()
+	delete(b.Waiting, name)
+}
+
+// waitingOf is the edit's own map of the scores that wait for a cluster.
+func (b *edit) waitingOf(cluster string) map[string]*api.PlacementScore {
+	b.cloneWaiting()
+	own := maps.Clone(b.Waiting[cluster])
+	if own == nil {
+		own = map[string]*api.PlacementScore{}
+	}
+	b.Waiting[cluster] = own
+	return own
+}
+
+func (b *edit) cloneWaiting() {
+	if !b.ownWaiting {
+		b.ownWaiting = true
+		b.Waiting = maps.Clone(b.Waiting)
+		if b.Waiting == nil {
+			b.Waiting = map[string]map[string]*api.PlacementScore{}
+		}
+	}
+}
+
+// changeScores takes in placement scores. Clusters have been changed before.
+func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
+	for key, object := range changes {
+		if row, ok := b.index[key.Namespace]; ok {
+			b.bundle(key.Name).set(row, object)
+			continue
+		}
+		if object == nil && b.Waiting[key.Namespace][key.Name] == nil {
+			continue
+		}
+		waiting := b.waitingOf(key.Namespace)
+		if object != nil {
+			waiting[key.Name] = object
+			continue
+		}
+		delete(waiting, key.Name)
+		if len(waiting) == 0 {
+			delete(b.Waiting, key.Namespace)
+		}
+	}
+}
+
+// judgeScores finds which scores count at the fleet's moment, for the rows that
+// got another object and for those that time has passed.
+func (b *edit) judgeScores() {
+	back := b.now.Before(b.old.now)
+	for resource, s := range b.scores {
+		if back || !s.next.IsZero() && s.next.Before(b.now) {
+			b.bundle(resource).ageInto(b.now, back)
+		}
+	}
+	if len(b.bundles) == 0 {
+		return
+	}
+	b.scores = maps.Clone(b.scores)
+	if b.scores == nil {
+		b.scores = map[string]*ScoreBundle{}
+	}
+	for resource, e := range b.bundles {
+		if s := e.judge(b.now, len(b.rows), b.rated); s.Rows.Len() > 0 {
+			b.scores[resource] = s
+		} else {
+			delete(b.scores, resource)
+		}
+	}
+}
+
+// ageInto adds the rows whose score may have expired; all of them where time
+// went back.
+func (e *bundleEdit) ageInto(now time.Time, back bool) {
+	for i, block := range e.blocks {
+		if block == nil || !back && (block.next.IsZero() || !block.next.Before(now)) {
+			continue
+		}
+		for j, object := range block.objects {
+			if object != nil {
+				e.touched.Set(i<<6 + j)
+			}
+		}
+	}
+}
+
+// judge is the bundle with the touched rows brought up to date; rows that count
+// differently are added to rated.
+func (e *bundleEdit) judge(now time.Time, slots int, rated Bitmap) *ScoreBundle {
+	var rows, expired rowSetEdit
+	e.touched.Each(func(row int) {
+		was, is := e.old.Object(row), e.Object(row)
+		wasExpired := e.old.Expired.Has(row)
+		isExpired := is != nil && is.Expired(now)
+		change(&rows, row, was != nil, is != nil)
+		change(&expired, row, wasExpired, isExpired)
+		if was == is && wasExpired == isExpired {
+			return
+		}
+		if (was == nil) != (is == nil) || wasExpired != isExpired ||
+			!isExpired && is != nil && !maps.Equal(was.Spec.Scores, is.Spec.Scores) {
+			rated.Set(row)
+		}
+		e.write(row, was, is, isExpired, slots)
+	})
+	if len(rows.add)+len(rows.remove) > 0 {
+		e.Rows = rows.apply(e.Rows, slots)
+	}
+	if len(expired.add)+len(expired.remove) > 0 {
+		e.Expired = expired.apply(e.Expired, slots)
+	}
+	e.expect(now)
+	out := e.ScoreBundle
+	return &out
+}
+
+// change notes whether a row belongs to a set now.
+func change(edit *rowSetEdit, row int, was, is bool) {
+	switch {
+	case is && !was:
+		edit.put(row)
+	case was && !is:
+		edit.take(row)
+	}
+}
+
+// write brings the columns of a row up to date.
+func (e *bundleEdit) write(row int, was, is *api.PlacementScore, expired bool, slots int) {
+	if was != nil {
+		for name := range was.Spec.Scores {
+			if is == nil {
+				e.put(name, row, 0, -1, slots)
+			} else if _, ok := is.Spec.Scores[name]; !ok {
+				e.put(name, row, 0, -1, slots)
+			}
+		}
+	}
+	if is == nil {
+		return
+	}
+	for name, value := range is.Spec.Scores {
+		more := 1
+		if was != nil {
+			if _, ok := was.Spec.Scores[name]; ok {
+				more = 0
+			}
+		}
+		if expired {
+			value = 0
+		}
+		e.put(name, row, int8(value), more, slots)
+	}
+}
+
+// put writes a score into its column; more is the change of the number of
+// clusters that list it.
+func (e *bundleEdit) put(name string, row int, value int8, more, slots int) {
+	c := e.ScoreBundle.columns[name]
+	before := c.n
+	c.n += more
+	if c.n == 0 {
+		delete(e.ScoreBundle.columns, name)
+		delete(e.columns, name)
+		return
+	}
+	if row >= len(c.values) || c.values[row] != value {
+		if !e.columns[name] {
+			e.columns[name] = true
+			values := make([]int8, slots)
+			copy(values, c.values)
+			c.values, before = values, -1
+		}
+		c.values[row] = value
+	}
+	if c.n != before {
+		e.ScoreBundle.columns[name] = c
+	}
+}
+
+// expect finds the next moment at which a score expires. Only blocks that
+// changed, and those that time has passed, are looked through.
+func (e *bundleEdit) expect(now time.Time) {
+	e.next = time.Time{}
+	for i, block := range e.blocks {
+		if block == nil {
+			continue
+		}
+		if e.owned[i] || e.touched[i] != 0 {
+			next := block.expect(now)
+			if !next.Equal(block.next) {
+				if !e.owned[i] {
+					own := *block
+					block = &own
+					e.owned[i], e.blocks[i] = true, block
+				}
+				block.next = next
+			}
+		}
+		if next := block.next; !next.IsZero() && (e.next.IsZero() || next.Before(e.next)) {
+			e.next = next
+		}
+	}
+}
+
+// expect is the earliest valid_until of the scores that count.
+func (s *scoreBlock) expect(now time.Time) time.Time {
+	var next time.Time
+	for _, object := range s.objects {
+		if object == nil || object.Spec.ValidUntil == nil || object.Expired(now) {
+			continue
+		}
+		if until := *object.Spec.ValidUntil; next.IsZero() || until.Before(next) {
+			next = until
+		}
+	}
+	return next
+}

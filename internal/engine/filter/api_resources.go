@@ -1,0 +1,57 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// apiResources demands that a cluster takes resources of the workload's type. A
+// cluster that lists none is not known, and passes; so does one that has the
+// workload already.
+type apiResources struct{}
+
+func (apiResources) Name() string { return "api_resources" }
+
+func (apiResources) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Workload == nil {
+		return made, nil
+	}
+	return append(made, &takesResource{kind: s.Workload.APIResource()}), nil
+}
+
+// takesResource asks for a type of API resource: "apps/v1/Deployment".
+type takesResource struct {
+	apiResources
+	kind string
+}
+
+func (c *takesResource) Key(k *Key)             { k.Text("kind", c.kind) }
+func (c *takesResource) Reads() columns.Aspects { return columns.APIResources }
+func (c *takesResource) On() string             { return c.kind }
+
+func (c *takesResource) Blame(n int) string {
+	return fmt.Sprintf("%s take %s", Plural(n, "does not", "do not"), c.kind)
+}
+
+func (c *takesResource) Apply(l *Look, keep columns.Bitmap) {
+	known := l.Fleet.APIResources()[""]
+	if known.Len() == 0 {
+		return
+	}
+	lacking := l.scratch
+	clear(lacking)
+	known.OrInto(lacking)
+	l.Fleet.APIResources()[c.kind].AndNotInto(lacking)
+	keep.AndNot(lacking)
+}
+
+func (c *takesResource) Admits(l *Look, row int, current bool) bool {
+	listed := l.Fleet.Cluster(row).Spec.APIResources
+	return current || len(listed) == 0 || slices.Contains(listed, c.kind)
+}
+
+func (c *takesResource) Reason(*Look, int) string {
+	return fmt.Sprintf("does not list %s among its api_resources", c.kind)
+}

@@ -1,0 +1,47 @@
+package filter
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// customResources demands that a cluster has every custom resource definition
+// the placement names, by exact name.
+type customResources struct{}
+
+func (customResources) Name() string { return "custom_resources" }
+
+func (customResources) Compile(s *Spec, made []Check) ([]Check, error) {
+	for _, name := range s.Placement.CustomResources {
+		made = append(made, &hasCustomResource{resource: name})
+	}
+	return made, nil
+}
+
+// hasCustomResource asks for one custom resource definition.
+type hasCustomResource struct {
+	customResources
+	resource string
+}
+
+func (c *hasCustomResource) Key(k *Key)             { k.Text("resource", c.resource) }
+func (c *hasCustomResource) Reads() columns.Aspects { return columns.CustomResources }
+func (c *hasCustomResource) On() string             { return c.resource }
+
+func (c *hasCustomResource) Blame(n int) string {
+	return fmt.Sprintf("%s custom resource %q", Plural(n, "lacks", "lack"), c.resource)
+}
+
+func (c *hasCustomResource) Apply(l *Look, keep columns.Bitmap) {
+	l.Fleet.CustomResources()[c.resource].AndInto(keep, l.scratch)
+}
+
+func (c *hasCustomResource) Admits(l *Look, row int, _ bool) bool {
+	return slices.Contains(l.Fleet.Cluster(row).Spec.CustomResources, c.resource)
+}
+
+func (c *hasCustomResource) Reason(*Look, int) string {
+	return fmt.Sprintf("lacks custom resource %q", c.resource)
+}

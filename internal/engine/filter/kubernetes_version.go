@@ -1,0 +1,67 @@
+package filter
+
+import (
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// kubernetesVersion demands that the Kubernetes version that was observed of a
+// cluster meets the placement's constraint. One that is not known does not.
+type kubernetesVersion struct{}
+
+func (kubernetesVersion) Name() string { return "kubernetes_version" }
+
+func (kubernetesVersion) Compile(s *Spec, made []Check) ([]Check, error) {
+	text := s.Placement.KubernetesVersion
+	if text == "" {
+		return made, nil
+	}
+	c, err := constraint.ParseVersion(text)
+	if err != nil {
+		return made, fmt.Errorf("spec.kubernetes_version: %w", err)
+	}
+	return append(made, &hasVersion{is: c}), nil
+}
+
+// hasVersion asks for clusters of some versions of Kubernetes.
+type hasVersion struct {
+	kubernetesVersion
+	is constraint.Version
+}
+
+func (c *hasVersion) Key(k *Key) {
+	k.Text("constraint", c.is.Canonical())
+	k.Words("text", c.is.String())
+}
+
+func (c *hasVersion) Reads() columns.Aspects { return columns.Observations }
+func (c *hasVersion) On() string             { return c.is.String() }
+
+func (c *hasVersion) Blame(n int) string {
+	return fmt.Sprintf("%s match kubernetes_version %q", Plural(n, "does not", "do not"), c.is.String())
+}
+
+func (c *hasVersion) Apply(l *Look, keep columns.Bitmap) {
+	matches := map[string]bool{} // by version: a fleet has few
+	keep.Each(func(row int) {
+		version := l.Fleet.Cluster(row).Status.KubernetesVersion
+		match, known := matches[version]
+		if !known {
+			match = c.is.Match(version)
+			matches[version] = match
+		}
+		if !match {
+			keep.Clear(row)
+		}
+	})
+}
+
+func (c *hasVersion) Admits(l *Look, row int, _ bool) bool {
+	return c.is.Match(l.Fleet.Cluster(row).Status.KubernetesVersion)
+}
+
+func (c *hasVersion) Reason(l *Look, row int) string {
+	return "Kubernetes " + c.is.Explain(l.Fleet.Cluster(row).Status.KubernetesVersion)
+}

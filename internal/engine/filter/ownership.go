@@ -1,0 +1,63 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// ownership hides a cluster with owner namespaces from the placements of every
+// other namespace.
+type ownership struct{}
+
+func (ownership) Name() string { return api.OwnershipFilter }
+
+func (ownership) Compile(s *Spec, made []Check) ([]Check, error) {
+	return append(made, &visibleTo{namespace: s.Namespace}), nil
+}
+
+// visibleTo asks for the clusters of a namespace, and for those of nobody.
+type visibleTo struct {
+	ownership
+	namespace string
+}
+
+func (c *visibleTo) Key(k *Key)             { k.Text("namespace", c.namespace) }
+func (c *visibleTo) Reads() columns.Aspects { return columns.Owners }
+func (c *visibleTo) On() string             { return c.namespace }
+
+func (c *visibleTo) Blame(n int) string {
+	return Plural(n, "belongs to another namespace", "belong to another namespace")
+}
+
+func (c *visibleTo) Apply(l *Look, keep columns.Bitmap) {
+	visible := l.scratch
+	clear(visible)
+	l.Fleet.Owners()[columns.Everybody].OrInto(visible)
+	if c.namespace != columns.Everybody {
+		l.Fleet.Owners()[c.namespace].OrInto(visible)
+	}
+	keep.And(visible)
+}
+
+func (c *visibleTo) Admits(l *Look, row int, _ bool) bool {
+	return l.Fleet.Cluster(row).VisibleTo(c.namespace)
+}
+
+func (c *visibleTo) Reason(l *Look, row int) string {
+	return belongsTo(l.Fleet.Cluster(row))
+}
+
+func belongsTo(c *api.Cluster) string {
+	owners := c.Owners()
+	if len(owners) == 1 {
+		return fmt.Sprintf("belongs to namespace %q", owners[0])
+	}
+	quoted := make([]string, len(owners))
+	for i, namespace := range owners {
+		quoted[i] = fmt.Sprintf("%q", namespace)
+	}
+	return "belongs to the namespaces " + strings.Join(quoted, ", ")
+}

@@ -1,0 +1,23 @@
+package filter
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+
+// pause keeps new decisions off a paused cluster; present ones stay. It is the
+// same for everybody, so it is its own check.
+type pause struct{}
+
+func (pause) Name() string                                     { return "paused" }
+func (p pause) Compile(_ *Spec, made []Check) ([]Check, error) { return append(made, p), nil }
+
+func (pause) Key(*Key)               {}
+func (pause) Reads() columns.Aspects { return columns.Paused }
+func (pause) On() string             { return "" }
+func (pause) Blame(n int) string     { return Plural(n, "is paused", "are paused") }
+
+func (pause) Apply(l *Look, keep columns.Bitmap) { keep.AndNot(l.Fleet.Paused()) }
+
+func (pause) Admits(l *Look, row int, current bool) bool {
+	return current || !l.Fleet.Paused().Has(row)
+}
+
+func (pause) Reason(*Look, int) string { return "is paused: it takes no new decisions" }

@@ -1,0 +1,97 @@
+package filter
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// resources demands that every requested amount is available: allocatable -
+// allocated - reservations. A cluster of the present decision is not charged
+// for the placement's own reservation.
+type resources struct{}
+
+func (resources) Name() string { return "resource_requests" }
+
+func (resources) Compile(s *Spec, made []Check) ([]Check, error) {
+	for _, name := range slices.Sorted(maps.Keys(s.Placement.ResourceRequests)) {
+		text := s.Placement.ResourceRequests[name]
+		milli, err := text.Milli()
+		if err != nil {
+			return made, fmt.Errorf("spec.resource_requests[%q]: %w", name, err)
+		}
+		made = append(made, &HasRoom{Amount: ledger.Amount{Resource: name, Text: text, Milli: milli}})
+	}
+	return made, nil
+}
+
+// HasRoom asks for an amount of one resource.
+type HasRoom struct {
+	resources
+	ledger.Amount
+}
+
+func (c *HasRoom) Key(k *Key) {
+	k.Text("resource", c.Resource)
+	k.Text("amount", strconv.FormatInt(c.Milli, 10))
+	k.Words("text", string(c.Text))
+}
+
+func (c *HasRoom) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
+func (c *HasRoom) On() string             { return c.Resource }
+
+func (c *HasRoom) Blame(n int) string {
+	return fmt.Sprintf("%s less than %s of %s available", Plural(n, "has", "have"), c.Text, c.Resource)
+}
+
+func (c *HasRoom) Apply(l *Look, keep columns.Bitmap) {
+	column, sums := l.Fleet.Uncommitted()[c.Resource], l.Reserved.Column(c.Resource)
+	keep.Each(func(row int) {
+		if row >= len(column) || column[row] == columns.Unreported || column[row]-ledger.At(sums, row) < c.Milli {
+			keep.Clear(row)
+		}
+	})
+}
+
+func (c *HasRoom) Admits(l *Look, row int, current bool) bool {
+	available, ok := c.available(l, row, current)
+	return ok && available >= c.Milli
+}
+
+func (c *HasRoom) Reason(l *Look, row int) string {
+	_, current := l.Reserved.Held(*l.Owner, l.Fleet.Name(row))
+	because := ""
+	if gone := columns.GoneBecause(l.Fleet.Cluster(row), c.Resource); gone != "" {
+		because = ": " + gone
+	}
+	available, ok := c.available(l, row, current)
+	if !ok {
+		return fmt.Sprintf("reports no allocatable %s%s", c.Resource, because)
+	}
+	return fmt.Sprintf("has %s of %s available, %s requested%s",
+		api.FormatMilli(c.Resource, max(available, 0)), c.Resource, c.Text, because)
+}
+
+// available is what the placement could use of the resource on a cluster.
+func (c *HasRoom) available(l *Look, row int, current bool) (int64, bool) {
+	column := l.Fleet.Uncommitted()[c.Resource]
+	if row >= len(column) || column[row] == columns.Unreported {
+		return 0, false
+	}
+	available := column[row] - ledger.At(l.Reserved.Column(c.Resource), row)
+	if current {
+		// Its own use is charged either as a reservation or, where the cluster has
+		// reported since, as part of what is allocated.
+		if h, ok := l.Reserved.Held(*l.Owner, l.Fleet.Name(row)); ok {
+			own := h.Of(c.Resource)
+			available = min(available, math.MaxInt64-own) + own
+		}
+	}
+	return available, true
+}

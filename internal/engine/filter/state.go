@@ -1,0 +1,110 @@
+package filter
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// state admits clusters that are online. A cluster of the present decision that
+// goes offline is left at once, unless the placement tolerates the taint that
+// the server gave it for that.
+type state struct{}
+
+func (state) Name() string { return "state" }
+
+func (state) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Tolerations == &noTolerations {
+		return append(made, onlyOnline), nil
+	}
+	return append(made, &IsOnlineOrExcused{Tolerations: s.Tolerations}), nil
+}
+
+// onlyOnline is the check of all that tolerate nothing.
+var onlyOnline = &IsOnlineOrExcused{Tolerations: &noTolerations}
+
+// IsOnlineOrExcused asks for clusters that are online, or for which a toleration
+// makes up for that.
+type IsOnlineOrExcused struct {
+	state
+	*Tolerations
+}
+
+func (c *IsOnlineOrExcused) Key(k *Key) { c.key(k) }
+
+func (c *IsOnlineOrExcused) Reads() columns.Aspects {
+	if len(c.list) == 0 {
+		return columns.Online
+	}
+	return columns.Online | c.reads()
+}
+
+func (c *IsOnlineOrExcused) On() string { return "" }
+
+func (c *IsOnlineOrExcused) Blame(n int) string {
+	return Plural(n, "is not online", "are not online")
+}
+
+func (c *IsOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
+	if len(c.list) == 0 {
+		keep.And(l.Fleet.Online())
+		return
+	}
+	offline := l.scratch
+	clear(offline)
+	for t, rows := range l.Fleet.Taints() {
+		if api.AutomaticTaint(t.Key) {
+			rows.OrInto(offline)
+		}
+	}
+	offline.And(keep)
+	keep.And(l.Fleet.Online())
+	offline.AndNot(l.Fleet.Online())
+	offline.Each(func(row int) {
+		if c.Admits(l, row, false) {
+			keep.Set(row)
+			l.expires(c.Until(l, row, false))
+		}
+	})
+}
+
+func (c *IsOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
+	if l.Fleet.Online().Has(row) {
+		return true
+	}
+	excused := false
+	for _, t := range l.Fleet.Rows()[row].Taints {
+		if !api.AutomaticTaint(t.Key) {
+			continue
+		}
+		if !c.passes(l.Fleet, t, current) {
+			return false
+		}
+		excused = excused || t.Effect != api.EffectPreferNoSelect
+	}
+	return excused
+}
+
+// Until implements expiring.
+func (c *IsOnlineOrExcused) Until(l *Look, row int, chosen bool) time.Time {
+	if l.Fleet.Online().Has(row) {
+		return time.Time{}
+	}
+	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return api.AutomaticTaint(t.Key) })
+}
+
+func (c *IsOnlineOrExcused) Reason(l *Look, row int) string {
+	cluster := l.Fleet.Cluster(row)
+	text := fmt.Sprintf("is %s", columns.State(cluster))
+	if ready := api.FindCondition(cluster.Status.Conditions, api.ConditionReady); ready != nil && ready.Message != "" {
+		text += ": " + ready.Message
+	}
+	for i, t := range l.Fleet.Rows()[row].Taints {
+		if api.AutomaticTaint(t.Key) && c.tolerance(t).ran(t.Since) && !c.passes(l.Fleet, t, false) {
+			text += "; " + c.describe(l.Fleet, row, i)
+		}
+	}
+	return text
+}

@@ -1,0 +1,149 @@
+package filter
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// taints keeps a placement off clusters with taints that it does not tolerate,
+// and ends its decision for those whose effect says so. The taints that the
+// server puts on a cluster that is not online are for the state filter to judge.
+type taints struct{}
+
+func (taints) Name() string { return "taints" }
+
+func (taints) Compile(s *Spec, made []Check) ([]Check, error) {
+	if s.Tolerations == &noTolerations {
+		return append(made, toleratesNone), nil
+	}
+	return append(made, &ToleratesTaints{Tolerations: s.Tolerations}), nil
+}
+
+// toleratesNone is the check of all that tolerate nothing.
+var toleratesNone = &ToleratesTaints{Tolerations: &noTolerations}
+
+// ToleratesTaints asks that all taints of a cluster are tolerated.
+type ToleratesTaints struct {
+	taints
+	*Tolerations
+}
+
+func (c *ToleratesTaints) Key(k *Key)             { c.key(k) }
+func (c *ToleratesTaints) Reads() columns.Aspects { return columns.Online | c.reads() }
+func (c *ToleratesTaints) On() string             { return "" }
+
+func (c *ToleratesTaints) Blame(n int) string {
+	return Plural(n, "has a taint that is not tolerated", "have taints that are not tolerated")
+}
+
+func (c *ToleratesTaints) Apply(l *Look, keep columns.Bitmap) {
+	for t, rows := range l.Fleet.Taints() {
+		if t.Effect == api.EffectPreferNoSelect {
+			continue
+		}
+		switch tolerance := c.tolerance(columns.RowTaint{Taint: t}); {
+		case tolerance.by == nil && !api.AutomaticTaint(t.Key):
+			rows.AndNotInto(keep)
+			continue
+		case tolerance.forever:
+			continue
+		}
+		rows.Each(func(row int) {
+			if keep.Has(row) && !c.Admits(l, row, false) {
+				keep.Clear(row)
+			}
+		})
+	}
+	c.expire(l, keep)
+}
+
+// expire notes when the first toleration runs out that keeps a cluster in.
+func (c *ToleratesTaints) expire(l *Look, keep columns.Bitmap) {
+	if !c.runOut() {
+		return
+	}
+	for t, rows := range l.Fleet.Taints() {
+		if t.Effect == api.EffectPreferNoSelect {
+			continue
+		}
+		rows.Each(func(row int) {
+			if keep.Has(row) {
+				l.expires(c.Until(l, row, false))
+			}
+		})
+	}
+}
+
+func (c *ToleratesTaints) Admits(l *Look, row int, current bool) bool {
+	for _, t := range l.Fleet.Rows()[row].Taints {
+		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {
+			return false
+		}
+	}
+	return true
+}
+
+// Until implements expiring.
+func (c *ToleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
+	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return !judgedByState(l.Fleet, t, row) })
+}
+
+// judgedByState reports whether a taint says no more than that the cluster is
+// not online.
+func judgedByState(f *columns.Fleet, t columns.RowTaint, row int) bool {
+	return api.AutomaticTaint(t.Key) && !f.Online().Has(row)
+}
+
+// offending is the position of the taint that keeps a cluster out: one that
+// keeps everybody out before one that keeps only newcomers out.
+func (c *ToleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
+	for _, current := range []bool{true, false} {
+		for i, t := range f.Rows()[row].Taints {
+			if !judgedByState(f, t, row) && !c.passes(f, t, current) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func (c *ToleratesTaints) Reason(l *Look, row int) string {
+	i, ok := c.offending(l.Fleet, row)
+	if !ok {
+		return ""
+	}
+	return c.describe(l.Fleet, row, i)
+}
+
+// Causes counts the rejected clusters by the taint that keeps them out.
+func (c *ToleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
+	counts := map[columns.Taint]int{}
+	for row := range rejected {
+		if i, ok := c.offending(l.Fleet, row); ok {
+			counts[l.Fleet.Rows()[row].Taints[i].Taint]++
+		}
+	}
+	out := make([]Cause, 0, len(counts))
+	for t, n := range counts {
+		out = append(out, Cause{On: t.String(), Count: n})
+	}
+	slices.SortFunc(out, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.On, b.On))
+	})
+	return out
+}
+
+// Several implements causer: of two taints, tolerating one is not enough.
+func (c *ToleratesTaints) Several(l *Look, row int, current bool) bool {
+	n := 0
+	for _, t := range l.Fleet.Rows()[row].Taints {
+		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {
+			n++
+		}
+	}
+	return n > 1
+}

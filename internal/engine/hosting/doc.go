@@ -1,0 +1,2 @@
+// Package hosting chooses the cloud or project on which a cluster is created.
+package hosting

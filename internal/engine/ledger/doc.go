@@ -1,0 +1,3 @@
+// Package ledger counts what decisions take of clusters: reservations, load, and the
+// room that is left.
+package ledger

@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Load counts, for every cluster, the decisions that chose it, whatever
+// placement they belong to. Like Reservations it is mutable; whoever decides
+// owns it and must not share it between goroutines without a lock. What Freeze
+// returns may be shared. The nil Load counts nothing.
+type Load struct {
+	Names  map[string]int32 // by cluster name; clusters that do not exist, too
+	counts []int32          // by row
+	known  columns.Bitmap   // rows that counts and tally take account of
+	tally  []int            // number of clusters by count
+	// frozen is what Freeze last returned, nil once something differs.
+	frozen *Load
+}
+
+// NewLoad returns a count of nothing.
+func NewLoad() *Load { return &Load{Names: map[string]int32{}} }
+
+// Freeze returns the counts as they are now. They never change, and cost nothing
+// until the first change after it.
+func (l *Load) Freeze() *Load {
+	if l.frozen == nil {
+		l.frozen = &Load{counts: l.counts, known: l.known, tally: l.tally}
+	}
+	return l.frozen
+}
+
+// own makes the counts writable.
+func (l *Load) own() {
+	if l.frozen == nil {
+		return
+	}
+	l.frozen = nil
+	l.counts, l.known, l.tally = slices.Clone(l.counts), slices.Clone(l.known), slices.Clone(l.tally)
+}
+
+// Add counts a decision for a cluster; Drop takes it back.
+func (l *Load) Add(f *columns.Fleet, cluster string) { l.change(f, cluster, 1) }
+
+// Drop takes back what Add counted.
+func (l *Load) Drop(f *columns.Fleet, cluster string) { l.change(f, cluster, -1) }
+
+func (l *Load) change(f *columns.Fleet, cluster string, by int32) {
+	count := l.Names[cluster] + by
+	if count > 0 {
+		l.Names[cluster] = count
+	} else {
+		delete(l.Names, cluster)
+	}
+	if row, ok := f.Row(cluster); ok && row < len(l.counts) && l.known.Has(row) {
+		l.put(row, count)
+	}
+}
+
+// put sets the count of a known row.
+func (l *Load) put(row int, count int32) {
+	if l.counts[row] == count {
+		return
+	}
+	l.own()
+	l.tally[l.counts[row]]--
+	l.counts[row] = count
+	for int(count) >= len(l.tally) {
+		l.tally = append(l.tally, 0)
+	}
+	l.tally[count]++
+	for last := len(l.tally) - 1; last > 0 && l.tally[last] == 0; last-- {
+		l.tally = l.tally[:last]
+	}
+}
+
+// Sync follows a fleet to its next version: a changed row may belong to another
+// cluster now.
+func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
+	if slots := f.Slots(); len(l.counts) < slots {
+		l.own()
+		l.counts = append(l.counts, make([]int32, slots-len(l.counts))...)
+		l.known = l.known.Grown(slots)
+	}
+	if l.tally == nil {
+		l.own()
+		l.tally = make([]int, 1)
+	}
+	for _, row := range delta.Rows {
+		live := f.Cluster(row) != nil
+		if was := l.known.Has(row); was != live {
+			l.own()
+			if was {
+				l.tally[l.counts[row]]--
+			} else {
+				l.tally[0]++
+			}
+			l.counts[row] = 0
+			l.known.Assign(row, live)
+		}
+		if live {
+			l.put(row, l.Names[f.Name(row)])
+		}
+	}
+}
+
+// At is the count of a row.
+func (l *Load) At(row int) int32 {
+	if l == nil || row >= len(l.counts) {
+		return 0
+	}
+	return l.counts[row]
+}
+
+// Bounds are the lowest and the highest count of any cluster.
+func (l *Load) Bounds() (low, high int32) {
+	if l == nil || len(l.tally) == 0 {
+		return 0, 0
+	}
+	for int(low) < len(l.tally)-1 && l.tally[low] == 0 {
+		low++
+	}
+	for i := len(l.tally) - 1; i >= 0; i-- {
+		if l.tally[i] > 0 {
+			return low, int32(i)
+		}
+	}
+	return 0, 0
+}
+
+// LoadSeen is the load as one placement sees it: without its own decision.
+type LoadSeen struct {
+	load      *Load
+	own       columns.Bitmap // rows of its own decision; nil where there are none
+	Low, High int32
+}
+
+// Without returns the load without a decision that chose some rows.
+func (l *Load) Without(rows []int, slots int) LoadSeen {
+	s := LoadSeen{load: l}
+	s.Low, s.High = l.Bounds()
+	if l == nil || len(rows) == 0 {
+		return s
+	}
+	s.own = columns.NewBitmap(slots)
+	full := 0
+	for _, row := range rows {
+		if s.own.Has(row) || l.At(row) == 0 {
+			continue
+		}
+		s.own.Set(row)
+		if l.At(row) == s.High {
+			full++
+		}
+		s.Low = min(s.Low, l.At(row)-1)
+	}
+	if s.High > 0 && full == l.tally[s.High] {
+		s.High-- // every cluster with the highest count has the own decision
+	}
+	return s
+}
+
+// At is the count of a row without the own decision.
+func (s *LoadSeen) At(row int) int32 {
+	n := s.load.At(row)
+	if s.own != nil && n > 0 && s.own.Has(row) {
+		n--
+	}
+	return n
+}
+
+// Bindings says where workloads run, for those that want to be with others, or
+// apart from them.
+type Bindings interface {
+	// Bound is where a workload runs; nothing where there is none of the key.
+	Bound(workload api.Key) []api.WorkloadCluster
+}
+
+// Others is what the decisions of other placements amount to.
+type Others struct {
+	Reserved *Reservations
+	Load     *Load
+	Bindings Bindings // nil: no workload runs anywhere
+}

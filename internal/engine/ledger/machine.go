@@ -1,0 +1,154 @@
+package ledger
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// CountedPrefix begins the name under which machines of a flavor are reserved
+// that a cluster has a declared number of. No resource has such a name.
+const CountedPrefix = "flavor:"
+
+// declared reports whether an amount is part of a declared number: no capacity
+// report contains it.
+func (r *Amount) declared() bool { return strings.HasPrefix(r.Resource, CountedPrefix) }
+
+// Machine is how a cluster has machines of a flavor: by what they take of its
+// amounts, or as a number. Equal machines need the same, whatever the cluster.
+type Machine struct {
+	Flavor  string
+	vcpus   int64
+	memory  api.Quantity
+	Counted bool
+}
+
+// MachineOn is how a cluster has a flavor; ok is false where it does not, or says
+// neither the size nor a number. A number counts as long as no amounts are
+// reported that the size can be measured by.
+//
+// hint is where the flavor is looked for first, and becomes where it was found:
+// mostly clusters list the same flavors.
+func MachineOn(f *columns.Fleet, row int, flavor string, hint *int) (m Machine, count int64, ok bool) {
+	flavors := f.Cluster(row).Spec.Flavors
+	if *hint < len(flavors) && flavors[*hint].Name == flavor {
+		return machineOf(f, row, &flavors[*hint])
+	}
+	for i := range flavors {
+		if flavors[i].Name == flavor {
+			*hint = i
+			return machineOf(f, row, &flavors[i])
+		}
+	}
+	return Machine{}, 0, false
+}
+
+func machineOf(f *columns.Fleet, row int, c *api.ClusterFlavor) (m Machine, count int64, ok bool) {
+	sized := c.VCPUs > 0 && columns.Positive(c.Memory)
+	switch {
+	case sized && (c.Count == nil || f.Reported(columns.ResourceCPU, row) && f.Reported(columns.ResourceMemory, row)):
+		return Machine{Flavor: c.Name, vcpus: c.VCPUs, memory: c.Memory}, 0, true
+	case c.Count != nil:
+		return Machine{Flavor: c.Name, Counted: true}, *c.Count, true
+	}
+	return Machine{}, 0, false
+}
+
+// Needs is what a replica needs that is such a machine.
+func (m *Machine) Needs(base Needs) Needs { return m.Plus(base, 1) }
+
+// with is the needs and a further amount.
+func (n Needs) with(resource string, milli int64) Needs {
+	i, found := slices.BinarySearchFunc(n, resource, func(r Amount, name string) int { return strings.Compare(r.Resource, name) })
+	out := slices.Clone(n)
+	if found {
+		out[i].Milli = min(out[i].Milli, columns.MaxAmount-min(milli, columns.MaxAmount)) + min(milli, columns.MaxAmount)
+		return out
+	}
+	return slices.Insert(out, i, Amount{Resource: resource, Milli: min(milli, columns.MaxAmount)})
+}
+
+// Plus is what a replica needs that a number of such machines belong to.
+func (m *Machine) Plus(base Needs, count int64) Needs {
+	if m.Counted {
+		return base.with(CountedPrefix+m.Flavor, times(1000, count))
+	}
+	memory, _ := m.memory.Milli() // machineOf has read it
+	return base.with(columns.ResourceCPU, times(times(1000, m.vcpus), count)).with(columns.ResourceMemory, times(memory, count))
+}
+
+// NeedsOn is what a replica needs on a cluster where it is a machine of a flavor,
+// "" for none, together with further machines. Where the cluster does not have such
+// machines any more nobody knows what they take.
+func NeedsOn(f *columns.Fleet, base Needs, cluster, flavor string, further map[string]int64) Needs {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return base
+	}
+	add := func(flavor string, count int64) {
+		if m, _, ok := MachineOn(f, row, flavor, new(int)); ok {
+			base = m.Plus(base, count)
+		}
+	}
+	if flavor != "" {
+		add(flavor, 1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(further)) {
+		add(name, further[name])
+	}
+	return base
+}
+
+// Left is how many of a declared number of machines are not reserved.
+func (m *Machine) Left(reserved *Reservations, row int, count int64) int64 {
+	return max(count-At(reserved.Column(CountedPrefix+m.Flavor), row)/1000, 0)
+}
+
+// FlavorCounts is for how many machines of each of its flavors a cluster has room.
+// Flavors of which that is not known are left out.
+func FlavorCounts(f *columns.Fleet, reserved *Reservations, row int) map[string]int64 {
+	if f.Cluster(row) == nil {
+		return nil
+	}
+	var out map[string]int64
+	flavors, here := f.Cluster(row).Spec.Flavors, RowRoom{}
+	if len(flavors) > 0 {
+		here = RoomOn(f, reserved, row)
+	}
+	for i := range flavors {
+		m, count, ok := machineOf(f, row, &flavors[i])
+		if !ok {
+			continue
+		}
+		n := here.For(m.Needs(nil))
+		if m.Counted {
+			n = min(here.For(nil), m.Left(reserved, row, count)) // 0 where not one machine has room
+		}
+		if n == math.MaxInt64 {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]int64, len(flavors))
+		}
+		out[m.Flavor] = n
+	}
+	return out
+}
+
+// SameMachines reports whether a row of two fleets is the same cluster, and
+// machines of its flavors take the same of it.
+func SameMachines(a, b *columns.Fleet, row int) bool {
+	if row >= len(a.Rows()) || row >= len(b.Rows()) || a.Rows()[row] == nil || b.Rows()[row] == nil {
+		return false
+	}
+	x, y := a.Cluster(row), b.Cluster(row)
+	if x.Metadata.Name != y.Metadata.Name || !columns.SameFlavors(x.Spec.Flavors, y.Spec.Flavors) {
+		return false
+	}
+	return len(x.Spec.Flavors) == 0 ||
+		a.Reported(columns.ResourceCPU, row) == b.Reported(columns.ResourceCPU, row) && a.Reported(columns.ResourceMemory, row) == b.Reported(columns.ResourceMemory, row)
+}

@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Needs are the amounts that one replica of a workload needs, by the names of the
+// resources. Immutable.
+type Needs []Amount
+
+// NewNeeds compiles what a replica needs. The error is that of a spec that never
+// should have passed validation.
+func NewNeeds(w *api.Workload) (Needs, error) {
+	needs := make(Needs, 0, len(w.Spec.ReplicaRequests))
+	for _, name := range slices.Sorted(maps.Keys(w.Spec.ReplicaRequests)) {
+		milli, err := w.Spec.ReplicaRequests[name].Milli()
+		if err != nil {
+			return nil, fmt.Errorf("%s: spec.replica_requests[%q]: %w", api.KeyOf(w), name, err)
+		}
+		if milli > 0 && name != columns.ResourcePods {
+			needs = append(needs, Amount{name, w.Spec.ReplicaRequests[name], milli})
+		}
+	}
+	return needs, nil
+}
+
+// Equal reports whether two replicas need the same.
+func (n Needs) Equal(other Needs) bool { return slices.EqualFunc(n, other, SameAmount) }
+
+// Compete reports whether replicas with one need leave less room on a cluster for
+// those with the other.
+func (n Needs) Compete(f *columns.Fleet, row int, other Needs) bool {
+	pods := RoomColumn{uncommitted: f.Uncommitted()[columns.ResourcePods]}
+	if _, reported := pods.left(row); reported {
+		return true
+	}
+	return slices.ContainsFunc(n, func(a Amount) bool {
+		return slices.ContainsFunc(other, func(b Amount) bool { return a.Resource == b.Resource })
+	})
+}
+
+// SameAmount reports whether two amounts are of one resource and equal.
+func SameAmount(a, b Amount) bool { return a.Resource == b.Resource && a.Milli == b.Milli }
+
+// Of is what a number of replicas needs.
+func (n Needs) Of(replicas int64) []Amount {
+	if replicas == 0 {
+		return nil
+	}
+	held := make([]Amount, 0, len(n)+1)
+	for _, r := range n {
+		held = append(held, Amount{Resource: r.Resource, Milli: times(r.Milli, replicas)})
+	}
+	return append(held, Amount{Resource: columns.ResourcePods, Milli: times(1000, replicas)})
+}
+
+func times(milli, replicas int64) int64 {
+	if replicas > 0 && milli > columns.MaxAmount/replicas {
+		return columns.MaxAmount
+	}
+	return milli * replicas
+}
+
+// Amount is an amount of a resource in thousandths.
+type Amount struct {
+	Resource string
+	Text     api.Quantity
+	Milli    int64
+}

@@ -1,0 +1,196 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Unknown is the room of a cluster that does not report its amounts: it has room for
+// anything.
+const Unknown = -1
+
+// Room measures for how many replicas of one workload clusters have room.
+type Room struct {
+	fleet    *columns.Fleet
+	Requests []RoomColumn
+	pods     RoomColumn
+}
+
+// RoomColumn is what is free of one resource by row, and how much a replica
+// needs.
+type RoomColumn struct {
+	resource                     string
+	uncommitted, reserved, spare []int64
+	milli                        int64
+}
+
+// Spare is what would be free in addition if other workloads left, by resource
+// and row, in thousandths.
+type Spare map[string][]int64
+
+// MeasureNeeds prepares the measuring of room for replicas with some needs. It can be
+// told of more room than there is, to see whether that would help.
+func MeasureNeeds(f *columns.Fleet, needs Needs, reserved *Reservations, spare Spare, scratch []RoomColumn) Room {
+	column := func(resource string, milli int64) RoomColumn {
+		return RoomColumn{resource, f.Uncommitted()[resource], reserved.Column(resource), spare[resource], milli}
+	}
+	m := Room{fleet: f, Requests: scratch[:0], pods: column(columns.ResourcePods, 1000)}
+	for _, r := range needs {
+		m.Requests = append(m.Requests, column(r.Resource, r.Milli))
+	}
+	return m
+}
+
+// left is what is free of the resource; ok is false where the cluster does not
+// report it. It is negative where more is promised than there is.
+func (c *RoomColumn) left(row int) (milli int64, ok bool) {
+	if row >= len(c.uncommitted) || c.uncommitted[row] == columns.Unreported {
+		return 0, false
+	}
+	left := c.uncommitted[row]
+	if row < len(c.reserved) {
+		left -= c.reserved[row]
+	}
+	if row < len(c.spare) {
+		left += c.spare[row]
+	}
+	return left, true
+}
+
+// Free is how many replicas a cluster has room for in addition to those it has:
+// the smallest of left / request over all resources. Example: with 3.5 CPUs and
+// 8 GiB left, and replicas of 1 CPU and 4 GiB, it is min(3, 2) = 2. A cluster that
+// reports no amounts has room for anything, Unknown; one that reports
+// others than the requested ones for nothing.
+func (m *Room) Free(row int) int64 {
+	if !m.fleet.Rows()[row].Reports {
+		return Unknown
+	}
+	best := int64(math.MaxInt64)
+	for i := range m.Requests {
+		c := &m.Requests[i]
+		left, ok := c.left(row)
+		if !ok || left < c.milli {
+			return 0
+		}
+		if n := left / c.milli; n < best {
+			best = n
+		}
+	}
+	if left, ok := m.pods.left(row); ok {
+		best = min(best, max(left/1000, 0))
+	}
+	if best == math.MaxInt64 {
+		return Unknown // nothing that the workload needs is counted
+	}
+	return best
+}
+
+// Total is how many replicas a cluster has room for when its own, which hold
+// the given amounts, are counted as free. Unknown as free has it.
+func (m *Room) Total(row int, own *Hold) int64 {
+	if !m.fleet.Rows()[row].Reports {
+		return Unknown
+	}
+	best := int64(math.MaxInt64)
+	least := func(c *RoomColumn) {
+		left, ok := c.left(row)
+		if !ok {
+			if c != &m.pods {
+				best = 0
+			}
+			return
+		}
+		if amount := own.Of(c.resource); left < math.MaxInt64-amount {
+			left += amount
+		}
+		best = min(best, max(left/c.milli, 0))
+	}
+	for i := range m.Requests {
+		least(&m.Requests[i])
+	}
+	least(&m.pods)
+	if best == math.MaxInt64 {
+		return Unknown
+	}
+	return best
+}
+
+// AddHold adds to spare what replicas of a workload hold on a cluster.
+func (s Spare) AddHold(f *columns.Fleet, needs Needs, cluster string, replicas int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for _, r := range needs.Of(replicas) {
+		column := s[r.Resource]
+		if column == nil {
+			column = make([]int64, f.Slots())
+			s[r.Resource] = column
+		}
+		column[row] += r.Milli
+	}
+}
+
+// Subtract takes amounts on a cluster out of what is spare.
+func (s Spare) Subtract(f *columns.Fleet, cluster string, amounts map[string]int64) {
+	row, ok := f.Row(cluster)
+	if !ok {
+		return
+	}
+	for resource, milli := range amounts {
+		if column := s[resource]; row < len(column) {
+			column[row] -= milli
+		}
+	}
+}
+
+// RowRoom is what is free on one cluster, by resource.
+type RowRoom struct {
+	reports bool
+	left    map[string]int64
+}
+
+// RoomOn measures what is free on a cluster.
+func RoomOn(f *columns.Fleet, reserved *Reservations, row int) RowRoom {
+	if row >= len(f.Rows()) || f.Rows()[row] == nil {
+		return RowRoom{reports: true}
+	}
+	r := RowRoom{reports: f.Rows()[row].Reports, left: make(map[string]int64, 4)}
+	for resource, column := range f.Uncommitted() {
+		c := RoomColumn{resource: resource, uncommitted: column, reserved: reserved.Column(resource)}
+		if left, ok := c.left(row); ok {
+			r.left[resource] = left
+		}
+	}
+	return r
+}
+
+// For is how many replicas there is room for.
+func (r RowRoom) For(needs Needs) int64 {
+	if !r.reports {
+		return math.MaxInt64
+	}
+	best := int64(math.MaxInt64)
+	for i := range needs {
+		best = min(best, max(r.left[needs[i].Resource], 0)/needs[i].Milli)
+	}
+	if left, ok := r.left[columns.ResourcePods]; ok {
+		best = min(best, max(left, 0)/1000)
+	}
+	return best
+}
+
+// Grew reports whether there is more of anything than before.
+func (r RowRoom) Grew(before RowRoom) bool {
+	if r.reports != before.reports {
+		return true
+	}
+	for resource, left := range r.left {
+		if was, ok := before.left[resource]; !ok || left > was {
+			return true
+		}
+	}
+	return len(r.left) < len(before.left) // a limit fewer, as of pods
+}

@@ -1,0 +1,126 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+func withCEL(text string) *api.Placement {
+	p := newPlacement("web")
+	p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
+	p.Spec.Tolerations = []api.Toleration{{Operator: api.TolerationExists}}
+	return p
+}
+
+// TestPredicatesFollowObservations: whatever an expression can read of a cluster
+// counts as a fact about it when it changes, so that who is admitted is asked
+// again.
+func TestPredicatesFollowObservations(t *testing.T) {
+	for _, tt := range []struct {
+		text   string
+		change func(c *api.Cluster)
+	}{
+		{`managedCluster.metadata.uid == "new"`, func(c *api.Cluster) { c.Metadata.UID = "new" }},
+		{`managedCluster.metadata.generation == 7`, func(c *api.Cluster) { c.Metadata.Generation = 7 }},
+		{`managedCluster.metadata.labels["a"] == "b"`, func(c *api.Cluster) { c.Metadata.Labels = map[string]string{"a": "b"} }},
+		{`managedCluster.spec.leaseDurationSeconds == 15`, func(c *api.Cluster) {
+			c.Spec.Health, c.Status.State = &api.HealthSpec{Interval: "15s"}, api.StateOnline
+		}},
+		{`managedCluster.spec.taints.exists(t, t.key == "k1" && t.effect == "NoSelect")`, func(c *api.Cluster) {
+			c.Spec.Taints = []api.Taint{{Key: "k1", Effect: api.EffectNoExecute}}
+		}},
+		{`managedCluster.spec.taints.exists(t, t.timeAdded == "2026-03-01T12:00:00Z")`, func(c *api.Cluster) {
+			c.Status.Taints = []api.ClusterTaint{{Key: "k1", Effect: api.EffectNoSelectIfNew, TimeAdded: &epoch}}
+		}},
+		{`managedCluster.status.conditions.exists(c, c.type == "ManagedClusterConditionAvailable" && c.status == "False")`, func(c *api.Cluster) {
+			c.Status.State = api.StateNotReady
+			c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnhealthy, Effect: api.EffectNoSelect}}
+		}},
+		{`managedCluster.status.conditions.exists(c, c.type == "Observed" && c.reason == "Observed")`, func(c *api.Cluster) {
+			c.Status.Conditions = []api.Condition{{Type: api.ConditionObserved, Status: api.ConditionTrue, Reason: api.ReasonObserved}}
+		}},
+		{`managedCluster.status.conditions.exists(c, c.lastTransitionTime == "2026-03-01T12:00:00Z")`, func(c *api.Cluster) {
+			c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionTrue, LastTransitionAt: &epoch}}
+		}},
+		{`managedCluster.status.version.kubernetes == "v1.33.0"`, func(c *api.Cluster) { c.Status.KubernetesVersion = "v1.33.0" }},
+		{`managedCluster.status.version.kubernetes == "v1.32.0"`, func(c *api.Cluster) {
+			c.Spec.Claims = map[string]string{columns.KubernetesVersionClaim: "v1.32.0"}
+		}},
+		{`managedCluster.status.clusterClaims.exists(c, c.name == "a")`, func(c *api.Cluster) { c.Spec.Claims = map[string]string{"a": "b"} }},
+		{`managedCluster.status.allocatable.cpu == "4"`, func(c *api.Cluster) { c.Status.Allocatable = api.Quantities{"cpu": "4"} }},
+		{`managedCluster.status.capacity.cpu == "4"`, func(c *api.Cluster) { c.Spec.Capacity = api.Quantities{"cpu": "4"} }},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			before := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1}}
+			f, _ := (&columns.Fleet{}).With(clusters(before), epoch)
+			q := compile(t, withCEL(tt.text))
+			view := NewView(f, q, ledger.Others{}, nil)
+			if view.Mask.Has(0) {
+				t.Fatal("matches before the change")
+			}
+			after := *before
+			tt.change(&after)
+			f, delta := f.With(clusters(&after), epoch)
+			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)) {
+				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)))
+			}
+			view.Judge(f, q, ledger.Others{}, 0)
+			if !view.Mask.Has(0) || !Mask(f, q, nil).Has(0) {
+				t.Error("does not match after the change")
+			}
+			beat := after
+			beat.Status.LastHeartbeatAt = ptr(epoch.Add(time.Second))
+			if _, delta := f.With(clusters(&beat), epoch); !delta.Empty() {
+				t.Errorf("a heartbeat that says nothing changed rows %v", delta.Rows)
+			}
+		})
+	}
+}
+
+// TestManagedConditions: the conditions of Open Cluster Management follow the
+// state of the cluster.
+func TestManagedConditions(t *testing.T) {
+	for state, want := range map[api.ClusterState]string{
+		"": "True", api.StateOnline: "True", api.StateOffline: "Unknown", api.StateConnecting: "Unknown",
+		api.StatePending: "Unknown", api.StateUnhealthy: "False", api.StateNotReady: "False",
+	} {
+		c := &api.Cluster{Metadata: api.Metadata{Name: "c1", CreatedAt: &epoch}}
+		c.Status.State = state
+		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(epoch.Add(time.Minute))}}
+		f, _ := (&columns.Fleet{}).With(clusters(c), epoch)
+		got := map[string]string{}
+		for _, o := range columns.ManagedConditions(f.Cluster(0)) {
+			got[o.Type] = o.Status
+			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(epoch.Add(time.Minute)) || o.Message != "why") {
+				t.Errorf("%s: %+v, want the time and message of Ready", state, o)
+			}
+		}
+		if got["ManagedClusterConditionAvailable"] != want || got["HubAcceptedManagedCluster"] != "True" || (got["ManagedClusterJoined"] == "True") != (state != api.StatePending) {
+			t.Errorf("%s: %v, want %s to be %s", state, got, "ManagedClusterConditionAvailable", want)
+		}
+	}
+}
+
+// TestAbsentLabelsAreNotShared: clusters without any label fail where others are
+// false or true, although neither has the label that is asked for.
+func TestAbsentLabelsAreNotShared(t *testing.T) {
+	w := newWorld()
+	w.cluster("bare", nil)
+	w.cluster("other", nil).Metadata.Labels = map[string]string{"tier": "a"}
+	w.cluster("zoned", nil).Metadata.Labels = map[string]string{"zone": "a"}
+	w.clusters["bare"].Metadata.Labels = nil
+	f := w.fleet()
+	q := compile(t, withCEL(`!("zone" in managedCluster.metadata.labels)`))
+	mask := Mask(f, q, nil)
+	for name, want := range map[string]bool{"bare": false, "other": true, "zoned": false} {
+		row, _ := f.Row(name)
+		if mask.Has(row) != want || Admits(f, q, nil, row, false) != want {
+			t.Errorf("%s: %t in the mask, admitted %t, want %t", name, mask.Has(row), Admits(f, q, nil, row, false), want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package placement
+
+import (
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// conditions are those of a placement after an outcome. explain is called for
+// the sentence about one that did not get what it wants.
+func conditions(f *columns.Fleet, q *Query, v *View, out Outcome, explain func() string) []api.Condition {
+	list := make([]api.Condition, 0, 4)
+	t := &score.Tally{Wanted: q.Wanted, Chosen: len(out.Choices), Fleet: f, Explain: explain}
+	t.In, _ = checkOf[*filter.InSets](q)
+	words := q.scoring.Traits.Words
+	list = append(list, scheduledCondition(t, words), words.Satisfied(t), misconfiguredCondition(f, q))
+	if q.UsesScores() {
+		list = append(list, scoresValidCondition(f, q, v, out))
+	}
+	return list
+}
+
+func scheduledCondition(t *score.Tally, words *score.Words) api.Condition {
+	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
+	switch {
+	case t.Wanted == 0:
+		c.Reason = api.ReasonNoClustersWanted
+	case t.Chosen == 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, t.Why()
+	case words.Scheduled && t.Missing() > 0:
+		c.Message = t.Why()
+	}
+	return c
+}
+
+func misconfiguredCondition(f *columns.Fleet, q *Query) api.Condition {
+	words := q.scoring.Traits.Words
+	c := api.Condition{Type: api.ConditionMisconfigured, Status: api.ConditionFalse, Reason: words.WellReason, Message: words.WellMessage}
+	if unknown := q.UnknownMetrics(f); len(unknown) > 0 {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonUnknownMetrics
+		c.Message = fmt.Sprintf("metric_constraints name metrics that do not exist: %q", unknown)
+		return c
+	}
+	if unknown := q.unknownScoreMetrics(f); len(unknown) > 0 {
+		c.Status, c.Reason = api.ConditionTrue, api.ReasonMisconfigured
+		c.Message = fmt.Sprintf("prioritizer_policy names metrics that do not exist: %q; what is decided stays", unknown)
+	}
+	return c
+}
+
+// scoresValidCondition says whether a score that counts has expired on a cluster
+// that fits, or that only the decision may keep. It names no clusters: with thousands of agents it would hardly stay
+// the same for a second.
+func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.Condition {
+	c := api.Condition{Type: api.ConditionScoresValid, Status: api.ConditionTrue, Reason: api.ReasonValid}
+	if resource := v.expired(f, q, out.Choices); resource != "" {
+		c.Status, c.Reason = api.ConditionFalse, api.ReasonExpired
+		c.Message = fmt.Sprintf("placement scores %q of some clusters that fit have expired and count as 0: the explanation says which", resource)
+	}
+	return c
+}
+
+// NamesMetrics reports that the query concerns metrics by name, so that it
+// matters whether they exist.
+func (q *Query) NamesMetrics() bool { return q.Reads().Any(columns.MetricNames) }

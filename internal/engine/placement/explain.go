@@ -1,0 +1,160 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// Explained is an answer together with the verdict on every cluster.
+type Explained struct {
+	Outcome
+	*Verdicts
+
+	view    *View
+	present Present
+	now     time.Time
+	// counted are the chosen clusters by spread constraint and domain.
+	counted map[*api.SpreadConstraint]map[string]int
+}
+
+// Explain answers a query as Decide does, from the same filters and the same
+// selection, and keeps the verdict on every cluster. A ranking that is at hand
+// is used; nil is made anew.
+func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.Others, present Present, now time.Time) *Explained {
+	v, keep := NewVerdicts(f, q, others)
+	p := v.pass
+	e := &Explained{Verdicts: v, present: present, now: now}
+	e.view = &View{Mask: keep, Demoted: p.demotedRows(), Until: p.Until, Ranking: ranking}
+	if ranking == nil && q.Ranked() {
+		e.view.Ranking = NewRanking(f, q, keep)
+	}
+	e.Outcome = Decide(f, q, e.view, others, present, now)
+	for _, d := range present.Decisions {
+		if row, ok := f.Row(d.Cluster); ok {
+			e.JudgePresent(row)
+		}
+	}
+	rows := presentRows(f, present)
+	rating := e.view.decision(f, q, others, rows)
+	rating.Look = p.Look
+	p.Rating = rating.Rating
+	p.Settled = present.settled()
+	current := p.present(rows, present, e.view) // widens the spans as the decision did
+	if e.Held == "" && q.Minds() && present.settled() && len(q.spread) == 0 && q.Wanted != score.All {
+		// Others' decisions may rate another cluster higher and yet move nothing.
+		wanted := min(q.Wanted, f.Len())
+		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
+			e.Held = HeldByBalance
+		}
+	}
+	p.Settled = false // what is shown has every part of a score
+	return e
+}
+
+// staying counts the chosen clusters that were chosen before.
+func (e *Explained) staying() int {
+	n := 0
+	for _, c := range e.Choices {
+		if e.Current.Has(c.Row) {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary is the answer in one sentence: "0 of 120 clusters fit: 80 do not
+// match label constraint \"location is DE\", 40 are not online".
+func (e *Explained) Summary() string {
+	f, q := e.pass.Fleet, e.pass.Query
+	var b strings.Builder
+	fit := e.Admitted.Count()
+	if q.Wanted != 0 && fit > 0 {
+		names := make([]string, 0, 3)
+		for _, c := range e.Choices[:min(len(e.Choices), 3)] {
+			names = append(names, f.Name(c.Row))
+		}
+		if more := len(e.Choices) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&b, "%s chosen", strings.Join(names, ", "))
+		if q.Wanted > len(e.Choices) {
+			fmt.Fprintf(&b, ", %d wanted", q.Wanted)
+		}
+		b.WriteString("; ")
+	}
+	if q.Wanted == 0 {
+		b.WriteString("no clusters wanted; ")
+	}
+	b.WriteString(e.Fits())
+	return b.String()
+}
+
+// Render writes the explanation out, cluster by cluster: the chosen ones first,
+// then the others that fit, best first, then the rejected ones by name.
+func (e *Explained) Render() *api.Explanation {
+	f, q := e.pass.Fleet, e.pass.Query
+	at := e.now.UTC()
+	out := &api.Explanation{
+		Kind: api.KindPlacement, Namespace: q.Key.Namespace, Name: q.Key.Name, At: at,
+		Summary: e.Summary(), Total: f.Len(), Feasible: e.Admitted.Count(),
+		Rejections: e.Rejections(), Kept: string(e.Held), NearestMiss: e.NearestMiss(),
+		Candidates: make([]api.Candidate, 0, f.Len()),
+	}
+	if q.Wanted != score.All {
+		wanted := int64(q.Wanted)
+		out.Wanted = &wanted
+	}
+	// A year beyond 9999 has no JSON form; only a simulation gets there.
+	if next := e.nextAt().UTC(); !next.IsZero() && next.Year() <= 9999 {
+		out.NextAt = &next
+	}
+	out.Margin = e.margin()
+	chosen := make(map[int]bool, len(e.Choices))
+	for i, c := range e.Choices {
+		chosen[c.Row] = true
+		candidate := e.admitted(c.Row)
+		candidate.Selected, candidate.Rank = true, int64(i+1)
+		out.Candidates = append(out.Candidates, candidate)
+	}
+	var passed []int
+	for _, row := range f.Index() {
+		if !chosen[row] && e.RejectedBy(row) < 0 {
+			passed = append(passed, row)
+		}
+	}
+	contenders := make([]contender, len(passed))
+	for i, row := range passed {
+		current := e.Current.Has(row)
+		contenders[i] = contender{
+			row: row, current: current, merit: e.pass.total(row, current && !e.present.Fresh), tie: e.pass.tie(row, e.view),
+		}
+	}
+	slices.SortFunc(contenders, e.pass.before)
+	for i, c := range contenders {
+		candidate := e.admitted(c.row)
+		candidate.Rank = int64(len(e.Choices) + i + 1)
+		candidate.Reason = e.spreadReason(c.row)
+		out.Candidates = append(out.Candidates, candidate)
+	}
+	out.Candidates = append(out.Candidates, e.Rejected()...)
+	return out
+}
+
+// admitted describes a cluster that fits.
+func (e *Explained) admitted(row int) api.Candidate {
+	q := e.pass.Query
+	current := e.Current.Has(row)
+	sticky := current && !e.present.Fresh
+	score := q.scoring.Score(&e.pass.Rating, row, sticky)
+	return api.Candidate{
+		Cluster: e.pass.Fleet.Name(row), Current: current, Score: &score,
+		Scores: q.scoring.Parts(&e.pass.Rating, row, sticky),
+	}
+}

@@ -1,0 +1,318 @@
+package placement
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// verdictOn is why a cluster does not fit a placement, "" where it does, and the
+// part of the summary that counts it.
+func verdictOn(t *testing.T, w *world, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
+	t.Helper()
+	present := Present{}
+	if current {
+		present = w.on(time.Hour, cluster)
+	}
+	p.SetDefaults()
+	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, present, w.now)
+	for _, c := range e.Render().Candidates {
+		if c.Cluster == cluster {
+			return c.Filter, c.Reason, e.Fits()
+		}
+	}
+	t.Fatalf("%s is no candidate", cluster)
+	return "", "", ""
+}
+
+func TestTaints(t *testing.T) {
+	ago := func(d time.Duration) *time.Time { return ptr(epoch.Add(-d)) }
+	exists := api.Toleration{Operator: api.TolerationExists}
+	forDisk := func(seconds int64) api.Toleration {
+		return api.Toleration{Key: "disk", Value: "full", TolerationSeconds: &seconds}
+	}
+	for _, tt := range []struct {
+		name        string
+		effect      api.TaintEffect
+		tolerations []api.Toleration
+		current     bool
+		reason      string // "" = fits
+	}{
+		{name: "no toleration", effect: "NoSelect", reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "no toleration, in the other spelling", effect: "NoExecute", reason: "taint disk=full:NoExecute is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "a present cluster is left", effect: "NoSelect", current: true, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "only newcomers are kept off", effect: "NoSelectIfNew", reason: "taint disk=full:NoSelectIfNew is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "a present cluster stays", effect: "NoSchedule", current: true},
+		{name: "only a preference", effect: "PreferNoSelect"},
+		{name: "everything is tolerated", effect: "NoSelect", tolerations: []api.Toleration{exists}},
+		{name: "the effect in the other spelling", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoExecute"}}},
+		{name: "another value", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "another effect", effect: "NoSelect", tolerations: []api.Toleration{{Key: "disk", Value: "full", Effect: "NoSchedule"}}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "not run out yet", effect: "NoSelect", tolerations: []api.Toleration{forDisk(61)}},
+		{name: "run out this moment", effect: "NoSelect", tolerations: []api.Toleration{forDisk(60)},
+			reason: "taint disk=full:NoSelect was tolerated until 2026-03-01T12:00:00Z (there since 2026-03-01T11:59:00Z, toleration disk=full for 60s)"},
+		{name: "the next one still holds", effect: "NoSelect", tolerations: []api.Toleration{forDisk(10), forDisk(90)}},
+		{name: "none at all", effect: "NoSelect", tolerations: []api.Toleration{forDisk(0)}, reason: "taint disk=full:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{name: "longer than time lasts", effect: "NoSelect", tolerations: []api.Toleration{forDisk(1<<63 - 1)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			c := w.cluster("c1", nil)
+			c.Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: tt.effect}}
+			c.Status.Taints = []api.ClusterTaint{{Key: "disk", Value: "full", Effect: tt.effect, TimeAdded: ago(time.Minute)}}
+			p := newPlacement("web")
+			p.Spec.Tolerations = tt.tolerations
+			filter, reason, fits := verdictOn(t, w, p, "c1", tt.current)
+			if reason != tt.reason || (filter == "taints") != (tt.reason != "") {
+				t.Errorf("%s: %q, want %q", filter, reason, tt.reason)
+			}
+			if want := `1 has a taint that is not tolerated ("disk=full:` + string(tt.effect.Canonical()) + `")`; tt.reason != "" && !strings.HasSuffix(fits, want) {
+				t.Errorf("%q, want %q at its end", fits, want)
+			}
+		})
+	}
+}
+
+// TestTolerationsCountFromTimeAdded: toleration_seconds count from time_added,
+// also where that lies ahead and where they are 0 or negative. Until then the
+// taint is tolerated, and the decision is made again at that instant.
+func TestTolerationsCountFromTimeAdded(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		added, seconds int64 // added is in seconds from now
+		until          int64 // in seconds from now; 0 = not tolerated now
+		reason         string
+	}{
+		{"0, ahead", 60, 0, 60, ""},
+		{"negative, ahead", 60, -10, 50, ""},
+		{"positive, ahead", 60, 10, 70, ""},
+		{"negative beyond the time ahead", 60, -60, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
+		{"0, now", 0, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:00:00Z)"},
+		{"0, past", -60, 0, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"negative, past", -60, -1, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T11:59:00Z)"},
+		{"most negative", 60, math.MinInt64, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			c := w.cluster("c1", nil)
+			c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}}
+			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: ptr(epoch.Add(time.Duration(tt.added) * time.Second))}}
+			p := newPlacement("web")
+			p.Spec.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: &tt.seconds}}
+			_, reason, _ := verdictOn(t, w, p, "c1", true)
+			if reason != tt.reason {
+				t.Errorf("%q, want %q", reason, tt.reason)
+			}
+			end := epoch.Add(time.Duration(tt.until) * time.Second)
+			q := compile(t, p)
+			view := NewView(w.fleet(), q, ledger.Others{}, nil)
+			if tt.until == 0 {
+				if view.Mask.Has(0) {
+					t.Error("is tolerated")
+				}
+				return
+			}
+			present := Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: epoch}
+			if out := Decide(w.fleet(), q, view, ledger.Others{}, present, epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
+				t.Errorf("kept %t, looked at again at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
+			}
+			w.now = end
+			if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "taints" {
+				t.Errorf("at the end it is rejected by %q", filter)
+			}
+		})
+	}
+}
+
+// A cluster that is offline is for placements that tolerate the taint which the
+// server gave it, as long as they do.
+func TestOfflineAndTolerated(t *testing.T) {
+	w := newWorld()
+	c := w.cluster("c1", nil)
+	c.Status.State = api.StateOffline
+	c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionFalse, Message: "no heartbeat"}}
+	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: ptr(epoch)}}
+	p := newPlacement("web")
+	if filter, reason, _ := verdictOn(t, w, p, "c1", true); filter != "state" || reason != "is offline: no heartbeat" {
+		t.Errorf("%s: %q", filter, reason)
+	}
+	p.Spec.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: ptr[int64](300)}}
+	end := epoch.Add(5 * time.Minute)
+	for _, current := range []bool{false, true} {
+		w.now = end.Add(-1)
+		if filter, reason, _ := verdictOn(t, w, p, "c1", current); filter != "" {
+			t.Errorf("current %t: %s: %q", current, filter, reason)
+		}
+		if at := NewView(w.fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
+			t.Errorf("admitted until %v, want %v", at, end)
+		}
+		w.now = end
+		filter, reason, _ := verdictOn(t, w, p, "c1", current)
+		want := "is offline: no heartbeat; taint scheduler/unreachable:NoSelect was tolerated until 2026-03-01T12:05:00Z"
+		if filter != "state" || !strings.HasPrefix(reason, want) {
+			t.Errorf("current %t: %s: %q, want %q", current, filter, reason, want)
+		}
+	}
+	// Without the taint nobody knows for how long: the state alone counts.
+	c.Status.Taints = nil
+	if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "state" {
+		t.Errorf("rejected by %q, want state", filter)
+	}
+}
+
+func TestClusterSets(t *testing.T) {
+	w := newWorld()
+	w.cluster("c1", nil).Metadata.Labels = map[string]string{"cloud": "a"}
+	set := func(name string, namespaces []string, clusters ...string) {
+		w.sets[name] = &api.ClusterSet{Metadata: api.Metadata{Name: name}, Spec: api.ClusterSetSpec{Clusters: clusters, Namespaces: namespaces}}
+		w.sets[name].SetDefaults()
+	}
+	set("mine", nil, "c1", "ghost")
+	set("others", nil, "c2")
+	set("foreign", []string{"bank"}, "c1")
+	set("all", nil)
+	w.sets["all"].Spec.Clusters, w.sets["all"].Spec.Selector = nil, &api.LabelSelector{}
+	w.sets["cloudless"] = &api.ClusterSet{Metadata: api.Metadata{Name: "cloudless"}}
+	w.sets["cloudless"].Spec.Selector = &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "cloud", Operator: api.SelectorDoesNotExist}}}
+	w.sets["cloudless"].SetDefaults()
+	for _, tt := range []struct {
+		sets   []string
+		reason string
+	}{
+		{nil, ""},
+		{[]string{"mine"}, ""},
+		{[]string{"all"}, ""},
+		{[]string{"others", "mine", "ghost"}, ""},
+		{[]string{"others"}, "is not in cluster set others"},
+		{[]string{"foreign"}, "is not in cluster set foreign"},
+		{[]string{"others", "ghost"}, "is in none of the cluster sets ghost, others"},
+		{[]string{"cloudless"}, "is not in cluster set cloudless"},
+	} {
+		p := newPlacement("web")
+		p.Metadata.Namespace, p.Spec.ClusterSets = "shop", tt.sets
+		if filter, reason, _ := verdictOn(t, w, p, "c1", true); reason != tt.reason || (filter == "cluster_sets") != (tt.reason != "") {
+			t.Errorf("%q: %s: %q, want %q", tt.sets, filter, reason, tt.reason)
+		}
+	}
+}
+
+func TestPredicates(t *testing.T) {
+	w := newWorld()
+	c := w.cluster("c1", nil)
+	c.Metadata.Labels = map[string]string{"cloud": "Azure", "tier": "gold"}
+	c.Spec.Claims = map[string]string{"version": "1.31"}
+	w.scores[scoreKey("c1", "load")] = scoreOf("c1", 40, time.Minute)
+	amazon := &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}
+	absent := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "gpu", Operator: api.SelectorNotIn, Values: []string{"x"}}, {Key: "gpu", Operator: api.SelectorDoesNotExist}}}
+	old := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "version", Operator: api.SelectorIn, Values: []string{"1.29", "1.30"}}}}
+	loaded := `cluster.scores("load").exists(s, s.value > 10)`
+	for _, tt := range []struct {
+		name         string
+		predicates   []api.Predicate
+		after        time.Duration
+		reason, fits string
+	}{
+		{"none", nil, 0, "", ""},
+		{"empty", []api.Predicate{{}}, 0, "", ""},
+		{"absent labels match negations", []api.Predicate{{LabelSelector: absent}}, 0, "", ""},
+		{"one label", []api.Predicate{{LabelSelector: amazon}}, 0,
+			`does not match predicate 1: label "cloud" is "Azure", wanted In (Amazon)`, `1 does not match predicate "label cloud In (Amazon)"`},
+		{"one of two", []api.Predicate{{LabelSelector: amazon}, {CEL: []string{`cluster.metadata.labels["tier"] == "gold"`}}}, 0, "", ""},
+		{"the closest", []api.Predicate{{LabelSelector: amazon, ClaimSelector: old}, {ClaimSelector: old}}, 0,
+			`does not match predicate 2: claim "version" is "1.31", wanted In (1.29, 1.30)`, "1 matches no predicate"},
+		{"an expression", []api.Predicate{{CEL: []string{`cluster.metadata.labels["tier"] == "silver"`}}}, 0,
+			`does not match predicate 1: cluster.metadata.labels["tier"] == "silver" is false`, ""},
+		{"a score", []api.Predicate{{CEL: []string{loaded}}}, 0, "", ""},
+		{"an expired score", []api.Predicate{{CEL: []string{loaded}}}, time.Hour, "does not match predicate 1: " + loaded + `: fails at line 1, column 15 in scores(): the cluster's scores of "load" expired at 2026-03-01T12:01:00Z`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w.now = epoch.Add(tt.after)
+			p := newPlacement("web")
+			p.Spec.Predicates = tt.predicates
+			filter, reason, fits := verdictOn(t, w, p, "c1", true)
+			if !strings.HasPrefix(reason, tt.reason) || (reason == "") != (tt.reason == "") || (filter == "predicates") != (tt.reason != "") {
+				t.Errorf("%s: %q, want %q", filter, reason, tt.reason)
+			}
+			if !strings.HasSuffix(fits, tt.fits) {
+				t.Errorf("%q, want %q at its end", fits, tt.fits)
+			}
+		})
+	}
+}
+
+func TestBadPredicateIsNamed(t *testing.T) {
+	p := newPlacement("web")
+	p.Spec.Predicates = []api.Predicate{{}, {CEL: []string{"true", "1 +"}}}
+	if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), "spec.predicates[1].cel[1]") {
+		t.Errorf("error %v, want one that names the field", err)
+	}
+}
+
+func TestReadsValues(t *testing.T) {
+	for text, want := range map[string]bool{
+		`cluster.metadata.labels["a"] == "b"`:             false,
+		`cluster.metric("load") < 5.0`:                    true,
+		`managedCluster.scores("a").exists(s, s.value>0)`: true,
+	} {
+		p := newPlacement("web")
+		p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
+		if got := compile(t, p).Reads().Any(columns.MetricValues | columns.ScoreValues); got != want {
+			t.Errorf("%s reads values: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// TestTolerationsRunOut: the mask holds until the moment that the pass names,
+// and the bulk and single forms of the taint rules agree.
+func TestTolerationsRunOut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, _ := rollPlacement(d, w)
+		q := compile(t, p)
+		mask := func(now time.Time) (columns.Bitmap, time.Time) {
+			g, _ := f.With(columns.Changes{}, now)
+			pass := newPass(g, q, nil)
+			keep := f.Live().Grown(f.Slots())
+			for _, check := range q.Checks.All {
+				if check.Name() == "state" || check.Name() == "taints" {
+					check.Apply(&pass.Look, keep)
+				}
+			}
+			return keep, pass.Until
+		}
+		same := func(a, b columns.Bitmap) bool {
+			for i := range a {
+				if a[i] != b[i] {
+					return false
+				}
+			}
+			return true
+		}
+		now, until := mask(w.now)
+		late := w.now.Add(200 * 365 * 24 * time.Hour)
+		if !until.IsZero() {
+			late = until.Add(-1)
+		}
+		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.now) {
+			t.Fatalf("the mask changes before %v", until)
+		}
+		pass := newPass(f, q, nil)
+		demoted := pass.demotedRows()
+		f.Live().Each(func(row int) {
+			if pass.demoted(row) != (demoted != nil && demoted.Has(row)) {
+				t.Fatalf("%s is demoted: %t", f.Name(row), pass.demoted(row))
+			}
+			if at := pass.admitted(row); !at.IsZero() && !at.After(w.now) {
+				t.Fatalf("%s is tolerated until %v, which is past", f.Name(row), at)
+			}
+		})
+	})
+}

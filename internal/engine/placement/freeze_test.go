@@ -1,0 +1,110 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// TestWhatIsFrozenStays: whatever happens to reservations and counts afterwards, what
+// was frozen says what was so then, and what goes on is as if nothing had been frozen.
+func TestWhatIsFrozenStays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type copied struct {
+			reserved *ledger.Reservations
+			load     *ledger.Load
+			said     []string
+		}
+		var (
+			f        = &columns.Fleet{}
+			reserved = [2]*ledger.Reservations{ledger.NewReservations(), ledger.NewReservations()} // the second is never frozen
+			load     = [2]*ledger.Load{ledger.NewLoad(), ledger.NewLoad()}
+			frozen   []copied
+			names    = []string{"c1", "c2", "c3", "c4"}
+			owners   = []api.Key{{Kind: api.KindPlacement, Namespace: "a", Name: "p"}, {Kind: api.KindWorkload, Namespace: "a", Name: "w"}, {Kind: api.KindWorkload, Namespace: "b", Name: "w"}}
+		)
+		for step := range rapid.IntRange(1, 40).Draw(t, "steps") {
+			name := rapid.SampledFrom(names).Draw(t, "cluster")
+			owner := rapid.SampledFrom(owners).Draw(t, "owner")
+			resource := rapid.SampledFrom([]string{"cpu", "memory"}).Draw(t, "resource")
+			amount := rapid.Int64Range(1, 3).Draw(t, "amount")
+			at := epoch.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "at")) * time.Second)
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}}
+				c.Spec.Allocatable = api.Quantities{"cpu": "100", "memory": "100"}
+				c.Status.CapacityReportedAt = &at
+				changes := columns.Changes{Clusters: map[string]*api.Cluster{name: c}}
+				if rapid.Bool().Draw(t, "gone") {
+					changes.Clusters[name] = nil
+				}
+				next, delta := f.With(changes, epoch)
+				f = next
+				for i := range reserved {
+					reserved[i].Sync(f, delta)
+					load[i].Sync(f, delta)
+				}
+			case 1, 2:
+				needs := ledger.Needs{{Resource: resource, Text: api.Quantity(fmt.Sprint(amount)), Milli: 1000 * amount}}
+				for i := range reserved {
+					reserved[i].HoldReplicas(f, owner, needs, name, amount, at)
+				}
+			case 3:
+				for i := range reserved {
+					reserved[i].Release(f, owner, name)
+				}
+			case 4:
+				had := load[0].Names[name]
+				for i := range load {
+					if had > 0 && step%2 == 0 {
+						load[i].Drop(f, name)
+					} else {
+						load[i].Add(f, name)
+					}
+				}
+			case 5:
+				frozen = append(frozen, copied{reserved[0].Freeze(), load[0].Freeze(), saying(reserved[0], load[0], owners, names)})
+			}
+			if a, b := saying(reserved[0], load[0], owners, names), saying(reserved[1], load[1], owners, names); !slices.Equal(a, b) {
+				t.Fatalf("frozen before, it says\n%q, else\n%q", a, b)
+			}
+			for _, c := range frozen {
+				if now := saying(c.reserved, c.load, owners, names); !slices.Equal(now, c.said) {
+					t.Fatalf("what was frozen says\n%q, and said\n%q", now, c.said)
+				}
+			}
+		}
+	})
+}
+
+// saying is everything that reservations and counts answer.
+func saying(r *ledger.Reservations, l *ledger.Load, owners []api.Key, names []string) (said []string) {
+	for _, owner := range owners {
+		for _, name := range names {
+			if h, ok := r.Held(owner, name); ok {
+				said = append(said, fmt.Sprintf("%s holds %+v on %s, of that %v", owner, *h, name, r.Counted(owner, name)))
+			}
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(r.Sums)) {
+		if column := r.Column(resource); slices.ContainsFunc(column, func(n int64) bool { return n != 0 }) {
+			for row := range 8 {
+				said = append(said, fmt.Sprintf("%s %d: %d", resource, row, ledger.At(column, row)))
+			}
+		}
+	}
+	low, high := l.Bounds()
+	said = append(said, fmt.Sprint(low, high))
+	for row := range 8 {
+		said = append(said, fmt.Sprint(l.At(row)))
+	}
+	return said
+}

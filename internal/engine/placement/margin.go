@@ -1,0 +1,72 @@
+package placement
+
+import (
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// margin is how much the best cluster outside of the decision lacks to get into
+// it, nil where there is none, or where nothing can be compared.
+func (e *Explained) margin() *api.MoveMargin {
+	q := e.pass.Query
+	if !e.HasNext || len(e.Choices) == 0 || e.Worst.Scored != e.Next.Scored || q.Spreads() {
+		return nil // what a cluster lacks under spread constraints depends on the others
+	}
+	f := e.pass.Fleet
+	if q.Minds() && e.present.Answered && !e.present.Fresh {
+		return e.marginBalanced()
+	}
+	return &api.MoveMargin{From: f.Name(e.WorstRow), To: f.Name(e.NextRow), Margin: e.Worst.Score - e.Next.Score}
+}
+
+// standings is a cluster with its own score and its total.
+type standings struct {
+	row        int
+	own, total float64
+}
+
+// marginBalanced is the margin where others' decisions count in the score: a
+// cluster gives way only to one that is better by its total and by its own score
+// (see seatBalanced), so the larger of the two gaps counts.
+//
+// Of the many clusters only those matter that no other beats in both scores, and
+// of the chosen ones those that beat no other in both: a few.
+func (e *Explained) marginBalanced() *api.MoveMargin {
+	p := e.pass
+	rate := func(row int, current bool) standings {
+		return standings{row, p.own(row, current).Score, p.total(row, current).Score}
+	}
+	// With sign -1 the list has the lowest.
+	front := func(list []standings, r standings, sign float64) []standings {
+		over := func(a, b standings) bool { return sign*a.own >= sign*b.own && sign*a.total >= sign*b.total }
+		if slices.ContainsFunc(list, func(x standings) bool { return over(x, r) }) {
+			return list
+		}
+		return append(slices.DeleteFunc(list, func(x standings) bool { return over(r, x) }), r)
+	}
+	chosen := columns.NewBitmap(p.Fleet.Slots())
+	var staying, rivals []standings
+	for i := range e.Choices {
+		// Of equals the last goes, so it is looked at first.
+		row := e.Choices[len(e.Choices)-1-i].Row
+		chosen.Set(row)
+		staying = front(staying, rate(row, e.Current.Has(row)), -1)
+	}
+	e.Admitted.Each(func(row int) {
+		if !chosen.Has(row) {
+			rivals = front(rivals, rate(row, e.Current.Has(row)), 1)
+		}
+	})
+	var best *api.MoveMargin
+	for _, s := range staying {
+		for _, r := range rivals {
+			if gap := math.Max(s.own-r.own, s.total-r.total); best == nil || gap < best.Margin {
+				best = &api.MoveMargin{From: p.Fleet.Name(s.row), To: p.Fleet.Name(r.row), Margin: gap}
+			}
+		}
+	}
+	return best
+}

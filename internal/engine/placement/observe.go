@@ -1,0 +1,188 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// Observe returns a copy of a cluster with its status completed by what the
+// engine works with: the state, the present value of every metric, the
+// available amounts, and the condition that sums up the metrics. The stored
+// status has none of these, so a moving metric rewrites no cluster.
+func Observe(f *columns.Fleet, reserved *ledger.Reservations, cluster *api.Cluster) *api.Cluster {
+	c := *cluster
+	c.Status.State = columns.State(&c)
+	row, ok := f.Row(c.Metadata.Name)
+	if !ok {
+		return &c
+	}
+	c.Status.Available = ledger.Available(f, reserved, row)
+	c.Status.Flavors = ledger.FlavorCounts(f, reserved, row)
+	completeDerived(&c, f.Cluster(row))
+	c.Status.Metrics = nil
+	states := make([]*columns.MetricState, 0, len(f.Rows()[row].Metrics))
+	for _, m := range f.Rows()[row].Metrics {
+		s := f.Metrics()[m.ID]
+		states = append(states, s)
+		c.Status.Metrics = append(c.Status.Metrics, s.Shown(m.Weight))
+	}
+	c.Status.Conditions = withMetricsAvailable(c.Status.Conditions, soleOwner(&c), states)
+	return &c
+}
+
+// soleOwner is the namespace that a cluster belongs to, "" where it is not just one.
+func soleOwner(c *api.Cluster) string {
+	if owners := c.Owners(); len(owners) == 1 {
+		return owners[0]
+	}
+	return ""
+}
+
+// maxDescribedMetrics is how many metrics a condition says something of.
+const maxDescribedMetrics = 3
+
+// withMetricsAvailable is a list of conditions with the one that sums up the metrics
+// of an object that a namespace owns. The reason is that of the first which is not
+// usable, and not only yet to be read; the message says of each what is wrong.
+func withMetricsAvailable(list []api.Condition, namespace string, states []*columns.MetricState) []api.Condition {
+	if len(states) == 0 {
+		return list
+	}
+	condition := api.Condition{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	var failing []string
+	for _, s := range states {
+		if s.Usable {
+			continue
+		}
+		if condition.Status == api.ConditionTrue || condition.Reason == api.ReasonPending {
+			condition.Status, condition.Reason = api.ConditionFalse, s.Reason
+		}
+		failing = append(failing, s.Describe(namespace))
+	}
+	if more := len(failing) - maxDescribedMetrics; more > 0 {
+		failing = append(failing[:maxDescribedMetrics], fmt.Sprintf("and %d more", more))
+	}
+	condition.Message = strings.Join(failing, "; ")
+	conditions := make([]api.Condition, 0, len(list)+1)
+	for _, old := range list {
+		if old.Type != condition.Type {
+			conditions = append(conditions, old)
+		}
+	}
+	return append(conditions, condition)
+}
+
+// completeDerived shows what a cluster has from its cloud.
+func completeDerived(c, effective *api.Cluster) {
+	if effective.Metadata.UID != c.Metadata.UID {
+		return
+	}
+	// Of a version that decisions have not seen it is not known yet what it inherits.
+	if effective.Metadata.Generation == c.Metadata.Generation && !maps.Equal(effective.Metadata.Labels, c.Metadata.Labels) {
+		c.Status.Labels = effective.Metadata.Labels
+	}
+	if c.Spec.OpenStack == nil {
+		return
+	}
+	from := &effective.Status
+	c.Status.State, c.Status.Taints, c.Status.Conditions = columns.State(effective), from.Taints, from.Conditions
+	c.Status.Capacity, c.Status.Allocatable, c.Status.Allocated = from.Capacity, from.Allocatable, from.Allocated
+	c.Status.CapacityReportedAt, c.Status.GoneResources = from.CapacityReportedAt, from.GoneResources
+}
+
+// ObserveMetrics are the present values of metrics that something lists which is
+// no cluster of the fleet, and its conditions with the one that sums them up.
+// namespace is who owns it.
+func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, list []api.Condition) ([]api.ClusterMetricStatus, []api.Condition) {
+	out := make([]api.ClusterMetricStatus, len(refs))
+	states := make([]*columns.MetricState, len(refs))
+	for i, ref := range refs {
+		states[i] = (&columns.MetricState{Key: ref.Key()}).Judge(time.Time{})
+		if id, ok := f.MetricIDs()[ref.Key()]; ok {
+			states[i] = f.Metrics()[id]
+		}
+		out[i] = states[i].Shown(columns.WeightOf(ref))
+	}
+	return out, withMetricsAvailable(list, namespace, states)
+}
+
+// NewStatus is the status of a placement after an outcome: the present one with
+// what changed. changed is false where nothing but the clock differs, so that
+// nothing needs to be written. explain is called for the sentence about a
+// placement that did not get what it wants.
+func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
+	now = now.UTC()
+	was := &p.Status
+	status = *was
+	answered := was.ObservedGeneration == p.Metadata.Generation &&
+		was.ObservedRescheduleRequests == p.Metadata.RescheduleRequests
+	status.ObservedGeneration = p.Metadata.Generation
+	status.ObservedRescheduleRequests = p.Metadata.RescheduleRequests
+	changed = !answered
+
+	if !out.Same || (!answered && !sameOrder(f, was.Clusters, out.Choices)) {
+		since := map[string]*time.Time{}
+		for _, d := range was.Decisions {
+			since[d.Cluster] = d.Since
+		}
+		status.Clusters = make([]string, len(out.Choices))
+		status.Decisions = make([]api.Decision, len(out.Choices))
+		for i, c := range out.Choices {
+			name := f.Name(c.Row)
+			d := api.Decision{Cluster: name, Score: c.Score, Rank: int64(i + 1), Since: since[name]}
+			if d.Since == nil {
+				d.Since = &now
+			}
+			status.Clusters[i], status.Decisions[i] = name, d
+		}
+		status.DecisionRevision++
+		changed = true
+	}
+	if !answered && len(status.Decisions) == len(out.Choices) {
+		// The same clusters, but the scores are those of another spec.
+		status.Decisions = slices.Clone(status.Decisions)
+		for i, c := range out.Choices {
+			status.Decisions[i].Score = c.Score
+		}
+	}
+	if !out.Same {
+		status.ScheduledAt = &now
+	}
+	if groups := divide(f, q.groups, status.Clusters); !slices.EqualFunc(groups, was.DecisionGroups, sameGroup) {
+		status.DecisionGroups = groups
+		status.Decisions = withGroups(status.Decisions, groups)
+		changed = true
+	} else {
+		status.DecisionGroups = was.DecisionGroups
+		if changed {
+			status.Decisions = withGroups(status.Decisions, groups)
+		}
+	}
+	for _, c := range conditions(f, q, v, out, explain) {
+		changed = api.SetCondition(&status.Conditions, c, now) || changed
+	}
+	return status, changed
+}
+
+func sameOrder(f *columns.Fleet, names []string, choices []Choice) bool {
+	if len(names) != len(choices) {
+		return false
+	}
+	for i, c := range choices {
+		if names[i] != f.Name(c.Row) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameGroup(a, b api.ChosenGroup) bool {
+	return a.Index == b.Index && a.Name == b.Name && slices.Equal(a.Clusters, b.Clusters)
+}

@@ -1,0 +1,257 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+func TestObserve(t *testing.T) {
+	w := krakeWorld()
+	c := w.cluster("c1", map[string]float64{"load": 2, "bad": 1})
+	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4", "memory": "1Gi"}, api.Quantities{"cpu": "1"}
+	c.Status.Conditions = []api.Condition{{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue}, {Type: api.ConditionReady}}
+	f := w.fleet()
+	p := newPlacement("web")
+	p.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
+	reserved := ledger.NewReservations()
+	reserve(t, reserved, f, p, "c1", epoch)
+
+	seen := Observe(f, reserved, c)
+	if seen.Status.State != api.StateOnline || seen.Status.Available["cpu"] != "2500m" || seen.Status.Available["memory"] != "1Gi" {
+		t.Errorf("state %s, available %v", seen.Status.State, seen.Status.Available)
+	}
+	metrics := seen.Status.Metrics
+	if len(metrics) != 2 || metrics[0].Reason != api.ReasonInvalidMetric || metrics[0].Normalized != nil ||
+		*metrics[1].Value != 5 || *metrics[1].Normalized != 0.5 || metrics[1].Weight != 2 || metrics[1].Reason != "" {
+		t.Errorf("metrics %+v", metrics)
+	}
+	condition := api.FindCondition(seen.Status.Conditions, api.ConditionMetricsAvailable)
+	if len(seen.Status.Conditions) != 2 || condition.Status != api.ConditionFalse || !strings.Contains(condition.Message, `"bad"`) {
+		t.Errorf("conditions %+v", seen.Status.Conditions)
+	}
+	if c.Status.Metrics != nil || c.Status.Conditions[0].Status != api.ConditionTrue {
+		t.Error("the object itself was changed")
+	}
+	stranger := &api.Cluster{Metadata: api.Metadata{Name: "new"}, Spec: api.ClusterSpec{Health: &api.HealthSpec{}}}
+	if got := Observe(f, nil, stranger).Status; got.State != api.StatePending || got.Available != nil {
+		t.Errorf("a cluster the fleet does not have yet: %+v", got)
+	}
+	if ledger.Available(f, nil, 99) != nil {
+		t.Error("a row that is not there has something available")
+	}
+}
+
+func TestNewStatus(t *testing.T) {
+	w := krakeWorld()
+	w.cluster("c1", map[string]float64{"ec": 1})
+	w.cluster("c2", map[string]float64{"ge": 1})
+	p := newPlacement("web")
+	f := w.fleet()
+	step := func(after time.Duration) (bool, api.PlacementStatus) {
+		t.Helper()
+		q, now := compile(t, p), epoch.Add(after)
+		present := Present{Decisions: p.Status.Decisions, Answered: p.Status.ObservedGeneration == p.Metadata.Generation}
+		if p.Status.ScheduledAt != nil {
+			present.ScheduledAt = *p.Status.ScheduledAt
+		}
+		e := Explain(f, q, nil, ledger.Others{}, present, now)
+		status, changed := NewStatus(f, q, NewView(f, q, ledger.Others{}, nil), p, e.Outcome, now, e.Summary)
+		return changed, status
+	}
+	expect := func(after time.Duration, changed bool, revision int64, reasons []string, clusters ...string) {
+		t.Helper()
+		got, status := step(after)
+		if got != changed || status.DecisionRevision != revision || !slices.Equal(status.Clusters, clusters) ||
+			status.ObservedGeneration != p.Metadata.Generation {
+			t.Errorf("changed %t: %+v, want changed %t, revision %d, clusters %q", got, status, changed, revision, clusters)
+		}
+		for i, condition := range []string{api.ConditionScheduled, api.ConditionSatisfied, api.ConditionMisconfigured} {
+			c := api.FindCondition(status.Conditions, condition)
+			if c == nil || c.Reason != reasons[i] {
+				t.Errorf("condition %+v, want reason %s", c, reasons[i])
+			}
+		}
+		p.Status = status
+	}
+	fine := []string{api.ReasonScheduled, api.ReasonSatisfied, api.ReasonWellConfigured}
+	expect(0, true, 1, fine, "c1")
+	expect(time.Second, false, 1, fine, "c1")
+	if !p.Status.ScheduledAt.Equal(epoch) || !p.Status.Decisions[0].Since.Equal(epoch) {
+		t.Errorf("scheduled at %v: a look is not a decision", p.Status.ScheduledAt)
+	}
+
+	w.metrics[metricKey("ec")].Status.Value = ptr(0.05) // the same answer with another score writes nothing
+	f = w.fleet()
+	expect(2*time.Second, false, 1, fine, "c1")
+	if p.Status.Decisions[0].Score != 0.9 {
+		t.Errorf("score %v, want that of the decision", p.Status.Decisions[0].Score)
+	}
+	w.metrics[metricKey("ge")].Status.Value = ptr(0.9)
+	f = w.fleet()
+	expect(time.Hour, true, 2, fine, "c2")
+	if !p.Status.ScheduledAt.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("scheduled at %v, want when it moved", p.Status.ScheduledAt)
+	}
+
+	w.metrics[metricKey("ge")].Status.Value = ptr(0.8)
+	f = w.fleet()
+	p.Metadata.Generation++ // another spec, the same clusters
+	expect(2*time.Hour, true, 2, fine, "c2")
+	if p.Status.Decisions[0].Score == 0.9 {
+		t.Error("the score is that of the spec before")
+	}
+	if !p.Status.ScheduledAt.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("scheduled at %v: the decision did not change", p.Status.ScheduledAt)
+	}
+	p.Metadata.Generation++
+	p.Spec.NumberOfClusters = ptr[int64](3)
+	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonTooFewClusters, api.ReasonWellConfigured}, "c2", "c1")
+	if !p.Status.Decisions[0].Since.Equal(epoch.Add(time.Hour)) || !p.Status.Decisions[1].Since.Equal(epoch.Add(2*time.Hour)) {
+		t.Errorf("decisions %+v: each cluster keeps its own since", p.Status.Decisions)
+	}
+	p.Metadata.Generation++
+	p.Spec.NumberOfClusters = nil
+	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonAllFitting, api.ReasonWellConfigured}, "c2", "c1")
+	p.Metadata.Generation++
+	p.Spec.NumberOfClusters = ptr[int64](0)
+	expect(2*time.Hour, true, 4, []string{api.ReasonNoClustersWanted, api.ReasonNoClustersWanted, api.ReasonWellConfigured})
+	p.Metadata.Generation++
+	p.Spec.NumberOfClusters, p.Spec.MetricConstraints = ptr[int64](1), []string{"gohst > 1", "gohst < 9"}
+	expect(2*time.Hour, true, 4, []string{api.ReasonNoSuitableClusters, api.ReasonNoSuitableClusters, api.ReasonUnknownMetrics})
+	message := api.FindCondition(p.Status.Conditions, api.ConditionScheduled).Message
+	if message != `0 of 2 clusters fit: 2 do not match metric constraint "gohst > 1"` {
+		t.Errorf("message %q", message)
+	}
+	if got := api.FindCondition(p.Status.Conditions, api.ConditionMisconfigured).Message; strings.Count(got, "gohst") != 1 {
+		t.Errorf("message %q, want the name once", got)
+	}
+}
+
+// TestFailingMetricsAreNamed: who reads that clusters fell out for a failing
+// metric is told which one, the most frequent first.
+func TestFailingMetricsAreNamed(t *testing.T) {
+	w := krakeWorld()
+	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
+		w.cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
+	}
+	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, ledger.Others{}, Present{}, w.now)
+	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3": does not exist; "m1": does not exist and 1 more)`; got != want {
+		t.Errorf("summary %s, want %s", got, want)
+	}
+	want := []api.Rejection{{Filter: "metrics_available", On: "m3", Count: 2}, {Filter: "metrics_available", On: "m1", Count: 1}, {Filter: "metrics_available", On: "m2", Count: 1}}
+	if got := e.Rejections(); !slices.Equal(got, want) {
+		t.Errorf("rejections %v, want %v", got, want)
+	}
+}
+
+// TestSummary: the sentence names the chosen ones, how many fit, and every
+// ground with its number, in words that fit the number.
+func TestSummary(t *testing.T) {
+	w := krakeWorld()
+	p := newPlacement("web")
+	p.Metadata.Namespace = "shop"
+	p.Spec.NumberOfClusters = ptr[int64](5)
+	p.Spec.LabelConstraints, p.Spec.MetricConstraints = []string{"location is DE"}, []string{"load > 1"}
+	p.Spec.CustomResources, p.Spec.ResourceRequests = []string{"a.example.com"}, api.Quantities{"cpu": "2"}
+	fit := func(name string) *api.Cluster {
+		c := w.cluster(name, map[string]float64{"load": 1})
+		c.Metadata.Labels = map[string]string{"location": "DE"}
+		c.Spec.CustomResources = []string{"a.example.com"}
+		c.Spec.Allocatable = api.Quantities{"cpu": "2"}
+		return c
+	}
+	fit("good")
+	fit("foreign").Spec.Namespace = "bank"
+	down := fit("down")
+	down.Status.State = api.StateOffline
+	down.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionFalse, Message: "no heartbeat for 30s"}}
+	fit("paused").Spec.Paused = true
+	fit("elsewhere").Metadata.Labels = map[string]string{"location": "SK"}
+	fit("nowhere").Metadata.Labels = nil
+	fit("plain").Spec.CustomResources = nil
+	fit("ailing").Spec.Metrics = []api.MetricRef{{Name: "nop"}}
+	fit("idle").Spec.Metrics = nil
+	fit("full").Spec.Allocated = api.Quantities{"cpu": "1"}
+	fit("silent").Spec.Allocatable = nil
+	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.now)
+	want := `good chosen, 5 wanted; 1 of 10 clusters fits: 1 is not online, 1 is paused, ` +
+		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop": metrics_provider "nowhere" does not exist), ` +
+		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
+	if got := e.Summary(); got != want {
+		t.Errorf("summary\n%s, want\n%s", got, want)
+	}
+	reasons := map[string]string{
+		"foreign": `belongs to namespace "bank"`, "down": "is offline: no heartbeat for 30s", "paused": "is paused: it takes no new decisions",
+		"elsewhere": `label "location" is "SK", wanted "location is DE"`, "nowhere": `label "location" is absent`,
+		"plain":  `lacks custom resource "a.example.com"`,
+		"ailing": `metric "nop" is not available: UnknownMetricsProvider (metrics_provider "nowhere" does not exist)`,
+		"idle":   `metric "load" has no value`, "full": "has 1 of cpu available, 2 requested", "silent": "reports no allocatable cpu",
+	}
+	for _, c := range e.Render().Candidates {
+		if c.Reason != reasons[c.Cluster] {
+			t.Errorf("%s: %q, want %q", c.Cluster, c.Reason, reasons[c.Cluster])
+		}
+	}
+	p.Spec = api.PlacementSpec{}
+	p.SetDefaults()
+	if got := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
+		t.Errorf("summary %q", got)
+	}
+	p.Spec.NumberOfClusters = ptr[int64](0)
+	if got := Explain((&columns.Fleet{}), compile(t, p), nil, ledger.Others{}, Present{}, w.now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
+		t.Errorf("summary %q", got)
+	}
+}
+
+// TestMargin: the decision moves when the challenger gains more than the margin.
+func TestMargin(t *testing.T) {
+	w := newWorld()
+	w.gauge("here", 0, 1, 0.5)
+	there := w.gauge("there", 0, 1, 0.5)
+	w.cluster("c1", map[string]float64{"here": 1})
+	w.cluster("c2", map[string]float64{"there": 1})
+	p := newPlacement("web")
+	p.Spec.MinImprovement = 0.1
+	present := w.on(time.Hour, "c1")
+	margin := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, present, w.now).Render().Margin
+	if margin == nil || margin.From != "c1" || margin.To != "c2" || !near(margin.Margin, 0.6/1.1+0.1-0.5) {
+		t.Fatalf("margin %+v", margin)
+	}
+	for gain, want := range map[float64]string{margin.Margin - 1e-9: "c1", margin.Margin + 1e-9: "c2"} {
+		there.Status.Value = ptr(0.5 + gain)
+		if names, _ := w.decide(t, p, present); names[0] != want {
+			t.Errorf("gaining %v: chosen %q, want %s", gain, names, want)
+		}
+	}
+	young := w.on(time.Second, "c1")
+	there.Status.Value = ptr(1.0)
+	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, young, w.now).Render()
+	if e.Kept != string(HeldByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
+		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
+	}
+	far := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
+	if e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, far, w.now); e.Held != HeldByAge || e.Render().NextAt != nil {
+		t.Errorf("held %q: a moment that JSON has no form for is left out", e.Held)
+	}
+}
+
+func TestNewQueryRefuses(t *testing.T) {
+	for field, change := range map[string]func(s *api.PlacementSpec){
+		"spec.label_constraints[0]":        func(s *api.PlacementSpec) { s.LabelConstraints = []string{"a isb"} },
+		"spec.metric_constraints[0]":       func(s *api.PlacementSpec) { s.MetricConstraints = []string{"a <"} },
+		`spec.resource_requests["cpu"]`:    func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "x"} },
+		`spec.strategy: "dice" is not kno`: func(s *api.PlacementSpec) { s.Strategy = "dice" },
+	} {
+		p := newPlacement("web")
+		change(&p.Spec)
+		if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), `"default/web"`) {
+			t.Errorf("%v, want an error about %s of the placement", err, field)
+		}
+	}
+}

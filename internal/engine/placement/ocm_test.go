@@ -1,0 +1,96 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// TestOCM lays the cases of Open Cluster Management before the engine.
+func TestOCM(t *testing.T) {
+	cases, err := ocm.Cases(ocm.Schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, c := range cases {
+		known[c.ID] = true
+		t.Run(c.ID, func(t *testing.T) {
+			answer := answerOCM(t, &c)
+			for _, wrong := range c.Compare(answer) {
+				t.Errorf("%s: %s", c.Name, wrong)
+			}
+			others, err := c.Expecting()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, other := range others {
+				if len(other.Compare(answer)) == 0 {
+					t.Errorf("expect/%s: nobody would notice", what)
+				}
+			}
+		})
+	}
+	for id, d := range ocm.Differences {
+		if !known[id] || len(d.Expectations) == 0 || d.Reason == "" {
+			t.Errorf("difference %s: no such case, or it does not say what differs and why", id)
+		}
+	}
+	for id := range ocm.Refusals {
+		if !known[id] {
+			t.Errorf("refusal %s: no such case", id)
+		}
+	}
+}
+
+func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
+	t.Helper()
+	given := c.World()
+	p := given.Placement
+	for _, o := range given.Objects() {
+		errs := o.Validate()
+		switch {
+		case errs != nil && o == api.Object(p):
+			return &ocm.Answer{Refused: errs}
+		case errs != nil:
+			t.Fatalf("%s: %s", api.KeyOf(o), errs)
+		}
+	}
+	w := newWorld()
+	w.now = c.Now
+	for _, o := range given.Clusters {
+		w.clusters[o.Metadata.Name] = o
+	}
+	for _, o := range given.Sets {
+		w.sets[o.Metadata.Name] = o
+	}
+	for _, o := range given.Scores {
+		w.scores[api.KeyOf(o)] = o
+	}
+	f, delta := (&columns.Fleet{}).With(w.changes(), w.now)
+	others := ledger.Others{Load: ledger.NewLoad()}
+	others.Load.Sync(f, delta)
+	for _, o := range append(slices.Clone(given.Others), p) {
+		for _, name := range o.Status.Clusters {
+			others.Load.Add(f, name)
+		}
+	}
+	present := Present{Decisions: p.Status.Decisions, Answered: p.Status.ObservedGeneration == p.Metadata.Generation}
+	if p.Status.ScheduledAt != nil {
+		present.ScheduledAt = *p.Status.ScheduledAt
+	}
+	q := compile(t, p)
+	v := NewView(f, q, others, nil)
+	e := Explain(f, q, nil, others, present, w.now)
+	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
+	var sets []string
+	if in, ok := checkOf[*filter.InSets](q); ok {
+		sets, _ = in.Usable(f)
+	}
+	return &ocm.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}
+}

@@ -1,0 +1,572 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// oracle is the naive formulation of the rules: maps, loops and one sort, over
+// plain objects. The engine has to give the same answers.
+type oracle struct {
+	*world
+	holds []oracleHold
+}
+
+type oracleHold struct {
+	placement api.Key
+	cluster   string
+	requests  api.Quantities
+	since     time.Time
+}
+
+// verdict is what the oracle says about one metric.
+type verdict struct {
+	raw, normalized float64
+	usable          bool
+	onFailure       api.OnFailure
+	staleAt         time.Time
+}
+
+// goneFromPolicy reports whether a placement's policy names a metric of which
+// there is none.
+func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
+	policy := p.Spec.PrioritizerPolicy
+	if p.Spec.Strategy != api.StrategyPrioritizers || policy == nil {
+		return false
+	}
+	for key := range o.metrics {
+		if key.Name == name {
+			return false
+		}
+	}
+	return slices.ContainsFunc(policy.Configurations, func(c api.PrioritizerConfig) bool {
+		return c.Type == api.PrioritizerMetric && c.Name == name && *c.Weight != 0
+	})
+}
+
+func (o oracle) metric(key api.Key) verdict {
+	m := o.metrics[key]
+	if m == nil {
+		return verdict{onFailure: api.FailureExclude}
+	}
+	v := verdict{onFailure: m.Spec.OnFailure}
+	if m.Status.Value == nil {
+		return v
+	}
+	normalized, err := columns.Normalize(m.Spec, *m.Status.Value)
+	if err != nil {
+		return v
+	}
+	v.raw, v.normalized = *m.Status.Value, normalized
+	provider, known := o.providers[m.ProviderKey()]
+	condition := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
+	failed := condition != nil && condition.Status == api.ConditionFalse
+	switch {
+	case v.onFailure == api.FailureLastValue:
+		v.usable = true
+	case !known:
+	case !failed:
+		v.usable = true
+	case condition.Reason == "" || condition.Reason == api.ReasonUnreachableMetricsProvider:
+		if m.Status.ObservedAt == nil {
+			break
+		}
+		age := 4 * provider.Spec.Interval.Or(15*time.Second)
+		if m.Spec.MaxAge != "" {
+			age = m.Spec.MaxAge.Or(0)
+		}
+		if end := m.Status.ObservedAt.Add(age); o.now.Before(end) {
+			v.usable, v.staleAt = true, end
+		}
+	}
+	return v
+}
+
+func (o oracle) nextAt() time.Time {
+	var next time.Time
+	for key := range o.metrics {
+		if at := o.metric(key).staleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, s := range o.scores {
+		if s.Spec.ValidUntil == nil || o.clusters[s.Metadata.Cluster] == nil || o.now.After(*s.Spec.ValidUntil) {
+			continue
+		}
+		if at := s.Spec.ValidUntil.Add(1); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// available is the amount of a resource that a placement could use, in
+// thousandths.
+func (o oracle) available(c *api.Cluster, resource string, p api.Key, current bool) (int64, bool) {
+	figure := func(reported, declared api.Quantities) (int64, bool) {
+		q, ok := reported[resource]
+		if !ok {
+			q, ok = declared[resource]
+		}
+		if !ok {
+			return 0, false
+		}
+		milli, err := q.Milli()
+		return milli, err == nil
+	}
+	free, ok := figure(c.Status.Allocatable, c.Spec.Allocatable)
+	if !ok {
+		return 0, false
+	}
+	used, _ := figure(c.Status.Allocated, c.Spec.Allocated)
+	amount, own := max(free-used, 0), int64(0)
+	for _, h := range o.holds {
+		milli, _ := h.requests[resource].Milli()
+		if h.cluster != c.Metadata.Name || h.requests[resource] == "" {
+			continue
+		}
+		if c.Status.CapacityReportedAt == nil || h.since.After(*c.Status.CapacityReportedAt) {
+			amount -= milli
+		}
+		if current && h.placement == p {
+			own += milli
+		}
+	}
+	if amount > math.MaxInt64-own {
+		return math.MaxInt64, true
+	}
+	return amount + own, true
+}
+
+func (o oracle) online(c *api.Cluster) bool {
+	return c.Status.State == api.StateOnline || (c.Status.State == "" && (c.Spec.Health == nil || c.Metadata.Generation > 1))
+}
+
+// rejects names the first filter and ground that rejects a cluster, in the
+// order in which the filters are documented.
+func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter, on string) {
+	s := &p.Spec
+	if c.Spec.Namespace != "" && c.Spec.Namespace != p.Metadata.Namespace {
+		return "namespace", p.Metadata.Namespace
+	}
+	if len(s.ClusterSets) > 0 && !o.inSets(p, c) {
+		return "cluster_sets", ""
+	}
+	if !o.online(c) && !o.excused(p, c, current) {
+		return "state", ""
+	}
+	if c.Spec.Paused && !current {
+		return "paused", ""
+	}
+	for _, t := range c.Taints() {
+		automatic := t.Key == "scheduler/unreachable" || t.Key == "scheduler/unhealthy"
+		if o.bars(p, t, current) && (o.online(c) || !automatic) {
+			return "taints", ""
+		}
+	}
+	if len(s.ClusterNames) > 0 && !slices.Contains(s.ClusterNames, c.Metadata.Name) {
+		return "cluster_names", "cluster_names"
+	}
+	if slices.Contains(s.ExcludeClusters, c.Metadata.Name) {
+		return "cluster_names", "exclude_clusters"
+	}
+	for _, text := range s.LabelConstraints {
+		l, err := constraint.ParseLabel(text)
+		if err != nil || !l.Match(c.Metadata.Labels) {
+			return "label_constraints", text
+		}
+	}
+	if s.KubernetesVersion != "" && !slices.Contains(versionsOf[s.KubernetesVersion], c.Status.KubernetesVersion) {
+		return "kubernetes_version", s.KubernetesVersion
+	}
+	if len(s.Predicates) > 0 && !slices.ContainsFunc(s.Predicates, func(x api.Predicate) bool { return o.matches(p, x, c) }) {
+		return "predicates", ""
+	}
+	for _, name := range s.CustomResources {
+		if !slices.Contains(c.Spec.CustomResources, name) {
+			return "custom_resources", name
+		}
+	}
+	for _, ref := range c.Spec.Metrics {
+		// A metric that is gone makes a policy that names it misconfigured, which
+		// ends no decision.
+		misconfigured := current && o.goneFromPolicy(p, ref.Name)
+		if v := o.metric(ref.Key()); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
+			return "metrics_available", ""
+		}
+	}
+	for _, text := range s.MetricConstraints {
+		m, err := constraint.ParseMetric(text)
+		if err != nil || !m.Match(o.figure(p, c, m.Name())) {
+			return "metric_constraints", text
+		}
+	}
+	for _, resource := range []string{"cpu", "memory", "nvidia.com/gpu"} {
+		request, ok := s.ResourceRequests[resource]
+		if !ok {
+			continue
+		}
+		milli, _ := request.Milli()
+		if available, ok := o.available(c, resource, api.KeyOf(p), current); !ok || available < milli {
+			return "resource_requests", resource
+		}
+	}
+	return "", ""
+}
+
+// versionsOf are the versions of the dice that meet the constraints of the dice.
+var versionsOf = map[string][]string{
+	">= 1.33":      {"v1.33.0", "v1.33.2+k3s1"},
+	">=1.33":       {"v1.33.0", "v1.33.2+k3s1"},
+	"< 2, >= 1.33": {"v1.33.0", "v1.33.2+k3s1"},
+	"~> 1.32.0":    {"v1.32.0", "v1.32.1-eks-4f2e1a"},
+	"!= 1.33.0":    {"v1.32.0", "v1.32.1-eks-4f2e1a", "v1.33.2+k3s1"},
+}
+
+func (o oracle) inSets(p *api.Placement, c *api.Cluster) bool {
+	for _, name := range p.Spec.ClusterSets {
+		set := o.sets[name]
+		if set == nil {
+			continue
+		}
+		admitted := slices.Contains(set.Spec.Namespaces, "*") || slices.Contains(set.Spec.Namespaces, p.Metadata.Namespace)
+		member := slices.Contains(set.Spec.Clusters, c.Metadata.Name)
+		if set.Spec.Selector != nil {
+			member = selects(set.Spec.Selector, c.Metadata.Labels)
+		}
+		if admitted && member {
+			return true
+		}
+	}
+	return false
+}
+
+// selects is a label selector of Kubernetes.
+func selects(s *api.LabelSelector, labels map[string]string) bool {
+	if s == nil {
+		return true
+	}
+	for key, value := range s.MatchLabels {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	for _, r := range s.MatchExpressions {
+		got, ok := labels[r.Key]
+		listed := slices.Contains(r.Values, got)
+		holds := map[api.SelectorOperator]bool{
+			"In": ok && listed, "NotIn": !ok || !listed, "Exists": ok, "DoesNotExist": !ok,
+		}
+		if !holds[r.Operator] {
+			return false
+		}
+	}
+	return true
+}
+
+// bars reports whether a taint keeps a placement off a cluster.
+func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
+	effects := map[api.TaintEffect]string{
+		"NoSelect": "all", "NoExecute": "all", "NoSelectIfNew": "new", "NoSchedule": "new",
+		"PreferNoSelect": "none", "PreferNoSchedule": "none",
+	}
+	effect := effects[t.Effect]
+	if effect == "none" || effect == "new" && current {
+		return false
+	}
+	for _, x := range p.Spec.Tolerations {
+		switch {
+		case x.Effect != "" && effects[x.Effect] != effect, x.Key != "" && x.Key != t.Key:
+			continue
+		case x.Operator == "Equal" && x.Value != t.Value:
+			continue
+		case x.TolerationSeconds == nil || *x.TolerationSeconds > 1<<40:
+			return false
+		case t.TimeAdded == nil:
+			continue
+		}
+		if o.now.Unix()-t.TimeAdded.Unix() < *x.TolerationSeconds {
+			return false
+		}
+	}
+	return true
+}
+
+// runsOut is when the first taint that ends decisions ceases to be tolerated.
+func (o oracle) runsOut(p *api.Placement, c *api.Cluster) time.Time {
+	var first time.Time
+	for _, t := range c.Taints() {
+		if t.Effect != "NoSelect" && t.Effect != "NoExecute" || t.TimeAdded == nil {
+			continue
+		}
+		// With every toleration for itself: the longest counts.
+		var last time.Time
+		ever := false
+		for _, x := range p.Spec.Tolerations {
+			alone := *p
+			alone.Spec.Tolerations = []api.Toleration{x}
+			switch {
+			case o.bars(&alone, t, false):
+			case x.TolerationSeconds == nil || *x.TolerationSeconds > 1<<40:
+				ever = true
+			default:
+				if end := t.TimeAdded.Add(time.Duration(*x.TolerationSeconds) * time.Second); end.After(last) {
+					last = end
+				}
+			}
+		}
+		if !ever && !last.IsZero() && (first.IsZero() || last.Before(first)) {
+			first = last
+		}
+	}
+	return first
+}
+
+// demoted reports whether a cluster has a taint that ranks it last among equals.
+func (o oracle) demoted(p *api.Placement, c *api.Cluster) bool {
+	return slices.ContainsFunc(c.Taints(), func(t api.ClusterTaint) bool {
+		if t.Effect != "PreferNoSelect" && t.Effect != "PreferNoSchedule" {
+			return false
+		}
+		return !slices.ContainsFunc(p.Spec.Tolerations, func(x api.Toleration) bool {
+			return (x.Effect == "" || x.Effect == "PreferNoSelect" || x.Effect == "PreferNoSchedule") &&
+				(x.Key == "" || x.Key == t.Key) && (x.Operator == "Exists" || x.Value == t.Value)
+		})
+	})
+}
+
+// excused reports whether a cluster that is not online has a taint for that, and
+// the placement tolerates it.
+func (o oracle) excused(p *api.Placement, c *api.Cluster, current bool) bool {
+	found := false
+	for _, t := range c.Taints() {
+		if t.Key == "scheduler/unreachable" || t.Key == "scheduler/unhealthy" {
+			if o.bars(p, t, current) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// oracleCEL are expressions with what they mean.
+var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool{
+	`managedCluster.metadata.labels["zone"] == "a"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return c.Metadata.Labels["zone"] == "a"
+	},
+	`cluster.metadata.labels["tier"] != "b" && cluster.spec.claims["version"] == "1.31"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		tier, ok := c.Metadata.Labels["tier"]
+		return ok && tier != "b" && c.Spec.Claims["version"] == "1.31"
+	},
+	`cluster.spec.region == "eu"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool { return c.Spec.Region == "eu" },
+	// What a cluster has none of is absent: the expression fails.
+	`!("zone" in managedCluster.metadata.labels)`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		_, ok := c.Metadata.Labels["zone"]
+		return len(c.Metadata.Labels) > 0 && !ok
+	},
+	`managedCluster.spec.taints.exists(t, t.effect == "NoSelectIfNew")`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return slices.ContainsFunc(c.Taints(), func(t api.ClusterTaint) bool {
+			return t.Effect == api.EffectNoSelectIfNew || t.Effect == api.EffectNoSchedule
+		})
+	},
+	`managedCluster.status.conditions.exists(c, c.type == "ManagedClusterConditionAvailable" && c.status == "False")`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return c.Status.State == api.StateUnhealthy || c.Status.State == api.StateNotReady
+	},
+	`managedCluster.status.conditions.exists(c, c.type == "Ready" && c.reason == "Slow") || managedCluster.status.version.kubernetes == "v1.33.0"`: func(_ oracle, _ *api.Placement, c *api.Cluster) bool {
+		return slices.ContainsFunc(c.Status.Conditions, func(o api.Condition) bool { return o.Type == "Ready" && o.Reason == "Slow" }) ||
+			c.Status.KubernetesVersion == "v1.33.0"
+	},
+	`cluster.scores("speed").exists(s, s.name == "cpu" && s.value > 0)`: func(o oracle, _ *api.Placement, c *api.Cluster) bool {
+		s := o.scores[scoreKey(c.Metadata.Name, "speed")]
+		return s != nil && s.Spec.Scores["cpu"] > 0 && (s.Spec.ValidUntil == nil || !o.now.After(*s.Spec.ValidUntil))
+	},
+	`cluster.metric("load") < 5.0`: func(o oracle, p *api.Placement, c *api.Cluster) bool {
+		raw := *p
+		raw.Spec.MetricConstraintBasis = api.BasisRaw
+		value, ok := o.figure(&raw, c, "load")
+		return ok && value < 5
+	},
+}
+
+func (o oracle) matches(p *api.Placement, x api.Predicate, c *api.Cluster) bool {
+	if !selects(x.LabelSelector, c.Metadata.Labels) || !selects(x.ClaimSelector, c.Spec.Claims) {
+		return false
+	}
+	for _, text := range x.CEL {
+		if !oracleCEL[text](o, p, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// figure is what a metric constraint compares on a cluster.
+func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, bool) {
+	refs := map[string]api.MetricRef{}
+	first := ""
+	for _, ref := range c.Spec.Metrics {
+		if ref.Name == name {
+			if len(refs) == 0 {
+				first = ref.Namespace
+			}
+			refs[ref.Namespace] = ref
+		}
+	}
+	for _, namespace := range []string{p.Metadata.Namespace, "", first} {
+		ref, ok := refs[namespace]
+		if !ok {
+			continue
+		}
+		v := o.metric(ref.Key())
+		switch p.Spec.MetricConstraintBasis {
+		case api.BasisNormalized:
+			return v.normalized, v.usable
+		case api.BasisWeighted:
+			return v.normalized * columns.WeightOf(ref), v.usable
+		default:
+			return v.raw, v.usable
+		}
+	}
+	return 0, false
+}
+
+// scoreOf is the formula of DESIGN 3.2.3 as it stands there.
+func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored bool, score float64) {
+	s := 0.0
+	if sticky {
+		s = *p.Spec.Metrics.Stickiness
+	}
+	products, weights := 0.0, 0.0
+	for _, ref := range c.Spec.Metrics {
+		if v := o.metric(ref.Key()); v.usable {
+			products += float64(columns.WeightOf(ref) * v.normalized)
+			weights += columns.WeightOf(ref)
+		}
+	}
+	if weights == 0 {
+		return false, s
+	}
+	return true, (products + s) / (weights + s)
+}
+
+type seat struct {
+	cluster string
+	score   float64
+}
+
+type answer struct {
+	seats  []seat // best first
+	same   bool
+	held   Held
+	nextAt time.Time
+}
+
+type candidate struct {
+	name          string
+	current       bool
+	scored        bool
+	demoted       bool
+	score, bonus  float64
+	tie           uint64
+	unconditional bool // keeps its seat whatever the scores
+}
+
+// compare orders candidates by what they are worth, bonus included or not.
+func (x candidate) compare(y candidate, bonus bool) int {
+	a, b := x.score, y.score
+	if bonus {
+		a, b = a+x.bonus, b+y.bonus
+	}
+	rank := func(yes bool) int {
+		if yes {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(rank(x.unconditional), rank(y.unconditional)),
+		cmp.Compare(rank(x.scored), rank(y.scored)),
+		cmp.Compare(b, a),
+		cmp.Compare(rank(x.current), rank(y.current)),
+		cmp.Compare(rank(!x.demoted), rank(!y.demoted)),
+		cmp.Compare(x.tie, y.tie),
+		cmp.Compare(x.name, y.name))
+}
+
+// decide is DESIGN 3.2.3 to 3.2.5: everybody that fits in one list, sorted.
+func (o oracle) decide(p *api.Placement, present Present) answer {
+	seed := p.Metadata.UID
+	if seed == "" {
+		seed = api.KeyOf(p).Path()
+	}
+	var fit []candidate
+	staying := 0
+	for name, c := range o.clusters {
+		current := slices.ContainsFunc(present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
+		if filter, _ := o.rejects(p, c, current); filter != "" {
+			continue
+		}
+		x := candidate{name: name, current: current, tie: columns.TieHash(columns.HashText(seed), columns.HashText(name))}
+		x.demoted = o.demoted(p, c)
+		x.scored, x.score = o.score(p, c, current && !present.Fresh)
+		if current {
+			staying++
+			if !present.Fresh {
+				x.bonus = p.Spec.MinImprovement
+			}
+		}
+		fit = append(fit, x)
+	}
+	wanted := len(fit)
+	if n := p.Spec.NumberOfClusters; n != nil {
+		wanted = min(wanted, int(*n))
+	}
+	choose := func() []candidate {
+		slices.SortFunc(fit, func(x, y candidate) int { return x.compare(y, true) })
+		return slices.Clone(fit[:wanted])
+	}
+	chosen := choose()
+	kept := func() int {
+		n := 0
+		for _, x := range chosen {
+			if x.current {
+				n++
+			}
+		}
+		return n
+	}
+	var out answer
+	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
+	young := present.Answered && !present.Fresh && o.now.Before(end)
+	if (young || !*p.Spec.Migration) && kept() < min(staying, wanted) {
+		for i := range fit {
+			fit[i].unconditional = fit[i].current
+		}
+		chosen = choose()
+		out.held = HeldByMigration
+		if *p.Spec.Migration {
+			out.held, out.nextAt = HeldByAge, end
+		}
+	}
+	for _, x := range chosen {
+		if at := o.runsOut(p, o.clusters[x.name]); !at.IsZero() && (out.nextAt.IsZero() || at.Before(out.nextAt)) {
+			out.nextAt = at
+		}
+	}
+	out.same = kept() == len(chosen) && len(chosen) == len(present.Decisions)
+	for i := range chosen {
+		chosen[i].unconditional = false
+	}
+	slices.SortFunc(chosen, func(x, y candidate) int { return x.compare(y, false) })
+	for _, x := range chosen {
+		out.seats = append(out.seats, seat{x.name, x.score})
+	}
+	return out
+}

@@ -1,0 +1,453 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// rollPolicy draws prioritizers, some of them twice, with weights of all signs.
+func rollPolicy(d dice) *api.PrioritizerPolicy {
+	policy := &api.PrioritizerPolicy{Mode: pick(d, api.ModeAdditive, api.ModeExact)}
+	for range d(5) {
+		c := api.PrioritizerConfig{Type: pick(d, api.PrioritizerBuiltin, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerAddon, api.PrioritizerMetric)}
+		switch c.Type {
+		case api.PrioritizerBuiltin:
+			c.Name = pick(d, "balance", "steady", "resource_allocatable_cpu", "resource_allocatable_memory", "resource_available_cpu", "resource_available_memory")
+		case api.PrioritizerAddon:
+			c.ResourceName, c.ScoreName = pick(d, append(scoreResources, "ghost")...), pick(d, append(scoreNames, "ghost")...)
+		case api.PrioritizerMetric:
+			c.Name = pick(d, "load", "load", "cost", "power", "rare", "ghost")
+		}
+		if !d.chance(3) {
+			c.Weight = ptr(pick[int64](d, -10, -1, 0, 1, 2, 3, 10))
+		}
+		policy.Configurations = append(policy.Configurations, c)
+	}
+	return policy
+}
+
+// prioritized is a decision under strategy prioritizers: what the engine is
+// given, and the oracle.
+type prioritized struct {
+	*world
+	fleet     *columns.Fleet
+	placement *api.Placement
+	query     *Query
+	others    ledger.Others
+	present   Present
+	oracle    prioritizerOracle
+}
+
+func rollPrioritized(t *rapid.T) (dice, prioritized) {
+	d, w := rollFleet(t)
+	f := w.fleet()
+	p, present := rollPlacement(d, w)
+	p.Spec.Strategy, p.Spec.Metrics = api.StrategyPrioritizers, nil
+	p.Spec.MinImprovement = pick[float64](d, 0, 0, 1, 50)
+	p.Spec.PrioritizerPolicy = rollPolicy(d)
+	p.SetDefaults()
+
+	names := append(w.names(), "gone")
+	var elsewhere []string
+	for range d(4) {
+		for range d(2 * len(names)) {
+			elsewhere = append(elsewhere, pick(d, names...))
+		}
+	}
+	reserved, holds := rollHolds(t, d, w, f, p, present)
+	x := prioritized{
+		world: w, fleet: f, placement: p, query: compile(t, p), present: present,
+		oracle: prioritizerOracle{oracle{w, holds}, elsewhere},
+	}
+	x.others = ledger.Others{Reserved: reserved, Load: x.load(f, present)}
+	return d, x
+}
+
+// load counts the decisions of the other placements, and a present one.
+func (x prioritized) load(f *columns.Fleet, present Present) *ledger.Load {
+	load := ledger.NewLoad()
+	load.Sync(f, columns.Delta{Rows: liveRows(f)})
+	for _, name := range x.oracle.elsewhere {
+		load.Add(f, name)
+	}
+	for _, d := range present.Decisions {
+		load.Add(f, d.Cluster)
+	}
+	return load
+}
+
+func liveRows(f *columns.Fleet) []int {
+	var rows []int
+	f.Live().Each(func(row int) { rows = append(rows, row) })
+	return rows
+}
+
+func (x prioritized) decide() Outcome {
+	return Decide(x.fleet, x.query, NewView(x.fleet, x.query, x.others, nil), x.others, x.present, x.now)
+}
+
+func (x prioritized) String() string {
+	wanted := "all"
+	if n := x.placement.Spec.NumberOfClusters; n != nil {
+		wanted = fmt.Sprint(*n)
+	}
+	text := fmt.Sprintf("%s clusters by policy %s", wanted, x.placement.Spec.PrioritizerPolicy.Mode)
+	for _, c := range x.placement.Spec.PrioritizerPolicy.Configurations {
+		text += fmt.Sprintf(", %d x %s %s%s/%s", *c.Weight, c.Type, c.Name, c.ResourceName, c.ScoreName)
+	}
+	return text + fmt.Sprintf("; present %+v, others %v", x.present, x.oracle.elsewhere)
+}
+
+func TestPrioritizersAgreeWithOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, x := rollPrioritized(t)
+		want := x.oracle.decide(x.placement, x.present)
+		if got := answerOf(x.fleet, x.decide()); !sameAnswer(got, want) {
+			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
+		}
+	})
+}
+
+// TestPrioritizersExplainTheDecision: the explanation has the same decision, and
+// gives every cluster that fits the total of the oracle, in parts that add up.
+func TestPrioritizersExplainTheDecision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, x := rollPrioritized(t)
+		out := x.decide()
+		explained := Explain(x.fleet, x.query, nil, x.others, x.present, x.now)
+		if outdone := out.Held == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.Held == HeldByBalance) {
+			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.Held, outdone)
+		} else if outdone {
+			explained.Held = "" // only the explanation says so
+		}
+		if !reflect.DeepEqual(explained.Outcome, out) {
+			t.Fatalf("%s\nexplained %+v\ndecided   %+v", x, explained.Outcome, out)
+		}
+		totals := map[string]float64{}
+		for _, c := range x.oracle.contestants(x.placement, x.present) {
+			totals[c.cluster.Metadata.Name] = c.total
+		}
+		e := explained.Render()
+		if e.Feasible != len(totals) {
+			t.Fatalf("%s\n%d clusters fit, want %d", x, e.Feasible, len(totals))
+		}
+		for _, c := range e.Candidates {
+			total, fits := totals[c.Cluster]
+			if fits != (c.Filter == "") {
+				t.Fatalf("%s\n%s is rejected by %q (%s), want fits = %t", x, c.Cluster, c.Filter, c.Reason, fits)
+			}
+			if fits && *c.Score != total {
+				t.Fatalf("%s\n%s has score %v from %+v, want %v", x, c.Cluster, *c.Score, c.Scores, total)
+			}
+			if selected := slices.ContainsFunc(out.Choices, func(y Choice) bool { return x.fleet.Name(y.Row) == c.Cluster }); c.Selected != selected {
+				t.Fatalf("%s\n%s: selected is %t, want %t", x, c.Cluster, c.Selected, selected)
+			}
+		}
+		checkScores(t, e)
+	})
+}
+
+// TestPrioritizersComeToRest: as long as nothing changes, a decision stays. It may
+// move a few times before where it changes its own scores: by what it no longer
+// reserves, or by leaving a cluster that only it could have, which changes the
+// scale of resources.
+func TestPrioritizersComeToRest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		_, x := rollPrioritized(t)
+		text := x.String()
+		out := x.decide()
+		most := 1 + len(x.clusters)
+		if !x.query.Relative() {
+			most = 1
+		}
+		if out.Held == HeldByAge {
+			most++
+		}
+		for moves := 0; ; moves++ {
+			if out.Same && x.present.Answered && !x.present.Fresh {
+				return
+			}
+			text += fmt.Sprintf("\ndecided %+v", answerOf(x.fleet, out))
+			if moves == most {
+				t.Fatalf("does not come to rest: %s", text)
+			}
+			x.present = Present{ScheduledAt: x.now.Add(-24 * time.Hour), Answered: true}
+			for _, c := range out.Choices {
+				x.present.Decisions = append(x.present.Decisions, api.Decision{Cluster: x.fleet.Name(c.Row)})
+			}
+			x.others.Load = x.load(x.fleet, x.present)
+			out = x.decide()
+		}
+	})
+}
+
+// TestPrioritizersOrderMeansNothing: neither the order in which clusters came,
+// nor that of the configurations, nor one of weight 0 changes a decision.
+func TestPrioritizersOrderMeansNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		x.others.Reserved = nil
+		want := answerOf(x.fleet, x.decide())
+
+		names := x.names()
+		f := &columns.Fleet{}
+		for i := range names {
+			j := d(i + 1)
+			names[i], names[j] = names[j], names[i]
+		}
+		for _, name := range names {
+			f, _ = f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: x.clusters[name]}}, x.now)
+		}
+		f, _ = f.With(x.changes(), x.now)
+
+		p := *x.placement
+		policy := *p.Spec.PrioritizerPolicy
+		p.Spec.PrioritizerPolicy = &policy
+		var builtins, rest []api.PrioritizerConfig
+		for _, c := range policy.Configurations {
+			if c.Type == api.PrioritizerBuiltin {
+				builtins = append(builtins, c) // the last one counts: their order has to stay
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		for i := range rest {
+			j := d(i + 1)
+			rest[i], rest[j] = rest[j], rest[i]
+		}
+		rest = append(rest, api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: "cpu", Weight: ptr(int64(0))})
+		policy.Configurations = append(rest, builtins...)
+
+		other := x
+		other.fleet, other.query = f, compile(t, &p)
+		other.others = ledger.Others{Load: x.load(f, x.present)}
+		if got := answerOf(f, other.decide()); !sameAnswer(got, want) {
+			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
+		}
+	})
+}
+
+// TestPrioritizersIgnoreWhatDoesNotFit: a cluster that no placement may use
+// changes nothing, whatever it reports.
+func TestPrioritizersIgnoreWhatDoesNotFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		want := answerOf(x.fleet, x.decide())
+		alien := rollCluster(d, "alien", true)
+		alien.Spec.Namespace = "elsewhere"
+		alien.Spec.Allocatable, alien.Spec.Capacity = api.Quantities{"cpu": "1M", "memory": "1"}, api.Quantities{"cpu": "1M", "memory": "1"}
+		changes := columns.Changes{Clusters: map[string]*api.Cluster{"alien": alien}, Scores: map[api.Key]*api.PlacementScore{}}
+		for _, resource := range scoreResources {
+			s := rollScore(d, scoreKey("alien", resource))
+			s.Spec.ValidUntil = nil
+			changes.Scores[scoreKey("alien", resource)] = s
+		}
+		f, delta := x.fleet.With(changes, x.now)
+		x.others.Load.Sync(f, delta)
+		x.others.Reserved.Sync(f, delta)
+		other := x
+		other.fleet = f
+		if got := answerOf(f, other.decide()); !sameAnswer(got, want) {
+			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
+		}
+	})
+}
+
+// TestRankingFollows: a ranking that followed changes orders clusters like one
+// that is made anew.
+func TestRankingFollows(t *testing.T) {
+	repaired := 0
+	defer func() {
+		if repaired == 0 && !t.Failed() {
+			t.Error("no ranking was ever repaired in place")
+		}
+	}()
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		f := x.fleet
+		view := NewView(f, x.query, ledger.Others{}, nil)
+		for range 1 + d(4) {
+			changes, now := rollChange(d, x.world, 14)
+			if d.chance(2) { // nobody comes or goes
+				maps.DeleteFunc(changes.Clusters, func(name string, c *api.Cluster) bool { return c == nil || x.clusters[name] == nil })
+			}
+			x.apply(changes, now)
+			var delta columns.Delta
+			before := f
+			f, delta = f.With(changes, now)
+			if score.SameRows(before.ByName(), f.ByName()) && len(delta.Rows) > 0 && len(delta.Rows) <= columns.FewRows {
+				repaired++
+			}
+			rows := append(view.Refresh(f, x.query, ledger.Others{}), delta.Rows...)
+			slices.Sort(rows)
+			UpdateRanking(view.Ranking, f, x.query, view.Mask, slices.Compact(rows))
+			fresh := NewView(f, x.query, ledger.Others{}, nil)
+			got, want := rankedNames(f, view), rankedNames(f, fresh)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s\nranked %v\nwant   %v", x, got, want)
+			}
+			if got, want := view.Ranking.Order, fresh.Ranking.Order; !slices.Equal(got, want) {
+				t.Fatalf("%s\nall are in the order %v\nwant %v", x, got, want)
+			}
+			out := Decide(f, x.query, view, ledger.Others{}, x.present, now)
+			if want := Decide(f, x.query, fresh, ledger.Others{}, x.present, now); !reflect.DeepEqual(out, want) {
+				t.Fatalf("%s\ndecided %+v\nwant    %+v", x, out, want)
+			}
+		}
+	})
+}
+
+// rankedNames are the candidates of a view in the order of its ranking, with
+// their scores.
+func rankedNames(f *columns.Fleet, v *View) []seat {
+	var out []seat
+	for _, row := range v.Ranking.Order {
+		if v.Mask.Has(int(row)) {
+			out = append(out, seat{f.Name(int(row)), v.Ranking.Score[row]})
+		}
+	}
+	return out
+}
+
+// TestBalanceHoldsNothingOfAll: where every cluster that fits is chosen, no other
+// could be better. The explanation said that balance held the decision.
+func TestBalanceHoldsNothingOfAll(t *testing.T) {
+	w := rated(map[string]int64{"a": -100, "b": 100, "c": 100})
+	p := byScore("web", 1, api.ModeAdditive)
+	p.Spec.NumberOfClusters = nil
+	f, present := w.fleet(), settledOn("a")
+	load := ledger.NewLoad()
+	load.Sync(f, columns.Delta{Rows: liveRows(f)})
+	load.Add(f, "a")
+	if e := Explain(f, compile(t, p), nil, ledger.Others{Load: load}, present, f.Now()); e.Held != "" || len(e.Choices) != 3 {
+		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.Held)
+	}
+}
+
+// rollSpread asks for a spread over the label zone or other topologies: a label, a
+// claim and a field of clusters.
+func rollSpread(d dice, spec *api.PlacementSpec, label, claim, field string) {
+	for range 1 + d(2) {
+		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
+		switch d(4) {
+		case 0:
+			c.TopologyKey = label
+		case 1:
+			c.Type, c.TopologyKey = api.SpreadClaim, claim
+		case 2:
+			c.Type, c.TopologyKey = api.SpreadField, field
+		}
+		if !slices.ContainsFunc(spec.SpreadConstraints, func(other api.SpreadConstraint) bool { return other.TopologyKey == c.TopologyKey }) {
+			spec.SpreadConstraints = append(spec.SpreadConstraints, c)
+		}
+	}
+}
+
+// TestSpreadAgreesWithOracle: a decision that is made anew follows its spread
+// constraints like the naive choice, which gets stuck earlier at most.
+func TestSpreadAgreesWithOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		x.present.Answered = false
+		x.placement.Spec.Migration = ptr(true)
+		spec := &x.placement.Spec
+		rollSpread(d, spec, "tier", "version", api.SpreadRegion)
+		if d.chance(2) {
+			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+			})
+		}
+		x.placement.SetDefaults()
+		x.query = compile(t, x.placement)
+		if x.oracle.misconfigured(x.placement) {
+			return // keeps what it has
+		}
+		fit, c := x.oracle.spreadCase(x.placement, x.present)
+		picks, _ := c.naive()
+		var want []string
+		for _, i := range picks {
+			want = append(want, fit[i].cluster.Metadata.Name)
+		}
+		var got []string
+		for _, choice := range x.decide().Choices {
+			got = append(got, x.fleet.Name(choice.Row))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if len(got) < len(want) || len(got) == len(want) && !slices.Equal(got, want) {
+			t.Fatalf("%s\n%+v\nchosen %v\nwant   %v", x, spec.SpreadConstraints, got, want)
+		}
+	})
+}
+
+// TestSpreadNeedsTheBestOfCells: the clusters that the selection is given are enough:
+// given all that are admitted, it chooses the same.
+func TestSpreadNeedsTheBestOfCells(t *testing.T) {
+	spared := 0
+	rapid.Check(t, func(t *rapid.T) {
+		d, x := rollPrioritized(t)
+		spec := &x.placement.Spec
+		spec.Predicates, spec.LabelConstraints = nil, nil // mostly many
+		if spec.NumberOfClusters = ptr(int64(1 + d(6))); d.chance(8) {
+			spec.NumberOfClusters = ptr(int64(1 + d(60)))
+		}
+		rollSpread(d, spec, "tier", "version", pick(d, api.SpreadRegion, api.SpreadZone, api.SpreadProvider))
+		if d.chance(2) {
+			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
+				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+			})
+		}
+		if d.chance(3) {
+			spec.Strategy, spec.MinImprovement = api.StrategyMetrics, 0
+		}
+		x.placement.SetDefaults()
+		q := compile(t, x.placement)
+		v := NewView(x.fleet, q, x.others, nil)
+		rows := presentRows(x.fleet, x.present)
+		pass := v.decision(x.fleet, q, x.others, rows)
+		p := &pass
+		current := p.present(rows, x.present, v)
+		wanted := min(q.Wanted, x.fleet.Len())
+		all, some := p.outsiders(v, current, v.Mask.Count()), p.spreadOutsiders(v, current, wanted)
+		if len(some) < len(all) {
+			spared++
+		}
+		for _, held := range []int{0, len(current)} {
+			choose := func(list []contender) (chosen []int) {
+				list = append(slices.Clone(list), current...)
+				p.sort(list)
+				var score []float64
+				var holds []int
+				for i, c := range list {
+					score = append(score, c.merit.Score)
+					if c.current && len(holds) < min(held, wanted) {
+						holds = append(holds, i)
+					}
+				}
+				picks, _ := pickSpread(wanted, holds, score, q.scoring.Traits.Evenness, p.spreadRules(list))
+				for _, i := range picks {
+					chosen = append(chosen, list[i].row)
+				}
+				return chosen
+			}
+			if got, want := choose(some), choose(all); !slices.Equal(got, want) {
+				t.Fatalf("%s\n%+v\nof %d of %d clusters %v are chosen, of all %v", x, spec.SpreadConstraints, len(some), len(all), got, want)
+			}
+		}
+	})
+	if spared == 0 {
+		t.Fatal("no cluster was ever spared")
+	}
+	t.Logf("clusters were spared %d times", spared)
+}

@@ -1,0 +1,747 @@
+package placement
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// rolling gives dice that rapid shrinks; for large worlds it draws only a seed,
+// because thousands of draws are slow.
+func rolling(t *rapid.T, large bool) dice {
+	if large {
+		seed := rapid.Uint64().Draw(t, "seed")
+		r := rand.New(rand.NewPCG(seed, 1))
+		return r.IntN
+	}
+	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "roll") }
+}
+
+// rollFleet draws a world: a handful of clusters of all sorts, or hundreds that
+// mostly fit, so that both ways of selecting are taken.
+func rollFleet(t *rapid.T) (dice, *world) {
+	large := rapid.IntRange(0, 3).Draw(t, "large") == 0
+	d := rolling(t, large)
+	if large {
+		return d, rollWorld(d, 130+d(200), true)
+	}
+	return d, rollWorld(d, d(14), false)
+}
+
+// reserve reserves what a placement asks for on a cluster.
+func reserve(t rapid.TB, reserved *ledger.Reservations, f *columns.Fleet, p *api.Placement, cluster string, since time.Time) {
+	q := compile(t, p)
+	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
+}
+
+func compile(t rapid.TB, p *api.Placement) *Query {
+	t.Helper()
+	q, err := NewQuery(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// rollHolds draws reservations of other placements, and some of p itself on the
+// clusters it is on, in a ledger and as the oracle keeps them.
+func rollHolds(t rapid.TB, d dice, w *world, f *columns.Fleet, p *api.Placement, present Present) (*ledger.Reservations, []oracleHold) {
+	reserved := ledger.NewReservations()
+	var holds []oracleHold
+	hold := func(p *api.Placement, cluster string) {
+		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
+		reserve(t, reserved, f, p, cluster, since)
+		holds = append(holds, oracleHold{api.KeyOf(p), cluster, p.Spec.ResourceRequests, since})
+	}
+	for i := range d(6) {
+		other := &api.Placement{Metadata: api.Metadata{Name: fmt.Sprintf("other%d", i), Namespace: "shop"}}
+		other.Spec.ResourceRequests = api.Quantities{"cpu": pick[api.Quantity](d, "100m", "1")}
+		other.SetDefaults()
+		if names := w.names(); len(names) > 0 {
+			hold(other, pick(d, names...))
+		}
+	}
+	for _, x := range present.Decisions {
+		if !d.chance(3) {
+			hold(p, x.Cluster)
+		}
+	}
+	return reserved, holds
+}
+
+// answerOf puts an outcome into the oracle's terms.
+func answerOf(f *columns.Fleet, out Outcome) answer {
+	a := answer{same: out.Same, held: out.Held, nextAt: out.NextAt}
+	for _, c := range out.Choices {
+		a.seats = append(a.seats, seat{f.Name(c.Row), c.Score})
+	}
+	return a
+}
+
+func sameAnswer(a, b answer) bool {
+	return a.same == b.same && a.held == b.held && a.nextAt.Equal(b.nextAt) && slices.Equal(a.seats, b.seats)
+}
+
+func rendered(t rapid.TB, e *Explained) string {
+	t.Helper()
+	text, err := json.Marshal(e.Render())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestEngineAgreesWithOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		reserved, holds := rollHolds(t, d, w, f, p, present)
+		o := oracle{w, holds}
+
+		want := o.decide(p, present)
+		others := ledger.Others{Reserved: reserved}
+		out := Decide(f, q, NewView(f, q, others, nil), others, present, w.now)
+		if got := answerOf(f, out); !sameAnswer(got, want) {
+			t.Fatalf("decided %+v, want %+v", got, want)
+		}
+		if got, want := f.NextAt(), o.nextAt(); !got.Equal(want) {
+			t.Fatalf("NextAt %v, want %v", got, want)
+		}
+
+		explained := Explain(f, q, nil, ledger.Others{Reserved: reserved}, present, w.now)
+		if !reflect.DeepEqual(explained.Outcome, out) {
+			t.Fatalf("explained %+v, decided %+v", explained.Outcome, out)
+		}
+		e := explained.Render()
+		fit := 0
+		for _, c := range e.Candidates {
+			filter, on := o.rejects(p, w.clusters[c.Cluster], c.Current)
+			if filter == "" {
+				fit++
+			} else if c.Reason == "" {
+				t.Fatalf("%s is rejected by %s without a reason", c.Cluster, filter)
+			}
+			if c.Filter != filter {
+				t.Fatalf("%s: rejected by %q (%s), want %q on %q", c.Cluster, c.Filter, c.Reason, filter, on)
+			}
+			if want := slices.ContainsFunc(want.seats, func(s seat) bool { return s.cluster == c.Cluster }); c.Selected != want {
+				t.Fatalf("%s: selected is %t, want %t", c.Cluster, c.Selected, want)
+			}
+		}
+		if len(e.Candidates) != len(w.clusters) || e.Total != len(w.clusters) || e.Feasible != fit {
+			t.Fatalf("%d candidates, total %d, feasible %d; want %d, of which %d fit",
+				len(e.Candidates), e.Total, e.Feasible, len(w.clusters), fit)
+		}
+		rejected := 0
+		for _, r := range e.Rejections {
+			rejected += r.Count
+		}
+		if rejected != len(w.clusters)-fit {
+			t.Fatalf("%d rejections for %d of %d that fit", rejected, fit, len(w.clusters))
+		}
+		checkScores(t, e)
+	})
+}
+
+// checkScores: the parts of a score add up to it, and the ranks follow the order.
+func checkScores(t *rapid.T, e *api.Explanation) {
+	for i, c := range e.Candidates {
+		if c.Filter != "" {
+			if c.Rank != 0 || c.Score != nil {
+				t.Fatalf("%s is rejected and has rank %d, score %v", c.Cluster, c.Rank, c.Score)
+			}
+			continue
+		}
+		if c.Rank != int64(i+1) {
+			t.Fatalf("candidate %d has rank %d", i, c.Rank)
+		}
+		sum := 0.0
+		for _, part := range c.Scores {
+			sum += part.Share
+		}
+		if d := sum - *c.Score; d > 1e-9 || d < -1e-9 {
+			t.Fatalf("%s: the shares %+v add up to %v, score %v", c.Cluster, c.Scores, sum, *c.Score)
+		}
+	}
+}
+
+// TestMaskEqualsAdmits holds the two forms of every check against each other, row by row.
+func TestMaskEqualsAdmits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		reserved, _ := rollHolds(t, d, w, f, p, present)
+		pass := newPass(f, q, reserved)
+		for _, check := range q.Checks.All {
+			keep := f.Live().Grown(f.Slots())
+			check.Apply(&pass.Look, keep)
+			f.Live().Each(func(row int) {
+				admits := check.Admits(&pass.Look, row, false)
+				if keep.Has(row) != admits {
+					t.Fatalf("%s %q on %s: Apply %t, Admits %t", check.Name(), check.On(), f.Name(row), keep.Has(row), admits)
+				}
+				if admits && !check.Admits(&pass.Look, row, true) {
+					t.Fatalf("%s %q admits %s, but not as a present cluster", check.Name(), check.On(), f.Name(row))
+				}
+			})
+		}
+		mask := Mask(f, q, reserved)
+		for row := range f.Slots() {
+			if mask.Has(row) != Admits(f, q, reserved, row, false) {
+				t.Fatalf("row %d: mask %t", row, mask.Has(row))
+			}
+		}
+	})
+}
+
+// TestRowOrderMeansNothing: clusters that came in another order, with others in
+// between that went again, give the same decision and the same explanation.
+func TestRowOrderMeansNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		names := w.names()
+		for i := range names {
+			j := d(i + 1)
+			names[i], names[j] = names[j], names[i]
+		}
+		f := &columns.Fleet{}
+		for i, name := range names {
+			ghost := fmt.Sprintf("ghost%d", i%3)
+			changes := columns.Changes{Clusters: map[string]*api.Cluster{name: w.clusters[name], ghost: rollCluster(d, ghost, false)}}
+			if i%2 == 1 {
+				changes.Clusters[ghost] = nil
+			}
+			f, _ = f.With(changes, w.now)
+		}
+		gone := map[string]*api.Cluster{"ghost0": nil, "ghost1": nil, "ghost2": nil}
+		rest := w.changes()
+		rest.Clusters = gone
+		f, _ = f.With(rest, w.now)
+		sameFleet(t, f, w.fleet(), q, present, w.now)
+	})
+}
+
+// sameFleet compares what two fleets say, by name.
+func sameFleet(t *rapid.T, f, g *columns.Fleet, q *Query, present Present, now time.Time) {
+	t.Helper()
+	if f.Len() != g.Len() || !f.NextAt().Equal(g.NextAt()) {
+		t.Fatalf("%d clusters until %v, want %d until %v", f.Len(), f.NextAt(), g.Len(), g.NextAt())
+	}
+	a, b := Explain(f, q, nil, ledger.Others{}, present, now), Explain(g, q, nil, ledger.Others{}, present, now)
+	if x, y := rendered(t, a), rendered(t, b); x != y {
+		t.Fatalf("explained %s", firstDifference(x, y))
+	}
+	for _, row := range g.Index() {
+		x, y := Observe(f, nil, g.Cluster(row)), Observe(g, nil, g.Cluster(row))
+		if !reflect.DeepEqual(x, y) {
+			t.Fatalf("observed %+v, want %+v", x, y)
+		}
+	}
+	sameFacts(t, f, g)
+	if q.UnknownMetrics(f) != nil || q.UnknownMetrics(g) != nil {
+		if x, y := q.UnknownMetrics(f), q.UnknownMetrics(g); !slices.Equal(x, y) {
+			t.Fatalf("unknown metrics %q, want %q", x, y)
+		}
+	}
+}
+
+// sameFacts compares the sets and columns that filters and scorers look at.
+func sameFacts(t *rapid.T, f, g *columns.Fleet) {
+	t.Helper()
+	facts := func(f *columns.Fleet) map[string][]string {
+		out := map[string][]string{}
+		note := func(rows *columns.RowSet, format string, args ...any) {
+			rows.Each(func(row int) {
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprintf(format, args...))
+			})
+		}
+		noteAll := func(kind string, keys map[string]*columns.RowSet, values map[string]map[string]*columns.RowSet) {
+			for key, rows := range keys {
+				note(rows, "%s %s", kind, key)
+			}
+			for key, values := range values {
+				for value, rows := range values {
+					note(rows, "%s %s=%s", kind, key, value)
+				}
+			}
+		}
+		noteAll("label", f.Labels().Keys, f.Labels().Values)
+		noteAll("claim", f.Claims().Keys, f.Claims().Values)
+		for taint, rows := range f.Taints() {
+			note(rows, "taint %s", taint)
+		}
+		for name, set := range f.Sets() {
+			note(set.Rows, "set %s %q", name, set.Set.Spec.Namespaces)
+		}
+		for name, s := range f.PlacementScores() {
+			note(s.Rows, "scores %s", name)
+			note(s.Expired, "expired %s", name)
+			f.Live().Each(func(row int) {
+				for _, score := range scoreNames {
+					value, has, expired := f.ScoreState(name, score, row)
+					effective := int8(0)
+					if column := f.ScoreColumn(name, score); row < len(column) {
+						effective = column[row]
+					}
+					if wanted := value; expired && effective != 0 || !expired && effective != wanted {
+						t.Fatalf("%s of %s counts %d, is %d, expired %t", score, f.Name(row), effective, wanted, expired)
+					}
+					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("score ", name, score, value, has, expired))
+				}
+			})
+		}
+		f.Live().Each(func(row int) {
+			for _, resource := range []string{"cpu", "memory"} {
+				amount := int64(columns.Unreported)
+				if column := f.Allocatable(resource); row < len(column) {
+					amount = column[row]
+				}
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("usable ", resource, amount))
+			}
+			for _, x := range f.Rows()[row].Taints {
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("taint ", x.Taint, x.Since))
+			}
+		})
+		for name := range out {
+			slices.Sort(out[name])
+		}
+		return out
+	}
+	x, y := facts(f), facts(g)
+	for name := range y {
+		if !slices.Equal(x[name], y[name]) {
+			t.Fatalf("%s: facts %q, want %q", name, x[name], y[name])
+		}
+	}
+	if len(x) != len(y) || !slices.Equal(slices.Sorted(maps.Keys(f.Sets())), slices.Sorted(maps.Keys(g.Sets()))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.PlacementScores())), slices.Sorted(maps.Keys(g.PlacementScores()))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.Waiting)), slices.Sorted(maps.Keys(g.Waiting))) {
+		t.Fatal("the fleets know of different clusters, sets or scores")
+	}
+}
+
+// moment is a fleet of the past with an answer it gave.
+type moment struct {
+	fleet   *columns.Fleet
+	query   *Query
+	present Present
+	now     time.Time
+	said    string
+	delta   columns.Delta
+}
+
+// TestIncremental: a fleet that followed any sequence of changes equals one that
+// is built from scratch, earlier fleets still say what they said, and the rows
+// that a delta leaves out are as they were.
+func TestIncremental(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
+		d := rolling(t, large)
+		n := 12
+		if large {
+			n = 400 // sets cross between lists and bitmaps
+		}
+		w := newWorld()
+		f := &columns.Fleet{}
+		reserved := ledger.NewReservations()
+		var holds []oracleHold
+		var past []moment
+		for step := range 8 {
+			changes, now := rollChange(d, w, n)
+			if large && step%3 == 0 {
+				for range d(300) {
+					name := fmt.Sprintf("c%03d", d(n))
+					changes.Clusters[name] = nil
+					if step%6 == 0 {
+						changes.Clusters[name] = rollCluster(d, name, true)
+					}
+				}
+			}
+			p, _ := rollPlacement(d, w)
+			q := compile(t, p)
+			before := f
+			w.apply(changes, now)
+			var delta columns.Delta
+			f, delta = f.With(changes, now)
+			present := rollPresent(d, w)
+			sameFleet(t, f, w.fleet(), q, present, now)
+			checkDelta(t, before, f, delta, q)
+			if rows := slices.Sorted(slices.Values(f.ByName())); !slices.IsSortedFunc(f.Ranking(), f.CompareRank) || !slices.Equal(slices.Sorted(slices.Values(f.Ranking())), rows) {
+				t.Fatalf("the rows %v are ranked %v", rows, f.Ranking())
+			}
+
+			reserved.Sync(f, delta)
+			holds = rollLedger(t, d, w, f, reserved, holds)
+			checkLedger(t, w, f, reserved, holds)
+
+			past = append(past, moment{f, q, present, now, rendered(t, Explain(f, q, nil, ledger.Others{}, present, now)), delta})
+		}
+		for _, m := range past {
+			if said := rendered(t, Explain(m.fleet, m.query, nil, ledger.Others{}, m.present, m.now)); said != m.said {
+				t.Fatalf("an earlier fleet was changed: it says %s", firstDifference(said, m.said))
+			}
+		}
+	})
+}
+
+func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q *Query) {
+	t.Helper()
+	if !slices.IsSorted(delta.Rows) || !slices.IsSorted(delta.Gone) {
+		t.Fatalf("delta %+v is not sorted", delta)
+	}
+	for name, row := range before.Index() {
+		at, ok := after.Index()[name]
+		if !ok {
+			if !slices.Contains(delta.Gone, name) || !slices.Contains(delta.Rows, row) {
+				t.Fatalf("%s went unnoticed: %+v", name, delta)
+			}
+			continue
+		}
+		if at != row {
+			t.Fatalf("%s moved from row %d to %d", name, row, at)
+		}
+		if slices.Contains(delta.Rows, row) {
+			if !delta.ConcernsRow(row, q.Reads()) && !q.Reads().Any(columns.Clock) &&
+				Admits(before, q, nil, row, false) != Admits(after, q, nil, row, false) {
+				t.Fatalf("facts about %s changed unnoticed: %+v", name, delta)
+			}
+			continue
+		}
+		for _, resource := range scoreResources {
+			for _, score := range scoreNames {
+				v, has, gone := before.ScoreState(resource, score, row)
+				w, had, went := after.ScoreState(resource, score, row)
+				if gone != went || !gone && (has != had || v != w) {
+					t.Fatalf("score %s of %s changed unnoticed: %+v", score, name, delta)
+				}
+			}
+		}
+		if q.Reads().Any(columns.Clock) {
+			continue // time alone changes who is admitted
+		}
+		for _, current := range []bool{false, true} {
+			if Admits(before, q, nil, row, current) != Admits(after, q, nil, row, current) ||
+				MeritOf(before, q, &View{}, ledger.Others{}, row, current) != MeritOf(after, q, &View{}, ledger.Others{}, row, current) {
+				t.Fatalf("%s changed unnoticed: %+v", name, delta)
+			}
+		}
+	}
+	for name, row := range after.Index() {
+		if _, ok := before.Index()[name]; !ok && !slices.Contains(delta.Rows, row) {
+			t.Fatalf("%s came unnoticed: %+v", name, delta)
+		}
+	}
+	for _, key := range metricKeys {
+		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.Fleet.Any(columns.MetricNames) {
+			t.Fatalf("metric %s came or went unnoticed", key.Name)
+		}
+	}
+}
+
+// rollLedger draws holds and releases, and keeps the list of what is held.
+func rollLedger(t *rapid.T, d dice, w *world, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) []oracleHold {
+	for range d(7) {
+		p := &api.Placement{Metadata: api.Metadata{Name: pick(d, "p1", "p2"), Namespace: "shop"}}
+		if !d.chance(4) {
+			p.Spec.ResourceRequests = rollQuantities(d)
+			delete(p.Spec.ResourceRequests, "memory")
+		}
+		p.SetDefaults()
+		cluster := fmt.Sprintf("c%03d", d(4))
+		key := api.KeyOf(p)
+		holds = slices.DeleteFunc(holds, func(h oracleHold) bool { return h.placement == key && h.cluster == cluster })
+		if d.chance(3) {
+			reserved.Release(f, key, cluster)
+			continue
+		}
+		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
+		reserve(t, reserved, f, p, cluster, since)
+		holds = append(holds, oracleHold{key, cluster, p.Spec.ResourceRequests, since})
+	}
+	return holds
+}
+
+// checkLedger compares the ledger with one that is computed anew, and the
+// available amounts with the oracle's.
+func checkLedger(t *rapid.T, w *world, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) {
+	t.Helper()
+	o := oracle{w, holds}
+	total := map[string]int64{}
+	for name, row := range f.Index() {
+		free := ledger.Available(f, reserved, row)
+		for _, resource := range []string{"cpu", "memory"} {
+			want, ok := o.available(w.clusters[name], resource, api.Key{}, false)
+			got, reported := free[resource]
+			if ok != reported {
+				t.Fatalf("%s reports %s: %t, want %t", name, resource, reported, ok)
+			}
+			if ok && resource == "cpu" && got != api.FormatMilli(resource, max(want, 0)) {
+				t.Fatalf("%s has %s of %s, want %d thousandths", name, got, resource, want)
+			}
+		}
+		for _, h := range holds {
+			c := w.clusters[name]
+			if h.cluster != name || (c.Status.CapacityReportedAt != nil && !h.since.After(*c.Status.CapacityReportedAt)) {
+				continue
+			}
+			if cpu, ok := h.requests["cpu"]; ok {
+				milli, _ := cpu.Milli()
+				total["cpu"] += milli
+			}
+		}
+	}
+	for resource, column := range reserved.Sums {
+		sum := int64(0)
+		for row, held := range column {
+			if held < 0 {
+				t.Fatalf("row %d holds %d of %s", row, held, resource)
+			}
+			sum += held
+		}
+		if sum != total[resource] {
+			t.Fatalf("%d of %s are held, want %d", sum, resource, total[resource])
+		}
+	}
+}
+
+// TestSelectionRules states the promises about moving, independently of the
+// oracle.
+func TestSelectionRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.now)
+		chosen := map[string]float64{}
+		for i, c := range out.Choices {
+			chosen[f.Name(c.Row)] = c.Score
+			if i > 0 && f.Scored().Has(c.Row) && !f.Scored().Has(out.Choices[i-1].Row) {
+				t.Fatal("a cluster without metrics stands above one with")
+			}
+			if i > 0 && f.Scored().Has(c.Row) == f.Scored().Has(out.Choices[i-1].Row) && c.Score > out.Choices[i-1].Score {
+				t.Fatal("the clusters are not in the order of their scores")
+			}
+		}
+		if len(chosen) != len(out.Choices) {
+			t.Fatal("a cluster is chosen twice")
+		}
+		if q.Wanted != score.All && len(out.Choices) > q.Wanted {
+			t.Fatalf("%d chosen, %d wanted", len(out.Choices), q.Wanted)
+		}
+		came := []string{}
+		was := map[string]bool{}
+		for _, x := range present.Decisions {
+			was[x.Cluster] = true
+		}
+		for name := range chosen {
+			if !was[name] {
+				came = append(came, name)
+			}
+		}
+		held := !q.Migration || (present.Answered && !present.Fresh && w.now.Before(present.ScheduledAt.Add(q.RescheduleAfter)))
+		for name := range was {
+			row, ok := f.Row(name)
+			if _, stays := chosen[name]; stays || !ok || !Admits(f, q, nil, row, true) {
+				continue
+			}
+			// name fits, and went.
+			for _, other := range came {
+				at, _ := f.Row(other)
+				switch {
+				case held:
+					t.Fatalf("%s fits and was moved to %s although it is held", name, other)
+				case f.Scored().Has(at) == f.Scored().Has(row) && !present.Fresh &&
+					!(chosen[other] > q.scoring.Score(&newPass(f, q, nil).Rating, row, true)+p.Spec.MinImprovement):
+					t.Fatalf("%s went for %s, which is not better by more than %v", name, other, p.Spec.MinImprovement)
+				case !f.Scored().Has(at) && f.Scored().Has(row):
+					t.Fatalf("%s has metrics and went for %s, which has none", name, other)
+				}
+			}
+		}
+	})
+}
+
+// TestWorstAndNext: the two merits that tell when a decision need not be looked
+// at again are those of a look at every cluster.
+func TestWorstAndNext(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.now)
+		var worst, next Merit
+		chosen, left := 0, 0
+		f.Live().Each(func(row int) {
+			current := slices.ContainsFunc(present.Decisions, func(x api.Decision) bool { return x.Cluster == f.Name(row) })
+			if !Admits(f, q, nil, row, current) {
+				return
+			}
+			merit := MeritOf(f, q, &View{}, ledger.Others{}, row, current && !present.Fresh)
+			if slices.ContainsFunc(out.Choices, func(c Choice) bool { return c.Row == row }) {
+				if chosen == 0 || merit.Less(worst) {
+					worst = merit
+				}
+				chosen++
+				return
+			}
+			if left == 0 || next.Less(merit) {
+				next = merit
+			}
+			left++
+		})
+		if out.Worst != worst || out.Next != next || out.HasNext != (left > 0) {
+			t.Fatalf("worst %+v, next %+v (%t); want %+v, %+v (%d left)", out.Worst, out.Next, out.HasNext, worst, next, left)
+		}
+		if out.Full != (q.Wanted != score.All && chosen >= q.Wanted) {
+			t.Fatalf("full is %t with %d of %d", out.Full, chosen, q.Wanted)
+		}
+		if chosen > 0 && MeritOf(f, q, &View{}, ledger.Others{}, out.WorstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
+			return x.Cluster == f.Name(out.WorstRow)
+		}) && !present.Fresh) != worst {
+			t.Fatal("WorstRow is not the worst")
+		}
+	})
+}
+
+// TestSettled: an answer that is taken as the present decision stands.
+func TestSettled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, present := rollPlacement(d, w)
+		q := compile(t, p)
+		view := NewView(f, q, ledger.Others{}, nil)
+		out := Decide(f, q, view, ledger.Others{}, present, w.now)
+		next := Present{ScheduledAt: w.now, Answered: true, Fresh: d.chance(2)}
+		for _, c := range out.Choices {
+			next.Decisions = append(next.Decisions, api.Decision{Cluster: f.Name(c.Row)})
+		}
+		later := w.now.Add(time.Hour)
+		if again := Decide(f, q, view, ledger.Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
+			t.Fatalf("decided %v, then %v", answerOf(f, out), answerOf(f, again))
+		}
+	})
+}
+
+// TestClassIsShared: queries of one class have the same mask.
+func TestClassIsShared(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := rollFleet(t)
+		f := w.fleet()
+		p, _ := rollPlacement(d, w)
+		other := *p
+		other.Metadata.Name, other.Metadata.UID = "other", "other"
+		other.Spec.LabelConstraints = slices.Clone(p.Spec.LabelConstraints)
+		slices.Reverse(other.Spec.LabelConstraints)
+		other.Spec.MetricConstraints = append(slices.Clone(p.Spec.MetricConstraints), p.Spec.MetricConstraints...)
+		other.Spec.ResourceRequests = maps.Clone(p.Spec.ResourceRequests)
+		for name, amount := range other.Spec.ResourceRequests {
+			if amount == "1" {
+				other.Spec.ResourceRequests[name] = "1000m"
+			}
+		}
+		other.Spec.Predicates = append(slices.Clone(p.Spec.Predicates), p.Spec.Predicates...)
+		other.Spec.Tolerations = append(slices.Clone(p.Spec.Tolerations), p.Spec.Tolerations...)
+		for i, x := range other.Spec.Tolerations {
+			other.Spec.Tolerations[i].Effect = map[api.TaintEffect]api.TaintEffect{
+				"NoExecute": "NoSelect", "NoSchedule": "NoSelectIfNew", "PreferNoSchedule": "PreferNoSelect",
+				"NoSelect": "NoExecute", "NoSelectIfNew": "NoSchedule", "PreferNoSelect": "PreferNoSchedule",
+			}[x.Effect]
+		}
+		slices.Reverse(other.Spec.Tolerations)
+		slices.Reverse(other.Spec.Predicates)
+		other.Spec.ClusterSets = append(slices.Clone(p.Spec.ClusterSets), p.Spec.ClusterSets...)
+		other.Spec.NumberOfClusters = ptr[int64](7)
+		q, r := compile(t, p), compile(t, &other)
+		if q.Class != r.Class {
+			t.Fatalf("classes %q and %q", q.Class, r.Class)
+		}
+		if !slices.Equal(Mask(f, q, nil), Mask(f, r, nil)) {
+			t.Fatal("one class, two masks")
+		}
+	})
+}
+
+// firstDifference shows where two long texts part.
+func firstDifference(got, want string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	around := func(s string) string { return s[max(at-150, 0):min(at+150, len(s))] }
+	return fmt.Sprintf("…%s…, want …%s…", around(got), around(want))
+}
+
+// TestTiesFollowTheHash compares the choice among equals with a sort of them all:
+// those that are not demoted first, then by hash.
+func TestTiesFollowTheHash(t *testing.T) {
+	fleets := map[int]*columns.Fleet{}
+	for _, n := range []int{1, 63, 64, 65, 300} {
+		fleets[n] = benchWorld(n, true).fleet()
+		// A few clusters with metrics come before all others.
+		w := benchWorld(n, true)
+		for name, c := range benchWorld(n, false).clusters {
+			if columns.HashText(name)%8 == 0 {
+				w.clusters[name] = c
+			}
+		}
+		fleets[-n] = w.fleet()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		f := fleets[rapid.SampledFrom([]int{1, 63, 64, 65, 300, -64, -300}).Draw(t, "clusters")]
+		p := benchPlacement(nil, int64(rapid.IntRange(1, 2*f.Len()).Draw(t, "wanted")))
+		p.Metadata.Name = fmt.Sprint(rapid.Int().Draw(t, "name"))
+		q := compile(t, p)
+		v := &View{Mask: Mask(f, q, nil)}
+		share := rapid.IntRange(1, 4).Draw(t, "one in")
+		for row := range f.Len() {
+			v.Mask.Assign(row, rapid.IntRange(1, share).Draw(t, "admitted") == 1)
+		}
+		if rapid.Bool().Draw(t, "with demoted") {
+			v.Demoted = columns.NewBitmap(f.Len())
+			for row := range f.Len() {
+				v.Demoted.Assign(row, rapid.IntRange(0, 2).Draw(t, "demoted") > 0)
+			}
+		}
+		want := v.Mask.Rows()
+		slices.SortFunc(want, func(x, y int) int {
+			switch a, b := f.Standing(x), f.Standing(y); {
+			case b.Less(a):
+				return -1
+			case a.Less(b):
+				return 1
+			case v.isDemoted(x) != v.isDemoted(y):
+				return first(v.isDemoted(y))
+			}
+			return first(columns.TieHash(q.seed, f.NameHashes()[x]) < columns.TieHash(q.seed, f.NameHashes()[y]))
+		})
+		want = want[:min(len(want), q.Wanted)]
+		var got []int
+		for _, c := range Decide(f, q, v, ledger.Others{}, Present{}, epoch).Choices {
+			got = append(got, c.Row)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("chosen are the rows %v, want %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,347 @@
+package placement
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Spreads reports that the query divides its clusters over domains, so that any
+// candidate may matter to any seat.
+func (q *Query) Spreads() bool { return len(q.spread) > 0 }
+
+// seatSpread gives out the seats under spread constraints. A decision that
+// answers its spec keeps its clusters as long as choosing anew would neither
+// fill more seats nor raise the sum of what the placement's own inputs say by
+// more than min_improvement: a new region moves nothing by itself.
+func (p *Pass) seatSpread(v *View, current []contender, wanted int, present Present, hold bool) seating {
+	list := append(p.spreadOutsiders(v, current, wanted), current...)
+	p.sort(list)
+	rules := p.spreadRules(list)
+	var score []float64
+	weight := p.By.Traits.Evenness
+	if weight != 0 {
+		score = make([]float64, len(list))
+		for i := range list {
+			score[i] = list[i].merit.Score
+		}
+	}
+	var held []int
+	for i := range list {
+		if list[i].current && len(held) < wanted {
+			held = append(held, i)
+		}
+	}
+	pick := func(held []int) []contender {
+		picks, _ := pickSpread(wanted, held, score, weight, rules)
+		seats := make([]contender, len(picks))
+		for i, at := range picks {
+			seats[i] = list[at]
+		}
+		return seats
+	}
+	if hold {
+		return seating{seats: pick(held)}
+	}
+	free := pick(nil)
+	if len(held) == 0 || !present.Answered || present.Fresh {
+		return seating{seats: free}
+	}
+	kept := pick(held)
+	if len(free) > len(kept) || len(free) == len(kept) && p.sumOwn(free) > p.sumOwn(kept) {
+		return seating{seats: free}
+	}
+	return seating{seats: kept}
+}
+
+// spreadOutsiders are the admitted clusters outside of the present decision that
+// may get a seat, in no order. Of clusters that share all domains only the best
+// can: as many as there are seats, or fewer where a hard rule bounds what one domain
+// gets.
+//
+// Example: 48 seats, 24 regions and max_skew 1. When the last seat is given out the
+// emptiest region has at most 1, so no region ever gets more than 2.
+func (p *Pass) spreadOutsiders(v *View, current []contender, wanted int) []contender {
+	if wanted == 0 {
+		return nil
+	}
+	f, rows, most := p.Fleet, slices.Clone(v.Mask), wanted
+	for i := range p.Query.spread {
+		if c := &p.Query.spread[i]; c.WhenUnsatisfiable == api.DoNotSchedule {
+			union := columns.NewBitmap(f.Slots())
+			for _, set := range domainRows(f, c) {
+				set.OrInto(union)
+			}
+			rows.And(union)
+		}
+	}
+	cells := newSpreadCells(rows, f.Slots())
+	for i := range p.Query.spread {
+		c := &p.Query.spread[i]
+		domains := cells.divide(domainRows(f, c))
+		if c.WhenUnsatisfiable == api.DoNotSchedule && !severalDomains(c) && domains > 0 {
+			most = min(most, (wanted-1)/domains+maxSkew(c))
+		}
+	}
+	if most >= rows.Count()/len(cells.unseen) || len(cells.unseen) > math.MaxUint16 {
+		return p.outsiders(v, current, v.Mask.Count()) // all of them, more or less
+	}
+	return p.bestOfCells(v, cells, most, p.among(current))
+}
+
+// fewOfCell is for how many clusters of a cell there is room from the beginning.
+const fewOfCell = 4
+
+// bestOfCells are at least the best most outsiders of every cell.
+func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among) []contender {
+	best := make([]shortlist, len(cells.unseen))
+	room := make([]contender, 2*min(most, fewOfCell)*len(best))
+	for i := range best {
+		n := 2 * min(most, fewOfCell)
+		best[i] = shortlist{pass: p, n: most, list: room[i*n : i*n : (i+1)*n]}
+	}
+	beyond := p.MostOfOthers()
+	// open counts the rows to come of cells that are not full. weakest is the least
+	// that a full cell keeps; it is found again now and then, and only grows.
+	open, weakest, age := cells.rows.Count(), Merit{}, 0
+	p.eachByOwn(v, func(row int, own Merit) bool {
+		if !cells.rows.Has(row) {
+			return true
+		}
+		cell := cells.of[row]
+		b := &best[cell]
+		was := b.full
+		if !present.row(row) {
+			b.add(contender{row: row, merit: p.total(row, false), tie: p.tie(row, v)})
+		}
+		cells.unseen[cell]--
+		if !was {
+			open--
+			if b.full {
+				open -= cells.unseen[cell]
+			}
+		}
+		// What is left of resources is added up in another order: no bound of that
+		// holds to the last bit.
+		if age++; open > 0 || p.Left != nil {
+			return true
+		}
+		if weakest == (Merit{}) || age > len(best) {
+			age, weakest = 0, Merit{columns.Standing{Scored: true, Score: math.Inf(1)}}
+			for i := range best {
+				if b := &best[i]; b.full && b.bound.merit.Less(weakest) {
+					weakest = b.bound.merit
+				}
+			}
+		}
+		// Those behind have at most this in total.
+		return !Merit{columns.Standing{Scored: own.Scored, Score: own.Score + beyond}}.Less(weakest)
+	})
+	list := make([]contender, 0, most*len(best))
+	for i := range best {
+		list = append(list, best[i].finish()...)
+	}
+	return list
+}
+
+// spreadCells divides rows into cells: those that share all domains.
+type spreadCells struct {
+	rows   columns.Bitmap
+	of     []uint16 // by row
+	unseen []int    // by cell: the rows that have not been seen yet
+}
+
+func newSpreadCells(rows columns.Bitmap, slots int) *spreadCells {
+	return &spreadCells{rows: rows, of: make([]uint16, slots), unseen: []int{rows.Count()}}
+}
+
+// divide divides the cells by the domains of one more constraint, of which each row
+// may have several or none, and tells how many of the domains have any of the rows.
+func (s *spreadCells) divide(domains map[string]*columns.RowSet) (with int) {
+	to := slices.Repeat([]int{0}, len(s.unseen)) // by cell: where those of the domain go
+	for _, set := range domains {
+		first := len(s.unseen)
+		last, moved := uint16(0), 0 // rows mostly leave one cell
+		set.EachIn(s.rows, func(row int) {
+			from := s.of[row]
+			if to[from] < first {
+				to[from] = len(s.unseen)
+				s.unseen, to = append(s.unseen, 0), append(to, 0)
+			}
+			if from != last {
+				s.move(int(last), to[last], moved)
+				last, moved = from, 0
+			}
+			moved++
+			s.of[row] = uint16(to[from])
+		})
+		s.move(int(last), to[last], moved)
+		if first < len(s.unseen) {
+			with++
+		}
+	}
+	return with
+}
+
+// move counts rows that have gone from a cell to another.
+func (s *spreadCells) move(from, to, rows int) {
+	s.unseen[from] -= rows
+	s.unseen[to] += rows
+}
+
+// sumOwn adds up the own scores of contenders, in the order of their rows, so
+// that the same clusters always have the same sum.
+func (p *Pass) sumOwn(list []contender) float64 {
+	rows := make([]contender, len(list))
+	copy(rows, list)
+	slices.SortFunc(rows, func(a, b contender) int { return a.row - b.row })
+	sum := 0.0
+	for _, c := range rows {
+		sum += p.own(c.row, c.current).Score
+	}
+	return sum
+}
+
+// spreadRules numbers the domains of the candidates for every constraint.
+func (p *Pass) spreadRules(list []contender) []spreadRule {
+	rules := make([]spreadRule, len(p.Query.spread))
+	var domains []string
+	for i := range p.Query.spread {
+		c := &p.Query.spread[i]
+		rule := spreadRule{maxSkew: maxSkew(c), hard: c.WhenUnsatisfiable == api.DoNotSchedule, domains: make([][]int32, len(list))}
+		// Clusters of one domain share the list of it.
+		numbers, all := map[string][]int32{}, make([]int32, 0, len(list))
+		for k := range list {
+			domains = domainsOf(domains[:0], p.Fleet.Cluster(list[k].row), c)
+			for _, domain := range domains {
+				number, ok := numbers[domain]
+				if !ok {
+					all = append(all, int32(len(all)))
+					number = all[len(all)-1:]
+					numbers[domain] = number
+				}
+				if len(domains) == 1 {
+					rule.domains[k] = number
+				} else if !slices.Contains(rule.domains[k], number[0]) {
+					rule.domains[k] = append(rule.domains[k], number[0])
+				}
+			}
+		}
+		rule.count = len(numbers)
+		rules[i] = rule
+	}
+	return rules
+}
+
+// maxSkew is by how many the fullest domain may exceed the emptiest.
+func maxSkew(c *api.SpreadConstraint) int {
+	if c.MaxSkew == nil {
+		return 1
+	}
+	return int(*c.MaxSkew)
+}
+
+// severalDomains says that a cluster may be in several domains of a constraint.
+func severalDomains(c *api.SpreadConstraint) bool {
+	return c.Type == api.SpreadField && c.TopologyKey == api.SpreadZone
+}
+
+// domainRows are the rows in each domain of a constraint.
+func domainRows(f *columns.Fleet, c *api.SpreadConstraint) map[string]*columns.RowSet {
+	switch c.Type {
+	case api.SpreadClaim:
+		return f.Claims().Values[c.TopologyKey]
+	case api.SpreadField:
+		switch c.TopologyKey {
+		case api.SpreadZone:
+			return f.Places()[api.GroupByZone]
+		case api.SpreadProvider:
+			return f.Places()[api.GroupByProvider]
+		default:
+			return f.Places()[api.GroupByRegion]
+		}
+	default:
+		return f.Labels().Values[c.TopologyKey]
+	}
+}
+
+// domainsOf appends to dst the domains of a constraint that a cluster belongs to;
+// none where it does not have the label, claim or field.
+func domainsOf(dst []string, cluster *api.Cluster, c *api.SpreadConstraint) []string {
+	domain, ok := "", false
+	switch c.Type {
+	case api.SpreadClaim:
+		domain, ok = cluster.Spec.Claims[c.TopologyKey]
+	case api.SpreadField:
+		switch c.TopologyKey {
+		case api.SpreadZone:
+			return append(dst, cluster.Spec.Zones...)
+		case api.SpreadProvider:
+			domain = cluster.Spec.CloudProvider
+		default:
+			domain = cluster.Spec.Region
+		}
+		ok = domain != ""
+	default:
+		domain, ok = cluster.Metadata.Labels[c.TopologyKey]
+	}
+	if !ok {
+		return dst
+	}
+	return append(dst, domain)
+}
+
+// spreadReason says which hard spread constraint keeps a cluster that fits from
+// being chosen in addition to the chosen ones; "" where none does.
+func (e *Explained) spreadReason(row int) string {
+	p := e.pass
+	for i := range p.Query.spread {
+		c := &p.Query.spread[i]
+		if c.WhenUnsatisfiable != api.DoNotSchedule {
+			continue
+		}
+		own := domainsOf(nil, p.Fleet.Cluster(row), c)
+		if len(own) == 0 {
+			return fmt.Sprintf("has no %s, which spread_constraints divide the clusters by", c.TopologyKey)
+		}
+		counts := e.domains(c)
+		least := counts[own[0]]
+		for _, n := range counts {
+			least = min(least, n)
+		}
+		skew := maxSkew(c)
+		for _, domain := range own {
+			if n := counts[domain]; n+1-least > skew {
+				return fmt.Sprintf("%s %s has %d of the chosen clusters, the emptiest %d: one more would exceed max_skew %d", c.TopologyKey, domain, n, least, skew)
+			}
+		}
+	}
+	return ""
+}
+
+// domains counts the chosen clusters in every domain of a constraint that has a
+// cluster which fits.
+func (e *Explained) domains(c *api.SpreadConstraint) map[string]int {
+	if e.counted == nil {
+		e.counted = map[*api.SpreadConstraint]map[string]int{}
+	}
+	if counts, ok := e.counted[c]; ok {
+		return counts
+	}
+	counts := map[string]int{}
+	e.Admitted.Each(func(row int) {
+		for _, domain := range domainsOf(nil, e.pass.Fleet.Cluster(row), c) {
+			counts[domain] += 0
+		}
+	})
+	for _, choice := range e.Choices {
+		for _, domain := range domainsOf(nil, e.pass.Fleet.Cluster(choice.Row), c) {
+			counts[domain]++
+		}
+	}
+	e.counted[c] = counts
+	return counts
+}

@@ -1,0 +1,46 @@
+package placement
+
+// shortlist keeps the best n of many contenders that come in any order. It
+// collects twice as many, sorts those and drops the worse half, and from then on
+// turns away what is worse than the worst it keeps: of N equals about
+// n·log(N/n) are ever looked at twice.
+type shortlist struct {
+	pass *Pass
+	n    int
+	most int // contenders at most, to make room for
+	list []contender
+	// from is where the open group starts; what stands before it is final.
+	from int
+	// bound is the worst contender kept, where full.
+	bound contender
+	full  bool
+}
+
+// open starts a group of contenders that all stand behind those before.
+func (s *shortlist) open() { s.from, s.full = len(s.list), false }
+
+func (s *shortlist) add(c contender) {
+	if s.full && s.pass.before(s.bound, c) < 0 {
+		return
+	}
+	if s.list == nil {
+		s.list = make([]contender, 0, min(2*s.n, s.most))
+	}
+	s.list = append(s.list, c)
+	if room := s.n - s.from; len(s.list)-s.from >= 2*room {
+		s.close()
+		s.bound, s.full = s.list[len(s.list)-1], true
+	}
+}
+
+// close sorts the open group, and cuts the list to n.
+func (s *shortlist) close() {
+	s.pass.sort(s.list[s.from:])
+	s.list = s.list[:min(s.n, len(s.list))]
+}
+
+// finish returns the best n, best first.
+func (s *shortlist) finish() []contender {
+	s.close()
+	return s.list
+}

@@ -1,0 +1,117 @@
+package placement
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
+)
+
+// View is what all queries of a Class have in common, as of a fleet: who is
+// admitted, and in which order.
+type View struct {
+	// Mask is Mask(f, q, reserved).
+	Mask columns.Bitmap
+	// Demoted are clusters that rank last among equals; nil where there are none.
+	Demoted columns.Bitmap
+	// Ranking is the order by the scoring policy; nil where the query is not
+	// Ranked.
+	Ranking *score.Ranking
+	// Until is when time alone takes a cluster out of the mask; zero if never.
+	Until time.Time
+}
+
+// NewView looks at the fleet for a query. A ranking that is at hand is used, nil
+// is made anew.
+func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ranking) *View {
+	p := newPass(f, q, others.Reserved)
+	v := &View{Mask: p.mask(), Demoted: p.demotedRows(), Ranking: ranking}
+	v.Until = p.Until
+	if ranking == nil && q.Ranked() {
+		v.Ranking = NewRanking(f, q, v.Mask)
+	}
+	return v
+}
+
+// Refresh brings the mask, and what follows from it, to the fleet's version, and
+// returns the rows that the mask no longer has. The ranking is its owner's to
+// update.
+func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (gone []int) {
+	p := newPass(f, q, others.Reserved)
+	was := v.Mask
+	v.Mask, v.Demoted = p.mask(), p.demotedRows()
+	v.Until = p.Until
+	for i, w := range was {
+		for w &^= v.Mask[i]; w != 0; w &= w - 1 {
+			gone = append(gone, i<<6+bits.TrailingZeros64(w))
+		}
+	}
+	return gone
+}
+
+// isDemoted reports whether a row ranks last among equals.
+func (v *View) isDemoted(row int) bool {
+	return v.Demoted != nil && row>>6 < len(v.Demoted) && v.Demoted.Has(row)
+}
+
+// decision returns a pass for one query of the view: it sees the other
+// placements without its own present decision.
+func (v *View) decision(f *columns.Fleet, q *Query, others ledger.Others, present []int) Pass {
+	p := v.rating(f, q, others)
+	p.See(others.Load, present)
+	return p
+}
+
+// rating returns a pass that rates clusters by the view's ranking, where it has
+// one.
+func (v *View) rating(f *columns.Fleet, q *Query, others ledger.Others) Pass {
+	p := PassOf(f, q, others.Reserved)
+	p.Ranking = v.Ranking
+	if r := v.Ranking; r != nil {
+		p.Spans = r.Spans
+		if q.Relative() {
+			p.Candidates = v.Mask
+		}
+	}
+	return p
+}
+
+// Judge brings one row to the fleet's version. What follows for the ranking is
+// its owner's to do.
+func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) {
+	p := PassOf(f, q, others.Reserved)
+	is := p.Admits(row, false)
+	v.Mask.Assign(row, is)
+	// Also of a row that is not admitted: a present decision may stay there, and
+	// ranks last among equals all the same.
+	if demoted := f.Live().Has(row) && p.demoted(row); demoted || v.isDemoted(row) {
+		for words := len(v.Mask); len(v.Demoted) < words; {
+			v.Demoted = append(v.Demoted, 0)
+		}
+		v.Demoted.Assign(row, demoted)
+	}
+	if !is {
+		return
+	}
+	v.Until = filter.Sooner(v.Until, p.admitted(row))
+}
+
+// Expired names a placement score that the query is rated by and that has
+// expired on an admitted cluster; "" where none has.
+func (v *View) Expired(f *columns.Fleet, q *Query) string { return v.expired(f, q, nil) }
+
+// expired is Expired for a decision whose clusters need not be admitted: some
+// may only stay.
+func (v *View) expired(f *columns.Fleet, q *Query, choices []Choice) string {
+	by := q.scoring.Perishes
+	if by == nil || !q.UsesScores() {
+		return ""
+	}
+	return by.Expired(f, func(expired *columns.RowSet) bool {
+		return expired.Meets(v.Mask) || slices.ContainsFunc(choices, func(c Choice) bool { return expired.Has(c.Row) })
+	})
+}

@@ -1,0 +1,132 @@
+package score
+
+import (
+	"math"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+)
+
+// WeightedMean is the metrics strategy: the mean of a cluster's normalised
+// metrics, weighted as the cluster declares, with stickiness s as one more
+// metric of value 1 on the clusters of the present decision:
+//
+//	current    (Σ w·m + s) / (Σ w + s)
+//	elsewhere   Σ w·m / Σ w
+//	no metrics  s on the current cluster, 0 elsewhere
+//
+// Example: metrics 0.9 and 0.1 with weights 1 and 10 score 1.9/11 = 0.1727;
+// with s = 0.1 on the current cluster 2.0/11.1 = 0.1802.
+// (spec/krake-scheduling.rst, Scheduling of Applications.)
+type WeightedMean struct{ stickiness float64 }
+
+// Unrated is the scoring of queries that only ask who fits.
+var Unrated = NewScoring(&WeightedMean{})
+
+// usual is the stickiness that most placements have.
+var usual = NewScoring(&WeightedMean{api.DefaultStickiness})
+
+func newWeightedMean(spec *api.PlacementSpec) *Scoring {
+	switch m := spec.Metrics; {
+	case m == nil || m.Stickiness == nil:
+		return Unrated
+	case *m.Stickiness == api.DefaultStickiness:
+		return usual
+	default:
+		return NewScoring(&WeightedMean{*m.Stickiness})
+	}
+}
+
+// Key implements Scorer. What staying is worth is no part of it.
+func (*WeightedMean) Key(*filter.Key) {}
+
+// Traits implements Scorer.
+func (*WeightedMean) Traits() Traits { return Traits{Reads: columns.MetricValues, Words: &ownWords} }
+
+// Own implements Scorer. It is also the score: other placements do not matter.
+func (w *WeightedMean) Own(r *Rating, row int, current bool) float64 {
+	f := r.Fleet
+	s := 0.0
+	if current {
+		s = w.stickiness
+	}
+	if !f.Scored().Has(row) {
+		return s
+	}
+	if s == 0 {
+		return f.MeanScores()[row]
+	}
+	sums := f.Rows()[row]
+	scale := scaleOf(sums.SumWeights + s)
+	return (sums.SumProducts*scale + s*scale) / (sums.SumWeights*scale + s*scale)
+}
+
+// scaleOf is what sums have to be scaled by to stay finite: 1, or a half where
+// both addends are near the largest float. Either scales without rounding, so
+// it does not matter whether a multiplication is fused with an addition.
+func scaleOf(sum float64) float64 {
+	if math.IsInf(sum, 0) {
+		return 0.5
+	}
+	return 1
+}
+
+// Score implements Scorer.
+func (w *WeightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
+
+// Parts implements Scorer.
+func (w *WeightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
+	f := r.Fleet
+	listed := f.Rows()[row]
+	sum := 0.0
+	if f.Scored().Has(row) {
+		sum = listed.SumWeights
+	}
+	parts := make([]api.ScorePart, 0, len(listed.Metrics)+1)
+	sticky := current && w.stickiness > 0
+	total, scale := sum, 1.0
+	if sticky {
+		scale = scaleOf(sum + w.stickiness)
+		total = sum*scale + w.stickiness*scale
+	}
+	if sum > 0 {
+		for _, m := range listed.Metrics {
+			s := f.Metrics()[m.ID]
+			if !s.Usable {
+				continue
+			}
+			raw := s.Raw
+			parts = append(parts, api.ScorePart{
+				Name: s.Key.Path(), Raw: &raw, Value: s.Normalized, Weight: m.Weight,
+				Share: m.Weight * scale * s.Normalized / total, Tells: &s.Key,
+			})
+		}
+	}
+	if sticky {
+		share := w.stickiness * scale / total
+		if sum == 0 {
+			share = w.stickiness // the score of a cluster without metrics is s itself
+		}
+		parts = append(parts, api.ScorePart{Name: "stickiness", Value: 1, Weight: w.stickiness, Share: share})
+	}
+	return parts
+}
+
+// ownWords are our own words.
+var ownWords = Words{Satisfied: satisfied, WellReason: api.ReasonWellConfigured}
+
+func satisfied(t *Tally) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
+	switch {
+	case t.Wanted == 0:
+		c.Reason = api.ReasonNoClustersWanted
+	case t.Chosen == 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonNoSuitableClusters, t.Why()
+	case t.Wanted == All:
+		c.Reason = api.ReasonAllFitting
+	case t.Missing() > 0:
+		c.Status, c.Reason, c.Message = api.ConditionFalse, api.ReasonTooFewClusters, t.Why()
+	}
+	return c
+}

@@ -1,0 +1,131 @@
+package score
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Ranking orders clusters by what a scorer says of them, whoever asks: best first
+// and by name among equals. It is the same for all queries of a
+// RankKey, so it is kept and only brought up to date. Like Reservations it is
+// mutable and belongs to whoever decides.
+type Ranking struct {
+	Score []float64 // by row
+	Order []int32
+	names []int32 // byName of the fleet that it is of: same as long as no cluster comes or goes
+	Spans []Span
+	spare []int32 // the memory of the order before
+}
+
+// NewRanking orders the clusters by the scorer of a look at the fleet; mask is who is
+// admitted.
+func NewRanking(p *Rating, mask columns.Bitmap) *Ranking {
+	r := &Ranking{}
+	r.build(p, mask)
+	return r
+}
+
+// build orders everything anew.
+func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
+	p.Ranking, r.names = nil, p.Fleet.ByName()
+	rows := p.Fleet.Live()
+	r.Spans = nil
+	if p.By.Traits.Spans > 0 {
+		rows = mask
+		r.Spans = p.measure(mask)
+		p.Spans = r.Spans
+	}
+	r.Score = make([]float64, p.Fleet.Slots())
+	if p.By.Traits.Flat {
+		r.Order = slices.Clone(p.Fleet.ByName())
+		return
+	}
+	type ranked struct {
+		score float64
+		rank  int32
+		row   int32
+	}
+	list := make([]ranked, 0, rows.Count())
+	rows.Each(func(row int) {
+		score := p.By.Ranks.Base(p, row)
+		r.Score[row] = score
+		list = append(list, ranked{score, p.Fleet.NameRank()[row], int32(row)})
+	})
+	slices.SortFunc(list, func(x, y ranked) int {
+		switch {
+		case x.score > y.score:
+			return -1
+		case x.score < y.score:
+			return 1
+		}
+		return cmp.Compare(x.rank, y.rank)
+	})
+	r.Order = make([]int32, len(list))
+	for i, x := range list {
+		r.Order[i] = x.row
+	}
+}
+
+// Update follows a fleet to its next version, in which rows differ, and for a
+// relative policy the mask along with it. all reports that the score of every
+// cluster may have changed.
+func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) {
+	f, relative := p.Fleet, p.By.Traits.Spans > 0
+	if relative {
+		if spans := p.measure(mask); !slices.Equal(spans, r.Spans) {
+			r.build(p, mask)
+			return true
+		}
+		p.Spans = r.Spans
+	}
+	if 4*len(rows) > len(r.Order) {
+		r.build(p, mask)
+		return false
+	}
+	if slots := f.Slots(); len(r.Score) < slots {
+		r.Score = append(r.Score, make([]float64, slots-len(r.Score))...)
+	}
+	before := func(x, y int32) int {
+		switch a, b := r.Score[x], r.Score[y]; {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return cmp.Compare(f.NameRank()[x], f.NameRank()[y])
+	}
+	few := len(rows) <= columns.FewRows && SameRows(r.names, f.ByName())
+	r.names = f.ByName()
+	if few {
+		// While the scores are those that they stand by.
+		for _, row := range rows {
+			r.Order = columns.TakeRows(r.Order, []int32{int32(row)}, before)
+		}
+	}
+	moved := make([]int32, 0, len(rows))
+	for _, row := range rows {
+		if f.Live().Has(row) && (!relative || mask.Has(row)) {
+			r.Score[row] = p.By.Ranks.Base(p, row)
+			moved = append(moved, int32(row))
+		}
+	}
+	if few {
+		r.Order = columns.PutRows(r.Order, moved, before)
+		return false
+	}
+	out := columns.NewBitmap(f.Slots())
+	for _, row := range rows {
+		out.Set(row)
+	}
+	slices.SortFunc(moved, before)
+	order := columns.MergeRows(slices.Grow(r.spare[:0], len(r.Order)+len(moved)), r.Order, moved, out, before)
+	r.spare, r.Order = r.Order, order
+	return false
+}
+
+// SameRows reports that two lists are one and the same.
+func SameRows(a, b []int32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

@@ -1,0 +1,65 @@
+package score
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+)
+
+// addonScore is a score of the clusters' placement scores, as it is: 0 where a
+// cluster has none or it has expired.
+type addonScore struct{ resource, score string }
+
+func (a addonScore) Name() string { return a.resource + "/" + a.score }
+
+func (a addonScore) Key(k *filter.Key) {
+	k.Text("type", string(api.PrioritizerAddon))
+	k.Text("resource", a.resource)
+	k.Text("score", a.score)
+}
+
+func (addonScore) Reads() columns.Aspects { return columns.ScoreValues }
+
+func (a addonScore) Figures(f *columns.Fleet) figures {
+	return figures{scores: f.ScoreColumn(a.resource, a.score)}
+}
+
+func (addonScore) Rate(r *Rating, i, row int) float64 {
+	if scores := r.figures[i].scores; row < len(scores) {
+		return float64(scores[row])
+	}
+	return 0
+}
+
+func (a addonScore) Expired(f *columns.Fleet) (what string, on *columns.RowSet) {
+	return a.resource, f.Expired(a.resource)
+}
+
+func (a addonScore) Until(f *columns.Fleet, row int) time.Time {
+	return f.Expiry(a.resource, a.score, row)
+}
+
+func (a addonScore) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	return a.Rate(r, i, row), a.observe(r.Fleet, row)
+}
+
+func (a addonScore) observe(f *columns.Fleet, row int) observation {
+	object := f.PlacementScores()[a.resource].Object(row)
+	value, has, expired := f.ScoreState(a.resource, a.score, row)
+	switch {
+	case object == nil:
+		return observation{reason: fmt.Sprintf("absent: the cluster has no placement score %q; counts as 0", a.resource)}
+	case !has:
+		return observation{reason: fmt.Sprintf("absent: the placement score %q has no score %q; counts as 0", a.resource, a.score)}
+	}
+	raw := float64(value)
+	o := observation{raw: &raw}
+	if expired {
+		at := object.Spec.ValidUntil.UTC() // one without never expires
+		o.expiredAt, o.reason = &at, "expired since "+at.Format(time.RFC3339)+"; counts as 0"
+	}
+	return o
+}

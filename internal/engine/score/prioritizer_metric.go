@@ -1,0 +1,66 @@
+package score
+
+import (
+	"fmt"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+)
+
+// metricScore is a live metric that the clusters list: its normalised value n
+// mapped to 200·n - 100, and 0 where it has no usable value.
+type metricScore struct{ metric string }
+
+func (m metricScore) Name() string { return m.metric }
+
+func (m metricScore) Key(k *filter.Key) {
+	k.Text("type", string(api.PrioritizerMetric))
+	k.Text("metric", m.metric)
+}
+
+func (metricScore) Reads() columns.Aspects { return columns.MetricValues }
+
+func (m metricScore) Metric() string { return m.metric }
+
+func (m metricScore) Rate(r *Rating, _, row int) float64 {
+	if state := m.of(r.Fleet, row); state != nil {
+		return float64(200*state.Normalized) - 100
+	}
+	return 0
+}
+
+func (m metricScore) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	return m.Rate(r, i, row), m.observe(r.Fleet, row)
+}
+
+func (m metricScore) observe(f *columns.Fleet, row int) observation {
+	state := m.listed(f, row)
+	switch {
+	case state == nil:
+		return observation{reason: fmt.Sprintf("absent: the cluster lists no metric %q; counts as 0", m.metric)}
+	case !state.Usable:
+		return observation{reason: state.Describe("") + "; counts as 0"}
+	}
+	raw := state.Raw
+	return observation{raw: &raw, metric: &state.Key}
+}
+
+// of is the first metric of the name that a cluster lists, nil where it has no
+// usable value.
+func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
+	if state := m.listed(f, row); state != nil && state.Usable {
+		return state
+	}
+	return nil
+}
+
+// listed is the first metric of the name that a cluster lists.
+func (m metricScore) listed(f *columns.Fleet, row int) *columns.MetricState {
+	for _, listed := range f.Rows()[row].Metrics {
+		if state := f.Metrics()[listed.ID]; state.Key.Name == m.metric {
+			return state
+		}
+	}
+	return nil
+}

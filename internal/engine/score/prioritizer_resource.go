@@ -1,0 +1,138 @@
+package score
+
+import (
+	"math"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// allocatable rates the allocatable amount of a resource by where it stands between
+// the least and the most of the candidates.
+type allocatable struct {
+	Builtin
+	resource string
+}
+
+func (allocatable) Reads() columns.Aspects { return columns.Amounts }
+
+func (a allocatable) Figures(f *columns.Fleet) figures {
+	return figures{amounts: f.Allocatable(a.resource)}
+}
+
+func (allocatable) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+
+func (a allocatable) Rate(r *Rating, i, row int) float64 {
+	return r.Spans[i].rate(a.Amount(r, i, row))
+}
+
+func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	amount := a.Amount(r, i, row)
+	if amount == columns.Unreported {
+		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " or its capacity is not known; counts as 0"}
+	}
+	return a.Rate(r, i, row), observation{raw: units(amount)}
+}
+
+// available rates likewise what is left of the amount. By itself it counts what no
+// workload uses; what the reservations of others leave is Left.
+type available allocatable
+
+func (available) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
+
+func (a available) Figures(f *columns.Fleet) figures {
+	return figures{amounts: f.Uncommitted()[a.resource]}
+}
+
+func (available) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
+
+func (a available) Rate(r *Rating, i, row int) float64 {
+	return r.Spans[i].rate(a.Amount(r, i, row))
+}
+
+// Left is what reservations leave of the amount. What the placement itself has
+// reserved is available to it.
+func (a available) Left(r *Rating, i, row int) int64 {
+	amount := a.Amount(r, i, row)
+	if amount == columns.Unreported {
+		return columns.Unreported
+	}
+	amount -= ledger.At(r.Reserved.Column(a.resource), row)
+	if r.mine != nil && r.mine.Has(row) {
+		if h, ok := r.Reserved.Held(*r.Owner, r.Fleet.Name(row)); ok {
+			own := h.Of(a.resource)
+			amount = min(amount, math.MaxInt64-own) + own
+		}
+	}
+	return max(amount, 0)
+}
+
+// Mind implements minding: where nobody asked for what is left, others do not count.
+func (a available) Mind(r *Rating, i, row int) float64 {
+	if r.Left == nil {
+		return 0
+	}
+	return r.Left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
+}
+
+func (available) Bounds(r *Rating) (least, most float64) {
+	if r.Left == nil {
+		return 0, 0
+	}
+	return -200, 200
+}
+
+// Most implements minding: what others leave is measured for each decision.
+func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
+
+func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
+	amount, scale := a.Amount(r, i, row), r.Spans
+	if r.Left != nil {
+		amount, scale = a.Left(r, i, row), r.Left
+	}
+	if amount == columns.Unreported {
+		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " is not known; counts as 0"}
+	}
+	return scale[i].rate(amount), observation{raw: units(amount)}
+}
+
+// units is an amount in thousandths as a number of units.
+func units(amount int64) *float64 {
+	raw := float64(amount) / 1000
+	return &raw
+}
+
+// Span is the range of an amount over the candidates.
+type Span struct {
+	low, high int64
+	any       bool
+}
+
+func (s *Span) cover(amount int64) {
+	if amount == columns.Unreported {
+		return
+	}
+	if !s.any {
+		*s = Span{amount, amount, true}
+		return
+	}
+	s.low, s.high = min(s.low, amount), max(s.high, amount)
+}
+
+// rate maps an amount to -100 at the lowest and 100 at the highest of the
+// candidates, cut off to a whole number, and 100 where all have the same:
+//
+//	int(((a - low) / (high - low) - 0.5) · 2 · 100)
+//
+// Example: 1, 2 and 4 rate -100, -33 and 100. (That is what Open Cluster
+// Management computes.)
+func (s *Span) rate(amount int64) float64 {
+	switch {
+	case amount == columns.Unreported:
+		return 0
+	case s.low == s.high:
+		return 100
+	}
+	share := float64(amount-s.low) / float64(s.high-s.low)
+	return float64(int64((share - 0.5) * 2 * 100))
+}

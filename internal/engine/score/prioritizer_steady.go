@@ -1,0 +1,18 @@
+package score
+
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+
+// steady prefers the clusters of the present decision.
+type steady struct{ Builtin }
+
+// Reads implements Prioritizer: the present decision is nothing of the fleet.
+func (steady) Reads() columns.Aspects { return 0 }
+
+func (steady) Stay() float64 { return 100 }
+
+func (s steady) Observe(_ *Rating, _, _ int, current bool) (float64, observation) {
+	if current {
+		return s.Stay(), observation{}
+	}
+	return 0, observation{}
+}

@@ -1,0 +1,363 @@
+package score
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+)
+
+// Prioritizers is the strategy of Open Cluster Management: the sum of scores of
+// -100 ... 100, each times its weight of -10 ... 10.
+//
+// Example: balance 1 and steady 1 by default, and an add-on score of weight 2
+// that is 30: a cluster of the present decision that no other placement uses has
+// 1·100 + 1·100 + 2·30 = 260.
+type Prioritizers struct {
+	// Decided are the terms that look at decisions alone, and terms those that look
+	// at the cluster. The position among the latter is what a prioritizer is told.
+	Decided, Terms []term
+	// stay is what the clusters of the present decision are rated higher by, and
+	// away, not positive, what a wish to be elsewhere takes from them.
+	stay, away float64
+	mindful    bool // some of terms mind what others decide
+	traits     Traits
+}
+
+// term is a prioritizer with its weight in a policy. What it rates by is noted, as it
+// is asked for every cluster.
+type term struct {
+	Prioritizer
+	weight float64
+	rates  rater   // nil for what looks at decisions alone
+	minds  minding // nil for what does not mind what others decide
+}
+
+// additive is the policy that lists nothing, which most placements have.
+var additive = NewScoring(compilePolicy(&api.PrioritizerPolicy{}))
+
+// newPrioritizers compiles a prioritizer policy.
+func newPrioritizers(spec *api.PlacementSpec) *Scoring {
+	policy := spec.PrioritizerPolicy
+	if policy == nil || policy.Mode != api.ModeExact && len(policy.Configurations) == 0 {
+		return additive
+	}
+	return NewScoring(compilePolicy(policy))
+}
+
+// compilePolicy adds up the terms of a policy. Of a built-in prioritizer that is
+// listed twice the last weight counts; scores and metrics add up.
+func compilePolicy(policy *api.PrioritizerPolicy) *Prioritizers {
+	s := &Prioritizers{traits: Traits{Words: &ocmWords}}
+	weights := map[string]float64{}
+	var order []string
+	weigh := func(name string, weight float64) {
+		if _, ok := weights[name]; !ok {
+			order = append(order, name)
+		}
+		weights[name] = weight
+	}
+	if policy.Mode != api.ModeExact {
+		weigh(api.PrioritizerBalance, 1)
+		weigh(api.PrioritizerSteady, 1)
+	}
+	for i := range policy.Configurations {
+		c := &policy.Configurations[i]
+		weight := 1.0
+		if c.Weight != nil {
+			weight = float64(*c.Weight)
+		}
+		if compile, ok := configured[c.Type]; ok {
+			s.add(compile(c), weight)
+		} else {
+			weigh(c.Name, weight)
+		}
+	}
+	for _, b := range Builtins {
+		if _, ok := b.(rater); !ok {
+			s.add(b, weights[b.Name()])
+		}
+	}
+	for _, name := range order {
+		if at := slices.IndexFunc(Builtins, func(b Prioritizer) bool { return b.Name() == name }); at >= 0 {
+			if _, ok := Builtins[at].(rater); ok {
+				s.add(Builtins[at], weights[name])
+			}
+		}
+	}
+	s.traits.Flat = len(s.Terms) == 0
+	if s.traits.Spans > 0 {
+		s.traits.Spans = len(s.Terms)
+	}
+	return s
+}
+
+// add adds a term, and what it says of itself to what the policy does.
+func (s *Prioritizers) add(p Prioritizer, weight float64) {
+	if weight == 0 {
+		return
+	}
+	t := term{Prioritizer: p, weight: weight}
+	t.rates, _ = p.(rater)
+	t.minds, _ = p.(minding)
+	to, traits := &s.Terms, &s.traits
+	if t.rates == nil {
+		to = &s.Decided
+	}
+	*to = append(*to, t)
+	traits.Reads |= p.Reads()
+	if p, ok := p.(sticking); ok {
+		s.stay += max(weight, 0) * p.Stay()
+		s.away += min(weight, 0) * p.Stay()
+	}
+	traits.Away = s.away < 0
+	traits.Minds = traits.Minds || traits.Away || t.minds != nil
+	s.mindful = s.mindful || t.rates != nil && t.minds != nil
+	if _, ok := p.(comparing); ok {
+		traits.Spans++
+	}
+	if _, ok := p.(evening); ok {
+		traits.Evenness += weight
+	}
+	if p, ok := p.(naming); ok {
+		traits.Metrics = append(traits.Metrics, p.Metric())
+	}
+}
+
+// Traits implements Scorer.
+func (s *Prioritizers) Traits() Traits { return s.traits }
+
+// Key implements Scorer.
+func (s *Prioritizers) Key(k *filter.Key) {
+	writeTerms(k, "decided", s.Decided)
+	s.RankKey(k)
+}
+
+// RankKey implements ranker: what looks at decisions alone orders nothing.
+func (s *Prioritizers) RankKey(k *filter.Key) { writeTerms(k, "terms", s.Terms) }
+
+// writeTerms writes terms in their order: sums of floats depend on it.
+func writeTerms(k *filter.Key, part string, terms []term) {
+	k.Sequence(part, len(terms), func(k *filter.Key, i int) {
+		terms[i].Key(k)
+		k.Text("weight", fmt.Sprintf("%g", terms[i].weight))
+	})
+}
+
+// Own implements Scorer. What is left of resources counts without regard to the
+// reservations of other placements here, and a wish to be elsewhere does not: with
+// it, a decision would leave its clusters as soon as it is made.
+func (s *Prioritizers) Own(r *Rating, row int, current bool) float64 {
+	score := r.base(row)
+	if current {
+		score += s.stay
+	}
+	return score
+}
+
+// Score implements Scorer.
+func (s *Prioritizers) Score(r *Rating, row int, current bool) float64 {
+	score := s.Own(r, row, current)
+	if current && !r.Settled {
+		score += s.away
+	}
+	return s.Others(r, row, score)
+}
+
+// Others implements minder.
+func (s *Prioritizers) Others(r *Rating, row int, score float64) float64 {
+	for i := range s.Decided {
+		if t := &s.Decided[i]; t.minds != nil {
+			score += float64(t.weight * t.minds.Mind(r, -1, row))
+		}
+	}
+	if !s.mindful {
+		return score
+	}
+	s.resolve(r)
+	for i := range s.Terms {
+		if t := &s.Terms[i]; t.minds != nil {
+			score += float64(t.weight * t.minds.Mind(r, i, row))
+		}
+	}
+	return score
+}
+
+// OfCount implements minder. Several terms would have to be added one by one, as
+// Others does.
+func (s *Prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
+	n := 0
+	for t := range s.All {
+		if t.minds == nil {
+			continue
+		}
+		c, ok := t.Prioritizer.(counting)
+		if n++; !ok || n > 1 {
+			return 0, false
+		}
+		add = t.weight * c.OfCount(count, r.Seen.High)
+	}
+	return add, true
+}
+
+// Most implements minder.
+func (s *Prioritizers) Most(r *Rating) float64 {
+	sum := 0.0
+	for t := range s.All {
+		if t.minds != nil {
+			least, most := t.minds.Bounds(r)
+			sum += max(t.weight*least, t.weight*most)
+		}
+	}
+	return sum
+}
+
+// Bound implements minder.
+func (s *Prioritizers) Bound(r *Rating, row int, score float64) (most float64, ok bool) {
+	for t := range s.All {
+		if t.minds == nil {
+			continue
+		}
+		most, ok := t.minds.Most(r, row)
+		if !ok || t.weight < 0 {
+			return 0, false
+		}
+		score += float64(t.weight * most)
+	}
+	return score, true
+}
+
+// Base implements ranker: what the terms say of a row, each times its weight.
+func (s *Prioritizers) Base(r *Rating, row int) float64 {
+	s.resolve(r)
+	sum := 0.0
+	for i := range s.Terms {
+		// Converted, so that no machine fuses the multiplication with the sum.
+		sum += float64(s.Terms[i].weight * s.Terms[i].rates.Rate(r, i, row))
+	}
+	return sum
+}
+
+// Cover implements ranker.
+func (s *Prioritizers) Cover(r *Rating, spans []Span, row int) {
+	s.resolve(r)
+	for i := range s.Terms {
+		if c, ok := s.Terms[i].Prioritizer.(comparing); ok {
+			spans[i].cover(c.Amount(r, i, row))
+		}
+	}
+}
+
+// CoverLeft implements minder.
+func (s *Prioritizers) CoverLeft(r *Rating, spans []Span, row int) {
+	s.resolve(r)
+	for i := range s.Terms {
+		if c, ok := s.Terms[i].Prioritizer.(sharing); ok {
+			spans[i].cover(c.Left(r, i, row))
+		}
+	}
+}
+
+// Expired implements perishable.
+func (s *Prioritizers) Expired(f *columns.Fleet, has func(*columns.RowSet) bool) string {
+	for t := range s.All {
+		if p, ok := t.Prioritizer.(perishing); ok {
+			if what, on := p.Expired(f); has(on) {
+				return what
+			}
+		}
+	}
+	return ""
+}
+
+// Until implements perishable.
+func (s *Prioritizers) Until(f *columns.Fleet, row int) time.Time {
+	var first time.Time
+	for t := range s.All {
+		if p, ok := t.Prioritizer.(perishing); ok {
+			first = filter.Sooner(first, p.Until(f, row))
+		}
+	}
+	return first
+}
+
+// Parts implements Scorer.
+func (s *Prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
+	s.resolve(r)
+	parts := make([]api.ScorePart, 0, len(s.Decided)+len(s.Terms))
+	add := func(t *term, i int) {
+		if p, ok := t.Prioritizer.(observable); ok {
+			value, from := p.Observe(r, i, row, current)
+			parts = append(parts, api.ScorePart{
+				Name: t.Name(), Raw: from.raw, Value: value, Weight: t.weight, Share: value * t.weight,
+				ExpiredAt: from.expiredAt, Reason: from.reason, Tells: from.metric,
+			})
+		}
+	}
+	for i := range s.Decided {
+		add(&s.Decided[i], -1)
+	}
+	for i := range s.Terms {
+		add(&s.Terms[i], i)
+	}
+	return parts
+}
+
+// All are the terms, those that look at decisions alone first.
+func (s *Prioritizers) All(yield func(*term) bool) {
+	for _, list := range [2][]term{s.Decided, s.Terms} {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// resolve finds the figures of the terms, once for every look at the fleet.
+func (s *Prioritizers) resolve(r *Rating) {
+	if r.figures != nil || len(s.Terms) == 0 {
+		return
+	}
+	r.figures = make([]figures, len(s.Terms))
+	for i := range s.Terms {
+		if p, ok := s.Terms[i].Prioritizer.(sighted); ok {
+			r.figures[i] = p.Figures(r.Fleet)
+		}
+	}
+}
+
+// ocmWords are the words of Open Cluster Management.
+var ocmWords = Words{
+	Satisfied:  satisfiedAsOCM,
+	Scheduled:  true,
+	WellReason: api.ReasonSucceedConfigured, WellMessage: "Placement configurations check pass",
+}
+
+// satisfiedAsOCM is the condition with the reasons and messages of Open Cluster
+// Management; the first that holds wins.
+func satisfiedAsOCM(t *Tally) api.Condition {
+	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionFalse}
+	sets, usable, members := t.sets()
+	switch {
+	case len(sets) > 0 && len(usable) == 0:
+		c.Reason = api.ReasonNoIntersection
+		c.Message = fmt.Sprintf("None of ManagedClusterSets [%s] is bound to placement namespace", strings.Join(sets, ","))
+	case len(sets) > 0 && members == 0:
+		c.Reason = api.ReasonAllClusterSetsEmpty
+		c.Message = fmt.Sprintf("All ManagedClusterSets [%s] have no member ManagedCluster", strings.Join(usable, ","))
+	case t.Chosen == 0:
+		c.Reason = api.ReasonNoManagedClusterMatched
+		c.Message = "No ManagedCluster matches any of the cluster predicate"
+	case t.Missing() > 0:
+		c.Reason = api.ReasonNotAllDecisionsScheduled
+		c.Message = fmt.Sprintf("%d cluster decisions unscheduled", t.Missing())
+	default:
+		c.Status, c.Reason, c.Message = api.ConditionTrue, api.ReasonAllDecisionsScheduled, "All cluster decisions scheduled"
+	}
+	return c
+}
