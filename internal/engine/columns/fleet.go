@@ -45,7 +45,8 @@ type Fleet struct {
 	Waiting map[string]map[string]*api.PlacementScore
 
 	metricIDs map[api.Key]int32
-	metrics   []*MetricState     // by id
+	metrics   []*MetricState     // by id; nil where it is free
+	freeIDs   []int32            // of metrics, used last in first out
 	named     map[string][]int32 // ids by metric name
 	providers map[api.Key]*api.MetricsProvider
 	aging     []int32 // metrics with a staleAt, by id

@@ -24,7 +24,7 @@ func (b *edit) changeProviders(changes map[api.Key]*api.MetricsProvider) {
 		}
 	}
 	for id, state := range b.metrics {
-		if state.Metric == nil {
+		if state == nil || state.Metric == nil {
 			continue
 		}
 		if _, ok := changes[state.Metric.ProviderKey()]; ok {
@@ -51,21 +51,56 @@ func (b *edit) metricID(key api.Key) int32 {
 	if id, ok := b.metricIDs[key]; ok {
 		return id
 	}
-	if !b.ownIDs {
-		b.ownIDs = true
-		b.metricIDs = maps.Clone(b.metricIDs)
-		b.named = maps.Clone(b.named)
-		if b.metricIDs == nil {
-			b.metricIDs, b.named = map[api.Key]int32{}, map[string][]int32{}
-		}
+	b.cloneMetricIDs()
+	b.cloneMetrics()
+	var id int32
+	if last := len(b.freeIDs) - 1; last >= 0 {
+		id, b.freeIDs = b.freeIDs[last], b.freeIDs[:last]
+	} else {
+		id = int32(len(b.metrics))
+		b.metrics = append(b.metrics, nil)
 	}
-	id := int32(len(b.metrics))
+	b.metrics[id] = &MetricState{Key: key}
 	b.metricIDs[key] = id
 	b.named[key.Name] = append(slices.Clip(b.named[key.Name]), id)
-	b.cloneMetrics()
-	b.metrics = append(b.metrics, &MetricState{Key: key})
 	b.stale[id] = true
 	return id
+}
+
+// freeMetrics frees the ids of metrics that are gone and that no cluster lists any
+// more. They are used again from the next version of the fleet on, so that an id
+// stands for one metric in two versions that are compared.
+func (b *edit) freeMetrics() {
+	touched := slices.AppendSeq(slices.Collect(maps.Keys(b.stale)), maps.Keys(b.listed))
+	slices.Sort(touched)
+	var freed []int32
+	for _, id := range slices.Compact(touched) {
+		state := b.metrics[id]
+		if state.Metric != nil || state.Rows.Len() > 0 {
+			continue
+		}
+		b.cloneMetricIDs()
+		delete(b.metricIDs, state.Key)
+		if rest := slices.DeleteFunc(slices.Clone(b.named[state.Key.Name]), func(other int32) bool { return other == id }); len(rest) > 0 {
+			b.named[state.Key.Name] = rest
+		} else {
+			delete(b.named, state.Key.Name)
+		}
+		b.setMetric(id, nil)
+		freed = append(freed, id)
+	}
+	b.freeIDs = append(slices.Clip(b.freeIDs), freed...)
+}
+
+func (b *edit) cloneMetricIDs() {
+	if b.ownIDs {
+		return
+	}
+	b.ownIDs = true
+	b.metricIDs, b.named = maps.Clone(b.metricIDs), maps.Clone(b.named)
+	if b.metricIDs == nil {
+		b.metricIDs, b.named = map[api.Key]int32{}, map[string][]int32{}
+	}
 }
 
 func (b *edit) cloneMetrics() {
@@ -85,8 +120,10 @@ func (b *edit) setMetric(id int32, state *MetricState) {
 func (b *edit) evaluateMetrics() {
 	if b.now.Before(b.old.now) {
 		// Back in time, as a simulation may look: what was too old may be usable.
-		for id := range b.metrics {
-			b.stale[int32(id)] = true
+		for id, state := range b.metrics {
+			if state != nil {
+				b.stale[int32(id)] = true
+			}
 		}
 	}
 	for _, id := range b.aging {

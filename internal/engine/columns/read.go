@@ -59,7 +59,7 @@ func (f *Fleet) MeanScores() []float64 { return f.score }
 // shorter than Slots.
 func (f *Fleet) Uncommitted() map[string][]int64 { return f.uncommitted }
 
-// Metrics are the metrics by id.
+// Metrics are the metrics by id, nil where it is free.
 func (f *Fleet) Metrics() []*MetricState { return f.metrics }
 
 // MetricIDs are the ids of metrics.

@@ -39,6 +39,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	b.judgeScores()
 	b.evaluateMetrics()
 	b.scoreRows()
+	b.freeMetrics()
 	b.rank(Delta{Rows: b.dirty.Rows()})
 	slices.Sort(b.delta.Gone)
 	if b.rated.Count() > 0 {
