@@ -7,6 +7,9 @@ type class struct {
 	cohort[*tracked]
 	ranking    *ranking // that of the view; nil where there is none
 	placements []*tracked
+	// spreading are those under spread constraints: where one sits depends on the places
+	// of all that fit. A class is who admits and rates alike, so it has them beside others.
+	spreading map[*tracked]struct{}
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
@@ -66,6 +69,12 @@ func (o outsider) reaches(worst, worstTotal placement.Merit) bool {
 func (c *class) add(placed *tracked) {
 	placed.seat = len(c.placements)
 	c.placements = append(c.placements, placed)
+	if placed.query.Spreads() {
+		if c.spreading == nil {
+			c.spreading = map[*tracked]struct{}{}
+		}
+		c.spreading[placed] = struct{}{}
+	}
 }
 
 func (c *class) remove(placed *tracked) {
@@ -74,4 +83,12 @@ func (c *class) remove(placed *tracked) {
 	c.placements[placed.seat].seat = placed.seat
 	c.placements[last] = nil
 	c.placements = c.placements[:last]
+	delete(c.spreading, placed)
+}
+
+// markSpreading has every placement under spread constraints decided again.
+func (c *class) markSpreading(p *planner) {
+	for placed := range c.spreading {
+		p.queue.mark(placed)
+	}
 }

@@ -313,7 +313,8 @@ func (p *planner) advance(now time.Time) {
 
 // expired takes in that time alone has taken rows out of the view of a class.
 func (p *planner) expired(c *class, gone []int) {
-	all := c.query.Spreads() || c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
+	c.markSpreading(p)
+	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}

@@ -328,6 +328,28 @@ func prioritize(t *rapid.T, s *api.PlacementSpec) {
 	}
 }
 
+// TestSpreadAmongThoseThatDoNot: a placement that spreads admits and rates clusters as
+// one that does not, and yet has to hear of their places.
+func TestSpreadAmongThoseThatDoNot(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("c1", nil))
+	w.write(p, newPlacement("plain", 1))
+	w.write(p, newPlacement("spread", 1, func(s *api.PlacementSpec) {
+		s.SpreadConstraints = []api.SpreadConstraint{{
+			TopologyKey: "region", Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule,
+		}}
+	}))
+	p.pass(epoch)
+	if placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.status.Clusters) != 0 {
+		t.Fatalf("it is on %v, and no cluster has a region", placed.status.Clusters)
+	}
+	located := cluster("c1", nil)
+	located.Spec.Region = "eu"
+	w.write(p, located)
+	p.pass(epoch.Add(time.Second))
+	checkSettled(t, p, epoch.Add(time.Second))
+}
+
 // TestPlannerLeavesTheRestUntouched counts what a change writes.
 func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())

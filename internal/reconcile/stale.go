@@ -36,9 +36,13 @@ func (p *planner) touchClass(c *class, delta *columns.Delta) {
 	p.focus(c.placements[0].query.Key)
 	was, _ := c.follow(p.picture, delta)
 	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
+	spread := false
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
-		all = all || c.query.Spreads() && (was || is)
+		if (was || is) && !spread {
+			spread = true
+			c.markSpreading(p)
+		}
 		if is && !all {
 			p.touchOutsider(c, row, was)
 		}
