@@ -108,9 +108,10 @@ func (r *objectResource) failed(diags *diag.Diagnostics, what string, t tftypes.
 	}
 }
 
-// lostBefore reports an error that a resource has reported for all. A read may then
-// leave the state as it is: the run fails, and nothing comes of it.
+// lostBefore reports an error that another resource reports for all. A read may then
+// leave the state as it is: the run fails, and nothing comes of it. Of several reads
+// that fail at once, one is answered false, and has to report it.
 func (s *session) lostBefore(err error) bool {
 	var lost *client.LostError
-	return errors.As(err, &lost) && s.failing.Load()
+	return errors.As(err, &lost) && s.failing.Swap(true)
 }

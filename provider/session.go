@@ -26,8 +26,8 @@ type session struct {
 	// scores are those of clusters that are being replaced.
 	scores replacedScores
 	// told is set when somebody has reported that the server is lost, and failing when
-	// a resource has, so that the run fails: of a data source in a check block
-	// Terraform only warns.
+	// a resource has, or is about to, so that the run fails: of a data source in a check
+	// block Terraform only warns.
 	told, failing atomic.Bool
 	// pending says why there is no client yet: the configuration is not known.
 	pending error
