@@ -30,11 +30,11 @@ func mountTmpfs(t *testing.T, size string) string {
 }
 
 func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
-	mount := mountTmpfs(t, "320")
+	mount := mountTmpfs(t, "600")
 	dir := filepath.Join(mount, "data")
 	s := open(t, func(o *Options) {
 		o.DataDir, o.NoFsync = dir, false
-		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 112*mebibyte
+		o.MinFreeBytes, o.ResumeFreeBytes = 224*mebibyte, 240*mebibyte
 		o.WatchdogInterval = 50 * time.Millisecond
 	})
 	ctx := timeout(t, 2*time.Minute)
@@ -44,7 +44,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	for ; err == nil && written < 2000; written++ {
 		_, err = s.Commit(ctx, Write{Key: placement(written), Value: value, Expect: 0})
 	}
-	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "96 MiB are free") {
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "224 MiB are free") {
 		t.Fatalf("after %d writes: %v", written, err)
 	}
 	t.Logf("refused after %d writes of 256 KiB: %v", written, err)
@@ -74,7 +74,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	}
 	s = open(t, func(o *Options) {
 		o.DataDir = dir
-		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 112*mebibyte
+		o.MinFreeBytes, o.ResumeFreeBytes = 224*mebibyte, 240*mebibyte
 		o.WatchdogInterval = 50 * time.Millisecond
 	})
 	if spec, _, err = s.Read(ctx, placement(1)); err != nil || spec == nil {
@@ -83,7 +83,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if _, err := s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0}); !errors.Is(err, ErrFull) {
 		t.Fatalf("after a restart: %v", err)
 	}
-	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=600m"); err != nil {
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=1200m"); err != nil {
 		t.Fatal(err)
 	}
 	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
