@@ -114,6 +114,9 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 		if written++; written > 2000 {
 			t.Fatal("the disk does not get full")
 		}
+		if written%8 == 0 { // little is under way when the disk is full
+			s.member.Server.Backend().ForceCommit()
+		}
 	}
 	// Others take the last room, and give it back once everything is deleted.
 	s.member.Server.Backend().ForceCommit() // etcd dies where the disk is taken from a commit
