@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -36,7 +37,7 @@ func newMainInputs(n int) *mainInputs {
 		}}})
 		in.scores = append(in.scores, &api.PlacementScore{
 			Metadata: api.Metadata{Cluster: name(i), Name: "demo"},
-			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"demo": int64((i*37)%201 - 100)}, ValidUntil: ptr(epoch.Add(time.Hour))},
+			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"demo": int64((i*37)%201 - 100)}, ValidUntil: ptr(enginetest.Epoch.Add(time.Hour))},
 		})
 	}
 	in.others(100, name)
@@ -95,25 +96,25 @@ func (in *mainInputs) load(f *columns.Fleet, delta columns.Delta) *ledger.Load {
 
 // cold decides from nothing but the objects.
 func (in *mainInputs) cold(b *testing.B, objects columns.Changes) (*columns.Fleet, Outcome) {
-	f, delta := (&columns.Fleet{}).With(objects, epoch)
+	f, delta := (&columns.Fleet{}).With(objects, enginetest.Epoch)
 	q, err := NewQuery(in.placement)
 	if err != nil {
 		b.Fatal(err)
 	}
 	others := ledger.Others{Load: in.load(f, delta)}
-	return f, Decide(f, q, NewView(f, q, others, nil), others, in.present, epoch)
+	return f, Decide(f, q, NewView(f, q, others, nil), others, in.present, enginetest.Epoch)
 }
 
 // naive decides as the rules are written down.
 func (in *mainInputs) naive() answer {
-	w := newWorld()
-	w.apply(in.objects(), epoch)
+	w := enginetest.NewWorld()
+	w.Apply(in.objects(), enginetest.Epoch)
 	p := *in.placement
 	p.Spec.Predicates = slices.Clone(p.Spec.Predicates)
 	for i := range p.Spec.Predicates {
 		p.Spec.Predicates[i].CEL = nil // says the same as the labels
 	}
-	return prioritizerOracle{oracle{world: w}, in.elsewhere}.decide(&p, in.present)
+	return prioritizerOracle{oracle{World: w}, in.elsewhere}.decide(&p, in.present)
 }
 
 // mainVariants are the inputs that differ from the main ones.
@@ -138,7 +139,7 @@ var mainVariants = []struct {
 	}},
 	{"half-expired", func(in *mainInputs) {
 		for i := range in.scores[:len(in.scores)/2] {
-			in.scores[i].Spec.ValidUntil = ptr(epoch.Add(-time.Hour))
+			in.scores[i].Spec.ValidUntil = ptr(enginetest.Epoch.Add(-time.Hour))
 		}
 	}},
 	{"half-missing", func(in *mainInputs) { in.scores = in.scores[:len(in.scores)/2] }},
@@ -174,19 +175,19 @@ func BenchmarkMain(b *testing.B) {
 			in := newMainInputs(n)
 			variant.vary(in)
 			objects := in.objects()
-			f, delta := (&columns.Fleet{}).With(objects, epoch)
+			f, delta := (&columns.Fleet{}).With(objects, enginetest.Epoch)
 			q := compile(b, in.placement)
 			others := ledger.Others{Load: in.load(f, delta)}
 			view := NewView(f, q, others, nil)
 			want := in.naive()
-			if got := answerOf(f, Decide(f, q, view, others, in.present, epoch)); !sameAnswer(got, want) {
+			if got := answerOf(f, Decide(f, q, view, others, in.present, enginetest.Epoch)); !sameAnswer(got, want) {
 				b.Fatalf("%s of %d: warm %+v, naive %+v", variant.name, n, got, want)
 			}
 			if g, out := in.cold(b, objects); !sameAnswer(answerOf(g, out), want) {
 				b.Fatalf("%s of %d: cold %+v, naive %+v", variant.name, n, answerOf(g, out), want)
 			}
 			b.Run(fmt.Sprintf("n=%d/%s/warm", n, variant.name), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, view, others, in.present, epoch) })
+				measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
 			})
 			b.Run(fmt.Sprintf("n=%d/%s/cold", n, variant.name), func(b *testing.B) {
 				measure(b, func() { in.cold(b, objects) })
@@ -201,7 +202,7 @@ func BenchmarkMain(b *testing.B) {
 func BenchmarkMainOneScore(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		in := newMainInputs(n)
-		f, delta := (&columns.Fleet{}).With(in.objects(), epoch)
+		f, delta := (&columns.Fleet{}).With(in.objects(), enginetest.Epoch)
 		q := compile(b, in.placement)
 		others := ledger.Others{Load: in.load(f, delta)}
 		view := NewView(f, q, others, nil)
@@ -214,15 +215,15 @@ func BenchmarkMainOneScore(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("n=%d/all", n), func(b *testing.B) {
 			measure(b, func() {
-				f, delta = f.With(changed(), epoch)
+				f, delta = f.With(changed(), enginetest.Epoch)
 				view.Refresh(f, q, others)
 				UpdateRanking(view.Ranking, f, q, view.Mask, delta.Rows)
-				Decide(f, q, view, others, in.present, epoch)
+				Decide(f, q, view, others, in.present, enginetest.Epoch)
 			})
 		})
 		b.Run(fmt.Sprintf("n=%d/mask-and-ranking", n), func(b *testing.B) {
 			fleets := [2]*columns.Fleet{f}
-			fleets[1], delta = f.With(changed(), epoch)
+			fleets[1], delta = f.With(changed(), enginetest.Epoch)
 			i := 0
 			measure(b, func() {
 				i++
@@ -245,11 +246,11 @@ func BenchmarkDecideSpread(b *testing.B) {
 		in.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{
 			TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule,
 		}}
-		f, delta := (&columns.Fleet{}).With(in.objects(), epoch)
+		f, delta := (&columns.Fleet{}).With(in.objects(), enginetest.Epoch)
 		q, others := compile(b, in.placement), ledger.Others{Load: in.load(f, delta)}
 		view := NewView(f, q, others, nil)
 		regions := map[string]int{}
-		for _, c := range Decide(f, q, view, others, in.present, epoch).Choices {
+		for _, c := range Decide(f, q, view, others, in.present, enginetest.Epoch).Choices {
 			regions[f.Cluster(c.Row).Spec.Region]++
 		}
 		for region, count := range regions {
@@ -258,7 +259,7 @@ func BenchmarkDecideSpread(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			measure(b, func() { Decide(f, q, view, others, in.present, epoch) })
+			measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -46,14 +47,14 @@ func measure(b *testing.B, op func()) {
 
 // benchWorld is a fleet of n clusters with six labels and four of 40 metrics
 // each, so that scores differ. "plain" clusters have no metrics.
-func benchWorld(n int, plain bool) *world {
-	w := newWorld()
+func benchWorld(n int, plain bool) *enginetest.World {
+	w := enginetest.NewWorld()
 	for i := range 40 {
-		w.gauge(fmt.Sprintf("m%02d", i), 0, 1, float64(i*17%40)/40)
+		w.Gauge(fmt.Sprintf("m%02d", i), 0, 1, float64(i*17%40)/40)
 	}
 	for i := range n {
 		name := fmt.Sprintf("cluster%06d", i)
-		c := w.cluster(name, nil)
+		c := w.Cluster(name, nil)
 		hash := int(columns.HashText(name) >> 1)
 		c.Metadata.Labels = map[string]string{
 			"env":    []string{"prod", "prod", "prod", "prod", "test"}[hash%5], // prod: 80 %
@@ -87,7 +88,7 @@ var benchSpecs = []struct {
 }
 
 func benchPlacement(labels []string, k int64) *api.Placement {
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.LabelConstraints = labels
 	p.Spec.NumberOfClusters = &k
 	return p
@@ -109,7 +110,7 @@ var benchSizes = []int{1_000, 10_000, 100_000}
 // Target at 10,000: 10 µs, 10 allocations.
 func BenchmarkDecideWarm(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
 			for _, k := range []int64{3, 100} {
 				q := compile(b, benchPlacement(spec.labels, k))
@@ -127,7 +128,7 @@ func BenchmarkDecideWarm(b *testing.B) {
 // BenchmarkDecideMask is the same with the mask computed too: a new class.
 func BenchmarkDecideMask(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
 			p := benchPlacement(spec.labels, 3)
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
@@ -151,7 +152,7 @@ func BenchmarkDecideCold(b *testing.B) {
 		p := benchPlacement(benchSpecs[0].labels, 3)
 		b.Run(fmt.Sprintf("n=%d/wide/k=3", n), func(b *testing.B) {
 			measure(b, func() {
-				f := w.fleet()
+				f := w.Fleet()
 				q, err := NewQuery(p)
 				if err != nil {
 					b.Fatal(err)
@@ -165,13 +166,13 @@ func BenchmarkDecideCold(b *testing.B) {
 // naive is the formulation that reads every object: parsed constraints on maps
 // of labels, metrics by name, one sort. It is the peer of both the warm and the
 // cold decision, for it keeps nothing.
-func naive(w *world, labels []constraint.Label, k int) []seat {
+func naive(w *enginetest.World, labels []constraint.Label, k int) []seat {
 	var fit []seat
-	for name, c := range w.clusters {
+	for name, c := range w.Clusters {
 		if !slices.ContainsFunc(labels, func(l constraint.Label) bool { return !l.Match(c.Metadata.Labels) }) {
 			products, weights := 0.0, 0.0
 			for _, ref := range c.Spec.Metrics {
-				m := w.metrics[ref.Key()]
+				m := w.Metrics[ref.Key()]
 				value, err := columns.Normalize(m.Spec, *m.Status.Value)
 				if err != nil {
 					continue
@@ -210,7 +211,7 @@ func BenchmarkDecideNaive(b *testing.B) {
 // k=3: 10 µs.
 func BenchmarkDecideTies(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, true).fleet()
+		f := benchWorld(n, true).Fleet()
 		for _, k := range []int64{3, 100} {
 			q := compile(b, benchPlacement(nil, k))
 			mask := Mask(f, q, nil)
@@ -224,7 +225,7 @@ func BenchmarkDecideTies(b *testing.B) {
 // BenchmarkDecideAll asks for every cluster that fits.
 func BenchmarkDecideAll(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		p := benchPlacement(benchSpecs[0].labels, 0)
 		p.Spec.NumberOfClusters = nil
 		q := compile(b, p)
@@ -242,7 +243,7 @@ func BenchmarkDecideAll(b *testing.B) {
 // 10,000: 50 µs.
 func BenchmarkExplain(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
 			q := compile(b, benchPlacement(spec.labels, 3))
 			present := benchPresent(f, Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, Present{}, f.Now()))
@@ -256,7 +257,7 @@ func BenchmarkExplain(b *testing.B) {
 // BenchmarkRender writes an explanation out, sentence by sentence.
 func BenchmarkRender(b *testing.B) {
 	for _, n := range benchSizes[:2] {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
 			e := Explain(f, compile(b, benchPlacement(spec.labels, 3)), nil, ledger.Others{}, Present{}, f.Now())
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
@@ -271,10 +272,10 @@ func BenchmarkRender(b *testing.B) {
 func BenchmarkWith(b *testing.B) {
 	for _, n := range benchSizes[1:] {
 		w := benchWorld(n, false)
-		own := w.gauge("own", 0, 1, 0.5)
-		first := w.clusters["cluster000000"]
+		own := w.Gauge("own", 0, 1, 0.5)
+		first := w.Clusters["cluster000000"]
 		first.Spec.Metrics = append(first.Spec.Metrics, api.MetricRef{Name: "own", Weight: ptr(5.0)})
-		f := w.fleet()
+		f := w.Fleet()
 		moved := func(m *api.Metric, value float64) columns.Changes {
 			c := *m
 			c.Status.Value = &value
@@ -289,7 +290,7 @@ func BenchmarkWith(b *testing.B) {
 			changes columns.Changes
 		}{
 			{"own-metric", moved(own, 0.9)},
-			{"shared-metric", moved(w.metrics[metricKey("m07")], 0.99)},
+			{"shared-metric", moved(w.Metrics[metricKey("m07")], 0.99)},
 			{"report", clusters(&report)},
 			{"new-cluster", clusters(&added)},
 		} {
@@ -304,7 +305,7 @@ func BenchmarkWith(b *testing.B) {
 // metric: whoever waits is told it again where values change.
 func BenchmarkFits(b *testing.B) {
 	for _, n := range benchSizes {
-		f := benchWorld(n, false).fleet()
+		f := benchWorld(n, false).Fleet()
 		p := benchPlacement(benchSpecs[0].labels, 3)
 		p.Spec.MetricConstraints = []string{"m07 > 2"}
 		q := compile(b, p)

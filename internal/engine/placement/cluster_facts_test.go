@@ -7,11 +7,12 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 func withCEL(text string) *api.Placement {
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
 	p.Spec.Tolerations = []api.Toleration{{Operator: api.TolerationExists}}
 	return p
@@ -35,7 +36,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			c.Spec.Taints = []api.Taint{{Key: "k1", Effect: api.EffectNoExecute}}
 		}},
 		{`managedCluster.spec.taints.exists(t, t.timeAdded == "2026-03-01T12:00:00Z")`, func(c *api.Cluster) {
-			c.Status.Taints = []api.ClusterTaint{{Key: "k1", Effect: api.EffectNoSelectIfNew, TimeAdded: &epoch}}
+			c.Status.Taints = []api.ClusterTaint{{Key: "k1", Effect: api.EffectNoSelectIfNew, TimeAdded: &enginetest.Epoch}}
 		}},
 		{`managedCluster.status.conditions.exists(c, c.type == "ManagedClusterConditionAvailable" && c.status == "False")`, func(c *api.Cluster) {
 			c.Status.State = api.StateNotReady
@@ -45,7 +46,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			c.Status.Conditions = []api.Condition{{Type: api.ConditionObserved, Status: api.ConditionTrue, Reason: api.ReasonObserved}}
 		}},
 		{`managedCluster.status.conditions.exists(c, c.lastTransitionTime == "2026-03-01T12:00:00Z")`, func(c *api.Cluster) {
-			c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionTrue, LastTransitionAt: &epoch}}
+			c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionTrue, LastTransitionAt: &enginetest.Epoch}}
 		}},
 		{`managedCluster.status.version.kubernetes == "v1.33.0"`, func(c *api.Cluster) { c.Status.KubernetesVersion = "v1.33.0" }},
 		{`managedCluster.status.version.kubernetes == "v1.32.0"`, func(c *api.Cluster) {
@@ -57,7 +58,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			before := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1}}
-			f, _ := (&columns.Fleet{}).With(clusters(before), epoch)
+			f, _ := (&columns.Fleet{}).With(clusters(before), enginetest.Epoch)
 			q := compile(t, withCEL(tt.text))
 			view := NewView(f, q, ledger.Others{}, nil)
 			if view.Mask.Has(0) {
@@ -65,7 +66,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 			}
 			after := *before
 			tt.change(&after)
-			f, delta := f.With(clusters(&after), epoch)
+			f, delta := f.With(clusters(&after), enginetest.Epoch)
 			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)) {
 				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)))
 			}
@@ -74,8 +75,8 @@ func TestPredicatesFollowObservations(t *testing.T) {
 				t.Error("does not match after the change")
 			}
 			beat := after
-			beat.Status.LastHeartbeatAt = ptr(epoch.Add(time.Second))
-			if _, delta := f.With(clusters(&beat), epoch); !delta.Empty() {
+			beat.Status.LastHeartbeatAt = ptr(enginetest.Epoch.Add(time.Second))
+			if _, delta := f.With(clusters(&beat), enginetest.Epoch); !delta.Empty() {
 				t.Errorf("a heartbeat that says nothing changed rows %v", delta.Rows)
 			}
 		})
@@ -89,14 +90,14 @@ func TestManagedConditions(t *testing.T) {
 		"": "True", api.StateOnline: "True", api.StateOffline: "Unknown", api.StateConnecting: "Unknown",
 		api.StatePending: "Unknown", api.StateUnhealthy: "False", api.StateNotReady: "False",
 	} {
-		c := &api.Cluster{Metadata: api.Metadata{Name: "c1", CreatedAt: &epoch}}
+		c := &api.Cluster{Metadata: api.Metadata{Name: "c1", CreatedAt: &enginetest.Epoch}}
 		c.Status.State = state
-		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(epoch.Add(time.Minute))}}
-		f, _ := (&columns.Fleet{}).With(clusters(c), epoch)
+		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(enginetest.Epoch.Add(time.Minute))}}
+		f, _ := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
 		got := map[string]string{}
 		for _, o := range columns.ManagedConditions(f.Cluster(0)) {
 			got[o.Type] = o.Status
-			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(epoch.Add(time.Minute)) || o.Message != "why") {
+			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(enginetest.Epoch.Add(time.Minute)) || o.Message != "why") {
 				t.Errorf("%s: %+v, want the time and message of Ready", state, o)
 			}
 		}
@@ -109,12 +110,12 @@ func TestManagedConditions(t *testing.T) {
 // TestAbsentLabelsAreNotShared: clusters without any label fail where others are
 // false or true, although neither has the label that is asked for.
 func TestAbsentLabelsAreNotShared(t *testing.T) {
-	w := newWorld()
-	w.cluster("bare", nil)
-	w.cluster("other", nil).Metadata.Labels = map[string]string{"tier": "a"}
-	w.cluster("zoned", nil).Metadata.Labels = map[string]string{"zone": "a"}
-	w.clusters["bare"].Metadata.Labels = nil
-	f := w.fleet()
+	w := enginetest.NewWorld()
+	w.Cluster("bare", nil)
+	w.Cluster("other", nil).Metadata.Labels = map[string]string{"tier": "a"}
+	w.Cluster("zoned", nil).Metadata.Labels = map[string]string{"zone": "a"}
+	w.Clusters["bare"].Metadata.Labels = nil
+	f := w.Fleet()
 	q := compile(t, withCEL(`!("zone" in managedCluster.metadata.labels)`))
 	mask := Mask(f, q, nil)
 	for name, want := range map[string]bool{"bare": false, "other": true, "zoned": false} {

@@ -14,6 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -173,46 +174,9 @@ func TestConformance(t *testing.T) {
 // near compares to six decimals, as the cases are written.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6 }
 
-// gauge adds a metric of the provider "p" as a collector would leave it: with the
-// value, or with the reason why there is none.
-func (w *world) gauge(name string, low, high, value float64) *api.Metric {
-	w.providers[api.Key{Kind: api.KindMetricsProvider, Name: "p"}] = &api.MetricsProvider{Metadata: api.Metadata{Name: "p"}}
-	m := &api.Metric{Metadata: api.Metadata{Name: name}}
-	m.Spec = api.MetricSpec{Min: &low, Max: &high, MetricsProvider: api.MetricProviderRef{Name: "p", Metric: name}}
-	m.SetDefaults()
-	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
-	if _, err := columns.Normalize(m.Spec, value); err != nil {
-		available.Status, available.Reason, available.Message = api.ConditionFalse, api.ReasonInvalidMetric, err.Error()
-	} else {
-		m.Status.Value, m.Status.ObservedAt = &value, &w.now
-	}
-	m.Status.Conditions = []api.Condition{available}
-	w.metrics[api.KeyOf(m)] = m
-	return m
-}
-
-// cluster adds a cluster with global metrics by weight.
-func (w *world) cluster(name string, weights map[string]float64) *api.Cluster {
-	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}}
-	for metric, weight := range weights {
-		c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: metric, Weight: &weight})
-	}
-	slices.SortFunc(c.Spec.Metrics, func(a, b api.MetricRef) int { return strings.Compare(a.Name, b.Name) })
-	w.clusters[name] = c
-	return c
-}
-
-// placement is one with the defaults, for one cluster.
-func newPlacement(name string) *api.Placement {
-	p := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "default", UID: "uid-" + name, Generation: 1}}
-	p.Spec.NumberOfClusters = ptr[int64](1)
-	p.SetDefaults()
-	return p
-}
-
 // on is a decision for clusters, taken some time before the world's moment.
-func (w *world) on(age time.Duration, clusters ...string) Present {
-	p := Present{Answered: true, ScheduledAt: w.now.Add(-age)}
+func on(w *enginetest.World, age time.Duration, clusters ...string) Present {
+	p := Present{Answered: true, ScheduledAt: w.Now.Add(-age)}
 	for _, name := range clusters {
 		p.Decisions = append(p.Decisions, api.Decision{Cluster: name, Since: &p.ScheduledAt})
 	}
@@ -220,13 +184,13 @@ func (w *world) on(age time.Duration, clusters ...string) Present {
 }
 
 // decide answers a placement, and gives the names of the chosen clusters.
-func (w *world) decide(t *testing.T, p *api.Placement, present Present) ([]string, Outcome) {
+func decide(t *testing.T, w *enginetest.World, p *api.Placement, present Present) ([]string, Outcome) {
 	t.Helper()
 	if errs := p.Validate(); errs != nil {
 		t.Fatal(errs)
 	}
-	f, q := w.fleet(), compile(t, p)
-	out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.now)
+	f, q := w.Fleet(), compile(t, p)
+	out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 	var names []string
 	for _, c := range out.Choices {
 		names = append(names, f.Name(c.Row))
@@ -235,18 +199,18 @@ func (w *world) decide(t *testing.T, p *api.Placement, present Present) ([]strin
 }
 
 func conformMetricMatch(t *conformance.T, in *metricMatchIn, out *metricMatchOut) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	if in.Raw.Get() == nil {
 		weights := map[string]float64{}
 		for _, name := range in.ClusterMetrics.Get() {
-			w.gauge(name, 0, 10, 1)
+			w.Gauge(name, 0, 10, 1)
 			weights[name] = 1
 		}
-		w.cluster("c1", weights)
+		w.Cluster("c1", weights)
 	} else {
-		w.gauge("load", in.Min.Get(), in.Max.Get(), *in.Raw.Get())
-		w.cluster("c1", map[string]float64{"load": in.Weight.Get()})
-		shown := Observe(w.fleet(), nil, w.clusters["c1"]).Status.Metrics[0]
+		w.Gauge("load", in.Min.Get(), in.Max.Get(), *in.Raw.Get())
+		w.Cluster("c1", map[string]float64{"load": in.Weight.Get()})
+		shown := Observe(w.Fleet(), nil, w.Clusters["c1"]).Status.Metrics[0]
 		if !near(*shown.Normalized, out.Norm) || !near(*shown.Normalized*shown.Weight, out.Weighted) {
 			t.Errorf("the metric is %+v, want %v normalized and %v weighted", shown, out.Norm, out.Weighted)
 		}
@@ -260,13 +224,13 @@ func conformMetricMatch(t *conformance.T, in *metricMatchIn, out *metricMatchOut
 	for basis, want := range map[api.Basis]bool{
 		"": out.Match, api.BasisRaw: out.MatchRaw, api.BasisNormalized: out.MatchNormalized, api.BasisWeighted: out.MatchWeighted,
 	} {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Spec.MetricConstraints, p.Spec.MetricConstraintBasis = []string{in.Expr.Get()}, basis
 		p.SetDefaults()
 		if basis == "" && out.Basis != "" && (p.Spec.MetricConstraintBasis != api.Basis(out.Basis) || want != expected[api.Basis(out.Basis)]) {
 			t.Errorf("the default basis is %q, want %q", p.Spec.MetricConstraintBasis, out.Basis)
 		}
-		if names, _ := w.decide(t.T, p, Present{}); (len(names) == 1) != want {
+		if names, _ := decide(t.T, w, p, Present{}); (len(names) == 1) != want {
 			t.Errorf("%q on basis %q: %t, want %t", in.Expr.Get(), basis, !want, want)
 		}
 	}
@@ -302,21 +266,21 @@ func conformNormalize(t *conformance.T, in *normalizeIn, out *normalizeOut) {
 }
 
 func conformScore(t *conformance.T, in *scoreIn, out *scoreOut) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	weights := map[string]float64{}
 	for i, m := range in.Metrics.Get() {
 		name := fmt.Sprintf("m%d", i)
-		w.gauge(name, 0, 1, m.Value.Get())
+		w.Gauge(name, 0, 1, m.Value.Get())
 		weights[name] = m.Weight.Get()
 	}
-	w.cluster("c1", weights)
-	p := newPlacement("web")
+	w.Cluster("c1", weights)
+	p := enginetest.NewPlacement("web")
 	p.Spec.Metrics.Stickiness = in.Stickiness.Get()
 	present := Present{}
 	if in.Current.Get() {
-		present = w.on(time.Hour, "c1")
+		present = on(w, time.Hour, "c1")
 	}
-	_, outcome := w.decide(t.T, p, present)
+	_, outcome := decide(t.T, w, p, present)
 	if len(outcome.Choices) != 1 || !near(outcome.Choices[0].Score, out.Score) {
 		t.Errorf("chosen %+v, want a score of %v", outcome.Choices, out.Score)
 	}
@@ -324,17 +288,17 @@ func conformScore(t *conformance.T, in *scoreIn, out *scoreOut) {
 
 // metricOf adds a metric as the case writes its value: 0.9, "5 (range 0..10)" or
 // "provider missing".
-func (w *world) metricOf(t *testing.T, name string, written json.RawMessage) {
+func metricOf(t *testing.T, w *enginetest.World, name string, written json.RawMessage) {
 	t.Helper()
 	var value, low, high float64
 	var text string
 	switch {
 	case json.Unmarshal(written, &value) == nil:
-		w.gauge(name, 0, 1, value)
+		w.Gauge(name, 0, 1, value)
 	case json.Unmarshal(written, &text) != nil:
 		t.Fatalf("metric %s: %s", name, written)
 	case text == "provider missing":
-		w.gauge(name, 0, 1, 0.5).Spec.MetricsProvider.Name = "nowhere"
+		w.Gauge(name, 0, 1, 0.5).Spec.MetricsProvider.Name = "nowhere"
 	default:
 		amount, bounds, _ := strings.Cut(strings.TrimSuffix(text, ")"), " (range ")
 		from, to, ok := strings.Cut(bounds, "..")
@@ -343,17 +307,17 @@ func (w *world) metricOf(t *testing.T, name string, written json.RawMessage) {
 				t.Fatalf("metric %s: %q: %v", name, text, err)
 			}
 		}
-		w.gauge(name, low, high, value)
+		w.Gauge(name, low, high, value)
 	}
 }
 
 func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	for name, value := range in.MetricValues.Get() {
-		w.metricOf(t.T, name, value)
+		metricOf(t.T, w, name, value)
 	}
 	for name, properties := range in.Clusters.Get() {
-		cluster := w.cluster(name, nil)
+		cluster := w.Cluster(name, nil)
 		for property, value := range properties {
 			var weight float64
 			var text string
@@ -370,23 +334,23 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 		}
 	}
 	for name, crds := range in.CustomResources.Get() {
-		if w.clusters[name] == nil {
-			w.cluster(name, nil)
+		if w.Clusters[name] == nil {
+			w.Cluster(name, nil)
 		}
-		w.clusters[name].Spec.CustomResources = crds
+		w.Clusters[name].Spec.CustomResources = crds
 	}
 	for name, state := range in.State.Get() {
-		w.clusters[name].Status.State = api.ClusterState(state)
+		w.Clusters[name].Status.State = api.ClusterState(state)
 	}
-	for _, cluster := range w.clusters {
+	for _, cluster := range w.Clusters {
 		cluster.SetDefaults() // input takes the states in any case
 	}
 	deleted := map[string]*api.Cluster{}
 	for _, name := range in.Deleted.Get() {
-		deleted[name] = w.clusters[name]
-		delete(w.clusters, name)
+		deleted[name] = w.Clusters[name]
+		delete(w.Clusters, name)
 	}
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	if in.AppNamespace.Get() != "" {
 		p.Metadata.Namespace = in.AppNamespace.Get()
 	}
@@ -403,14 +367,14 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 		if in.ScheduledAge.Get() != nil {
 			age = time.Duration(*in.ScheduledAge.Get() * float64(time.Second))
 		}
-		present = w.on(age, name)
+		present = on(w, age, name)
 	}
-	names, outcome := w.decide(t.T, p, present)
-	f := w.fleet()
-	status, _ := NewStatus(f, compile(t.T, p), NewView(f, compile(t.T, p), ledger.Others{}, nil), p, outcome, w.now, func() string { return "" })
+	names, outcome := decide(t.T, w, p, present)
+	f := w.Fleet()
+	status, _ := NewStatus(f, compile(t.T, p), NewView(f, compile(t.T, p), ledger.Others{}, nil), p, outcome, w.Now, func() string { return "" })
 	conformChoice(t, out, names, outcome.Held, &status)
 	scores := map[string]float64{}
-	for _, candidate := range Explain(f, compile(t.T, p), nil, ledger.Others{}, present, w.now).Render().Candidates {
+	for _, candidate := range Explain(f, compile(t.T, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
 		if candidate.Score != nil {
 			scores[candidate.Cluster] = math.Round(*candidate.Score*1e6) / 1e6
 		}
@@ -444,12 +408,12 @@ func conformChoice(t *conformance.T, out *selectOut, names []string, held Held, 
 // conformStates compares the states, the conditions and the metrics' reasons
 // after the pass. A cluster that was deleted has no state of its own any more;
 // what it says last is compared.
-func conformStates(t *conformance.T, out *selectOut, w *world, f *columns.Fleet, deleted map[string]*api.Cluster) {
+func conformStates(t *conformance.T, out *selectOut, w *enginetest.World, f *columns.Fleet, deleted map[string]*api.Cluster) {
 	states, reasons := map[string]string{}, map[string]map[string]string{}
 	for name, c := range deleted {
 		states[name] = strings.ToUpper(string(columns.State(c)))
 	}
-	for name, c := range w.clusters {
+	for name, c := range w.Clusters {
 		seen := Observe(f, nil, c)
 		states[name] = strings.ToUpper(string(seen.Status.State))
 		for _, m := range seen.Status.Metrics {
@@ -484,18 +448,18 @@ func conformStates(t *conformance.T, out *selectOut, w *world, f *columns.Fleet,
 }
 
 func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
-	w := newWorld()
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	p := enginetest.NewPlacement("web")
 	if in.Tie.Get() != nil {
 		p.Metadata.Name = in.Placement.Get()
 		for _, name := range in.Tie.Get() {
-			w.cluster(name, nil)
+			w.Cluster(name, nil)
 		}
 		if in.Current.Get() != nil {
 			t.Fatalf("nobody plays a tie with a present cluster %q", *in.Current.Get())
 		}
-		first, _ := w.decide(t.T, p, Present{})
-		again, _ := w.decide(t.T, p, Present{})
+		first, _ := decide(t.T, w, p, Present{})
+		again, _ := decide(t.T, w, p, Present{})
 		if len(first) != 1 || !slices.Equal(first, again) || out.Choice != "deterministic for the same inputs" {
 			t.Errorf("chosen %q, then %q, want %s", first, again, out.Choice)
 		}
@@ -505,12 +469,12 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 	if weight == 0 {
 		weight = 1
 	}
-	w.gauge("here", 0, 1, in.CurrentMean.Get())
-	w.gauge("there", 0, 1, in.OtherMean.Get())
-	w.cluster("current", map[string]float64{"here": weight})
-	w.cluster("other", map[string]float64{"there": weight})
+	w.Gauge("here", 0, 1, in.CurrentMean.Get())
+	w.Gauge("there", 0, 1, in.OtherMean.Get())
+	w.Cluster("current", map[string]float64{"here": weight})
+	w.Cluster("other", map[string]float64{"there": weight})
 	p.Spec.Metrics.Stickiness = in.Stickiness.Get()
-	names, _ := w.decide(t.T, p, w.on(time.Hour, "current"))
+	names, _ := decide(t.T, w, p, on(w, time.Hour, "current"))
 	want := "current"
 	if out.Migrate {
 		want = "other"
@@ -518,7 +482,7 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 	if !slices.Equal(names, []string{want}) {
 		t.Errorf("chosen %q, want %q", names, want)
 	}
-	for _, candidate := range Explain(w.fleet(), compile(t.T, p), nil, ledger.Others{}, w.on(time.Hour, "current"), w.now).Render().Candidates {
+	for _, candidate := range Explain(w.Fleet(), compile(t.T, p), nil, ledger.Others{}, on(w, time.Hour, "current"), w.Now).Render().Candidates {
 		want := map[string]*float64{"current": out.Current, "other": out.Other}[candidate.Cluster]
 		if want != nil && !near(*candidate.Score, *want) {
 			t.Errorf("%s scores %v, want %v", candidate.Cluster, *candidate.Score, *want)
@@ -530,12 +494,12 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 // status answers the generation it observed (kct at or after modified), and
 // scheduled_at is when the decision last changed.
 func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
-	w := newWorld()
-	w.gauge("here", 0, 1, 0.1)
-	w.gauge("there", 0, 1, 0.9)
-	w.cluster("c1", map[string]float64{"here": 1})
-	w.cluster("c2", map[string]float64{"there": 1})
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Gauge("here", 0, 1, 0.1)
+	w.Gauge("there", 0, 1, 0.9)
+	w.Cluster("c1", map[string]float64{"here": 1})
+	w.Cluster("c2", map[string]float64{"there": 1})
+	p := enginetest.NewPlacement("web")
 	p.Metadata.Generation = 2
 	p.Status = api.PlacementStatus{ObservedGeneration: 2, Clusters: []string{"c1"}}
 	if in.Kct.Get() < in.Modified.Get() {
@@ -543,10 +507,10 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	}
 	// A second of the reference's time is a minute here, so that its moments are
 	// further apart than reschedule_after.
-	moment := func(seconds int64) time.Time { return w.now.Add(time.Duration(seconds-in.Now.Get()) * time.Minute) }
-	scheduled := w.now.Add(-time.Second)
+	moment := func(seconds int64) time.Time { return w.Now.Add(time.Duration(seconds-in.Now.Get()) * time.Minute) }
+	scheduled := w.Now.Add(-time.Second)
 	if in.Now.Has() {
-		scheduled = w.now.Add(-time.Hour)
+		scheduled = w.Now.Add(-time.Hour)
 	}
 	if in.Scheduled.Has() {
 		scheduled = moment(in.Scheduled.Get())
@@ -554,7 +518,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	switch in.Event.Get() {
 	case "", "re-scheduled, other cluster":
 	case "periodic, same cluster, no update":
-		w.metrics[metricKey("there")].Status.Value = ptr(0.05)
+		w.Metrics[metricKey("there")].Status.Value = ptr(0.05)
 	case "user update, migration disabled":
 		p.Spec.Migration = ptr(false)
 	default:
@@ -563,16 +527,16 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	if state := in.State.Get(); state != "" && state != "RUNNING" {
 		t.Fatalf("nobody plays state %q", state)
 	}
-	present := w.on(w.now.Sub(scheduled), "c1")
+	present := on(w, w.Now.Sub(scheduled), "c1")
 	present.Answered = p.Status.ObservedGeneration == p.Metadata.Generation
 	p.Status.Decisions, p.Status.ScheduledAt = present.Decisions, &present.ScheduledAt
-	names, outcome := w.decide(t.T, p, present)
-	f, q := w.fleet(), compile(t.T, p)
+	names, outcome := decide(t.T, w, p, present)
+	f, q := w.Fleet(), compile(t.T, p)
 	v := NewView(f, q, ledger.Others{}, nil)
 	explain := func() string { return "" }
-	settled, _ := NewStatus(f, q, v, p, outcome, w.now, explain)
+	settled, _ := NewStatus(f, q, v, p, outcome, w.Now, explain)
 	p.Status.Conditions = settled.Conditions // as after the passes before
-	status, changed := NewStatus(f, q, v, p, outcome, w.now, explain)
+	status, changed := NewStatus(f, q, v, p, outcome, w.Now, explain)
 	if !slices.Equal(names, status.Clusters) || status.ObservedGeneration != 2 {
 		t.Errorf("chosen %q, status %+v, want the same, observed", names, status)
 	}
@@ -580,7 +544,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	if !moved && !slices.Equal(names, []string{"c1"}) {
 		t.Errorf("chosen %q", names)
 	}
-	if at := map[bool]time.Time{false: scheduled, true: w.now}[moved]; !status.ScheduledAt.Equal(at) {
+	if at := map[bool]time.Time{false: scheduled, true: w.Now}[moved]; !status.ScheduledAt.Equal(at) {
 		t.Errorf("scheduled_at %v, want %v", status.ScheduledAt, at)
 	}
 	// The status that a controller would act on answers the present spec.
@@ -614,15 +578,15 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 func metricKey(name string) api.Key { return api.Key{Kind: api.KindMetric, Name: name} }
 
 func conformMigration(t *conformance.T, in *migrationIn, out *migrationOut) {
-	w := newWorld()
-	w.cluster("c1", nil)
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil)
+	p := enginetest.NewPlacement("web")
 	p.Spec.Migration = ptr(in.Migration.Get())
 	present := Present{}
 	if name := in.ScheduledTo.Get(); name != nil {
-		present = w.on(time.Hour, *name)
+		present = on(w, time.Hour, *name)
 	}
-	if names, _ := w.decide(t.T, p, present); slices.Equal(names, []string{"c1"}) != out.Scheduled {
+	if names, _ := decide(t.T, w, p, present); slices.Equal(names, []string{"c1"}) != out.Scheduled {
 		t.Errorf("chosen %q: without migration the first decision is still made", names)
 	}
 }

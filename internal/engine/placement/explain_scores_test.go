@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // rankedBy is a placement that one configuration ranks clusters by.
 func rankedBy(c api.PrioritizerConfig) *api.Placement {
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.Strategy, p.Spec.Metrics = api.StrategyPrioritizers, nil
 	p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{c}}
 	p.SetDefaults()
@@ -24,30 +25,30 @@ func byLoad() *api.Placement {
 }
 
 // explanationOf explains a placement that has some clusters now.
-func explanationOf(t *testing.T, w *world, p *api.Placement, present ...string) *api.Explanation {
+func explanationOf(t *testing.T, w *enginetest.World, p *api.Placement, present ...string) *api.Explanation {
 	t.Helper()
-	was := Present{Answered: true, ScheduledAt: epoch.Add(-time.Hour)}
+	was := Present{Answered: true, ScheduledAt: enginetest.Epoch.Add(-time.Hour)}
 	for _, name := range present {
 		was.Decisions = append(was.Decisions, api.Decision{Cluster: name})
 	}
-	return Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, was, w.now).Render()
+	return Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, was, w.Now).Render()
 }
 
 // TestExplanationTellsExpiredFromAbsentFromZero: each counts as 0, and the
 // explanation says of every cluster which it is, with the value as it was
 // written and since when it no longer counts.
 func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	for _, name := range []string{"expired", "zero", "none", "other", "valid"} {
-		w.cluster(name, nil)
+		w.Cluster(name, nil)
 	}
-	w.scores[scoreKey("expired", "load")] = scoreOf("expired", 70, time.Minute)
-	w.scores[scoreKey("zero", "load")] = scoreOf("zero", 0, 0)
+	w.Scores[enginetest.ScoreKey("expired", "load")] = scoreOf("expired", 70, time.Minute)
+	w.Scores[enginetest.ScoreKey("zero", "load")] = scoreOf("zero", 0, 0)
 	other := scoreOf("other", 0, 0)
 	other.Spec.Scores = map[string]int64{"memory": 3}
-	w.scores[scoreKey("other", "load")] = other
-	w.scores[scoreKey("valid", "load")] = scoreOf("valid", 40, time.Hour)
-	w.now = epoch.Add(2 * time.Minute)
+	w.Scores[enginetest.ScoreKey("other", "load")] = other
+	w.Scores[enginetest.ScoreKey("valid", "load")] = scoreOf("valid", 40, time.Hour)
+	w.Now = enginetest.Epoch.Add(2 * time.Minute)
 	want := map[string]string{
 		"expired": `{"name":"load/cpu","raw":70,"value":0,"weight":1,"share":0,"expired_at":"2026-03-01T12:01:00Z","reason":"expired since 2026-03-01T12:01:00Z; counts as 0"}`,
 		"zero":    `{"name":"load/cpu","raw":0,"value":0,"weight":1,"share":0}`,
@@ -70,14 +71,14 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 // TestExplanationOfHeldClusterTellsExpired: also a cluster that only the present
 // decision may keep.
 func TestExplanationOfHeldClusterTellsExpired(t *testing.T) {
-	w := newWorld()
-	w.cluster("held", nil).Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
-	w.scores[scoreKey("held", "load")] = scoreOf("held", 70, time.Minute)
+	w := enginetest.NewWorld()
+	w.Cluster("held", nil).Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
+	w.Scores[enginetest.ScoreKey("held", "load")] = scoreOf("held", 70, time.Minute)
 	x := explanationOf(t, w, byLoad(), "held")
-	if end := epoch.Add(time.Minute + 1); x.NextAt == nil || !x.NextAt.Equal(end) {
+	if end := enginetest.Epoch.Add(time.Minute + 1); x.NextAt == nil || !x.NextAt.Equal(end) {
 		t.Errorf("next_at %v, want %v", x.NextAt, end)
 	}
-	w.now = epoch.Add(time.Hour)
+	w.Now = enginetest.Epoch.Add(time.Hour)
 	x = explanationOf(t, w, byLoad(), "held")
 	if c := x.Candidates[0]; !c.Selected || c.Scores[0].ExpiredAt == nil || *c.Scores[0].Raw != 70 {
 		t.Errorf("%+v, want it selected, with its raw score and since when that has expired", c)
@@ -90,24 +91,24 @@ func TestExplanationTellsWhyAFigureIsMissing(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		config api.PrioritizerConfig
-		change func(w *world, c *api.Cluster)
+		change func(w *enginetest.World, c *api.Cluster)
 		reason string
 	}{
-		{"no such metric listed", api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}, func(*world, *api.Cluster) {},
+		{"no such metric listed", api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}, func(*enginetest.World, *api.Cluster) {},
 			`absent: the cluster lists no metric "load"; counts as 0`},
-		{"metric without a value", api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}, func(w *world, c *api.Cluster) {
+		{"metric without a value", api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "load"}, func(w *enginetest.World, c *api.Cluster) {
 			c.Spec.Metrics = []api.MetricRef{{Name: "load"}}
-			m := w.gauge("load", 0, 1, 0)
+			m := w.Gauge("load", 0, 1, 0)
 			m.Spec.OnFailure, m.Status.Value = api.FailureIgnore, nil
 		}, `metric "load" is not available: Pending (the metric has not been read yet); counts as 0`},
-		{"no allocatable amount", api.PrioritizerConfig{Name: api.PrioritizerAllocatableCPU}, func(*world, *api.Cluster) {},
+		{"no allocatable amount", api.PrioritizerConfig{Name: api.PrioritizerAllocatableCPU}, func(*enginetest.World, *api.Cluster) {},
 			`absent: the cluster's allocatable cpu or its capacity is not known; counts as 0`},
-		{"no available amount", api.PrioritizerConfig{Name: api.PrioritizerAvailableMemory}, func(*world, *api.Cluster) {},
+		{"no available amount", api.PrioritizerConfig{Name: api.PrioritizerAvailableMemory}, func(*enginetest.World, *api.Cluster) {},
 			`absent: the cluster's allocatable memory is not known; counts as 0`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			tt.change(w, w.cluster("c1", nil))
+			w := enginetest.NewWorld()
+			tt.change(w, w.Cluster("c1", nil))
 			part := explanationOf(t, w, rankedBy(tt.config)).Candidates[0].Scores[0]
 			if part.Reason != tt.reason || part.Raw != nil || part.Value != 0 {
 				t.Errorf("%+v, want the reason %q", part, tt.reason)
@@ -123,37 +124,37 @@ func TestExplanationNextAt(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		spec   func() *api.Placement
-		change func(w *world)
+		change func(w *enginetest.World)
 		want   time.Duration // 0 = never
 	}{
-		{"a score that counts", byLoad, func(*world) {}, soon + 1},
+		{"a score that counts", byLoad, func(*enginetest.World) {}, soon + 1},
 		{"a score of another name", func() *api.Placement {
 			return rankedBy(api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "load", ScoreName: "memory"})
-		}, func(*world) {}, 0},
-		{"no score counts", func() *api.Placement { return rankedBy(api.PrioritizerConfig{Name: api.PrioritizerBalance}) }, func(*world) {}, 0},
-		{"a score of a cluster that does not fit", byLoad, func(w *world) { w.clusters["c1"].Status.State = api.StateOffline }, late + 1},
-		{"a score that has expired", byLoad, func(w *world) { w.now = epoch.Add(2 * soon) }, late + 1},
-		{"all have expired", byLoad, func(w *world) { w.now = epoch.Add(2 * late) }, 0},
+		}, func(*enginetest.World) {}, 0},
+		{"no score counts", func() *api.Placement { return rankedBy(api.PrioritizerConfig{Name: api.PrioritizerBalance}) }, func(*enginetest.World) {}, 0},
+		{"a score of a cluster that does not fit", byLoad, func(w *enginetest.World) { w.Clusters["c1"].Status.State = api.StateOffline }, late + 1},
+		{"a score that has expired", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * soon) }, late + 1},
+		{"all have expired", byLoad, func(w *enginetest.World) { w.Now = enginetest.Epoch.Add(2 * late) }, 0},
 		{"an expression reads scores", func() *api.Placement {
 			return withCEL(`managedCluster.scores("load").all(s, s.value > 0)`)
-		}, func(*world) {}, soon + 1},
-		{"a reading ends", func() *api.Placement { return newPlacement("web") }, func(w *world) {
-			w.clusters["c1"].Spec.Metrics = []api.MetricRef{{Name: "load"}}
-			w.unreachable("load", soon/2)
+		}, func(*enginetest.World) {}, soon + 1},
+		{"a reading ends", func() *api.Placement { return enginetest.NewPlacement("web") }, func(w *enginetest.World) {
+			w.Clusters["c1"].Spec.Metrics = []api.MetricRef{{Name: "load"}}
+			unreachable(w, "load", soon/2)
 		}, soon / 2},
-		{"a reading that no candidate lists ends", func() *api.Placement { return newPlacement("web") }, func(w *world) { w.unreachable("load", soon/2) }, 0},
+		{"a reading that no candidate lists ends", func() *api.Placement { return enginetest.NewPlacement("web") }, func(w *enginetest.World) { unreachable(w, "load", soon/2) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			w.cluster("c1", nil)
-			w.cluster("c2", nil)
-			w.scores[scoreKey("c1", "load")] = scoreOf("c1", 50, soon)
-			w.scores[scoreKey("c2", "load")] = scoreOf("c2", 40, late)
+			w := enginetest.NewWorld()
+			w.Cluster("c1", nil)
+			w.Cluster("c2", nil)
+			w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 50, soon)
+			w.Scores[enginetest.ScoreKey("c2", "load")] = scoreOf("c2", 40, late)
 			tt.change(w)
 			next := explanationOf(t, w, tt.spec()).NextAt
 			switch {
-			case tt.want == 0 && next != nil, tt.want != 0 && (next == nil || !next.Equal(epoch.Add(tt.want))):
-				t.Errorf("next_at %v, want %v after %v", next, tt.want, epoch)
+			case tt.want == 0 && next != nil, tt.want != 0 && (next == nil || !next.Equal(enginetest.Epoch.Add(tt.want))):
+				t.Errorf("next_at %v, want %v after %v", next, tt.want, enginetest.Epoch)
 			}
 		})
 	}
@@ -161,24 +162,24 @@ func TestExplanationNextAt(t *testing.T) {
 
 // unreachable is a metric whose provider cannot be reached, and whose last value
 // is good for some time yet.
-func (w *world) unreachable(name string, left time.Duration) {
-	m := w.gauge(name, 0, 1, 0.5)
+func unreachable(w *enginetest.World, name string, left time.Duration) {
+	m := w.Gauge(name, 0, 1, 0.5)
 	m.Spec.MaxAge = "10m"
-	m.Status.ObservedAt = ptr(epoch.Add(left - 10*time.Minute))
+	m.Status.ObservedAt = ptr(enginetest.Epoch.Add(left - 10*time.Minute))
 	m.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}}
 }
 
 // TestScoresValidMessageIsTrue: the condition says that the explanation says
 // which scores have expired.
 func TestScoresValidMessageIsTrue(t *testing.T) {
-	w := newWorld()
-	w.cluster("c1", nil)
-	w.scores[scoreKey("c1", "load")] = scoreOf("c1", 50, time.Minute)
-	w.now = epoch.Add(time.Hour)
-	f, p := w.fleet(), byLoad()
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil)
+	w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 50, time.Minute)
+	w.Now = enginetest.Epoch.Add(time.Hour)
+	f, p := w.Fleet(), byLoad()
 	q := compile(t, p)
 	view := NewView(f, q, ledger.Others{}, nil)
-	status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, w.now), w.now, func() string { return "" })
+	status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, w.Now), w.Now, func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionScoresValid)
 	if c == nil || c.Status != api.ConditionFalse || !strings.HasSuffix(c.Message, "the explanation says which") {
 		t.Fatalf("condition %+v", c)

@@ -1,6 +1,10 @@
 package placement
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+)
 
 func TestClusterNames(t *testing.T) {
 	names := func(list ...string) []string { return list }
@@ -21,9 +25,9 @@ func TestClusterNames(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, current := range []bool{false, true} {
-				w := newWorld()
-				w.cluster("c1", nil)
-				p := newPlacement("web")
+				w := enginetest.NewWorld()
+				w.Cluster("c1", nil)
+				p := enginetest.NewPlacement("web")
 				p.Spec.ClusterNames, p.Spec.ExcludeClusters = tt.named, tt.excluded
 				filter, reason, fits := verdictOn(t, w, p, "c1", current)
 				if reason != tt.reason || (filter == "cluster_names") != (tt.reason != "") {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
 func TestKubernetesVersion(t *testing.T) {
@@ -24,9 +25,9 @@ func TestKubernetesVersion(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, current := range []bool{false, true} {
-				w := newWorld()
-				w.cluster("c1", nil).Status.KubernetesVersion = tt.observed
-				p := newPlacement("web")
+				w := enginetest.NewWorld()
+				w.Cluster("c1", nil).Status.KubernetesVersion = tt.observed
+				p := enginetest.NewPlacement("web")
 				p.Spec.KubernetesVersion = tt.asked
 				filter, reason, fits := verdictOn(t, w, p, "c1", current)
 				if reason != tt.reason || (filter == "kubernetes_version") != (tt.reason != "") {
@@ -43,9 +44,9 @@ func TestKubernetesVersion(t *testing.T) {
 		})
 	}
 	// A claim says what somebody wrote, not what was observed.
-	w := newWorld()
-	w.cluster("c1", nil).Spec.Claims = map[string]string{columns.KubernetesVersionClaim: "v1.33.0"}
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil).Spec.Claims = map[string]string{columns.KubernetesVersionClaim: "v1.33.0"}
+	p := enginetest.NewPlacement("web")
 	p.Spec.KubernetesVersion = ">= 1.33"
 	if filter, _, _ := verdictOn(t, w, p, "c1", false); filter != "kubernetes_version" {
 		t.Errorf("rejected by %q", filter)

@@ -10,19 +10,20 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // verdictOn is why a cluster does not fit a placement, "" where it does, and the
 // part of the summary that counts it.
-func verdictOn(t *testing.T, w *world, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
+func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
 	t.Helper()
 	present := Present{}
 	if current {
-		present = w.on(time.Hour, cluster)
+		present = on(w, time.Hour, cluster)
 	}
 	p.SetDefaults()
-	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, present, w.now)
+	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
 	for _, c := range e.Render().Candidates {
 		if c.Cluster == cluster {
 			return c.Filter, c.Reason, e.Fits()
@@ -33,7 +34,7 @@ func verdictOn(t *testing.T, w *world, p *api.Placement, cluster string, current
 }
 
 func TestTaints(t *testing.T) {
-	ago := func(d time.Duration) *time.Time { return ptr(epoch.Add(-d)) }
+	ago := func(d time.Duration) *time.Time { return ptr(enginetest.Epoch.Add(-d)) }
 	exists := api.Toleration{Operator: api.TolerationExists}
 	forDisk := func(seconds int64) api.Toleration {
 		return api.Toleration{Key: "disk", Value: "full", TolerationSeconds: &seconds}
@@ -63,11 +64,11 @@ func TestTaints(t *testing.T) {
 		{name: "longer than time lasts", effect: "NoSelect", tolerations: []api.Toleration{forDisk(1<<63 - 1)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			c := w.cluster("c1", nil)
+			w := enginetest.NewWorld()
+			c := w.Cluster("c1", nil)
 			c.Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: tt.effect}}
 			c.Status.Taints = []api.ClusterTaint{{Key: "disk", Value: "full", Effect: tt.effect, TimeAdded: ago(time.Minute)}}
-			p := newPlacement("web")
+			p := enginetest.NewPlacement("web")
 			p.Spec.Tolerations = tt.tolerations
 			filter, reason, fits := verdictOn(t, w, p, "c1", tt.current)
 			if reason != tt.reason || (filter == "taints") != (tt.reason != "") {
@@ -100,30 +101,30 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 		{"most negative", 60, math.MinInt64, 0, "taint k:NoSelect is not tolerated (there since 2026-03-01T12:01:00Z)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			c := w.cluster("c1", nil)
+			w := enginetest.NewWorld()
+			c := w.Cluster("c1", nil)
 			c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}}
-			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: ptr(epoch.Add(time.Duration(tt.added) * time.Second))}}
-			p := newPlacement("web")
+			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: ptr(enginetest.Epoch.Add(time.Duration(tt.added) * time.Second))}}
+			p := enginetest.NewPlacement("web")
 			p.Spec.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: &tt.seconds}}
 			_, reason, _ := verdictOn(t, w, p, "c1", true)
 			if reason != tt.reason {
 				t.Errorf("%q, want %q", reason, tt.reason)
 			}
-			end := epoch.Add(time.Duration(tt.until) * time.Second)
+			end := enginetest.Epoch.Add(time.Duration(tt.until) * time.Second)
 			q := compile(t, p)
-			view := NewView(w.fleet(), q, ledger.Others{}, nil)
+			view := NewView(w.Fleet(), q, ledger.Others{}, nil)
 			if tt.until == 0 {
 				if view.Mask.Has(0) {
 					t.Error("is tolerated")
 				}
 				return
 			}
-			present := Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: epoch}
-			if out := Decide(w.fleet(), q, view, ledger.Others{}, present, epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
+			present := Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: enginetest.Epoch}
+			if out := Decide(w.Fleet(), q, view, ledger.Others{}, present, enginetest.Epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
 				t.Errorf("kept %t, looked at again at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
 			}
-			w.now = end
+			w.Now = end
 			if filter, _, _ := verdictOn(t, w, p, "c1", true); filter != "taints" {
 				t.Errorf("at the end it is rejected by %q", filter)
 			}
@@ -134,26 +135,26 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 // A cluster that is offline is for placements that tolerate the taint which the
 // server gave it, as long as they do.
 func TestOfflineAndTolerated(t *testing.T) {
-	w := newWorld()
-	c := w.cluster("c1", nil)
+	w := enginetest.NewWorld()
+	c := w.Cluster("c1", nil)
 	c.Status.State = api.StateOffline
 	c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionFalse, Message: "no heartbeat"}}
-	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: ptr(epoch)}}
-	p := newPlacement("web")
+	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: ptr(enginetest.Epoch)}}
+	p := enginetest.NewPlacement("web")
 	if filter, reason, _ := verdictOn(t, w, p, "c1", true); filter != "state" || reason != "is offline: no heartbeat" {
 		t.Errorf("%s: %q", filter, reason)
 	}
 	p.Spec.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: ptr[int64](300)}}
-	end := epoch.Add(5 * time.Minute)
+	end := enginetest.Epoch.Add(5 * time.Minute)
 	for _, current := range []bool{false, true} {
-		w.now = end.Add(-1)
+		w.Now = end.Add(-1)
 		if filter, reason, _ := verdictOn(t, w, p, "c1", current); filter != "" {
 			t.Errorf("current %t: %s: %q", current, filter, reason)
 		}
-		if at := NewView(w.fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
+		if at := NewView(w.Fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
 			t.Errorf("admitted until %v, want %v", at, end)
 		}
-		w.now = end
+		w.Now = end
 		filter, reason, _ := verdictOn(t, w, p, "c1", current)
 		want := "is offline: no heartbeat; taint scheduler/unreachable:NoSelect was tolerated until 2026-03-01T12:05:00Z"
 		if filter != "state" || !strings.HasPrefix(reason, want) {
@@ -168,20 +169,20 @@ func TestOfflineAndTolerated(t *testing.T) {
 }
 
 func TestClusterSets(t *testing.T) {
-	w := newWorld()
-	w.cluster("c1", nil).Metadata.Labels = map[string]string{"cloud": "a"}
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil).Metadata.Labels = map[string]string{"cloud": "a"}
 	set := func(name string, namespaces []string, clusters ...string) {
-		w.sets[name] = &api.ClusterSet{Metadata: api.Metadata{Name: name}, Spec: api.ClusterSetSpec{Clusters: clusters, Namespaces: namespaces}}
-		w.sets[name].SetDefaults()
+		w.Sets[name] = &api.ClusterSet{Metadata: api.Metadata{Name: name}, Spec: api.ClusterSetSpec{Clusters: clusters, Namespaces: namespaces}}
+		w.Sets[name].SetDefaults()
 	}
 	set("mine", nil, "c1", "ghost")
 	set("others", nil, "c2")
 	set("foreign", []string{"bank"}, "c1")
 	set("all", nil)
-	w.sets["all"].Spec.Clusters, w.sets["all"].Spec.Selector = nil, &api.LabelSelector{}
-	w.sets["cloudless"] = &api.ClusterSet{Metadata: api.Metadata{Name: "cloudless"}}
-	w.sets["cloudless"].Spec.Selector = &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "cloud", Operator: api.SelectorDoesNotExist}}}
-	w.sets["cloudless"].SetDefaults()
+	w.Sets["all"].Spec.Clusters, w.Sets["all"].Spec.Selector = nil, &api.LabelSelector{}
+	w.Sets["cloudless"] = &api.ClusterSet{Metadata: api.Metadata{Name: "cloudless"}}
+	w.Sets["cloudless"].Spec.Selector = &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "cloud", Operator: api.SelectorDoesNotExist}}}
+	w.Sets["cloudless"].SetDefaults()
 	for _, tt := range []struct {
 		sets   []string
 		reason string
@@ -195,7 +196,7 @@ func TestClusterSets(t *testing.T) {
 		{[]string{"others", "ghost"}, "is in none of the cluster sets ghost, others"},
 		{[]string{"cloudless"}, "is not in cluster set cloudless"},
 	} {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Metadata.Namespace, p.Spec.ClusterSets = "shop", tt.sets
 		if filter, reason, _ := verdictOn(t, w, p, "c1", true); reason != tt.reason || (filter == "cluster_sets") != (tt.reason != "") {
 			t.Errorf("%q: %s: %q, want %q", tt.sets, filter, reason, tt.reason)
@@ -204,11 +205,11 @@ func TestClusterSets(t *testing.T) {
 }
 
 func TestPredicates(t *testing.T) {
-	w := newWorld()
-	c := w.cluster("c1", nil)
+	w := enginetest.NewWorld()
+	c := w.Cluster("c1", nil)
 	c.Metadata.Labels = map[string]string{"cloud": "Azure", "tier": "gold"}
 	c.Spec.Claims = map[string]string{"version": "1.31"}
-	w.scores[scoreKey("c1", "load")] = scoreOf("c1", 40, time.Minute)
+	w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 40, time.Minute)
 	amazon := &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}
 	absent := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "gpu", Operator: api.SelectorNotIn, Values: []string{"x"}}, {Key: "gpu", Operator: api.SelectorDoesNotExist}}}
 	old := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "version", Operator: api.SelectorIn, Values: []string{"1.29", "1.30"}}}}
@@ -233,8 +234,8 @@ func TestPredicates(t *testing.T) {
 		{"an expired score", []api.Predicate{{CEL: []string{loaded}}}, time.Hour, "does not match predicate 1: " + loaded + `: fails at line 1, column 15 in scores(): the cluster's scores of "load" expired at 2026-03-01T12:01:00Z`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w.now = epoch.Add(tt.after)
-			p := newPlacement("web")
+			w.Now = enginetest.Epoch.Add(tt.after)
+			p := enginetest.NewPlacement("web")
 			p.Spec.Predicates = tt.predicates
 			filter, reason, fits := verdictOn(t, w, p, "c1", true)
 			if !strings.HasPrefix(reason, tt.reason) || (reason == "") != (tt.reason == "") || (filter == "predicates") != (tt.reason != "") {
@@ -248,7 +249,7 @@ func TestPredicates(t *testing.T) {
 }
 
 func TestBadPredicateIsNamed(t *testing.T) {
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.Predicates = []api.Predicate{{}, {CEL: []string{"true", "1 +"}}}
 	if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), "spec.predicates[1].cel[1]") {
 		t.Errorf("error %v, want one that names the field", err)
@@ -261,7 +262,7 @@ func TestReadsValues(t *testing.T) {
 		`cluster.metric("load") < 5.0`:                    true,
 		`managedCluster.scores("a").exists(s, s.value>0)`: true,
 	} {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
 		if got := compile(t, p).Reads().Any(columns.MetricValues | columns.ScoreValues); got != want {
 			t.Errorf("%s reads values: %t, want %t", text, got, want)
@@ -273,8 +274,8 @@ func TestReadsValues(t *testing.T) {
 // and the bulk and single forms of the taint rules agree.
 func TestTolerationsRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, _ := rollPlacement(d, w)
 		q := compile(t, p)
 		mask := func(now time.Time) (columns.Bitmap, time.Time) {
@@ -296,12 +297,12 @@ func TestTolerationsRunOut(t *testing.T) {
 			}
 			return true
 		}
-		now, until := mask(w.now)
-		late := w.now.Add(200 * 365 * 24 * time.Hour)
+		now, until := mask(w.Now)
+		late := w.Now.Add(200 * 365 * 24 * time.Hour)
 		if !until.IsZero() {
 			late = until.Add(-1)
 		}
-		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.now) {
+		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.Now) {
 			t.Fatalf("the mask changes before %v", until)
 		}
 		pass := newPass(f, q, nil)
@@ -310,7 +311,7 @@ func TestTolerationsRunOut(t *testing.T) {
 			if pass.demoted(row) != (demoted != nil && demoted.Has(row)) {
 				t.Fatalf("%s is demoted: %t", f.Name(row), pass.demoted(row))
 			}
-			if at := pass.admitted(row); !at.IsZero() && !at.After(w.now) {
+			if at := pass.admitted(row); !at.IsZero() && !at.After(w.Now) {
 				t.Fatalf("%s is tolerated until %v, which is past", f.Name(row), at)
 			}
 		})

@@ -8,13 +8,14 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
 func scoreOf(cluster string, value int64, until time.Duration) *api.PlacementScore {
 	s := &api.PlacementScore{Metadata: api.Metadata{Name: "load", Cluster: cluster}}
 	s.Spec.Scores = map[string]int64{"cpu": value}
 	if until != 0 {
-		s.Spec.ValidUntil = ptr(epoch.Add(until))
+		s.Spec.ValidUntil = ptr(enginetest.Epoch.Add(until))
 	}
 	return s
 }
@@ -30,12 +31,12 @@ func scores(list ...*api.PlacementScore) columns.Changes {
 // A score counts up to and including valid_until, and as 0 from then on, whether
 // or not anybody asks in between.
 func TestScoreExpires(t *testing.T) {
-	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), epoch)
-	f, delta := f.With(scores(scoreOf("c1", 40, time.Minute)), epoch)
+	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
+	f, delta := f.With(scores(scoreOf("c1", 40, time.Minute)), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) || delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)) {
 		t.Errorf("delta %+v, want row 0 with other values and the same facts", delta)
 	}
-	end := epoch.Add(time.Minute)
+	end := enginetest.Epoch.Add(time.Minute)
 	if at := f.NextAt(); !at.Equal(end.Add(1)) {
 		t.Errorf("NextAt %v, want the nanosecond after %v", at, end)
 	}
@@ -44,7 +45,7 @@ func TestScoreExpires(t *testing.T) {
 		want  int8
 		rows  []int
 	}{{0, 40, nil}, {time.Minute, 40, nil}, {time.Minute + 1, 0, []int{0}}, {time.Hour, 0, nil}, {time.Second, 40, []int{0}}} {
-		f, delta = f.With(columns.Changes{}, epoch.Add(tt.after))
+		f, delta = f.With(columns.Changes{}, enginetest.Epoch.Add(tt.after))
 		if got := f.ScoreColumn("load", "cpu")[0]; got != tt.want || !slices.Equal(delta.Rows, tt.rows) {
 			t.Errorf("after %v: counts %d, delta %v; want %d, %v", tt.after, got, delta.Rows, tt.want, tt.rows)
 		}
@@ -62,7 +63,7 @@ func TestScoreExpires(t *testing.T) {
 func TestScoreWaitsForItsCluster(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	gone := columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil}}
-	f, delta := (&columns.Fleet{}).With(scores(scoreOf("c1", 40, 0)), epoch)
+	f, delta := (&columns.Fleet{}).With(scores(scoreOf("c1", 40, 0)), enginetest.Epoch)
 	if !delta.Empty() || f.ScoreColumn("load", "cpu") != nil {
 		t.Errorf("delta %+v: nobody has the score yet", delta)
 	}
@@ -74,20 +75,20 @@ func TestScoreWaitsForItsCluster(t *testing.T) {
 			t.Errorf("counts %v, want %d", column, want)
 		}
 	}
-	f, _ = f.With(clusters(c), epoch)
+	f, _ = f.With(clusters(c), enginetest.Epoch)
 	counts(40)
-	f, _ = f.With(gone, epoch)
-	f, _ = f.With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), epoch) // takes the row
+	f, _ = f.With(gone, enginetest.Epoch)
+	f, _ = f.With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), enginetest.Epoch) // takes the row
 	if column := f.ScoreColumn("load", "cpu"); column != nil {
 		t.Errorf("the score of a cluster that is gone counts for another: %v", column)
 	}
-	f, _ = f.With(clusters(c), epoch)
+	f, _ = f.With(clusters(c), enginetest.Epoch)
 	counts(40)
 	// In one change: the cluster comes back, and its score is deleted.
-	f, _ = f.With(gone, epoch)
+	f, _ = f.With(gone, enginetest.Epoch)
 	back := clusters(c)
-	back.Scores = map[api.Key]*api.PlacementScore{scoreKey("c1", "load"): nil}
-	f, _ = f.With(back, epoch)
+	back.Scores = map[api.Key]*api.PlacementScore{enginetest.ScoreKey("c1", "load"): nil}
+	f, _ = f.With(back, enginetest.Epoch)
 	counts(0)
 	if len(f.Waiting) != 0 || len(f.PlacementScores()) != 0 {
 		t.Errorf("%d scores wait, %d are kept", len(f.Waiting), len(f.PlacementScores()))
@@ -97,16 +98,16 @@ func TestScoreWaitsForItsCluster(t *testing.T) {
 // A score that is pushed again, with another value or for longer, copies no set,
 // and says so only where something counts differently.
 func TestScorePushedAgain(t *testing.T) {
-	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), epoch)
-	f, _ = f.With(scores(scoreOf("c1", 40, time.Minute)), epoch)
-	g, delta := f.With(scores(scoreOf("c1", 40, time.Hour)), epoch)
+	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
+	f, _ = f.With(scores(scoreOf("c1", 40, time.Minute)), enginetest.Epoch)
+	g, delta := f.With(scores(scoreOf("c1", 40, time.Hour)), enginetest.Epoch)
 	if !delta.Empty() || g.PlacementScores()["load"].Rows != f.PlacementScores()["load"].Rows {
 		t.Errorf("delta %+v: nothing but the end of the score has changed", delta)
 	}
-	if at := g.NextAt(); !at.Equal(epoch.Add(time.Hour + 1)) {
+	if at := g.NextAt(); !at.Equal(enginetest.Epoch.Add(time.Hour + 1)) {
 		t.Errorf("NextAt %v, want the new end", at)
 	}
-	g, delta = g.With(scores(scoreOf("c1", 41, time.Hour)), epoch)
+	g, delta = g.With(scores(scoreOf("c1", 41, time.Hour)), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) || g.ScoreColumn("load", "cpu")[0] != 41 || f.ScoreColumn("load", "cpu")[0] != 40 {
 		t.Errorf("delta %+v", delta)
 	}
@@ -117,17 +118,17 @@ func TestScorePushedAgain(t *testing.T) {
 func BenchmarkScorePush(b *testing.B) {
 	for _, n := range benchSizes {
 		w := benchWorld(n, false)
-		for name := range w.clusters {
+		for name := range w.Clusters {
 			s := scoreOf(name, 1, 5*time.Minute)
-			w.scores[api.KeyOf(s)] = s
+			w.Scores[api.KeyOf(s)] = s
 		}
-		f := w.fleet()
-		names := w.names()
+		f := w.Fleet()
+		names := w.Names()
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			i := 0
 			measure(b, func() {
 				at := time.Duration(i) * time.Minute / time.Duration(n)
-				f, _ = f.With(scores(scoreOf(names[i%n], int64(i%100), at+5*time.Minute)), epoch.Add(at))
+				f, _ = f.With(scores(scoreOf(names[i%n], int64(i%100), at+5*time.Minute)), enginetest.Epoch.Add(at))
 				i++
 			})
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -34,13 +35,13 @@ func chosen(t *testing.T, f *columns.Fleet, p *api.Placement, present Present) [
 // of the live one and says something else.
 func TestSameGenerationOtherContent(t *testing.T) {
 	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 7, Labels: map[string]string{"zone": "a"}}}
-	f, _ := (&columns.Fleet{}).With(clusters(old), epoch)
-	p := newPlacement("web")
+	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
+	p := enginetest.NewPlacement("web")
 	p.Spec.LabelConstraints = []string{"zone is b"}
 	now := *old
 	now.Metadata.Labels = map[string]string{"zone": "b"}
 	now.Spec.Allocatable = api.Quantities{"cpu": "4"}
-	f, delta := f.With(clusters(&now), epoch)
+	f, delta := f.With(clusters(&now), enginetest.Epoch)
 	if got := chosen(t, f, p, Present{}); !slices.Equal(got, []string{"c1"}) {
 		t.Errorf("chosen %q, want c1 by its new label", got)
 	}
@@ -57,10 +58,10 @@ func TestSameGenerationOtherContent(t *testing.T) {
 func TestHeartbeatTouchesNoSet(t *testing.T) {
 	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", Labels: map[string]string{"zone": "a"}}}
 	old.Spec.Allocatable = api.Quantities{"cpu": "4", "memory": "1Gi"}
-	f, _ := (&columns.Fleet{}).With(clusters(old), epoch)
+	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
 	alive := *old
-	alive.Status.LastHeartbeatAt = ptr(epoch)
-	g, delta := f.With(clusters(&alive), epoch)
+	alive.Status.LastHeartbeatAt = ptr(enginetest.Epoch)
+	g, delta := f.With(clusters(&alive), enginetest.Epoch)
 	if !delta.Empty() {
 		t.Errorf("delta %+v, want an empty one", delta)
 	}
@@ -69,7 +70,7 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 	}
 	busy := alive
 	busy.Status.Allocated = api.Quantities{"cpu": "1"}
-	h, delta := g.With(clusters(&busy), epoch)
+	h, delta := g.With(clusters(&busy), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
@@ -82,23 +83,23 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 }
 
 func TestReturnInTime(t *testing.T) {
-	w := newWorld()
-	m := w.gauge("load", 0, 1, 0.5)
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 1, 0.5)
 	m.Spec.MaxAge = "30s"
 	m.Status.Conditions[0] = api.Condition{
 		Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider,
 	}
-	w.cluster("c1", map[string]float64{"load": 1})
-	f := w.fleet()
-	if at := f.NextAt(); !at.Equal(epoch.Add(30 * time.Second)) {
+	w.Cluster("c1", map[string]float64{"load": 1})
+	f := w.Fleet()
+	if at := f.NextAt(); !at.Equal(enginetest.Epoch.Add(30 * time.Second)) {
 		t.Fatalf("NextAt %v, want the end of max_age", at)
 	}
-	p := newPlacement("web")
-	late, delta := f.With(columns.Changes{}, epoch.Add(30*time.Second))
+	p := enginetest.NewPlacement("web")
+	late, delta := f.With(columns.Changes{}, enginetest.Epoch.Add(30*time.Second))
 	if got := chosen(t, late, p, Present{}); got != nil || !late.NextAt().IsZero() || !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("chosen %q, next %v, delta %+v; want none of each but row 0", got, late.NextAt(), delta)
 	}
-	back, _ := late.With(columns.Changes{}, epoch.Add(29*time.Second))
+	back, _ := late.With(columns.Changes{}, enginetest.Epoch.Add(29*time.Second))
 	if got := chosen(t, back, p, Present{}); len(got) != 1 || !back.NextAt().Equal(f.NextAt()) {
 		t.Errorf("chosen %q until %v: at an earlier moment the value is usable again", got, back.NextAt())
 	}
@@ -106,16 +107,16 @@ func TestReturnInTime(t *testing.T) {
 
 // Providers and metrics may come in any order, go, and come again.
 func TestArrivalOrder(t *testing.T) {
-	w := newWorld()
-	m := w.gauge("load", 0, 1, 0.5)
-	c := w.cluster("c1", map[string]float64{"load": 1})
-	provider := w.providers[m.ProviderKey()]
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 1, 0.5)
+	c := w.Cluster("c1", map[string]float64{"load": 1})
+	provider := w.Providers[m.ProviderKey()]
+	p := enginetest.NewPlacement("web")
 	f := &columns.Fleet{}
 	step := func(c columns.Changes, fits, names bool) {
 		t.Helper()
 		var delta columns.Delta
-		f, delta = f.With(c, epoch)
+		f, delta = f.With(c, enginetest.Epoch)
 		if got := chosen(t, f, p, Present{}); (len(got) == 1) != fits {
 			t.Errorf("%+v: chosen %q, want one: %t", c, got, fits)
 		}
@@ -161,7 +162,7 @@ func TestSlotsAndSets(t *testing.T) {
 				changes.Clusters[c.Metadata.Name] = nil
 			}
 		}
-		f, _ = f.With(changes, epoch)
+		f, _ = f.With(changes, enginetest.Epoch)
 		if f.Len() != n || f.Labels().Values["zone"][zone].Len() != n || f.Labels().Keys["zone"].Len() != n {
 			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.Labels().Values["zone"][zone].Len(), n)
 		}
@@ -183,7 +184,7 @@ func TestSlotsAndSets(t *testing.T) {
 		if n > 600 && f.Labels().Values["zone"][zone].Dense == nil || n < 5 && f.Labels().Values["zone"][zone].Dense != nil {
 			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
 		}
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Spec.NumberOfClusters, p.Spec.LabelConstraints = nil, []string{"zone is " + zone}
 		if got := chosen(t, f, p, Present{}); len(got) != n {
 			t.Fatalf("%d chosen, want %d", len(got), n)
@@ -197,26 +198,26 @@ func TestSlotsAndSets(t *testing.T) {
 // A name that means several metrics is the placement's own, else the global one,
 // else the first listed.
 func TestOneNameSeveralMetrics(t *testing.T) {
-	w := newWorld()
-	global := w.gauge("load", 0, 10, 1)
+	w := enginetest.NewWorld()
+	global := w.Gauge("load", 0, 10, 1)
 	for namespace, value := range map[string]float64{"shop": 5, "bank": 9} {
 		m := *global
 		m.Metadata.Namespace, m.Status.Value = namespace, &value
-		w.metrics[api.KeyOf(&m)] = &m
-		w.providers[m.ProviderKey()] = &api.MetricsProvider{}
+		w.Metrics[api.KeyOf(&m)] = &m
+		w.Providers[m.ProviderKey()] = &api.MetricsProvider{}
 	}
-	c := w.cluster("all", nil)
+	c := w.Cluster("all", nil)
 	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load"}, {Name: "load", Namespace: "shop"}}
-	c = w.cluster("foreign", nil)
+	c = w.Cluster("foreign", nil)
 	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load", Namespace: "shop"}}
 	for _, tt := range []struct{ namespace, constraint, cluster string }{
 		{"shop", "load = 5", "all"}, {"bank", "load = 9", "all"}, {"default", "load = 1", "all"},
 		{"shop", "load = 5", "foreign"}, {"default", "load = 9", "foreign"},
 	} {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Metadata.Namespace = tt.namespace
 		p.Spec.NumberOfClusters, p.Spec.MetricConstraints = nil, []string{tt.constraint}
-		if got := chosen(t, w.fleet(), p, Present{}); !slices.Contains(got, tt.cluster) {
+		if got := chosen(t, w.Fleet(), p, Present{}); !slices.Contains(got, tt.cluster) {
 			t.Errorf("%+v: chosen %q", tt, got)
 		}
 	}
@@ -225,13 +226,13 @@ func TestOneNameSeveralMetrics(t *testing.T) {
 // A metric whose range moves along with its value has the same score, but
 // constraints compare the raw value.
 func TestRawValueAlone(t *testing.T) {
-	w := newWorld()
-	m := w.gauge("load", 0, 10, 5)
-	w.cluster("c1", map[string]float64{"load": 1})
-	f := w.fleet()
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 10, 5)
+	w.Cluster("c1", map[string]float64{"load": 1})
+	f := w.Fleet()
 	rescaled := *m
 	rescaled.Spec.Max, rescaled.Status.Value = ptr(1.0), ptr(0.5)
-	_, delta := f.With(columns.Changes{Metrics: map[api.Key]*api.Metric{metricKey("load"): &rescaled}}, epoch)
+	_, delta := f.With(columns.Changes{Metrics: map[api.Key]*api.Metric{metricKey("load"): &rescaled}}, enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
@@ -243,10 +244,10 @@ func TestReservationFollowsReports(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
 	reported := func(at time.Duration) *api.Cluster {
 		d := *c
-		d.Status.CapacityReportedAt = ptr(epoch.Add(at))
+		d.Status.CapacityReportedAt = ptr(enginetest.Epoch.Add(at))
 		return &d
 	}
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "1"}
 	q := compile(t, p)
 	reserved := ledger.NewReservations()
@@ -254,7 +255,7 @@ func TestReservationFollowsReports(t *testing.T) {
 	step := func(changes columns.Changes, want api.Quantity) {
 		t.Helper()
 		var delta columns.Delta
-		f, delta = f.With(changes, epoch)
+		f, delta = f.With(changes, enginetest.Epoch)
 		reserved.Sync(f, delta)
 		row, ok := f.Row("c1")
 		if ok && ledger.Available(f, reserved, row)["cpu"] != want || !ok && want != "" {
@@ -266,7 +267,7 @@ func TestReservationFollowsReports(t *testing.T) {
 			}
 		}
 	}
-	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch) // before the fleet knows the cluster
+	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // before the fleet knows the cluster
 	step(clusters(c), "3")
 	step(clusters(reported(-time.Second)), "3")
 	step(clusters(reported(0)), "4") // the report has it in
@@ -278,8 +279,8 @@ func TestReservationFollowsReports(t *testing.T) {
 	reserved.Release(f, q.Key, "c1")
 	step(columns.Changes{}, "4")
 	step(clusters(c), "4")
-	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch)
-	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch) // replaces, never adds
+	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch)
+	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // replaces, never adds
 	step(columns.Changes{}, "3")
 	reserved.Release(f, q.Key, "c1")
 	reserved.Release(f, q.Key, "c1")
@@ -293,28 +294,28 @@ func TestReservationFollowsReports(t *testing.T) {
 // the amounts must not be charged together with the holds they contain: that put
 // running workloads off their cluster.
 func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
-	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(epoch)}}
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(enginetest.Epoch)}}
 	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4"}, api.Quantities{"cpu": "1"}
-	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(epoch)
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(enginetest.Epoch)
 	declared := *c
-	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(epoch.Add(time.Minute))
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
 	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
 	labelled := declared
-	labelled.Metadata.Generation, labelled.Metadata.ModifiedAt = 3, ptr(epoch.Add(time.Hour))
+	labelled.Metadata.Generation, labelled.Metadata.ModifiedAt = 3, ptr(enginetest.Epoch.Add(time.Hour))
 	observed := labelled
-	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 3, ptr(epoch.Add(time.Minute))
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 3, ptr(enginetest.Epoch.Add(time.Minute))
 
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
 	q := compile(t, p)
 	reserved := ledger.NewReservations()
-	f, delta := (&columns.Fleet{}).With(clusters(c), epoch)
+	f, delta := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
 	reserved.Sync(f, delta)
-	reserved.Hold(f, q.Key, q.Requests(), "c1", epoch.Add(time.Second))
-	small := newPlacement("small")
+	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(time.Second))
+	small := enginetest.NewPlacement("small")
 	small.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
 	for i, next := range []*api.Cluster{&declared, &labelled, &observed} {
-		f, delta = f.With(clusters(next), epoch)
+		f, delta = f.With(clusters(next), enginetest.Epoch)
 		reserved.Sync(f, delta)
 		if !Admits(f, q, reserved, 0, true) {
 			t.Errorf("step %d: the placement does not fit where it is", i)
@@ -327,7 +328,7 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 			t.Errorf("step %d: %s of cpu are available, want %s", i, got, want)
 		}
 		if i == 0 {
-			reserve(t, reserved, f, small, "c1", epoch.Add(2*time.Minute))
+			reserve(t, reserved, f, small, "c1", enginetest.Epoch.Add(2*time.Minute))
 		}
 	}
 }
@@ -335,25 +336,25 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 // Where a heartbeat gave the amounts in use, they count until the status says
 // that the declared ones are newer, and so do the reservations they lack.
 func TestDeclaredReportWaitsForTheHeartbeatsStatus(t *testing.T) {
-	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(epoch)}}
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(enginetest.Epoch)}}
 	c.Spec.Allocatable = api.Quantities{"cpu": "4"}
-	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(epoch)
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(enginetest.Epoch)
 	c.Status.Allocated = api.Quantities{"cpu": "1"}
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
 	reserved := ledger.NewReservations()
-	f, delta := (&columns.Fleet{}).With(clusters(c), epoch)
+	f, delta := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
 	reserved.Sync(f, delta)
-	reserve(t, reserved, f, p, "c1", epoch.Add(time.Second))
+	reserve(t, reserved, f, p, "c1", enginetest.Epoch.Add(time.Second))
 
 	declared := *c
-	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(epoch.Add(time.Minute))
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
 	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
 	observed := declared
-	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 2, ptr(epoch.Add(time.Minute))
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
 	observed.Status.Allocated = nil
 	for _, next := range []*api.Cluster{&declared, &observed} {
-		f, delta = f.With(clusters(next), epoch)
+		f, delta = f.With(clusters(next), enginetest.Epoch)
 		reserved.Sync(f, delta)
 		if got := ledger.Available(f, reserved, 0)["cpu"]; got != "1" {
 			t.Errorf("%s of cpu are available, want 1: 4 less 1 and a hold of 2, then 4 less 3", got)
@@ -376,17 +377,17 @@ func TestAmountsAtTheEdge(t *testing.T) {
 	} {
 		c.Spec.Allocatable = api.Quantities{"memory": tt.allocatable}
 		c.Spec.Allocated = api.Quantities{"memory": tt.allocated}
-		f, _ := (&columns.Fleet{}).With(clusters(c), epoch)
-		p := newPlacement("web")
+		f, _ := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		p := enginetest.NewPlacement("web")
 		p.Spec.ResourceRequests = api.Quantities{"memory": tt.request}
 		q := compile(t, p)
 		reserved := ledger.NewReservations()
 		if got := Admits(f, q, reserved, 0, false); got != tt.fits {
 			t.Errorf("%+v: fits %t", tt, got)
 		}
-		c.Status.CapacityReportedAt = ptr(epoch)
-		f, _ = (&columns.Fleet{}).With(clusters(c), epoch)
-		reserved.Hold(f, q.Key, q.Requests(), "c1", epoch.Add(-time.Minute)) // what is allocated has it in
+		c.Status.CapacityReportedAt = ptr(enginetest.Epoch)
+		f, _ = (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(-time.Minute)) // what is allocated has it in
 		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
 			t.Errorf("%+v: stays %t", tt, got)
 		}
@@ -396,16 +397,16 @@ func TestAmountsAtTheEdge(t *testing.T) {
 
 // Weights and stickiness may be as large as floats are; scores stay numbers.
 func TestScoreOfHugeWeights(t *testing.T) {
-	w := newWorld()
-	w.gauge("half", 0, 1, 0.5)
-	w.cluster("c1", map[string]float64{"half": math.MaxFloat64})
-	w.cluster("c2", map[string]float64{"half": math.MaxFloat64})
-	w.cluster("c3", nil)
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Gauge("half", 0, 1, 0.5)
+	w.Cluster("c1", map[string]float64{"half": math.MaxFloat64})
+	w.Cluster("c2", map[string]float64{"half": math.MaxFloat64})
+	w.Cluster("c3", nil)
+	p := enginetest.NewPlacement("web")
 	p.Spec.NumberOfClusters = nil
 	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(math.MaxFloat64), math.MaxFloat64
-	f, q := w.fleet(), compile(t, p)
-	e := Explain(f, q, nil, ledger.Others{}, w.on(time.Hour, "c1", "c3"), w.now)
+	f, q := w.Fleet(), compile(t, p)
+	e := Explain(f, q, nil, ledger.Others{}, on(w, time.Hour, "c1", "c3"), w.Now)
 	for _, c := range e.Render().Candidates {
 		for _, part := range c.Scores {
 			if math.IsNaN(part.Share) || math.IsInf(part.Share, 0) {
@@ -421,9 +422,9 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	}
 	p.Spec.NumberOfClusters, p.Spec.LabelConstraints = ptr[int64](1), []string{"plain is yes"}
 	for _, name := range []string{"c3", "c4"} {
-		w.cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
+		w.Cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
 	}
-	margin := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, w.on(time.Hour, "c3"), w.now).Render().Margin
+	margin := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, on(w, time.Hour, "c3"), w.Now).Render().Margin
 	if margin == nil || math.IsInf(margin.Margin, 0) {
 		t.Errorf("margin %+v, want a number", margin)
 	}
@@ -432,18 +433,18 @@ func TestScoreOfHugeWeights(t *testing.T) {
 // Several seats may move in one look.
 func TestAllSeatsMove(t *testing.T) {
 	for _, n := range []int{20, 1000} { // looked at one by one, and walked
-		w := newWorld()
-		w.gauge("low", 0, 1, 0.1)
-		w.gauge("high", 0, 1, 0.9)
+		w := enginetest.NewWorld()
+		w.Gauge("low", 0, 1, 0.1)
+		w.Gauge("high", 0, 1, 0.9)
 		for i := range n {
-			w.cluster(fmt.Sprintf("low%d", i), map[string]float64{"low": 1})
+			w.Cluster(fmt.Sprintf("low%d", i), map[string]float64{"low": 1})
 		}
 		for i := range 3 {
-			w.cluster(fmt.Sprintf("high%d", i), map[string]float64{"high": 1})
+			w.Cluster(fmt.Sprintf("high%d", i), map[string]float64{"high": 1})
 		}
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Spec.NumberOfClusters = ptr[int64](4)
-		names, out := w.decide(t, p, w.on(time.Hour, "low3", "low5", "low7", "low9"))
+		names, out := decide(t, w, p, on(w, time.Hour, "low3", "low5", "low7", "low9"))
 		slices.Sort(names)
 		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
 			t.Errorf("of %d: chosen %q, want the three high ones and one that was there", n, names)
@@ -455,12 +456,12 @@ func TestAllSeatsMove(t *testing.T) {
 }
 
 func TestDecisionThatNamesAClusterTwice(t *testing.T) {
-	w := newWorld()
-	w.cluster("c1", nil)
-	w.cluster("c2", nil)
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil)
+	w.Cluster("c2", nil)
+	p := enginetest.NewPlacement("web")
 	p.Spec.NumberOfClusters = ptr[int64](2)
-	names, out := w.decide(t, p, w.on(time.Second, "c1", "c1"))
+	names, out := decide(t, w, p, on(w, time.Second, "c1", "c1"))
 	slices.Sort(names)
 	if !slices.Equal(names, []string{"c1", "c2"}) || out.Same {
 		t.Errorf("chosen %q, same %t", names, out.Same)

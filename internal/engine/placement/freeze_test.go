@@ -11,6 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -36,7 +37,7 @@ func TestWhatIsFrozenStays(t *testing.T) {
 			owner := rapid.SampledFrom(owners).Draw(t, "owner")
 			resource := rapid.SampledFrom([]string{"cpu", "memory"}).Draw(t, "resource")
 			amount := rapid.Int64Range(1, 3).Draw(t, "amount")
-			at := epoch.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "at")) * time.Second)
+			at := enginetest.Epoch.Add(time.Duration(rapid.IntRange(-5, 5).Draw(t, "at")) * time.Second)
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
 				c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}}
@@ -46,7 +47,7 @@ func TestWhatIsFrozenStays(t *testing.T) {
 				if rapid.Bool().Draw(t, "gone") {
 					changes.Clusters[name] = nil
 				}
-				next, delta := f.With(changes, epoch)
+				next, delta := f.With(changes, enginetest.Epoch)
 				f = next
 				for i := range reserved {
 					reserved[i].Sync(f, delta)

@@ -8,19 +8,20 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 // krakeWorld has the metrics of the reference's examples: ec 0.9, ge 0.1, one out
 // of range, one on another range, and one of each other way to fail.
-func krakeWorld() *world {
-	w := newWorld()
-	w.gauge("ec", 0, 1, 0.9)
-	w.gauge("ge", 0, 1, 0.1)
-	w.gauge("bad", 0, 1, 1.5)
-	w.gauge("load", 0, 10, 5)
-	w.gauge("nop", 0, 1, 0.5).Spec.MetricsProvider.Name = "nowhere"
-	down := w.gauge("down", 0, 1, 0.5)
+func krakeWorld() *enginetest.World {
+	w := enginetest.NewWorld()
+	w.Gauge("ec", 0, 1, 0.9)
+	w.Gauge("ge", 0, 1, 0.1)
+	w.Gauge("bad", 0, 1, 1.5)
+	w.Gauge("load", 0, 10, 5)
+	w.Gauge("nop", 0, 1, 0.5).Spec.MetricsProvider.Name = "nowhere"
+	down := w.Gauge("down", 0, 1, 0.5)
 	down.Status.Value = nil
 	down.Status.Conditions = []api.Condition{{
 		Type: api.ConditionAvailable, Status: api.ConditionFalse,
@@ -131,29 +132,29 @@ func TestKrakeSelection(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := krakeWorld()
 			for name, metrics := range tt.clusters {
-				c := w.cluster(name, metrics)
+				c := w.Cluster(name, metrics)
 				if value, ok := tt.labels[name]; ok {
 					c.Metadata.Labels = map[string]string{"location": value}
 				}
 				c.Status.State = tt.states[name]
 			}
-			p := newPlacement("web")
+			p := enginetest.NewPlacement("web")
 			p.Spec.LabelConstraints = tt.require
 			present := Present{}
 			if tt.current != "" {
-				present = w.on(tt.age, tt.current)
+				present = on(w, tt.age, tt.current)
 			}
-			names, _ := w.decide(t, p, present)
+			names, _ := decide(t, w, p, present)
 			if tt.want == "" && len(names) > 0 || tt.want != "" && !slices.Equal(names, []string{tt.want}) {
 				t.Errorf("chosen %q, want %q", names, tt.want)
 			}
-			f := w.fleet()
-			for _, c := range Explain(f, compile(t, p), nil, ledger.Others{}, present, w.now).Render().Candidates {
+			f := w.Fleet()
+			for _, c := range Explain(f, compile(t, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
 				if want, ok := tt.scores[c.Cluster]; ok && (c.Score == nil || !near(*c.Score, want)) {
 					t.Errorf("%s scores %v, want %v", c.Cluster, c.Score, want)
 				}
 			}
-			for _, m := range Observe(f, nil, w.clusters["c1"]).Status.Metrics {
+			for _, m := range Observe(f, nil, w.Clusters["c1"]).Status.Metrics {
 				if m.Reason != tt.reasons[m.Name] {
 					t.Errorf("metric %s has reason %q, want %q", m.Name, m.Reason, tt.reasons[m.Name])
 				}
@@ -170,12 +171,12 @@ func TestOnlyOnlineIsEligible(t *testing.T) {
 		"DELETING", "FAILING_RECONCILIATION", "FAILED", "DEGRADED", "failed", "Whatever",
 	} {
 		w := krakeWorld()
-		w.cluster("c1", map[string]float64{"ec": 1}).Status.State = state
-		w.cluster("c2", nil).Status.State = "Online"
-		for _, c := range w.clusters {
+		w.Cluster("c1", map[string]float64{"ec": 1}).Status.State = state
+		w.Cluster("c2", nil).Status.State = "Online"
+		for _, c := range w.Clusters {
 			c.SetDefaults()
 		}
-		if names, _ := w.decide(t, newPlacement("web"), Present{}); !slices.Equal(names, []string{"c2"}) {
+		if names, _ := decide(t, w, enginetest.NewPlacement("web"), Present{}); !slices.Equal(names, []string{"c2"}) {
 			t.Errorf("%s: chosen %q, want c2", state, names)
 		}
 	}
@@ -198,14 +199,14 @@ func TestStickinessMargin(t *testing.T) {
 		{1, 0.5, 0.5, 0, false},
 		{1, 0.5, 0.5000001, 0, true},
 	} {
-		w := newWorld()
-		w.gauge("here", 0, 1, tt.here)
-		w.gauge("there", 0, 1, tt.there)
-		w.cluster("current", map[string]float64{"here": tt.weight})
-		w.cluster("other", map[string]float64{"there": tt.weight})
-		p := newPlacement("web")
+		w := enginetest.NewWorld()
+		w.Gauge("here", 0, 1, tt.here)
+		w.Gauge("there", 0, 1, tt.there)
+		w.Cluster("current", map[string]float64{"here": tt.weight})
+		w.Cluster("other", map[string]float64{"there": tt.weight})
+		p := enginetest.NewPlacement("web")
 		p.Spec.Metrics.Stickiness = &tt.stickiness
-		if names, _ := w.decide(t, p, w.on(time.Hour, "current")); (names[0] == "other") != tt.moves {
+		if names, _ := decide(t, w, p, on(w, time.Hour, "current")); (names[0] == "other") != tt.moves {
 			t.Errorf("%+v: chosen %q", tt, names)
 		}
 	}

@@ -28,7 +28,7 @@ func TestMarginIsWhatAMoveTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		load := ledger.NewLoad()
-		f := rated(scores).fleet()
+		f := rated(scores).Fleet()
 		load.Sync(f, columns.Delta{Rows: []int{0, 1, 2, 3, 4, 5}})
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 4).Draw(t, "others' decisions") {
 			load.Add(f, name)
@@ -53,7 +53,7 @@ func TestMarginIsWhatAMoveTakes(t *testing.T) {
 			}
 			moved[margin.To] += by
 			chosen := map[string]bool{}
-			for _, name := range chosenBy(rated(moved).fleet(), q, others, present) {
+			for _, name := range chosenBy(rated(moved).Fleet(), q, others, present) {
 				chosen[name] = true
 			}
 			return chosen

@@ -8,19 +8,20 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
 func TestObserve(t *testing.T) {
 	w := krakeWorld()
-	c := w.cluster("c1", map[string]float64{"load": 2, "bad": 1})
+	c := w.Cluster("c1", map[string]float64{"load": 2, "bad": 1})
 	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4", "memory": "1Gi"}, api.Quantities{"cpu": "1"}
 	c.Status.Conditions = []api.Condition{{Type: api.ConditionMetricsAvailable, Status: api.ConditionTrue}, {Type: api.ConditionReady}}
-	f := w.fleet()
-	p := newPlacement("web")
+	f := w.Fleet()
+	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
 	reserved := ledger.NewReservations()
-	reserve(t, reserved, f, p, "c1", epoch)
+	reserve(t, reserved, f, p, "c1", enginetest.Epoch)
 
 	seen := Observe(f, reserved, c)
 	if seen.Status.State != api.StateOnline || seen.Status.Available["cpu"] != "2500m" || seen.Status.Available["memory"] != "1Gi" {
@@ -49,13 +50,13 @@ func TestObserve(t *testing.T) {
 
 func TestNewStatus(t *testing.T) {
 	w := krakeWorld()
-	w.cluster("c1", map[string]float64{"ec": 1})
-	w.cluster("c2", map[string]float64{"ge": 1})
-	p := newPlacement("web")
-	f := w.fleet()
+	w.Cluster("c1", map[string]float64{"ec": 1})
+	w.Cluster("c2", map[string]float64{"ge": 1})
+	p := enginetest.NewPlacement("web")
+	f := w.Fleet()
 	step := func(after time.Duration) (bool, api.PlacementStatus) {
 		t.Helper()
-		q, now := compile(t, p), epoch.Add(after)
+		q, now := compile(t, p), enginetest.Epoch.Add(after)
 		present := Present{Decisions: p.Status.Decisions, Answered: p.Status.ObservedGeneration == p.Metadata.Generation}
 		if p.Status.ScheduledAt != nil {
 			present.ScheduledAt = *p.Status.ScheduledAt
@@ -82,37 +83,37 @@ func TestNewStatus(t *testing.T) {
 	fine := []string{api.ReasonScheduled, api.ReasonSatisfied, api.ReasonWellConfigured}
 	expect(0, true, 1, fine, "c1")
 	expect(time.Second, false, 1, fine, "c1")
-	if !p.Status.ScheduledAt.Equal(epoch) || !p.Status.Decisions[0].Since.Equal(epoch) {
+	if !p.Status.ScheduledAt.Equal(enginetest.Epoch) || !p.Status.Decisions[0].Since.Equal(enginetest.Epoch) {
 		t.Errorf("scheduled at %v: a look is not a decision", p.Status.ScheduledAt)
 	}
 
-	w.metrics[metricKey("ec")].Status.Value = ptr(0.05) // the same answer with another score writes nothing
-	f = w.fleet()
+	w.Metrics[metricKey("ec")].Status.Value = ptr(0.05) // the same answer with another score writes nothing
+	f = w.Fleet()
 	expect(2*time.Second, false, 1, fine, "c1")
 	if p.Status.Decisions[0].Score != 0.9 {
 		t.Errorf("score %v, want that of the decision", p.Status.Decisions[0].Score)
 	}
-	w.metrics[metricKey("ge")].Status.Value = ptr(0.9)
-	f = w.fleet()
+	w.Metrics[metricKey("ge")].Status.Value = ptr(0.9)
+	f = w.Fleet()
 	expect(time.Hour, true, 2, fine, "c2")
-	if !p.Status.ScheduledAt.Equal(epoch.Add(time.Hour)) {
+	if !p.Status.ScheduledAt.Equal(enginetest.Epoch.Add(time.Hour)) {
 		t.Errorf("scheduled at %v, want when it moved", p.Status.ScheduledAt)
 	}
 
-	w.metrics[metricKey("ge")].Status.Value = ptr(0.8)
-	f = w.fleet()
+	w.Metrics[metricKey("ge")].Status.Value = ptr(0.8)
+	f = w.Fleet()
 	p.Metadata.Generation++ // another spec, the same clusters
 	expect(2*time.Hour, true, 2, fine, "c2")
 	if p.Status.Decisions[0].Score == 0.9 {
 		t.Error("the score is that of the spec before")
 	}
-	if !p.Status.ScheduledAt.Equal(epoch.Add(time.Hour)) {
+	if !p.Status.ScheduledAt.Equal(enginetest.Epoch.Add(time.Hour)) {
 		t.Errorf("scheduled at %v: the decision did not change", p.Status.ScheduledAt)
 	}
 	p.Metadata.Generation++
 	p.Spec.NumberOfClusters = ptr[int64](3)
 	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonTooFewClusters, api.ReasonWellConfigured}, "c2", "c1")
-	if !p.Status.Decisions[0].Since.Equal(epoch.Add(time.Hour)) || !p.Status.Decisions[1].Since.Equal(epoch.Add(2*time.Hour)) {
+	if !p.Status.Decisions[0].Since.Equal(enginetest.Epoch.Add(time.Hour)) || !p.Status.Decisions[1].Since.Equal(enginetest.Epoch.Add(2*time.Hour)) {
 		t.Errorf("decisions %+v: each cluster keeps its own since", p.Status.Decisions)
 	}
 	p.Metadata.Generation++
@@ -138,9 +139,9 @@ func TestNewStatus(t *testing.T) {
 func TestFailingMetricsAreNamed(t *testing.T) {
 	w := krakeWorld()
 	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
-		w.cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
+		w.Cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
 	}
-	e := Explain(w.fleet(), compile(t, newPlacement("web")), nil, ledger.Others{}, Present{}, w.now)
+	e := Explain(w.Fleet(), compile(t, enginetest.NewPlacement("web")), nil, ledger.Others{}, Present{}, w.Now)
 	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3": does not exist; "m1": does not exist and 1 more)`; got != want {
 		t.Errorf("summary %s, want %s", got, want)
 	}
@@ -154,13 +155,13 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 // ground with its number, in words that fit the number.
 func TestSummary(t *testing.T) {
 	w := krakeWorld()
-	p := newPlacement("web")
+	p := enginetest.NewPlacement("web")
 	p.Metadata.Namespace = "shop"
 	p.Spec.NumberOfClusters = ptr[int64](5)
 	p.Spec.LabelConstraints, p.Spec.MetricConstraints = []string{"location is DE"}, []string{"load > 1"}
 	p.Spec.CustomResources, p.Spec.ResourceRequests = []string{"a.example.com"}, api.Quantities{"cpu": "2"}
 	fit := func(name string) *api.Cluster {
-		c := w.cluster(name, map[string]float64{"load": 1})
+		c := w.Cluster(name, map[string]float64{"load": 1})
 		c.Metadata.Labels = map[string]string{"location": "DE"}
 		c.Spec.CustomResources = []string{"a.example.com"}
 		c.Spec.Allocatable = api.Quantities{"cpu": "2"}
@@ -179,7 +180,7 @@ func TestSummary(t *testing.T) {
 	fit("idle").Spec.Metrics = nil
 	fit("full").Spec.Allocated = api.Quantities{"cpu": "1"}
 	fit("silent").Spec.Allocatable = nil
-	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.now)
+	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.Now)
 	want := `good chosen, 5 wanted; 1 of 10 clusters fits: 1 is not online, 1 is paused, ` +
 		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop": metrics_provider "nowhere" does not exist), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
@@ -200,43 +201,43 @@ func TestSummary(t *testing.T) {
 	}
 	p.Spec = api.PlacementSpec{}
 	p.SetDefaults()
-	if got := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
+	if got := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
 		t.Errorf("summary %q", got)
 	}
 	p.Spec.NumberOfClusters = ptr[int64](0)
-	if got := Explain((&columns.Fleet{}), compile(t, p), nil, ledger.Others{}, Present{}, w.now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
+	if got := Explain((&columns.Fleet{}), compile(t, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
 		t.Errorf("summary %q", got)
 	}
 }
 
 // TestMargin: the decision moves when the challenger gains more than the margin.
 func TestMargin(t *testing.T) {
-	w := newWorld()
-	w.gauge("here", 0, 1, 0.5)
-	there := w.gauge("there", 0, 1, 0.5)
-	w.cluster("c1", map[string]float64{"here": 1})
-	w.cluster("c2", map[string]float64{"there": 1})
-	p := newPlacement("web")
+	w := enginetest.NewWorld()
+	w.Gauge("here", 0, 1, 0.5)
+	there := w.Gauge("there", 0, 1, 0.5)
+	w.Cluster("c1", map[string]float64{"here": 1})
+	w.Cluster("c2", map[string]float64{"there": 1})
+	p := enginetest.NewPlacement("web")
 	p.Spec.MinImprovement = 0.1
-	present := w.on(time.Hour, "c1")
-	margin := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, present, w.now).Render().Margin
+	present := on(w, time.Hour, "c1")
+	margin := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now).Render().Margin
 	if margin == nil || margin.From != "c1" || margin.To != "c2" || !near(margin.Margin, 0.6/1.1+0.1-0.5) {
 		t.Fatalf("margin %+v", margin)
 	}
 	for gain, want := range map[float64]string{margin.Margin - 1e-9: "c1", margin.Margin + 1e-9: "c2"} {
 		there.Status.Value = ptr(0.5 + gain)
-		if names, _ := w.decide(t, p, present); names[0] != want {
+		if names, _ := decide(t, w, p, present); names[0] != want {
 			t.Errorf("gaining %v: chosen %q, want %s", gain, names, want)
 		}
 	}
-	young := w.on(time.Second, "c1")
+	young := on(w, time.Second, "c1")
 	there.Status.Value = ptr(1.0)
-	e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, young, w.now).Render()
+	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, young, w.Now).Render()
 	if e.Kept != string(HeldByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
 		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
 	}
 	far := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
-	if e := Explain(w.fleet(), compile(t, p), nil, ledger.Others{}, far, w.now); e.Held != HeldByAge || e.Render().NextAt != nil {
+	if e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, far, w.Now); e.Held != HeldByAge || e.Render().NextAt != nil {
 		t.Errorf("held %q: a moment that JSON has no form for is left out", e.Held)
 	}
 }
@@ -248,7 +249,7 @@ func TestNewQueryRefuses(t *testing.T) {
 		`spec.resource_requests["cpu"]`:    func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "x"} },
 		`spec.strategy: "dice" is not kno`: func(s *api.PlacementSpec) { s.Strategy = "dice" },
 	} {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		change(&p.Spec)
 		if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), `"default/web"`) {
 			t.Errorf("%v, want an error about %s of the placement", err, field)

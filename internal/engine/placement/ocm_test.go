@@ -7,6 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance/ocm"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
@@ -61,18 +62,18 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 			t.Fatalf("%s: %s", api.KeyOf(o), errs)
 		}
 	}
-	w := newWorld()
-	w.now = c.Now
+	w := enginetest.NewWorld()
+	w.Now = c.Now
 	for _, o := range given.Clusters {
-		w.clusters[o.Metadata.Name] = o
+		w.Clusters[o.Metadata.Name] = o
 	}
 	for _, o := range given.Sets {
-		w.sets[o.Metadata.Name] = o
+		w.Sets[o.Metadata.Name] = o
 	}
 	for _, o := range given.Scores {
-		w.scores[api.KeyOf(o)] = o
+		w.Scores[api.KeyOf(o)] = o
 	}
-	f, delta := (&columns.Fleet{}).With(w.changes(), w.now)
+	f, delta := (&columns.Fleet{}).With(w.Changes(), w.Now)
 	others := ledger.Others{Load: ledger.NewLoad()}
 	others.Load.Sync(f, delta)
 	for _, o := range append(slices.Clone(given.Others), p) {
@@ -86,8 +87,8 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	}
 	q := compile(t, p)
 	v := NewView(f, q, others, nil)
-	e := Explain(f, q, nil, others, present, w.now)
-	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.now), w.now, e.Summary)
+	e := Explain(f, q, nil, others, present, w.Now)
+	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.Now), w.Now, e.Summary)
 	var sets []string
 	if in, ok := checkOf[*filter.InSets](q); ok {
 		sets, _ = in.Usable(f)

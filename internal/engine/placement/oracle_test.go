@@ -9,12 +9,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
 // oracle is the naive formulation of the rules: maps, loops and one sort, over
 // plain objects. The engine has to give the same answers.
 type oracle struct {
-	*world
+	*enginetest.World
 	holds []oracleHold
 }
 
@@ -40,7 +41,7 @@ func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 	if p.Spec.Strategy != api.StrategyPrioritizers || policy == nil {
 		return false
 	}
-	for key := range o.metrics {
+	for key := range o.Metrics {
 		if key.Name == name {
 			return false
 		}
@@ -51,7 +52,7 @@ func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 }
 
 func (o oracle) metric(key api.Key) verdict {
-	m := o.metrics[key]
+	m := o.Metrics[key]
 	if m == nil {
 		return verdict{onFailure: api.FailureExclude}
 	}
@@ -64,7 +65,7 @@ func (o oracle) metric(key api.Key) verdict {
 		return v
 	}
 	v.raw, v.normalized = *m.Status.Value, normalized
-	provider, known := o.providers[m.ProviderKey()]
+	provider, known := o.Providers[m.ProviderKey()]
 	condition := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
 	failed := condition != nil && condition.Status == api.ConditionFalse
 	switch {
@@ -81,7 +82,7 @@ func (o oracle) metric(key api.Key) verdict {
 		if m.Spec.MaxAge != "" {
 			age = m.Spec.MaxAge.Or(0)
 		}
-		if end := m.Status.ObservedAt.Add(age); o.now.Before(end) {
+		if end := m.Status.ObservedAt.Add(age); o.Now.Before(end) {
 			v.usable, v.staleAt = true, end
 		}
 	}
@@ -90,13 +91,13 @@ func (o oracle) metric(key api.Key) verdict {
 
 func (o oracle) nextAt() time.Time {
 	var next time.Time
-	for key := range o.metrics {
+	for key := range o.Metrics {
 		if at := o.metric(key).staleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
-	for _, s := range o.scores {
-		if s.Spec.ValidUntil == nil || o.clusters[s.Metadata.Cluster] == nil || o.now.After(*s.Spec.ValidUntil) {
+	for _, s := range o.Scores {
+		if s.Spec.ValidUntil == nil || o.Clusters[s.Metadata.Cluster] == nil || o.Now.After(*s.Spec.ValidUntil) {
 			continue
 		}
 		if at := s.Spec.ValidUntil.Add(1); next.IsZero() || at.Before(next) {
@@ -231,7 +232,7 @@ var versionsOf = map[string][]string{
 
 func (o oracle) inSets(p *api.Placement, c *api.Cluster) bool {
 	for _, name := range p.Spec.ClusterSets {
-		set := o.sets[name]
+		set := o.Sets[name]
 		if set == nil {
 			continue
 		}
@@ -291,7 +292,7 @@ func (o oracle) bars(p *api.Placement, t api.ClusterTaint, current bool) bool {
 		case t.TimeAdded == nil:
 			continue
 		}
-		if o.now.Unix()-t.TimeAdded.Unix() < *x.TolerationSeconds {
+		if o.Now.Unix()-t.TimeAdded.Unix() < *x.TolerationSeconds {
 			return false
 		}
 	}
@@ -384,8 +385,8 @@ var oracleCEL = map[string]func(o oracle, p *api.Placement, c *api.Cluster) bool
 			c.Status.KubernetesVersion == "v1.33.0"
 	},
 	`cluster.scores("speed").exists(s, s.name == "cpu" && s.value > 0)`: func(o oracle, _ *api.Placement, c *api.Cluster) bool {
-		s := o.scores[scoreKey(c.Metadata.Name, "speed")]
-		return s != nil && s.Spec.Scores["cpu"] > 0 && (s.Spec.ValidUntil == nil || !o.now.After(*s.Spec.ValidUntil))
+		s := o.Scores[enginetest.ScoreKey(c.Metadata.Name, "speed")]
+		return s != nil && s.Spec.Scores["cpu"] > 0 && (s.Spec.ValidUntil == nil || !o.Now.After(*s.Spec.ValidUntil))
 	},
 	`cluster.metric("load") < 5.0`: func(o oracle, p *api.Placement, c *api.Cluster) bool {
 		raw := *p
@@ -508,7 +509,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 	}
 	var fit []candidate
 	staying := 0
-	for name, c := range o.clusters {
+	for name, c := range o.Clusters {
 		current := slices.ContainsFunc(present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
 		if filter, _ := o.rejects(p, c, current); filter != "" {
 			continue
@@ -544,7 +545,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 	}
 	var out answer
 	end := present.ScheduledAt.Add(p.Spec.RescheduleAfter.Or(0))
-	young := present.Answered && !present.Fresh && o.now.Before(end)
+	young := present.Answered && !present.Fresh && o.Now.Before(end)
 	if (young || !*p.Spec.Migration) && kept() < min(staying, wanted) {
 		for i := range fit {
 			fit[i].unconditional = fit[i].current
@@ -556,7 +557,7 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 		}
 	}
 	for _, x := range chosen {
-		if at := o.runsOut(p, o.clusters[x.name]); !at.IsZero() && (out.nextAt.IsZero() || at.Before(out.nextAt)) {
+		if at := o.runsOut(p, o.Clusters[x.name]); !at.IsZero() && (out.nextAt.IsZero() || at.Before(out.nextAt)) {
 			out.nextAt = at
 		}
 	}

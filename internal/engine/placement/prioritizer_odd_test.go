@@ -7,6 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
@@ -38,22 +39,22 @@ func TestAPrioritizerIsOneLine(t *testing.T) {
 	before := score.Builtins
 	score.Builtins = append(slices.Clone(before), odd{score.Builtin{Kind: "odd"}})
 	defer func() { score.Builtins = before }()
-	d := lawDice(6)
+	d := enginetest.FixedDice(6)
 	sights := lawSights(d, 8)
 	moved := 0
 	for range 300 {
 		policy := &api.PrioritizerPolicy{Mode: api.ModeExact}
-		if d.chance(2) {
-			policy = rollPolicy(d)
+		if d.Chance(2) {
+			policy = enginetest.RollPrioritizers(d)
 		}
-		policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Name: "odd", Weight: ptr(pick[int64](d, -2, 1, 3))})
-		p := newPlacement("web")
-		p.Spec.NumberOfClusters, p.Spec.Strategy, p.Spec.PrioritizerPolicy = ptr(pick[int64](d, 1, 3, 9)), api.StrategyPrioritizers, policy
+		policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Name: "odd", Weight: ptr(enginetest.Pick[int64](d, -2, 1, 3))})
+		p := enginetest.NewPlacement("web")
+		p.Spec.NumberOfClusters, p.Spec.Strategy, p.Spec.PrioritizerPolicy = ptr(enginetest.Pick[int64](d, 1, 3, 9)), api.StrategyPrioritizers, policy
 		q := compile(t, p)
 		if !q.Minds() {
 			t.Fatal("what others decide counts, and nobody knows")
 		}
-		s := pick(d, sights...)
+		s := enginetest.Pick(d, sights...)
 		v := NewView(s.fleet, q, s.others, nil)
 		var present Present // one that has to be decided anew
 		for _, row := range s.present {

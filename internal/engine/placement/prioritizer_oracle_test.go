@@ -45,7 +45,7 @@ func (o prioritizerOracle) builtinWeights(p *api.Placement) map[string]float64 {
 // contestants are the clusters that fit, with their scores.
 func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*contestant {
 	var fit []*contestant
-	for name, c := range o.clusters {
+	for name, c := range o.Clusters {
 		current := slices.ContainsFunc(present.Decisions, func(d api.Decision) bool { return d.Cluster == name })
 		if filter, _ := o.rejects(p, c, current); filter == "" {
 			fit = append(fit, &contestant{cluster: c, current: current, demoted: o.demoted(p, c)})
@@ -89,7 +89,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 				milli, ok := o.available(x.cluster, resource, api.KeyOf(p), x.current)
 				return max(milli, 0), ok
 			})
-			unreserved := oracle{world: o.world}
+			unreserved := oracle{World: o.World}
 			free := o.scaled(fit, func(x *contestant) (int64, bool) {
 				return unreserved.available(x.cluster, resource, api.KeyOf(p), x.current)
 			})
@@ -102,8 +102,8 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 		case "builtin":
 		case "addon":
 			score := func(x *contestant) float64 {
-				s := o.scores[api.Key{Kind: api.KindPlacementScore, Namespace: x.cluster.Metadata.Name, Name: c.ResourceName}]
-				if s == nil || s.Spec.ValidUntil != nil && o.now.After(*s.Spec.ValidUntil) {
+				s := o.Scores[api.Key{Kind: api.KindPlacementScore, Namespace: x.cluster.Metadata.Name, Name: c.ResourceName}]
+				if s == nil || s.Spec.ValidUntil != nil && o.Now.After(*s.Spec.ValidUntil) {
 					return 0
 				}
 				return float64(s.Spec.Scores[c.ScoreName])
@@ -131,7 +131,7 @@ func (o prioritizerOracle) balance() func(*contestant) float64 {
 	counts := map[string]int{}
 	highest := 0
 	for _, name := range o.elsewhere {
-		if o.clusters[name] != nil {
+		if o.Clusters[name] != nil {
 			counts[name]++
 			highest = max(highest, counts[name])
 		}
@@ -216,7 +216,7 @@ func (o prioritizerOracle) misconfigured(p *api.Placement) bool {
 		if c.Type != "metric" || *c.Weight == 0 {
 			return false
 		}
-		for key := range o.metrics {
+		for key := range o.Metrics {
 			if key.Name == c.Name {
 				return false
 			}
@@ -306,7 +306,7 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 			chosen, out.held = kept, HeldByMisconfiguration
 		case !*p.Spec.Migration:
 			chosen, out.held = kept, HeldByMigration
-		case present.Answered && !present.Fresh && o.now.Before(end):
+		case present.Answered && !present.Fresh && o.Now.Before(end):
 			chosen, out.held, out.nextAt = kept, HeldByAge, end
 		}
 	}

@@ -12,35 +12,15 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// rollPolicy draws prioritizers, some of them twice, with weights of all signs.
-func rollPolicy(d dice) *api.PrioritizerPolicy {
-	policy := &api.PrioritizerPolicy{Mode: pick(d, api.ModeAdditive, api.ModeExact)}
-	for range d(5) {
-		c := api.PrioritizerConfig{Type: pick(d, api.PrioritizerBuiltin, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerAddon, api.PrioritizerMetric)}
-		switch c.Type {
-		case api.PrioritizerBuiltin:
-			c.Name = pick(d, "balance", "steady", "resource_allocatable_cpu", "resource_allocatable_memory", "resource_available_cpu", "resource_available_memory")
-		case api.PrioritizerAddon:
-			c.ResourceName, c.ScoreName = pick(d, append(scoreResources, "ghost")...), pick(d, append(scoreNames, "ghost")...)
-		case api.PrioritizerMetric:
-			c.Name = pick(d, "load", "load", "cost", "power", "rare", "ghost")
-		}
-		if !d.chance(3) {
-			c.Weight = ptr(pick[int64](d, -10, -1, 0, 1, 2, 3, 10))
-		}
-		policy.Configurations = append(policy.Configurations, c)
-	}
-	return policy
-}
-
 // prioritized is a decision under strategy prioritizers: what the engine is
 // given, and the oracle.
 type prioritized struct {
-	*world
+	*enginetest.World
 	fleet     *columns.Fleet
 	placement *api.Placement
 	query     *Query
@@ -49,25 +29,25 @@ type prioritized struct {
 	oracle    prioritizerOracle
 }
 
-func rollPrioritized(t *rapid.T) (dice, prioritized) {
-	d, w := rollFleet(t)
-	f := w.fleet()
+func rollPrioritized(t *rapid.T) (enginetest.Dice, prioritized) {
+	d, w := enginetest.RollFleet(t)
+	f := w.Fleet()
 	p, present := rollPlacement(d, w)
 	p.Spec.Strategy, p.Spec.Metrics = api.StrategyPrioritizers, nil
-	p.Spec.MinImprovement = pick[float64](d, 0, 0, 1, 50)
-	p.Spec.PrioritizerPolicy = rollPolicy(d)
+	p.Spec.MinImprovement = enginetest.Pick[float64](d, 0, 0, 1, 50)
+	p.Spec.PrioritizerPolicy = enginetest.RollPrioritizers(d)
 	p.SetDefaults()
 
-	names := append(w.names(), "gone")
+	names := append(w.Names(), "gone")
 	var elsewhere []string
 	for range d(4) {
 		for range d(2 * len(names)) {
-			elsewhere = append(elsewhere, pick(d, names...))
+			elsewhere = append(elsewhere, enginetest.Pick(d, names...))
 		}
 	}
 	reserved, holds := rollHolds(t, d, w, f, p, present)
 	x := prioritized{
-		world: w, fleet: f, placement: p, query: compile(t, p), present: present,
+		World: w, fleet: f, placement: p, query: compile(t, p), present: present,
 		oracle: prioritizerOracle{oracle{w, holds}, elsewhere},
 	}
 	x.others = ledger.Others{Reserved: reserved, Load: x.load(f, present)}
@@ -94,7 +74,7 @@ func liveRows(f *columns.Fleet) []int {
 }
 
 func (x prioritized) decide() Outcome {
-	return Decide(x.fleet, x.query, NewView(x.fleet, x.query, x.others, nil), x.others, x.present, x.now)
+	return Decide(x.fleet, x.query, NewView(x.fleet, x.query, x.others, nil), x.others, x.present, x.Now)
 }
 
 func (x prioritized) String() string {
@@ -125,7 +105,7 @@ func TestPrioritizersExplainTheDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, x := rollPrioritized(t)
 		out := x.decide()
-		explained := Explain(x.fleet, x.query, nil, x.others, x.present, x.now)
+		explained := Explain(x.fleet, x.query, nil, x.others, x.present, x.Now)
 		if outdone := out.Held == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.Held == HeldByBalance) {
 			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.Held, outdone)
 		} else if outdone {
@@ -167,7 +147,7 @@ func TestPrioritizersComeToRest(t *testing.T) {
 		_, x := rollPrioritized(t)
 		text := x.String()
 		out := x.decide()
-		most := 1 + len(x.clusters)
+		most := 1 + len(x.Clusters)
 		if !x.query.Relative() {
 			most = 1
 		}
@@ -182,7 +162,7 @@ func TestPrioritizersComeToRest(t *testing.T) {
 			if moves == most {
 				t.Fatalf("does not come to rest: %s", text)
 			}
-			x.present = Present{ScheduledAt: x.now.Add(-24 * time.Hour), Answered: true}
+			x.present = Present{ScheduledAt: x.Now.Add(-24 * time.Hour), Answered: true}
 			for _, c := range out.Choices {
 				x.present.Decisions = append(x.present.Decisions, api.Decision{Cluster: x.fleet.Name(c.Row)})
 			}
@@ -200,16 +180,16 @@ func TestPrioritizersOrderMeansNothing(t *testing.T) {
 		x.others.Reserved = nil
 		want := answerOf(x.fleet, x.decide())
 
-		names := x.names()
+		names := x.Names()
 		f := &columns.Fleet{}
 		for i := range names {
 			j := d(i + 1)
 			names[i], names[j] = names[j], names[i]
 		}
 		for _, name := range names {
-			f, _ = f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: x.clusters[name]}}, x.now)
+			f, _ = f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: x.Clusters[name]}}, x.Now)
 		}
-		f, _ = f.With(x.changes(), x.now)
+		f, _ = f.With(x.Changes(), x.Now)
 
 		p := *x.placement
 		policy := *p.Spec.PrioritizerPolicy
@@ -244,16 +224,16 @@ func TestPrioritizersIgnoreWhatDoesNotFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		want := answerOf(x.fleet, x.decide())
-		alien := rollCluster(d, "alien", true)
+		alien := enginetest.RollCluster(d, "alien", true)
 		alien.Spec.Namespace = "elsewhere"
 		alien.Spec.Allocatable, alien.Spec.Capacity = api.Quantities{"cpu": "1M", "memory": "1"}, api.Quantities{"cpu": "1M", "memory": "1"}
 		changes := columns.Changes{Clusters: map[string]*api.Cluster{"alien": alien}, Scores: map[api.Key]*api.PlacementScore{}}
-		for _, resource := range scoreResources {
-			s := rollScore(d, scoreKey("alien", resource))
+		for _, resource := range enginetest.ScoreResources {
+			s := enginetest.RollScore(d, enginetest.ScoreKey("alien", resource))
 			s.Spec.ValidUntil = nil
-			changes.Scores[scoreKey("alien", resource)] = s
+			changes.Scores[enginetest.ScoreKey("alien", resource)] = s
 		}
-		f, delta := x.fleet.With(changes, x.now)
+		f, delta := x.fleet.With(changes, x.Now)
 		x.others.Load.Sync(f, delta)
 		x.others.Reserved.Sync(f, delta)
 		other := x
@@ -278,11 +258,11 @@ func TestRankingFollows(t *testing.T) {
 		f := x.fleet
 		view := NewView(f, x.query, ledger.Others{}, nil)
 		for range 1 + d(4) {
-			changes, now := rollChange(d, x.world, 14)
-			if d.chance(2) { // nobody comes or goes
-				maps.DeleteFunc(changes.Clusters, func(name string, c *api.Cluster) bool { return c == nil || x.clusters[name] == nil })
+			changes, now := enginetest.RollChange(d, x.World, 14)
+			if d.Chance(2) { // nobody comes or goes
+				maps.DeleteFunc(changes.Clusters, func(name string, c *api.Cluster) bool { return c == nil || x.Clusters[name] == nil })
 			}
-			x.apply(changes, now)
+			x.Apply(changes, now)
 			var delta columns.Delta
 			before := f
 			f, delta = f.With(changes, now)
@@ -326,7 +306,7 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 	w := rated(map[string]int64{"a": -100, "b": 100, "c": 100})
 	p := byScore("web", 1, api.ModeAdditive)
 	p.Spec.NumberOfClusters = nil
-	f, present := w.fleet(), settledOn("a")
+	f, present := w.Fleet(), settledOn("a")
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
 	load.Add(f, "a")
@@ -337,9 +317,9 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 
 // rollSpread asks for a spread over the label zone or other topologies: a label, a
 // claim and a field of clusters.
-func rollSpread(d dice, spec *api.PlacementSpec, label, claim, field string) {
+func rollSpread(d enginetest.Dice, spec *api.PlacementSpec, label, claim, field string) {
 	for range 1 + d(2) {
-		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
+		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
 		switch d(4) {
 		case 0:
 			c.TopologyKey = label
@@ -363,9 +343,9 @@ func TestSpreadAgreesWithOracle(t *testing.T) {
 		x.placement.Spec.Migration = ptr(true)
 		spec := &x.placement.Spec
 		rollSpread(d, spec, "tier", "version", api.SpreadRegion)
-		if d.chance(2) {
+		if d.Chance(2) {
 			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
-				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+				Name: api.PrioritizerSpread, Weight: ptr(enginetest.Pick[int64](d, -1, 1, 3)),
 			})
 		}
 		x.placement.SetDefaults()
@@ -399,16 +379,16 @@ func TestSpreadNeedsTheBestOfCells(t *testing.T) {
 		d, x := rollPrioritized(t)
 		spec := &x.placement.Spec
 		spec.Predicates, spec.LabelConstraints = nil, nil // mostly many
-		if spec.NumberOfClusters = ptr(int64(1 + d(6))); d.chance(8) {
+		if spec.NumberOfClusters = ptr(int64(1 + d(6))); d.Chance(8) {
 			spec.NumberOfClusters = ptr(int64(1 + d(60)))
 		}
-		rollSpread(d, spec, "tier", "version", pick(d, api.SpreadRegion, api.SpreadZone, api.SpreadProvider))
-		if d.chance(2) {
+		rollSpread(d, spec, "tier", "version", enginetest.Pick(d, api.SpreadRegion, api.SpreadZone, api.SpreadProvider))
+		if d.Chance(2) {
 			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
-				Name: api.PrioritizerSpread, Weight: ptr(pick[int64](d, -1, 1, 3)),
+				Name: api.PrioritizerSpread, Weight: ptr(enginetest.Pick[int64](d, -1, 1, 3)),
 			})
 		}
-		if d.chance(3) {
+		if d.Chance(3) {
 			spec.Strategy, spec.MinImprovement = api.StrategyMetrics, 0
 		}
 		x.placement.SetDefaults()

@@ -10,18 +10,19 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 	"pgregory.net/rapid"
 )
 
 // rated is a fleet of clusters with one placement score "s/a" each.
-func rated(scores map[string]int64) *world {
-	w := newWorld()
+func rated(scores map[string]int64) *enginetest.World {
+	w := enginetest.NewWorld()
 	for name, score := range scores {
-		w.clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, UID: "uid-" + name}}
+		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, UID: "uid-" + name}}
 		s := &api.PlacementScore{Metadata: api.Metadata{Cluster: name, Name: "s"}, Spec: api.PlacementScoreSpec{Scores: map[string]int64{"a": score}}}
-		w.scores[api.KeyOf(s)] = s
+		w.Scores[api.KeyOf(s)] = s
 	}
 	return w
 }
@@ -52,7 +53,7 @@ func chosenBy(f *columns.Fleet, q *Query, others ledger.Others, present Present)
 
 // settledOn is an old decision that answers its spec.
 func settledOn(names ...string) Present {
-	p := Present{Answered: true, ScheduledAt: epoch.Add(-time.Hour)}
+	p := Present{Answered: true, ScheduledAt: enginetest.Epoch.Add(-time.Hour)}
 	for _, name := range names {
 		p.Decisions = append(p.Decisions, api.Decision{Cluster: name})
 	}
@@ -74,7 +75,7 @@ func TestBalanceRatesCounts(t *testing.T) {
 // goes; one that has its cluster stays, however many follow it there.
 func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 	w := rated(map[string]int64{"a": 100, "b": 50})
-	f := w.fleet()
+	f := w.Fleet()
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: []int{0, 1}})
 	q := compile(t, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: ptr(int64(1))}))
@@ -107,7 +108,7 @@ func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 // TestNegativeSteadyMovesNothing: with it every decision would leave its cluster
 // as soon as it is made.
 func TestNegativeSteadyMovesNothing(t *testing.T) {
-	f := rated(map[string]int64{"a": 10, "b": 10}).fleet()
+	f := rated(map[string]int64{"a": 10, "b": 10}).Fleet()
 	q := compile(t, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: ptr(int64(-5))}))
 	if got := chosenBy(f, q, ledger.Others{}, settledOn("a")); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("moved to %v", got)
@@ -116,8 +117,8 @@ func TestNegativeSteadyMovesNothing(t *testing.T) {
 
 func TestPrioritizerTies(t *testing.T) {
 	w := rated(map[string]int64{"a": 1, "b": 1, "c": 1, "d": 1})
-	w.clusters["a"].Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectPreferNoSelect}}
-	f := w.fleet()
+	w.Clusters["a"].Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectPreferNoSelect}}
+	f := w.Fleet()
 	for _, c := range []struct {
 		name    string
 		present Present
@@ -136,7 +137,7 @@ func TestPrioritizerTies(t *testing.T) {
 // TestUnknownMetricKeepsTheDecision: a policy that names a metric which is gone
 // is misconfigured, and what is decided stays.
 func TestUnknownMetricKeepsTheDecision(t *testing.T) {
-	f := rated(map[string]int64{"a": 100, "b": 0}).fleet()
+	f := rated(map[string]int64{"a": 100, "b": 0}).Fleet()
 	p := byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "gone", Weight: ptr(int64(1))})
 	q := compile(t, p)
 	view := NewView(f, q, ledger.Others{}, nil)
@@ -154,7 +155,7 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 // TestLoad follows a count through clusters that come, go and change rows.
 func TestLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		f, load, counts := &columns.Fleet{}, ledger.NewLoad(), map[string]int32{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			name := fmt.Sprintf("c%d", rapid.IntRange(0, 6).Draw(t, "cluster"))
@@ -169,19 +170,19 @@ func TestLoad(t *testing.T) {
 				}
 			case 2:
 				c := &api.Cluster{Metadata: api.Metadata{Name: name}}
-				w.clusters[name] = c
-				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: c}}, epoch)
+				w.Clusters[name] = c
+				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: c}}, enginetest.Epoch)
 				f = next
 				load.Sync(f, delta)
 			default:
-				delete(w.clusters, name)
-				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: nil}}, epoch)
+				delete(w.Clusters, name)
+				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: nil}}, enginetest.Epoch)
 				f = next
 				load.Sync(f, delta)
 			}
 			var own []int
 			mine := map[string]bool{}
-			for name := range w.clusters {
+			for name := range w.Clusters {
 				if counts[name] > 0 && rapid.Bool().Draw(t, "own "+name) {
 					row, _ := f.Row(name)
 					own, mine[name] = append(own, row), true
@@ -190,7 +191,7 @@ func TestLoad(t *testing.T) {
 			seen := load.Without(own, f.Slots())
 			var high int32
 			low := int32(-1)
-			for name := range w.clusters {
+			for name := range w.Clusters {
 				want := counts[name]
 				if mine[name] {
 					want--
@@ -212,11 +213,11 @@ func TestLoad(t *testing.T) {
 }
 
 func TestDivide(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		w.clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"cloud": map[string]string{"c": "x", "e": "x"}[name]}}}
+		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"cloud": map[string]string{"c": "x", "e": "x"}[name]}}}
 	}
-	f := w.fleet()
+	f := w.Fleet()
 	canary := []api.DecisionGroup{{Name: "canary", LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"cloud": "x"}}}}
 	ranked := []string{"e", "d", "c", "b", "a"}
 	for _, c := range []struct {
@@ -248,36 +249,36 @@ func TestDivide(t *testing.T) {
 }
 
 func TestNearestMiss(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	add := func(name, tier, region string, paused bool) {
-		w.clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"tier": tier, "region": region}}, Spec: api.ClusterSpec{Paused: paused}}
+		w.Clusters[name] = &api.Cluster{Metadata: api.Metadata{Name: name, Labels: map[string]string{"tier": tier, "region": region}}, Spec: api.ClusterSpec{Paused: paused}}
 	}
 	add("a", "gold", "eu", true)    // fails pause alone
 	add("b", "silver", "eu", false) // fails the tier alone
 	add("c", "silver", "eu", false) // fails the tier alone
 	add("d", "silver", "us", false) // fails both labels
 	add("e", "silver", "us", true)  // fails everything
-	f := w.fleet()
+	f := w.Fleet()
 	p := &api.Placement{Metadata: api.Metadata{Name: "web", Namespace: "shop"}, Spec: api.PlacementSpec{LabelConstraints: []string{"region is eu", "tier is gold"}}}
 	p.SetDefaults()
 	miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
 	if want := (api.NearestMiss{Filter: "label_constraints", On: "tier is gold", Count: 2}); miss == nil || *miss != want {
 		t.Errorf("nearest miss %+v, want %+v", miss, want)
 	}
-	w.clusters = map[string]*api.Cluster{}
+	w.Clusters = map[string]*api.Cluster{}
 	add("f", "gold", "eu", false)
-	f = w.fleet()
+	f = w.Fleet()
 	if miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
 		t.Errorf("where everything fits there is none, got %+v", miss)
 	}
-	w.clusters["f"].Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: api.EffectNoSelect}}
-	f = w.fleet()
+	w.Clusters["f"].Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: api.EffectNoSelect}}
+	f = w.Fleet()
 	miss = Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
 	if miss == nil || miss.Filter != "taints" || !strings.Contains(miss.On, "disk") || miss.Count != 1 {
 		t.Errorf("the taint is named: %+v", miss)
 	}
-	w.clusters["f"].Spec.Taints = append(w.clusters["f"].Spec.Taints, api.Taint{Key: "gpu", Effect: api.EffectNoSelect})
-	f = w.fleet()
+	w.Clusters["f"].Spec.Taints = append(w.Clusters["f"].Spec.Taints, api.Taint{Key: "gpu", Effect: api.EffectNoSelect})
+	f = w.Fleet()
 	if miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
 		t.Errorf("tolerating one of two taints admits nothing, got %+v", miss)
 	}
@@ -287,9 +288,9 @@ func TestNearestMiss(t *testing.T) {
 // wins.
 func TestConditionsSayWhatOCMSays(t *testing.T) {
 	w := rated(map[string]int64{"a": 1, "b": 2})
-	w.sets["empty"] = &api.ClusterSet{Metadata: api.Metadata{Name: "empty"}, Spec: api.ClusterSetSpec{Clusters: []string{"nobody"}, Namespaces: []string{"*"}}}
-	w.sets["other"] = &api.ClusterSet{Metadata: api.Metadata{Name: "other"}, Spec: api.ClusterSetSpec{Selector: &api.LabelSelector{}, Namespaces: []string{"bank"}}}
-	f := w.fleet()
+	w.Sets["empty"] = &api.ClusterSet{Metadata: api.Metadata{Name: "empty"}, Spec: api.ClusterSetSpec{Clusters: []string{"nobody"}, Namespaces: []string{"*"}}}
+	w.Sets["other"] = &api.ClusterSet{Metadata: api.Metadata{Name: "other"}, Spec: api.ClusterSetSpec{Selector: &api.LabelSelector{}, Namespaces: []string{"bank"}}}
+	f := w.Fleet()
 	for _, c := range []struct {
 		name            string
 		wanted          int64
@@ -321,10 +322,10 @@ func TestConditionsSayWhatOCMSays(t *testing.T) {
 
 func TestSpreadHoldsAndExplains(t *testing.T) {
 	w := rated(map[string]int64{"a1": 90, "a2": 80, "a3": 70, "b1": 10})
-	for name, c := range w.clusters {
+	for name, c := range w.Clusters {
 		c.Spec.Region = name[:1]
 	}
-	f := w.fleet()
+	f := w.Fleet()
 	p := byScore("web", 3, api.ModeExact)
 	p.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule}}
 	q := compile(t, p)
@@ -338,8 +339,8 @@ func TestSpreadHoldsAndExplains(t *testing.T) {
 		}
 	}
 	// A new region moves nothing of a decision that answers its spec.
-	w.clusters["c1"] = &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Region: "c"}}
-	f = w.fleet()
+	w.Clusters["c1"] = &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Region: "c"}}
+	f = w.Fleet()
 	if got := chosenBy(f, q, ledger.Others{}, settledOn("a1", "a2", "b1")); !slices.Equal(got, []string{"a1", "a2", "b1"}) {
 		t.Errorf("a new region moved the decision to %v", got)
 	}
@@ -365,7 +366,7 @@ func TestManySeatsMove(t *testing.T) {
 			}
 		}
 		slices.SortFunc(want, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
-		f := rated(scores).fleet()
+		f := rated(scores).Fleet()
 		q := compile(t, byScore("web", int64(n), api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: ptr(int64(1))}))
 		if got := chosenBy(f, q, ledger.Others{}, settledOn(before...)); !slices.Equal(got, want) {
 			t.Errorf("%d seats: %v, want %v", n, got, want)

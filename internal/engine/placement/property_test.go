@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,30 +13,39 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-// rolling gives dice that rapid shrinks; for large worlds it draws only a seed,
-// because thousands of draws are slow.
-func rolling(t *rapid.T, large bool) dice {
-	if large {
-		seed := rapid.Uint64().Draw(t, "seed")
-		r := rand.New(rand.NewPCG(seed, 1))
-		return r.IntN
+func ptr[T any](v T) *T { return &v }
+
+// rollPlacement draws a placement, with its present decision.
+func rollPlacement(d enginetest.Dice, w *enginetest.World) (*api.Placement, Present) {
+	p := enginetest.RollPlacement(d)
+	present := rollPresent(d, w)
+	if n := len(present.Decisions); n > 0 && d.Chance(3) {
+		// Nothing but scores keeps the seats, and there are as many as before.
+		s := &p.Spec
+		s.NumberOfClusters, s.LabelConstraints, s.MetricConstraints = ptr(int64(n)), nil, nil
+		s.Migration, present.Answered = ptr(true), false
 	}
-	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "roll") }
+	return p, present
 }
 
-// rollFleet draws a world: a handful of clusters of all sorts, or hundreds that
-// mostly fit, so that both ways of selecting are taken.
-func rollFleet(t *rapid.T) (dice, *world) {
-	large := rapid.IntRange(0, 3).Draw(t, "large") == 0
-	d := rolling(t, large)
-	if large {
-		return d, rollWorld(d, 130+d(200), true)
+func rollPresent(d enginetest.Dice, w *enginetest.World) Present {
+	var now Present
+	names := append(w.Names(), "gone")
+	for range enginetest.Pick(d, 0, 1, 1, 2, 3, 12) {
+		name := enginetest.Pick(d, names...)
+		if !slices.ContainsFunc(now.Decisions, func(x api.Decision) bool { return x.Cluster == name }) {
+			now.Decisions = append(now.Decisions, api.Decision{Cluster: name, Since: ptr(enginetest.Epoch)})
+		}
 	}
-	return d, rollWorld(d, d(14), false)
+	now.ScheduledAt = w.Now.Add(-time.Duration(enginetest.Pick(d, 0, 29, 30, 59, 60, 90)) * time.Second)
+	now.Answered = !d.Chance(3)
+	now.Fresh = d.Chance(5)
+	return now
 }
 
 // reserve reserves what a placement asks for on a cluster.
@@ -57,24 +65,24 @@ func compile(t rapid.TB, p *api.Placement) *Query {
 
 // rollHolds draws reservations of other placements, and some of p itself on the
 // clusters it is on, in a ledger and as the oracle keeps them.
-func rollHolds(t rapid.TB, d dice, w *world, f *columns.Fleet, p *api.Placement, present Present) (*ledger.Reservations, []oracleHold) {
+func rollHolds(t rapid.TB, d enginetest.Dice, w *enginetest.World, f *columns.Fleet, p *api.Placement, present Present) (*ledger.Reservations, []oracleHold) {
 	reserved := ledger.NewReservations()
 	var holds []oracleHold
 	hold := func(p *api.Placement, cluster string) {
-		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
+		since := enginetest.Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
 		reserve(t, reserved, f, p, cluster, since)
 		holds = append(holds, oracleHold{api.KeyOf(p), cluster, p.Spec.ResourceRequests, since})
 	}
 	for i := range d(6) {
 		other := &api.Placement{Metadata: api.Metadata{Name: fmt.Sprintf("other%d", i), Namespace: "shop"}}
-		other.Spec.ResourceRequests = api.Quantities{"cpu": pick[api.Quantity](d, "100m", "1")}
+		other.Spec.ResourceRequests = api.Quantities{"cpu": enginetest.Pick[api.Quantity](d, "100m", "1")}
 		other.SetDefaults()
-		if names := w.names(); len(names) > 0 {
-			hold(other, pick(d, names...))
+		if names := w.Names(); len(names) > 0 {
+			hold(other, enginetest.Pick(d, names...))
 		}
 	}
 	for _, x := range present.Decisions {
-		if !d.chance(3) {
+		if !d.Chance(3) {
 			hold(p, x.Cluster)
 		}
 	}
@@ -105,8 +113,8 @@ func rendered(t rapid.TB, e *Explained) string {
 
 func TestEngineAgreesWithOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
 		reserved, holds := rollHolds(t, d, w, f, p, present)
@@ -114,7 +122,7 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 
 		want := o.decide(p, present)
 		others := ledger.Others{Reserved: reserved}
-		out := Decide(f, q, NewView(f, q, others, nil), others, present, w.now)
+		out := Decide(f, q, NewView(f, q, others, nil), others, present, w.Now)
 		if got := answerOf(f, out); !sameAnswer(got, want) {
 			t.Fatalf("decided %+v, want %+v", got, want)
 		}
@@ -122,14 +130,14 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 			t.Fatalf("NextAt %v, want %v", got, want)
 		}
 
-		explained := Explain(f, q, nil, ledger.Others{Reserved: reserved}, present, w.now)
+		explained := Explain(f, q, nil, ledger.Others{Reserved: reserved}, present, w.Now)
 		if !reflect.DeepEqual(explained.Outcome, out) {
 			t.Fatalf("explained %+v, decided %+v", explained.Outcome, out)
 		}
 		e := explained.Render()
 		fit := 0
 		for _, c := range e.Candidates {
-			filter, on := o.rejects(p, w.clusters[c.Cluster], c.Current)
+			filter, on := o.rejects(p, w.Clusters[c.Cluster], c.Current)
 			if filter == "" {
 				fit++
 			} else if c.Reason == "" {
@@ -142,16 +150,16 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 				t.Fatalf("%s: selected is %t, want %t", c.Cluster, c.Selected, want)
 			}
 		}
-		if len(e.Candidates) != len(w.clusters) || e.Total != len(w.clusters) || e.Feasible != fit {
+		if len(e.Candidates) != len(w.Clusters) || e.Total != len(w.Clusters) || e.Feasible != fit {
 			t.Fatalf("%d candidates, total %d, feasible %d; want %d, of which %d fit",
-				len(e.Candidates), e.Total, e.Feasible, len(w.clusters), fit)
+				len(e.Candidates), e.Total, e.Feasible, len(w.Clusters), fit)
 		}
 		rejected := 0
 		for _, r := range e.Rejections {
 			rejected += r.Count
 		}
-		if rejected != len(w.clusters)-fit {
-			t.Fatalf("%d rejections for %d of %d that fit", rejected, fit, len(w.clusters))
+		if rejected != len(w.Clusters)-fit {
+			t.Fatalf("%d rejections for %d of %d that fit", rejected, fit, len(w.Clusters))
 		}
 		checkScores(t, e)
 	})
@@ -182,8 +190,8 @@ func checkScores(t *rapid.T, e *api.Explanation) {
 // TestMaskEqualsAdmits holds the two forms of every check against each other, row by row.
 func TestMaskEqualsAdmits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
 		reserved, _ := rollHolds(t, d, w, f, p, present)
@@ -214,10 +222,10 @@ func TestMaskEqualsAdmits(t *testing.T) {
 // between that went again, give the same decision and the same explanation.
 func TestRowOrderMeansNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
+		d, w := enginetest.RollFleet(t)
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		names := w.names()
+		names := w.Names()
 		for i := range names {
 			j := d(i + 1)
 			names[i], names[j] = names[j], names[i]
@@ -225,17 +233,17 @@ func TestRowOrderMeansNothing(t *testing.T) {
 		f := &columns.Fleet{}
 		for i, name := range names {
 			ghost := fmt.Sprintf("ghost%d", i%3)
-			changes := columns.Changes{Clusters: map[string]*api.Cluster{name: w.clusters[name], ghost: rollCluster(d, ghost, false)}}
+			changes := columns.Changes{Clusters: map[string]*api.Cluster{name: w.Clusters[name], ghost: enginetest.RollCluster(d, ghost, false)}}
 			if i%2 == 1 {
 				changes.Clusters[ghost] = nil
 			}
-			f, _ = f.With(changes, w.now)
+			f, _ = f.With(changes, w.Now)
 		}
 		gone := map[string]*api.Cluster{"ghost0": nil, "ghost1": nil, "ghost2": nil}
-		rest := w.changes()
+		rest := w.Changes()
 		rest.Clusters = gone
-		f, _ = f.With(rest, w.now)
-		sameFleet(t, f, w.fleet(), q, present, w.now)
+		f, _ = f.With(rest, w.Now)
+		sameFleet(t, f, w.Fleet(), q, present, w.Now)
 	})
 }
 
@@ -295,7 +303,7 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 			note(s.Rows, "scores %s", name)
 			note(s.Expired, "expired %s", name)
 			f.Live().Each(func(row int) {
-				for _, score := range scoreNames {
+				for _, score := range enginetest.ScoreNames {
 					value, has, expired := f.ScoreState(name, score, row)
 					effective := int8(0)
 					if column := f.ScoreColumn(name, score); row < len(column) {
@@ -354,35 +362,35 @@ type moment struct {
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
-		d := rolling(t, large)
+		d := enginetest.Rolling(t, large)
 		n := 12
 		if large {
 			n = 400 // sets cross between lists and bitmaps
 		}
-		w := newWorld()
+		w := enginetest.NewWorld()
 		f := &columns.Fleet{}
 		reserved := ledger.NewReservations()
 		var holds []oracleHold
 		var past []moment
 		for step := range 8 {
-			changes, now := rollChange(d, w, n)
+			changes, now := enginetest.RollChange(d, w, n)
 			if large && step%3 == 0 {
 				for range d(300) {
 					name := fmt.Sprintf("c%03d", d(n))
 					changes.Clusters[name] = nil
 					if step%6 == 0 {
-						changes.Clusters[name] = rollCluster(d, name, true)
+						changes.Clusters[name] = enginetest.RollCluster(d, name, true)
 					}
 				}
 			}
 			p, _ := rollPlacement(d, w)
 			q := compile(t, p)
 			before := f
-			w.apply(changes, now)
+			w.Apply(changes, now)
 			var delta columns.Delta
 			f, delta = f.With(changes, now)
 			present := rollPresent(d, w)
-			sameFleet(t, f, w.fleet(), q, present, now)
+			sameFleet(t, f, w.Fleet(), q, present, now)
 			checkDelta(t, before, f, delta, q)
 			if rows := slices.Sorted(slices.Values(f.ByName())); !slices.IsSortedFunc(f.Ranking(), f.CompareRank) || !slices.Equal(slices.Sorted(slices.Values(f.Ranking())), rows) {
 				t.Fatalf("the rows %v are ranked %v", rows, f.Ranking())
@@ -425,8 +433,8 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q
 			}
 			continue
 		}
-		for _, resource := range scoreResources {
-			for _, score := range scoreNames {
+		for _, resource := range enginetest.ScoreResources {
+			for _, score := range enginetest.ScoreNames {
 				v, has, gone := before.ScoreState(resource, score, row)
 				w, had, went := after.ScoreState(resource, score, row)
 				if gone != went || !gone && (has != had || v != w) {
@@ -449,7 +457,7 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q
 			t.Fatalf("%s came unnoticed: %+v", name, delta)
 		}
 	}
-	for _, key := range metricKeys {
+	for _, key := range enginetest.MetricKeys {
 		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.Fleet.Any(columns.MetricNames) {
 			t.Fatalf("metric %s came or went unnoticed", key.Name)
 		}
@@ -457,22 +465,22 @@ func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta, q
 }
 
 // rollLedger draws holds and releases, and keeps the list of what is held.
-func rollLedger(t *rapid.T, d dice, w *world, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) []oracleHold {
+func rollLedger(t *rapid.T, d enginetest.Dice, w *enginetest.World, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) []oracleHold {
 	for range d(7) {
-		p := &api.Placement{Metadata: api.Metadata{Name: pick(d, "p1", "p2"), Namespace: "shop"}}
-		if !d.chance(4) {
-			p.Spec.ResourceRequests = rollQuantities(d)
+		p := &api.Placement{Metadata: api.Metadata{Name: enginetest.Pick(d, "p1", "p2"), Namespace: "shop"}}
+		if !d.Chance(4) {
+			p.Spec.ResourceRequests = enginetest.RollQuantities(d)
 			delete(p.Spec.ResourceRequests, "memory")
 		}
 		p.SetDefaults()
 		cluster := fmt.Sprintf("c%03d", d(4))
 		key := api.KeyOf(p)
 		holds = slices.DeleteFunc(holds, func(h oracleHold) bool { return h.placement == key && h.cluster == cluster })
-		if d.chance(3) {
+		if d.Chance(3) {
 			reserved.Release(f, key, cluster)
 			continue
 		}
-		since := epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
+		since := enginetest.Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second)
 		reserve(t, reserved, f, p, cluster, since)
 		holds = append(holds, oracleHold{key, cluster, p.Spec.ResourceRequests, since})
 	}
@@ -481,14 +489,14 @@ func rollLedger(t *rapid.T, d dice, w *world, f *columns.Fleet, reserved *ledger
 
 // checkLedger compares the ledger with one that is computed anew, and the
 // available amounts with the oracle's.
-func checkLedger(t *rapid.T, w *world, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) {
+func checkLedger(t *rapid.T, w *enginetest.World, f *columns.Fleet, reserved *ledger.Reservations, holds []oracleHold) {
 	t.Helper()
 	o := oracle{w, holds}
 	total := map[string]int64{}
 	for name, row := range f.Index() {
 		free := ledger.Available(f, reserved, row)
 		for _, resource := range []string{"cpu", "memory"} {
-			want, ok := o.available(w.clusters[name], resource, api.Key{}, false)
+			want, ok := o.available(w.Clusters[name], resource, api.Key{}, false)
 			got, reported := free[resource]
 			if ok != reported {
 				t.Fatalf("%s reports %s: %t, want %t", name, resource, reported, ok)
@@ -498,7 +506,7 @@ func checkLedger(t *rapid.T, w *world, f *columns.Fleet, reserved *ledger.Reserv
 			}
 		}
 		for _, h := range holds {
-			c := w.clusters[name]
+			c := w.Clusters[name]
 			if h.cluster != name || (c.Status.CapacityReportedAt != nil && !h.since.After(*c.Status.CapacityReportedAt)) {
 				continue
 			}
@@ -526,11 +534,11 @@ func checkLedger(t *rapid.T, w *world, f *columns.Fleet, reserved *ledger.Reserv
 // oracle.
 func TestSelectionRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.now)
+		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 		chosen := map[string]float64{}
 		for i, c := range out.Choices {
 			chosen[f.Name(c.Row)] = c.Score
@@ -557,7 +565,7 @@ func TestSelectionRules(t *testing.T) {
 				came = append(came, name)
 			}
 		}
-		held := !q.Migration || (present.Answered && !present.Fresh && w.now.Before(present.ScheduledAt.Add(q.RescheduleAfter)))
+		held := !q.Migration || (present.Answered && !present.Fresh && w.Now.Before(present.ScheduledAt.Add(q.RescheduleAfter)))
 		for name := range was {
 			row, ok := f.Row(name)
 			if _, stays := chosen[name]; stays || !ok || !Admits(f, q, nil, row, true) {
@@ -584,11 +592,11 @@ func TestSelectionRules(t *testing.T) {
 // at again are those of a look at every cluster.
 func TestWorstAndNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
-		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.now)
+		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 		var worst, next Merit
 		chosen, left := 0, 0
 		f.Live().Each(func(row int) {
@@ -626,17 +634,17 @@ func TestWorstAndNext(t *testing.T) {
 // TestSettled: an answer that is taken as the present decision stands.
 func TestSettled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, present := rollPlacement(d, w)
 		q := compile(t, p)
 		view := NewView(f, q, ledger.Others{}, nil)
-		out := Decide(f, q, view, ledger.Others{}, present, w.now)
-		next := Present{ScheduledAt: w.now, Answered: true, Fresh: d.chance(2)}
+		out := Decide(f, q, view, ledger.Others{}, present, w.Now)
+		next := Present{ScheduledAt: w.Now, Answered: true, Fresh: d.Chance(2)}
 		for _, c := range out.Choices {
 			next.Decisions = append(next.Decisions, api.Decision{Cluster: f.Name(c.Row)})
 		}
-		later := w.now.Add(time.Hour)
+		later := w.Now.Add(time.Hour)
 		if again := Decide(f, q, view, ledger.Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
 			t.Fatalf("decided %v, then %v", answerOf(f, out), answerOf(f, again))
 		}
@@ -646,8 +654,8 @@ func TestSettled(t *testing.T) {
 // TestClassIsShared: queries of one class have the same mask.
 func TestClassIsShared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d, w := rollFleet(t)
-		f := w.fleet()
+		d, w := enginetest.RollFleet(t)
+		f := w.Fleet()
 		p, _ := rollPlacement(d, w)
 		other := *p
 		other.Metadata.Name, other.Metadata.UID = "other", "other"
@@ -697,15 +705,15 @@ func firstDifference(got, want string) string {
 func TestTiesFollowTheHash(t *testing.T) {
 	fleets := map[int]*columns.Fleet{}
 	for _, n := range []int{1, 63, 64, 65, 300} {
-		fleets[n] = benchWorld(n, true).fleet()
+		fleets[n] = benchWorld(n, true).Fleet()
 		// A few clusters with metrics come before all others.
 		w := benchWorld(n, true)
-		for name, c := range benchWorld(n, false).clusters {
+		for name, c := range benchWorld(n, false).Clusters {
 			if columns.HashText(name)%8 == 0 {
-				w.clusters[name] = c
+				w.Clusters[name] = c
 			}
 		}
-		fleets[-n] = w.fleet()
+		fleets[-n] = w.Fleet()
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		f := fleets[rapid.SampledFrom([]int{1, 63, 64, 65, 300, -64, -300}).Draw(t, "clusters")]
@@ -737,7 +745,7 @@ func TestTiesFollowTheHash(t *testing.T) {
 		})
 		want = want[:min(len(want), q.Wanted)]
 		var got []int
-		for _, c := range Decide(f, q, v, ledger.Others{}, Present{}, epoch).Choices {
+		for _, c := range Decide(f, q, v, ledger.Others{}, Present{}, enginetest.Epoch).Choices {
 			got = append(got, c.Row)
 		}
 		if !slices.Equal(got, want) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
@@ -26,7 +27,7 @@ func TestListsAgree(t *testing.T) {
 		t.Errorf("the built-in prioritizers are %q, users may name %q", names, api.BuiltinPrioritizers)
 	}
 	for strategy := range score.Strategies {
-		p := newPlacement("web")
+		p := enginetest.NewPlacement("web")
 		p.Spec.Strategy, p.Spec.Metrics = strategy, nil
 		p.SetDefaults()
 		if err := p.Validate(); err != nil {
@@ -40,39 +41,18 @@ func TestListsAgree(t *testing.T) {
 type rareFirst struct{ *score.WeightedMean }
 
 func (rareFirst) Own(r *score.Rating, row int, _ bool) float64 { return -r.Fleet.MeanScores()[row] }
+
 func (s rareFirst) Score(r *score.Rating, row int, current bool) float64 {
 	return s.Own(r, row, current)
 }
-func (rareFirst) Parts(*score.Rating, int, bool) []api.ScorePart { return nil }
-func (rareFirst) RankKey(k *filter.Key)                          { k.Sequence("", 0, nil) }
-func (s rareFirst) Base(r *score.Rating, row int) float64        { return s.Own(r, row, false) }
-func (rareFirst) Cover(*score.Rating, []score.Span, int)         {}
 
-// rollLawScoring draws how a placement rates clusters: often by one term alone.
-func rollLawScoring(t *testing.T, d dice) *Query {
-	t.Helper()
-	p := newPlacement("web")
-	p.Spec.Strategy = api.StrategyPrioritizers
-	switch d(10) {
-	case 0:
-		p.Spec.Strategy = api.StrategyMetrics
-		p.Spec.Metrics = &api.MetricsStrategy{Stickiness: ptr(pick(d, 0, 0.1, 2))}
-	case 1, 2, 3:
-		p.Spec.PrioritizerPolicy = rollPolicy(d)
-	default:
-		one := api.PrioritizerConfig{Type: pick(d, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerMetric), Weight: ptr(pick[int64](d, -1, 1, 2))}
-		switch one.Type {
-		case api.PrioritizerBuiltin:
-			one.Name = pick(d, api.BuiltinPrioritizers...)
-		case api.PrioritizerAddon:
-			one.ResourceName, one.ScoreName = pick(d, scoreResources...), pick(d, scoreNames...)
-		default: // a metric may have the name of something built in
-			one.Name = pick(d, "load", "cost", "rare", "ghost", api.PrioritizerAllocatableCPU)
-		}
-		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{one}}
-	}
-	return compile(t, p)
-}
+func (rareFirst) Parts(*score.Rating, int, bool) []api.ScorePart { return nil }
+
+func (rareFirst) RankKey(k *filter.Key) { k.Sequence("", 0, nil) }
+
+func (s rareFirst) Base(r *score.Rating, row int) float64 { return s.Own(r, row, false) }
+
+func (rareFirst) Cover(*score.Rating, []score.Span, int) {}
 
 // lawSight is a fleet as a placement sees it that is to be decided.
 type lawSight struct {
@@ -81,7 +61,7 @@ type lawSight struct {
 	present []int
 }
 
-func lawSights(d dice, n int) []lawSight {
+func lawSights(d enginetest.Dice, n int) []lawSight {
 	var out []lawSight
 	for _, look := range lawLooks(d, n) {
 		s := lawSight{fleet: look.Fleet, others: ledger.Others{Reserved: look.Reserved, Load: ledger.NewLoad()}}
@@ -91,7 +71,7 @@ func lawSights(d dice, n int) []lawSight {
 			for range d(3) {
 				s.others.Load.Add(s.fleet, s.fleet.Name(row))
 			}
-			if d.chance(4) {
+			if d.Chance(4) {
 				s.present = append(s.present, row)
 				s.others.Load.Add(s.fleet, s.fleet.Name(row))
 			}
@@ -140,11 +120,11 @@ func ratings(q *Query, sights []lawSight) string {
 // of one key say the same of themselves and rate alike, and those of one RankKey have
 // one ranking. And every part of every key is needed.
 func TestEqualScorersRateEqually(t *testing.T) {
-	d := lawDice(4)
+	d := enginetest.FixedDice(4)
 	sights := lawSights(d, 4)
 	queries := []*Query{{strategy: "rare", scoring: score.NewScoring(rareFirst{})}}
 	for range 400 {
-		queries = append(queries, rollLawScoring(t, d))
+		queries = append(queries, compile(t, enginetest.RollScoring(d)))
 	}
 	var ranked []*Query
 	for _, q := range queries {
@@ -181,8 +161,8 @@ func TestEqualScorersRateEqually(t *testing.T) {
 				return k.String()
 			}
 		}
-		says := remembered(law.says)
-		if x, y, found := twoSay(law.list, key("-"), says); found {
+		says := enginetest.Remembered(law.says)
+		if x, y, found := enginetest.Disagree(law.list, key("-"), says); found {
 			t.Errorf("%s: two scorers of one key differ:\n%+v\n%+v", law.name, x.scoring.Scorer, y.scoring.Scorer)
 		}
 		delete(parts, "")
@@ -190,7 +170,7 @@ func TestEqualScorersRateEqually(t *testing.T) {
 			t.Errorf("%s: only the parts %v were seen", law.name, parts)
 		}
 		for part := range maps.Clone(parts) {
-			if _, _, found := twoSay(law.list, key(part), says); found {
+			if _, _, found := enginetest.Disagree(law.list, key(part), says); found {
 				needed[part] = true
 			} else if !needed[part] { // by the key before, of which this is a part
 				t.Errorf("%s: nothing is missed where %q is left out", law.name, part)
@@ -218,10 +198,10 @@ func sortOf(q *Query) string {
 // scorer that minds; another candidate changes only that of one that compares them;
 // and time alone only at the moment that was told.
 func TestScorersReadWhatTheySay(t *testing.T) {
-	d := lawDice(5)
+	d := enginetest.FixedDice(5)
 	var queries []*Query
 	for range 150 {
-		q := rollLawScoring(t, d)
+		q := compile(t, enginetest.RollScoring(d))
 		s, several := q.scoring.Scorer.(*score.Prioritizers)
 		if !several || len(s.Decided)+len(s.Terms) == 1 {
 			queries = append(queries, q)
@@ -264,14 +244,14 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 		return !slices.ContainsFunc(queries, func(q *Query) bool { return unshown(q) != "" })
 	}
 	for n := 0; n < 30 || n < 200 && !done(); n++ {
-		w := rollLawWorld(d)
-		f := w.fleet()
+		w := enginetest.RollLawWorld(d)
+		f := w.Fleet()
 		for range 40 {
-			changes := rollLawStep(d, w)
-			w.apply(changes, w.now)
-			g, delta := f.With(changes, w.now)
+			changes := enginetest.RollLawStep(d, w)
+			w.Apply(changes, w.Now)
+			g, delta := f.With(changes, w.Now)
 			for range 20 {
-				q := pick(d, queries...)
+				q := enginetest.Pick(d, queries...)
 				before, after := (&lawSight{fleet: f}).rating(q), (&lawSight{fleet: g}).rating(q)
 				for row := range f.Slots() {
 					if row >= g.Slots() || !f.Live().Has(row) || !g.Live().Has(row) || own(q, before, row) == own(q, after, row) {
@@ -294,11 +274,11 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 		load, reserved := ledger.NewLoad(), ledger.NewReservations()
 		load.Sync(f, columns.Delta{Rows: rows})
 		for row := range f.Slots() {
-			if d.chance(2) {
+			if d.Chance(2) {
 				load.Add(f, f.Name(row))
 			}
-			if d.chance(2) {
-				reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}, {Resource: "memory", Text: "1", Milli: 1000}}, f.Name(row), epoch)
+			if d.Chance(2) {
+				reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}, {Resource: "memory", Text: "1", Milli: 1000}}, f.Name(row), enginetest.Epoch)
 			}
 		}
 		for aspect, others := range map[columns.Aspects]ledger.Others{columns.Chosen: {Load: load}, columns.Reserved: {Reserved: reserved}} {
@@ -327,7 +307,7 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 		// Fewer candidates, and time alone.
 		few := columns.NewBitmap(f.Slots())
 		for row := range f.Slots() {
-			few.Assign(row, f.Live().Has(row) && !d.chance(3))
+			few.Assign(row, f.Live().Has(row) && !d.Chance(3))
 		}
 		g, delta := f.With(columns.Changes{}, f.Now().Add(time.Duration(30+d(90))*time.Second))
 		for _, q := range queries {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -18,8 +19,8 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		x.present.Answered, x.present.Fresh = true, false
-		if d.chance(3) {
-			x.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1))}}
+		if d.Chance(3) {
+			x.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1))}}
 		}
 		policy := x.placement.Spec.PrioritizerPolicy
 		chosen := func(weight int64) ([]string, Outcome) {
@@ -37,7 +38,7 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 			return names, out
 		}
 		without, _ := chosen(0)
-		weight := pick[int64](d, -1, -3, -10)
+		weight := enginetest.Pick[int64](d, -1, -3, -10)
 		with, out := chosen(weight)
 		if !slices.Equal(with, without) {
 			t.Fatalf("%s\nsteady %d: chosen %v, want %v as without it", x, weight, with, without)
@@ -59,7 +60,7 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 func TestNegativeSteadyWithBalance(t *testing.T) {
 	w := rated(map[string]int64{"a": 50, "b": 60})
 	p := byScore("web", 1, api.ModeAdditive, api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: ptr(int64(-10))})
-	f, present := w.fleet(), settledOn("a")
+	f, present := w.Fleet(), settledOn("a")
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
 	load.Add(f, "a")

@@ -1,0 +1,109 @@
+// Package enginetest is test code: random worlds that the engine is tested on, by dice
+// that a property test shrinks or that fall alike in every run.
+package enginetest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+)
+
+// Epoch is the moment around which all tests take place.
+var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// World is a fleet as plain objects: what the engine is given, and all that the
+// oracle looks at.
+type World struct {
+	Now       time.Time
+	Clusters  map[string]*api.Cluster
+	Metrics   map[api.Key]*api.Metric
+	Providers map[api.Key]*api.MetricsProvider
+	Sets      map[string]*api.ClusterSet
+	Scores    map[api.Key]*api.PlacementScore
+}
+
+// NewWorld is a world without anything.
+func NewWorld() *World {
+	return &World{
+		Now: Epoch, Clusters: map[string]*api.Cluster{},
+		Metrics: map[api.Key]*api.Metric{}, Providers: map[api.Key]*api.MetricsProvider{},
+		Sets: map[string]*api.ClusterSet{}, Scores: map[api.Key]*api.PlacementScore{},
+	}
+}
+
+// Changes are all objects of the world.
+func (w *World) Changes() columns.Changes {
+	return columns.Changes{Clusters: w.Clusters, Metrics: w.Metrics, Providers: w.Providers, Sets: w.Sets, Scores: w.Scores}
+}
+
+// Fleet builds the world from scratch.
+func (w *World) Fleet() *columns.Fleet {
+	f, _ := (&columns.Fleet{}).With(w.Changes(), w.Now)
+	return f
+}
+
+// Apply lays changes over the world.
+func (w *World) Apply(c columns.Changes, now time.Time) {
+	w.Now = now
+	lay(w.Clusters, c.Clusters)
+	lay(w.Metrics, c.Metrics)
+	lay(w.Providers, c.Providers)
+	lay(w.Sets, c.Sets)
+	lay(w.Scores, c.Scores)
+}
+
+func lay[K comparable, V any](base, over map[K]*V) {
+	for k, v := range over {
+		if v == nil {
+			delete(base, k)
+		} else {
+			base[k] = v
+		}
+	}
+}
+
+// Names are the clusters, in order.
+func (w *World) Names() []string { return slices.Sorted(maps.Keys(w.Clusters)) }
+
+// Gauge adds a metric of the provider "p" as a collector would leave it: with the
+// value, or with the reason why there is none.
+func (w *World) Gauge(name string, low, high, value float64) *api.Metric {
+	w.Providers[api.Key{Kind: api.KindMetricsProvider, Name: "p"}] = &api.MetricsProvider{Metadata: api.Metadata{Name: "p"}}
+	m := &api.Metric{Metadata: api.Metadata{Name: name}}
+	m.Spec = api.MetricSpec{Min: &low, Max: &high, MetricsProvider: api.MetricProviderRef{Name: "p", Metric: name}}
+	m.SetDefaults()
+	available := api.Condition{Type: api.ConditionAvailable, Status: api.ConditionTrue, Reason: api.ReasonAvailable}
+	if _, err := columns.Normalize(m.Spec, value); err != nil {
+		available.Status, available.Reason, available.Message = api.ConditionFalse, api.ReasonInvalidMetric, err.Error()
+	} else {
+		m.Status.Value, m.Status.ObservedAt = &value, &w.Now
+	}
+	m.Status.Conditions = []api.Condition{available}
+	w.Metrics[api.KeyOf(m)] = m
+	return m
+}
+
+// Cluster adds a cluster with global metrics by weight.
+func (w *World) Cluster(name string, weights map[string]float64) *api.Cluster {
+	c := &api.Cluster{Metadata: api.Metadata{Name: name, UID: name}}
+	for metric, weight := range weights {
+		c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: metric, Weight: &weight})
+	}
+	slices.SortFunc(c.Spec.Metrics, func(a, b api.MetricRef) int { return strings.Compare(a.Name, b.Name) })
+	w.Clusters[name] = c
+	return c
+}
+
+// NewPlacement is one with the defaults, for one cluster.
+func NewPlacement(name string) *api.Placement {
+	p := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "default", UID: "uid-" + name, Generation: 1}}
+	p.Spec.NumberOfClusters = ptr[int64](1)
+	p.SetDefaults()
+	return p
+}
+
+func ptr[T any](v T) *T { return &v }
