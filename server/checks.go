@@ -8,7 +8,10 @@ import (
 // certificateSources are the certificates of the server's own, and those that it
 // checks others with.
 func (s *server) certificateSources() []expiry.Source {
-	sources := s.api.CertificateSources()
+	var sources []expiry.Source
+	if s.tls != nil {
+		sources = s.tls.Sources()
+	}
 	if s.spot.authority != nil {
 		sources = append(sources, s.spot.authority.CertificateSources()...)
 	}

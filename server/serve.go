@@ -89,10 +89,10 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 		if s.config.tls() {
 			scheme = "https"
 		}
-		if _, err := fmt.Fprintf(stdout, "scheduler-server ready at %s://%s\n", scheme, s.api.Address()); err != nil {
+		if _, err := fmt.Fprintf(stdout, "scheduler-server ready at %s://%s\n", scheme, s.listener.Addr()); err != nil {
 			return fmt.Errorf("say that the server is ready: %w", err)
 		}
-		s.logger.Info("the server is ready", "address", s.api.Address().String(), "revision", s.fleet.Snapshot().Revision())
+		s.logger.Info("the server is ready", "address", s.listener.Addr().String(), "revision", s.fleet.Snapshot().Revision())
 	case <-ctx.Done():
 	}
 	<-ctx.Done()

@@ -8,8 +8,9 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -67,10 +68,10 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// tlsOptions is nil for plain HTTP.
-func (c *config) tlsOptions() *httpapi.TLSOptions {
+// loadCertificates returns nil for plain HTTP.
+func (c *config) loadCertificates(logger *slog.Logger) (*serve.Certificates, error) {
 	if !c.tls() {
-		return nil
+		return nil, nil
 	}
-	return &httpapi.TLSOptions{CertFile: c.TLSCertFile, KeyFile: c.TLSKeyFile, ClientCAFile: c.ClientCAFile}
+	return serve.LoadCertificates(serve.Files{CertFile: c.TLSCertFile, KeyFile: c.TLSKeyFile, ClientCAFile: c.ClientCAFile}, logger, time.Now)
 }

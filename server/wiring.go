@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -20,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -37,9 +38,11 @@ type server struct {
 	api      *httpapi.Server
 	listener net.Listener
 	// connections are those of the API and of the webhook together.
-	connections *connection.Limit
+	connections *serve.Limit
 	starting    *starting
 	faults      *fault.Recorder
+	// tls is the certificate that the API is served with, nil for plain HTTP.
+	tls *serve.Certificates
 	// certificates watches over those of the server's own.
 	certificates *expiry.Monitor
 }
@@ -92,10 +95,17 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if err := s.openSpot(ctx, codec, network); err != nil {
 		return nil, err
 	}
+	var tlsConfig *tls.Config
+	if s.tls, err = c.loadCertificates(logger); err != nil {
+		return nil, err
+	}
+	if s.tls != nil {
+		tlsConfig = s.tls.TLS()
+	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner, Network: network,
-		Checks: s.checks, Listener: s.listener, TLS: c.tlsOptions(), Authenticate: !c.loopback() && !c.Insecure,
+		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
 		Connections:            s.connections,

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // badRequests makes requests that no server should trip over; the same seed
@@ -111,7 +111,7 @@ func TestTenThousandBadRequests(t *testing.T) {
 	const requests, slow, workers = 10_000, 200, 8
 	s := startServer(t, authenticated, func(o *Options) {
 		o.HeaderTimeout = time.Second
-		o.Connections = connection.New(connection.Options{PerClient: 1000})
+		o.Connections = serve.NewLimit(serve.LimitOptions{PerClient: 1000})
 	})
 	token := s.addToken(RoleEditor)
 	address := strings.TrimPrefix(s.url, "http://")

@@ -123,26 +123,7 @@ func breakOff() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // see above; net/http recovers it
 }
 
-// answerTime is how long a client may take to read an answer.
-const answerTime = 60 * time.Second
-
-// limitTime bounds what a slow client can hold. The deadline of a request that
-// is not read to its end stays, so that discarding the rest is bounded, too.
-func (s *Server) limitTime(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		if r.ContentLength != 0 {
-			_ = control.SetReadDeadline(time.Now().Add(s.options.BodyTimeout)) // not possible on a test recorder only
-		}
-		// The longest wait comes first; answerWriter sets a nearer deadline when
-		// the answer begins.
-		_ = control.SetWriteDeadline(time.Now().Add(maxWait + simulationTime + answerTime))
-		next.ServeHTTP(w, r)
-	})
-}
-
-// answerWriter notes the status, and gives the client a bounded time to take
-// the answer.
+// answerWriter notes the status.
 type answerWriter struct {
 	http.ResponseWriter
 	note   *request
@@ -154,7 +135,6 @@ func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 		w.note.showAge(w.Header())
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime)) // not possible on a test recorder only
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -187,7 +187,7 @@ func (s *Server) otherRoutes() {
 	s.describeBody(simulate, s.schema(api.Simulation{}), true)
 
 	register(s, accessRead.declares(huma.Operation{
-		OperationID: "watch", Method: http.MethodGet, Path: "/v1/watch", Tags: []string{"watch"},
+		OperationID: "watch", Method: http.MethodGet, Path: watchPath, Tags: []string{"watch"},
 		Summary:     "Stream changes as server-sent events",
 		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{

@@ -3,24 +3,23 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -105,12 +104,10 @@ type Options struct {
 	// is split: what is asked about that is answered with 503.
 	Spot Spot
 
-	// Address is where Run listens. Empty means 127.0.0.1:8665.
-	Address string
-	// Listener is used instead of Address where it is set. Run closes it.
+	// Listener is where Run listens, and what it closes.
 	Listener net.Listener
-	// TLS holds the certificate files. Nil means plain HTTP.
-	TLS *TLSOptions
+	// TLS is nil for plain HTTP.
+	TLS *tls.Config
 	// Authenticate demands a token of every request that is not a health check,
 	// even while there are no tokens. Without it everybody is an administrator
 	// until the first token is created; from then on tokens are demanded.
@@ -140,7 +137,7 @@ type Options struct {
 	MaxPreviews int
 	// Connections limits the open connections. Nil means a limit of this server's
 	// own.
-	Connections *connection.Limit
+	Connections *serve.Limit
 	// LoginFailuresPerSecond and LoginFailureBurst limit failed logins of one
 	// client address. Zero means 1 a second after 20 at once.
 	LoginFailuresPerSecond float64
@@ -168,7 +165,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Address = cmp.Or(o.Address, "127.0.0.1:8665")
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 1<<20)
 	o.MaxSimulationBytes = cmp.Or(o.MaxSimulationBytes, 64<<20)
 	o.MaxPreviews = cmp.Or(o.MaxPreviews, 50_000)
@@ -180,7 +176,7 @@ func (o Options) withDefaults() Options {
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 10*time.Second)
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	if o.Connections == nil {
-		o.Connections = connection.New(connection.Options{})
+		o.Connections = serve.NewLimit(serve.LimitOptions{})
 	}
 	if o.Leader == nil {
 		o.Leader = func() bool { return true }
@@ -227,14 +223,11 @@ type Server struct {
 	// registering is held while a cluster is registered for a site.
 	registering turn
 
-	certificates *certificates // nil without TLS
-
 	// stopping ends when the server is asked to stop: it wakes everybody who
 	// waits.
-	stopping context.Context
-	stop     context.CancelFunc
-	address  atomic.Pointer[net.Addr]
-	ready    chan struct{} // closed when address is set
+	stopping  context.Context
+	stop      context.CancelFunc
+	listening chan struct{} // closed when Run listens
 }
 
 // New makes a server; Run serves.
@@ -251,16 +244,15 @@ func New(options Options) (*Server, error) {
 		events:      newEventLog(watchBacklog),
 		simulations: make(chan struct{}, simulationSlots),
 		allocating:  newTurn(), registering: newTurn(),
-		ready: make(chan struct{}),
-	}
-	if o.TLS != nil {
-		var err error
-		if s.certificates, err = loadCertificates(*o.TLS, s.logger, s.now); err != nil {
-			return nil, err
-		}
+		listening: make(chan struct{}),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	s.handler = s.observe(s.survive(s.limitTime(limitWork(sameSite(s.authenticate(compress(s.routes())))))))
+	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
+	if err != nil {
+		return nil, err
+	}
+	guarded := s.survive(limitWork(sameSite(s.authenticate(answers))))
+	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, maxWait+simulationTime)
 	return s, nil
 }
 
@@ -277,44 +269,13 @@ func sameSite(next http.Handler) http.Handler {
 // Handler answers requests without a listener, for tests. Watches need Run.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Listening is closed when Run listens; Address then says where.
-func (s *Server) Listening() <-chan struct{} { return s.ready }
-
-// Address is where Run listens, nil before it does.
-func (s *Server) Address() net.Addr {
-	if address := s.address.Load(); address != nil {
-		return *address
-	}
-	return nil
-}
+// Listening is closed when Run listens.
+func (s *Server) Listening() <-chan struct{} { return s.listening }
 
 // Run serves until ctx ends. Then it reports itself as not ready, lets nobody
 // wait any longer, and gives the requests under way DrainTime to finish. A
 // server runs once.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.stop()
-	listener := s.options.Listener
-	if listener == nil {
-		var err error
-		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.options.Address); err != nil {
-			return fmt.Errorf("listen: %w", err)
-		}
-	}
-	defer listener.Close() // closed already, unless Run fails early
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	server := &http.Server{
-		Handler:           s.handler,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: s.options.HeaderTimeout, // net/http bounds the TLS handshake by it, too
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
-	}
-	s.options.Connections.Watch(server)
-	if s.options.TLS != nil {
-		server.TLSConfig = s.certificates.server()
-	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	for name, run := range map[string]func(context.Context){
@@ -326,35 +287,10 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	defer s.stop() // before background.Wait
-
-	address := listener.Addr()
-	s.address.Store(&address)
-	close(s.ready)
-	served := make(chan error, 1)
-	go func() {
-		limited := s.options.Connections.Listen("api", listener, server.TLSConfig != nil)
-		if server.TLSConfig != nil {
-			served <- server.ServeTLS(limited, "", "")
-			return
-		}
-		served <- server.Serve(limited)
-	}()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	s.stop()
-	draining, cancelDrain := context.WithTimeout(context.WithoutCancel(ctx), s.options.DrainTime)
-	defer cancelDrain()
-	err := server.Shutdown(draining)
-	if err != nil {
-		s.logger.Warn("requests were cut off: they did not finish in time", "drain_time", s.options.DrainTime)
-		cancel()
-		err = server.Close()
-	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, fmt.Errorf("serve: %w", ended))
-	}
-	return err
+	close(s.listening)
+	return serve.Run(ctx, serve.Options{
+		Name: "api", Listener: s.options.Listener, Handler: s.handler, TLS: s.options.TLS, Connections: s.options.Connections,
+		HeaderTimeout: s.options.HeaderTimeout, MaxHeaderBytes: 64 << 10,
+		DrainTime: s.options.DrainTime, Stopping: s.stop, Logger: s.logger,
+	})
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
+
+const watchPath = "/v1/watch"
 
 // watchBacklog is how many publications of the fleet a watch can resume from.
 const watchBacklog = 5000
@@ -130,7 +132,7 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	defer w.server.metrics.watchers.Dec()
 	w.server.events.encoded.enter()
 	defer w.server.events.encoded.leave()
-	connection.LimitUnread(ctx, maxUnread)
+	serve.LimitUnread(ctx, maxUnread)
 	header := w.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")

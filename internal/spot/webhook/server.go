@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // What comes from outside is bounded.
@@ -34,7 +33,6 @@ const (
 	// bodyTimeout and answerTimeout are longer than any cluster waits.
 	bodyTimeout   = 10 * time.Second
 	answerTimeout = 15 * time.Second
-	idleTimeout   = 2 * time.Minute
 	drainTime     = 5 * time.Second
 
 	// assignWithin is how long a pod waits for what it is for, and answerMargin what
@@ -49,7 +47,7 @@ type Options struct {
 	Listener net.Listener
 	// Connections limits the open connections. Nil means a limit of this server's
 	// own.
-	Connections *connection.Limit
+	Connections *serve.Limit
 	// TLS has the certificate.
 	TLS *tls.Config
 	// Clusters finds a cluster by its name.
@@ -87,7 +85,7 @@ func New(options Options) (*Server, error) {
 		metrics: newMetrics(), places: map[string]*semaphore.Weighted{},
 	}
 	if s.options.Connections == nil {
-		s.options.Connections = connection.New(connection.Options{})
+		s.options.Connections = serve.NewLimit(serve.LimitOptions{})
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -105,44 +103,11 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Run serves until ctx ends, and then finishes what is under way. A server runs
 // once.
 func (s *Server) Run(ctx context.Context) error {
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	server := &http.Server{
-		Handler:           s.handler,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		TLSConfig:         s.options.TLS.Clone(),
-		ReadHeaderTimeout: headerTimeout, // net/http bounds the TLS handshake by it, too
-		ReadTimeout:       bodyTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
-	}
-	if server.TLSConfig.MinVersion == 0 {
-		server.TLSConfig.MinVersion = tls.VersionTLS12
-	}
-	s.options.Connections.Watch(server)
-	listener := s.options.Connections.Listen("webhook", s.options.Listener, true)
-	served := make(chan error, 1)
-	go func() { served <- server.ServeTLS(listener, "", "") }()
-	select {
-	case err := <-served:
-		_ = listener.Close() // closed already, unless the certificate is missing
-		return fmt.Errorf("serve the webhook: %w", err)
-	case <-ctx.Done():
-	}
-	draining, cancelDrain := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancelDrain()
-	err := server.Shutdown(draining)
-	if err != nil {
-		s.logger.Warn("admission requests were cut off: they did not finish in time", "drain_time", drainTime)
-		cancel()
-		err = server.Close()
-	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, fmt.Errorf("serve the webhook: %w", ended))
-	}
-	return err
+	return serve.Run(ctx, serve.Options{
+		Name: "webhook", Listener: s.options.Listener, Handler: s.handler, TLS: s.options.TLS, Connections: s.options.Connections,
+		HeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: 16 << 10,
+		DrainTime: drainTime, Logger: s.logger,
+	})
 }
 
 // placesOf limits the requests of one cluster.

@@ -26,8 +26,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // certificateOf is a certificate for 127.0.0.1, and what a client needs to trust it.
@@ -194,7 +194,7 @@ func TestGracefulEnd(t *testing.T) {
 
 // TestSilentConnectionsKeepNobodyOut opens more connections than are taken.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
-	limit := connection.New(connection.Options{PerClient: 4, RequestWithin: time.Hour})
+	limit := serve.NewLimit(serve.LimitOptions{PerClient: 4, RequestWithin: time.Hour})
 	address, client, stop := running(t, toSpot(), nil, func(o *Options) { o.Connections = limit })
 	var silent []net.Conn
 	for range 40 {

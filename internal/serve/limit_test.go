@@ -1,4 +1,4 @@
-package connection_test
+package serve_test
 
 import (
 	"bufio"
@@ -18,8 +18,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/connection"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // patience is how long a test waits for what happens by itself.
@@ -36,16 +35,16 @@ type site struct {
 	release chan struct{}
 }
 
-func serve(t *testing.T, limit *connection.Limit, name string) *site {
+func start(t *testing.T, limit *serve.Limit, name string) *site {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveOn(t, limit, name, inner)
+	return startOn(t, limit, name, inner)
 }
 
-func serveOn(t *testing.T, limit *connection.Limit, name string, inner net.Listener) *site {
+func startOn(t *testing.T, limit *serve.Limit, name string, inner net.Listener) *site {
 	t.Helper()
 	s := &site{address: inner.Addr().String(), release: make(chan struct{})}
 	mux := http.NewServeMux()
@@ -128,7 +127,7 @@ func until(t *testing.T, what string, condition func() bool) {
 }
 
 // metric is the sum of a metric over the labels given, name=value.
-func metric(t *testing.T, limit *connection.Limit, name string, labels ...string) float64 {
+func metric(t *testing.T, limit *serve.Limit, name string, labels ...string) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(limit.Collectors()...)
@@ -163,13 +162,13 @@ var floods = map[string]string{
 }
 
 func TestAFloodKeepsNobodyOut(t *testing.T) {
-	for bound, options := range map[string]connection.Options{
+	for bound, options := range map[string]serve.LimitOptions{
 		"of the same client": {PerClient: 16, Grace: grace}, "of many clients": {Total: 16, Grace: grace},
 	} {
 		for kind, text := range floods {
 			t.Run(kind+" "+bound, func(t *testing.T) {
-				limit := connection.New(options)
-				s := serve(t, limit, "api")
+				limit := serve.NewLimit(options)
+				s := start(t, limit, "api")
 				kept := s.dial(t, "127.0.0.1", "")
 				for i := range 200 {
 					from := "127.0.0.1"
@@ -210,8 +209,8 @@ func TestAFloodKeepsNobodyOut(t *testing.T) {
 }
 
 func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
-	limit := connection.New(connection.Options{PerClient: 3, Total: 4})
-	s := serve(t, limit, "api")
+	limit := serve.NewLimit(serve.LimitOptions{PerClient: 3, Total: 4})
+	s := start(t, limit, "api")
 	var held []net.Conn
 	for range 3 {
 		held = append(held, s.dial(t, "127.0.0.1", get("/hold")))
@@ -244,8 +243,8 @@ func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
 }
 
 func TestARequestThatHasArrivedStays(t *testing.T) {
-	limit := connection.New(connection.Options{Total: 4, Grace: grace})
-	s := serve(t, limit, "api")
+	limit := serve.NewLimit(serve.LimitOptions{Total: 4, Grace: grace})
+	s := start(t, limit, "api")
 	held := []net.Conn{
 		s.dial(t, "127.0.0.1", "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
 		s.dial(t, "127.0.0.2", get("/hold")),
@@ -269,8 +268,8 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 }
 
 func TestEveryListenerIsSureOfItsPart(t *testing.T) {
-	limit := connection.New(connection.Options{Total: 8})
-	greedy, quiet := serve(t, limit, "api"), serve(t, limit, "webhook")
+	limit := serve.NewLimit(serve.LimitOptions{Total: 8})
+	greedy, quiet := start(t, limit, "api"), start(t, limit, "webhook")
 	for i := range 6 { // all but the two that are reserved
 		greedy.dial(t, fmt.Sprintf("127.0.0.%d", i+1), get("/hold"))
 	}
@@ -288,8 +287,8 @@ func TestEveryListenerIsSureOfItsPart(t *testing.T) {
 }
 
 func TestConnectionsWithoutARequestAreClosed(t *testing.T) {
-	limit := connection.New(connection.Options{RequestWithin: 100 * time.Millisecond})
-	s := serve(t, limit, "api")
+	limit := serve.NewLimit(serve.LimitOptions{RequestWithin: 100 * time.Millisecond})
+	s := start(t, limit, "api")
 	used := s.dial(t, "127.0.0.1", get("/"))
 	if got := status(t, used); got != "HTTP/1.1 200 OK" {
 		t.Fatal(got)
@@ -316,7 +315,7 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := connection.New(connection.Options{RequestWithin: time.Second})
+	limit := serve.NewLimit(serve.LimitOptions{RequestWithin: time.Second})
 	server := &http.Server{
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }),
 		TLSConfig: &tls.Config{Certificates: example.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}},
@@ -400,8 +399,8 @@ func TestAFailureToAcceptPasses(t *testing.T) {
 	}
 	f := &failing{Listener: inner}
 	f.left.Store(4)
-	limit := connection.New(connection.Options{})
-	s := serveOn(t, limit, "api", f)
+	limit := serve.NewLimit(serve.LimitOptions{})
+	s := startOn(t, limit, "api", f)
 	if got := status(t, s.dial(t, "127.0.0.1", get("/"))); got != "HTTP/1.1 200 OK" {
 		t.Error(got)
 	}
@@ -417,7 +416,7 @@ func TestAListenerThatLacksDescriptorsCanBeClosed(t *testing.T) {
 	}
 	f := &failing{Listener: inner}
 	f.left.Store(1 << 30)
-	server, limit := &http.Server{Handler: http.NotFoundHandler()}, connection.New(connection.Options{})
+	server, limit := &http.Server{Handler: http.NotFoundHandler()}, serve.NewLimit(serve.LimitOptions{})
 	limit.Watch(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(limit.Listen("api", f, false)) }()

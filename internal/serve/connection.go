@@ -1,4 +1,4 @@
-package connection
+package serve
 
 import (
 	"container/list"

@@ -1,7 +1,4 @@
-// Package connection bounds the connections that clients hold open to the
-// server, over all its listeners together. Where there are too many, those on
-// which nobody has asked for anything make room for new ones.
-package connection
+package serve
 
 import (
 	"container/list"
@@ -14,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options configures a Limit.
-type Options struct {
+// LimitOptions configures a Limit.
+type LimitOptions struct {
 	// Total bounds the open connections of all listeners together, PerClient those
 	// of one client address to one listener. Zero means 4096 and 256.
 	Total, PerClient int
@@ -32,7 +29,7 @@ type Options struct {
 // Limit bounds the open connections of a process. Every listener is sure of a
 // part of them, so that none of them takes the places of another.
 type Limit struct {
-	options Options
+	options LimitOptions
 	metrics *metrics
 
 	mu        sync.Mutex
@@ -40,8 +37,8 @@ type Limit struct {
 	open      int
 }
 
-// New makes a limit without listeners.
-func New(o Options) *Limit {
+// NewLimit makes a limit without listeners.
+func NewLimit(o LimitOptions) *Limit {
 	if o.Total == 0 {
 		o.Total = 4096
 	}

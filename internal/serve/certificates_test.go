@@ -1,6 +1,7 @@
-package httpapi
+package serve_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,8 +16,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // authority signs certificates.
@@ -93,8 +98,63 @@ func write(t *testing.T, file string, data []byte) {
 	}
 }
 
-func (s *testServer) handshake(config *tls.Config) (subject string, err error) {
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "http://"), config)
+// secured is a server with a certificate.
+type secured struct {
+	address string
+	logs    *logs
+}
+
+// serveTLS serves with the certificate of files until the test ends.
+func serveTLS(t *testing.T, files serve.Files, now func() time.Time) *secured {
+	t.Helper()
+	s := &secured{logs: &logs{}}
+	logger := slog.New(slog.NewTextHandler(s.logs, nil))
+	certificates, err := serve.LoadCertificates(files, logger, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve.Run(ctx, serve.Options{
+			Name: "api", Listener: listener, Handler: http.NotFoundHandler(), TLS: certificates.TLS(),
+			Connections: serve.NewLimit(serve.LimitOptions{}), HeaderTimeout: time.Minute, DrainTime: time.Minute, Logger: logger,
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	return s
+}
+
+// logs collects log lines from many goroutines.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(data)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (s *secured) handshake(config *tls.Config) (subject string, err error) {
+	conn, err := tls.Dial("tcp", s.address, config)
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +175,10 @@ func TestTLS(t *testing.T) {
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	ca, other := newAuthority(t), newAuthority(t)
 	ca.issue("first", certFile, keyFile, time.Now().Add(time.Hour))
-	s := startServer(t, func(o *Options) { o.TLS = &TLSOptions{CertFile: certFile, KeyFile: keyFile} })
+	// Each look at the clock finds that it is time to look at the files.
+	var looks atomic.Int64
+	now := func() time.Time { return time.Unix(0, 0).Add(time.Duration(looks.Add(1)) * time.Hour) }
+	s := serveTLS(t, serve.Files{CertFile: certFile, KeyFile: keyFile}, now)
 	trusting := &tls.Config{RootCAs: ca.pool()}
 
 	if subject, err := s.handshake(trusting); err != nil || subject != "first" {
@@ -129,29 +192,11 @@ func TestTLS(t *testing.T) {
 	}
 
 	// A certificate whose key has not been written yet leaves the old one.
-	changed := func(what, want string) {
-		t.Helper()
-		deadline := time.Now().Add(3 * certificateCheck)
-		for {
-			subject, err := s.handshake(trusting)
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			if subject == want {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: subject %q, want %q", what, subject, want)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ca.issue("second", certFile, filepath.Join(dir, "later.key"), time.Now().Add(time.Hour))
-	time.Sleep(certificateCheck + 100*time.Millisecond)
 	if subject, err := s.handshake(trusting); err != nil || subject != "first" || !strings.Contains(s.logs.String(), "not reloaded") {
 		t.Errorf("halfway: subject %q, %v", subject, err)
 	}
@@ -160,7 +205,9 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, keyFile, later)
-	changed("renewed", "second")
+	if subject, err := s.handshake(trusting); err != nil || subject != "second" {
+		t.Errorf("renewed: subject %q, %v", subject, err)
+	}
 }
 
 func TestClientCertificates(t *testing.T) {
@@ -169,9 +216,7 @@ func TestClientCertificates(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	ca.issue("server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
 	write(t, file("clients.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}))
-	s := startServer(t, func(o *Options) {
-		o.TLS = &TLSOptions{CertFile: file("tls.crt"), KeyFile: file("tls.key"), ClientCAFile: file("clients.crt")}
-	})
+	s := serveTLS(t, serve.Files{CertFile: file("tls.crt"), KeyFile: file("tls.key"), ClientCAFile: file("clients.crt")}, time.Now)
 	tests := []struct {
 		name  string
 		certs []tls.Certificate
@@ -196,35 +241,14 @@ func TestTLSFilesThatDoNotWork(t *testing.T) {
 	ca.issue("server", file("tls.crt"), file("tls.key"), time.Now().Add(time.Hour))
 	ca.issue("other", file("other.crt"), file("other.key"), time.Now().Add(time.Hour))
 	write(t, file("empty"), nil)
-	for name, options := range map[string]TLSOptions{
+	for name, options := range map[string]serve.Files{
 		"no file":        {CertFile: file("none"), KeyFile: file("tls.key")},
 		"no certificate": {CertFile: file("empty"), KeyFile: file("tls.key")},
 		"other key":      {CertFile: file("tls.crt"), KeyFile: file("other.key")},
 		"no client CA":   {CertFile: file("tls.crt"), KeyFile: file("tls.key"), ClientCAFile: file("empty")},
 	} {
-		if _, err := loadCertificates(options, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "TLS") {
+		if _, err := serve.LoadCertificates(options, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "TLS") {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-}
-
-func TestHTTP2(t *testing.T) {
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	ca := newAuthority(t)
-	ca.issue("server", certFile, keyFile, time.Now().Add(time.Hour))
-	s := startServer(t, func(o *Options) { o.TLS = &TLSOptions{CertFile: certFile, KeyFile: keyFile} })
-	s.url = strings.Replace(s.url, "http:", "https:", 1)
-	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool()}, ForceAttemptHTTP2: true}}
-	t.Cleanup(s.client.CloseIdleConnections)
-	a := s.mustPut("/v1/clusters/eu-1", `{"spec":{}}`)
-	if a.ProtoMajor != 2 {
-		t.Errorf("protocol %s", a.Proto)
-	}
-	watch := s.watch("/v1/watch").started()
-	s.mustPut("/v1/clusters/eu-2", `{"spec":{}}`)
-	watch.expect("put eu-2")
-	if a := s.do(http.MethodPut, "/v1/clusters/eu-1", strings.Repeat("x", 2<<20)); a.StatusCode != 413 {
-		t.Errorf("too large: %d", a.StatusCode)
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi
+package serve
 
 import (
 	"crypto/tls"
@@ -12,8 +12,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 )
 
-// TLSOptions names the files of the server's certificate.
-type TLSOptions struct {
+// Files names the files of a certificate.
+type Files struct {
 	// CertFile and KeyFile are PEM files. They are read again when they change.
 	CertFile, KeyFile string
 	// ClientCAFile holds the certificates that clients' certificates must chain
@@ -21,11 +21,11 @@ type TLSOptions struct {
 	ClientCAFile string
 }
 
-// certificates keeps a TLS configuration current with its files.
-type certificates struct {
-	options TLSOptions
-	logger  *slog.Logger
-	now     func() time.Time
+// Certificates keeps a TLS configuration current with its files.
+type Certificates struct {
+	files  Files
+	logger *slog.Logger
+	now    func() time.Time
 
 	mu       sync.Mutex
 	config   *tls.Config
@@ -44,8 +44,9 @@ type fileStamp struct {
 // certificateCheck is the time between two looks at the files.
 const certificateCheck = time.Second
 
-func loadCertificates(options TLSOptions, logger *slog.Logger, now func() time.Time) (*certificates, error) {
-	c := &certificates{options: options, logger: logger, now: now}
+// LoadCertificates reads the files. now is the clock of the looks at them.
+func LoadCertificates(files Files, logger *slog.Logger, now func() time.Time) (*Certificates, error) {
+	c := &Certificates{files: files, logger: logger, now: now}
 	stamp, err := c.stamps()
 	if err != nil {
 		return nil, err
@@ -57,9 +58,8 @@ func loadCertificates(options TLSOptions, logger *slog.Logger, now func() time.T
 	return c, nil
 }
 
-// server is the configuration to listen with: every handshake takes the newest
-// files.
-func (c *certificates) server() *tls.Config {
+// TLS is the configuration to listen with: every handshake takes the newest files.
+func (c *Certificates) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
@@ -75,7 +75,7 @@ func (c *certificates) server() *tls.Config {
 
 // current reads the files again if they changed. Files that do not fit together,
 // as halfway through a renewal, leave the previous ones in use.
-func (c *certificates) current() *tls.Config {
+func (c *Certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
@@ -95,17 +95,12 @@ func (c *certificates) current() *tls.Config {
 		return c.config
 	}
 	c.stamp = stamp
-	c.logger.Info("the TLS certificate was reloaded", "file", c.options.CertFile)
+	c.logger.Info("the TLS certificate was reloaded", "file", c.files.CertFile)
 	return c.config
 }
 
-// CertificateSources are the certificates that the server listens with, as they
-// are in use.
-func (s *Server) CertificateSources() []expiry.Source {
-	c := s.certificates
-	if c == nil {
-		return nil
-	}
+// Sources are the certificates in use, for warnings about those that expire.
+func (c *Certificates) Sources() []expiry.Source {
 	inUse := func(list *[]*x509.Certificate) func() ([]*x509.Certificate, error) {
 		return func() ([]*x509.Certificate, error) {
 			c.current()
@@ -117,8 +112,8 @@ func (s *Server) CertificateSources() []expiry.Source {
 	return []expiry.Source{{Use: "api", Read: inUse(&c.own)}, {Use: "client_ca", Read: inUse(&c.clientCA)}}
 }
 
-func (c *certificates) stamps() (stamp [3]fileStamp, err error) {
-	for i, file := range []string{c.options.CertFile, c.options.KeyFile, c.options.ClientCAFile} {
+func (c *Certificates) stamps() (stamp [3]fileStamp, err error) {
+	for i, file := range []string{c.files.CertFile, c.files.KeyFile, c.files.ClientCAFile} {
 		if file == "" {
 			continue
 		}
@@ -132,33 +127,33 @@ func (c *certificates) stamps() (stamp [3]fileStamp, err error) {
 }
 
 // read takes the files into use, all of them or none.
-func (c *certificates) read() error {
-	certificate, err := tls.LoadX509KeyPair(c.options.CertFile, c.options.KeyFile)
+func (c *Certificates) read() error {
+	certificate, err := tls.LoadX509KeyPair(c.files.CertFile, c.files.KeyFile)
 	if err != nil {
-		return fmt.Errorf("TLS certificate %s with key %s: %w", c.options.CertFile, c.options.KeyFile, err)
+		return fmt.Errorf("TLS certificate %s with key %s: %w", c.files.CertFile, c.files.KeyFile, err)
 	}
 	var own, clientCA []*x509.Certificate
 	for _, der := range certificate.Certificate {
 		parsed, err := x509.ParseCertificate(der)
 		if err != nil {
-			return fmt.Errorf("TLS certificate %s: %w", c.options.CertFile, err)
+			return fmt.Errorf("TLS certificate %s: %w", c.files.CertFile, err)
 		}
 		own = append(own, parsed)
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate},
 	}
-	if c.options.ClientCAFile != "" {
-		pem, err := os.ReadFile(c.options.ClientCAFile)
+	if c.files.ClientCAFile != "" {
+		pem, err := os.ReadFile(c.files.ClientCAFile)
 		if err != nil {
 			return fmt.Errorf("TLS client CA: %w", err)
 		}
 		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("TLS client CA %s contains no PEM certificate", c.options.ClientCAFile)
+			return fmt.Errorf("TLS client CA %s contains no PEM certificate", c.files.ClientCAFile)
 		}
 		if clientCA, err = expiry.Parse(pem); err != nil {
-			c.logger.Warn("a certificate of the client CA file cannot be read and is left out", "file", c.options.ClientCAFile, "error", err)
+			c.logger.Warn("a certificate of the client CA file cannot be read and is left out", "file", c.files.ClientCAFile, "error", err)
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
