@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // allocationAttribute says on which sites a workload is placed, and how its
@@ -54,7 +55,7 @@ func allocationAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.LocationDiscrete)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"region_strategy": schema.StringAttribute{
 				MarkdownDescription: "`alone`: all replicas in one region, the one with the most room. Without it in any.",

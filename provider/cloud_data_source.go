@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // openStackDocs says what the API's own documentation leaves to its reader.
@@ -41,21 +42,21 @@ var cloudDocs = map[string]string{
 func newCloudDataSource() datasource.DataSource {
 	docs := maps.Clone(openStackDocs)
 	maps.Copy(docs, cloudDocs)
-	return &readDataSource{
-		name:    "cloud",
-		subject: "cloud",
-		description: "A cloud: what was declared, and in `status` what was collected from it: per region the availability zones with their amounts, the flavors and the volume types. " +
+	return &terraform.DataSource{
+		Name:    "cloud",
+		Subject: "cloud",
+		Description: "A cloud: what was declared, and in `status` what was collected from it: per region the availability zones with their amounts, the flavors and the volume types. " +
 			"Resources of a zone are `cpu`, `memory`, `storage/<volume type>` and `floating_ips`; storage and floating IPs are of the whole region and stand in each of its zones.",
-		arguments: map[string]schema.Attribute{
-			"name": schema.StringAttribute{MarkdownDescription: "Name of the cloud.", Required: true, Validators: []validator.String{objectName{}}},
+		Arguments: map[string]schema.Attribute{
+			"name": schema.StringAttribute{MarkdownDescription: "Name of the cloud.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		answer: objectAttributes(api.KindCloud, docs),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			cloud, err := s.client.Get(ctx, api.Key{Kind: api.KindCloud, Name: argument(arguments, "name")})
+		Answer: terraform.ObjectAttributes(api.KindCloud, docs),
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			cloud, err := s.Client().Get(ctx, api.Key{Kind: api.KindCloud, Name: terraform.Argument(arguments, "name")})
 			if err != nil {
 				return nil, err
 			}
-			return objectDocument(cloud)
+			return terraform.ObjectDocument(cloud)
 		},
 	}
 }

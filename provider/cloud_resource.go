@@ -4,25 +4,26 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newCloudResource() resource.Resource {
 	metrics := metricsAttribute("cloud")
 	metrics.MarkdownDescription += " Only a cloud with a `namespace` may list metrics of namespaces."
-	return &objectResource{
-		kind: api.KindCloud,
-		description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
+	return &terraform.Resource{
+		Kind: api.KindCloud,
+		Description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
 			"With credentials the server collects what its availability zones have; without, a collector that runs elsewhere pushes it. " +
 			"The figures are read with the data source `scheduler_cloud`.",
-		attributes: withSecrets(map[string]schema.Attribute{
+		Attributes: terraform.WithSecrets(map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Owner: only clusters of this namespace are created on the cloud, and prefer it. Without it all may be.",
 				Optional:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"metrics":   metrics,
 			"openstack": openStackAttribute("Access to the OpenStack, from which the figures of its zones are collected. Without credentials (`password_wo` or `application_credential_secret_wo`) nothing is asked."),
 		}),
-		local: map[string]bool{secretsVersion: true},
+		Local: map[string]bool{terraform.SecretsVersion: true},
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // clusterCloudAttributes say on which cloud a cluster is, or is to be, and what
 // it has from there.
 func clusterCloudAttributes() map[string]schema.Attribute {
-	wait := waitAttribute("cluster", "cloud", "cloud")
+	wait := terraform.WaitAttribute("cluster", "cloud", "cloud")
 	wait.MarkdownDescription += " Only a cluster with `cloud_constraints` is waited for."
 	return map[string]schema.Attribute{
 		"openstack": schema.SingleNestedAttribute{
@@ -62,7 +63,7 @@ func clusterCloudAttributes() map[string]schema.Attribute {
 					Required:            true,
 				},
 				"vcpus": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
+					CustomType:          terraform.WholeNumber{},
 					MarkdownDescription: "Processors of a machine.",
 					Optional:            true,
 				},
@@ -71,7 +72,7 @@ func clusterCloudAttributes() map[string]schema.Attribute {
 					Optional:            true,
 				},
 				"count": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
+					CustomType:          terraform.WholeNumber{},
 					MarkdownDescription: "How many machines there is room for, as long as no amounts are reported.",
 					Optional:            true,
 				},
@@ -96,10 +97,10 @@ func clusterCloud(object api.Object) map[string]any {
 
 // awaitCloud waits until a cluster that says which clouds it may be created on has
 // one. Others have what the server answered.
-func awaitCloud(ctx context.Context, s *session, w decisionWait) (api.Object, diag.Diagnostics) {
-	cluster, ok := w.object.(*api.Cluster)
+func awaitCloud(ctx context.Context, s *terraform.Session, w terraform.DecisionWait) (api.Object, diag.Diagnostics) {
+	cluster, ok := w.Object.(*api.Cluster)
 	if !ok || cluster.Spec.CloudConstraints == nil {
 		return nil, nil
 	}
-	return awaitDecision(ctx, s, w)
+	return terraform.AwaitDecision(ctx, s, w)
 }

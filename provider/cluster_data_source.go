@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // clusterDocs says what the API's own documentation leaves to its reader.
@@ -38,20 +39,20 @@ var clusterDocs = map[string]string{
 }
 
 func newClusterDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:        "cluster",
-		subject:     "cluster",
-		description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, the cloud it is on, what was observed in it, what is split over its on-demand and spot nodes, present values of its metrics).",
-		arguments: map[string]schema.Attribute{
-			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{objectName{}}},
+	return &terraform.DataSource{
+		Name:        "cluster",
+		Subject:     "cluster",
+		Description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, the cloud it is on, what was observed in it, what is split over its on-demand and spot nodes, present values of its metrics).",
+		Arguments: map[string]schema.Attribute{
+			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		answer: objectAttributes(api.KindCluster, clusterDocs),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			cluster, err := s.client.Get(ctx, api.Key{Kind: api.KindCluster, Name: argument(arguments, "name")})
+		Answer: terraform.ObjectAttributes(api.KindCluster, clusterDocs),
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			cluster, err := s.Client().Get(ctx, api.Key{Kind: api.KindCluster, Name: terraform.Argument(arguments, "name")})
 			if err != nil {
 				return nil, err
 			}
-			return objectDocument(cluster)
+			return terraform.ObjectDocument(cluster)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // distributionStateDoc explains the states of a split.
@@ -28,22 +29,22 @@ type clusterDistributions struct {
 }
 
 func newClusterDistributionsDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:    "cluster_distributions",
-		subject: "the distributions in a cluster",
-		description: "The Deployments and StatefulSets of a cluster whose pods are split over its on-demand and spot nodes, as they are at this moment: those of a `scheduler_workload` with a `distribution`, and those that ask for it by their labels. " +
+	return &terraform.DataSource{
+		Name:    "cluster_distributions",
+		Subject: "the distributions in a cluster",
+		Description: "The Deployments and StatefulSets of a cluster whose pods are split over its on-demand and spot nodes, as they are at this moment: those of a `scheduler_workload` with a `distribution`, and those that ask for it by their labels. " +
 			"The cluster has `spot` enabled and is connected.",
-		arguments: map[string]schema.Attribute{
-			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{objectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Only those of this namespace in the cluster. Without it those of all.", Optional: true, Validators: []validator.String{objectName{}}},
+		Arguments: map[string]schema.Attribute{
+			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Only those of this namespace in the cluster. Without it those of all.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		answer: computedAttributes(reflect.TypeFor[clusterDistributions](), distributionDocs),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			workloads, err := s.client.ListDistributions(ctx, argument(arguments, "cluster"))
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[clusterDistributions](), distributionDocs),
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			workloads, err := s.Client().ListDistributions(ctx, terraform.Argument(arguments, "cluster"))
 			if err != nil {
 				return nil, err
 			}
-			return jsonDocument(clusterDistributions{inNamespace(workloads, argument(arguments, "namespace"))})
+			return terraform.JSONDocument(clusterDistributions{inNamespace(workloads, terraform.Argument(arguments, "namespace"))})
 		},
 	}
 }

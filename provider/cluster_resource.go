@@ -12,26 +12,27 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newClusterResource() resource.Resource {
 	attributes := clusterSpecAttributes()
 	maps.Copy(attributes, clusterCloudAttributes())
 	attributes["spot"] = spotAttribute()
-	return &objectResource{
-		kind: api.KindCluster,
-		description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
+	return &terraform.Resource{
+		Kind: api.KindCluster,
+		Description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
 			"One that is still to be created gets the `cloud` to create it on. " +
 			"Its state (online or not, amounts reported or observed, values of metrics) is read with the data source `scheduler_cluster`.",
-		attributes: withSecrets(attributes),
-		local:      map[string]bool{secretsVersion: true, "wait": true},
-		decision:   clusterCloud,
+		Attributes: terraform.WithSecrets(attributes),
+		Local:      map[string]bool{terraform.SecretsVersion: true, "wait": true},
+		Decision:   clusterCloud,
 		// Neither labels nor a kubeconfig are among them: what is created on the cloud
 		// must not have to be replaced when they are written.
-		inputs:    []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
-		decide:    awaitCloud,
-		unawaited: decisionUnawaited,
-		doubts:    spotWithoutKubeconfig,
+		Inputs:    []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
+		Await:     awaitCloud,
+		Unawaited: terraform.DecisionUnawaited,
+		Warn:      spotWithoutKubeconfig,
 	}
 }
 
@@ -41,7 +42,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 		"namespace": schema.StringAttribute{
 			MarkdownDescription: "Owner: only placements of this namespace see the cluster. Without it all do.",
 			Optional:            true,
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"namespaces": schema.SetAttribute{
 			MarkdownDescription: "Several owners: only placements of these namespaces see the cluster. Without it and `namespace` all do; both may not be given, and an empty set is refused.",
@@ -141,10 +142,10 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 					Optional:            true,
 					Computed:            true,
 					Default:             stringdefault.StaticString(string(api.DefaultHealthInterval)),
-					Validators:          notEmpty,
+					Validators:          terraform.NotEmpty,
 				},
 				"failure_threshold": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
+					CustomType:          terraform.WholeNumber{},
 					MarkdownDescription: "Failures in a row that take the cluster out. Default `3`.",
 					Optional:            true,
 					Computed:            true,
@@ -152,7 +153,7 @@ func clusterSpecAttributes() map[string]schema.Attribute {
 					Validators:          []validator.Int64{int64validator.AtLeast(1)},
 				},
 				"success_threshold": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
+					CustomType:          terraform.WholeNumber{},
 					MarkdownDescription: "Successes in a row that bring it back. Default `2`.",
 					Optional:            true,
 					Computed:            true,

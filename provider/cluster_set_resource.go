@@ -7,14 +7,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newClusterSetResource() resource.Resource {
-	return &objectResource{
-		kind: api.KindClusterSet,
-		description: "A named set of clusters that placements may be confined to with `cluster_sets`, and the namespaces that may use it. " +
+	return &terraform.Resource{
+		Kind: api.KindClusterSet,
+		Description: "A named set of clusters that placements may be confined to with `cluster_sets`, and the namespaces that may use it. " +
 			"Clusters come and go by their labels, or are listed by name.",
-		attributes: map[string]schema.Attribute{
+		Attributes: map[string]schema.Attribute{
 			"selector": labelSelectorAttribute("Clusters whose labels match belong to the set; an empty selector (`{}`) matches all. Either this or `clusters`."),
 			"clusters": schema.ListAttribute{
 				MarkdownDescription: "Clusters that belong to the set, by name; those that do not exist are passed over. Either this or `selector`.",

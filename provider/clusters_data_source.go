@@ -10,14 +10,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newClustersDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:        "clusters",
-		subject:     "the list of clusters",
-		description: "The clusters whose labels match, in the order of their names.",
-		arguments: map[string]schema.Attribute{
+	return &terraform.DataSource{
+		Name:        "clusters",
+		Subject:     "the list of clusters",
+		Description: "The clusters whose labels match, in the order of their names.",
+		Arguments: map[string]schema.Attribute{
 			"label_selector": schema.StringAttribute{
 				MarkdownDescription: "Kubernetes label selector, evaluated by the server: `env=prod,tier!=edge`.",
 				Optional:            true,
@@ -28,7 +29,7 @@ func newClustersDataSource() datasource.DataSource {
 				Optional:            true,
 			},
 		},
-		answer: map[string]schema.Attribute{
+		Answer: map[string]schema.Attribute{
 			"names": schema.ListAttribute{
 				MarkdownDescription: "Names of the clusters.",
 				ElementType:         types.StringType,
@@ -37,27 +38,27 @@ func newClustersDataSource() datasource.DataSource {
 			"clusters": schema.ListNestedAttribute{
 				MarkdownDescription: "The clusters in full, as the data source `scheduler_cluster` shows one.",
 				Computed:            true,
-				NestedObject:        schema.NestedAttributeObject{Attributes: objectAttributes(api.KindCluster, clusterDocs)},
+				NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ObjectAttributes(api.KindCluster, clusterDocs)},
 			},
 		},
-		read: readClusters,
+		Ask: readClusters,
 	}
 }
 
-func readClusters(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-	constraints, err := parseConstraints(texts(arguments, "label_constraints"), "label_constraints")
+func readClusters(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+	constraints, err := parseConstraints(terraform.Texts(arguments, "label_constraints"), "label_constraints")
 	if err != nil {
 		return nil, err
 	}
 	names, clusters := []any{}, []any{}
-	for object, err := range s.client.List(ctx, api.KindCluster, client.ListOptions{LabelSelector: argument(arguments, "label_selector")}) {
+	for object, err := range s.Client().List(ctx, api.KindCluster, client.ListOptions{LabelSelector: terraform.Argument(arguments, "label_selector")}) {
 		if err != nil {
 			return nil, err
 		}
 		if !matchesAll(constraints, object.Meta().Labels) {
 			continue
 		}
-		document, err := objectDocument(object)
+		document, err := terraform.ObjectDocument(object)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // configuration is the provider block.
@@ -71,7 +73,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"max_retries": schema.Int64Attribute{
-			CustomType:          wholeNumber{},
+			CustomType:          terraform.WholeNumber{},
 			MarkdownDescription: "How often a request is repeated while the server cannot be reached or asks for patience; 0 = never. Default " + strconv.Itoa(client.DefaultMaxRetries) + "; also `SCHEDULER_MAX_RETRIES`.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
@@ -96,15 +98,15 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	userAgent := "terraform-provider-scheduler/" + p.version + " HashiCorp-Terraform/" + req.TerraformVersion
-	s := config.session(userAgent, &resp.Diagnostics)
+	s, check := config.session(userAgent, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if s.pending != nil && req.ClientCapabilities.DeferralAllowed {
+	if s.Pending() && req.ClientCapabilities.DeferralAllowed {
 		resp.Deferred = &provider.Deferred{Reason: provider.DeferredReasonProviderConfigUnknown}
 	}
-	if s.check {
-		if s.connect(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
+	if check {
+		if s.Connect(ctx, &resp.Diagnostics); resp.Diagnostics.HasError() {
 			return
 		}
 	}
@@ -112,8 +114,8 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 }
 
 // session makes the connection that the configuration and the environment
-// describe.
-func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *session {
+// describe. check says that the server is asked for before anything is done with it.
+func (c *configuration) session(userAgent string, diags *diag.Diagnostics) (s *terraform.Session, check bool) {
 	settings := []struct {
 		name  string
 		value types.String
@@ -133,7 +135,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 	text := map[string]string{}
 	for _, s := range settings {
 		if s.value.IsUnknown() {
-			return &session{pending: fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)}
+			return terraform.PendingSession(fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)), false
 		}
 		text[s.name] = s.value.ValueString()
 		if s.value.IsNull() {
@@ -171,26 +173,21 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) *sess
 		settingError(diags, "token", "a token has no line breaks; one that is read from a file may end with one: write trimspace(file(…))")
 	}
 	if ns := text["namespace"]; ns != "" {
-		if message := wrongName(ns); message != "" {
+		if message := terraform.WrongName(ns); message != "" {
 			settingError(diags, "namespace", message)
 		}
 	}
-	check := boolSetting(text, "check_connection", true, diags)
+	check = boolSetting(text, "check_connection", true, diags)
 	warn := boolSetting(text, "warn_unsatisfied", true, diags)
 	if diags.HasError() {
-		return nil
+		return nil, false
 	}
 	connection, err := client.New(opts)
 	if err != nil {
-		diags.AddError("The provider's configuration cannot be used", sentence(err.Error()))
-		return nil
+		diags.AddError("The provider's configuration cannot be used", terraform.Sentence(err.Error()))
+		return nil, false
 	}
-	s := &session{client: connection, namespace: text["namespace"], check: check, warn: warn, unsatisfied: newUnsatisfied()}
-	if s.namespace == "" {
-		s.namespace = api.DefaultNamespace
-	}
-	s.lists = newListSnapshots(connection)
-	return s
+	return terraform.NewSession(connection, cmp.Or(text["namespace"], api.DefaultNamespace), warn), check
 }
 
 // logAttempt shows requests under TF_LOG=DEBUG; secrets are in bodies and headers,
@@ -249,5 +246,5 @@ func boolSetting(text map[string]string, name string, unset bool, diags *diag.Di
 // settingError blames an attribute of the provider block; the value may also
 // come from the environment, which the text says.
 func settingError(diags *diag.Diagnostics, name, message string) {
-	diags.AddAttributeError(path.Root(name), "Invalid "+name, sentence(message)+" It may also come from the environment variable "+environmentName(name)+".")
+	diags.AddAttributeError(path.Root(name), "Invalid "+name, terraform.Sentence(message)+" It may also come from the environment variable "+environmentName(name)+".")
 }

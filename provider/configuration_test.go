@@ -36,7 +36,7 @@ func TestConfiguration(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			var diags diag.Diagnostics
-			s := test.config.session("test", &diags)
+			s, _ := test.config.session("test", &diags)
 			if test.want != "" {
 				if !diags.HasError() || !strings.Contains(diags[0].Detail(), test.want) {
 					t.Errorf("diagnostics are %v, expected %q", diags, test.want)
@@ -46,8 +46,8 @@ func TestConfiguration(t *testing.T) {
 			if diags.HasError() {
 				t.Fatal(diags)
 			}
-			if s.client.Endpoint() != test.endpoint || s.namespace != test.namespace {
-				t.Errorf("endpoint is %s, namespace %s", s.client.Endpoint(), s.namespace)
+			if s.Client().Endpoint() != test.endpoint || s.Namespace() != test.namespace {
+				t.Errorf("endpoint is %s, namespace %s", s.Client().Endpoint(), s.Namespace())
 			}
 		})
 	}
@@ -58,11 +58,11 @@ func TestConfiguration(t *testing.T) {
 func TestUnknownConfiguration(t *testing.T) {
 	var diags diag.Diagnostics
 	c := configuration{Token: types.StringUnknown()}
-	s := c.session("test", &diags)
+	s, _ := c.session("test", &diags)
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
-	if s.connected(&diags) || !strings.Contains(diags[0].Detail(), `"token"`) {
+	if s.Connected(&diags) || !strings.Contains(diags[0].Detail(), `"token"`) {
 		t.Errorf("diagnostics are %v", diags)
 	}
 }

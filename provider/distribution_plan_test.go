@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // The split is unknown where the replicas by cluster are, or where they are split
@@ -101,7 +103,7 @@ func TestPlanSplitOfPreview(t *testing.T) {
 		{"not split", doc{"a": 3}, 3, nil, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan := attributesOf(configValue(t, typ, doc{
+			plan := terraform.AttributesOf(configValue(t, typ, doc{
 				"name": "web", "api_version": "apps/v1", "kind": "Deployment", "replicas": test.replicas, "clusters": test.clusters, distribution: test.distribution,
 			}))
 			if test.distribution == nil {
@@ -227,7 +229,7 @@ func TestClusterDistributions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	source, ok := newClusterDistributionsDataSource().(*readDataSource)
+	source, ok := newClusterDistributionsDataSource().(*terraform.DataSource)
 	if !ok {
 		t.Fatal("not a readDataSource")
 	}
@@ -241,27 +243,36 @@ func TestClusterDistributions(t *testing.T) {
 		return names
 	}
 	for namespace, want := range map[string]string{"": "web ledger", "shop": "web", "office": ""} {
-		document, err := source.read(t.Context(), &session{client: c}, map[string]any{"cluster": "east", "namespace": namespace})
+		document, err := source.Ask(t.Context(), terraform.NewSession(c, "", false), map[string]any{"cluster": "east", "namespace": namespace})
 		if got := strings.Join(names(document), " "); err != nil || got != want {
 			t.Errorf("in namespace %q there are %q, expected %q: %v", namespace, got, want, err)
 		}
 	}
-	document, err := source.read(t.Context(), &session{client: c}, map[string]any{"cluster": "east", "namespace": "shop"})
+	document, err := source.Ask(t.Context(), terraform.NewSession(c, "", false), map[string]any{"cluster": "east", "namespace": "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, attribute := range source.answer {
-		if _, err := answerValue(attribute.GetType().TerraformType(t.Context()), document[name]); err != nil {
+	for name, attribute := range source.Answer {
+		if _, err := terraform.Value(attribute.GetType().TerraformType(t.Context()), document[name]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err = source.read(t.Context(), &session{client: c}, map[string]any{"cluster": "west"})
-	if err == nil {
-		t.Fatal("a cluster without spot has distributions")
+	config := configValue(t, schemaOfSource(t, source), doc{"cluster": "west"})
+	resp := datasource.ReadResponse{}
+	source.Configure(t.Context(), datasource.ConfigureRequest{ProviderData: terraform.NewSession(c, "", false)}, &datasource.ConfigureResponse{})
+	source.Read(t.Context(), datasource.ReadRequest{Config: tfsdk.Config{Raw: config}}, &resp)
+	if len(resp.Diagnostics) != 1 {
+		t.Fatalf("a cluster without spot has distributions: %v", resp.Diagnostics)
 	}
-	var diags diag.Diagnostics
-	diagnose(&diags, "read", tftypes.DynamicPseudoType, err)
-	if text := diags[0].Detail(); !strings.Contains(text, "spot is not enabled") || strings.Contains(text, collisionRemedy) {
+	if text := resp.Diagnostics[0].Detail(); !strings.Contains(text, "spot is not enabled") || strings.Contains(text, "plan again") {
 		t.Errorf("the error is %q, expected one without the advice for colliding writes", text)
 	}
+}
+
+// schemaOfSource is the type of the values of a data source.
+func schemaOfSource(t *testing.T, source datasource.DataSource) tftypes.Type {
+	t.Helper()
+	var resp datasource.SchemaResponse
+	source.Schema(t.Context(), datasource.SchemaRequest{}, &resp)
+	return resp.Schema.Type().TerraformType(t.Context())
 }

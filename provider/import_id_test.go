@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // An import without a name says what is missing. Terraform before identities
@@ -89,7 +90,7 @@ func TestImportOfCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a := attributesOf(state); textOf(a["cluster"]) != "berlin" || textOf(a["name"]) != "support" {
+			if a := terraform.AttributesOf(state); terraform.TextOf(a["cluster"]) != "berlin" || terraform.TextOf(a["name"]) != "support" {
 				t.Errorf("the state is %s", state)
 			}
 		})
@@ -135,7 +136,7 @@ func TestImportByIdentityWithoutNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := textOf(attributesOf(state)["namespace"]); got != want {
+		if got := terraform.TextOf(terraform.AttributesOf(state)["namespace"]); got != want {
 			t.Errorf("%s: imported from the namespace %q, expected %q", name, got, want)
 		}
 	}

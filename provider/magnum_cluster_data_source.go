@@ -6,24 +6,25 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newMagnumClusterDataSource() datasource.DataSource {
 	docs := maps.Clone(openStackDocs)
 	docs["observed_reschedule_requests"] = "How many requests for a fresh decision were answered."
-	return &readDataSource{
-		name:    "magnum_cluster",
-		subject: "Magnum cluster",
-		description: "A Magnum cluster: what was declared, and in `status` the project that was chosen for it, its score, and the labels and metrics that the cluster has from it. For one of the same configuration use " +
+	return &terraform.DataSource{
+		Name:    "magnum_cluster",
+		Subject: "Magnum cluster",
+		Description: "A Magnum cluster: what was declared, and in `status` the project that was chosen for it, its score, and the labels and metrics that the cluster has from it. For one of the same configuration use " +
 			"`scheduler_magnum_cluster.<name>.project` where the name is enough: it stays known while the cluster is edited.",
-		arguments: namespacedArguments("Magnum cluster"),
-		answer:    objectAttributes(api.KindMagnumCluster, docs),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			cluster, err := s.client.Get(ctx, s.namespacedKey(api.KindMagnumCluster, arguments))
+		Arguments: namespacedArguments("Magnum cluster"),
+		Answer:    terraform.ObjectAttributes(api.KindMagnumCluster, docs),
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			cluster, err := s.Client().Get(ctx, s.NamespacedKey(api.KindMagnumCluster, arguments))
 			if err != nil {
 				return nil, err
 			}
-			return objectDocument(cluster)
+			return terraform.ObjectDocument(cluster)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newMagnumClusterResource() resource.Resource {
@@ -36,18 +37,18 @@ func newMagnumClusterResource() resource.Resource {
 	} {
 		attributes[name] = schema.StringAttribute{MarkdownDescription: description, Computed: true}
 	}
-	attributes["wait"] = waitAttribute("cluster", "project", "project")
-	return &objectResource{
-		kind: api.KindMagnumCluster,
-		description: "A cluster that OpenStack's Magnum is to create. The server chooses the project, by the labels and metrics of the `scheduler_openstack_project`s of its namespace; " +
+	attributes["wait"] = terraform.WaitAttribute("cluster", "project", "project")
+	return &terraform.Resource{
+		Kind: api.KindMagnumCluster,
+		Description: "A cluster that OpenStack's Magnum is to create. The server chooses the project, by the labels and metrics of the `scheduler_openstack_project`s of its namespace; " +
 			"an `openstack_containerinfra_cluster_v1` with `project_id` and `selected_template_id` then creates it. The choice stays as long as the project is there and fits. " +
 			"Let it depend on the projects where both are in one configuration.",
-		attributes: attributes,
-		local:      map[string]bool{"wait": true},
-		decision:   magnumProject,
-		inputs:     inputs,
-		decide:     awaitDecision,
-		unawaited:  decisionUnawaited,
+		Attributes: attributes,
+		Local:      map[string]bool{"wait": true},
+		Decision:   magnumProject,
+		Inputs:     inputs,
+		Await:      terraform.AwaitDecision,
+		Unawaited:  terraform.DecisionUnawaited,
 	}
 }
 

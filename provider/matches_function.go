@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 type matchesFunction struct{}
@@ -58,7 +59,7 @@ func (matchesFunction) Run(ctx context.Context, req function.RunRequest, resp *f
 	}
 	constraints, err := parseConstraints(expressions, "constraints")
 	if err != nil {
-		resp.Error = argumentError(1, err)
+		resp.Error = terraform.ArgumentError(1, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, matchesAll(constraints, labels))

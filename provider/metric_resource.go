@@ -6,14 +6,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newMetricResource() resource.Resource {
-	return &objectResource{
-		kind: api.KindMetric,
-		description: "One live figure: where it is read, and which range of values maps to the scores 0 to 1. " +
+	return &terraform.Resource{
+		Kind: api.KindMetric,
+		Description: "One live figure: where it is read, and which range of values maps to the scores 0 to 1. " +
 			"Its present value is read with the data source `scheduler_metric`.",
-		attributes: map[string]schema.Attribute{
+		Attributes: map[string]schema.Attribute{
 			"min": schema.Float64Attribute{
 				MarkdownDescription: "Value that maps to 0 (to 1 when descending).",
 				Required:            true,
@@ -46,14 +47,14 @@ func newMetricResource() resource.Resource {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.Ascending)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"on_failure": schema.StringAttribute{
 				MarkdownDescription: "What becomes of a cluster when the metric has no usable value: `exclude` it (default), `ignore` the metric, or go on with the `last_value`.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.FailureExclude)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"max_age": schema.StringAttribute{
 				MarkdownDescription: "How long the last good value stays usable while the provider cannot be reached. Default: 4 intervals of the provider.",

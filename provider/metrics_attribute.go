@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // metricsAttribute lists the metrics that rate an object. what names it:
@@ -20,13 +21,13 @@ func metricsAttribute(what string) schema.ListNestedAttribute {
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "Namespace of the metric. Without it a global metric.",
 				Optional:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"weight": schema.Float64Attribute{
 				MarkdownDescription: fmt.Sprintf("Weight of the metric in the %s's score, at least 0. Default `1`.", what),
 				Optional:            true,
 				Computed:            true,
-				Default:             decimalDefault{1},
+				Default:             terraform.StaticDecimal(1),
 			},
 		}},
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newMetricsProviderResource() resource.Resource {
-	return &objectResource{
-		kind:        api.KindMetricsProvider,
-		description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
-		attributes: withSecrets(map[string]schema.Attribute{
+	return &terraform.Resource{
+		Kind:        api.KindMetricsProvider,
+		Description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
+		Attributes: terraform.WithSecrets(map[string]schema.Attribute{
 			"type": schema.StringAttribute{
 				MarkdownDescription: "`prometheus`, `kafka` (ksqlDB), `influx` or `static`.",
 				Required:            true,
@@ -90,13 +91,13 @@ func newMetricsProviderResource() resource.Resource {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.DefaultProviderInterval)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"timeout": schema.StringAttribute{
 				MarkdownDescription: "How long one reading may take. Default `" + string(api.DefaultProviderTimeout) + "`, `" + string(api.DefaultInfluxTimeout) + "` with type `influx`.",
 				Optional:            true,
 				Computed:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"headers": schema.MapAttribute{
 				MarkdownDescription: "HTTP headers sent with every request.",
@@ -122,7 +123,7 @@ func newMetricsProviderResource() resource.Resource {
 				Default:             booldefault.StaticBool(false),
 			},
 		}),
-		local:     map[string]bool{secretsVersion: true},
-		dependent: dependentDefaults{on: "type", names: []string{"timeout"}},
+		Local:     map[string]bool{terraform.SecretsVersion: true},
+		Dependent: terraform.DependentDefaults{On: "type", Names: []string{"timeout"}},
 	}
 }

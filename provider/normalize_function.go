@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 type normalizeFunction struct{}
@@ -40,8 +41,8 @@ func (normalizeFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	}
 	normalized, err := columns.Normalize(api.MetricSpec{Min: &low, Max: &high}, value)
 	if err != nil {
-		resp.Error = function.NewFuncError(clause(err))
+		resp.Error = function.NewFuncError(terraform.Clause(err))
 		return
 	}
-	resp.Error = resp.Result.Set(ctx, decimal(ctx, normalized))
+	resp.Error = resp.Result.Set(ctx, terraform.Decimal(ctx, normalized))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // planOf plans a resource as Terraform does. config and state are documents;
@@ -38,7 +39,7 @@ func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc
 	}
 	// Terraform proposes the configuration, and what the state has of the computed
 	// attributes that it leaves out.
-	given, prior := attributesOf(config), attributesOf(before)
+	given, prior := terraform.AttributesOf(config), terraform.AttributesOf(before)
 	proposed := maps.Clone(given)
 	for _, a := range block.Block.Attributes {
 		if value := given[a.Name]; a.Computed && value.IsKnown() && value.IsNull() && prior != nil {
@@ -63,7 +64,7 @@ func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return attributesOf(planned), resp.Diagnostics
+	return terraform.AttributesOf(planned), resp.Diagnostics
 }
 
 // unknown stands for a value that is known after apply.
@@ -152,7 +153,7 @@ func TestPlanInstant(t *testing.T) {
 		config := maps.Clone(state)
 		config["valid_until"] = test.config
 		planned := planOf(t, "scheduler_placement_score", configValue(t, typ, config), state)
-		if got := textOf(planned["valid_until"]); got != test.want {
+		if got := terraform.TextOf(planned["valid_until"]); got != test.want {
 			t.Errorf("%s is planned as %q, expected %q", test.config, got, test.want)
 		}
 	}

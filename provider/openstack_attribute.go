@@ -7,12 +7,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // openStackAttribute is the access to an OpenStack.
 func openStackAttribute(description string) schema.Attribute {
 	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: notEmpty}
+		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Validators: terraform.NotEmpty}
 	}
 	secret := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{MarkdownDescription: description, Optional: true, Sensitive: true, WriteOnly: true}
@@ -22,8 +23,8 @@ func openStackAttribute(description string) schema.Attribute {
 			MarkdownDescription: "Domain of the " + of + ". Default `" + api.DefaultOpenStackDomain + "` with `" + with + "`, else none.",
 			Optional:            true,
 			Computed:            true,
-			Validators:          notEmpty,
-			PlanModifiers:       []planmodifier.String{siblingDefault{on: with, otherwise: api.DefaultOpenStackDomain}},
+			Validators:          terraform.NotEmpty,
+			PlanModifiers:       []planmodifier.String{terraform.SiblingDefault{On: with, Otherwise: api.DefaultOpenStackDomain}},
 		}
 	}
 	duration := func(description string, standard api.Duration) schema.StringAttribute {
@@ -32,7 +33,7 @@ func openStackAttribute(description string) schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(string(standard)),
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		}
 	}
 	return schema.SingleNestedAttribute{

@@ -4,14 +4,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newOpenStackProjectResource() resource.Resource {
-	return &objectResource{
-		kind: api.KindOpenStackProject,
-		description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +
+	return &terraform.Resource{
+		Kind: api.KindOpenStackProject,
+		Description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +
 			"Every `scheduler_magnum_cluster` of its namespace may be put into it. The data source `scheduler_openstack_projects` reads the projects that an OpenStack has.",
-		attributes: withSecrets(map[string]schema.Attribute{
+		Attributes: terraform.WithSecrets(map[string]schema.Attribute{
 			"metrics": metricsAttribute("project"),
 			"project_id": schema.StringAttribute{
 				MarkdownDescription: "ID of the project in the OpenStack.",
@@ -27,6 +28,6 @@ func newOpenStackProjectResource() resource.Resource {
 			},
 			"openstack": openStackAttribute("Access to the OpenStack, for whoever creates the clusters."),
 		}),
-		local: map[string]bool{secretsVersion: true},
+		Local: map[string]bool{terraform.SecretsVersion: true},
 	}
 }

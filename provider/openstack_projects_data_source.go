@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // liveDocs says what the API's own documentation leaves to its reader.
@@ -31,27 +32,27 @@ var liveDocs = map[string]string{
 }
 
 func newOpenStackProjectsDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:    "openstack_projects",
-		subject: "the OpenStack projects of a cloud",
-		description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials; a user who may not list all projects gets those that they have a role in. " +
+	return &terraform.DataSource{
+		Name:    "openstack_projects",
+		Subject: "the OpenStack projects of a cloud",
+		Description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials; a user who may not list all projects gets those that they have a role in. " +
 			"With `for_each` a `scheduler_openstack_project` can be declared for each.",
-		arguments: map[string]schema.Attribute{
-			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{objectName{}}},
+		Arguments: map[string]schema.Attribute{
+			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"tags":  schema.ListAttribute{MarkdownDescription: "Tags that a project must have, all of them. Without it any project.", ElementType: types.StringType, Optional: true},
 			"disabled": schema.BoolAttribute{
 				MarkdownDescription: "`true`: the projects that are disabled, in place of the others. Default `false`.",
 				Optional:            true,
 			},
 		},
-		answer: computedAttributes(reflect.TypeFor[api.LiveOpenStack](), liveDocs),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.LiveOpenStack](), liveDocs),
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 			disabled, _ := arguments["disabled"].(bool)
-			live, err := s.client.OpenStackProjects(ctx, argument(arguments, "cloud"), api.LiveOptions{Tags: texts(arguments, "tags"), Disabled: disabled})
+			live, err := s.Client().OpenStackProjects(ctx, terraform.Argument(arguments, "cloud"), api.LiveOptions{Tags: terraform.Texts(arguments, "tags"), Disabled: disabled})
 			if err != nil {
 				return nil, err
 			}
-			return jsonDocument(live)
+			return terraform.JSONDocument(live)
 		},
 	}
 }

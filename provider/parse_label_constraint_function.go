@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 type parseLabelConstraintFunction struct{}
@@ -43,7 +44,7 @@ func (parseLabelConstraintFunction) Run(ctx context.Context, req function.RunReq
 	}
 	label, err := constraint.ParseLabel(expression)
 	if err != nil {
-		resp.Error = argumentError(0, err)
+		resp.Error = terraform.ArgumentError(0, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, struct {

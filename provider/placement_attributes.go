@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // placementSpecAttributes are what a decision follows from.
@@ -23,7 +24,7 @@ func placementSpecAttributes() map[string]schema.Attribute {
 func placementFilterAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"number_of_clusters": schema.Int64Attribute{
-			CustomType:          wholeNumber{},
+			CustomType:          terraform.WholeNumber{},
 			MarkdownDescription: "How many clusters to choose. Without it all that fit.",
 			Optional:            true,
 		},
@@ -45,7 +46,7 @@ func placementFilterAttributes() map[string]schema.Attribute {
 		"kubernetes_version": schema.StringAttribute{
 			MarkdownDescription: "Condition on the Kubernetes version that the server observed of the cluster, in Terraform's language: `>= 1.33, < 2`, `~> 1.33.0`. Only its numbers count: `v1.33.2+k3s1` is 1.33.2. A version that is not known satisfies none.",
 			Optional:            true,
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"label_constraints": schema.ListAttribute{
 			MarkdownDescription: "Conditions on the cluster's labels, all of which must hold: `location is DE`, `tier != edge`, `zone in (a, b)`, `zone not in (c)`. A label that is absent satisfies none.",
@@ -62,7 +63,7 @@ func placementFilterAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(string(api.BasisRaw)),
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"custom_resources": schema.ListAttribute{
 			MarkdownDescription: "Custom resource definitions the cluster must have, as `<plural>.<group>`.",
@@ -108,10 +109,10 @@ func placementRankingAttributes() map[string]schema.Attribute {
 					Optional:            true,
 					Computed:            true,
 					Default:             stringdefault.StaticString(string(api.SpreadLabel)),
-					Validators:          notEmpty,
+					Validators:          terraform.NotEmpty,
 				},
 				"max_skew": schema.Int64Attribute{
-					CustomType:          wholeNumber{},
+					CustomType:          terraform.WholeNumber{},
 					MarkdownDescription: "By how many clusters the fullest part may exceed the emptiest that has clusters which fit, at least 1. Default `1`.",
 					Optional:            true,
 					Computed:            true,
@@ -122,7 +123,7 @@ func placementRankingAttributes() map[string]schema.Attribute {
 					Optional:            true,
 					Computed:            true,
 					Default:             stringdefault.StaticString(string(api.ScheduleAnyway)),
-					Validators:          notEmpty,
+					Validators:          terraform.NotEmpty,
 				},
 			}},
 		},
@@ -131,7 +132,7 @@ func placementRankingAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(string(api.StrategyMetrics)),
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"metrics": schema.SingleNestedAttribute{
 			MarkdownDescription: "Settings of the `metrics` strategy; there are none under another one.",
@@ -142,7 +143,7 @@ func placementRankingAttributes() map[string]schema.Attribute {
 					MarkdownDescription: "Weight of staying on the current cluster, at least 0. Default `0.1`.",
 					Optional:            true,
 					Computed:            true,
-					Default:             decimalDefault{api.DefaultStickiness},
+					Default:             terraform.StaticDecimal(api.DefaultStickiness),
 				},
 			},
 		},
@@ -157,13 +158,13 @@ func placementRankingAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "A decision younger than this is kept while it fits. Default `" + string(api.DefaultRescheduleAfter) + "` under `metrics`, `" + string(api.PromptRescheduleAfter) + "` under `prioritizers`.",
 			Optional:            true,
 			Computed:            true,
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"min_improvement": schema.Float64Attribute{
 			MarkdownDescription: "A decision moves only for a score better by more than this, at least 0. Default `0`.",
 			Optional:            true,
 			Computed:            true,
-			Default:             decimalDefault{0},
+			Default:             terraform.StaticDecimal(0),
 		},
 	}
 }
@@ -179,7 +180,7 @@ func prioritizerPolicyAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.ModeAdditive)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"configurations": schema.ListNestedAttribute{
 				MarkdownDescription: "Prioritizers, each with its weight. The score of a cluster is the sum of weight × score; each score is from -100 to 100.",
@@ -190,7 +191,7 @@ func prioritizerPolicyAttribute() schema.Attribute {
 						Optional:            true,
 						Computed:            true,
 						Default:             stringdefault.StaticString(string(api.PrioritizerBuiltin)),
-						Validators:          notEmpty,
+						Validators:          terraform.NotEmpty,
 					},
 					"name": schema.StringAttribute{
 						MarkdownDescription: "Of a builtin: `balance` (clusters with fewer decisions of other placements), `steady` (clusters of the present decision), `resource_allocatable_cpu`, `resource_allocatable_memory`, `resource_available_cpu`, `resource_available_memory` or `spread`. Of a metric: its name.",
@@ -205,7 +206,7 @@ func prioritizerPolicyAttribute() schema.Attribute {
 						Optional:            true,
 					},
 					"weight": schema.Int64Attribute{
-						CustomType:          wholeNumber{},
+						CustomType:          terraform.WholeNumber{},
 						MarkdownDescription: "From -10 to 10. `0` disables the prioritizer, a negative weight prefers low scores. Default `1`.",
 						Optional:            true,
 						Computed:            true,
@@ -227,7 +228,7 @@ func decisionStrategyAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.DefaultGroupSize)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"decision_groups": schema.ListNestedAttribute{
 				MarkdownDescription: "Named groups, in order; a cluster belongs to the first that it matches. The others form groups without a name.",

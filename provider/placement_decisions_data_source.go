@@ -8,16 +8,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newPlacementDecisionsDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:    "placement_decisions",
-		subject: "the decisions of placement",
-		description: "The present decision of a placement, with scores, ranks, groups and times. For a placement of the same configuration use " +
+	return &terraform.DataSource{
+		Name:    "placement_decisions",
+		Subject: "the decisions of placement",
+		Description: "The present decision of a placement, with scores, ranks, groups and times. For a placement of the same configuration use " +
 			"`scheduler_placement.<name>.clusters` where the names are enough: it stays known while the placement is edited.",
-		arguments: placementArguments(),
-		answer: computedAttributes(reflect.TypeFor[api.PlacementStatus](), map[string]string{
+		Arguments: placementArguments(),
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.PlacementStatus](), map[string]string{
 			"decisions":                    "The chosen clusters in full, best first.",
 			"cluster":                      "Name of the cluster.",
 			"score":                        "Score as of the decision.",
@@ -25,13 +26,13 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 			"cluster_count":                "How many clusters the group has.",
 			"observed_reschedule_requests": "How many requests for a fresh decision were answered.",
 		}),
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			key := s.placementKey(arguments)
-			placement, err := s.client.Get(ctx, key)
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			key := s.NamespacedKey(api.KindPlacement, arguments)
+			placement, err := s.Client().Get(ctx, key)
 			if err != nil {
 				return nil, err
 			}
-			document, err := jsonDocument(placement.StatusPart())
+			document, err := terraform.JSONDocument(placement.StatusPart())
 			if err != nil {
 				return nil, err
 			}
@@ -47,25 +48,12 @@ func placementArguments() map[string]schema.Attribute { return namespacedArgumen
 // namespacedArguments name an object that lives in a namespace.
 func namespacedArguments(what string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"name": schema.StringAttribute{MarkdownDescription: "Name of the " + what + ".", Required: true, Validators: []validator.String{objectName{}}},
+		"name": schema.StringAttribute{MarkdownDescription: "Name of the " + what + ".", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		"namespace": schema.StringAttribute{
 			MarkdownDescription: "Namespace of the " + what + ". Default: that of the provider.",
 			Optional:            true,
 			Computed:            true,
-			Validators:          []validator.String{objectName{}},
+			Validators:          []validator.String{terraform.ObjectName{}},
 		},
 	}
-}
-
-func (s *session) placementKey(arguments map[string]any) api.Key {
-	return s.namespacedKey(api.KindPlacement, arguments)
-}
-
-// namespacedKey is the key of the object that arguments name.
-func (s *session) namespacedKey(kind api.Kind, arguments map[string]any) api.Key {
-	key := api.Key{Kind: kind, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
-	if key.Namespace == "" {
-		key.Namespace = s.namespace
-	}
-	return key
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // explanationDocs says what the API's own documentation leaves to its reader.
@@ -33,7 +34,7 @@ var explanationDocs = map[string]string{
 }
 
 func newPlacementExplanationDataSource() datasource.DataSource {
-	answer := computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)
+	answer := terraform.ComputedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)
 	for _, name := range ofWorkloads {
 		delete(answer, name)
 	}
@@ -42,18 +43,18 @@ func newPlacementExplanationDataSource() datasource.DataSource {
 			delete(candidates.NestedObject.Attributes, name)
 		}
 	}
-	return &readDataSource{
-		name:        "placement_explanation",
-		subject:     "the explanation of placement",
-		description: "Why a placement has the clusters it has: for every cluster what rejected it or what its score is made of, the sentence that sums it up, and how far the decision is from its next change.",
-		arguments:   placementArguments(),
-		answer:      answer,
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			explanation, err := s.client.Explain(ctx, s.placementKey(arguments))
+	return &terraform.DataSource{
+		Name:        "placement_explanation",
+		Subject:     "the explanation of placement",
+		Description: "Why a placement has the clusters it has: for every cluster what rejected it or what its score is made of, the sentence that sums it up, and how far the decision is from its next change.",
+		Arguments:   placementArguments(),
+		Answer:      answer,
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			explanation, err := s.Client().Explain(ctx, s.NamespacedKey(api.KindPlacement, arguments))
 			if err != nil {
 				return nil, err
 			}
-			return jsonDocument(explanation)
+			return terraform.JSONDocument(explanation)
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // previewDocs says what the API's own documentation leaves to its reader.
@@ -31,14 +32,14 @@ var ofWorkloads = []string{
 }
 
 func newPlacementPreviewDataSource() datasource.DataSource {
-	arguments := dataSourceArguments(placementSpecAttributes())
+	arguments := terraform.DataSourceArguments(placementSpecAttributes())
 	maps.Copy(arguments, placementArguments())
 	arguments["labels"] = schema.MapAttribute{
 		MarkdownDescription: "Labels of the placement. They do not change the decision; the token holds for a placement that has the same.",
 		ElementType:         types.StringType,
 		Optional:            true,
 	}
-	answer := computedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
+	answer := terraform.ComputedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
 	for _, name := range slices.Concat([]string{"id", "kind", "name", "namespace", "spec", "labels", "created_at"}, ofWorkloads) {
 		delete(answer, name)
 	}
@@ -46,26 +47,26 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 		MarkdownDescription: "For the placement's `preview_token_wo`: the plan then shows exactly this decision, and the apply makes it or fails. Different in every plan.",
 		Computed:            true,
 	}
-	return &readDataSource{
-		name:    "placement_preview",
-		subject: "the preview of placement",
-		kinds:   map[string]api.Kind{"": api.KindPlacement},
-		description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
+	return &terraform.DataSource{
+		Name:    "placement_preview",
+		Subject: "the preview of placement",
+		Kinds:   map[string]api.Kind{"": api.KindPlacement},
+		Description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
 			"`clusters` is then known in the plan, also where the placement is created, so that `for_each` over it works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan.",
-		arguments: arguments,
-		answer:    answer,
-		read: func(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-			key := s.placementKey(arguments)
+		Arguments: arguments,
+		Answer:    answer,
+		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+			key := s.NamespacedKey(api.KindPlacement, arguments)
 			arguments["namespace"] = key.Namespace
-			object, err := unflatten(api.KindPlacement, arguments)
+			object, err := terraform.Unflatten(api.KindPlacement, arguments)
 			if err != nil {
 				return nil, err
 			}
-			preview, err := s.client.Preview(ctx, object)
+			preview, err := s.Client().Preview(ctx, object)
 			if err != nil {
 				return nil, err
 			}
-			document, err := jsonDocument(preview)
+			document, err := terraform.JSONDocument(preview)
 			if err != nil {
 				return nil, err
 			}

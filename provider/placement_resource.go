@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newPlacementResource() resource.Resource {
@@ -21,21 +22,21 @@ func newPlacementResource() resource.Resource {
 		ElementType:         types.StringType,
 		Computed:            true,
 	}
-	attributes["wait"] = waitAttribute("placement", "cluster", "clusters")
-	attributes[previewToken] = previewTokenAttribute("scheduler_placement_preview", "clusters")
-	return &objectResource{
-		kind: api.KindPlacement,
-		description: "Asks for clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
+	attributes["wait"] = terraform.WaitAttribute("placement", "cluster", "clusters")
+	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_placement_preview", "clusters")
+	return &terraform.Resource{
+		Kind: api.KindPlacement,
+		Description: "Asks for clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
-		attributes: attributes,
-		local:      map[string]bool{"wait": true, previewToken: true},
-		dependent:  dependentDefaults{on: "strategy", names: []string{"metrics", "prioritizer_policy", "reschedule_after"}},
-		decision:   placementDecision,
-		previewed:  previewedPlacement,
-		inputs:     inputs,
-		decide:     awaitDecision,
-		unawaited:  decisionUnawaited,
-		doubts:     noClusterWanted,
+		Attributes: attributes,
+		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
+		Dependent:  terraform.DependentDefaults{On: "strategy", Names: []string{"metrics", "prioritizer_policy", "reschedule_after"}},
+		Decision:   placementDecision,
+		Previewed:  previewedPlacement,
+		Inputs:     inputs,
+		Await:      terraform.AwaitDecision,
+		Unawaited:  terraform.DecisionUnawaited,
+		Warn:       noClusterWanted,
 	}
 }
 

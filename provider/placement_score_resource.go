@@ -5,23 +5,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newPlacementScoreResource() resource.Resource {
-	return &objectResource{
-		kind: api.KindPlacementScore,
-		description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +
+	return &terraform.Resource{
+		Kind: api.KindPlacementScore,
+		Description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +
 			"Agents write the same objects over the API (`PUT /v1/clusters/{cluster}/placement-scores/{name}`): leave a bundle to one of the two, for Terraform puts back what differs from its configuration.",
-		attributes: map[string]schema.Attribute{
+		Attributes: map[string]schema.Attribute{
 			"scores": schema.MapAttribute{
 				MarkdownDescription: "Score by name, each a whole number from -100 to 100.",
-				ElementType:         wholeNumber{},
+				ElementType:         terraform.WholeNumber{},
 				Required:            true,
 			},
 			"valid_until": schema.StringAttribute{
 				MarkdownDescription: "After this moment (RFC 3339) the scores count as 0. Without it they never expire.",
 				Optional:            true,
-				PlanModifiers:       []planmodifier.String{sameInstant{}},
+				PlanModifiers:       []planmodifier.String{terraform.SameInstant{}},
 			},
 		},
 	}

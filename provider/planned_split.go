@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // splitAttributes are how the replicas of each cluster are split: the decision.
@@ -59,7 +60,7 @@ func planSplit(plan, before map[string]tftypes.Value, replanned bool) error {
 		case wanted.IsKnown() && wanted.IsNull():
 			plan[name] = tftypes.NewValue(t, nil)
 		case split != nil:
-			value, err := terraformValue(t, split[name])
+			value, err := terraform.Value(t, split[name])
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -90,11 +91,11 @@ func splitOfPlan(plan map[string]tftypes.Value) map[string]any {
 		shares[i] = wholeOf(bound[cluster])
 	}
 	spec := api.DistributionSpec{
-		Mode:           api.DistributionMode(textOf(attributesOf(wanted)["mode"])),
-		CustomOnDemand: api.OnDemandAmount(textOf(attributesOf(wanted)["custom_on_demand"])),
+		Mode:           api.DistributionMode(terraform.TextOf(terraform.AttributesOf(wanted)["mode"])),
+		CustomOnDemand: api.OnDemandAmount(terraform.TextOf(terraform.AttributesOf(wanted)["custom_on_demand"])),
 	}
 	onDemand, onSpot := map[string]any{}, map[string]any{}
-	for i, target := range split.Divide(textOf(kind), wholeOf(replicas), shares, spec) {
+	for i, target := range split.Divide(terraform.TextOf(kind), wholeOf(replicas), shares, spec) {
 		onDemand[clusters[i]], onSpot[clusters[i]] = replicaCount(target.OnDemand), replicaCount(target.Spot)
 	}
 	return map[string]any{"on_demand": onDemand, "spot": onSpot}

@@ -9,19 +9,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newPropagationBindingsDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:    "propagation_bindings",
-		subject: "the bindings of propagation policy",
-		description: "Where the workloads run that a propagation policy has claimed. For a policy of the same configuration use " +
+	return &terraform.DataSource{
+		Name:    "propagation_bindings",
+		Subject: "the bindings of propagation policy",
+		Description: "Where the workloads run that a propagation policy has claimed. For a policy of the same configuration use " +
 			"`scheduler_propagation_policy.<name>.bindings` where the replicas are enough.",
-		arguments: map[string]schema.Attribute{
-			"name":      schema.StringAttribute{MarkdownDescription: "Name of the policy.", Required: true, Validators: []validator.String{objectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Without it the global policy of the name.", Optional: true, Validators: []validator.String{objectName{}}},
+		Arguments: map[string]schema.Attribute{
+			"name":      schema.StringAttribute{MarkdownDescription: "Name of the policy.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Without it the global policy of the name.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		answer: map[string]schema.Attribute{
+		Answer: map[string]schema.Attribute{
 			"bindings": schema.MapNestedAttribute{
 				MarkdownDescription: "The bindings by `namespace/name` of the workload.",
 				Computed:            true,
@@ -33,13 +34,13 @@ func newPropagationBindingsDataSource() datasource.DataSource {
 				}},
 			},
 		},
-		read: readBindings,
+		Ask: readBindings,
 	}
 }
 
-func readBindings(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-	key := api.Key{Kind: api.KindPropagationPolicy, Namespace: argument(arguments, "namespace"), Name: argument(arguments, "name")}
-	object, err := s.client.Get(ctx, key)
+func readBindings(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+	key := api.Key{Kind: api.KindPropagationPolicy, Namespace: terraform.Argument(arguments, "namespace"), Name: terraform.Argument(arguments, "name")}
+	object, err := s.Client().Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,13 @@ package provider
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // plansAs checks attributes of a plan. unknown{} stands for what is known after
@@ -19,7 +22,7 @@ func plansAs(t *testing.T, typ tftypes.Type, planned map[string]tftypes.Value, w
 			}
 			continue
 		}
-		if got := attributesOf(configValue(t, typ, doc{name: value}))[name]; !planned[name].Equal(got) {
+		if got := terraform.AttributesOf(configValue(t, typ, doc{name: value}))[name]; !planned[name].Equal(got) {
 			t.Errorf("%s is %s, expected %s", name, planned[name], got)
 		}
 	}
@@ -169,7 +172,7 @@ func TestPlanDefaultOfUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	planned := planOf(t, "scheduler_propagation_policy", config, nil)
-	if period := attributesOf(attributesOf(planned["failover"])["cluster"])["grace_period"]; period.IsKnown() {
+	if period := terraform.AttributesOf(terraform.AttributesOf(planned["failover"])["cluster"])["grace_period"]; period.IsKnown() {
 		t.Errorf("the grace period is %s", period)
 	}
 }
@@ -232,11 +235,11 @@ func TestPreviewedBindings(t *testing.T) {
 	}
 	workload, policy := newValidation(t).types["scheduler_workload"], newValidation(t).types["scheduler_propagation_policy"]
 	values := func(typ tftypes.Type, document doc) map[string]tftypes.Value {
-		value, err := terraformValue(typ, document)
+		value, err := terraform.Value(typ, document)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return attributesOf(value)
+		return terraform.AttributesOf(value)
 	}
 	plansAs(t, workload, values(workload, previewedWorkload(preview)), doc{"clusters": doc{"member1": 2, "member2": 0}, "evicting": doc{"member3": 1}})
 	plansAs(t, workload, values(workload, previewedWorkload(&api.Preview{})), doc{"clusters": doc{}, "evicting": doc{}})
@@ -254,9 +257,38 @@ func TestEvictingReplicas(t *testing.T) {
 		},
 	}}
 	typ := newValidation(t).types["scheduler_workload"]
-	value, err := terraformValue(typ, workloadBinding(workload))
+	value, err := terraform.Value(typ, workloadBinding(workload))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plansAs(t, typ, attributesOf(value), doc{"clusters": doc{"member2": 5}, "evicting": doc{"member1": 3, "member3": 2}})
+	plansAs(t, typ, terraform.AttributesOf(value), doc{"clusters": doc{"member2": 5}, "evicting": doc{"member1": 3, "member3": 2}})
+}
+
+// A policy that leaves workloads without clusters says which, and why; of many the
+// first ones.
+func TestReportBindings(t *testing.T) {
+	binding := func(name string, status api.ConditionStatus) api.Binding {
+		return api.Binding{Workload: "shop/" + name, Conditions: []api.Condition{{Type: api.ConditionScheduled, Status: status, Message: "room for 2 of 3"}}}
+	}
+	report := func(bindings ...api.Binding) diag.Diagnostics {
+		_, diags := reportBindings(t.Context(), nil, terraform.DecisionWait{Object: &api.PropagationPolicy{
+			Metadata: api.Metadata{Name: "web"}, Status: api.PropagationPolicyStatus{Bindings: bindings},
+		}})
+		return diags
+	}
+	if diags := report(binding("a", api.ConditionTrue), binding("b", api.ConditionUnknown), api.Binding{Workload: "shop/c"}); len(diags) > 0 {
+		t.Errorf("nothing waits, and the diagnostics are %v", diags)
+	}
+	diags := report(binding("a", api.ConditionTrue), binding("b", api.ConditionFalse))
+	if len(diags) != 1 || diags[0].Severity() != diag.SeverityWarning || diags[0].Summary() != `1 of the 2 workloads of propagation_policy "web" wait for clusters` ||
+		diags[0].Detail() != "shop/b: Room for 2 of 3." {
+		t.Errorf("diagnostics are %v", diags)
+	}
+	var many []api.Binding
+	for range 25 {
+		many = append(many, binding("w", api.ConditionFalse))
+	}
+	if diags := report(many...); len(diags) != 1 || !strings.HasSuffix(diags[0].Detail(), "Room for 2 of 3.\nAnd 15 more.") {
+		t.Errorf("diagnostics are %v", diags)
+	}
 }

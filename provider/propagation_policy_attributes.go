@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // propagationPolicySpecAttributes are what the bindings follow from.
@@ -17,7 +18,7 @@ func propagationPolicySpecAttributes() map[string]schema.Attribute {
 		"resource_selectors": resourceSelectorsAttribute(),
 		"placement":          propagationPlacementAttribute(),
 		"priority": schema.Int64Attribute{
-			CustomType:          wholeNumber{},
+			CustomType:          terraform.WholeNumber{},
 			MarkdownDescription: "Of several policies that select a workload the one with the highest number claims it; of equals the one that selects more precisely (by name, by labels, by kind), then the first by name. Policies of the workload's namespace come before global ones. Default `0`.",
 			Optional:            true,
 			Computed:            true,
@@ -28,14 +29,14 @@ func propagationPolicySpecAttributes() map[string]schema.Attribute {
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(string(api.PreemptNever)),
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"workload_preemption": schema.StringAttribute{
 			MarkdownDescription: "`LowerPriority`: a workload that does not fit takes the place of workloads of a lower `priority`. `Never` (default): it waits for room.",
 			Optional:            true,
 			Computed:            true,
 			Default:             stringdefault.StaticString(string(api.WorkloadPreemptionNever)),
-			Validators:          notEmpty,
+			Validators:          terraform.NotEmpty,
 		},
 		"failover":  failoverAttribute(),
 		"fail_back": failBackAttribute(),
@@ -58,12 +59,12 @@ func resourceSelectorsAttribute() schema.Attribute {
 			"namespace": schema.StringAttribute{
 				MarkdownDescription: "The workload's namespace. Default: the policy's own; for a global policy all of them.",
 				Optional:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"name": schema.StringAttribute{
 				MarkdownDescription: "The workload's name. Without it every name.",
 				Optional:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"label_selector": labelSelectorAttribute("Conditions on the workload's labels; not looked at where `name` is given."),
 		}},
@@ -109,16 +110,16 @@ func groupConstraintsAttribute() schema.Attribute {
 				MarkdownDescription: "`cluster` (default), `region`, `zone` or `provider`. Not together with `spread_by_label`.",
 				Optional:            true,
 				Computed:            true,
-				PlanModifiers:       []planmodifier.String{siblingDefault{on: "spread_by_label", values: map[string]string{"": api.GroupByCluster}}},
-				Validators:          notEmpty,
+				PlanModifiers:       []planmodifier.String{terraform.SiblingDefault{On: "spread_by_label", Values: map[string]string{"": api.GroupByCluster}}},
+				Validators:          terraform.NotEmpty,
 			},
 			"spread_by_label": schema.StringAttribute{
 				MarkdownDescription: "Key of a label: clusters with the same value are a group.",
 				Optional:            true,
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"min_groups": schema.Int64Attribute{
-				CustomType:          wholeNumber{},
+				CustomType:          terraform.WholeNumber{},
 				MarkdownDescription: "At least so many groups. Default `1`.",
 				Optional:            true,
 				Computed:            true,
@@ -126,7 +127,7 @@ func groupConstraintsAttribute() schema.Attribute {
 				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"max_groups": schema.Int64Attribute{
-				CustomType:          wholeNumber{},
+				CustomType:          terraform.WholeNumber{},
 				MarkdownDescription: "At most so many groups. Without it, or with `0`, there is no limit.",
 				Optional:            true,
 			},
@@ -144,14 +145,14 @@ func replicaSchedulingAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.Divided)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"division_preference": schema.StringAttribute{
 				MarkdownDescription: "Of `Divided`. `Weighted` (default): by weight. `Aggregated`: on as few clusters as have room.",
 				Optional:            true,
 				Computed:            true,
-				PlanModifiers:       []planmodifier.String{siblingDefault{on: "type", values: map[string]string{string(api.Divided): string(api.Weighted)}}},
-				Validators:          notEmpty,
+				PlanModifiers:       []planmodifier.String{terraform.SiblingDefault{On: "type", Values: map[string]string{string(api.Divided): string(api.Weighted)}}},
+				Validators:          terraform.NotEmpty,
 			},
 			"weight_preference": schema.SingleNestedAttribute{
 				MarkdownDescription: "Of `Weighted`. Without it all weights are equal.",
@@ -163,7 +164,7 @@ func replicaSchedulingAttribute() schema.Attribute {
 						NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 							"affinity": clusterAffinityAttribute("Clusters that have the weight. Without it every cluster."),
 							"weight": schema.Int64Attribute{
-								CustomType:          wholeNumber{},
+								CustomType:          terraform.WholeNumber{},
 								MarkdownDescription: "At least 1.",
 								Required:            true,
 							},
@@ -172,7 +173,7 @@ func replicaSchedulingAttribute() schema.Attribute {
 					"dynamic_weight": schema.StringAttribute{
 						MarkdownDescription: "`AvailableReplicas`: the weight of a cluster is how many replicas it has room for. Takes the place of `static_weights`.",
 						Optional:            true,
-						Validators:          notEmpty,
+						Validators:          terraform.NotEmpty,
 					},
 				},
 			},
@@ -182,12 +183,12 @@ func replicaSchedulingAttribute() schema.Attribute {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"affinity": clusterAffinityAttribute("Clusters that have the bounds. Without it every cluster."),
 					"min_replicas": schema.Int64Attribute{
-						CustomType:          wholeNumber{},
+						CustomType:          terraform.WholeNumber{},
 						MarkdownDescription: "A cluster that is used gets at least as many.",
 						Optional:            true,
 					},
 					"max_replicas": schema.Int64Attribute{
-						CustomType:          wholeNumber{},
+						CustomType:          terraform.WholeNumber{},
 						MarkdownDescription: "A cluster gets at most as many.",
 						Optional:            true,
 					},
@@ -219,7 +220,7 @@ func failoverAttribute() schema.Attribute {
 						Optional:            true,
 						Computed:            true,
 						Default:             stringdefault.StaticString(string(api.DefaultToleration)),
-						Validators:          notEmpty,
+						Validators:          terraform.NotEmpty,
 					},
 					"purge_mode":   purgeModeAttribute("`Gracefully` (default), `Directly`, or `Never`: the replicas there stay until an explicit reschedule."),
 					"grace_period": gracePeriodAttribute(),
@@ -235,7 +236,7 @@ func purgeModeAttribute(description string) schema.Attribute {
 		Optional:            true,
 		Computed:            true,
 		Default:             stringdefault.StaticString(string(api.PurgeGracefully)),
-		Validators:          notEmpty,
+		Validators:          terraform.NotEmpty,
 	}
 }
 
@@ -244,8 +245,8 @@ func gracePeriodAttribute() schema.Attribute {
 		MarkdownDescription: "Of `Gracefully`: after so long the replicas go in any case. Default `" + string(api.DefaultGracePeriod) + "`.",
 		Optional:            true,
 		Computed:            true,
-		PlanModifiers:       []planmodifier.String{siblingDefault{on: "purge_mode", values: map[string]string{string(api.PurgeGracefully): string(api.DefaultGracePeriod)}}},
-		Validators:          notEmpty,
+		PlanModifiers:       []planmodifier.String{terraform.SiblingDefault{On: "purge_mode", Values: map[string]string{string(api.PurgeGracefully): string(api.DefaultGracePeriod)}}},
+		Validators:          terraform.NotEmpty,
 	}
 }
 
@@ -259,14 +260,14 @@ func failBackAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.FailBackAutomatic)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"stabilization": schema.StringAttribute{
 				MarkdownDescription: "For how long the earlier group must be able to take the workload. Default `" + string(api.DefaultStabilization) + "`.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.DefaultStabilization)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newPropagationPolicyResource() resource.Resource {
@@ -22,18 +23,31 @@ func newPropagationPolicyResource() resource.Resource {
 		ElementType:         types.MapType{ElemType: types.Int64Type},
 		Computed:            true,
 	}
-	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "bindings")
-	return &objectResource{
-		kind: api.KindPropagationPolicy,
-		description: "Says on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
+	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_propagation_preview", "bindings")
+	return &terraform.Resource{
+		Kind: api.KindPropagationPolicy,
+		Description: "Says on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
 			"With a namespace it is for workloads of that namespace, without one for those of all. `bindings` is what came of it as of the last refresh.",
-		attributes: attributes,
-		local:      map[string]bool{previewToken: true},
-		decision:   policyBindings,
-		previewed:  previewedBindings,
-		inputs:     inputs,
-		decide:     reportBindings,
+		Attributes: attributes,
+		Local:      map[string]bool{terraform.PreviewToken: true},
+		Decision:   policyBindings,
+		Previewed:  previewedBindings,
+		Inputs:     inputs,
+		Await:      reportBindings,
+
+		Unsatisfied: unsatisfiedBindings,
 	}
+}
+
+// unsatisfiedBindings says what the workloads of a policy wait for that it leaves
+// without clusters.
+func unsatisfiedBindings(object api.Object) string {
+	policy, ok := object.(*api.PropagationPolicy)
+	if !ok {
+		return ""
+	}
+	_, texts := pendingBindings(policy)
+	return strings.Join(texts, " ")
 }
 
 // policyBindings is the part of a policy's status that is in state.
@@ -64,9 +78,9 @@ const maxReported = 10
 // reportBindings says which workloads the policy, as it was just written, leaves
 // without clusters. The server has answered with their bindings: there is nothing
 // more to wait for.
-func reportBindings(_ context.Context, _ *session, w decisionWait) (api.Object, diag.Diagnostics) {
+func reportBindings(_ context.Context, _ *terraform.Session, w terraform.DecisionWait) (api.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	policy, ok := w.object.(*api.PropagationPolicy)
+	policy, ok := w.Object.(*api.PropagationPolicy)
 	if !ok {
 		return nil, diags
 	}
@@ -86,7 +100,7 @@ func pendingBindings(policy *api.PropagationPolicy) (waiting int, texts []string
 			continue
 		}
 		if waiting++; waiting <= maxReported {
-			texts = append(texts, b.Workload+": "+sentence(c.Message))
+			texts = append(texts, b.Workload+": "+terraform.Sentence(c.Message))
 		}
 	}
 	if more := waiting - maxReported; more > 0 {

@@ -13,6 +13,7 @@ import (
 	resource "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // The arguments of the preview, of which there is exactly one.
@@ -22,19 +23,19 @@ const (
 )
 
 func newPropagationPreviewDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:       "propagation_preview",
-		subject:    "the preview of the propagation",
-		kinds:      map[string]api.Kind{workloadArgument: api.KindWorkload, policyArgument: api.KindPropagationPolicy},
-		validators: []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot(workloadArgument), path.MatchRoot(policyArgument))},
-		description: "Where a workload would run, or the workloads of a propagation policy, decided by the server while Terraform plans. Give the preview the attributes of the resource, and the resource the preview's `token`: " +
+	return &terraform.DataSource{
+		Name:       "propagation_preview",
+		Subject:    "the preview of the propagation",
+		Kinds:      map[string]api.Kind{workloadArgument: api.KindWorkload, policyArgument: api.KindPropagationPolicy},
+		Validators: []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot(workloadArgument), path.MatchRoot(policyArgument))},
+		Description: "Where a workload would run, or the workloads of a propagation policy, decided by the server while Terraform plans. Give the preview the attributes of the resource, and the resource the preview's `token`: " +
 			"its `clusters`, or `bindings`, are then known in the plan, also where it is created, so that `for_each` over them works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan. " +
 			"A preview goes by the clusters, policies and workloads that the server has: what the same apply is still to create does not count.",
-		arguments: map[string]schema.Attribute{
+		Arguments: map[string]schema.Attribute{
 			workloadArgument: previewArgument("A workload, with the attributes of its `scheduler_workload`.", api.KindWorkload, workloadSpecAttributes()),
 			policyArgument:   previewArgument("A policy, with the attributes of its `scheduler_propagation_policy`.", api.KindPropagationPolicy, propagationPolicySpecAttributes()),
 		},
-		answer: map[string]schema.Attribute{
+		Answer: map[string]schema.Attribute{
 			"clusters": schema.MapAttribute{
 				MarkdownDescription: "Of a workload: replicas by cluster as they would be. Empty for a policy.",
 				ElementType:         types.Int64Type,
@@ -62,7 +63,7 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 			"workloads": schema.ListNestedAttribute{
 				MarkdownDescription: "Of a policy: what becomes of every workload that it would have claimed, or has now.",
 				Computed:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.PreviewedBinding](), map[string]string{
+				NestedObject: schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.PreviewedBinding](), map[string]string{
 					"summary": "The sentence that sums the decision up.",
 				})},
 			},
@@ -72,35 +73,35 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 				Computed:            true,
 			},
 		},
-		read: previewPropagation,
+		Ask: previewPropagation,
 	}
 }
 
 // previewArgument takes an object of a kind.
 func previewArgument(description string, kind api.Kind, spec map[string]resource.Attribute) schema.Attribute {
 	info, _ := api.LookupKind(kind)
-	maps.Copy(spec, metadataAttributes(info.Scope))
-	return schema.SingleNestedAttribute{MarkdownDescription: description, Optional: true, Attributes: dataSourceArguments(spec)}
+	maps.Copy(spec, terraform.MetadataAttributes(info.Scope))
+	return schema.SingleNestedAttribute{MarkdownDescription: description, Optional: true, Attributes: terraform.DataSourceArguments(spec)}
 }
 
-func previewPropagation(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
+func previewPropagation(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 	under, kind := policyArgument, api.KindPropagationPolicy
 	given, ok := arguments[policyArgument].(map[string]any)
 	if !ok {
 		under, kind = workloadArgument, api.KindWorkload
 		given, _ = arguments[workloadArgument].(map[string]any)
 		given = maps.Clone(given)
-		given["namespace"] = s.namespacedKey(kind, given).Namespace
+		given["namespace"] = s.NamespacedKey(kind, given).Namespace
 	}
-	object, err := unflatten(kind, given)
+	object, err := terraform.Unflatten(kind, given)
 	if err != nil {
 		return nil, argumentErrors(under, err)
 	}
-	preview, err := s.client.Preview(ctx, object)
+	preview, err := s.Client().Preview(ctx, object)
 	if err != nil {
 		return nil, argumentErrors(under, err)
 	}
-	document, err := jsonDocument(preview)
+	document, err := terraform.JSONDocument(preview)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +119,10 @@ func argumentErrors(argument string, err error) error {
 	switch {
 	case errors.As(err, &problem):
 		moved := *problem
-		moved.Errors = fieldsUnder(argument, problem.Errors)
+		moved.Errors = terraform.FieldsUnder(argument, problem.Errors)
 		return &moved
 	case errors.As(err, &fields):
-		return fieldsUnder(argument, fields)
+		return terraform.FieldsUnder(argument, fields)
 	}
 	return err
 }

@@ -16,9 +16,6 @@ import (
 // Address is where registries know the provider.
 const Address = "registry.terraform.io/scheduler/scheduler"
 
-// typePrefix begins the name of every resource and data source.
-const typePrefix = "scheduler_"
-
 var (
 	_ provider.Provider              = (*Provider)(nil)
 	_ provider.ProviderWithFunctions = (*Provider)(nil)

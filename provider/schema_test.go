@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // The documentation is made of the schemas: nothing in them is without a word.
@@ -82,10 +83,10 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 				}
 			}
 			for name, a := range byName {
-				if name == previewToken { // no secret, but different in every plan
+				if name == terraform.PreviewToken { // no secret, but different in every plan
 					continue
 				}
-				secret := strings.TrimSuffix(name, writeOnlySuffix)
+				secret := strings.TrimSuffix(name, "_wo")
 				if a.WriteOnly != a.Sensitive || a.WriteOnly != want[at+secret] {
 					t.Errorf("%s: %s%s: write-only is %v, sensitive %v", info.Kind, at, name, a.WriteOnly, a.Sensitive)
 				}
@@ -93,13 +94,13 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 					continue
 				}
 				found[at+secret] = true
-				former, version, stored := byName[secret], byName[secret+versionSuffix], byName[secret+storedSuffix]
+				former, version, stored := byName[secret], byName[secret+"_wo_version"], byName[secret+"_stored"]
 				if former == nil || !former.Deprecated || version == nil || !version.Optional || stored == nil || !stored.Computed || stored.Optional {
 					t.Errorf("%s: %s%s lacks its former name, its version or what is stored", info.Kind, at, name)
 				}
 			}
 		}
-		walk("", resp.ResourceSchemas[typePrefix+string(info.Kind)].Block.Attributes)
+		walk("", resp.ResourceSchemas["scheduler_"+string(info.Kind)].Block.Attributes)
 		if !maps.Equal(found, want) {
 			t.Errorf("%s: write-only are %v, want %v", info.Kind, found, want)
 		}

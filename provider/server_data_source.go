@@ -6,14 +6,15 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newServerDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:        "server",
-		subject:     "the server",
-		description: "The scheduling server: its version, its clock and its store.",
-		answer: computedAttributes(reflect.TypeFor[api.ServerInfo](), map[string]string{
+	return &terraform.DataSource{
+		Name:        "server",
+		Subject:     "the server",
+		Description: "The scheduling server: its version, its clock and its store.",
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.ServerInfo](), map[string]string{
 			"version":      "Version of the server.",
 			"leader":       "This server makes the decisions.",
 			"now":          "The server's clock.",
@@ -25,12 +26,12 @@ func newServerDataSource() datasource.DataSource {
 			"in_use_bytes": "Part of the size that holds data.",
 			"quota_bytes":  "Size at which the store takes no more writes.",
 		}),
-		read: func(ctx context.Context, s *session, _ map[string]any) (map[string]any, error) {
-			info, err := s.client.Server(ctx)
+		Ask: func(ctx context.Context, s *terraform.Session, _ map[string]any) (map[string]any, error) {
+			info, err := s.Client().Server(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return jsonDocument(info)
+			return terraform.JSONDocument(info)
 		},
 	}
 }

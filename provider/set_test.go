@@ -1,14 +1,13 @@
 package provider
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // The elements of a set have no place: an error is at the set, and says which part
@@ -40,9 +39,12 @@ func TestUnknownElementsOfSets(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_cluster"]
 	taints := func(first, second doc) tftypes.Value {
-		config := attributesOf(configValue(t, typ, doc{"name": "east", "taints": list{first, second}}))
-		elements := elementsOf(config["taints"])
-		taint := attributesOf(elements[0])
+		config := terraform.AttributesOf(configValue(t, typ, doc{"name": "east", "taints": list{first, second}}))
+		var elements []tftypes.Value
+		if err := config["taints"].As(&elements); err != nil {
+			t.Fatal(err)
+		}
+		taint := terraform.AttributesOf(elements[0])
 		taint["value"] = tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
 		elements[0] = tftypes.NewValue(elements[0].Type(), taint)
 		config["taints"] = tftypes.NewValue(config["taints"].Type(), elements)
@@ -54,35 +56,6 @@ func TestUnknownElementsOfSets(t *testing.T) {
 	}
 	if errs := check(t, v, "scheduler_cluster", taints(a, doc{"key": "b", "effect": "Never"})); !strings.Contains(errs["taints"], `taints[*].effect: "Never"`) {
 		t.Errorf("a taint beside one that is not known yet is not refused: %v", errs)
-	}
-}
-
-// The order in which the server lists the elements of a set means nothing: each
-// keeps the spelling it had.
-func TestSetsKeepTheirSpelling(t *testing.T) {
-	r := objectResources(t)[api.KindCluster]
-	typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
-	prior := attributesOf(configValue(t, typ, doc{"name": "east", "taints": list{
-		doc{"key": "a", "value": "", "effect": "NoSelect"}, doc{"key": "b", "effect": "NoSelect"}, doc{"key": "c", "value": "x", "effect": "NoExecute"},
-	}}))
-	cluster := &api.Cluster{Metadata: api.Metadata{Name: "east"}, Spec: api.ClusterSpec{Taints: []api.Taint{
-		{Key: "d", Effect: api.EffectNoSelect},
-		{Key: "c", Value: "x", Effect: api.EffectNoExecute},
-		{Key: "b", Effect: api.EffectNoSelect},
-		{Key: "a", Effect: api.EffectNoSelect},
-	}}}
-	values, err := r.values(t.Context(), cluster, prior)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := elementsOf(values["taints"])
-	if len(got) != 4 {
-		t.Fatalf("the taints are %s", values["taints"])
-	}
-	for _, taint := range elementsOf(prior["taints"]) {
-		if !slices.ContainsFunc(got, taint.Equal) {
-			t.Errorf("%s is not among %s", taint, values["taints"])
-		}
 	}
 }
 

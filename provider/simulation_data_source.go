@@ -14,15 +14,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newSimulationDataSource() datasource.DataSource {
-	return &readDataSource{
-		name:    "simulation",
-		subject: "the simulation",
-		description: "What the server would decide if some objects were different, without changing anything: " +
+	return &terraform.DataSource{
+		Name:    "simulation",
+		Subject: "the simulation",
+		Description: "What the server would decide if some objects were different, without changing anything: " +
 			"lays `objects` over the present fleet, or over an empty one, leaves out those of `delete`, and makes one full pass.",
-		arguments: map[string]schema.Attribute{
+		Arguments: map[string]schema.Attribute{
 			"base": schema.StringAttribute{
 				MarkdownDescription: "`live` (default): the present fleet. `empty`: only the given objects.",
 				Optional:            true,
@@ -48,7 +49,7 @@ func newSimulationDataSource() datasource.DataSource {
 				}},
 			},
 		},
-		answer: map[string]schema.Attribute{
+		Answer: map[string]schema.Attribute{
 			"result": schema.SingleNestedAttribute{
 				MarkdownDescription: "What the server would decide.",
 				Computed:            true,
@@ -61,7 +62,7 @@ func newSimulationDataSource() datasource.DataSource {
 					"changes": schema.ListNestedAttribute{
 						MarkdownDescription: "Decisions that would differ from the present ones.",
 						Computed:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.Change](), map[string]string{
+						NestedObject: schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Change](), map[string]string{
 							"kind":      "Kind of the object.",
 							"namespace": "Namespace of the object.",
 							"name":      "Name of the object.",
@@ -70,24 +71,24 @@ func newSimulationDataSource() datasource.DataSource {
 					"explanations": schema.ListNestedAttribute{
 						MarkdownDescription: "Why each placement and each workload would have the clusters it would have.",
 						Computed:            true,
-						NestedObject:        schema.NestedAttributeObject{Attributes: computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)},
+						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)},
 					},
 				},
 			},
 		},
-		read: simulate,
+		Ask: simulate,
 	}
 }
 
-func simulate(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-	simulation := api.Simulation{Base: argument(arguments, "base")}
-	for i, text := range texts(arguments, "objects") {
+func simulate(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+	simulation := api.Simulation{Base: terraform.Argument(arguments, "base")}
+	for i, text := range terraform.Texts(arguments, "objects") {
 		if !json.Valid([]byte(text)) {
 			return nil, api.FieldErrors{{Field: fmt.Sprintf("objects[%d]", i), Message: "is not JSON: write jsonencode({ kind = …, metadata = …, spec = … })"}}
 		}
 		simulation.Objects = append(simulation.Objects, json.RawMessage(text))
 	}
-	if text := argument(arguments, "now"); text != "" {
+	if text := terraform.Argument(arguments, "now"); text != "" {
 		now, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return nil, api.FieldErrors{{Field: "now", Message: fmt.Sprintf("%q is not a time of RFC 3339, such as \"2026-01-31T12:00:00Z\"", text)}}
@@ -98,14 +99,14 @@ func simulate(ctx context.Context, s *session, arguments map[string]any) (map[st
 	for _, item := range deleted {
 		key, _ := item.(map[string]any)
 		simulation.Delete = append(simulation.Delete, api.Key{
-			Kind: api.Kind(argument(key, "kind")), Namespace: argument(key, "namespace"), Name: argument(key, "name"),
+			Kind: api.Kind(terraform.Argument(key, "kind")), Namespace: terraform.Argument(key, "namespace"), Name: terraform.Argument(key, "name"),
 		})
 	}
-	result, err := s.client.Simulate(ctx, simulation)
+	result, err := s.Client().Simulate(ctx, simulation)
 	if err != nil {
 		return nil, err
 	}
-	document, err := jsonDocument(result)
+	document, err := terraform.JSONDocument(result)
 	if err != nil {
 		return nil, err
 	}

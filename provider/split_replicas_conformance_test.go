@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // splitIn is a conformance case about numbers of replicas.
@@ -51,7 +52,7 @@ func splitOfCase(t *conformance.T, in *splitIn) map[string]attr.Value {
 	if in.Enabled.Has() && !in.Enabled.Get() {
 		t.Fatal("what is not split has no numbers")
 	}
-	number, err := terraformValue(tftypes.Number, in.Replicas.Get())
+	number, err := terraform.Value(tftypes.Number, in.Replicas.Get())
 	if err != nil {
 		t.Fatal(err)
 	}

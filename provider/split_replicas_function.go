@@ -13,6 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 type splitReplicasFunction struct{}
@@ -72,31 +73,31 @@ func (splitReplicasFunction) Run(ctx context.Context, req function.RunRequest, r
 		return
 	}
 	if kind != api.KindDeployment && kind != api.KindStatefulSet {
-		resp.Error = argumentError(splitKind, fmt.Errorf("%q has no pods that can be split: use %s or %s", kind, api.KindDeployment, api.KindStatefulSet))
+		resp.Error = terraform.ArgumentError(splitKind, fmt.Errorf("%q has no pods that can be split: use %s or %s", kind, api.KindDeployment, api.KindStatefulSet))
 		return
 	}
 	replicas := given.ValueBigFloat()
 	count, accuracy := replicas.Int64()
 	if accuracy != big.Exact || count < 0 || count > math.MaxInt32 {
-		resp.Error = argumentError(splitOfReplicas, fmt.Errorf("%s is not a whole number from 0 to %d", numberText(replicas), math.MaxInt32))
+		resp.Error = terraform.ArgumentError(splitOfReplicas, fmt.Errorf("%s is not a whole number from 0 to %d", terraform.NumberText(replicas), math.MaxInt32))
 		return
 	}
 	var wanted api.DistributionSpec
 	var err error
 	if mode != nil {
 		if wanted.Mode, err = spot.ParseMode(*mode); err != nil {
-			resp.Error = argumentError(splitMode, err)
+			resp.Error = terraform.ArgumentError(splitMode, err)
 			return
 		}
 	}
 	if custom != nil {
 		wanted.CustomOnDemand = api.OnDemandAmount(*custom)
 		if _, _, err = wanted.CustomOnDemand.Parse(); err != nil {
-			resp.Error = argumentError(splitCustom, err)
+			resp.Error = terraform.ArgumentError(splitCustom, err)
 			return
 		}
 	} else if wanted.Mode == api.ModeCustom {
-		resp.Error = argumentError(splitCustom, errors.New("mode \"custom\" needs a number of replicas such as 3, or a percentage such as \"30%\""))
+		resp.Error = terraform.ArgumentError(splitCustom, errors.New("mode \"custom\" needs a number of replicas such as 3, or a percentage such as \"30%\""))
 		return
 	}
 	target := split.Targets(kind, count, wanted)

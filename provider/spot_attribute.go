@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // spotAttribute switches on that workloads are split over the nodes of a cluster.
@@ -27,14 +28,14 @@ func spotAttribute() schema.Attribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(api.DefaultNodeTypeKey),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"on_disable": schema.StringAttribute{
 				MarkdownDescription: "What becomes of the pods when a workload is not split any more. `keep` (default): they stay as they are. `recreate`: they are replaced by pods without a node type, one after the other.",
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.OnDisableKeep)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 		},
 	}
@@ -45,12 +46,12 @@ func spotAttribute() schema.Attribute {
 // same, which somebody else wrote.
 func spotWithoutKubeconfig(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	var enabled bool
-	given := attributesOf(config["spot"])["enabled"]
+	given := terraform.AttributesOf(config["spot"])["enabled"]
 	if !given.IsKnown() || given.IsNull() || given.As(&enabled) != nil || !enabled {
 		return
 	}
 	kubernetes := config["kubernetes"]
-	now, former := attributesOf(kubernetes)["kubeconfig"+writeOnlySuffix], attributesOf(kubernetes)["kubeconfig"]
+	now, former := terraform.AttributesOf(kubernetes)["kubeconfig"+terraform.WriteOnlySuffix], terraform.AttributesOf(kubernetes)["kubeconfig"]
 	if !kubernetes.IsKnown() || !now.IsNull() || !former.IsNull() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // tolerationsAttribute lists taints that are tolerated.
@@ -21,7 +22,7 @@ func tolerationsAttribute(description string) schema.ListNestedAttribute {
 				Optional:            true,
 				Computed:            true,
 				Default:             stringdefault.StaticString(string(api.TolerationEqual)),
-				Validators:          notEmpty,
+				Validators:          terraform.NotEmpty,
 			},
 			"value": schema.StringAttribute{
 				MarkdownDescription: "Value of the taint.",
@@ -32,7 +33,7 @@ func tolerationsAttribute(description string) schema.ListNestedAttribute {
 				Optional:            true,
 			},
 			"toleration_seconds": schema.Int64Attribute{
-				CustomType:          wholeNumber{},
+				CustomType:          terraform.WholeNumber{},
 				MarkdownDescription: "For how long after it was added the taint is tolerated. Without it for ever; `0` or less is not at all.",
 				Optional:            true,
 			},

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // badFields breaks every rule of every field once: the attribute, a value for
@@ -471,7 +472,7 @@ func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := terraformValue(typ, decoded)
+	value, err := terraform.Value(typ, decoded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -648,7 +649,7 @@ func check(t *testing.T, v *validation, resourceType string, config tftypes.Valu
 // withUnknown makes an attribute unknown: as a whole, or every text and number
 // in it.
 func withUnknown(config tftypes.Value, attribute string, inside bool) tftypes.Value {
-	attributes := attributesOf(config)
+	attributes := terraform.AttributesOf(config)
 	value := attributes[attribute]
 	unknown := tftypes.NewValue(value.Type(), tftypes.UnknownValue)
 	if inside {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // workloadDocs says what the API's own documentation leaves to its reader.
@@ -41,9 +42,9 @@ func newWorkloadDataSource() datasource.DataSource {
 		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Default `false`.",
 		Optional:            true,
 	}
-	asked := computedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
+	asked := terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
 	answer := maps.Clone(asked)
-	maps.Copy(answer, computedAttributes(reflect.TypeFor[api.WorkloadStatus](), workloadDocs))
+	maps.Copy(answer, terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadStatus](), workloadDocs))
 	for _, name := range []string{"observed_reschedule_requests", "policy_uid", "policy_generation"} {
 		delete(answer, name)
 	}
@@ -75,23 +76,23 @@ func newWorkloadDataSource() datasource.DataSource {
 		"explanation": schema.SingleNestedAttribute{
 			MarkdownDescription: "Why the workload runs where it runs: which policy it follows, what became of each affinity group, and for every cluster what rejected it or how its replicas came about. Null unless `explain` is set.",
 			Computed:            true,
-			Attributes:          computedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
+			Attributes:          terraform.ComputedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
 		},
 	})
-	return &readDataSource{
-		name:    "workload",
-		subject: "workload",
-		description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, how its pods are split over on-demand and spot nodes, and what was reported about its health. For a workload of the same configuration use " +
+	return &terraform.DataSource{
+		Name:    "workload",
+		Subject: "workload",
+		Description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, how its pods are split over on-demand and spot nodes, and what was reported about its health. For a workload of the same configuration use " +
 			"`scheduler_workload.<name>.clusters` where the replicas are enough: it stays known while the workload is edited.",
-		arguments: arguments,
-		answer:    answer,
-		read:      readWorkload,
+		Arguments: arguments,
+		Answer:    answer,
+		Ask:       readWorkload,
 	}
 }
 
-func readWorkload(ctx context.Context, s *session, arguments map[string]any) (map[string]any, error) {
-	key := s.namespacedKey(api.KindWorkload, arguments)
-	object, err := s.client.Get(ctx, key)
+func readWorkload(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
+	key := s.NamespacedKey(api.KindWorkload, arguments)
+	object, err := s.Client().Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +100,15 @@ func readWorkload(ctx context.Context, s *session, arguments map[string]any) (ma
 	if !ok {
 		return nil, fmt.Errorf("%s is a %T", key, object)
 	}
-	explanation, err := s.client.Explain(ctx, key)
+	explanation, err := s.Client().Explain(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	document, err := flatten(workload)
+	document, err := terraform.Flatten(workload)
 	if err != nil {
 		return nil, err
 	}
-	status, err := jsonDocument(workload.Status)
+	status, err := terraform.JSONDocument(workload.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func readWorkload(ctx context.Context, s *session, arguments map[string]any) (ma
 	maps.Copy(document, splitOf(workload))
 	document["summary"] = explanation.Summary
 	if explain, _ := arguments["explain"].(bool); explain {
-		if document["explanation"], err = jsonDocument(explanation); err != nil {
+		if document["explanation"], err = terraform.JSONDocument(explanation); err != nil {
 			return nil, err
 		}
 	}

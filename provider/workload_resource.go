@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // referToClusters is said first, because forgetting it shows only now and then.
@@ -33,22 +34,22 @@ func newWorkloadResource() resource.Resource {
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
-	attributes["wait"] = workloadWaitAttribute()
-	attributes[previewToken] = previewTokenAttribute("scheduler_propagation_preview", "clusters")
-	return &objectResource{
-		kind: api.KindWorkload,
-		description: referToClusters + "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
+	attributes["wait"] = terraform.WorkloadWaitAttribute()
+	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_propagation_preview", "clusters")
+	return &terraform.Resource{
+		Kind: api.KindWorkload,
+		Description: referToClusters + "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
-		attributes:  attributes,
-		local:       map[string]bool{"wait": true, previewToken: true},
-		significant: []string{distribution, "on_demand", "spot"},
-		decision:    workloadBinding,
-		previewed:   previewedWorkload,
-		inputs:      inputs,
-		divide:      planSplit,
-		decide:      awaitDecision,
-		unawaited:   decisionUnawaited,
-		doubts:      clampedDistribution,
+		Attributes:   attributes,
+		Local:        map[string]bool{"wait": true, terraform.PreviewToken: true},
+		Significant:  []string{distribution, "on_demand", "spot"},
+		Decision:     workloadBinding,
+		Previewed:    previewedWorkload,
+		Inputs:       inputs,
+		PlanDivision: planSplit,
+		Await:        terraform.AwaitDecision,
+		Unawaited:    terraform.DecisionUnawaited,
+		Warn:         clampedDistribution,
 	}
 }
 
@@ -64,7 +65,7 @@ func workloadSpecAttributes() map[string]schema.Attribute {
 			Required:            true,
 		},
 		"replicas": schema.Int64Attribute{
-			CustomType:          wholeNumber{},
+			CustomType:          terraform.WholeNumber{},
 			MarkdownDescription: "How many replicas to place. Without it the workload is not replicated: every chosen cluster gets a copy.",
 			Optional:            true,
 		},
@@ -74,7 +75,7 @@ func workloadSpecAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"priority": schema.Int64Attribute{
-			CustomType:          wholeNumber{},
+			CustomType:          terraform.WholeNumber{},
 			MarkdownDescription: "Workloads with a higher number are placed first. Default `0`.",
 			Optional:            true,
 			Computed:            true,

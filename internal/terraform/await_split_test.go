@@ -1,0 +1,96 @@
+package terraform_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+)
+
+// On request an apply waits until the pods are split. Where time runs out, the state
+// has the decision all the same; where waiting does not help, there is none.
+func TestAwaitSplit(t *testing.T) {
+	typ := schemaOf(t.Context(), objectResources(t)[api.KindWorkload]).Type().TerraformType(t.Context())
+	observed := func(status api.ConditionStatus, reason string) []api.Condition {
+		return []api.Condition{
+			{Type: api.ConditionScheduled, Status: api.ConditionTrue},
+			{Type: api.ConditionDistributed, Status: status, Reason: reason, Message: "1 on-demand and 2 spot of 2 and 1"},
+		}
+	}
+	converging, converged := observed(api.ConditionFalse, api.ReasonConverging), observed(api.ConditionTrue, api.ReasonConverged)
+	for _, test := range []struct {
+		name     string
+		wait     string
+		created  bool
+		unsplit  bool              // no distribution is asked for
+		answers  [][]api.Condition // one after the other; then no answer any more
+		polls    int
+		severity diag.Severity
+		want     string // in the diagnostic; "" = none
+	}{
+		{name: "split after a while", wait: terraform.WaitDistributed, answers: [][]api.Condition{nil, converging, converged}, polls: 3},
+		{name: "only the decision", wait: terraform.WaitDecided, answers: [][]api.Condition{converging}, polls: 1},
+		{name: "nothing to split", wait: terraform.WaitDistributed, unsplit: true, answers: [][]api.Condition{nil}, polls: 1},
+		{name: "too few spot nodes", wait: terraform.WaitDistributed, answers: [][]api.Condition{observed(api.ConditionFalse, api.ReasonFallenBack)}, polls: 1},
+		{name: "no cluster", wait: terraform.WaitDistributed, created: true, polls: 1, severity: diag.SeverityWarning, want: "0 of 9 clusters fit.",
+			answers: [][]api.Condition{{{Type: api.ConditionScheduled, Status: api.ConditionFalse, Message: "nothing"}}}},
+		{name: "no time", wait: terraform.WaitDistributed, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityError,
+			want: "No split after 1m0s (timeouts.update). Last condition: Distributed is False, Converging: 1 on-demand and 2 spot of 2 and 1. The server goes on replacing pods"},
+		{name: "no time on create", wait: terraform.WaitDistributed, created: true, answers: [][]api.Condition{converging}, polls: 2, severity: diag.SeverityWarning, want: "timeouts.create"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			written := &api.Workload{Kind: api.KindWorkload, Metadata: api.Metadata{Name: "web", Namespace: "shop", Generation: 2, ResourceVersion: "10"}}
+			if !test.unsplit {
+				written.Spec.Distribution = &api.DistributionSpec{}
+			}
+			var polls atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if strings.HasSuffix(r.URL.Path, "/explanation") {
+					_ = json.NewEncoder(w).Encode(api.Explanation{Summary: "0 of 9 clusters fit"})
+					return
+				}
+				poll := int(polls.Add(1))
+				if poll > len(test.answers) {
+					<-r.Context().Done() // until the client's time is over
+					return
+				}
+				answer := *written
+				answer.Status = api.WorkloadStatus{ObservedGeneration: 2, Conditions: test.answers[poll-1]}
+				_ = json.NewEncoder(w).Encode(&answer)
+			}))
+			defer server.Close()
+			c, err := client.New(client.Options{Endpoint: server.URL, MaxRetries: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			limit := 5 * time.Second
+			if test.polls > len(test.answers) {
+				limit = 300 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			plan := configValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
+			object, diags := terraform.AwaitDecision(ctx, terraform.NewSession(c, "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})
+			if got := int(polls.Load()); object == nil || got != test.polls {
+				t.Errorf("the wait ended after %d requests with %+v", got, object)
+			}
+			switch {
+			case test.want == "" && len(diags) > 0:
+				t.Errorf("diagnostics are %v", diags)
+			case test.want != "" && (len(diags) != 1 || diags[0].Severity() != test.severity || !strings.Contains(diags[0].Detail(), test.want)):
+				t.Errorf("diagnostics are %v, expected %q", diags, test.want)
+			}
+		})
+	}
+}

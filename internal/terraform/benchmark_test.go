@@ -1,0 +1,34 @@
+package terraform_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// BenchmarkReadPlacement is what Read does with a placement once it is there:
+// the part of a plan's time that is the provider's own.
+func BenchmarkReadPlacement(b *testing.B) {
+	r := resourceOf(b, api.KindPlacement)
+	typ := schemaOf(b.Context(), r).Type().TerraformType(b.Context())
+	for _, clusters := range []int{1, 50} {
+		b.Run(fmt.Sprintf("clusters=%d", clusters), func(b *testing.B) {
+			placement := &api.Placement{
+				Metadata: api.Metadata{Name: "web", Namespace: "shop", Labels: map[string]string{"team": "a"}},
+				Spec:     api.PlacementSpec{LabelConstraints: []string{"location is DE", "tier is prod"}},
+			}
+			placement.SetDefaults()
+			for n := range clusters {
+				placement.Status.Clusters = append(placement.Status.Clusters, fmt.Sprint("cluster-", n))
+			}
+			prior := nullAttributes(typ)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.Values(b.Context(), placement, prior); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

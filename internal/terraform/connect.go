@@ -1,0 +1,117 @@
+package terraform
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// startedHere is for those whose server is not there yet when Terraform plans.
+const startedHere = " If this configuration itself starts the server, have endpoint refer to the resource that does, or set check_connection = false (SCHEDULER_CHECK_CONNECTION)."
+
+// Connect asks whether the server can be worked with. Terraform reports an error
+// that comes from here once, and starts nothing that needs the provider.
+func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
+	err := s.client.Connect(ctx)
+	var refused *client.LoginError
+	var unreachable *client.UnreachableError
+	endpoint := s.client.Endpoint()
+	switch {
+	case err == nil:
+	case errors.As(err, &refused):
+		diags.AddAttributeError(path.Root("token"), "The scheduling server refuses the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
+	case errors.As(err, &unreachable):
+		diags.AddAttributeError(path.Root("endpoint"), "Cannot reach the scheduling server", Sentence(err.Error())+whatWouldReach(err))
+	case client.StatusOf(err) == http.StatusServiceUnavailable, client.StatusOf(err) == http.StatusTooManyRequests:
+		diags.AddAttributeError(path.Root("endpoint"), "The scheduling server is not ready", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(err.Error()), remedy(client.StatusOf(err))))
+	default:
+		diags.AddAttributeError(path.Root("endpoint"), "This is not a scheduling server", fmt.Sprintf("What answers at %s does not answer as a scheduling server does: %s%s", endpoint, Sentence(err.Error()), whatWouldBeOne(err)))
+	}
+}
+
+// whatWouldReach says what to do about a server that gives no answer.
+func whatWouldReach(err error) string {
+	var (
+		name      *net.DNSError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+		alert     tls.AlertError
+	)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return " Nothing listens there: start the server, or set endpoint (SCHEDULER_ENDPOINT) to its address." + startedHere
+	case errors.As(err, &name):
+		return " Set endpoint (SCHEDULER_ENDPOINT) to a name that this machine can resolve." + startedHere
+	case errors.As(err, &authority):
+		return " Set ca_cert_file (SCHEDULER_CA_CERT_FILE) to the certificate of the authority that signed the server's."
+	case errors.As(err, &host):
+		return " Set endpoint (SCHEDULER_ENDPOINT) to a name that the server's certificate is for."
+	case errors.As(err, &invalid):
+		return " The server needs a certificate that is valid now, for servers."
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return " The server does not speak TLS there: write http:// in endpoint (SCHEDULER_ENDPOINT)."
+	case errors.As(err, &alert):
+		return " The server wants another certificate of the client: set client_cert_file and client_key_file to one that it trusts."
+	}
+	return " Set endpoint (SCHEDULER_ENDPOINT) to the address of a server that runs." + startedHere
+}
+
+// whatWouldBeOne says what to do about something else than a scheduling server.
+func whatWouldBeOne(err error) string {
+	if client.StatusOf(err) == http.StatusBadRequest && strings.Contains(err.Error(), "HTTPS server") {
+		return " It speaks TLS: write https:// in endpoint (SCHEDULER_ENDPOINT)."
+	}
+	return " Set endpoint (SCHEDULER_ENDPOINT) to the server's own address, without a path of the API."
+}
+
+// failed reports the error of an operation. Where the server is lost,
+// the first one says why, and all others no more than that they failed: they cannot
+// succeed, and there is one thing to mend.
+func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
+	var lost *client.LostError
+	if !errors.As(err, &lost) {
+		diagnose(diags, what, t, err)
+		return
+	}
+	if s.told.Swap(true) {
+		diags.AddError("Cannot "+what+": the scheduling server is lost", "")
+		return
+	}
+	text := Sentence(lost.Err.Error())
+	var problem *api.Problem
+	if errors.As(lost.Err, &problem) {
+		text = fmt.Sprintf("The server at %s says: %s%s", s.client.Endpoint(), Sentence(problem.Error()), remedy(problem.Status))
+	}
+	diags.AddError("Cannot "+what, text+" Nothing more is tried in this run.")
+}
+
+// failed reports the error of an operation of the resource.
+func (r *Resource) failed(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
+	r.session.failed(diags, what, t, err)
+	var lost *client.LostError
+	if errors.As(err, &lost) {
+		r.session.failing.Store(true)
+	}
+}
+
+// lostBefore reports an error that another resource reports for all. A read may then
+// leave the state as it is: the run fails, and nothing comes of it. Of several reads
+// that fail at once, one is answered false, and has to report it.
+func (s *Session) lostBefore(err error) bool {
+	var lost *client.LostError
+	return errors.As(err, &lost) && s.failing.Swap(true)
+}

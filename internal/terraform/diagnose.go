@@ -1,0 +1,170 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
+)
+
+// diagnose turns the error of an operation on an object into diagnostics; every
+// error of the server reaches the user through here. what is the operation and
+// its object: `create placement "shop/web"`. t is the type whose attributes the
+// errors of fields name.
+func diagnose(diags *diag.Diagnostics, what string, t tftypes.Type, err error) {
+	summary := "Cannot " + what
+	var fields api.FieldErrors
+	var problem *api.Problem
+	if errors.As(err, &problem) {
+		fields = problem.Errors
+	} else if !errors.As(err, &fields) {
+		diags.AddError(summary, Sentence(err.Error()))
+		return
+	}
+	for _, field := range fields {
+		if problem != nil && problem.Status == http.StatusForbidden {
+			forbiddenField(diags, summary, t, field)
+			continue
+		}
+		fieldDiagnostic(diags, summary, t, field)
+	}
+	if len(fields) > 0 {
+		return
+	}
+	text := Sentence(problem.Error())
+	// Another conflict than a collision of writes, such as that spot is not enabled,
+	// and a read, which is refused for what the server has, get no advice for one.
+	other := strings.HasPrefix(what, "read ") || problem.Type != "" && !problem.Type.IsCollision()
+	if !other || !changedMeanwhile(problem.Status) {
+		text += remedy(problem.Status)
+	}
+	diags.AddError(summary, text)
+}
+
+// changedMeanwhile reports the answers to a write of something that is not as the
+// plan has it.
+func changedMeanwhile(status int) bool {
+	return status == http.StatusConflict || status == http.StatusPreconditionFailed
+}
+
+const collisionRemedy = " Somebody else changed the object since this plan was made: plan again."
+
+// remedy says what to do about an answer.
+func remedy(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return " Set the provider's token, or SCHEDULER_TOKEN, to one that the server knows."
+	case http.StatusForbidden:
+		return " The provider's token does not allow this: use one of a role and namespace that do."
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return collisionRemedy
+	case http.StatusInsufficientStorage:
+		return " The server's store is full: its operator has to raise the quota or free disk space."
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return " The server asked for patience until the retries ran out: try again later, or raise the provider's max_retries."
+	}
+	return ""
+}
+
+// fieldDiagnostic reports a broken rule at the attribute it is about.
+func fieldDiagnostic(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
+	at, ok := attributePath(t, field.Field)
+	if !ok {
+		diags.AddError(summary, Sentence(field.Error()))
+		return
+	}
+	at, shown := shownPath(at)
+	name, message := shown, attributeNames(field.Message)
+	if strings.HasPrefix(field.Field, name+".") {
+		// The field lies inside of a text of the configuration, such as JSON.
+		name, message = field.Field, field.Message
+	}
+	diags.AddAttributeError(at, "Invalid "+shown, Sentence(name+": "+message))
+}
+
+// forbiddenField reports a field that breaks no rule, and that this token may not
+// have as it is: it names what the token may not read.
+func forbiddenField(diags *diag.Diagnostics, summary string, t tftypes.Type, field api.FieldError) {
+	at, ok := attributePath(t, field.Field)
+	if !ok {
+		diags.AddError(summary, Sentence(field.Error())+remedy(http.StatusForbidden))
+		return
+	}
+	at, shown := shownPath(at)
+	diags.AddAttributeError(at, "Forbidden "+shown, Sentence(shown+": "+attributeNames(field.Message))+remedy(http.StatusForbidden))
+}
+
+// alreadyExists words the answer to the creation of something that is there.
+func alreadyExists(diags *diag.Diagnostics, resourceType string, key api.Key) {
+	diags.AddError(
+		fmt.Sprintf("There already is a %s", key),
+		fmt.Sprintf("Another configuration or client made it. To manage it here, import it: terraform import %s.<name> %s", resourceType, key.Path()),
+	)
+}
+
+// timedOut words a time limit that ran out: which one, and where to raise it.
+func timedOut(ctx context.Context, err error, operation string, limit time.Duration) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	var unreachable *client.UnreachableError
+	if errors.As(err, &unreachable) {
+		return fmt.Errorf("%w; the time limit of %s (timeouts.%s) ran out", err, limit, operation)
+	}
+	return fmt.Errorf("no answer within the time limit of %s (timeouts.%s)", limit, operation)
+}
+
+// ArgumentError blames an argument of a function.
+func ArgumentError(position int64, err error) *function.FuncError {
+	return function.NewArgumentFuncError(position, Clause(err))
+}
+
+// Clause is an error as Terraform puts it after a colon of its own: it ends the
+// sentence itself.
+func Clause(err error) string {
+	return printable.Lines(api.Redact(strings.TrimSuffix(err.Error(), ".")))
+}
+
+// specField is a field of the API where it is not part of something longer, such as
+// managedCluster.spec, and not quoted.
+var specField = regexp.MustCompile(`(^|[\s(,;])spec\.([a-z])`)
+
+// attributeNames names the attributes of a configuration where a message of the
+// server names the fields of a document.
+func attributeNames(text string) string { return specField.ReplaceAllString(text, "$1$2") }
+
+// chosenNames begin the sentence about a decision that was made.
+var chosenNames = regexp.MustCompile(`^\S+(, \S+)*(, \d+ more)? (was )?chosen\b`)
+
+// Sentence begins with a capital letter, unless it begins with a name, and ends with
+// a full stop. It names attributes. What others say passes through here: what a
+// terminal would act on is escaped.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = printable.Lines(api.Redact(text))
+	named := strings.HasPrefix(text, "spec.") || chosenNames.MatchString(text)
+	text = attributeNames(text)
+	// A quoted or snake_case word at the start is a name and stays as it is, too.
+	if word, _, _ := strings.Cut(text, " "); !named && !strings.ContainsAny(word, "_.[:") {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	return text
+}

@@ -1,0 +1,93 @@
+package terraform
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// attributePath is the attribute a field of the API's document is shown as:
+// spec.metrics[0].weight is metrics[0].weight, metadata.labels["a"] is
+// labels["a"]. Where the schema has no such attribute the path ends at the
+// deepest one it has; ok is false when it has none at all. Of the elements of sets
+// see atElement.
+func attributePath(t tftypes.Type, field string) (p path.Path, ok bool) {
+	steps := api.SplitField(field)
+	if len(steps) > 0 && (steps[0] == "spec" || steps[0] == "metadata") {
+		steps = steps[1:]
+	}
+	p = path.Empty()
+	for _, step := range steps {
+		name, isName := step.(string)
+		position, isPosition := step.(int)
+		switch {
+		case t.Is(tftypes.Object{}) && isName:
+			inner, known := t.(tftypes.Object).AttributeTypes[name]
+			if !known {
+				return p, ok
+			}
+			p, t = p.AtName(name), inner
+		case t.Is(tftypes.Map{}) && isName:
+			p, t = p.AtMapKey(name), t.(tftypes.Map).ElementType //nolint:forcetypeassert // Is says so
+		case (t.Is(tftypes.List{}) || t.Is(tftypes.Set{})) && isPosition:
+			p, t = atElement(t, p, position), elementTypeOf(t)
+		default:
+			return p, ok
+		}
+		ok = true
+	}
+	return p, ok
+}
+
+// atElement is the path of an element of a list or a set. One of a set is at the
+// position it has in the document, which tells it from the others; users are told of
+// it with shownPath.
+func atElement(t tftypes.Type, at path.Path, position int) path.Path {
+	if t.Is(tftypes.Set{}) {
+		return at.AtSetValue(types.Int64Value(int64(position)))
+	}
+	return at.AtListIndex(position)
+}
+
+// shownPath is a path as users are told of it. The elements of a set have no
+// position, and no path that Terraform could be told: at ends at the set, and name
+// has [*] in place of the element, taints[*].effect.
+func shownPath(p path.Path) (at path.Path, name string) {
+	at = p
+	for i, step := range p.Steps() {
+		_, ofSet := step.(path.PathStepElementKeyValue)
+		_, isName := step.(path.PathStepAttributeName)
+		switch {
+		case ofSet:
+			if len(at.Steps()) > i {
+				at = ancestor(p, i)
+			}
+			name += "[*]"
+		case isName && name != "":
+			name += "." + step.String()
+		default:
+			name += step.String()
+		}
+	}
+	return at, name
+}
+
+// ancestor is the path of the first steps of another.
+func ancestor(p path.Path, steps int) path.Path {
+	for len(p.Steps()) > steps {
+		p = p.ParentPath()
+	}
+	return p
+}
+
+// related reports that one path lies on or under the other.
+func related(a, b path.Path) bool {
+	x, y := a.Steps(), b.Steps()
+	for i := range min(len(x), len(y)) {
+		if !x[i].Equal(y[i]) {
+			return false
+		}
+	}
+	return true
+}

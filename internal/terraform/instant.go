@@ -1,0 +1,46 @@
+package terraform
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// One moment has many spellings: 12:00:00Z is 14:00:00+02:00. The server answers
+// in UTC; the spelling of the user stays.
+
+// isInstant reports an attribute that is a moment.
+func isInstant(attribute schema.Attribute) bool {
+	text, ok := attribute.(schema.StringAttribute)
+	return ok && slices.Contains(text.PlanModifiers, planmodifier.String(SameInstant{}))
+}
+
+// sameMoment reports two spellings of one moment.
+func sameMoment(a, b string) bool {
+	x, errX := time.Parse(time.RFC3339, a)
+	y, errY := time.Parse(time.RFC3339, b)
+	return errX == nil && errY == nil && x.Equal(y)
+}
+
+// SameInstant keeps the spelling of the state where the configuration names the
+// same moment: there is nothing to change.
+type SameInstant struct{}
+
+// Description implements planmodifier.String.
+func (SameInstant) Description(context.Context) string {
+	return "another spelling of the same moment is no change"
+}
+
+// MarkdownDescription implements planmodifier.String.
+func (m SameInstant) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+// PlanModifyString implements planmodifier.String.
+func (SameInstant) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if sameMoment(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
+	}
+}

@@ -1,0 +1,141 @@
+package terraform
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// shelf is a server that has the clusters c0, c1, … and counts its requests.
+type shelf struct {
+	size         atomic.Int32
+	lists, reads atomic.Int32
+	broken       atomic.Bool
+}
+
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	write := func(status int, v any) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(v) // the client's error says what is wrong
+	}
+	item := func(n int) *api.Cluster {
+		return &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: fmt.Sprint("c", n)}}
+	}
+	name, single := strings.CutPrefix(r.URL.Path, "/v1/clusters/c")
+	if !single {
+		s.lists.Add(1)
+		if s.broken.Load() {
+			write(http.StatusInternalServerError, api.Problem{Title: "no", Status: 500})
+			return
+		}
+		items := []any{}
+		for n := range int(s.size.Load()) {
+			items = append(items, item(n))
+		}
+		write(http.StatusOK, map[string]any{"items": items})
+		return
+	}
+	s.reads.Add(1)
+	var n int
+	if _, err := fmt.Sscan(name, &n); err != nil || n >= int(s.size.Load()) {
+		write(http.StatusNotFound, api.Problem{Title: "Not Found", Status: 404})
+		return
+	}
+	write(http.StatusOK, item(n))
+}
+
+func newShelf(t *testing.T, size int32) (*shelf, *listSnapshots) {
+	t.Helper()
+	s := &shelf{}
+	s.size.Store(size)
+	server := httptest.NewServer(s)
+	c, err := client.New(client.Options{Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); server.Close() })
+	return s, newListSnapshots(c)
+}
+
+// readAll reads clusters as Terraform does, ten at a time.
+func readAll(t *testing.T, l *listSnapshots, count int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 10)
+	for n := range count {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			key := api.Key{Kind: api.KindCluster, Name: fmt.Sprint("c", n)}
+			object, err := l.get(t.Context(), key)
+			if err != nil || api.KeyOf(object) != key {
+				t.Errorf("%s: got %v, %v", key, object, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestManyReadsAreOneList(t *testing.T) {
+	s, l := newShelf(t, 300)
+	readAll(t, l, 300)
+	if s.reads.Load() != readsBeforeList || s.lists.Load() != 1 {
+		t.Errorf("%d single reads and %d lists", s.reads.Load(), s.lists.Load())
+	}
+}
+
+func TestFewReadsAreNoList(t *testing.T) {
+	s, l := newShelf(t, 300)
+	readAll(t, l, readsBeforeList)
+	if s.lists.Load() != 0 {
+		t.Error("a small configuration listed a large fleet")
+	}
+}
+
+func TestListIsReadAgain(t *testing.T) {
+	s, l := newShelf(t, 100)
+	now := time.Now()
+	l.now = func() time.Time { return now }
+	readAll(t, l, 100)
+	now = now.Add(snapshotAge + 1)
+	readAll(t, l, 100)
+	if s.lists.Load() != 2 || s.reads.Load() != readsBeforeList {
+		t.Errorf("%d lists and %d reads after the first grew old", s.lists.Load(), s.reads.Load())
+	}
+	l.forget() // as after a write
+	readAll(t, l, 100)
+	if s.lists.Load() != 3 {
+		t.Errorf("%d lists after a write", s.lists.Load())
+	}
+}
+
+func TestAbsentFromTheListIsNotGone(t *testing.T) {
+	s, l := newShelf(t, 50)
+	readAll(t, l, 50)
+	s.size.Store(51)
+	if _, err := l.get(t.Context(), api.Key{Kind: api.KindCluster, Name: "c50"}); err != nil {
+		t.Errorf("an object that is newer than the list: %v", err)
+	}
+	if _, err := l.get(t.Context(), api.Key{Kind: api.KindCluster, Name: "c99"}); !client.IsNotFound(err) {
+		t.Errorf("an object that does not exist: %v", err)
+	}
+}
+
+func TestBrokenListIsNoError(t *testing.T) {
+	s, l := newShelf(t, 50)
+	s.broken.Store(true)
+	readAll(t, l, 50)
+	if s.reads.Load() != 50 {
+		t.Errorf("%d single reads, expected 50", s.reads.Load())
+	}
+}

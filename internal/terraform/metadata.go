@@ -1,0 +1,194 @@
+package terraform
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// typePrefix begins the name of every resource and data source.
+const typePrefix = "scheduler_"
+
+// parentAttribute is the attribute that names what an object of a scope lives in,
+// "" for a global one.
+func parentAttribute(scope api.Scope) string {
+	switch scope {
+	case api.Namespaced, api.GlobalOrNamespaced:
+		return "namespace"
+	case api.OfCluster:
+		return "cluster"
+	case api.Global:
+	}
+	return ""
+}
+
+// MetadataAttributes are the attributes every object has.
+func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
+	attributes := map[string]schema.Attribute{
+		"name": schema.StringAttribute{
+			MarkdownDescription: "Name: lower case letters, digits and `-`, at most 63. Changing it makes a new object.",
+			Required:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		},
+		"labels": schema.MapAttribute{
+			MarkdownDescription: "Labels, which constraints and selectors match.",
+			ElementType:         types.StringType,
+			Optional:            true,
+		},
+	}
+	switch scope {
+	case api.Global:
+	case api.Namespaced:
+		attributes["namespace"] = schema.StringAttribute{
+			MarkdownDescription: "Namespace. Default: that of the provider. Changing it makes a new object.",
+			Optional:            true,
+			Computed:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
+			Validators:          NotEmpty,
+		}
+	case api.GlobalOrNamespaced:
+		attributes["namespace"] = schema.StringAttribute{
+			MarkdownDescription: "Namespace. Without one the object is global. Changing it makes a new object.",
+			Optional:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			Validators:          NotEmpty,
+		}
+	case api.OfCluster:
+		attributes["cluster"] = schema.StringAttribute{
+			MarkdownDescription: "Name of the cluster it belongs to, which must exist and which it is deleted with. Changing it makes a new object.",
+			Required:            true,
+			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		}
+	}
+	return attributes
+}
+
+// IdentitySchema implements resource.ResourceWithIdentity.
+func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	attributes := map[string]identityschema.Attribute{
+		"name": identityschema.StringAttribute{RequiredForImport: true, Description: "Name of the object."},
+	}
+	switch r.scope() {
+	case api.Global:
+	case api.Namespaced:
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object. Default: that of the provider."}
+	case api.GlobalOrNamespaced:
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object; absent for a global one."}
+	case api.OfCluster:
+		attributes["cluster"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Cluster the object belongs to."}
+	}
+	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
+}
+
+// setIdentity writes the identity of an object. identity is nil on a Terraform
+// that has none.
+func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, scope api.Scope, key api.Key, diags *diag.Diagnostics) {
+	if identity == nil {
+		return
+	}
+	diags.Append(identity.SetAttribute(ctx, path.Root("name"), key.Name)...)
+	if attribute := parentAttribute(scope); attribute != "" {
+		parent := types.StringNull()
+		if key.Namespace != "" {
+			parent = types.StringValue(key.Namespace)
+		}
+		diags.Append(identity.SetAttribute(ctx, path.Root(attribute), parent)...)
+	}
+}
+
+// ImportState implements resource.ResourceWithImportState: by ID ("name",
+// "namespace/name" or "cluster/name"), or by identity.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	key := api.Key{Kind: r.Kind}
+	attribute := parentAttribute(r.scope())
+	if req.ID != "" || req.Identity == nil || req.Identity.Raw.IsFullyNull() {
+		parsed, err := r.parseImportID(req.ID)
+		if err != nil {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), Sentence(err.Error()))
+			return
+		}
+		key = parsed
+	} else {
+		var parent types.String
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &key.Name)...)
+		if attribute != "" {
+			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(attribute), &parent)...)
+		}
+		key.Namespace = parent.ValueString()
+		r.defaultNamespace(&key)
+		if key.Name == "" {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's name must not be empty.")
+		}
+		if r.scope() == api.OfCluster && key.Namespace == "" {
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's cluster must not be empty.")
+		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), key.Name)...)
+	if key.Namespace != "" {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(attribute), key.Namespace)...)
+	}
+}
+
+// ImportIDError says that an import ID has the wrong form.
+type ImportIDError struct {
+	ID   string
+	Want string
+}
+
+// Error names the ID and the form.
+func (e *ImportIDError) Error() string {
+	return fmt.Sprintf("the import ID %q does not have the form %s", e.ID, e.Want)
+}
+
+// parseImportID reads "name", "namespace/name" or "cluster/name". A namespaced
+// object without a namespace is in the provider's.
+func (r *Resource) parseImportID(id string) (api.Key, error) {
+	namespace, name, qualified := strings.Cut(id, "/")
+	if !qualified {
+		namespace, name = "", id
+	}
+	key := api.Key{Kind: r.Kind, Namespace: namespace, Name: name}
+	wrong := name == "" || strings.Contains(name, "/") || qualified && namespace == ""
+	want := "<namespace>/<name>, or <name>"
+	switch r.scope() {
+	case api.Global:
+		want = "<name>"
+		wrong = wrong || qualified
+	case api.OfCluster:
+		want = "<cluster>/<name>"
+		wrong = wrong || !qualified
+	case api.Namespaced, api.GlobalOrNamespaced:
+	}
+	if wrong {
+		return api.Key{}, &ImportIDError{ID: id, Want: want}
+	}
+	r.defaultNamespace(&key)
+	return key, nil
+}
+
+// Namespace gives the key of a namespaced object that names none the
+// namespace of the provider.
+func (r *Resource) defaultNamespace(key *api.Key) {
+	if r.scope() != api.Namespaced || key.Namespace != "" {
+		return
+	}
+	key.Namespace = api.DefaultNamespace
+	if r.session != nil && r.session.namespace != "" {
+		key.Namespace = r.session.namespace
+	}
+}

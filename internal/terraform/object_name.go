@@ -1,0 +1,39 @@
+package terraform
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// ObjectName holds the arguments of data sources that name an object to the rule
+// of names, so that a name no object can have is refused by the plan.
+type ObjectName struct{}
+
+// Description implements validator.String.
+func (ObjectName) Description(context.Context) string { return "value must be a name" }
+
+// MarkdownDescription implements validator.String.
+func (v ObjectName) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (ObjectName) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if message := WrongName(req.ConfigValue.ValueString()); message != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid "+req.Path.String(), Sentence(req.Path.String()+": "+message))
+	}
+}
+
+// WrongName says what is wrong with a name, "" where nothing is.
+func WrongName(name string) string {
+	placement := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: api.DefaultNamespace}}
+	for _, e := range placement.Validate() {
+		if e.Field == "metadata.name" {
+			return e.Message
+		}
+	}
+	return ""
+}

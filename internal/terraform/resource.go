@@ -1,0 +1,299 @@
+// Package terraform is the engine of the provider: what all resources and data
+// sources have in common. A Resource or a DataSource describes one kind of object;
+// this package makes its schema, copies values between Terraform and the API, plans,
+// creates, reads, updates and deletes.
+package terraform
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// defaultTimeout is how long an operation may take when the timeouts attribute
+// does not say.
+const defaultTimeout = 2 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure      = (*Resource)(nil)
+	_ resource.ResourceWithIdentity       = (*Resource)(nil)
+	_ resource.ResourceWithImportState    = (*Resource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*Resource)(nil)
+	_ resource.ResourceWithValidateConfig = (*Resource)(nil)
+)
+
+// Resource is the resource of one kind of object: all kinds are created,
+// read, updated and deleted alike.
+type Resource struct {
+	Kind        api.Kind
+	Description string
+	// Attributes are those of the spec, and what the kind adds.
+	Attributes map[string]schema.Attribute
+	// Local names the attributes that only Terraform knows.
+	Local map[string]bool
+	// Significant names the attributes that say something even where they are empty,
+	// so that an empty one is not as good as none.
+	Significant []string
+	// Dependent are the attributes whose default follows from another one.
+	Dependent DependentDefaults
+	// Decision are the computed attributes that come from the object's status,
+	// as JSON; nil = none.
+	Decision func(api.Object) map[string]any
+	// Previewed are the same attributes as a preview says they will be; nil where
+	// there are no previews.
+	Previewed func(*api.Preview) map[string]any
+	// Inputs names the attributes that the decision follows from.
+	Inputs []string
+	// PlanDivision plans the attributes of the decision that follow from further ones, after
+	// the rest of it. replanned says that the rest does not stay what it was; nil =
+	// there are none.
+	PlanDivision func(plan, before map[string]tftypes.Value, replanned bool) error
+	// Await waits until the object that was written has its decision, which it
+	// returns; nil = there is none to wait for.
+	Await func(context.Context, *Session, DecisionWait) (api.Object, diag.Diagnostics)
+	// Unawaited reports a plan that wants its decision not to be waited for; nil =
+	// there is none.
+	Unawaited func(plan tftypes.Value) bool
+	// Unsatisfied says what is missing of what an object asks for, "" = nothing; nil =
+	// the conditions of its decision say it.
+	Unsatisfied func(api.Object) string
+	// Warn warns of what a configuration may say and hardly means; nil = of nothing.
+	Warn func(config map[string]tftypes.Value, diags *diag.Diagnostics)
+
+	session *Session
+}
+
+// DecisionWait is a written object whose decision is awaited.
+type DecisionWait struct {
+	Object  api.Object
+	Plan    tftypes.Value
+	Created bool
+	Limit   time.Duration
+	// mark is when the operation began, among the changes of the run.
+	mark int
+}
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = typePrefix + string(r.Kind)
+}
+
+// Configure implements resource.ResourceWithConfigure.
+func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.session = sessionOf(req.ProviderData, &resp.Diagnostics)
+}
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attributes := maps.Clone(r.Attributes)
+	maps.Copy(attributes, MetadataAttributes(r.scope()))
+	limits := timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, Read: true, Update: true, Delete: true,
+		CreateDescription: timeoutDescription, ReadDescription: timeoutDescription,
+		UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
+	})
+	if nested, ok := limits.(schema.SingleNestedAttribute); ok {
+		nested.MarkdownDescription = "How long each operation may take."
+		limits = nested
+	}
+	attributes["timeouts"] = limits
+	resp.Schema = schema.Schema{MarkdownDescription: r.Description, Attributes: attributes}
+}
+
+const timeoutDescription = "Time limit, such as `30s` or `5m`. Default `2m`."
+
+func (r *Resource) scope() api.Scope {
+	info, _ := api.LookupKind(r.Kind)
+	return info.Scope
+}
+
+// Create implements resource.Resource.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	if !r.session.Connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Create, req.Plan.GetAttribute, &resp.Diagnostics)
+	object := r.object(req.Config.Raw, req.Plan.Raw, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := api.KeyOf(object)
+	mark := r.session.changes.mark()
+	opts := client.PutOptions{
+		Create: true, Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, tftypes.Value{}),
+	}
+	stored, err := r.session.put(ctx, object, opts)
+	if err != nil && client.StatusOf(err) == 0 {
+		// No answer, and perhaps no time left: what was made all the same must not
+		// be forgotten, or the next apply would find it in its way.
+		if present, ok := r.session.written(ctx, object); ok {
+			stored, err = present, nil
+		}
+	}
+	if previewRefused(err, opts) {
+		reportRefusedPreview(&resp.Diagnostics, key, err)
+		return
+	}
+	if client.StatusOf(err) == http.StatusPreconditionFailed {
+		alreadyExists(&resp.Diagnostics, typePrefix+string(r.Kind), key)
+		return
+	}
+	if err != nil {
+		r.failed(&resp.Diagnostics, "create "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "create", limit)))
+		return
+	}
+	r.finish(ctx, outcome{
+		wait:  DecisionWait{Object: stored, Plan: req.Plan.Raw, Created: true, Limit: limit, mark: mark},
+		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
+	})
+}
+
+// Update implements resource.Resource.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	if !r.session.Connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Update, req.Plan.GetAttribute, &resp.Diagnostics)
+	object := r.object(req.Config.Raw, req.Plan.Raw, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := api.KeyOf(object)
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	seen := readVersion(ctx, req.Private, &resp.Diagnostics)
+	mark := r.session.changes.mark()
+	opts := client.PutOptions{
+		Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, req.State.Raw),
+		TakeAway: r.takenSecrets(AttributesOf(req.Plan.Raw), AttributesOf(req.Config.Raw), AttributesOf(req.State.Raw), true),
+	}
+	stored, err := r.replace(ctx, object, seen, opts)
+	if previewRefused(err, opts) {
+		reportRefusedPreview(&resp.Diagnostics, key, err)
+		return
+	}
+	if err != nil {
+		r.failed(&resp.Diagnostics, "update "+key.String(), req.Plan.Raw.Type(), r.spelled(req.Config.Raw, timedOut(ctx, err, "update", limit)))
+		return
+	}
+	r.finish(ctx, outcome{
+		wait:  DecisionWait{Object: stored, Plan: req.Plan.Raw, Limit: limit, mark: mark},
+		state: &resp.State, identity: resp.Identity, private: resp.Private, diags: &resp.Diagnostics,
+	})
+}
+
+// Read implements resource.Resource.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	if !r.session.Connected(&resp.Diagnostics) {
+		return
+	}
+	prior := AttributesOf(req.State.Raw)
+	key := r.key(prior)
+	// First of all: a state without identity, from an older Terraform, must get
+	// one even when the object turns out to be gone.
+	setIdentity(ctx, resp.Identity, r.scope(), key, &resp.Diagnostics)
+	limit := r.timeout(ctx, timeouts.Value.Read, req.State.GetAttribute, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	end := r.session.unsatisfied.begin()
+	defer end()
+	object, err := r.session.lists.get(ctx, key)
+	if client.IsNotFound(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if r.session.lostBefore(err) {
+		return
+	}
+	if err != nil {
+		r.failed(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "read", limit))
+		return
+	}
+	values, err := r.values(ctx, object, prior)
+	if err != nil {
+		diagnose(&resp.Diagnostics, "read "+key.String(), req.State.Raw.Type(), err)
+		return
+	}
+	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
+	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !reached(object, req.State.Raw)
+	keepVersion(ctx, resp.Private, object, unfinished, &resp.Diagnostics)
+	end()
+	if r.session.warn {
+		warnUnsatisfied(r.session.unsatisfied.add(ctx, key, r.missing(object)), &resp.Diagnostics)
+	}
+}
+
+// Delete implements resource.Resource.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	if !r.session.Connected(&resp.Diagnostics) {
+		return
+	}
+	limit := r.timeout(ctx, timeouts.Value.Delete, req.State.GetAttribute, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	key := r.key(AttributesOf(req.State.Raw))
+	if err := r.session.delete(ctx, key); err != nil {
+		r.failed(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
+	}
+}
+
+// outcome is where a create or an update leaves its result.
+type outcome struct {
+	wait     DecisionWait
+	state    *tfsdk.State
+	identity *tfsdk.ResourceIdentity
+	private  privateData
+	diags    *diag.Diagnostics
+}
+
+// finish writes the state of an object that was just written, and again when
+// its decision is there.
+func (r *Resource) finish(ctx context.Context, o outcome) {
+	plan := AttributesOf(o.wait.Plan)
+	save := func(object api.Object, unfinished bool) {
+		server, err := r.values(ctx, object, plan)
+		if err != nil {
+			diagnose(o.diags, "read "+api.KeyOf(object).String(), o.wait.Plan.Type(), err)
+			return
+		}
+		o.state.Raw = tftypes.NewValue(o.wait.Plan.Type(), settle(plan, server))
+		keepVersion(ctx, o.private, object, unfinished, o.diags)
+	}
+	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.Object), o.diags)
+	// What exists is in state before anything is waited for.
+	save(o.wait.Object, false)
+	if o.diags.HasError() {
+		return
+	}
+	decided := o.wait.Object
+	if r.Await != nil {
+		found, diags := r.Await(ctx, r.session, o.wait)
+		o.diags.Append(diags...)
+		if found != nil {
+			decided = found
+		}
+		// What failed to come is asked for again by the next plan. A creation that failed
+		// is planned again by Terraform itself.
+		save(decided, diags.HasError())
+	}
+	warnOfConditions(o.diags, decided)
+}

@@ -1,0 +1,97 @@
+package terraform
+
+import (
+	"context"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/defaults"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// defaultOf is the value an attribute has when nobody sets it; ok is false for
+// an attribute without a default.
+func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.Value, ok bool, err error) {
+	var planned attr.Value
+	switch a := attribute.(type) {
+	case schema.BoolAttribute:
+		if a.Default != nil {
+			var resp defaults.BoolResponse
+			a.Default.DefaultBool(ctx, defaults.BoolRequest{}, &resp)
+			planned = resp.PlanValue
+		}
+	case schema.StringAttribute:
+		if a.Default != nil {
+			var resp defaults.StringResponse
+			a.Default.DefaultString(ctx, defaults.StringRequest{}, &resp)
+			planned = resp.PlanValue
+		}
+	case schema.Int64Attribute:
+		if a.Default != nil {
+			var resp defaults.Int64Response
+			a.Default.DefaultInt64(ctx, defaults.Int64Request{}, &resp)
+			planned = resp.PlanValue
+		}
+	case schema.Float64Attribute:
+		if a.Default != nil {
+			var resp defaults.Float64Response
+			a.Default.DefaultFloat64(ctx, defaults.Float64Request{}, &resp)
+			planned = resp.PlanValue
+		}
+	case schema.ListAttribute:
+		if a.Default != nil {
+			var resp defaults.ListResponse
+			a.Default.DefaultList(ctx, defaults.ListRequest{}, &resp)
+			planned = resp.PlanValue
+		}
+	case schema.SingleNestedAttribute:
+		if a.Default != nil {
+			var resp defaults.ObjectResponse
+			a.Default.DefaultObject(ctx, defaults.ObjectRequest{}, &resp)
+			planned = resp.PlanValue
+		}
+	}
+	if planned == nil {
+		return tftypes.Value{}, false, nil
+	}
+	value, err = planned.ToTerraformValue(ctx)
+	return value, true, err
+}
+
+// Decimal is a number as Terraform reads its text. A float64 turned into a
+// number directly would differ from the same text in a configuration or a state
+// file (0.1 has no exact float64), and the plan would never be empty.
+func Decimal(ctx context.Context, f float64) types.Float64 {
+	text := NumberText(big.NewFloat(f))
+	number, _, err := big.ParseFloat(text.String(), 10, numberPrecision, big.ToNearestEven)
+	if err != nil {
+		return types.Float64Value(f)
+	}
+	value, err := types.Float64Type.ValueFromTerraform(ctx, tftypes.NewValue(tftypes.Number, number))
+	if exact, ok := value.(types.Float64); err == nil && ok {
+		return exact
+	}
+	return types.Float64Value(f)
+}
+
+// StaticDecimal is the default of a number attribute.
+func StaticDecimal(value float64) defaults.Float64 { return decimalDefault{value} }
+
+type decimalDefault struct{ value float64 }
+
+// Description implements defaults.Float64.
+func (d decimalDefault) Description(context.Context) string {
+	return "value defaults to " + string(NumberText(big.NewFloat(d.value)))
+}
+
+// MarkdownDescription implements defaults.Float64.
+func (d decimalDefault) MarkdownDescription(context.Context) string {
+	return "value defaults to `" + string(NumberText(big.NewFloat(d.value))) + "`"
+}
+
+// DefaultFloat64 implements defaults.Float64.
+func (d decimalDefault) DefaultFloat64(ctx context.Context, _ defaults.Float64Request, resp *defaults.Float64Response) {
+	resp.PlanValue = Decimal(ctx, d.value)
+}

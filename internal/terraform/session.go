@@ -1,0 +1,120 @@
+package terraform
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// Session is what resources and data sources of one configured provider share.
+type Session struct {
+	client *client.Client
+	// namespace is that of objects that name none.
+	namespace string
+	// warn says that a refresh warns of what it finds unsatisfied.
+	warn        bool
+	unsatisfied *unsatisfied
+	changes     changes
+	lists       *listSnapshots
+	// scores are those of clusters that are being replaced.
+	scores replacedScores
+	// told is set when somebody has reported that the server is lost, and failing when
+	// a resource has, or is about to, so that the run fails: of a data source in a check
+	// block Terraform only warns.
+	told, failing atomic.Bool
+	// pending says why there is no client yet: the configuration is not known.
+	pending error
+}
+
+// NewSession returns the session of a configured provider. namespace is that of
+// objects that name none. With warn, a refresh warns of decisions that do not have
+// what they were asked for.
+func NewSession(c *client.Client, namespace string, warn bool) *Session {
+	return &Session{client: c, namespace: namespace, warn: warn, unsatisfied: newUnsatisfied(), lists: newListSnapshots(c)}
+}
+
+// PendingSession returns the session of a provider whose configuration is not known
+// yet; pending says what it waits for.
+func PendingSession(pending error) *Session { return &Session{pending: pending} }
+
+// Client is the connection to the server.
+func (s *Session) Client() *client.Client { return s.client }
+
+// Namespace is the namespace of objects that name none.
+func (s *Session) Namespace() string { return s.namespace }
+
+// Pending reports that the configuration is not known yet.
+func (s *Session) Pending() bool { return s.pending != nil }
+
+// sessionOf takes the session out of what the framework hands to Configure,
+// which is nil while Terraform only validates.
+func sessionOf(data any, diags *diag.Diagnostics) *Session {
+	if data == nil {
+		return nil
+	}
+	s, ok := data.(*Session)
+	if !ok {
+		diags.AddError("The provider is wired wrongly", fmt.Sprintf("Expected its session, got %T. This is a bug in the provider.", data))
+	}
+	return s
+}
+
+// Connected reports that there is a client to work with, and adds the reason
+// where there is none.
+func (s *Session) Connected(diags *diag.Diagnostics) bool {
+	switch {
+	case s == nil:
+		diags.AddError("The provider is not configured", "Terraform asked for an object before it configured the provider. This is a bug in the provider.")
+	case s.pending != nil:
+		diags.AddError("The provider is not configured yet", Sentence(s.pending.Error()))
+	default:
+		return true
+	}
+	return false
+}
+
+// put writes an object. Every write may move decisions, so no list read before
+// it is used after it.
+func (s *Session) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
+	defer s.lists.forget()
+	defer s.changes.begin(object.ObjectKind())()
+	stored, err := s.client.Put(ctx, object, opts)
+	if key := api.KeyOf(object); err == nil && opts.Create && key.Kind == api.KindCluster {
+		s.scores.restore(ctx, s.client, key.Name)
+	}
+	return stored, err
+}
+
+// confirmTime is how long a write without an answer is looked for.
+const confirmTime = 5 * time.Second
+
+// written looks for an object whose write got no answer. ctx may have ended.
+func (s *Session) written(ctx context.Context, object api.Object) (api.Object, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
+	defer cancel()
+	return s.client.Written(ctx, object)
+}
+
+// delete removes an object; one that is gone already is removed.
+func (s *Session) delete(ctx context.Context, key api.Key) error {
+	defer s.lists.forget()
+	defer s.changes.begin(key.Kind)()
+	if key.Kind == api.KindCluster {
+		s.scores.remember(ctx, s.client, key.Name)
+	}
+	if err := s.client.Delete(ctx, key); err != nil && !client.IsNotFound(err) {
+		return err
+	}
+	return nil
+}
+
+// NamespacedKey is the key of the object that the arguments of a data source name.
+func (s *Session) NamespacedKey(kind api.Kind, arguments map[string]any) api.Key {
+	return api.Key{Kind: kind, Namespace: cmp.Or(Argument(arguments, "namespace"), s.namespace), Name: Argument(arguments, "name")}
+}

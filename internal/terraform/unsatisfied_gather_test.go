@@ -1,0 +1,46 @@
+package terraform
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Reads that run side by side report what they find once, whoever is last.
+func TestUnsatisfiedIsGathered(t *testing.T) {
+	u := newUnsatisfied()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var reports []map[api.Key]string
+	ends := make([]func(), 50)
+	for i := range ends {
+		ends[i] = u.begin() // as many as Terraform runs at a time
+	}
+	for i := range ends {
+		all.Go(func() {
+			ends[i]()
+			text := ""
+			if i%2 == 0 {
+				text = "nothing fits"
+			}
+			key := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: fmt.Sprint(i)}
+			if found := u.add(t.Context(), key, text); found != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				reports = append(reports, found)
+			}
+		})
+	}
+	all.Wait()
+	if len(reports) != 1 || len(reports[0]) != len(ends)/2 {
+		t.Errorf("there are %d reports: %v", len(reports), reports)
+	}
+	// What is found later is reported, too.
+	later := api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "later"}
+	u.begin()()
+	if found := u.add(t.Context(), later, "nothing fits"); len(found) != 1 || found[later] == "" {
+		t.Errorf("what is found later is reported as %v", found)
+	}
+}
