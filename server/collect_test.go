@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // tinyOpenStack has one region, two zones, and a host in each.
@@ -127,7 +127,7 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	var created struct {
 		Token string `json:"token"`
 	}
-	if err := s.client.Call(t.Context(), http.MethodPost, tokensPath, httpapi.TokenRequest{Role: httpapi.RoleAgent}, &created); err != nil {
+	if err := s.client.Call(t.Context(), http.MethodPost, tokensPath, auth.TokenRequest{Role: auth.RoleAgent}, &created); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

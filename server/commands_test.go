@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 )
 
 // command runs a command line and returns the exit code and what it printed.
@@ -168,11 +168,11 @@ func TestTokensAreDemandedFromTheFirstOn(t *testing.T) {
 	t.Setenv("SCHEDULER_TOKEN", admin)
 	t.Setenv("SCHEDULER_ENDPOINT", s.url)
 	viewer := strings.TrimSpace(mustCommand(t, "token", "create", "--role", "viewer", "--namespaces", "shop,ops", "--expires-in", "1h"))
-	var list []httpapi.Token
+	var list []auth.Token
 	if err := json.Unmarshal([]byte(mustCommand(t, "token", "list", "--json")), &list); err != nil || len(list) != 2 {
 		t.Fatalf("list: %v, %v", list, err)
 	}
-	if got := list[1]; got.Role != httpapi.RoleViewer || !slices.Equal(got.Namespaces, []string{"shop", "ops"}) || got.ExpiresAt == nil || got.Hash != nil {
+	if got := list[1]; got.Role != auth.RoleViewer || !slices.Equal(got.Namespaces, []string{"shop", "ops"}) || got.ExpiresAt == nil || got.Hash != nil {
 		t.Fatalf("listed %+v", got)
 	}
 	for _, path := range []string{"/v1/backup", "/v1/tokens"} {

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // hostile clears the screen, forges a line and turns the direction of writing.
@@ -31,7 +31,7 @@ func TestWhatCommandsPrintIsEscaped(t *testing.T) {
 			})
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"items": []httpapi.Token{{ID: hostile, Role: httpapi.Role(hostile), Namespaces: []string{hostile}, Description: hostile}}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"items": []auth.Token{{ID: hostile, Role: auth.Role(hostile), Namespaces: []string{hostile}, Description: hostile}}})
 	}))
 	defer answers.Close()
 	file := filepath.Join(t.TempDir(), "request.json")
@@ -69,7 +69,7 @@ func TestWhatCommandsPrintIsEscaped(t *testing.T) {
 			}
 		})
 	}
-	var list []httpapi.Token
+	var list []auth.Token
 	if err := json.Unmarshal([]byte(mustCommand(t, "token", "list", "--json", "--endpoint", answers.URL)), &list); err != nil || len(list) != 1 || list[0].Description != hostile {
 		t.Errorf("JSON says %+v, %v", list, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 func newServeCommand() *cobra.Command {
@@ -101,11 +101,11 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 
 // checkExposure refuses an address that others reach while nobody needs a token
 // there.
-func checkExposure(ctx context.Context, c config, tokens httpapi.TokenStore, logger *slog.Logger) error {
+func checkExposure(ctx context.Context, c config, tokens auth.TokenStore, logger *slog.Logger) error {
 	if c.loopback() {
 		return nil
 	}
-	list, err := httpapi.ListTokens(ctx, tokens)
+	list, err := auth.ListTokens(ctx, tokens)
 	if err != nil {
 		return err
 	}

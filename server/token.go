@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
-	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/printable"
 )
 
@@ -37,8 +37,8 @@ directory of a stopped one. From the first token on every request needs one.`,
 
 // tokens is what the commands do with tokens, wherever the server is.
 type tokens interface {
-	create(ctx context.Context, request httpapi.TokenRequest) (text string, err error)
-	list(ctx context.Context) ([]httpapi.Token, error)
+	create(ctx context.Context, request auth.TokenRequest) (text string, err error)
+	list(ctx context.Context) ([]auth.Token, error)
 	revoke(ctx context.Context, id string) error
 }
 
@@ -70,7 +70,7 @@ func tokenCommand(cmd *cobra.Command, mayMake bool, do func(cmd *cobra.Command, 
 }
 
 func newTokenCreateCommand() *cobra.Command {
-	var request httpapi.TokenRequest
+	var request auth.TokenRequest
 	var role string
 	var expiresIn time.Duration
 	cmd := &cobra.Command{
@@ -84,7 +84,7 @@ func newTokenCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&request.Description, "description", "", "what the token is for")
 	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token works; default for ever")
 	return tokenCommand(cmd, true, func(cmd *cobra.Command, at tokens, _ []string) error {
-		request.Role = httpapi.Role(role)
+		request.Role = auth.Role(role)
 		if expiresIn != 0 {
 			at := time.Now().Add(expiresIn).UTC()
 			request.ExpiresAt = &at
@@ -123,7 +123,7 @@ func newTokenRevokeCommand() *cobra.Command {
 	})
 }
 
-func printTokens(w io.Writer, list []httpapi.Token) error {
+func printTokens(w io.Writer, list []auth.Token) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tROLE\tNAMESPACES\tCREATED\tEXPIRES\tDESCRIPTION")
 	for _, token := range list {
@@ -158,7 +158,7 @@ func printJSON(w io.Writer, value any) error {
 // remoteTokens are those of a running server.
 type remoteTokens struct{ server *client.Client }
 
-func (r remoteTokens) create(ctx context.Context, request httpapi.TokenRequest) (string, error) {
+func (r remoteTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {
 	var created struct {
 		Token string `json:"token"`
 	}
@@ -166,9 +166,9 @@ func (r remoteTokens) create(ctx context.Context, request httpapi.TokenRequest) 
 	return created.Token, err
 }
 
-func (r remoteTokens) list(ctx context.Context) ([]httpapi.Token, error) {
+func (r remoteTokens) list(ctx context.Context) ([]auth.Token, error) {
 	var list struct {
-		Items []httpapi.Token `json:"items"`
+		Items []auth.Token `json:"items"`
 	}
 	err := r.server.Call(ctx, http.MethodGet, tokensPath, nil, &list)
 	return list.Items, err
@@ -179,15 +179,15 @@ func (r remoteTokens) revoke(ctx context.Context, id string) error {
 }
 
 // storedTokens are those in the data directory of a stopped server.
-type storedTokens struct{ store httpapi.TokenStore }
+type storedTokens struct{ store auth.TokenStore }
 
-func (s storedTokens) create(ctx context.Context, request httpapi.TokenRequest) (string, error) {
-	text, _, err := httpapi.CreateToken(ctx, s.store, request, time.Now())
+func (s storedTokens) create(ctx context.Context, request auth.TokenRequest) (string, error) {
+	text, _, _, err := auth.CreateToken(ctx, s.store, request, time.Now())
 	return text, err
 }
 
-func (s storedTokens) list(ctx context.Context) ([]httpapi.Token, error) {
-	list, err := httpapi.ListTokens(ctx, s.store)
+func (s storedTokens) list(ctx context.Context) ([]auth.Token, error) {
+	list, err := auth.ListTokens(ctx, s.store)
 	for i := range list {
 		list[i].Hash = nil
 	}
@@ -195,5 +195,6 @@ func (s storedTokens) list(ctx context.Context) ([]httpapi.Token, error) {
 }
 
 func (s storedTokens) revoke(ctx context.Context, id string) error {
-	return httpapi.RevokeToken(ctx, s.store, id)
+	_, err := auth.RevokeToken(ctx, s.store, id)
+	return err
 }

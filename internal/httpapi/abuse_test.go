@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -113,7 +114,7 @@ func TestTenThousandBadRequests(t *testing.T) {
 		o.HeaderTimeout = time.Second
 		o.Connections = serve.NewLimit(serve.LimitOptions{PerClient: 1000})
 	})
-	token := s.addToken(RoleEditor)
+	token := s.addToken(auth.RoleEditor)
 	address := strings.TrimPrefix(s.url, "http://")
 
 	var answered, refused, worst atomic.Int64

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // TestAnOperationThatDeclaresNoAccessIsForNobody, administrators included.
 func TestAnOperationThatDeclaresNoAccessIsForNobody(t *testing.T) {
 	s := startServer(t, authenticated)
-	s.token = s.addToken(RoleAdmin)
+	s.token = s.addToken(auth.RoleAdmin)
 	handle := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
 	register(s.Server, huma.Operation{OperationID: "undeclared", Method: http.MethodGet, Path: "/v1/undeclared"}, handle)
 	register(s.Server, accessRead.declares(huma.Operation{OperationID: "declared", Method: http.MethodGet, Path: "/v1/declared"}), handle)

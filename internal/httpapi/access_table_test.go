@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -99,7 +100,7 @@ func (s *testServer) operations() []documented {
 // person is somebody with a token, of whom shop's may only what is shop's.
 type person struct {
 	name  string
-	role  Role // "" = no token
+	role  auth.Role // "" = no token
 	bound bool
 	token string
 }
@@ -164,11 +165,11 @@ var hidden = []string{
 
 // rights is the model that the answers are compared with.
 func rights(op documented, who person, target whose) int {
-	roles := map[access][]Role{
-		accessRead: {RoleAdmin, RoleEditor, RoleViewer}, accessReadReports: {RoleAdmin, RoleEditor, RoleViewer, RoleAgent},
-		accessWrite: {RoleAdmin, RoleEditor}, accessReport: {RoleAdmin, RoleEditor, RoleAgent}, accessAdminister: {RoleAdmin},
+	roles := map[access][]auth.Role{
+		accessRead: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer}, accessReadReports: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer, auth.RoleAgent},
+		accessWrite: {auth.RoleAdmin, auth.RoleEditor}, accessReport: {auth.RoleAdmin, auth.RoleEditor, auth.RoleAgent}, accessAdminister: {auth.RoleAdmin},
 	}[op.access]
-	reads := op.access == accessRead || op.access == accessReadReports && who.role != RoleAgent
+	reads := op.access == accessRead || op.access == accessReadReports && who.role != auth.RoleAgent
 	collection := op.id == "list-placement-score-everywhere" // agents see those of their clusters
 	switch {
 	case op.access == "open":
@@ -358,12 +359,12 @@ func TestEveryRouteForEveryRole(t *testing.T) {
 	a := &accessTest{ids: map[string]string{}, changed: true}
 	a.testServer = startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated,
 		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })
-	a.admin = a.addToken(RoleAdmin)
+	a.admin = a.addToken(auth.RoleAdmin)
 	people := []person{{name: "nobody"}}
-	for _, role := range Roles {
+	for _, role := range auth.Roles {
 		people = append(people, person{string(role), role, false, a.addToken(role)})
 	}
-	for _, role := range Roles[1:] {
+	for _, role := range auth.Roles[1:] {
 		people = append(people, person{"shop-" + string(role), role, true, a.addToken(role, "shop")})
 	}
 	var table strings.Builder
@@ -488,7 +489,7 @@ func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, ro
 				}
 				if want == 0 && who.bound && target == others {
 					want = http.StatusForbidden
-					if field := strings.ReplaceAll(f.Field, "[]", "[0]"); who.role != RoleAgent && !strings.Contains(string(answer), field+`"`) {
+					if field := strings.ReplaceAll(f.Field, "[]", "[0]"); who.role != auth.RoleAgent && !strings.Contains(string(answer), field+`"`) {
 						a.t.Errorf("%s: %s %s %s: %s does not name %s", who.name, op.method, path, body, answer, field)
 					}
 				}

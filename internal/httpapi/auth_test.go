@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // addToken creates a token as the command line does, and waits until the server
 // knows it.
-func (s *testServer) addToken(role Role, namespaces ...string) string {
+func (s *testServer) addToken(role auth.Role, namespaces ...string) string {
 	s.t.Helper()
-	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: role, Namespaces: namespaces}, time.Now())
+	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: role, Namespaces: namespaces}, time.Now())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -31,8 +32,8 @@ func authenticated(o *Options) { o.Authenticate = true }
 func TestPermissions(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	tokens := map[string]string{
-		"admin": s.addToken(RoleAdmin), "editor": s.addToken(RoleEditor), "viewer": s.addToken(RoleViewer), "agent": s.addToken(RoleAgent),
-		"shop editor": s.addToken(RoleEditor, "shop", "stock"), "shop viewer": s.addToken(RoleViewer, "shop"), "shop agent": s.addToken(RoleAgent, "shop"),
+		"admin": s.addToken(auth.RoleAdmin), "editor": s.addToken(auth.RoleEditor), "viewer": s.addToken(auth.RoleViewer), "agent": s.addToken(auth.RoleAgent),
+		"shop editor": s.addToken(auth.RoleEditor, "shop", "stock"), "shop viewer": s.addToken(auth.RoleViewer, "shop"), "shop agent": s.addToken(auth.RoleAgent, "shop"),
 		"nobody": "",
 	}
 	s.token = tokens["admin"]
@@ -149,7 +150,7 @@ func TestPermissions(t *testing.T) {
 
 func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 	s := startServer(t, authenticated)
-	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
 	s.token = viewer
 	watch := s.watch("/v1/watch").started()
 	s.token = admin
@@ -191,7 +192,7 @@ func TestNamespacedReadersSeeTheirOwn(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	s := startServer(t, authenticated)
-	s.token = s.addToken(RoleAdmin)
+	s.token = s.addToken(auth.RoleAdmin)
 	admin := s.token
 	a := s.do(http.MethodPost, "/v1/tokens", `{"role":"editor","namespaces":["shop"],"description":"pipeline"}`)
 	created := decodeAs[createdToken](t, a)
@@ -236,7 +237,7 @@ func TestTokens(t *testing.T) {
 	}
 
 	// The store holds no secret.
-	spec, _, err := s.store.Read(context.Background(), tokenKey(strings.SplitN(admin, ".", 2)[0]))
+	spec, _, err := s.store.Read(context.Background(), api.Key{Kind: auth.KindToken, Name: strings.SplitN(admin, ".", 2)[0]})
 	if err != nil || spec == nil || bytes.Contains(spec.Value, []byte(strings.SplitN(admin, ".", 2)[1])) {
 		t.Errorf("stored token: %v %v", spec, err)
 	}
@@ -258,25 +259,25 @@ func TestTokenExpires(t *testing.T) {
 	now := &clock{at: time.Now()}
 	s := startServer(t, authenticated, func(o *Options) { o.Now = now.now })
 	until := now.now().Add(time.Hour)
-	text, _, revision, err := createToken(context.Background(), s.store, TokenRequest{Role: RoleViewer, ExpiresAt: &until}, now.now())
+	text, _, revision, err := auth.CreateToken(context.Background(), s.store, auth.TokenRequest{Role: auth.RoleViewer, ExpiresAt: &until}, now.now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.fleet.WaitRevision(context.Background(), revision); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.verify(text); !ok {
+	if _, ok := s.sessions.Verify(text); !ok {
 		t.Error("the token does not work")
 	}
 	now.advance(time.Hour)
-	if _, ok := s.verify(text); ok {
+	if _, ok := s.sessions.Verify(text); ok {
 		t.Error("the token works after its expiry")
 	}
 }
 
 func TestBadTokens(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
-	good := s.addToken(RoleViewer)
+	good := s.addToken(auth.RoleViewer)
 	id, secret, _ := strings.Cut(good, ".")
 	for _, header := range []string{
 		"", "Bearer", "Bearer ", "Basic " + good, "Bearer " + id, "Bearer " + id + ".", "Bearer " + secret, "Bearer ." + secret,
@@ -296,7 +297,7 @@ func TestBadTokens(t *testing.T) {
 
 func TestFailedLoginsAreLimited(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 3; o.LoginFailuresPerSecond = 0.001 })
-	good := s.addToken(RoleViewer)
+	good := s.addToken(auth.RoleViewer)
 	var statuses []int
 	for range 5 {
 		statuses = append(statuses, s.do(http.MethodGet, "/v1/clusters", "", "Authorization", "Bearer bad.bad").StatusCode)
@@ -308,24 +309,6 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 	s.token = good
 	if a := s.do(http.MethodGet, "/v1/clusters", ""); a.StatusCode != http.StatusOK {
 		t.Errorf("a good token gives %d", a.StatusCode)
-	}
-}
-
-func TestClientAddresses(t *testing.T) {
-	for address, want := range map[string]string{
-		"10.1.2.3:99": "10.1.2.3", "[::ffff:10.1.2.3]:99": "10.1.2.3", "[::1]:9": "::1",
-		"[2001:db8:1:2:3:4:5:6]:9": "2001:db8:1:2::/64", "[2001:db8:1:2:ffff::]:9": "2001:db8:1:2::/64", "pipe": "pipe", "": "",
-	} {
-		if got := clientIP(address); got != want {
-			t.Errorf("clientIP(%q) = %q, want %q", address, got, want)
-		}
-	}
-	limit := newLoginLimit(1, 1)
-	for i := range maxLimiters + 10 {
-		limit.allow(string(rune('a'+i%26)) + strings.Repeat("x", i/26))
-	}
-	if len(limit.byAddress) > maxLimiters {
-		t.Errorf("%d limiters, want at most %d", len(limit.byAddress), maxLimiters)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 const backupPath = "/v1/backup"
@@ -17,7 +18,7 @@ const backupTime = time.Hour
 // backup streams a backup of the store. What it holds is everybody's, so it is
 // for administrators.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
-	if err := identityOf(r.Context()).mayAdminister(); err != nil {
+	if err := auth.Of(r.Context()).MayAdminister(); err != nil {
 		writeProblem(w, s.answer(r.Context(), err))
 		return
 	}

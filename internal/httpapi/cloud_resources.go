@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
@@ -60,8 +61,8 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	if err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
-	if err := who.mayReportAtAll(); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReportAtAll(); err != nil {
 		return nil, err
 	}
 	key := in.Target.key(api.KindCloud)
@@ -69,7 +70,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	if err != nil {
 		return nil, err
 	}
-	if err := who.mayReport(cloud); err != nil {
+	if err := who.MayReport(cloud); err != nil {
 		return nil, err
 	}
 	var report api.CloudReport
@@ -98,8 +99,8 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 
 func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {
 	key := in.Target.key(api.KindCloud)
-	who := identityOf(ctx)
-	if err := s.mayReadKey(who, key); err != nil {
+	who := auth.Of(ctx)
+	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
 	cloud, err := s.cloud(key)
@@ -108,8 +109,8 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	}
 	// The projects of a cloud are those of all who use it, not only of the
 	// namespaces that may see the cloud.
-	if err := who.mayRead(cloud); err != nil || who.bound() && len(owners(cloud)) == 0 {
-		return nil, who.forbidden("list the projects of " + key.String())
+	if err := who.MayRead(cloud); err != nil || who.Bound() && len(auth.Owners(cloud)) == 0 {
+		return nil, who.Forbidden("list the projects of " + key.String())
 	}
 	for _, tag := range in.Tags {
 		if strings.TrimSpace(tag) == "" {

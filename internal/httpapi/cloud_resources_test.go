@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
@@ -137,8 +138,8 @@ func TestCloudPermissions(t *testing.T) {
 		return &api.LiveOpenStack{Projects: []api.LiveProject{}}, nil
 	}
 	tokens := []string{
-		s.addToken(RoleAdmin), s.addToken(RoleEditor), s.addToken(RoleViewer), s.addToken(RoleAgent),
-		s.addToken(RoleEditor, "shop"), s.addToken(RoleViewer, "shop"), s.addToken(RoleAgent, "shop"), "",
+		s.addToken(auth.RoleAdmin), s.addToken(auth.RoleEditor), s.addToken(auth.RoleViewer), s.addToken(auth.RoleAgent),
+		s.addToken(auth.RoleEditor, "shop"), s.addToken(auth.RoleViewer, "shop"), s.addToken(auth.RoleAgent, "shop"), "",
 	}
 	s.token = tokens[0]
 	s.mustPut("/v1/clouds/shared", `{"spec":{}}`)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -28,10 +29,10 @@ func TestWordsOfOtherServers(t *testing.T) {
 	s.mustPut("/v1/namespaces/shop/metrics/of-own", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"own","metric":"m"}}}`)
 	s.mustPut("/v1/metrics/global", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"all","metric":"m"}}}`)
 	s.mustPut("/v1/clusters/berlin", `{"spec":{"metrics":[{"name":"global"}]}}`)
-	admin := s.addToken(RoleAdmin)
+	admin := s.addToken(auth.RoleAdmin)
 	tokens := map[string]string{
-		"admin": admin, "editor": s.addToken(RoleEditor), "viewer": s.addToken(RoleViewer),
-		"editor of shop": s.addToken(RoleEditor, "shop"), "viewer of shop": s.addToken(RoleViewer, "shop"), "editor of two": s.addToken(RoleEditor, "shop", "other"),
+		"admin": admin, "editor": s.addToken(auth.RoleEditor), "viewer": s.addToken(auth.RoleViewer),
+		"editor of shop": s.addToken(auth.RoleEditor, "shop"), "viewer of shop": s.addToken(auth.RoleViewer, "shop"), "editor of two": s.addToken(auth.RoleEditor, "shop", "other"),
 	}
 	const own, global = "/v1/namespaces/shop/metrics/of-own", "/v1/metrics/global"
 	for who, knows := range map[string][]string{

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -117,6 +118,11 @@ func problemFor(err error) *problem {
 	if fields, ok := errors.AsType[api.FieldErrors](err); ok {
 		return invalidFields(fields)
 	}
+	if forbidden, ok := errors.AsType[*auth.ForbiddenError](err); ok {
+		p := newProblem(api.ProblemForbidden, "%s", forbidden)
+		p.Errors = forbidden.Fields
+		return p
+	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return newProblem(api.ProblemTooLarge, "the body may have at most %d bytes", tooLarge.Limit).
 			withHeader("Connection", "close")
@@ -128,6 +134,10 @@ func problemFor(err error) *problem {
 		return unavailable(stalled.Error() + ": nothing was changed; repeat the request")
 	}
 	switch {
+	case errors.Is(err, auth.ErrEnded):
+		return unauthorized(err.Error())
+	case errors.Is(err, auth.ErrNoToken):
+		return newProblem(api.ProblemNotFound, "%s", auth.ErrNoToken)
 	case errors.Is(err, store.ErrCompacted):
 		return newProblem(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
 	case errors.Is(err, store.ErrDamaged):
@@ -164,8 +174,8 @@ func (p *problem) redacted() *problem {
 // client is not told.
 func (s *Server) answer(ctx context.Context, err error) *problem {
 	p := problemFor(err)
-	if errors.Is(context.Cause(ctx), errTokenEnded) {
-		p = unauthorized(errTokenEnded.Error())
+	if auth.Ended(ctx) {
+		p = unauthorized(auth.ErrEnded.Error())
 	}
 	if p.Status >= http.StatusInternalServerError {
 		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",

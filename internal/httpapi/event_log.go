@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -71,13 +72,13 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 func clustersOf(batch fleet.Batch) map[string]*api.Cluster {
 	var out map[string]*api.Cluster
 	for _, change := range batch.Changes {
-		if !ofCluster(change.Key.Kind) {
+		if !auth.OfCluster(change.Key.Kind) {
 			continue
 		}
 		if out == nil {
 			out = map[string]*api.Cluster{}
 		}
-		if entry := batch.Snapshot.Get(clusterKey(change.Key.Namespace)); entry != nil {
+		if entry := batch.Snapshot.Get(auth.ClusterKey(change.Key.Namespace)); entry != nil {
 			out[change.Key.Namespace], _ = entry.Object.(*api.Cluster)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) globalAllocationRoutes() {
 	register(s, s.globalOperation(http.MethodGet, "/allocations/id/{id}", "get-allocation", "Read an allocation", http.StatusOK, gs.AllocationAnswer{}, http.StatusNotFound), s.getAllocation)
 	register(s, s.globalOperation(http.MethodDelete, "/allocations/id/{id}", "delete-allocation", "Delete an allocation", http.StatusOK, gs.Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *globalDeleteAllocation) (*resultOutput, error) {
-			return s.deleteWorkload(ctx, in.Namespace, in.Wait, func(who identity) *api.Workload {
+			return s.deleteWorkload(ctx, in.Namespace, in.Wait, func(who auth.Identity) *api.Workload {
 				return s.workloadByName(who, in.Namespace, in.ID, gs.IsAllocation)
 			})
 		})
@@ -52,15 +53,15 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 	if err := checkGlobalBody(in.Payload.data); err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
+	who := auth.Of(ctx)
 	workload, machines, err := gs.ParseAllocation(in.Payload.data, in.Namespace, newAllocationID, s.knowsFlavor(who))
 	if err != nil {
 		return nil, badRequest(err)
 	}
-	if err := who.mayWrite(workload); err != nil {
+	if err := who.MayWrite(workload); err != nil {
 		return nil, err
 	}
-	if err := s.mayRefer(who, workload, nil); err != nil {
+	if err := s.rights.MayRefer(who, workload, nil); err != nil {
 		return nil, err
 	}
 	// What one allocation takes, the next must not count on.
@@ -110,7 +111,7 @@ func (s *Server) allocate(ctx context.Context, in *globalAllocateInput) (*global
 
 // unplaced says why an allocation was not placed that would have been a moment
 // before.
-func (s *Server) unplaced(who identity, workload *api.Workload) error {
+func (s *Server) unplaced(who auth.Identity, workload *api.Workload) error {
 	if workload.Status.ObservedGeneration != workload.Metadata.Generation {
 		return unavailable("the decision was not made in time: nothing was allocated; repeat the request")
 	}
@@ -122,14 +123,14 @@ func (s *Server) unplaced(who identity, workload *api.Workload) error {
 }
 
 // refusal says why an allocation is not placed, with the room that each site has.
-func (s *Server) refusal(who identity, workload *api.Workload, explanation *api.Explanation) error {
+func (s *Server) refusal(who auth.Identity, workload *api.Workload, explanation *api.Explanation) error {
 	p := newProblem(api.ProblemNoRoom, "nothing was allocated: the sites do not have room for all %d replicas", *workload.Spec.Replicas)
 	if explanation == nil {
 		return p
 	}
 	p.Detail += ": " + explanation.Summary
 	cluster := s.visibleCluster(who)
-	for _, candidate := range s.visible(who, explanation).Candidates {
+	for _, candidate := range s.rights.Visible(who, explanation).Candidates {
 		c := cluster(candidate.Cluster)
 		if c == nil {
 			continue
@@ -155,18 +156,18 @@ func newAllocationID() string {
 }
 
 // knowsFlavor finds out whether any cluster or cloud has a flavor.
-func (s *Server) knowsFlavor(who identity) func(name string) bool {
+func (s *Server) knowsFlavor(who auth.Identity) func(name string) bool {
 	return func(name string) bool {
 		snapshot := s.fleet.Snapshot()
 		for entry := range snapshot.All(api.KindCluster, "") {
 			c, ok := entry.Object.(*api.Cluster)
-			if ok && who.sees(owners(c)...) && slices.ContainsFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == name }) {
+			if ok && who.Sees(auth.Owners(c)...) && slices.ContainsFunc(c.Spec.Flavors, func(f api.ClusterFlavor) bool { return f.Name == name }) {
 				return true
 			}
 		}
 		for entry := range snapshot.All(api.KindCloud, "") {
 			c, ok := entry.Object.(*api.Cloud)
-			if !ok || !who.sees(owners(c)...) {
+			if !ok || !who.Sees(auth.Owners(c)...) {
 				continue
 			}
 			for i := range c.Status.Regions {
@@ -180,8 +181,8 @@ func (s *Server) knowsFlavor(who identity) func(name string) bool {
 }
 
 func (s *Server) getAllocation(ctx context.Context, in *globalAllocation) (*globalAllocationOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(in.Namespace); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(in.Namespace); err != nil {
 		return nil, err
 	}
 	workload := s.workloadByName(who, in.Namespace, in.ID, gs.IsAllocation)

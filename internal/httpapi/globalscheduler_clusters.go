@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 )
 
@@ -108,7 +109,7 @@ func (s *Server) registerCluster(ctx context.Context, in *globalCreateInput) (*g
 	if err != nil {
 		return nil, err
 	}
-	site, ok := s.site(identityOf(ctx), s.settledObject(ctx, written, wait))
+	site, ok := s.site(auth.Of(ctx), s.settledObject(ctx, written, wait))
 	if !ok {
 		return nil, s.notFound(api.KeyOf(cluster)) // changed in between
 	}
@@ -117,8 +118,8 @@ func (s *Server) registerCluster(ctx context.Context, in *globalCreateInput) (*g
 
 // createSite stores a cluster if its site is that of no other.
 func (s *Server) createSite(ctx context.Context, cluster *api.Cluster) (*stored, error) {
-	who := identityOf(ctx)
-	if err := who.mayWrite(cluster); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayWrite(cluster); err != nil {
 		return nil, err
 	}
 	wanted, _ := gs.SiteOf(cluster)
@@ -128,7 +129,7 @@ func (s *Server) createSite(ctx context.Context, cluster *api.Cluster) (*stored,
 			continue
 		}
 		if site, ok := gs.SiteOf(other); ok && site.Region == wanted.Region && site.Zone == wanted.Zone && other.Metadata.Name != cluster.Metadata.Name {
-			if !who.sees(owners(other)...) {
+			if !who.Sees(auth.Owners(other)...) {
 				return nil, newProblem(api.ProblemSiteTaken, "site %q has a cluster already", wanted.ID())
 			}
 			return nil, newProblem(api.ProblemSiteTaken, "site %q has a cluster already: %q", wanted.ID(), other.Metadata.Name)
@@ -138,8 +139,8 @@ func (s *Server) createSite(ctx context.Context, cluster *api.Cluster) (*stored,
 }
 
 func (s *Server) listSites(ctx context.Context, _ *struct{}) (*globalClustersOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	out := &globalClustersOutput{gs.ClusterList{Clusters: []gs.RegisteredCluster{}}}
@@ -152,7 +153,7 @@ func (s *Server) listSites(ctx context.Context, _ *struct{}) (*globalClustersOut
 }
 
 // findSite finds the cluster that a path means, among those that are sites.
-func (s *Server) findSite(who identity, called clusterCalled) (gs.Site, error) {
+func (s *Server) findSite(who auth.Identity, called clusterCalled) (gs.Site, error) {
 	for entry := range s.fleet.Snapshot().All(api.KindCluster, "") {
 		if !called.is(entry.Object.Meta()) {
 			continue
@@ -166,8 +167,8 @@ func (s *Server) findSite(who identity, called clusterCalled) (gs.Site, error) {
 }
 
 func (s *Server) getSite(ctx context.Context, called clusterCalled) (*globalClusterOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	site, err := s.findSite(who, called)
@@ -182,9 +183,9 @@ func (s *Server) deleteSite(ctx context.Context, called clusterCalled, waitText 
 	if err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
-	if who.mayWriteKey(api.Key{Kind: api.KindCluster}) != nil {
-		return nil, who.forbidden("delete clusters")
+	who := auth.Of(ctx)
+	if who.MayWriteKey(api.Key{Kind: api.KindCluster}) != nil {
+		return nil, who.Forbidden("delete clusters")
 	}
 	site, err := s.findSite(who, called)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 )
 
@@ -49,19 +50,19 @@ func (s *Server) globalPodRoutes() {
 	register(s, s.globalOperation(http.MethodGet, "/pods", "list-pods", "List pods", http.StatusOK, gs.PodList{}, http.StatusBadRequest), s.listPods)
 	register(s, s.globalOperation(http.MethodGet, "/pods/id/{id}", "get-pod-by-id", "Read a pod", http.StatusOK, gs.PodAnswer{}, http.StatusNotFound),
 		func(ctx context.Context, in *globalByID) (*globalPodOutput, error) {
-			return s.getPod(ctx, func(who identity) *api.Workload { return s.workloadByID(who, in.ID, gs.IsPod) })
+			return s.getPod(ctx, func(who auth.Identity) *api.Workload { return s.workloadByID(who, in.ID, gs.IsPod) })
 		})
 	register(s, s.globalOperation(http.MethodGet, "/pods/name/{name}", "get-pod-by-name", "Read a pod", http.StatusOK, gs.PodAnswer{}, http.StatusNotFound),
 		func(ctx context.Context, in *globalPod) (*globalPodOutput, error) {
-			return s.getPod(ctx, func(who identity) *api.Workload { return s.workloadByName(who, in.Namespace, in.Name, gs.IsPod) })
+			return s.getPod(ctx, func(who auth.Identity) *api.Workload { return s.workloadByName(who, in.Namespace, in.Name, gs.IsPod) })
 		})
 	register(s, s.globalOperation(http.MethodDelete, "/pods/id/{id}", "delete-pod-by-id", "Delete a pod", http.StatusOK, gs.Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *globalDeleteByID) (*resultOutput, error) {
-			return s.deleteWorkload(ctx, "", in.Wait, func(who identity) *api.Workload { return s.workloadByID(who, in.ID, gs.IsPod) })
+			return s.deleteWorkload(ctx, "", in.Wait, func(who auth.Identity) *api.Workload { return s.workloadByID(who, in.ID, gs.IsPod) })
 		})
 	register(s, s.globalOperation(http.MethodDelete, "/pods/name/{name}", "delete-pod-by-name", "Delete a pod", http.StatusOK, gs.Result{}, http.StatusNotFound),
 		func(ctx context.Context, in *globalDeletePod) (*resultOutput, error) {
-			return s.deleteWorkload(ctx, in.Namespace, in.Wait, func(who identity) *api.Workload { return s.workloadByName(who, in.Namespace, in.Name, gs.IsPod) })
+			return s.deleteWorkload(ctx, in.Namespace, in.Wait, func(who auth.Identity) *api.Workload { return s.workloadByName(who, in.Namespace, in.Name, gs.IsPod) })
 		})
 }
 
@@ -84,12 +85,12 @@ func (s *Server) addPod(ctx context.Context, in *globalCreateInNamespace) (*glob
 	if decided, ok := s.settledObject(ctx, written, wait).(*api.Workload); ok {
 		pod = decided
 	}
-	return &globalPodOutput{http.StatusCreated, gs.PodAnswer{Pod: gs.ShowPod(pod, s.visibleCluster(identityOf(ctx)))}}, nil
+	return &globalPodOutput{http.StatusCreated, gs.PodAnswer{Pod: gs.ShowPod(pod, s.visibleCluster(auth.Of(ctx)))}}, nil
 }
 
 func (s *Server) listPods(ctx context.Context, in *globalListPods) (*globalPodsOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(in.Namespace); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(in.Namespace); err != nil {
 		return nil, err
 	}
 	limit := maxPage
@@ -110,7 +111,7 @@ func (s *Server) listPods(ctx context.Context, in *globalListPods) (*globalPodsO
 	last := ""
 	for entry := range entries {
 		w, ok := entry.Object.(*api.Workload)
-		if !ok || !gs.IsPod(w) || !who.sees(owners(w)...) {
+		if !ok || !gs.IsPod(w) || !who.Sees(auth.Owners(w)...) {
 			continue
 		}
 		if len(out.Body.Pods) == limit {
@@ -123,9 +124,9 @@ func (s *Server) listPods(ctx context.Context, in *globalListPods) (*globalPodsO
 	return out, nil
 }
 
-func (s *Server) getPod(ctx context.Context, find func(who identity) *api.Workload) (*globalPodOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(""); err != nil {
+func (s *Server) getPod(ctx context.Context, find func(who auth.Identity) *api.Workload) (*globalPodOutput, error) {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	pod := find(who)

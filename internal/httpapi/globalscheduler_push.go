@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -69,8 +70,8 @@ func (s *Server) push(ctx context.Context, data []byte, waitText string, parse f
 	if err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
-	if err := who.mayReportAtAll(); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReportAtAll(); err != nil {
 		return nil, err
 	}
 	if err := checkGlobalBody(data); err != nil {
@@ -116,7 +117,7 @@ func (s *Server) push(ctx context.Context, data []byte, waitText string, parse f
 
 // resolve finds the sites that figures are about, and checks that all of them may
 // be reported for. Those of others are left out of what concerns a whole region.
-func (s *Server) resolve(who identity, figures []gs.Figures) ([]gs.Report, error) {
+func (s *Server) resolve(who auth.Identity, figures []gs.Figures) ([]gs.Report, error) {
 	var mine, others []gs.Site
 	for entry := range s.fleet.Snapshot().All(api.KindCluster, "") {
 		cluster, ok := entry.Object.(*api.Cluster)
@@ -126,7 +127,7 @@ func (s *Server) resolve(who identity, figures []gs.Figures) ([]gs.Report, error
 		site, ok := gs.SiteOf(cluster)
 		switch {
 		case !ok:
-		case who.mayReport(cluster) == nil:
+		case who.MayReport(cluster) == nil:
 			mine = append(mine, site)
 		default:
 			others = append(others, site)
@@ -137,8 +138,8 @@ func (s *Server) resolve(who identity, figures []gs.Figures) ([]gs.Report, error
 		// It may be known, but not be theirs.
 		if theirs, err := gs.Resolve(figures, append(mine, others...)); err == nil {
 			for _, r := range theirs {
-				if who.mayReport(r.Site.Cluster) != nil {
-					return nil, who.forbidden("report for site \"" + r.Site.ID() + "\"")
+				if who.MayReport(r.Site.Cluster) != nil {
+					return nil, who.Forbidden("report for site \"" + r.Site.ID() + "\"")
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 )
 
@@ -86,9 +87,9 @@ type resultOutput struct {
 
 // site is a cluster as a site, with its status completed; ok is false where it is
 // none, or not to be seen.
-func (s *Server) site(who identity, object api.Object) (site gs.Site, ok bool) {
+func (s *Server) site(who auth.Identity, object api.Object) (site gs.Site, ok bool) {
 	cluster, ok := object.(*api.Cluster)
-	if !ok || !who.sees(owners(cluster)...) {
+	if !ok || !who.Sees(auth.Owners(cluster)...) {
 		return gs.Site{}, false
 	}
 	shown, ok := s.shown(who, cluster).(*api.Cluster)
@@ -99,10 +100,10 @@ func (s *Server) site(who identity, object api.Object) (site gs.Site, ok bool) {
 }
 
 // visibleCluster finds clusters by name, as far as they may be seen.
-func (s *Server) visibleCluster(who identity) func(name string) *api.Cluster {
+func (s *Server) visibleCluster(who auth.Identity) func(name string) *api.Cluster {
 	return func(name string) *api.Cluster {
 		cluster := s.cluster(name)
-		if cluster == nil || !who.sees(owners(cluster)...) {
+		if cluster == nil || !who.Sees(auth.Owners(cluster)...) {
 			return nil
 		}
 		return cluster
@@ -112,7 +113,7 @@ func (s *Server) visibleCluster(who identity) func(name string) *api.Cluster {
 // createOnly stores an object that must not exist yet.
 func (s *Server) createOnly(ctx context.Context, object api.Object) (*stored, error) {
 	key := api.KeyOf(object)
-	if err := identityOf(ctx).mayWrite(object); err != nil {
+	if err := auth.Of(ctx).MayWrite(object); err != nil {
 		return nil, err
 	}
 	return s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
@@ -137,12 +138,12 @@ func (s *Server) settledObject(ctx context.Context, written *stored, wait time.D
 
 // workloadByID finds a workload of this API by the id that the server gave it, nil
 // where there is none that may be seen.
-func (s *Server) workloadByID(who identity, id string, is func(*api.Workload) bool) *api.Workload {
+func (s *Server) workloadByID(who auth.Identity, id string, is func(*api.Workload) bool) *api.Workload {
 	for entry := range s.fleet.Snapshot().All(api.KindWorkload, "") {
 		if entry.Object.Meta().UID != id {
 			continue
 		}
-		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owners(w)...) {
+		if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Sees(auth.Owners(w)...) {
 			return w
 		}
 		return nil
@@ -179,12 +180,12 @@ func (s *Server) removed(ctx context.Context, key api.Key, uid string, wait time
 
 // workloadByName finds a workload of this API, nil where there is none that may be
 // seen.
-func (s *Server) workloadByName(who identity, namespace, name string, is func(*api.Workload) bool) *api.Workload {
+func (s *Server) workloadByName(who auth.Identity, namespace, name string, is func(*api.Workload) bool) *api.Workload {
 	entry := s.fleet.Snapshot().Get(api.Key{Kind: api.KindWorkload, Namespace: namespace, Name: name})
 	if entry == nil {
 		return nil
 	}
-	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.sees(owners(w)...) {
+	if w, ok := entry.Object.(*api.Workload); ok && is(w) && who.Sees(auth.Owners(w)...) {
 		return w
 	}
 	return nil
@@ -192,14 +193,14 @@ func (s *Server) workloadByName(who identity, namespace, name string, is func(*a
 
 // deleteWorkload deletes a pod or an allocation; namespace is empty where the
 // request does not say it.
-func (s *Server) deleteWorkload(ctx context.Context, namespace, waitText string, find func(who identity) *api.Workload) (*resultOutput, error) {
+func (s *Server) deleteWorkload(ctx context.Context, namespace, waitText string, find func(who auth.Identity) *api.Workload) (*resultOutput, error) {
 	wait, err := parseWait(waitText, defaultWait)
 	if err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
-	if who.mayWriteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}) != nil {
-		return nil, who.forbidden("delete pods and allocations there")
+	who := auth.Of(ctx)
+	if who.MayWriteKey(api.Key{Kind: api.KindWorkload, Namespace: namespace}) != nil {
+		return nil, who.Forbidden("delete pods and allocations there")
 	}
 	w := find(who)
 	if w == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -266,10 +267,10 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 	s.mustPut("/v1/clusters/shop-1", `{"spec":{"namespace":"shop","region":"West","zones":["az1"]}}`)
 	s.mustPut("/v1/clusters/bank-1", `{"spec":{"namespace":"bank","region":"West","zones":["az2"]}}`)
 	s.mustPut("/v1/clusters/east-1", `{"spec":{"region":"East","zones":["az1"]}}`)
-	admin := s.addToken(RoleAdmin)
+	admin := s.addToken(auth.RoleAdmin)
 	tokens := map[string]string{
-		"agent": s.addToken(RoleAgent), "shop agent": s.addToken(RoleAgent, "shop"), "viewer": s.addToken(RoleViewer), "editor": s.addToken(RoleEditor),
-		"shop editor": s.addToken(RoleEditor, "shop"), "shop viewer": s.addToken(RoleViewer, "shop"),
+		"agent": s.addToken(auth.RoleAgent), "shop agent": s.addToken(auth.RoleAgent, "shop"), "viewer": s.addToken(auth.RoleViewer), "editor": s.addToken(auth.RoleEditor),
+		"shop editor": s.addToken(auth.RoleEditor, "shop"), "shop viewer": s.addToken(auth.RoleViewer, "shop"),
 	}
 	west := pushZones(map[string][2]int64{"az1": {1, 1}})
 	bank := pushZones(map[string][2]int64{"az2": {1, 1}})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 type heartbeatInput struct {
@@ -19,7 +20,7 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 	if err != nil {
 		return nil, err
 	}
-	if err := identityOf(ctx).mayReportAtAll(); err != nil {
+	if err := auth.Of(ctx).MayReportAtAll(); err != nil {
 		return nil, err
 	}
 	key := in.Target.key(api.KindCluster)
@@ -31,7 +32,7 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 	if !ok {
 		return nil, s.notFound(key)
 	}
-	if err := identityOf(ctx).mayReport(cluster); err != nil {
+	if err := auth.Of(ctx).MayReport(cluster); err != nil {
 		return nil, err
 	}
 	var report api.Heartbeat

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // checks is everything that says whether the server can answer for the fleet.
@@ -16,7 +17,7 @@ func (s *Server) checks() []Check {
 	if s.stopping.Err() != nil {
 		running = errors.New("the server is stopping")
 	}
-	if !s.loaded() {
+	if !s.sessions.Loaded() {
 		loaded = errors.New("the server is still loading its objects")
 	}
 	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.options.Checks()...)
@@ -52,13 +53,13 @@ type serverOutput struct {
 }
 
 func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	var damaged []api.DamagedObject
 	for _, d := range s.fleet.Snapshot().AllDamaged() {
-		if !who.seesDamaged(d.Key) {
+		if !who.SeesDamaged(d.Key) {
 			continue
 		}
 		damaged = append(damaged, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})

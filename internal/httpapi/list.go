@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -60,18 +61,18 @@ func (t pageToken) String() string {
 type query struct {
 	pageToken
 	selector labels.Selector
-	who      identity
+	who      auth.Identity
 }
 
 // belongs reports whether an object belongs to the list.
 func (s *Server) belongs(q *query, object api.Object) bool {
 	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		s.sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
+		s.rights.Sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
 }
 
 func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
-	who := identityOf(ctx)
-	if err := s.mayReadKey(who, in.Target.key(info.Kind)); err != nil {
+	who := auth.Of(ctx)
+	if err := s.rights.MayReadKey(who, in.Target.key(info.Kind)); err != nil {
 		return nil, err
 	}
 	selector, err := parseSelector(in.LabelSelector)
@@ -162,7 +163,7 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 func (s *Server) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
 	var list []api.DamagedObject
 	for _, d := range snapshot.AllDamaged() {
-		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.mayReadKey(q.who, d.Key) == nil && q.who.seesDamaged(d.Key) {
+		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.rights.MayReadKey(q.who, d.Key) == nil && q.who.SeesDamaged(d.Key) {
 			list = append(list, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // httpMetrics counts what the server does.
@@ -70,12 +71,12 @@ func (s *Server) metricsHandler() http.Handler {
 	show := promhttp.HandlerFor(s.options.Gatherer, options)
 	bound := make(chan struct{}, metricsReaders) // who is shown a part has a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := identityOf(r.Context()).mayReadNamespace(""); err != nil {
+		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
 			writeProblem(w, s.answer(r.Context(), err))
 			return
 		}
-		who := identityOf(r.Context())
-		if !who.bound() {
+		who := auth.Of(r.Context())
+		if !who.Bound() {
 			show.ServeHTTP(w, r)
 			return
 		}
@@ -94,7 +95,7 @@ const metricsReaders = 4
 
 // visibleMetrics gathers the series of what a reader may see: their labels name
 // clusters, clouds, metrics providers and objects of namespaces.
-func (s *Server) visibleMetrics(who identity) prometheus.Gatherer {
+func (s *Server) visibleMetrics(who auth.Identity) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := s.options.Gatherer.Gather()
 		out := make([]*dto.MetricFamily, 0, len(families))
@@ -110,7 +111,7 @@ func (s *Server) visibleMetrics(who identity) prometheus.Gatherer {
 
 // seesSeries reports whether a reader may see what the labels of a series name. Of a
 // cluster or a cloud that does not exist, nobody knows any more whose it was.
-func (s *Server) seesSeries(who identity, series *dto.Metric) bool {
+func (s *Server) seesSeries(who auth.Identity, series *dto.Metric) bool {
 	labels := map[string]string{}
 	for _, label := range series.GetLabel() {
 		labels[label.GetName()] = label.GetValue()
@@ -124,11 +125,11 @@ func (s *Server) seesSeries(who identity, series *dto.Metric) bool {
 			continue
 		}
 		entry := s.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
-		if entry == nil || !s.sees(who, entry.Object) {
+		if entry == nil || !s.rights.Sees(who, entry.Object) {
 			return false
 		}
 	}
-	return who.sees(ownersIn(labels["namespace"])...) && who.seesWorkload(qualified(labels["provider"]))
+	return who.Sees(auth.OwnersIn(labels["namespace"])...) && who.SeesWorkload(qualified(labels["provider"]))
 }
 
 // qualified is a path of a namespace and a name, "" where it has no namespace.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // TestSeriesNameOnlyWhatMayBeRead: a token of a namespace is not shown the names of
@@ -18,7 +19,7 @@ func TestSeriesNameOnlyWhatMayBeRead(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) {
 		o.Gatherer.(*prometheus.Registry).MustRegister(blocked, ages, ready, failures)
 	})
-	s.token = s.addToken(RoleAdmin)
+	s.token = s.addToken(auth.RoleAdmin)
 	s.mustPut("/v1/clusters/mine", `{"spec":{"namespace":"shop"}}`)
 	s.mustPut("/v1/clusters/secret", `{"spec":{"namespace":"vault"}}`)
 	s.mustPut("/v1/clouds/open", `{"spec":{}}`)
@@ -38,7 +39,7 @@ func TestSeriesNameOnlyWhatMayBeRead(t *testing.T) {
 	if n := strings.Count(all, "secret"); n != 5 {
 		t.Fatalf("an administrator sees %d series of others: %s", n, all)
 	}
-	s.token = s.addToken(RoleViewer, "shop")
+	s.token = s.addToken(auth.RoleViewer, "shop")
 	shown := string(s.expect(http.StatusOK, http.MethodGet, "/metrics", "").body)
 	if strings.Contains(shown, "secret") || strings.Contains(shown, "vault") {
 		t.Errorf("shop sees %s", shown)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // access is what an operation does to objects, and so whose roles may ask for it.
@@ -38,7 +39,7 @@ func (a access) declares(op huma.Operation) huma.Operation {
 // is for nobody.
 func mayAsk(ctx context.Context, op *huma.Operation) error {
 	if _, declared := op.Extensions[accessExtension]; !declared {
-		return identityOf(ctx).forbidden("ask for what nobody has said who may")
+		return auth.Of(ctx).Forbidden("ask for what nobody has said who may")
 	}
 	return nil
 }

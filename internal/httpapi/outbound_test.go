@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
@@ -17,7 +18,7 @@ func TestRefusedAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	editor, viewer := s.addToken(RoleEditor, "shop"), s.addToken(RoleViewer, "shop")
+	editor, viewer := s.addToken(auth.RoleEditor, "shop"), s.addToken(auth.RoleViewer, "shop")
 	for address, want := range map[string]string{
 		"http://127.0.0.1:9090": "loopback", "http://a.corp": "--outbound-deny lists *.corp", "http://169.254.169.254": "never allowed",
 		"http://localhost": "", "http://prometheus:9090": "",

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -52,7 +53,7 @@ type preview struct {
 }
 
 // shown is the preview as the API shows it to a reader.
-func (p *preview) shown(who identity) *api.Preview {
+func (p *preview) shown(who auth.Identity) *api.Preview {
 	key := api.KeyOf(p.Object)
 	shown := &api.Preview{
 		ID: p.ID, Token: p.ID, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -48,11 +49,11 @@ func sortedKeys[V any](byKey map[api.Key]V) []api.Key {
 
 // showBindings adds to the preview of a policy what a reader may know of its
 // workloads, and sums that up.
-func showBindings(who identity, shown *api.Preview, bindings []previewedBinding) {
+func showBindings(who auth.Identity, shown *api.Preview, bindings []previewedBinding) {
 	claimed, moved, left := 0, 0, 0
 	shown.Satisfied = true
 	for _, b := range bindings {
-		if !who.seesWorkload(b.Workload) {
+		if !who.SeesWorkload(b.Workload) {
 			continue
 		}
 		shown.Bindings = append(shown.Bindings, b.PreviewedBinding)

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -51,8 +52,8 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 		return nil, err
 	}
 	key := api.KeyOf(intent)
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(key.Namespace); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(key.Namespace); err != nil {
 		return nil, err
 	}
 	s.catchUp(ctx)
@@ -64,7 +65,7 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 	if current != nil {
 		before = current.object
 	}
-	if err := s.mayRefer(who, intent, before); err != nil {
+	if err := s.rights.MayRefer(who, intent, before); err != nil {
 		return nil, err
 	}
 	p := &preview{Object: s.intended(intent, current), OwnUID: current == nil}
@@ -159,8 +160,8 @@ type getPreviewInput struct {
 }
 
 func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewOutput, error) {
-	who := identityOf(ctx)
-	if err := who.mayReadNamespace(""); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	p, _, err := s.readPreview(ctx, in.ID)
@@ -173,7 +174,7 @@ func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewO
 	if p == nil {
 		return nil, newProblem(api.ProblemPreviewNotFound, "the preview does not exist or has expired: plan again")
 	}
-	if err := who.mayRead(p.Object); err != nil {
+	if err := who.MayRead(p.Object); err != nil {
 		return nil, err
 	}
 	return &previewOutput{Status: http.StatusOK, Body: p.shown(who)}, nil

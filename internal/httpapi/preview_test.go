@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -166,7 +167,7 @@ func TestPreviewRejects(t *testing.T) {
 
 func TestPreviewsNeedTheRightToRead(t *testing.T) {
 	s := startServer(t, authenticated)
-	viewer, other, agent := s.addToken(RoleViewer, "shop"), s.addToken(RoleViewer, "other"), s.addToken(RoleAgent)
+	viewer, other, agent := s.addToken(auth.RoleViewer, "shop"), s.addToken(auth.RoleViewer, "other"), s.addToken(auth.RoleAgent)
 	s.token = viewer
 	p := s.mustPreview(webBody(1))
 	if a := s.do(http.MethodPut, webPath, webBody(1), "Preview-Token", p.Token); a.StatusCode != http.StatusForbidden {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 		return err
 	}
 	if p != nil {
-		if err := identityOf(ctx).mayRead(p.Object); err != nil {
+		if err := auth.Of(ctx).MayRead(p.Object); err != nil {
 			return err
 		}
 	}

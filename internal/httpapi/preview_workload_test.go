@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 const previewedWorkloadBody = `{"kind":"workload","metadata":{"namespace":"shop","name":"web"},"spec":{"api_version":"apps/v1","kind":"Deployment","replicas":5}}`
@@ -226,7 +227,7 @@ func (s *testServer) statusOf(path string) api.WorkloadStatus {
 
 func TestPreviewOfAPolicy(t *testing.T) {
 	s := startServer(t, authenticated)
-	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
 	s.token = admin
 	s.run("/v1/namespaces/shop/workloads/a", "eu-1")
 	s.run("/v1/namespaces/shop/workloads/b", "us-1")

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -19,8 +20,8 @@ type getInput struct {
 
 func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
 	key := in.Target.key(info.Kind)
-	who := identityOf(ctx)
-	if err := s.mayReadKey(who, key); err != nil {
+	who := auth.Of(ctx)
+	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
 	tags, err := parseTags("If-None-Match", in.IfNoneMatch)
@@ -32,14 +33,14 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 	if entry == nil || snapshot.Damaged(key) != nil {
 		return nil, s.notFound(key)
 	}
-	if err := s.mayRead(who, entry.Object); err != nil {
+	if err := s.rights.MayRead(who, entry.Object); err != nil {
 		return nil, err
 	}
 	entry, err = s.newer(ctx, key, entry, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayRead(who, entry.Object); err != nil {
+	if err := s.rights.MayRead(who, entry.Object); err != nil {
 		return nil, err // it changed hands while we waited
 	}
 	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(who, entry.Object)}
@@ -73,7 +74,7 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 	defer cancel()
 	changed, err := s.fleet.WaitNewer(bounded, key, revision)
 	s.freshen(ctx)
-	if err := s.stillValid(ctx); err != nil {
+	if err := s.sessions.Check(ctx); err != nil {
 		return nil, err
 	}
 	switch {

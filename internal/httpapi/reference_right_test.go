@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -68,7 +69,7 @@ func hideable(f api.ReferenceField) bool {
 func startVault(t *testing.T) (s *testServer, admin, editor, viewer string) {
 	t.Helper()
 	s = startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
-	admin, editor, viewer = s.addToken(RoleAdmin), s.addToken(RoleEditor, "shop"), s.addToken(RoleViewer, "shop")
+	admin, editor, viewer = s.addToken(auth.RoleAdmin), s.addToken(auth.RoleEditor, "shop"), s.addToken(auth.RoleViewer, "shop")
 	s.token = admin
 	s.mustPut("/v1/namespaces/vault/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"x":0.424242}}}}`)
 	s.mustPut("/v1/namespaces/vault/metrics/hidden", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"table","metric":"x"}}}`)

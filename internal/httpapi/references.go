@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -15,7 +16,7 @@ const maxUnresolved = 3
 // resolved is an object with a condition for what it names and what is not there, as
 // far as the reader may know: what belongs to others is to him as if it were not
 // there. It follows from other objects, and so is not stored.
-func (s *Server) resolved(who identity, object api.Object) api.Object {
+func (s *Server) resolved(who auth.Identity, object api.Object) api.Object {
 	snapshot := s.fleet.Snapshot()
 	var missing []api.Condition
 	if sentence := unresolved(who, snapshot, object); sentence != "" {
@@ -36,8 +37,8 @@ func (s *Server) resolved(who identity, object api.Object) api.Object {
 }
 
 // unresolved says what an object names that is not there; "" where all is.
-func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) string {
-	from := owners(object)
+func unresolved(who auth.Identity, snapshot *fleet.Snapshot, object api.Object) string {
+	from := auth.Owners(object)
 	var parts []string
 	more := 0
 	for _, ref := range api.References(object) {
@@ -45,7 +46,7 @@ func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) strin
 			continue
 		}
 		entry := snapshot.Get(ref.Key)
-		if entry != nil && reaches(from, entry.Object) && who.sees(owners(entry.Object)...) {
+		if entry != nil && reaches(from, entry.Object) && who.Sees(auth.Owners(entry.Object)...) {
 			continue
 		}
 		if len(parts) == maxUnresolved {
@@ -53,7 +54,7 @@ func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) strin
 			continue
 		}
 		what := "does not exist"
-		if len(from) > 0 || who.bound() {
+		if len(from) > 0 || who.Bound() {
 			what += ", or belongs to another namespace"
 		}
 		parts = append(parts, fmt.Sprintf("%s names %s, which %s", strings.TrimPrefix(ref.Field, "spec."), ref.Key, what))
@@ -67,7 +68,7 @@ func unresolved(who identity, snapshot *fleet.Snapshot, object api.Object) strin
 // reaches reports whether what these namespaces own may use another object.
 func reaches(from []string, object api.Object) bool {
 	admits := func(namespace string) bool {
-		to := owners(object)
+		to := auth.Owners(object)
 		return len(to) == 0 || slices.Contains(to, namespace)
 	}
 	if set, ok := object.(*api.ClusterSet); ok {
@@ -78,6 +79,6 @@ func reaches(from []string, object api.Object) bool {
 
 // selectsNothing reports whether no workload follows a policy. Of the workloads of
 // other namespaces a reader does not learn even that.
-func selectsNothing(who identity, policy *api.PropagationPolicy) bool {
-	return len(policy.Status.Bindings) == 0 && (!who.bound() || policy.Metadata.Namespace != "")
+func selectsNothing(who auth.Identity, policy *api.PropagationPolicy) bool {
+	return len(policy.Status.Bindings) == 0 && (!who.Bound() || policy.Metadata.Namespace != "")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -90,8 +91,8 @@ func TestDanglingReferencesTellNothingOfOthers(t *testing.T) {
 	}
 	s.mustPut("/v1/cluster-sets/set", `{"spec":{"clusters":["theirs","nobodys"]}}`)
 	s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
-	admin := s.addToken(RoleAdmin)
-	s.token = s.addToken(RoleViewer, "shop")
+	admin := s.addToken(auth.RoleAdmin)
+	s.token = s.addToken(auth.RoleViewer, "shop")
 	of := func(name string) string {
 		s.token, admin = admin, s.token
 		s.mustPut(policy, fmt.Sprintf(`{"spec":{"resource_selectors":[{"api_version":"v1","kind":"X"}],"placement":{"cluster_affinity":{"cluster_names":[%q]}}}}`, name))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
 // request is what the server notes about a request while it answers it.
@@ -82,7 +83,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		s.logger.LogAttrs(r.Context(), level, "request",
 			slog.String("request_id", note.id), slog.String("method", method), slog.String("route", note.route),
 			slog.Int("status", status), slog.Duration("took", took),
-			slog.String("client", clientIP(r.RemoteAddr)), slog.String("token", note.tokenID))
+			slog.String("client", serve.ClientOf(r.RemoteAddr)), slog.String("token", note.tokenID))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 type rescheduleInput struct {
@@ -24,8 +25,8 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 		return nil, err
 	}
 	key := in.Target.key(info.Kind)
-	who := identityOf(ctx)
-	if err := who.mayWriteKey(key); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayWriteKey(key); err != nil {
 		return nil, err
 	}
 	if !addressable(key) {
@@ -35,7 +36,7 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 		if current == nil {
 			return nil, s.notFound(key)
 		}
-		if err := who.mayWrite(current.object); err != nil {
+		if err := who.MayWrite(current.object); err != nil {
 			return nil, err
 		}
 		if err := pre.check(current); err != nil {

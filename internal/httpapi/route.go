@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // register adds an operation whose errors all pass through answer.
@@ -30,8 +31,8 @@ func register[I, O any](s *Server, op huma.Operation, handle func(context.Contex
 		// After a long wait what was to be written is, and is not shown. Who makes the
 		// first token, or revokes their own, has ended their right by that very request.
 		own := op.Method == http.MethodDelete || op.OperationID == createTokenOperation
-		if err == nil && !own && errors.Is(context.Cause(ctx), errTokenEnded) {
-			err = errTokenEnded
+		if err == nil && !own && auth.Ended(ctx) {
+			err = auth.ErrEnded
 		}
 		if err != nil {
 			return nil, s.answer(ctx, err)

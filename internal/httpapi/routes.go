@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 const openAPIPath = "/v1/openapi.json"
@@ -206,7 +207,7 @@ func (s *Server) otherRoutes() {
 		Errors: []int{http.StatusUnprocessableEntity},
 	})
 	register(s, create, s.createToken)
-	s.describeBody(create, s.schema(TokenRequest{}), true)
+	s.describeBody(create, s.schema(auth.TokenRequest{}), true)
 	register(s, accessAdminister.declares(huma.Operation{
 		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Tags: []string{"token"},
 		Summary: "List the tokens, without their secrets",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 const scores = `{"spec":{"scores":{"cpu":50}}}`
@@ -157,8 +158,8 @@ func TestListsOfScores(t *testing.T) {
 func TestPermissionsOnScores(t *testing.T) {
 	s := startServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	tokens := map[string]string{
-		"admin": s.addToken(RoleAdmin), "editor": s.addToken(RoleEditor), "viewer": s.addToken(RoleViewer), "agent": s.addToken(RoleAgent),
-		"shop editor": s.addToken(RoleEditor, "shop"), "shop viewer": s.addToken(RoleViewer, "shop"), "shop agent": s.addToken(RoleAgent, "shop"), "nobody": "",
+		"admin": s.addToken(auth.RoleAdmin), "editor": s.addToken(auth.RoleEditor), "viewer": s.addToken(auth.RoleViewer), "agent": s.addToken(auth.RoleAgent),
+		"shop editor": s.addToken(auth.RoleEditor, "shop"), "shop viewer": s.addToken(auth.RoleViewer, "shop"), "shop agent": s.addToken(auth.RoleAgent, "shop"), "nobody": "",
 	}
 	s.token = tokens["admin"]
 	for cluster, spec := range map[string]string{"shared": `{}`, "shops": `{"namespace":"shop"}`, "others": `{"namespace":"other"}`} {
@@ -242,7 +243,7 @@ func TestPermissionsOnScores(t *testing.T) {
 // is gone by now.
 func TestLateWatchShowsScoresOfADeletedCluster(t *testing.T) {
 	s := startServer(t, authenticated)
-	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
 	s.token = admin
 	start := s.mustPut("/v1/clusters/shops", `{"spec":{"namespace":"shop"}}`)
 	s.mustPut("/v1/clusters/shops/placement-scores/load", `{"spec":{"scores":{"cpu":7}}}`)
@@ -314,14 +315,14 @@ func TestNoScoreOutlivesItsCluster(t *testing.T) {
 // written; the permission is then asked of the new one.
 func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 	s := startServer(t, authenticated)
-	admin, agent := s.addToken(RoleAdmin), s.addToken(RoleAgent, "shop")
+	admin, agent := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleAgent, "shop")
 	s.token = admin
 	s.mustPut("/v1/clusters/c1", `{"spec":{"namespace":"shop"}}`)
 	s.token = agent
 	s.mustPut("/v1/clusters/c1/placement-scores/load", scores)
 	// Written past the server, so that its fleet may still show the cluster as it
 	// was when the agent comes.
-	object := s.fleet.Snapshot().Get(clusterKey("c1")).Object.Copy().(*api.Cluster)
+	object := s.fleet.Snapshot().Get(auth.ClusterKey("c1")).Object.Copy().(*api.Cluster)
 	object.Spec.Namespace = "other"
 	value, err := s.codec.EncodeSpec(object)
 	if err != nil {
@@ -329,7 +330,7 @@ func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 	}
 	key := api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "load"}
 	hooked := &commitHook{Store: s.Server.store, before: func() {
-		s.commitPast(clusterKey("c1"), value)
+		s.commitPast(auth.ClusterKey("c1"), value)
 	}}
 	s.Server.store = hooked
 	if a := s.do(http.MethodPut, key.URLPath(), `{"spec":{"scores":{"cpu":-1}}}`); a.StatusCode != http.StatusForbidden {

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -25,7 +26,7 @@ import (
 
 // Store is what the API needs of the store; *store.Store is one.
 type Store interface {
-	TokenStore
+	auth.TokenStore
 	Info() api.StoreInfo
 	// Age is how long ago the store was last known to hold nothing newer than a
 	// revision of the fleet.
@@ -216,8 +217,9 @@ type Server struct {
 	api         huma.API
 	handler     http.Handler
 	metrics     *httpMetrics
-	logins      *loginLimit
-	tokens      *tokenWatch
+	logins      *auth.LoginLimit
+	sessions    *auth.Sessions
+	rights      auth.Rights
 	events      *eventLog
 	simulations chan struct{}
 	// registering is held while a cluster is registered for a site.
@@ -239,8 +241,9 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals, spot: o.Spot,
 		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
-		logins:      newLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		tokens:      newTokenWatch(),
+		logins:      auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
+		sessions:    auth.NewSessions(o.Fleet, o.Authenticate, o.Logger, o.Now),
+		rights:      auth.NewRights(o.Fleet),
 		events:      newEventLog(watchBacklog),
 		simulations: make(chan struct{}, simulationSlots),
 		allocating:  newTurn(), registering: newTurn(),
@@ -279,7 +282,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	for name, run := range map[string]func(context.Context){
-		"watches": func(ctx context.Context) { s.events.follow(ctx, s.fleet) }, "previews": s.sweepPreviews, "tokens": s.watchTokens,
+		"watches": func(ctx context.Context) { s.events.follow(ctx, s.fleet) }, "previews": s.sweepPreviews, "tokens": s.sessions.Watch,
 		"memory of watches": s.events.encoded.giveBack,
 	} {
 		background.Go(func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -139,7 +140,7 @@ func TestHealthAndReadiness(t *testing.T) {
 
 func TestNothingIsAnsweredBeforeTheFleetIsLoaded(t *testing.T) {
 	s := startServer(t, authenticated)
-	token := s.addToken(RoleViewer)
+	token := s.addToken(auth.RoleViewer)
 	options := s.options
 	options.Listener = nil
 	options.Fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 // How long requests wait.
@@ -73,15 +74,15 @@ func (s *Server) settled(ctx context.Context, written *stored, wait time.Duratio
 	if entry := s.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {
 		object, revision = entry.Object, entry.Revision()
 	}
-	return &objectOutput{Status: status, ETag: entityTag(revision), Body: s.shown(identityOf(ctx), object)}
+	return &objectOutput{Status: status, ETag: entityTag(revision), Body: s.shown(auth.Of(ctx), object)}
 }
 
 // shown is an object as a reader sees it. The status of a cluster is completed
 // from its metrics and reservations, which change without a write to the
 // cluster, that of a policy from its workloads, and that of a score follows from
 // the clock.
-func (s *Server) shown(who identity, object api.Object) api.Object {
-	return s.faulted(s.completed(who, s.withDetails(who, object)))
+func (s *Server) shown(who auth.Identity, object api.Object) api.Object {
+	return s.faulted(s.completed(who, s.rights.WithDetails(who, object)))
 }
 
 // faulted is an object with a condition for the damage of what is stored of it, or for
@@ -111,12 +112,12 @@ func (s *Server) faulted(object api.Object) api.Object {
 	})
 }
 
-func (s *Server) completed(who identity, object api.Object) api.Object {
+func (s *Server) completed(who auth.Identity, object api.Object) api.Object {
 	switch o := object.(type) {
 	case *api.PlacementScore:
 		return s.decisions.Observe(o.Observed(s.now()))
 	case *api.PropagationPolicy:
 		return s.resolved(who, s.boundPolicy(who, o))
 	}
-	return s.resolved(who, disclosed(who, s.decisions.Observe(object)))
+	return s.resolved(who, who.Disclosed(s.decisions.Observe(object)))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -134,15 +135,15 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, er
 // mayAnnounce is asked of who announces the end of a node: those who write
 // clusters, and the agent of this one.
 func (s *Server) mayAnnounce(ctx context.Context, name string) error {
-	who := identityOf(ctx)
-	if err := who.mayReportAtAll(); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReportAtAll(); err != nil {
 		return err
 	}
 	cluster := s.cluster(name)
 	if cluster == nil {
-		return s.notFound(clusterKey(name))
+		return s.notFound(auth.ClusterKey(name))
 	}
-	if err := who.mayReport(cluster); err != nil {
+	if err := who.MayReport(cluster); err != nil {
 		return err
 	}
 	return splits(cluster)
@@ -170,14 +171,14 @@ func (s *Server) askOfNode(node Node, ask func() error) error {
 		err = ask()
 	}
 	if errors.Is(err, spot.ErrNoNode) {
-		return newProblem(api.ProblemNotFound, "%s has no node %q", clusterKey(node.cluster), node.name)
+		return newProblem(api.ProblemNotFound, "%s has no node %q", auth.ClusterKey(node.cluster), node.name)
 	}
 	return spotProblem(node.cluster, err)
 }
 
 // spotProblem is the answer to an error about a cluster.
 func spotProblem(cluster string, err error) error {
-	key := clusterKey(cluster)
+	key := auth.ClusterKey(cluster)
 	switch {
 	case errors.Is(err, spot.ErrNotEnabled):
 		return newProblem(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
@@ -188,16 +189,16 @@ func spotProblem(cluster string, err error) error {
 }
 
 func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) (*distributionsOutput, error) {
-	key := clusterKey(in.Target.namespace)
-	who := identityOf(ctx)
-	if err := s.mayReadKey(who, key); err != nil {
+	key := auth.ClusterKey(in.Target.namespace)
+	who := auth.Of(ctx)
+	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
 	cluster := s.cluster(key.Name)
 	if cluster == nil {
 		return nil, s.notFound(key)
 	}
-	if err := who.mayRead(cluster); err != nil {
+	if err := who.MayRead(cluster); err != nil {
 		return nil, err
 	}
 	if err := splits(cluster); err != nil {
@@ -209,7 +210,7 @@ func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) 
 	}
 	items := make([]api.DistributedWorkload, 0, len(found))
 	for _, w := range found {
-		if who.sees(ownersIn(w.Namespace)...) {
+		if who.Sees(auth.OwnersIn(w.Namespace)...) {
 			items = append(items, w)
 		}
 	}

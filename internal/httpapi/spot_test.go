@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -230,8 +231,8 @@ func TestSpotPermissions(t *testing.T) {
 	s, f := startSpotServer(t, authenticated, func(o *Options) { o.LoginFailureBurst = 1000 })
 	f.list = []api.DistributedWorkload{split("Deployment", "shop", "web"), split("Deployment", "bank", "web")}
 	tokens := []string{
-		s.addToken(RoleAdmin), s.addToken(RoleEditor), s.addToken(RoleViewer), s.addToken(RoleAgent),
-		s.addToken(RoleEditor, "shop"), s.addToken(RoleViewer, "shop"), s.addToken(RoleAgent, "shop"), "",
+		s.addToken(auth.RoleAdmin), s.addToken(auth.RoleEditor), s.addToken(auth.RoleViewer), s.addToken(auth.RoleAgent),
+		s.addToken(auth.RoleEditor, "shop"), s.addToken(auth.RoleViewer, "shop"), s.addToken(auth.RoleAgent, "shop"), "",
 	}
 	s.token = tokens[0]
 	for name, namespace := range map[string]string{"shared": "", "shops": "shop", "others": "other"} {

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
@@ -34,7 +35,7 @@ type watchOutput struct {
 }
 
 func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error) {
-	if err := identityOf(ctx).mayReadNamespace(""); err != nil {
+	if err := auth.Of(ctx).MayReadNamespace(""); err != nil {
 		return nil, err
 	}
 	kinds, err := parseKinds(in.Kinds)
@@ -47,7 +48,7 @@ func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error
 	}
 	return &watchOutput{func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		stream := &watchStream{server: s, kinds: kinds, who: identityOf(ctx), form: identityOf(ctx).form(), w: w, control: http.NewResponseController(w)}
+		stream := &watchStream{server: s, kinds: kinds, who: auth.Of(ctx), form: auth.Of(ctx).Form(), w: w, control: http.NewResponseController(w)}
 		stream.run(ctx, at, since)
 	}}, nil
 }
@@ -115,7 +116,7 @@ const maxUnread = 64 << 10
 type watchStream struct {
 	server  *Server
 	kinds   map[api.Kind]bool
-	who     identity
+	who     auth.Identity
 	form    string // those who see every object alike have the same
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -165,7 +166,7 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 		case <-w.server.stopping.Done():
 			return
 		}
-		if w.server.stillValid(ctx) != nil || tell() != nil {
+		if w.server.sessions.Check(ctx) != nil || tell() != nil {
 			return
 		}
 	}
@@ -257,10 +258,10 @@ func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 // sees reports whether the reader may see an object. What belongs to a cluster
 // is judged by the cluster as it was at the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
-	if !ofCluster(object.ObjectKind()) {
-		return w.server.sees(w.who, object)
+	if !auth.OfCluster(object.ObjectKind()) {
+		return w.server.rights.Sees(w.who, object)
 	}
-	return w.who.seesOf(e.clusters[api.KeyOf(object).Namespace])
+	return w.who.SeesOf(e.clusters[api.KeyOf(object).Namespace])
 }
 
 // send writes a part of the stream. A reader that does not take it in time loses

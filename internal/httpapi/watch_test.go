@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
@@ -215,7 +216,7 @@ func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 // whole, so only its last event moves the position of the reader.
 func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	s := startServer(t)
-	w := &watchStream{server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: identity{role: RoleAdmin}}
+	w := &watchStream{server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: auth.Identity{Role: auth.RoleAdmin}}
 	recorder := &deadlineRecorder{httptest.NewRecorder()}
 	w.w, w.control = recorder, http.NewResponseController(recorder)
 	entry := func(name string) *fleet.Entry {
@@ -359,10 +360,10 @@ func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
 		s.mustPut("/v1/clusters/big", fmt.Sprintf(`{"spec":{"region":"%s%d"}}`, region, i))
 	}
 	s.mustPut("/v1/clusters/last", `{"spec":{}}`)
-	who := identity{role: RoleAdmin}
+	who := auth.Identity{Role: auth.RoleAdmin}
 	recorder := &deadlineRecorder{httptest.NewRecorder()}
 	stream := &watchStream{
-		server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: who, form: who.form(),
+		server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: who, form: who.Form(),
 		w: recorder, control: http.NewResponseController(recorder),
 	}
 	<-at.ready

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // neither gets a workload there nor learns of it, however they ask.
 func TestAClusterOfSomeNamespacesIsTheirsAlone(t *testing.T) {
 	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
-	admin := s.addToken(RoleAdmin)
+	admin := s.addToken(auth.RoleAdmin)
 	s.token = admin
 	const vault = `{"metadata":{"labels":{"tier":"gold"}},"spec":{"namespaces":["bank","shop"],"region":"eu","zones":["az1"],"allocatable":{"cpu":"64"}}}`
 	s.mustPut("/v1/clusters/vault", vault)
@@ -22,8 +23,8 @@ func TestAClusterOfSomeNamespacesIsTheirsAlone(t *testing.T) {
 	s.mustPut("/v1/cluster-sets/all", `{"spec":{"clusters":["vault","open"]}}`)
 	s.mustPut("/v1/cluster-sets/gold", `{"spec":{"selector":{"match_labels":{"tier":"gold"}}}}`)
 	tokens := map[string]string{
-		"bank": s.addToken(RoleEditor, "bank"), "shop": s.addToken(RoleEditor, "shop"), "both": s.addToken(RoleEditor, "bank", "shop"),
-		"thief": s.addToken(RoleEditor, "thief"), "both agent": s.addToken(RoleAgent, "bank", "shop"), "bank agent": s.addToken(RoleAgent, "bank"),
+		"bank": s.addToken(auth.RoleEditor, "bank"), "shop": s.addToken(auth.RoleEditor, "shop"), "both": s.addToken(auth.RoleEditor, "bank", "shop"),
+		"thief": s.addToken(auth.RoleEditor, "thief"), "both agent": s.addToken(auth.RoleAgent, "bank", "shop"), "bank agent": s.addToken(auth.RoleAgent, "bank"),
 	}
 
 	// The owners see and use it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 type reportHealthInput struct {
@@ -21,15 +22,15 @@ func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*obje
 		return nil, err
 	}
 	key := in.Target.key(api.KindWorkload)
-	who := identityOf(ctx)
-	if err := who.mayReportOn(key); err != nil {
+	who := auth.Of(ctx)
+	if err := who.MayReportOn(key); err != nil {
 		return nil, err
 	}
 	report, err := decodeHealth(in.Payload.data)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayReportFrom(who, report.Cluster); err != nil {
+	if err := s.rights.MayReportFrom(who, report.Cluster); err != nil {
 		return nil, err
 	}
 	entry := s.fleet.Snapshot().Get(key)
@@ -63,25 +64,9 @@ func decodeHealth(data []byte) (*api.HealthReport, error) {
 	return report, unread.And(report.Validate()).Err()
 }
 
-// mayReportFrom is asked of agents, who report for clusters. A cluster that does
-// not exist tells an agent of some namespaces no more than one of others.
-func (s *Server) mayReportFrom(who identity, name string) error {
-	if who.role != RoleAgent {
-		return nil
-	}
-	cluster := s.cluster(name)
-	if cluster == nil && who.bound() {
-		return who.forbidden("report for " + clusterKey(name).String())
-	}
-	if cluster == nil {
-		return nil // the workload does not run there, which is said later
-	}
-	return who.mayReport(cluster)
-}
-
 // checkRunsOn refuses a report about a cluster that the workload has nothing to
 // do with. Where it runs is told only to those who may read it.
-func checkRunsOn(who identity, workload *api.Workload, cluster string) error {
+func checkRunsOn(who auth.Identity, workload *api.Workload, cluster string) error {
 	names := workload.Status.Names()
 	for _, eviction := range workload.Status.Evictions {
 		names = append(names, eviction.Cluster)
@@ -89,7 +74,7 @@ func checkRunsOn(who identity, workload *api.Workload, cluster string) error {
 	switch {
 	case slices.Contains(names, cluster):
 		return nil
-	case who.mayRead(workload) != nil:
+	case who.MayRead(workload) != nil:
 		return invalid("cluster", "%s does not run on %q", api.KeyOf(workload), cluster)
 	case len(names) == 0:
 		return invalid("cluster", "%s does not run on %q: it runs nowhere at present", api.KeyOf(workload), cluster)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
 const (
@@ -178,9 +179,9 @@ func TestHealthReportOfAWorkloadThatGoes(t *testing.T) {
 // An agent may not read, so it is not told where a workload runs.
 func TestAgentsAreNotToldWhereWorkloadsRun(t *testing.T) {
 	s := startServer(t, authenticated)
-	s.token = s.addToken(RoleAdmin)
+	s.token = s.addToken(auth.RoleAdmin)
 	s.run(workloadPath, "secret-1")
-	s.token = s.addToken(RoleAgent)
+	s.token = s.addToken(auth.RoleAgent)
 	a := s.do(http.MethodPut, workloadPath+"/health", `{"cluster":"eu-1","status":"healthy"}`)
 	if p := a.problem(t); a.StatusCode != 422 || len(p.Errors) != 1 || p.Errors[0].Field != "cluster" || strings.Contains(string(a.body), "secret-1") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
@@ -205,7 +206,7 @@ func bindingsOf(p api.PropagationPolicy) string {
 func TestPoliciesShowTheirBindings(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.decisions.bindings = []api.Binding{{Workload: "other/web", Clusters: []api.WorkloadCluster{}}, {Workload: "shop/web", Clusters: []api.WorkloadCluster{{Name: "eu-1", Replicas: 3}}}}
-	admin, viewer := s.addToken(RoleAdmin), s.addToken(RoleViewer, "shop")
+	admin, viewer := s.addToken(auth.RoleAdmin), s.addToken(auth.RoleViewer, "shop")
 	s.token = admin
 	all := s.watch("/v1/watch?kinds=propagation_policy").started()
 	s.token = viewer

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -132,7 +133,7 @@ func (s *Server) changeLoaded(ctx context.Context, key api.Key, load func(contex
 		if current != nil {
 			before = current.object
 		}
-		if err := s.mayRefer(identityOf(ctx), object, before); err != nil {
+		if err := s.rights.MayRefer(auth.Of(ctx), object, before); err != nil {
 			return nil, err
 		}
 		if follows.decide != nil {
@@ -197,7 +198,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 	if err != nil {
 		return nil, err
 	}
-	who := identityOf(ctx)
+	who := auth.Of(ctx)
 	guard, err := s.mayPut(ctx, who, intent, false)
 	if err != nil {
 		return nil, err
@@ -327,8 +328,8 @@ func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
 
 // repaired is an object in the place of one that is damaged. A decision that is
 // sound stays, for the new spec to start from.
-func repaired(who identity, intent api.Object, damage *damagedParts, guard []store.Write, now time.Time) (*successor, error) {
-	if err := mayRepair(who, api.KeyOf(intent)); err != nil {
+func repaired(who auth.Identity, intent api.Object, damage *damagedParts, guard []store.Write, now time.Time) (*successor, error) {
+	if err := who.MayRepair(api.KeyOf(intent)); err != nil {
 		return nil, err
 	}
 	created(intent.Meta(), now)
@@ -338,16 +339,6 @@ func repaired(who identity, intent api.Object, damage *damagedParts, guard []sto
 		next.also = append(slices.Clip(guard), store.Write{Key: api.KeyOf(intent), Part: store.Status, Expect: store.Any})
 	}
 	return next, nil
-}
-
-// mayRepair is asked before an object is replaced or deleted that is damaged.
-// Where it says itself whom it belongs to, that is not known any more.
-func mayRepair(who identity, key api.Key) error {
-	info, _ := api.LookupKind(key.Kind)
-	if _, own := info.New().(interface{ Owners() []string }); own && who.bound() {
-		return who.forbidden("write " + key.String() + ", which is damaged, so that nobody knows whom it belongs to")
-	}
-	return nil
 }
 
 type deleteInput struct {
@@ -375,7 +366,7 @@ func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput)
 }
 
 func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {
-	who := identityOf(ctx)
+	who := auth.Of(ctx)
 	if err := s.mayRemove(who, key); err != nil {
 		return 0, err
 	}
@@ -391,7 +382,7 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 		case current == nil:
 			return 0, s.notFound(key)
 		case current.damage != nil:
-			if err := mayRepair(who, key); err != nil {
+			if err := who.MayRepair(key); err != nil {
 				return 0, err
 			}
 		default:

@@ -73,7 +73,7 @@ type conn struct {
 }
 
 func newConn(inner net.Conn, at *Listener) *conn {
-	c := &conn{Conn: inner, listener: at, address: clientOf(inner.RemoteAddr()), closed: make(chan struct{})}
+	c := &conn{Conn: inner, listener: at, address: ClientOf(inner.RemoteAddr().String()), closed: make(chan struct{})}
 	c.close = sync.OnceFunc(func() { close(c.closed) })
 	return c
 }

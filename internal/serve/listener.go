@@ -100,16 +100,3 @@ func (at *Listener) reject(inner net.Conn) {
 	}
 	_ = inner.Close()
 }
-
-// clientOf is whose connections are counted together: those of an IPv4 address,
-// or of a /64 of IPv6, which is what one subscriber has.
-func clientOf(address net.Addr) string {
-	tcp, ok := address.(*net.TCPAddr)
-	switch {
-	case !ok:
-		return address.String()
-	case tcp.IP.To4() == nil && !tcp.IP.IsLoopback():
-		return tcp.IP.Mask(net.CIDRMask(64, 128)).String()
-	}
-	return tcp.IP.String()
-}

@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"slices"
@@ -11,27 +11,27 @@ import (
 // of a spec were written by somebody who may read what they stand for, and are shown;
 // the values that follow from them are shown to those who may read these.
 
-// seesKey reports whether a reader may see what is in the namespace of a key.
-func (i identity) seesKey(key api.Key) bool { return i.sees(ownersIn(key.Namespace)...) }
+// SeesKey reports whether a reader may see what is in the namespace of a key.
+func (who Identity) SeesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Namespace)...) }
 
-// seesDamaged reports whether a reader may know of an object that is damaged. Whom it
+// SeesDamaged reports whether a reader may know of an object that is damaged. Whom it
 // belongs to is not known any more, where it says so itself or its cluster does.
-func (i identity) seesDamaged(key api.Key) bool {
+func (who Identity) SeesDamaged(key api.Key) bool {
 	info, _ := api.LookupKind(key.Kind)
 	_, owned := info.New().(interface{ Owners() []string })
-	return !i.bound() || !owned && info.Scope != api.OfCluster && i.seesKey(key)
+	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.SeesKey(key)
 }
 
-// disclosed is an object without what its status tells of objects that the reader may
+// Disclosed is an object without what its status tells of objects that the reader may
 // not see. It is a copy where there is something to leave out.
-func disclosed(who identity, object api.Object) api.Object {
-	if !who.bound() {
+func (who Identity) Disclosed(object api.Object) api.Object {
+	if !who.Bound() {
 		return object
 	}
 	if workload, ok := object.(*api.Workload); ok {
-		return disclosedPreemptions(who, workload)
+		return who.disclosedPreemptions(workload)
 	}
-	hidden := func(m api.ClusterMetricStatus) bool { return !who.sees(ownersIn(m.Namespace)...) }
+	hidden := func(m api.ClusterMetricStatus) bool { return !who.Sees(OwnersIn(m.Namespace)...) }
 	metrics := metricsOf(object)
 	if metrics == nil || !slices.ContainsFunc(*metrics, hidden) {
 		return object
@@ -65,8 +65,8 @@ func metricsOf(object api.Object) *[]api.ClusterMetricStatus {
 
 // disclosedPreemptions is a workload without the names and priorities of those that
 // took its place, as far as the reader may not see them.
-func disclosedPreemptions(who identity, workload *api.Workload) *api.Workload {
-	hidden := func(p api.PreemptedBy) bool { return p.Workload != "" && !who.seesWorkload(p.Workload) }
+func (who Identity) disclosedPreemptions(workload *api.Workload) *api.Workload {
+	hidden := func(p api.PreemptedBy) bool { return p.Workload != "" && !who.SeesWorkload(p.Workload) }
 	if !slices.ContainsFunc(workload.Status.Preemptions, hidden) {
 		return workload
 	}
@@ -86,8 +86,8 @@ const withheldReason = "withheld: the metric belongs to a namespace that the tok
 
 // discloseValues leaves the values of metrics that the reader may not see out of
 // candidates, which have to be a copy.
-func discloseValues(who identity, candidates []api.Candidate) {
-	hidden := func(metric *api.Key) bool { return metric != nil && !who.seesKey(*metric) }
+func (who Identity) discloseValues(candidates []api.Candidate) {
+	hidden := func(metric *api.Key) bool { return metric != nil && !who.SeesKey(*metric) }
 	for i := range candidates {
 		c := &candidates[i]
 		if hidden(c.Tells) {
@@ -103,4 +103,16 @@ func discloseValues(who identity, candidates []api.Candidate) {
 			}
 		}
 	}
+}
+
+// VisibleBindings is a copy of a policy without the bindings of workloads that
+// somebody may not know of.
+func (who Identity) VisibleBindings(policy *api.PropagationPolicy) *api.PropagationPolicy {
+	shown := *policy
+	if who.Bound() {
+		shown.Status.Bindings = slices.DeleteFunc(slices.Clone(policy.Status.Bindings), func(b api.Binding) bool {
+			return !who.SeesWorkload(b.Workload)
+		})
+	}
+	return &shown
 }

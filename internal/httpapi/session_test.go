@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -17,27 +18,27 @@ import (
 func TestRequestsEndWithTheirToken(t *testing.T) {
 	for name, end := range map[string]func(s *testServer, id string, now *clock){
 		"revoked": func(s *testServer, id string, _ *clock) {
-			if err := RevokeToken(t.Context(), s.store, id); err != nil {
+			if _, err := auth.RevokeToken(t.Context(), s.store, id); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"expired": func(_ *testServer, _ string, now *clock) { now.advance(2 * time.Hour) },
 		"for another role": func(s *testServer, id string, _ *clock) {
-			s.changeToken(id, func(token *Token) { token.Role = RoleViewer })
+			s.changeToken(id, func(token *auth.Token) { token.Role = auth.RoleViewer })
 		},
 		"for other namespaces": func(s *testServer, id string, _ *clock) {
-			s.changeToken(id, func(token *Token) { token.Namespaces = []string{"other"} })
+			s.changeToken(id, func(token *auth.Token) { token.Namespaces = []string{"other"} })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := &clock{at: time.Now()}
 			s := startServer(t, authenticated, func(o *Options) { o.WatchHeartbeat, o.Now = time.Hour, now.now })
-			s.token = s.addToken(RoleAdmin)
+			s.token = s.addToken(auth.RoleAdmin)
 			s.mustPut("/v1/namespaces/shop/placements/web", `{"spec":{}}`)
 			version := decodeAs[anyObject](t, s.do(http.MethodGet, "/v1/namespaces/shop/placements/web", "")).Metadata.ResourceVersion
 			expires := now.now().Add(time.Hour)
-			text, token, err := CreateToken(t.Context(), s.store, TokenRequest{Role: RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: &expires}, now.now())
+			text, token, _, err := auth.CreateToken(t.Context(), s.store, auth.TokenRequest{Role: auth.RoleEditor, Namespaces: []string{"shop"}, ExpiresAt: &expires}, now.now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,9 +67,7 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 				}()
 			}
 			waitFor(t, "all requests are under way", func() bool {
-				s.tokens.mu.Lock()
-				defer s.tokens.mu.Unlock()
-				return len(s.tokens.requests[token.ID]) == 4
+				return s.sessions.UnderWay(token.ID) == 4
 			})
 			end(s, token.ID, now)
 			for e, more := watch.next(); more; e, more = watch.next() {
@@ -86,14 +85,14 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 }
 
 // changeToken has a token say something else.
-func (s *testServer) changeToken(id string, change func(*Token)) {
+func (s *testServer) changeToken(id string, change func(*auth.Token)) {
 	s.t.Helper()
-	record, _, err := s.store.Read(context.Background(), tokenKey(id))
+	record, _, err := s.store.Read(context.Background(), api.Key{Kind: auth.KindToken, Name: id})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	token, err := decodeToken(*record)
-	if err != nil {
+	var token auth.Token
+	if err := json.Unmarshal(record.Value, &token); err != nil {
 		s.t.Fatal(err)
 	}
 	change(&token)
@@ -101,7 +100,7 @@ func (s *testServer) changeToken(id string, change func(*Token)) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.store.Commit(context.Background(), store.Write{Key: tokenKey(id), Part: store.Spec, Value: value, Expect: store.Any}); err != nil {
+	if _, err := s.store.Commit(context.Background(), store.Write{Key: api.Key{Kind: auth.KindToken, Name: id}, Part: store.Spec, Value: value, Expect: store.Any}); err != nil {
 		s.t.Fatal(err)
 	}
 }

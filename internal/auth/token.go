@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,12 +78,7 @@ func tokenKey(id string) api.Key { return api.Key{Kind: KindToken, Name: id} }
 
 // CreateToken stores a new token. The text it returns is the only place where
 // the secret ever is.
-func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, err error) {
-	text, token, _, err = createToken(ctx, tokens, request, now)
-	return text, token, err
-}
-
-func createToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
+func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
 	if err := request.Validate(now).Err(); err != nil {
 		return "", Token{}, 0, err
 	}
@@ -138,18 +134,9 @@ func oldestToken(a, b Token) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 }
 
-// knownTokens returns the tokens that the fleet shows, like ListTokens.
-func (s *Server) knownTokens() ([]Token, error) {
-	var list []Token
-	for record := range s.fleet.Snapshot().AllSystem(KindToken) {
-		token, err := decodeToken(record)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, token)
-	}
-	slices.SortFunc(list, oldestToken)
-	return list, nil
+// identity is who the token stands for.
+func (t Token) identity() Identity {
+	return Identity{TokenID: t.ID, Role: t.Role, Namespaces: t.Namespaces}
 }
 
 func decodeToken(record store.Record) (Token, error) {
@@ -160,32 +147,26 @@ func decodeToken(record store.Record) (Token, error) {
 	return token, nil
 }
 
-// RevokeToken deletes a token. Running servers stop taking it at once.
-func RevokeToken(ctx context.Context, tokens TokenStore, id string) error {
-	_, err := revokeToken(ctx, tokens, id)
-	return err
-}
+// ErrNoToken says that there is no token of an id.
+var ErrNoToken = errors.New("the token does not exist: give its id, the part before the dot")
 
-func revokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {
+// RevokeToken deletes a token. Running servers stop taking it at once.
+func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {
 	if !tokenIDShape(id) {
-		return 0, noToken()
+		return 0, ErrNoToken
 	}
 	spec, _, err := tokens.Read(ctx, tokenKey(id))
 	if err != nil {
 		return 0, fmt.Errorf("read token %s: %w", id, err)
 	}
 	if spec == nil {
-		return 0, noToken()
+		return 0, ErrNoToken
 	}
 	revision, err = tokens.Commit(ctx, store.Write{Key: tokenKey(id), Part: store.Spec, Expect: store.Any})
 	if err != nil {
 		return 0, fmt.Errorf("delete token %s: %w", id, err)
 	}
 	return revision, nil
-}
-
-func noToken() error {
-	return newProblem(api.ProblemNotFound, "the token does not exist: give its id, the part before the dot")
 }
 
 // tokenIDShape keeps anything but an id away from the store and the logs; the

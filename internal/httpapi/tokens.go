@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -16,7 +17,7 @@ type createTokenInput struct {
 
 // createdToken is the one answer that shows a secret.
 type createdToken struct {
-	Token
+	auth.Token
 	Text string `json:"token" doc:"The token to send as Authorization: Bearer. It is shown only here."`
 }
 
@@ -26,14 +27,14 @@ type createTokenOutput struct {
 }
 
 func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
-	if err := identityOf(ctx).mayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	var request TokenRequest
+	var request auth.TokenRequest
 	if err := decodeBody(in.Payload.data, &request); err != nil {
 		return nil, err
 	}
-	text, token, revision, err := createToken(ctx, s.store, request, s.now())
+	text, token, revision, err := auth.CreateToken(ctx, s.store, request, s.now())
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*create
 }
 
 type tokenList struct {
-	Items []Token `json:"items"`
+	Items []auth.Token `json:"items"`
 }
 
 type listTokensOutput struct {
@@ -51,17 +52,17 @@ type listTokensOutput struct {
 }
 
 func (s *Server) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
-	if err := identityOf(ctx).mayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	tokens, err := ListTokens(ctx, s.store)
+	tokens, err := auth.ListTokens(ctx, s.store)
 	if errors.Is(err, store.ErrUnavailable) {
-		tokens, err = s.knownTokens()
+		tokens, err = s.sessions.Tokens()
 	}
 	if err != nil {
 		return nil, err
 	}
-	list := &tokenList{Items: []Token{}}
+	list := &tokenList{Items: []auth.Token{}}
 	for _, token := range tokens {
 		token.Hash = nil
 		list.Items = append(list.Items, token)
@@ -74,10 +75,10 @@ type revokeTokenInput struct {
 }
 
 func (s *Server) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
-	if err := identityOf(ctx).mayAdminister(); err != nil {
+	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	revision, err := revokeToken(ctx, s.store, in.ID)
+	revision, err := auth.RevokeToken(ctx, s.store, in.ID)
 	if err != nil {
 		return nil, err
 	}

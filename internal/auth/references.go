@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// mayRefer is asked before an object is stored, or anything is decided from it: who
+// MayRefer is asked before an object is stored, or anything is decided from it: who
 // names another object in it must be allowed to read that one. Otherwise the status,
 // the decision or the simulation that follows would tell what only others may know.
 // What the object named before, somebody was allowed to, and may stay: before is the
@@ -15,8 +15,13 @@ import (
 //
 // Where nothing is there that a name stands for, the namespace alone decides, so the
 // answer is the same whether an object of a namespace exists or not.
-func (s *Server) mayRefer(who identity, object, before api.Object) error {
-	refused := s.refusedReferences(who, object, before)
+func (r Rights) MayRefer(who Identity, object, before api.Object) error {
+	return r.mayRefer(who, object, before, "")
+}
+
+// mayRefer is MayRefer for an object of which the fields are named with a prefix.
+func (r Rights) mayRefer(who Identity, object, before api.Object, prefix string) error {
+	refused := r.refusedReferences(who, object, before)
 	if len(refused) == 0 {
 		return nil
 	}
@@ -24,15 +29,18 @@ func (s *Server) mayRefer(who identity, object, before api.Object) error {
 	fields := make(api.FieldErrors, len(refused))
 	for i, ref := range refused {
 		names[i] = named(ref.Key)
-		fields[i] = api.FieldError{Field: ref.Field, Message: "names " + names[i] + ", which the token must not read"}
+		fields[i] = api.FieldError{Field: prefix + ref.Field, Message: "names " + names[i] + ", which the token must not read"}
 	}
-	if len(names) > maxUnresolved {
-		names = append(names[:maxUnresolved], fmt.Sprintf("%d more", len(names)-maxUnresolved))
+	if len(names) > maxRefused {
+		names = append(names[:maxRefused], fmt.Sprintf("%d more", len(names)-maxRefused))
 	}
-	p := who.forbidden("refer to " + strings.Join(names, ", ") + ", because it must not read that")
-	p.Errors = fields
-	return p
+	forbidden := who.Forbidden("refer to " + strings.Join(names, ", ") + ", because it must not read that")
+	forbidden.Fields = fields
+	return forbidden
 }
+
+// maxRefused is how many references an error names.
+const maxRefused = 3
 
 // named is what a reference names, for messages.
 func named(key api.Key) string {
@@ -43,7 +51,7 @@ func named(key api.Key) string {
 }
 
 // refusedReferences are what an object newly names, and who writes it must not read.
-func (s *Server) refusedReferences(who identity, object, before api.Object) []api.Reference {
+func (r Rights) refusedReferences(who Identity, object, before api.Object) []api.Reference {
 	var refused []api.Reference
 	known := map[api.Key]bool{}
 	if before != nil {
@@ -52,7 +60,7 @@ func (s *Server) refusedReferences(who identity, object, before api.Object) []ap
 		}
 	}
 	for _, ref := range append(api.References(object), api.StatusReferences(object)...) {
-		if !known[ref.Key] && s.mayReadNamed(who, ref.Key) != nil {
+		if !known[ref.Key] && r.mayReadNamed(who, ref.Key) != nil {
 			refused = append(refused, ref)
 		}
 	}
@@ -61,13 +69,13 @@ func (s *Server) refusedReferences(who identity, object, before api.Object) []ap
 
 // mayReadNamed is asked for an object by its name: for its namespace, and for the
 // object itself where it exists.
-func (s *Server) mayReadNamed(who identity, key api.Key) error {
-	if err := s.mayReadKey(who, key); err != nil {
+func (r Rights) mayReadNamed(who Identity, key api.Key) error {
+	if err := r.MayReadKey(who, key); err != nil {
 		return err
 	}
-	entry := s.fleet.Snapshot().Get(key)
+	entry := r.fleet.Snapshot().Get(key)
 	if entry == nil {
 		return nil
 	}
-	return s.mayRead(who, entry.Object)
+	return r.MayRead(who, entry.Object)
 }

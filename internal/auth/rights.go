@@ -1,0 +1,263 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// Rights answers what depends on other objects, too. What belongs to a cluster has no
+// namespace of its own: who may read or write it depends on the cluster, and its agent
+// may do both.
+type Rights struct {
+	fleet *fleet.Fleet
+}
+
+// NewRights are the rights to the objects of a fleet.
+func NewRights(objects *fleet.Fleet) Rights { return Rights{objects} }
+
+// ErrNoCluster says that the cluster does not exist which an object would belong to.
+var ErrNoCluster = errors.New("the cluster does not exist")
+
+// OfCluster reports whether objects of a kind belong to clusters.
+func OfCluster(kind api.Kind) bool {
+	info, _ := api.LookupKind(kind)
+	return info.Scope == api.OfCluster
+}
+
+// ClusterKey is the key of a cluster.
+func ClusterKey(name string) api.Key { return api.Key{Kind: api.KindCluster, Name: name} }
+
+// cluster is a cluster as the fleet shows it, nil where there is none.
+func (r Rights) cluster(name string) *api.Cluster {
+	entry := r.fleet.Snapshot().Get(ClusterKey(name))
+	if entry == nil {
+		return nil
+	}
+	cluster, _ := entry.Object.(*api.Cluster)
+	return cluster
+}
+
+// mayReadOf is asked for what belongs to a cluster, nil where there is none.
+func (who Identity) mayReadOf(cluster *api.Cluster) error {
+	switch {
+	case who.Role == RoleAgent && cluster != nil:
+		return who.MayReport(cluster)
+	case who.Role == RoleAgent:
+		return nil
+	case cluster == nil:
+		return who.MayReadNamespace("")
+	}
+	return who.mayReadOwned(Owners(cluster))
+}
+
+// SeesOf reports whether what belongs to a cluster may be shown.
+func (who Identity) SeesOf(cluster *api.Cluster) bool {
+	if cluster == nil {
+		return !who.Bound()
+	}
+	return who.mayReadOf(cluster) == nil
+}
+
+// MayReadKey is asked before it is known whether the object exists; without a
+// name it is about the collection.
+func (r Rights) MayReadKey(who Identity, key api.Key) error {
+	if OfCluster(key.Kind) {
+		return who.mayReadOf(r.cluster(key.Namespace))
+	}
+	return who.MayReadNamespace(key.Namespace)
+}
+
+// MayRead is asked for an object.
+func (r Rights) MayRead(who Identity, object api.Object) error {
+	if OfCluster(object.ObjectKind()) {
+		return who.mayReadOf(r.cluster(api.KeyOf(object).Namespace))
+	}
+	return who.MayRead(object)
+}
+
+// Sees reports whether an object may be shown.
+func (r Rights) Sees(who Identity, object api.Object) bool {
+	if OfCluster(object.ObjectKind()) {
+		return who.SeesOf(r.cluster(api.KeyOf(object).Namespace))
+	}
+	return who.Sees(Owners(object)...)
+}
+
+// SeesNew reports whether somebody may see an object of a key that does not exist: its
+// namespace decides, its owners where it has some, and of what belongs to a cluster the
+// cluster. object is nil where there is only the key.
+func (r Rights) SeesNew(who Identity, key api.Key, object api.Object) bool {
+	if OfCluster(key.Kind) {
+		cluster := r.cluster(key.Namespace)
+		return cluster == nil || who.SeesOf(cluster)
+	}
+	return who.Sees(OwnersIn(key.Namespace)...) && (object == nil || who.Sees(Owners(object)...))
+}
+
+// MayRemove is asked before the object is known.
+func (r Rights) MayRemove(who Identity, key api.Key) error {
+	if !OfCluster(key.Kind) {
+		return who.MayWriteKey(key)
+	}
+	if err := who.MayReportAtAll(); err != nil {
+		return err
+	}
+	cluster := r.cluster(key.Namespace)
+	if cluster == nil {
+		return ErrNoCluster
+	}
+	return who.MayReport(cluster)
+}
+
+// MayWrite is asked once the object is known.
+func (r Rights) MayWrite(who Identity, object api.Object) error {
+	if OfCluster(object.ObjectKind()) {
+		return r.MayRemove(who, api.KeyOf(object))
+	}
+	return who.MayWrite(object)
+}
+
+// MayReportFrom is asked of agents, who report for clusters. A cluster that does
+// not exist tells an agent of some namespaces no more than one of others.
+func (r Rights) MayReportFrom(who Identity, name string) error {
+	if who.Role != RoleAgent {
+		return nil
+	}
+	cluster := r.cluster(name)
+	if cluster == nil && who.Bound() {
+		return who.Forbidden("report for " + ClusterKey(name).String())
+	}
+	if cluster == nil {
+		return nil // nothing runs there, which is said later
+	}
+	return who.MayReport(cluster)
+}
+
+// MayRepair is asked before an object is replaced or deleted that is damaged.
+// Where it says itself whom it belongs to, that is not known any more.
+func (who Identity) MayRepair(key api.Key) error {
+	info, _ := api.LookupKind(key.Kind)
+	if _, own := info.New().(interface{ Owners() []string }); own && who.Bound() {
+		return who.Forbidden("write " + key.String() + ", which is damaged, so that nobody knows whom it belongs to")
+	}
+	return nil
+}
+
+// MaySimulate is asked before a simulation: it must not be about objects which somebody
+// may not see, whether they exist or not, nor may objects in it name such.
+func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
+	if !who.Bound() {
+		return nil
+	}
+	snapshot := r.fleet.Snapshot()
+	for _, key := range request.Delete {
+		if entry := snapshot.Get(key); !r.SeesNew(who, key, nil) || entry != nil && !r.Sees(who, entry.Object) {
+			return who.Forbidden("simulate changes of " + key.String())
+		}
+	}
+	for i, raw := range request.Objects {
+		object, _ := api.Decode(raw)
+		if object == nil {
+			continue // what is wrong with it is said later
+		}
+		key := api.KeyOf(object)
+		var before api.Object
+		switch entry := snapshot.Get(key); {
+		case entry == nil && !r.SeesNew(who, key, object), entry != nil && !r.Sees(who, entry.Object):
+			return who.Forbidden("simulate changes of " + key.String())
+		case entry != nil:
+			before = entry.Object
+		}
+		if err := r.mayRefer(who, object, before, fmt.Sprintf("objects[%d].", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Visible is an explanation without the candidates that somebody may not know of,
+// which are not counted, either, and without the values of metrics that are not for
+// them.
+func (r Rights) Visible(who Identity, explanation *api.Explanation) *api.Explanation {
+	if !who.Bound() {
+		return explanation
+	}
+	snapshot := r.fleet.Snapshot()
+	shown := *explanation
+	shown.Candidates = slices.Clone(explanation.Candidates)
+	who.discloseValues(shown.Candidates)
+	kind := candidateKind(explanation)
+	if kind == api.KindOpenStackProject {
+		return &shown // of the namespace that may be read
+	}
+	shown.Candidates = slices.DeleteFunc(shown.Candidates, func(c api.Candidate) bool {
+		entry := snapshot.Get(api.Key{Kind: kind, Name: c.Cluster})
+		return entry != nil && !who.Sees(Owners(entry.Object)...)
+	})
+	shown.Total -= len(explanation.Candidates) - len(shown.Candidates)
+	shown.Rejections = slices.DeleteFunc(slices.Clone(explanation.Rejections), func(r api.Rejection) bool {
+		return r.Filter == api.OwnershipFilter
+	})
+	return &shown
+}
+
+// candidateKind is what an explanation's candidates are.
+func candidateKind(x *api.Explanation) api.Kind {
+	if x.Kind == api.KindCluster {
+		return api.KindCloud
+	}
+	if x.Kind == api.KindMagnumCluster {
+		return api.KindOpenStackProject
+	}
+	return api.KindCluster
+}
+
+// VisibleResult is the result of a simulation without what somebody could not read
+// directly either.
+func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.SimulationResult {
+	// What other servers said was said of what there is, to those who may write that;
+	// what is simulated may name it elsewhere.
+	for i, object := range result.Objects {
+		result.Objects[i] = api.WithoutDetails(object)
+	}
+	if !who.Bound() {
+		return result
+	}
+	shown := &api.SimulationResult{Objects: []api.Object{}, Explanations: []api.Explanation{}}
+	hidden := map[api.Key]bool{}
+	for _, object := range result.Objects {
+		if !r.Sees(who, object) {
+			hidden[api.KeyOf(object)] = true
+			continue
+		}
+		if policy, ok := object.(*api.PropagationPolicy); ok {
+			object = who.VisibleBindings(policy)
+		}
+		shown.Objects = append(shown.Objects, who.Disclosed(object))
+	}
+	// A cluster has no namespace that would say whose it is.
+	sees := func(key api.Key) bool { return who.SeesKey(key) && !hidden[key] }
+	for i := range result.Explanations {
+		x := &result.Explanations[i]
+		if sees(api.Key{Kind: x.Kind, Namespace: x.Namespace, Name: x.Name}) {
+			shown.Explanations = append(shown.Explanations, *r.Visible(who, x))
+		}
+	}
+	shown.Changes = slices.DeleteFunc(slices.Clone(result.Changes), func(c api.Change) bool { return !sees(c.Key) })
+	return shown
+}
+
+// WithDetails is an object with the words of other servers where somebody may know
+// them, without them elsewhere. They may be anything that answers at the address that
+// somebody wrote; so they are for those who may write that address. A metric is
+// where its provider is, and who may write the one may write the other.
+func (r Rights) WithDetails(who Identity, object api.Object) api.Object {
+	if !api.HasDetails(object) || r.MayWrite(who, object) == nil {
+		return object
+	}
+	return api.WithoutDetails(object)
+}
