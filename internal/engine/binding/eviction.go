@@ -44,13 +44,10 @@ func endures(p *placement.Pass, row int) bool {
 
 // lostBy is the check for which a cluster of the present binding counts as lost,
 // nil where none does: those of its state and of its taints, and no other.
-func lostBy(p *placement.Pass, row int) filter.Check {
+func lostBy(p *placement.Pass, row int) filter.Evicting {
 	for _, check := range p.Query.Checks.All {
-		switch check.(type) {
-		case *filter.IsOnlineOrExcused, *filter.ToleratesTaints:
-			if !check.Admits(&p.Look, row, true) {
-				return check
-			}
+		if check, ok := check.(filter.Evicting); ok && !check.Admits(&p.Look, row, true) {
+			return check
 		}
 	}
 	return nil
@@ -60,7 +57,7 @@ func lostBy(p *placement.Pass, row int) filter.Check {
 // cluster of the present binding.
 func offlineOnly(p *placement.Pass, row int) bool {
 	for _, check := range p.Query.Checks.All {
-		if _, ok := check.(*filter.IsOnlineOrExcused); !ok && !check.Admits(&p.Look, row, true) {
+		if e, ok := check.(filter.Evicting); (!ok || !e.Offline()) && !check.Admits(&p.Look, row, true) {
 			return false
 		}
 	}
@@ -202,12 +199,12 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 func (b *Binder) lossReason(m *memberRow) string {
 	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
 	p := placement.PassOf(b.fleet, query, b.others.Reserved)
-	switch check := lostBy(&p, m.row).(type) {
-	case nil:
+	check := lostBy(&p, m.row)
+	switch {
+	case check == nil:
 		return ""
-	case *filter.IsOnlineOrExcused:
+	case check.Offline():
 		return "the cluster " + check.Reason(&p.Look, m.row)
-	default:
-		return check.Reason(&p.Look, m.row)
 	}
+	return check.Reason(&p.Look, m.row)
 }

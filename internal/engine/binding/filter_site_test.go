@@ -162,7 +162,7 @@ func TestSiteFilterAgrees(t *testing.T) {
 				changes.Clusters[name] = drawSite(t, name)
 			}
 			f, _ = f.With(changes, epoch)
-			mask := placement.Mask(f, q, nil)
+			mask := placement.NewView(f, q, ledger.Others{}, nil).Mask
 			for row := range f.Slots() {
 				if admitted := placement.Admits(f, q, nil, row, false); admitted != mask.Has(row) {
 					t.Fatalf("%+v: admitted %t, and in the mask: %t", f.Cluster(row).Spec, admitted, mask.Has(row))

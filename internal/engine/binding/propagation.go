@@ -108,15 +108,8 @@ func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagatio
 		}
 	}
 	for i := range place.ClusterAffinities {
-		term := &place.ClusterAffinities[i]
-		tiers := []filter.Affinity{filter.NewAffinity(term.AffinityName, &term.ClusterAffinity)}
-		for j := range term.OverflowAffinities {
-			if !p.replicated {
-				break // there is nothing to overflow
-			}
-			tiers = append(tiers, filter.NewAffinity(term.OverflowAffinities[j].AffinityName, &term.OverflowAffinities[j].ClusterAffinity))
-		}
-		if err := p.addGroup(w, place, tiers...); err != nil {
+		// Where there are no replicas there is nothing to overflow.
+		if err := p.addGroup(w, place, filter.Tiers(&place.ClusterAffinities[i], p.replicated)...); err != nil {
 			return nil, err
 		}
 	}

@@ -42,7 +42,7 @@ type Fleet struct {
 	// scores are the placement scores by their name, waiting those of clusters
 	// that do not exist, by cluster and name.
 	scores  map[string]*ScoreBundle
-	Waiting map[string]map[string]*api.PlacementScore
+	waiting map[string]map[string]*api.PlacementScore
 
 	metricIDs map[api.Key]int32
 	metrics   []*MetricState     // by id; nil where it is free

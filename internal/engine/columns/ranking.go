@@ -23,11 +23,11 @@ func (b *edit) rank(delta Delta) {
 		}
 		list := make([]int32, len(b.ranking), len(b.ranking)+len(moved))
 		copy(list, b.ranking)
-		b.ranking = PutRows(TakeRows(list, left, b.old.CompareRank), moved, b.CompareRank)
+		b.ranking = PutRows(TakeRows(list, left, b.old.compareRank), moved, b.compareRank)
 		return
 	}
-	slices.SortFunc(moved, b.CompareRank)
-	b.ranking = MergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.CompareRank)
+	slices.SortFunc(moved, b.compareRank)
+	b.ranking = MergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
 }
 
 // FewRows is the number of rows up to which it costs less to move each by itself than
@@ -73,7 +73,7 @@ func MergeRows(dst, rows, moved []int32, out Bitmap, compare func(x, y int32) in
 // CompareRank orders rows: scored before unscored, then by score, best first.
 // Rows of equal score stand in row order, which means nothing: each placement
 // orders them by its own tie hash.
-func (f *Fleet) CompareRank(x, y int32) int {
+func (f *Fleet) compareRank(x, y int32) int {
 	a, c := f.Standing(int(x)), f.Standing(int(y))
 	switch {
 	case c.Less(a):

@@ -11,7 +11,7 @@ import (
 // The nil set is empty.
 type RowSet struct {
 	sparse []int32
-	Dense  Bitmap
+	dense  Bitmap
 	n      int
 }
 
@@ -23,7 +23,7 @@ func denseAbove(rows int) int { return max(rows/32, 8) }
 func rowSetOf(rows Bitmap) *RowSet {
 	n := rows.Count()
 	if n > denseAbove(64*len(rows))/2 {
-		return &RowSet{Dense: rows, n: n}
+		return &RowSet{dense: rows, n: n}
 	}
 	out := &RowSet{sparse: make([]int32, 0, n), n: n}
 	rows.Each(func(row int) { out.sparse = append(out.sparse, int32(row)) })
@@ -35,8 +35,8 @@ func (s *RowSet) Has(row int) bool {
 	if s == nil {
 		return false
 	}
-	if s.Dense != nil {
-		return row>>6 < len(s.Dense) && s.Dense.Has(row)
+	if s.dense != nil {
+		return row>>6 < len(s.dense) && s.dense.Has(row)
 	}
 	_, ok := slices.BinarySearch(s.sparse, int32(row))
 	return ok
@@ -55,8 +55,8 @@ func (s *RowSet) Each(f func(row int)) {
 	if s == nil {
 		return
 	}
-	if s.Dense != nil {
-		s.Dense.Each(f)
+	if s.dense != nil {
+		s.dense.Each(f)
 		return
 	}
 	for _, row := range s.sparse {
@@ -69,7 +69,7 @@ func (s *RowSet) EachIn(b Bitmap, f func(row int)) {
 	if s == nil {
 		return
 	}
-	for i, w := range s.Dense[:min(len(s.Dense), len(b))] {
+	for i, w := range s.dense[:min(len(s.dense), len(b))] {
 		for w &= b[i]; w != 0; w &= w - 1 {
 			f(i<<6 + bits.TrailingZeros64(w))
 		}
@@ -86,8 +86,8 @@ func (s *RowSet) OrInto(b Bitmap) {
 	if s == nil {
 		return
 	}
-	if s.Dense != nil {
-		for i, w := range s.Dense {
+	if s.dense != nil {
+		for i, w := range s.dense {
 			b[i] |= w
 		}
 		return
@@ -99,8 +99,8 @@ func (s *RowSet) OrInto(b Bitmap) {
 
 // AndInto keeps in b only the rows of the set; scratch is overwritten.
 func (s *RowSet) AndInto(b, scratch Bitmap) {
-	if s != nil && s.Dense != nil && len(s.Dense) >= len(b) {
-		b.And(s.Dense)
+	if s != nil && s.dense != nil && len(s.dense) >= len(b) {
+		b.And(s.dense)
 		return
 	}
 	clear(scratch)
@@ -113,8 +113,8 @@ func (s *RowSet) AndNotInto(b Bitmap) {
 	if s == nil {
 		return
 	}
-	if s.Dense != nil {
-		for i, w := range s.Dense {
+	if s.dense != nil {
+		for i, w := range s.dense {
 			b[i] &^= w
 		}
 		return
@@ -144,7 +144,7 @@ func (e *rowSetEdit) apply(s *RowSet, rows int) *RowSet {
 		return &RowSet{sparse: list, n: len(list)}
 	}
 	changed := s.n + len(e.add)
-	if s.Dense != nil || changed > denseAbove(rows) {
+	if s.dense != nil || changed > denseAbove(rows) {
 		dense := NewBitmap(rows)
 		s.OrInto(dense)
 		for _, row := range e.remove {
@@ -172,8 +172,8 @@ func (s *RowSet) Meets(b Bitmap) bool {
 	if s == nil {
 		return false
 	}
-	if s.Dense != nil {
-		for i, w := range s.Dense[:min(len(s.Dense), len(b))] {
+	if s.dense != nil {
+		for i, w := range s.dense[:min(len(s.dense), len(b))] {
 			if w&b[i] != 0 {
 				return true
 			}

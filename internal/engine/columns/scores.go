@@ -11,7 +11,7 @@ import (
 // Immutable.
 type ScoreBundle struct {
 	blocks  []*scoreBlock // 64 rows each; nil where none has the score
-	Rows    *RowSet       // clusters that have it
+	rows    *RowSet       // clusters that have it
 	Expired *RowSet       // those of rows where it no longer counts
 	columns map[string]scoreColumn
 	next    time.Time // first moment after which one more expires; zero = never
@@ -159,33 +159,33 @@ func (b *edit) leaveScores(name string, row int) {
 
 // meetScores gives a new cluster the scores that were there before it.
 func (b *edit) meetScores(name string, row int) {
-	if len(b.Waiting) == 0 || len(b.Waiting[name]) == 0 {
+	if len(b.waiting) == 0 || len(b.waiting[name]) == 0 {
 		return
 	}
-	for resource, object := range b.Waiting[name] {
+	for resource, object := range b.waiting[name] {
 		b.bundle(resource).set(row, object)
 	}
 	b.cloneWaiting()
-	delete(b.Waiting, name)
+	delete(b.waiting, name)
 }
 
 // waitingOf is the edit's own map of the scores that wait for a cluster.
 func (b *edit) waitingOf(cluster string) map[string]*api.PlacementScore {
 	b.cloneWaiting()
-	own := maps.Clone(b.Waiting[cluster])
+	own := maps.Clone(b.waiting[cluster])
 	if own == nil {
 		own = map[string]*api.PlacementScore{}
 	}
-	b.Waiting[cluster] = own
+	b.waiting[cluster] = own
 	return own
 }
 
 func (b *edit) cloneWaiting() {
 	if !b.ownWaiting {
 		b.ownWaiting = true
-		b.Waiting = maps.Clone(b.Waiting)
-		if b.Waiting == nil {
-			b.Waiting = map[string]map[string]*api.PlacementScore{}
+		b.waiting = maps.Clone(b.waiting)
+		if b.waiting == nil {
+			b.waiting = map[string]map[string]*api.PlacementScore{}
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
 			b.bundle(key.Name).set(row, object)
 			continue
 		}
-		if object == nil && b.Waiting[key.Namespace][key.Name] == nil {
+		if object == nil && b.waiting[key.Namespace][key.Name] == nil {
 			continue
 		}
 		waiting := b.waitingOf(key.Namespace)
@@ -207,7 +207,7 @@ func (b *edit) changeScores(changes map[api.Key]*api.PlacementScore) {
 		}
 		delete(waiting, key.Name)
 		if len(waiting) == 0 {
-			delete(b.Waiting, key.Namespace)
+			delete(b.waiting, key.Namespace)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (b *edit) judgeScores() {
 		b.scores = map[string]*ScoreBundle{}
 	}
 	for resource, e := range b.bundles {
-		if s := e.judge(b.now, len(b.rows), b.rated); s.Rows.Len() > 0 {
+		if s := e.judge(b.now, len(b.rows), b.rated); s.rows.Len() > 0 {
 			b.scores[resource] = s
 		} else {
 			delete(b.scores, resource)
@@ -272,7 +272,7 @@ func (e *bundleEdit) judge(now time.Time, slots int, rated Bitmap) *ScoreBundle 
 		e.write(row, was, is, isExpired, slots)
 	})
 	if len(rows.add)+len(rows.remove) > 0 {
-		e.Rows = rows.apply(e.Rows, slots)
+		e.rows = rows.apply(e.rows, slots)
 	}
 	if len(expired.add)+len(expired.remove) > 0 {
 		e.Expired = expired.apply(e.Expired, slots)

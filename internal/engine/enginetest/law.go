@@ -129,8 +129,35 @@ func RollLawStep(d Dice, w *World) columns.Changes {
 	return columns.Changes{Clusters: map[string]*api.Cluster{name: &c}}
 }
 
-// RollLawToleration draws one of few tolerations.
-func RollLawToleration(d Dice) api.Toleration {
+// RollLawPlacement draws a placement, often with little that it asks for.
+func RollLawPlacement(d Dice) *api.Placement {
+	p := RollPlacement(d)
+	if d.Chance(2) {
+		p.Spec.Predicates = []api.Predicate{rollLawPredicate(d)}
+	}
+	if d.Chance(3) {
+		p.Spec.MetricConstraints = []string{Pick(d, "load < 5", "load less than 5", "load <= 5", "cost > 0")}
+	}
+	if d.Chance(3) {
+		p.Spec.Strategy = api.StrategyPrioritizers
+		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{
+			{Type: api.PrioritizerMetric, Name: Pick(d, "load", "ghost", "rare"), Weight: ptr[int64](1)},
+		}}
+	}
+	if d.Chance(3) {
+		p.Spec.Tolerations = []api.Toleration{rollLawToleration(d)}
+	}
+	if d.Chance(3) {
+		p.Spec.LabelConstraints = []string{Pick(d, "zone is a", "zone = a", "zone in (a, b)", "zone in (b, a, b)")}
+	}
+	if d.Chance(3) {
+		p.Spec.ResourceRequests = api.Quantities{Pick(d, "cpu", "memory"): Pick[api.Quantity](d, "1", "1000m", "2")}
+	}
+	return p
+}
+
+// rollLawToleration draws one of few tolerations.
+func rollLawToleration(d Dice) api.Toleration {
 	t := api.Toleration{Key: Pick(d, "disk", api.TaintUnreachable), Effect: Pick(d, "", api.EffectNoSelect, api.EffectNoExecute)}
 	if d.Chance(2) {
 		t.Operator = api.TolerationExists
@@ -143,8 +170,8 @@ func RollLawToleration(d Dice) api.Toleration {
 	return t
 }
 
-// RollLawPredicate draws a predicate of one part.
-func RollLawPredicate(d Dice) api.Predicate {
+// rollLawPredicate draws a predicate of one part.
+func rollLawPredicate(d Dice) api.Predicate {
 	switch d(4) {
 	case 0:
 		return api.Predicate{LabelSelector: rollLawSelector(d, "zone", "tier")}

@@ -3,6 +3,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +44,30 @@ func (w *World) Changes() columns.Changes {
 // Fleet builds the world from scratch.
 func (w *World) Fleet() *columns.Fleet {
 	f, _ := (&columns.Fleet{}).With(w.Changes(), w.Now)
+	return f
+}
+
+// Shuffled builds the world with its clusters in another order, and with others in
+// between that go again.
+func (w *World) Shuffled(d Dice) *columns.Fleet {
+	names := w.Names()
+	for i := range names {
+		j := d(i + 1)
+		names[i], names[j] = names[j], names[i]
+	}
+	f := &columns.Fleet{}
+	for i, name := range names {
+		ghost := fmt.Sprintf("ghost%d", i%3)
+		changes := columns.Changes{Clusters: map[string]*api.Cluster{name: w.Clusters[name], ghost: RollCluster(d, ghost, false)}}
+		if i%2 == 1 {
+			changes.Clusters[ghost] = nil
+		}
+		f, _ = f.With(changes, w.Now)
+	}
+	gone := map[string]*api.Cluster{"ghost0": nil, "ghost1": nil, "ghost2": nil}
+	rest := w.Changes()
+	rest.Clusters = gone
+	f, _ = f.With(rest, w.Now)
 	return f
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // clusterAffinity admits the clusters of a workload's affinity group, those of
@@ -26,8 +28,8 @@ type inTiers struct {
 	tiers []Affinity
 }
 
-func (c *inTiers) Key(k *Key) {
-	k.Each("tiers", len(c.tiers), func(k *Key, i int) { c.tiers[i].key(k) })
+func (c *inTiers) Key(k key.Writer) {
+	k.Each("tiers", len(c.tiers), func(k key.Writer, i int) { c.tiers[i].key(k) })
 }
 
 func (c *inTiers) Reads() columns.Aspects {
@@ -63,6 +65,19 @@ func (c *inTiers) Apply(l *Look, keep columns.Bitmap) {
 }
 
 func (c *inTiers) Admits(l *Look, row int, _ bool) bool { return TierOf(c.tiers, l.Fleet, row) >= 0 }
+
+// Tiers are an affinity group's own affinity and then, where there may be, those of its
+// overflow.
+func Tiers(term *api.AffinityTerm, overflow bool) []Affinity {
+	tiers := []Affinity{NewAffinity(term.AffinityName, &term.ClusterAffinity)}
+	if overflow {
+		for i := range term.OverflowAffinities {
+			more := &term.OverflowAffinities[i]
+			tiers = append(tiers, NewAffinity(more.AffinityName, &more.ClusterAffinity))
+		}
+	}
+	return tiers
+}
 
 // TierOf is the first tier that a cluster is in, -1 where it is in none.
 func TierOf(tiers []Affinity, f *columns.Fleet, row int) int {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // apiResources demands that a cluster takes resources of the workload's type. A
@@ -27,7 +28,7 @@ type takesResource struct {
 	kind string
 }
 
-func (c *takesResource) Key(k *Key)             { k.Text("kind", c.kind) }
+func (c *takesResource) Key(k key.Writer)       { k.Text("kind", c.kind) }
 func (c *takesResource) Reads() columns.Aspects { return columns.APIResources }
 func (c *takesResource) On() string             { return c.kind }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -17,7 +18,7 @@ type Check interface {
 	Name() string
 	// Key writes what makes the check equal to another of its filter: two with
 	// equal keys admit the same clusters for as long, and read the same.
-	Key(k *Key)
+	Key(k key.Writer)
 	// Reads are the aspects of the fleet that the answer depends on.
 	Reads() columns.Aspects
 	// Apply removes from keep the clusters that the check rejects, seen as clusters
@@ -34,8 +35,11 @@ type Check interface {
 	Reason(l *Look, row int) string
 }
 
-// Expiring is a check whose answer time alone may change. It reads the Clock.
-type Expiring interface {
+// The interfaces that follow are what only some checks have to say. Nobody asks of
+// which type a check is.
+
+// expiring is a check whose answer time alone may change. It reads the Clock.
+type expiring interface {
 	Check
 	// Until is when time alone first takes the row out, zero if it does not. chosen
 	// says that the row is part of a decision.
@@ -64,8 +68,41 @@ type Teller interface {
 	Tells(l *Look, row int) *api.Key
 }
 
-// Filter makes checks of one sort. Each has a file of its own.
-type Filter interface {
+// Reserving is a check by which a decision reserves an amount on every cluster.
+type Reserving interface {
+	Check
+	// Reserves is the amount.
+	Reserves() ledger.Amount
+}
+
+// Naming is a check that names a metric, which has to exist for anything to be
+// admitted.
+type Naming interface {
+	Check
+	// Metric is its name.
+	Metric() string
+}
+
+// Confining is a check that admits only members of cluster sets.
+type Confining interface {
+	Check
+	// Sets are the sets that are named, in order.
+	Sets() []string
+	// Usable are those of them that exist and admit the namespace, and how many
+	// clusters they have together at most: none is what matters.
+	Usable(f *columns.Fleet) (names []string, members int)
+}
+
+// Evicting is a check by which a workload loses a cluster that it is on.
+type Evicting interface {
+	Check
+	// Offline says that it is about whether the cluster is online: what else there is
+	// can be asked of an offline one, too.
+	Offline() bool
+}
+
+// filter makes checks of one sort. Each has a file of its own.
+type filter interface {
 	// Name is the filter's name in explanations.
 	Name() string
 	// Compile appends to made the checks that a spec asks for, in the order in which it
@@ -74,9 +111,9 @@ type Filter interface {
 	Compile(s *Spec, made []Check) ([]Check, error)
 }
 
-// All are all filters, in the order in which their checks are applied and a
+// filters are all of them, in the order in which their checks are applied and a
 // rejection is attributed. A new filter is one file and one line here.
-var All = []Filter{
+var filters = []filter{
 	ownership{},
 	clusterSets{},
 	state{},
@@ -126,7 +163,7 @@ var (
 // Checks are what a query asks of clusters, in the order of the filters.
 type Checks struct {
 	All      []Check
-	Expiring []Expiring      // those of all whose answer time alone may change
+	expiring []expiring      // those of all whose answer time alone may change
 	Reads    columns.Aspects // what any of them reads
 }
 
@@ -139,7 +176,7 @@ func CompileChecks(s *Spec) (Checks, error) {
 		s.Tolerations = &noTolerations
 	}
 	c := Checks{All: make([]Check, 0, 8)}
-	for _, filter := range All {
+	for _, filter := range filters {
 		var err error
 		if c.All, err = filter.Compile(s, c.All); err != nil {
 			return Checks{}, err
@@ -149,27 +186,46 @@ func CompileChecks(s *Spec) (Checks, error) {
 		reads := check.Reads()
 		c.Reads |= reads
 		if reads.Any(columns.Clock) {
-			if e, ok := check.(Expiring); ok {
-				c.Expiring = append(c.Expiring, e)
+			if e, ok := check.(expiring); ok {
+				c.expiring = append(c.expiring, e)
 			}
 		}
 	}
 	return c, nil
 }
 
+// ExpiringReads is what those checks read whose answer time alone may change.
+func (c *Checks) ExpiringReads() columns.Aspects {
+	reads := columns.Aspects(0)
+	for _, check := range c.expiring {
+		reads |= check.Reads()
+	}
+	return reads
+}
+
 // Write writes the keys of all checks, filter by filter. Neither the order in which
 // a spec names equal things nor naming one twice makes another key, unless it is
 // one of words.
-func (c *Checks) Write(k *Key) {
+func (c *Checks) Write(k key.Writer) {
 	for rest := c.All; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Name() == rest[0].Name() {
 			n++
 		}
 		k.Text("filter", rest[0].Name())
-		k.Each("checks", n, func(k *Key, i int) { rest[i].Key(k) })
+		k.Each("checks", n, func(k key.Writer, i int) { rest[i].Key(k) })
 		rest = rest[n:]
 	}
+}
+
+// First is the first of some checks that has something to say, false where none has.
+func First[T Check](c *Checks) (check T, ok bool) {
+	for _, one := range c.All {
+		if check, ok = one.(T); ok {
+			return check, true
+		}
+	}
+	return check, false
 }
 
 // Look is one look at the fleet: all that checks see besides what they are made
@@ -230,7 +286,7 @@ func (c *Checks) Admits(l *Look, row int, current bool) bool {
 // UntilOf is when time alone first takes a row out.
 func (c *Checks) UntilOf(l *Look, row int, chosen bool) time.Time {
 	var first time.Time
-	for _, check := range c.Expiring {
+	for _, check := range c.expiring {
 		first = Sooner(first, check.Until(l, row, chosen))
 	}
 	return first

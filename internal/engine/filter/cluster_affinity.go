@@ -7,6 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // Affinity is a cluster affinity made ready to match.
@@ -89,7 +90,7 @@ func (n *byName) mismatch(cluster string) string {
 }
 
 // key writes what makes two select the same clusters.
-func (n *byName) key(k *Key) {
+func (n *byName) key(k key.Writer) {
 	k.Set("clusters", n.clusters)
 	k.Set("excluded", n.excluded)
 }
@@ -139,11 +140,11 @@ func placeValues(c *api.ClusterSpec, field string) []string {
 }
 
 // key writes what makes two affinities select the same clusters.
-func (a *Affinity) key(k *Key) {
+func (a *Affinity) key(k key.Writer) {
 	k.Words("name", a.Name)
 	a.byName.key(k)
 	requirementsKey(k, "labels", a.labels)
-	k.Each("fields", len(a.fields), func(k *Key, i int) {
+	k.Each("fields", len(a.fields), func(k key.Writer, i int) {
 		k.Text("field", a.fields[i].Key)
 		k.Text("field operator", string(a.fields[i].Operator))
 		k.Set("field values", a.fields[i].Values)

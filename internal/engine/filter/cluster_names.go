@@ -1,6 +1,9 @@
 package filter
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
+)
 
 // clusterNames admits the clusters that a placement names, and none that it
 // excludes by name, as an affinity of a policy does.
@@ -24,7 +27,7 @@ type isNamed struct {
 	byName
 }
 
-func (c *isNamed) Key(k *Key) { c.key(k) }
+func (c *isNamed) Key(k key.Writer) { c.key(k) }
 
 func (c *isNamed) Reads() columns.Aspects { return 0 } // names never change
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // clusterSets confines a placement to the clusters of the sets it names: of
@@ -18,33 +19,33 @@ func (clusterSets) Compile(s *Spec, made []Check) ([]Check, error) {
 		return made, nil
 	}
 	sets := slices.Compact(slices.Sorted(slices.Values(s.Placement.ClusterSets)))
-	return append(made, &InSets{Sets: sets, namespace: s.Namespace}), nil
+	return append(made, &inSets{sets: sets, namespace: s.Namespace}), nil
 }
 
-// InSets asks for the clusters of any of some sets.
-type InSets struct {
+// inSets asks for the clusters of any of some sets.
+type inSets struct {
 	clusterSets
-	Sets      []string // sorted
+	sets      []string // sorted
 	namespace string
 }
 
-func (c *InSets) Key(k *Key) {
-	k.Set("sets", c.Sets)
+func (c *inSets) Key(k key.Writer) {
+	k.Set("sets", c.sets)
 	k.Text("namespace", c.namespace)
 }
 
-func (c *InSets) Reads() columns.Aspects { return columns.Membership | columns.Sets }
+func (c *inSets) Reads() columns.Aspects { return columns.Membership | columns.Sets }
 
-func (c *InSets) On() string { return strings.Join(c.Sets, ", ") }
+func (c *inSets) On() string { return strings.Join(c.sets, ", ") }
 
-func (c *InSets) Blame(n int) string {
-	return Plural(n, "is", "are") + " not in " + Plural(len(c.Sets), "cluster set ", "cluster sets ") + c.On()
+func (c *inSets) Blame(n int) string {
+	return Plural(n, "is", "are") + " not in " + Plural(len(c.sets), "cluster set ", "cluster sets ") + c.On()
 }
 
-func (c *InSets) Apply(l *Look, keep columns.Bitmap) {
+func (c *inSets) Apply(l *Look, keep columns.Bitmap) {
 	union := l.scratch
 	clear(union)
-	for _, name := range c.Sets {
+	for _, name := range c.sets {
 		if s := l.Fleet.Sets()[name]; s != nil && s.Set.Admits(c.namespace) {
 			s.Rows.OrInto(union)
 		}
@@ -52,8 +53,8 @@ func (c *InSets) Apply(l *Look, keep columns.Bitmap) {
 	keep.And(union)
 }
 
-func (c *InSets) Admits(l *Look, row int, _ bool) bool {
-	for _, name := range c.Sets {
+func (c *inSets) Admits(l *Look, row int, _ bool) bool {
+	for _, name := range c.sets {
 		if s := l.Fleet.Sets()[name]; s != nil && s.Set.Admits(c.namespace) && s.Rows.Has(row) {
 			return true
 		}
@@ -61,17 +62,19 @@ func (c *InSets) Admits(l *Look, row int, _ bool) bool {
 	return false
 }
 
-func (c *InSets) Reason(*Look, int) string {
-	if len(c.Sets) == 1 {
+func (c *inSets) Reason(*Look, int) string {
+	if len(c.sets) == 1 {
 		return "is not in cluster set " + c.On()
 	}
 	return "is in none of the cluster sets " + c.On()
 }
 
-// Usable are the sets that exist and admit the namespace, in the order of their
-// names, and how many clusters they have together at most: none is what matters.
-func (c *InSets) Usable(f *columns.Fleet) (names []string, members int) {
-	for _, name := range c.Sets {
+// Sets implements Confining.
+func (c *inSets) Sets() []string { return c.sets }
+
+// Usable implements Confining.
+func (c *inSets) Usable(f *columns.Fleet) (names []string, members int) {
+	for _, name := range c.sets {
 		if s := f.Sets()[name]; s != nil && s.Set.Admits(c.namespace) {
 			names = append(names, name)
 			members += s.Rows.Len()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // customResources demands that a cluster has every custom resource definition
@@ -26,7 +27,7 @@ type hasCustomResource struct {
 	resource string
 }
 
-func (c *hasCustomResource) Key(k *Key)             { k.Text("resource", c.resource) }
+func (c *hasCustomResource) Key(k key.Writer)       { k.Text("resource", c.resource) }
 func (c *hasCustomResource) Reads() columns.Aspects { return columns.CustomResources }
 func (c *hasCustomResource) On() string             { return c.resource }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // groups demands that a cluster belongs to a group of every spread constraint of
@@ -32,7 +33,7 @@ type inGroup struct {
 	by *api.GroupConstraint
 }
 
-func (c *inGroup) Key(k *Key) { k.Text("by", c.by.By()) }
+func (c *inGroup) Key(k key.Writer) { k.Text("by", c.by.By()) }
 
 func (c *inGroup) Reads() columns.Aspects {
 	if c.by.SpreadByLabel != "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // kubernetesVersion demands that the Kubernetes version that was observed of a
@@ -31,7 +32,7 @@ type hasVersion struct {
 	is constraint.Version
 }
 
-func (c *hasVersion) Key(k *Key) {
+func (c *hasVersion) Key(k key.Writer) {
 	k.Text("constraint", c.is.Canonical())
 	k.Words("text", c.is.String())
 }

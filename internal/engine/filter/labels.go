@@ -5,6 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // labelConstraints demands every label constraint of the placement. A cluster
@@ -30,7 +31,7 @@ type labelConstraint struct {
 	is constraint.Label
 }
 
-func (c *labelConstraint) Key(k *Key) {
+func (c *labelConstraint) Key(k key.Writer) {
 	k.Text("constraint", c.is.Canonical())
 	k.Words("text", c.is.String())
 }

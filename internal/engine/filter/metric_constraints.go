@@ -6,6 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // metricConstraints demands every metric constraint of the placement. A cluster
@@ -24,40 +25,40 @@ func (metricConstraints) Compile(s *Spec, made []Check) ([]Check, error) {
 		if err != nil {
 			return made, fmt.Errorf("spec.metric_constraints[%d]: %w", i, err)
 		}
-		made = append(made, &MetricConstraint{Is: c, basis: s.Placement.MetricConstraintBasis, namespace: s.Namespace})
+		made = append(made, &metricConstraint{is: c, basis: s.Placement.MetricConstraintBasis, namespace: s.Namespace})
 	}
 	return made, nil
 }
 
-// MetricConstraint is one of them.
-type MetricConstraint struct {
+// metricConstraint is one of them.
+type metricConstraint struct {
 	metricConstraints
-	Is        constraint.Metric
+	is        constraint.Metric
 	basis     api.Basis
 	namespace string
 }
 
-func (c *MetricConstraint) Key(k *Key) {
-	k.Text("constraint", c.Is.Canonical())
+func (c *metricConstraint) Key(k key.Writer) {
+	k.Text("constraint", c.is.Canonical())
 	k.Text("basis", string(c.basis))
 	k.Text("namespace", c.namespace)
-	k.Words("text", c.Is.String())
+	k.Words("text", c.is.String())
 }
 
-func (c *MetricConstraint) Reads() columns.Aspects { return columns.MetricValues | columns.MetricNames }
-func (c *MetricConstraint) On() string             { return c.Is.String() }
+func (c *metricConstraint) Reads() columns.Aspects { return columns.MetricValues | columns.MetricNames }
+func (c *metricConstraint) On() string             { return c.is.String() }
 
-func (c *MetricConstraint) Blame(n int) string {
-	return fmt.Sprintf("%s match metric constraint %q", Plural(n, "does not", "do not"), c.Is.String())
+func (c *metricConstraint) Blame(n int) string {
+	return fmt.Sprintf("%s match metric constraint %q", Plural(n, "does not", "do not"), c.is.String())
 }
 
-func (c *MetricConstraint) Apply(l *Look, keep columns.Bitmap) {
-	ids := l.Fleet.MetricsNamed()[c.Is.Name()]
+func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
+	ids := l.Fleet.MetricsNamed()[c.is.Name()]
 	if len(ids) == 1 && c.basis != api.BasisWeighted {
 		// One metric of the name, and a figure that is the same for all clusters
 		// that list it: one comparison decides for all.
 		s := l.Fleet.Metrics()[ids[0]]
-		if value, ok := figure(s, 1, c.basis); c.Is.Match(value, ok) {
+		if value, ok := figure(s, 1, c.basis); c.is.Match(value, ok) {
 			s.Rows.AndInto(keep, l.scratch)
 		} else {
 			clear(keep)
@@ -77,29 +78,32 @@ func (c *MetricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *MetricConstraint) Admits(l *Look, row int, _ bool) bool {
-	return c.Is.Match(c.figureOf(l.Fleet, row))
+func (c *metricConstraint) Admits(l *Look, row int, _ bool) bool {
+	return c.is.Match(c.figureOf(l.Fleet, row))
 }
 
-func (c *MetricConstraint) Reason(l *Look, row int) string {
-	if m, ok := l.Fleet.MetricNamed(c.namespace, c.Is.Name(), row); ok {
+func (c *metricConstraint) Reason(l *Look, row int) string {
+	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok {
 		if s := l.Fleet.Metrics()[m.ID]; !s.Usable {
 			return s.Describe(c.namespace)
 		}
 	}
-	return c.Is.Explain(c.figureOf(l.Fleet, row))
+	return c.is.Explain(c.figureOf(l.Fleet, row))
 }
 
+// Metric implements Naming.
+func (c *metricConstraint) Metric() string { return c.is.Name() }
+
 // Tells implements teller.
-func (c *MetricConstraint) Tells(l *Look, row int) *api.Key {
-	if m, ok := l.Fleet.MetricNamed(c.namespace, c.Is.Name(), row); ok && l.Fleet.Metrics()[m.ID].Usable {
+func (c *metricConstraint) Tells(l *Look, row int) *api.Key {
+	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok && l.Fleet.Metrics()[m.ID].Usable {
 		return &l.Fleet.Metrics()[m.ID].Key
 	}
 	return nil
 }
 
-func (c *MetricConstraint) figureOf(f *columns.Fleet, row int) (float64, bool) {
-	m, ok := f.MetricNamed(c.namespace, c.Is.Name(), row)
+func (c *metricConstraint) figureOf(f *columns.Fleet, row int) (float64, bool) {
+	m, ok := f.MetricNamed(c.namespace, c.is.Name(), row)
 	if !ok {
 		return 0, false
 	}

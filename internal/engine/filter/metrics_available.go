@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // metricsAvailable rejects a cluster that lists a metric which has no usable
@@ -27,7 +28,7 @@ type noMetricFails struct {
 	rated     []string // the metrics that the user named to rate clusters by
 }
 
-func (c *noMetricFails) Key(k *Key) {
+func (c *noMetricFails) Key(k key.Writer) {
 	k.Set("rated", c.rated)
 	k.Words("namespace", c.namespace)
 }

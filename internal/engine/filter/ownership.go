@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // ownership hides a cluster with owner namespaces from the placements of every
@@ -24,7 +25,7 @@ type visibleTo struct {
 	namespace string
 }
 
-func (c *visibleTo) Key(k *Key)             { k.Text("namespace", c.namespace) }
+func (c *visibleTo) Key(k key.Writer)       { k.Text("namespace", c.namespace) }
 func (c *visibleTo) Reads() columns.Aspects { return columns.Owners }
 func (c *visibleTo) On() string             { return c.namespace }
 

@@ -1,6 +1,9 @@
 package filter
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
+)
 
 // pause keeps new decisions off a paused cluster; present ones stay. It is the
 // same for everybody, so it is its own check.
@@ -9,7 +12,7 @@ type pause struct{}
 func (pause) Name() string                                     { return "paused" }
 func (p pause) Compile(_ *Spec, made []Check) ([]Check, error) { return append(made, p), nil }
 
-func (pause) Key(*Key)               {}
+func (pause) Key(key.Writer)         {}
 func (pause) Reads() columns.Aspects { return columns.Paused }
 func (pause) On() string             { return "" }
 func (pause) Blame(n int) string     { return Plural(n, "is paused", "are paused") }

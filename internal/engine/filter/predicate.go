@@ -8,6 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // predicate is one alternative of a placement's predicates; all of its parts
@@ -66,15 +67,15 @@ func wantedText(r *api.SelectorRequirement) string {
 }
 
 // key writes what makes two predicates match the same clusters.
-func (p *predicate) key(k *Key) {
+func (p *predicate) key(k key.Writer) {
 	requirementsKey(k, "labels", p.labels)
 	requirementsKey(k, "claims", p.claims)
-	k.Each("cel", len(p.expressions), func(k *Key, i int) { k.Text("expression", p.expressions[i].String()) })
+	k.Each("cel", len(p.expressions), func(k key.Writer, i int) { k.Text("expression", p.expressions[i].String()) })
 }
 
 // requirementsKey writes requirements as a set.
-func requirementsKey(k *Key, part string, list []api.SelectorRequirement) {
-	k.Each(part, len(list), func(k *Key, i int) {
+func requirementsKey(k key.Writer, part string, list []api.SelectorRequirement) {
+	k.Each(part, len(list), func(k key.Writer, i int) {
 		k.Text(part+" key", list[i].Key)
 		k.Text(part+" operator", string(list[i].Operator))
 		k.Set(part+" values", list[i].Values)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // predicates demands that a cluster matches one of the placement's predicates.
@@ -33,8 +34,8 @@ type matchesAny struct {
 
 func (c *matchesAny) Name() string { return c.filter.Name() }
 
-func (c *matchesAny) Key(k *Key) {
-	k.Each("predicates", len(c.predicates), func(k *Key, i int) { c.predicates[i].key(k) })
+func (c *matchesAny) Key(k key.Writer) {
+	k.Each("predicates", len(c.predicates), func(k key.Writer, i int) { c.predicates[i].key(k) })
 	if c.Reads().Any(columns.MetricValues) {
 		k.Text("namespace", c.namespace)
 	}

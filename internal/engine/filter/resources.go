@@ -9,6 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
@@ -26,31 +27,34 @@ func (resources) Compile(s *Spec, made []Check) ([]Check, error) {
 		if err != nil {
 			return made, fmt.Errorf("spec.resource_requests[%q]: %w", name, err)
 		}
-		made = append(made, &HasRoom{Amount: ledger.Amount{Resource: name, Text: text, Milli: milli}})
+		made = append(made, &hasRoom{Amount: ledger.Amount{Resource: name, Text: text, Milli: milli}})
 	}
 	return made, nil
 }
 
-// HasRoom asks for an amount of one resource.
-type HasRoom struct {
+// hasRoom asks for an amount of one resource.
+type hasRoom struct {
 	resources
 	ledger.Amount
 }
 
-func (c *HasRoom) Key(k *Key) {
+// Reserves implements Reserving.
+func (c *hasRoom) Reserves() ledger.Amount { return c.Amount }
+
+func (c *hasRoom) Key(k key.Writer) {
 	k.Text("resource", c.Resource)
 	k.Text("amount", strconv.FormatInt(c.Milli, 10))
 	k.Words("text", string(c.Text))
 }
 
-func (c *HasRoom) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
-func (c *HasRoom) On() string             { return c.Resource }
+func (c *hasRoom) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
+func (c *hasRoom) On() string             { return c.Resource }
 
-func (c *HasRoom) Blame(n int) string {
+func (c *hasRoom) Blame(n int) string {
 	return fmt.Sprintf("%s less than %s of %s available", Plural(n, "has", "have"), c.Text, c.Resource)
 }
 
-func (c *HasRoom) Apply(l *Look, keep columns.Bitmap) {
+func (c *hasRoom) Apply(l *Look, keep columns.Bitmap) {
 	column, sums := l.Fleet.Uncommitted()[c.Resource], l.Reserved.Column(c.Resource)
 	keep.Each(func(row int) {
 		if row >= len(column) || column[row] == columns.Unreported || column[row]-ledger.At(sums, row) < c.Milli {
@@ -59,12 +63,12 @@ func (c *HasRoom) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *HasRoom) Admits(l *Look, row int, current bool) bool {
+func (c *hasRoom) Admits(l *Look, row int, current bool) bool {
 	available, ok := c.available(l, row, current)
 	return ok && available >= c.Milli
 }
 
-func (c *HasRoom) Reason(l *Look, row int) string {
+func (c *hasRoom) Reason(l *Look, row int) string {
 	_, current := l.Reserved.Held(*l.Owner, l.Fleet.Name(row))
 	because := ""
 	if gone := columns.GoneBecause(l.Fleet.Cluster(row), c.Resource); gone != "" {
@@ -79,7 +83,7 @@ func (c *HasRoom) Reason(l *Look, row int) string {
 }
 
 // available is what the placement could use of the resource on a cluster.
-func (c *HasRoom) available(l *Look, row int, current bool) (int64, bool) {
+func (c *hasRoom) available(l *Look, row int, current bool) (int64, bool) {
 	column := l.Fleet.Uncommitted()[c.Resource]
 	if row >= len(column) || column[row] == columns.Unreported {
 		return 0, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // site demands of a cluster what an allocation asks of its sites: that it is one,
@@ -31,7 +32,7 @@ type meetsDemand struct {
 	demand siteDemand
 }
 
-func (c *meetsDemand) Key(k *Key)             { c.demand.key(k) }
+func (c *meetsDemand) Key(k key.Writer)       { c.demand.key(k) }
 func (c *meetsDemand) Reads() columns.Aspects { return c.demand.reads() }
 func (c *meetsDemand) On() string             { return c.demand.on() }
 func (c *meetsDemand) Blame(n int) string     { return c.demand.blame(n) }
@@ -56,7 +57,7 @@ func (c *meetsDemand) Reason(l *Look, row int) string {
 // siteDemand is one thing that an allocation asks of a site.
 type siteDemand interface {
 	// key writes the kind of the demand, then what it asks for as a set.
-	key(k *Key)
+	key(k key.Writer)
 	// reads are the aspects of a cluster that say whether it is met.
 	reads() columns.Aspects
 	on() string
@@ -97,7 +98,7 @@ func siteDemands(a *api.AllocationSpec) []siteDemand {
 // isSite asks for a region: a cluster without one is no site.
 type isSite struct{}
 
-func (isSite) key(k *Key)                                            { demandKey(k, "site") }
+func (isSite) key(k key.Writer)                                      { demandKey(k, "site") }
 func (isSite) reads() columns.Aspects                                { return columns.Place }
 func (isSite) on() string                                            { return "region" }
 func (isSite) blame(n int) string                                    { return Plural(n, "has", "have") + " no region, and so is no site" }
@@ -109,7 +110,7 @@ func (isSite) mismatch(*api.Cluster) string                          { return "h
 // the id that they have in common.
 type siteID string
 
-func (s siteID) key(k *Key)             { demandKey(k, "site_id", string(s)) }
+func (s siteID) key(k key.Writer)       { demandKey(k, "site_id", string(s)) }
 func (s siteID) reads() columns.Aspects { return columns.Place }
 func (s siteID) on() string             { return "site_id" }
 func (s siteID) blame(n int) string {
@@ -151,9 +152,9 @@ func whereabouts(c *api.Cluster) string {
 // siteRegions asks for any of some regions, or zones of them.
 type siteRegions []api.AllocationRegion
 
-func (s siteRegions) key(k *Key) {
+func (s siteRegions) key(k key.Writer) {
 	k.Text("demand", "regions")
-	k.Each("wanted", len(s), func(k *Key, i int) {
+	k.Each("wanted", len(s), func(k key.Writer, i int) {
 		k.Text("region", s[i].Region)
 		k.Set("zones", s[i].AvailabilityZones)
 	})
@@ -192,7 +193,7 @@ func (s siteRegions) mismatch(c *api.Cluster) string {
 // it.
 type siteClaim struct{ claim, value string }
 
-func (s siteClaim) key(k *Key)             { demandKey(k, s.claim, s.value) }
+func (s siteClaim) key(k key.Writer)       { demandKey(k, s.claim, s.value) }
 func (s siteClaim) reads() columns.Aspects { return columns.Claims }
 func (s siteClaim) on() string             { return s.claim }
 func (s siteClaim) blame(n int) string {
@@ -216,7 +217,7 @@ func (s siteClaim) mismatch(c *api.Cluster) string {
 // them any more keeps what runs there.
 type siteFlavors []string
 
-func (s siteFlavors) key(k *Key)             { demandKey(k, "flavors", s...) }
+func (s siteFlavors) key(k key.Writer)       { demandKey(k, "flavors", s...) }
 func (s siteFlavors) reads() columns.Aspects { return columns.Flavors }
 func (s siteFlavors) on() string             { return "flavors" }
 func (s siteFlavors) blame(n int) string     { return Plural(n, "has", "have") + " none of the flavors" }
@@ -232,7 +233,7 @@ func (s siteFlavors) mismatch(*api.Cluster) string {
 }
 
 // demandKey writes a demand for any of some texts.
-func demandKey(k *Key, demand string, wanted ...string) {
+func demandKey(k key.Writer, demand string, wanted ...string) {
 	k.Text("demand", demand)
 	k.Set("wanted", wanted)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // state admits clusters that are online. A cluster of the present decision that
@@ -19,35 +20,35 @@ func (state) Compile(s *Spec, made []Check) ([]Check, error) {
 	if s.Tolerations == &noTolerations {
 		return append(made, onlyOnline), nil
 	}
-	return append(made, &IsOnlineOrExcused{Tolerations: s.Tolerations}), nil
+	return append(made, &isOnlineOrExcused{Tolerations: s.Tolerations}), nil
 }
 
 // onlyOnline is the check of all that tolerate nothing.
-var onlyOnline = &IsOnlineOrExcused{Tolerations: &noTolerations}
+var onlyOnline = &isOnlineOrExcused{Tolerations: &noTolerations}
 
-// IsOnlineOrExcused asks for clusters that are online, or for which a toleration
+// isOnlineOrExcused asks for clusters that are online, or for which a toleration
 // makes up for that.
-type IsOnlineOrExcused struct {
+type isOnlineOrExcused struct {
 	state
 	*Tolerations
 }
 
-func (c *IsOnlineOrExcused) Key(k *Key) { c.key(k) }
+func (c *isOnlineOrExcused) Key(k key.Writer) { c.key(k) }
 
-func (c *IsOnlineOrExcused) Reads() columns.Aspects {
+func (c *isOnlineOrExcused) Reads() columns.Aspects {
 	if len(c.list) == 0 {
 		return columns.Online
 	}
 	return columns.Online | c.reads()
 }
 
-func (c *IsOnlineOrExcused) On() string { return "" }
+func (c *isOnlineOrExcused) On() string { return "" }
 
-func (c *IsOnlineOrExcused) Blame(n int) string {
+func (c *isOnlineOrExcused) Blame(n int) string {
 	return Plural(n, "is not online", "are not online")
 }
 
-func (c *IsOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
+func (c *isOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
 	if len(c.list) == 0 {
 		keep.And(l.Fleet.Online())
 		return
@@ -70,7 +71,7 @@ func (c *IsOnlineOrExcused) Apply(l *Look, keep columns.Bitmap) {
 	})
 }
 
-func (c *IsOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
+func (c *isOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
 	if l.Fleet.Online().Has(row) {
 		return true
 	}
@@ -87,15 +88,18 @@ func (c *IsOnlineOrExcused) Admits(l *Look, row int, current bool) bool {
 	return excused
 }
 
+// Offline implements Evicting.
+func (c *isOnlineOrExcused) Offline() bool { return true }
+
 // Until implements expiring.
-func (c *IsOnlineOrExcused) Until(l *Look, row int, chosen bool) time.Time {
+func (c *isOnlineOrExcused) Until(l *Look, row int, chosen bool) time.Time {
 	if l.Fleet.Online().Has(row) {
 		return time.Time{}
 	}
 	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return api.AutomaticTaint(t.Key) })
 }
 
-func (c *IsOnlineOrExcused) Reason(l *Look, row int) string {
+func (c *isOnlineOrExcused) Reason(l *Look, row int) string {
 	cluster := l.Fleet.Cluster(row)
 	text := fmt.Sprintf("is %s", columns.State(cluster))
 	if ready := api.FindCondition(cluster.Status.Conditions, api.ConditionReady); ready != nil && ready.Message != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // taints keeps a placement off clusters with taints that it does not tolerate,
@@ -20,27 +21,27 @@ func (taints) Compile(s *Spec, made []Check) ([]Check, error) {
 	if s.Tolerations == &noTolerations {
 		return append(made, toleratesNone), nil
 	}
-	return append(made, &ToleratesTaints{Tolerations: s.Tolerations}), nil
+	return append(made, &toleratesTaints{Tolerations: s.Tolerations}), nil
 }
 
 // toleratesNone is the check of all that tolerate nothing.
-var toleratesNone = &ToleratesTaints{Tolerations: &noTolerations}
+var toleratesNone = &toleratesTaints{Tolerations: &noTolerations}
 
-// ToleratesTaints asks that all taints of a cluster are tolerated.
-type ToleratesTaints struct {
+// toleratesTaints asks that all taints of a cluster are tolerated.
+type toleratesTaints struct {
 	taints
 	*Tolerations
 }
 
-func (c *ToleratesTaints) Key(k *Key)             { c.key(k) }
-func (c *ToleratesTaints) Reads() columns.Aspects { return columns.Online | c.reads() }
-func (c *ToleratesTaints) On() string             { return "" }
+func (c *toleratesTaints) Key(k key.Writer)       { c.key(k) }
+func (c *toleratesTaints) Reads() columns.Aspects { return columns.Online | c.reads() }
+func (c *toleratesTaints) On() string             { return "" }
 
-func (c *ToleratesTaints) Blame(n int) string {
+func (c *toleratesTaints) Blame(n int) string {
 	return Plural(n, "has a taint that is not tolerated", "have taints that are not tolerated")
 }
 
-func (c *ToleratesTaints) Apply(l *Look, keep columns.Bitmap) {
+func (c *toleratesTaints) Apply(l *Look, keep columns.Bitmap) {
 	for t, rows := range l.Fleet.Taints() {
 		if t.Effect == api.EffectPreferNoSelect {
 			continue
@@ -62,7 +63,7 @@ func (c *ToleratesTaints) Apply(l *Look, keep columns.Bitmap) {
 }
 
 // expire notes when the first toleration runs out that keeps a cluster in.
-func (c *ToleratesTaints) expire(l *Look, keep columns.Bitmap) {
+func (c *toleratesTaints) expire(l *Look, keep columns.Bitmap) {
 	if !c.runOut() {
 		return
 	}
@@ -78,7 +79,7 @@ func (c *ToleratesTaints) expire(l *Look, keep columns.Bitmap) {
 	}
 }
 
-func (c *ToleratesTaints) Admits(l *Look, row int, current bool) bool {
+func (c *toleratesTaints) Admits(l *Look, row int, current bool) bool {
 	for _, t := range l.Fleet.Rows()[row].Taints {
 		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {
 			return false
@@ -87,8 +88,11 @@ func (c *ToleratesTaints) Admits(l *Look, row int, current bool) bool {
 	return true
 }
 
+// Offline implements Evicting.
+func (c *toleratesTaints) Offline() bool { return false }
+
 // Until implements expiring.
-func (c *ToleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
+func (c *toleratesTaints) Until(l *Look, row int, chosen bool) time.Time {
 	return c.firstEnd(l.Fleet, row, chosen, func(t columns.RowTaint) bool { return !judgedByState(l.Fleet, t, row) })
 }
 
@@ -100,7 +104,7 @@ func judgedByState(f *columns.Fleet, t columns.RowTaint, row int) bool {
 
 // offending is the position of the taint that keeps a cluster out: one that
 // keeps everybody out before one that keeps only newcomers out.
-func (c *ToleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
+func (c *toleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
 	for _, current := range []bool{true, false} {
 		for i, t := range f.Rows()[row].Taints {
 			if !judgedByState(f, t, row) && !c.passes(f, t, current) {
@@ -111,7 +115,7 @@ func (c *ToleratesTaints) offending(f *columns.Fleet, row int) (int, bool) {
 	return 0, false
 }
 
-func (c *ToleratesTaints) Reason(l *Look, row int) string {
+func (c *toleratesTaints) Reason(l *Look, row int) string {
 	i, ok := c.offending(l.Fleet, row)
 	if !ok {
 		return ""
@@ -120,7 +124,7 @@ func (c *ToleratesTaints) Reason(l *Look, row int) string {
 }
 
 // Causes counts the rejected clusters by the taint that keeps them out.
-func (c *ToleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
+func (c *toleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
 	counts := map[columns.Taint]int{}
 	for row := range rejected {
 		if i, ok := c.offending(l.Fleet, row); ok {
@@ -138,7 +142,7 @@ func (c *ToleratesTaints) Causes(l *Look, rejected func(yield func(row int) bool
 }
 
 // Several implements causer: of two taints, tolerating one is not enough.
-func (c *ToleratesTaints) Several(l *Look, row int, current bool) bool {
+func (c *toleratesTaints) Several(l *Look, row int, current bool) bool {
 	n := 0
 	for _, t := range l.Fleet.Rows()[row].Taints {
 		if !judgedByState(l.Fleet, t, row) && !c.passes(l.Fleet, t, current) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // Tolerations are those of a placement or of a policy. The checks of state and
@@ -24,8 +25,8 @@ func NewTolerations(list []api.Toleration) *Tolerations {
 }
 
 // key writes what makes them tolerate the same.
-func (x *Tolerations) key(k *Key) {
-	k.Each("tolerations", len(x.list), func(k *Key, i int) {
+func (x *Tolerations) key(k key.Writer) {
+	k.Each("tolerations", len(x.list), func(k key.Writer, i int) {
 		t := &x.list[i]
 		k.Text("key", t.Key)
 		exists, value := "", t.Value

@@ -12,7 +12,7 @@ import (
 // owns it and must not share it between goroutines without a lock. What Freeze
 // returns may be shared. The nil Load counts nothing.
 type Load struct {
-	Names  map[string]int32 // by cluster name; clusters that do not exist, too
+	names  map[string]int32 // by cluster name; clusters that do not exist, too
 	counts []int32          // by row
 	known  columns.Bitmap   // rows that counts and tally take account of
 	tally  []int            // number of clusters by count
@@ -21,7 +21,7 @@ type Load struct {
 }
 
 // NewLoad returns a count of nothing.
-func NewLoad() *Load { return &Load{Names: map[string]int32{}} }
+func NewLoad() *Load { return &Load{names: map[string]int32{}} }
 
 // Freeze returns the counts as they are now. They never change, and cost nothing
 // until the first change after it.
@@ -48,11 +48,11 @@ func (l *Load) Add(f *columns.Fleet, cluster string) { l.change(f, cluster, 1) }
 func (l *Load) Drop(f *columns.Fleet, cluster string) { l.change(f, cluster, -1) }
 
 func (l *Load) change(f *columns.Fleet, cluster string, by int32) {
-	count := l.Names[cluster] + by
+	count := l.names[cluster] + by
 	if count > 0 {
-		l.Names[cluster] = count
+		l.names[cluster] = count
 	} else {
-		delete(l.Names, cluster)
+		delete(l.names, cluster)
 	}
 	if row, ok := f.Row(cluster); ok && row < len(l.counts) && l.known.Has(row) {
 		l.put(row, count)
@@ -101,13 +101,13 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 			l.known.Assign(row, live)
 		}
 		if live {
-			l.put(row, l.Names[f.Name(row)])
+			l.put(row, l.names[f.Name(row)])
 		}
 	}
 }
 
 // At is the count of a row.
-func (l *Load) At(row int) int32 {
+func (l *Load) at(row int) int32 {
 	if l == nil || row >= len(l.counts) {
 		return 0
 	}
@@ -115,7 +115,7 @@ func (l *Load) At(row int) int32 {
 }
 
 // Bounds are the lowest and the highest count of any cluster.
-func (l *Load) Bounds() (low, high int32) {
+func (l *Load) bounds() (low, high int32) {
 	if l == nil || len(l.tally) == 0 {
 		return 0, 0
 	}
@@ -140,21 +140,21 @@ type LoadSeen struct {
 // Without returns the load without a decision that chose some rows.
 func (l *Load) Without(rows []int, slots int) LoadSeen {
 	s := LoadSeen{load: l}
-	s.Low, s.High = l.Bounds()
+	s.Low, s.High = l.bounds()
 	if l == nil || len(rows) == 0 {
 		return s
 	}
 	s.own = columns.NewBitmap(slots)
 	full := 0
 	for _, row := range rows {
-		if s.own.Has(row) || l.At(row) == 0 {
+		if s.own.Has(row) || l.at(row) == 0 {
 			continue
 		}
 		s.own.Set(row)
-		if l.At(row) == s.High {
+		if l.at(row) == s.High {
 			full++
 		}
-		s.Low = min(s.Low, l.At(row)-1)
+		s.Low = min(s.Low, l.at(row)-1)
 	}
 	if s.High > 0 && full == l.tally[s.High] {
 		s.High-- // every cluster with the highest count has the own decision
@@ -164,7 +164,7 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 
 // At is the count of a row without the own decision.
 func (s *LoadSeen) At(row int) int32 {
-	n := s.load.At(row)
+	n := s.load.at(row)
 	if s.own != nil && n > 0 && s.own.Has(row) {
 		n--
 	}

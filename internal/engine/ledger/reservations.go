@@ -18,9 +18,9 @@ import (
 // goroutines without a lock. What Freeze returns may be shared. The nil Reservations
 // hold nothing.
 type Reservations struct {
-	Holds *btree.BTreeG[entry]
+	holds *btree.BTreeG[entry]
 	// Sums are the counted holds by resource and row of the fleet last synced.
-	Sums map[string][]int64
+	sums map[string][]int64
 	// frozen is what Freeze last returned, nil once something differs; owned are the
 	// columns that no frozen copy has.
 	frozen *Reservations
@@ -70,7 +70,7 @@ func (h *Hold) Of(resource string) int64 {
 
 // NewReservations returns an empty ledger.
 func NewReservations() *Reservations {
-	return &Reservations{Holds: btree.NewG(16, inOrder), Sums: map[string][]int64{}, owned: map[string]bool{}}
+	return &Reservations{holds: btree.NewG(16, inOrder), sums: map[string][]int64{}, owned: map[string]bool{}}
 }
 
 func inOrder(a, b entry) bool {
@@ -81,7 +81,7 @@ func inOrder(a, b entry) bool {
 // first change after it.
 func (r *Reservations) Freeze() *Reservations {
 	if r.frozen == nil {
-		r.frozen = &Reservations{Holds: r.Holds.Clone(), Sums: maps.Clone(r.Sums)}
+		r.frozen = &Reservations{holds: r.holds.Clone(), sums: maps.Clone(r.sums)}
 		clear(r.owned)
 	}
 	return r.frozen
@@ -90,19 +90,19 @@ func (r *Reservations) Freeze() *Reservations {
 // put takes in a hold, in place of that of the same owner on the same cluster.
 func (r *Reservations) put(h entry) {
 	r.frozen = nil
-	r.Holds.ReplaceOrInsert(h)
+	r.holds.ReplaceOrInsert(h)
 }
 
 // writable is a column that has every row of a fleet and that no frozen copy has.
 func (r *Reservations) writable(resource string, slots int) []int64 {
 	r.frozen = nil
-	column := r.Sums[resource]
+	column := r.sums[resource]
 	if r.owned[resource] && len(column) >= slots {
 		return column
 	}
 	own := make([]int64, max(slots, len(column)))
 	copy(own, column)
-	r.Sums[resource], r.owned[resource] = own, true
+	r.sums[resource], r.owned[resource] = own, true
 	return own
 }
 
@@ -111,7 +111,7 @@ func (r *Reservations) Column(resource string) []int64 {
 	if r == nil {
 		return nil
 	}
-	return r.Sums[resource]
+	return r.sums[resource]
 }
 
 // Held is what a placement or workload holds on a cluster.
@@ -119,7 +119,7 @@ func (r *Reservations) Held(owner api.Key, cluster string) (*Hold, bool) {
 	if r == nil {
 		return nil, false
 	}
-	h, ok := r.Holds.Get(entry{cluster: cluster, owner: owner})
+	h, ok := r.holds.Get(entry{cluster: cluster, owner: owner})
 	return h.Hold, ok
 }
 
@@ -163,7 +163,7 @@ func (r *Reservations) Release(f *columns.Fleet, placement api.Key, cluster stri
 		return
 	}
 	r.frozen = nil
-	r.Holds.Delete(entry{cluster: cluster, owner: placement})
+	r.holds.Delete(entry{cluster: cluster, owner: placement})
 	if row, ok := f.Row(cluster); ok {
 		h.charge(func(resource string, amount int64) { r.writable(resource, f.Slots())[row] -= amount })
 	}
@@ -179,7 +179,7 @@ func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 		clear(sums)
 		if f.Rows()[row] != nil {
 			name := f.Name(row)
-			r.Holds.AscendGreaterOrEqual(entry{cluster: name}, func(h entry) bool {
+			r.holds.AscendGreaterOrEqual(entry{cluster: name}, func(h entry) bool {
 				if h.cluster != name {
 					return false
 				}
@@ -197,7 +197,7 @@ func (r *Reservations) Sync(f *columns.Fleet, delta columns.Delta) {
 				return true
 			})
 		}
-		for resource, column := range r.Sums {
+		for resource, column := range r.sums {
 			if sum := sums[resource]; sum != At(column, row) {
 				r.writable(resource, f.Slots())[row] = sum
 			}

@@ -114,7 +114,7 @@ func BenchmarkDecideWarm(b *testing.B) {
 		for _, spec := range benchSpecs {
 			for _, k := range []int64{3, 100} {
 				q := compile(b, benchPlacement(spec.labels, k))
-				mask := Mask(f, q, nil)
+				mask := maskOf(f, q, nil)
 				present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 				b.Run(fmt.Sprintf("n=%d/%s/k=%d", n, spec.name, k), func(b *testing.B) {
 					measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, present, f.Now()) })
@@ -214,7 +214,7 @@ func BenchmarkDecideTies(b *testing.B) {
 		f := benchWorld(n, true).Fleet()
 		for _, k := range []int64{3, 100} {
 			q := compile(b, benchPlacement(nil, k))
-			mask := Mask(f, q, nil)
+			mask := maskOf(f, q, nil)
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
 				measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()) })
 			})
@@ -229,7 +229,7 @@ func BenchmarkDecideAll(b *testing.B) {
 		p := benchPlacement(benchSpecs[0].labels, 0)
 		p.Spec.NumberOfClusters = nil
 		q := compile(b, p)
-		mask := Mask(f, q, nil)
+		mask := maskOf(f, q, nil)
 		present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 		for name, present := range map[string]Present{"new": {}, "standing": present} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 func conditions(f *columns.Fleet, q *Query, v *View, out Outcome, explain func() string) []api.Condition {
 	list := make([]api.Condition, 0, 4)
 	t := &score.Tally{Wanted: q.Wanted, Chosen: len(out.Choices), Fleet: f, Explain: explain}
-	t.In, _ = checkOf[*filter.InSets](q)
+	t.In, _ = filter.First[filter.Confining](&q.Checks)
 	words := q.scoring.Traits.Words
 	list = append(list, scheduledCondition(t, words), words.Satisfied(t), misconfiguredCondition(f, q))
 	if q.UsesScores() {

@@ -302,7 +302,7 @@ func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	}
 	rows = fit
 	if beyond && p.Query.Relative() {
-		p.widen(rows)
+		p.Widen(rows)
 	}
 	p.MeasureLeft(v.Mask, rows)
 	if len(rows) == 0 {
@@ -315,19 +315,6 @@ func (p *Pass) present(rows []int, present Present, v *View) []contender {
 	p.sort(current)
 	// A simulation may be given a decision that names a cluster twice.
 	return slices.CompactFunc(current, func(a, b contender) bool { return a.row == b.row })
-}
-
-// widen measures what is compared with present clusters that are no candidates
-// for others. Where that changes the scale, the view's ranking does not hold for
-// this decision.
-func (p *Pass) widen(rows []int) {
-	spans := slices.Clone(p.Spans)
-	for _, row := range rows {
-		p.By.Ranks.Cover(&p.Rating, spans, row)
-	}
-	if !slices.Equal(spans, p.Spans) {
-		p.Spans, p.Ranking = spans, nil
-	}
 }
 
 // tie orders a row among equals: the smaller comes first.

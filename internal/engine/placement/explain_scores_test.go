@@ -188,3 +188,10 @@ func TestScoresValidMessageIsTrue(t *testing.T) {
 		t.Errorf("%+v does not say which", x.Candidates)
 	}
 }
+
+func withCEL(text string) *api.Placement {
+	p := enginetest.NewPlacement("web")
+	p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
+	p.Spec.Tolerations = []api.Toleration{{Operator: api.TolerationExists}}
+	return p
+}

@@ -90,7 +90,7 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	e := Explain(f, q, nil, others, present, w.Now)
 	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.Now), w.Now, e.Summary)
 	var sets []string
-	if in, ok := checkOf[*filter.InSets](q); ok {
+	if in, ok := filter.First[filter.Confining](&q.Checks); ok {
 		sets, _ = in.Usable(f)
 	}
 	return &ocm.Answer{Status: status, Explanation: e.Render(), EligibleSets: append([]string{}, sets...)}

@@ -12,8 +12,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
-	"pgregory.net/rapid"
 )
 
 // rated is a fleet of clusters with one placement score "s/a" each.
@@ -58,17 +56,6 @@ func settledOn(names ...string) Present {
 		p.Decisions = append(p.Decisions, api.Decision{Cluster: name})
 	}
 	return p
-}
-
-func TestBalanceRatesCounts(t *testing.T) {
-	for _, c := range []struct {
-		count, high int32
-		want        float64
-	}{{0, 0, 100}, {0, 3, 100}, {1, 3, 32}, {2, 3, -32}, {3, 3, -100}, {1, 2, 0}, {2, 2, -100}, {1, 1, -100}} {
-		if got := score.Balance(c.count, c.high); got != c.want {
-			t.Errorf("balance(%d of %d) is %v, want %v", c.count, c.high, got, c.want)
-		}
-	}
 }
 
 // TestBalancePlacesAndDoesNotMove: what others decide says where a new placement
@@ -150,66 +137,6 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	if c.Status != api.ConditionTrue || c.Reason != api.ReasonMisconfigured || !strings.Contains(c.Message, "gone") {
 		t.Errorf("condition %+v", c)
 	}
-}
-
-// TestLoad follows a count through clusters that come, go and change rows.
-func TestLoad(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := enginetest.NewWorld()
-		f, load, counts := &columns.Fleet{}, ledger.NewLoad(), map[string]int32{}
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			name := fmt.Sprintf("c%d", rapid.IntRange(0, 6).Draw(t, "cluster"))
-			switch rapid.IntRange(0, 3).Draw(t, "what") {
-			case 0:
-				load.Add(f, name)
-				counts[name]++
-			case 1:
-				if counts[name] > 0 {
-					load.Drop(f, name)
-					counts[name]--
-				}
-			case 2:
-				c := &api.Cluster{Metadata: api.Metadata{Name: name}}
-				w.Clusters[name] = c
-				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: c}}, enginetest.Epoch)
-				f = next
-				load.Sync(f, delta)
-			default:
-				delete(w.Clusters, name)
-				next, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{name: nil}}, enginetest.Epoch)
-				f = next
-				load.Sync(f, delta)
-			}
-			var own []int
-			mine := map[string]bool{}
-			for name := range w.Clusters {
-				if counts[name] > 0 && rapid.Bool().Draw(t, "own "+name) {
-					row, _ := f.Row(name)
-					own, mine[name] = append(own, row), true
-				}
-			}
-			seen := load.Without(own, f.Slots())
-			var high int32
-			low := int32(-1)
-			for name := range w.Clusters {
-				want := counts[name]
-				if mine[name] {
-					want--
-				}
-				row, _ := f.Row(name)
-				if got := seen.At(row); got != want {
-					t.Fatalf("%s counts %d, want %d", name, got, want)
-				}
-				high = max(high, want)
-				if low < 0 || want < low {
-					low = want
-				}
-			}
-			if seen.High != high || (low >= 0 && seen.Low > low) {
-				t.Fatalf("bounds are %d to %d, want %d to %d", seen.Low, seen.High, low, high)
-			}
-		}
-	})
 }
 
 func TestDivide(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
@@ -30,7 +31,6 @@ type Query struct {
 	reserves    ledger.Needs        // what is reserved
 
 	minImprovement float64
-	strategy       api.Strategy // whose scorer rates clusters
 	scoring        *score.Scoring
 	spread         []api.SpreadConstraint
 	groups         *api.DecisionStrategy
@@ -63,11 +63,10 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	if spec.NumberOfClusters != nil {
 		q.Wanted = int(*spec.NumberOfClusters)
 	}
-	compile, ok := score.Strategies[spec.Strategy]
-	if !ok {
-		return nil, fmt.Errorf("%s: spec.strategy: %q is not known", q.Key, spec.Strategy)
+	var err error
+	if q.scoring, err = score.Compile(spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", q.Key, err)
 	}
-	q.strategy, q.scoring = spec.Strategy, compile(spec)
 	asked := &filter.Spec{
 		Namespace: p.Metadata.Namespace, Placement: spec, Rated: q.scoring.Traits.Metrics, TakesFailing: takesFailing,
 		Tolerations: filter.NewTolerations(spec.Tolerations),
@@ -96,29 +95,23 @@ func (q *Query) ask(s *filter.Spec) error {
 	}
 	q.tolerations = s.Tolerations
 	for _, check := range q.Checks.All {
-		if room, ok := check.(*filter.HasRoom); ok {
-			q.reserves = append(q.reserves, room.Amount)
+		if check, ok := check.(filter.Reserving); ok {
+			q.reserves = append(q.reserves, check.Reserves())
 		}
 	}
 	if q.scoring == nil {
 		q.scoring = score.Unrated
 	}
-	k := filter.NewKey(false)
-	q.writeClass(&k)
+	k := key.New()
+	q.writeClass(k)
 	q.Class = k.String()
 	return nil
 }
 
 // writeClass writes what makes two queries admit and score the same.
-func (q *Query) writeClass(k *filter.Key) {
-	q.writeScoring(k)
-	q.Checks.Write(k)
-}
-
-// writeScoring writes what makes two queries score the same.
-func (q *Query) writeScoring(k *filter.Key) {
-	k.Text("strategy", string(q.strategy))
+func (q *Query) writeClass(k key.Writer) {
 	q.scoring.Key(k)
+	q.Checks.Write(k)
 }
 
 // Reads are the aspects of the fleet that say who is admitted.
@@ -135,25 +128,22 @@ func (q *Query) SeatReads() columns.Aspects {
 	if q.Spreads() {
 		reads |= columns.Labels | columns.Place
 	}
-	for _, check := range q.Checks.Expiring {
-		reads |= check.Reads()
-	}
-	return reads
+	return reads | q.Checks.ExpiringReads()
 }
 
 // Wording is equal for two queries of one Class that are told the same, word for
 // word, about clusters that do not fit.
 func (q *Query) Wording() string {
-	k := filter.NewKey(true)
-	q.Checks.Write(&k)
+	k := key.OfWords()
+	q.Checks.Write(k)
 	return k.String()
 }
 
 // Sets are the cluster sets that the query is confined to, in the order of their
 // names; none stands for every cluster.
 func (q *Query) Sets() []string {
-	if in, ok := checkOf[*filter.InSets](q); ok {
-		return in.Sets
+	if in, ok := filter.First[filter.Confining](&q.Checks); ok {
+		return in.Sets()
 	}
 	return nil
 }
@@ -169,22 +159,15 @@ func (q *Query) Requests() ledger.Needs { return q.reserves }
 func (q *Query) UnknownMetrics(f *columns.Fleet) []string {
 	var unknown []string
 	for _, check := range q.Checks.All {
-		if c, ok := check.(*filter.MetricConstraint); ok && !f.HasMetric(c.Is.Name()) && !slices.Contains(unknown, c.Is.Name()) {
-			unknown = append(unknown, c.Is.Name())
+		if c, ok := check.(filter.Naming); ok && !f.HasMetric(c.Metric()) && !slices.Contains(unknown, c.Metric()) {
+			unknown = append(unknown, c.Metric())
 		}
 	}
 	return unknown
 }
 
-// Mask is the set of clusters that the checks admit for a query, seen as clusters
-// outside of its present decision. It depends on the query's Class only.
-func Mask(f *columns.Fleet, q *Query, reserved *ledger.Reservations) columns.Bitmap {
-	l := newLook(f, q, reserved)
-	return q.Checks.Mask(&l)
-}
-
-// Admits reports whether the checks admit one row. It is Mask for a single
-// cluster, and the only judge of a cluster of the present decision.
+// Admits reports whether the checks admit one row. It is the mask of a View for a
+// single cluster, and the only judge of a cluster of the present decision.
 func Admits(f *columns.Fleet, q *Query, reserved *ledger.Reservations, row int, current bool) bool {
 	l := q.look(f, reserved)
 	return q.Checks.Admits(&l, row, current)
@@ -200,14 +183,4 @@ func newLook(f *columns.Fleet, q *Query, reserved *ledger.Reservations) filter.L
 	l := q.look(f, reserved)
 	l.Writable()
 	return l
-}
-
-// checkOf is the first check of a type among those of a query.
-func checkOf[T filter.Check](q *Query) (check T, ok bool) {
-	for _, c := range q.Checks.All {
-		if check, ok = c.(T); ok {
-			return check, true
-		}
-	}
-	return check, false
 }

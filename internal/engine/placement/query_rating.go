@@ -2,7 +2,7 @@ package placement
 
 import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
@@ -16,14 +16,9 @@ func (q *Query) RankKey() string {
 	if q.Relative() {
 		return q.Class
 	}
-	k := filter.NewKey(false)
-	q.writeRankKey(&k)
+	k := key.New()
+	q.scoring.RankKey(k)
 	return k.String()
-}
-
-func (q *Query) writeRankKey(k *filter.Key) {
-	k.Text("strategy", string(q.strategy))
-	q.scoring.Ranks.RankKey(k)
 }
 
 // Minds reports that something counts in the score which says where a new seat goes
@@ -31,7 +26,7 @@ func (q *Query) writeRankKey(k *filter.Key) {
 func (q *Query) Minds() bool { return q.scoring.Traits.Minds }
 
 // Relative reports that one more candidate may change the score of all.
-func (q *Query) Relative() bool { return q.scoring.Traits.Spans > 0 }
+func (q *Query) Relative() bool { return q.scoring.Relative() }
 
 // ScoreReads are the aspects of the fleet that the scores depend on.
 func (q *Query) ScoreReads() columns.Aspects { return q.scoring.Traits.Reads }
@@ -56,7 +51,7 @@ func ratingOf(f *columns.Fleet, q *Query) *score.Rating {
 	return &score.Rating{Look: q.look(f, nil), By: q.scoring}
 }
 
-// NewRanking orders the clusters for a query; mask is Mask(f, q, reserved).
+// NewRanking orders the clusters for a query; mask is that of its View.
 func NewRanking(f *columns.Fleet, q *Query, mask columns.Bitmap) *score.Ranking {
 	return score.NewRanking(ratingOf(f, q), mask)
 }

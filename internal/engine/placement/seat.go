@@ -289,7 +289,7 @@ func (p *Pass) outsiders(v *View, current []contender, n int) []contender {
 	// A walk probes about n·len(ranking)/count rows before it has found n; where
 	// few are admitted, looking at all of them costs less.
 	switch {
-	case 8*count*count <= n*len(f.Ranking()), p.Query.Ranked() && (p.Ranking == nil || p.Left != nil):
+	case 8*count*count <= n*len(f.Ranking()), p.Query.Ranked() && (p.Ranking == nil || p.MeasuresLeft()):
 		best.open()
 		v.Mask.Each(func(row int) {
 			if !present.row(row) {

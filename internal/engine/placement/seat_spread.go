@@ -126,7 +126,7 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 		}
 		// What is left of resources is added up in another order: no bound of that
 		// holds to the last bit.
-		if age++; open > 0 || p.Left != nil {
+		if age++; open > 0 || p.MeasuresLeft() {
 			return true
 		}
 		if weakest == (Merit{}) || age > len(best) {

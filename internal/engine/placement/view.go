@@ -14,7 +14,7 @@ import (
 // View is what all queries of a Class have in common, as of a fleet: who is
 // admitted, and in which order.
 type View struct {
-	// Mask is Mask(f, q, reserved).
+	// Mask is who is admitted, seen as clusters outside of a present decision.
 	Mask columns.Bitmap
 	// Demoted are clusters that rank last among equals; nil where there are none.
 	Demoted columns.Bitmap
@@ -70,13 +70,7 @@ func (v *View) decision(f *columns.Fleet, q *Query, others ledger.Others, presen
 // one.
 func (v *View) rating(f *columns.Fleet, q *Query, others ledger.Others) Pass {
 	p := PassOf(f, q, others.Reserved)
-	p.Ranking = v.Ranking
-	if r := v.Ranking; r != nil {
-		p.Spans = r.Spans
-		if q.Relative() {
-			p.Candidates = v.Mask
-		}
-	}
+	p.Use(v.Ranking, v.Mask)
 	return p
 }
 

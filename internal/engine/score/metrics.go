@@ -5,10 +5,10 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// WeightedMean is the metrics strategy: the mean of a cluster's normalised
+// weightedMean is the metrics strategy: the mean of a cluster's normalised
 // metrics, weighted as the cluster declares, with stickiness s as one more
 // metric of value 1 on the clusters of the present decision:
 //
@@ -19,33 +19,36 @@ import (
 // Example: metrics 0.9 and 0.1 with weights 1 and 10 score 1.9/11 = 0.1727;
 // with s = 0.1 on the current cluster 2.0/11.1 = 0.1802.
 // (spec/krake-scheduling.rst, Scheduling of Applications.)
-type WeightedMean struct{ stickiness float64 }
+type weightedMean struct{ stickiness float64 }
 
 // Unrated is the scoring of queries that only ask who fits.
-var Unrated = NewScoring(&WeightedMean{})
+var Unrated = newScoring("", &weightedMean{})
 
-// usual is the stickiness that most placements have.
-var usual = NewScoring(&WeightedMean{api.DefaultStickiness})
+// What most placements have is shared.
+var (
+	loose = newScoring(api.StrategyMetrics, &weightedMean{})
+	usual = newScoring(api.StrategyMetrics, &weightedMean{api.DefaultStickiness})
+)
 
 func newWeightedMean(spec *api.PlacementSpec) *Scoring {
 	switch m := spec.Metrics; {
 	case m == nil || m.Stickiness == nil:
-		return Unrated
+		return loose
 	case *m.Stickiness == api.DefaultStickiness:
 		return usual
 	default:
-		return NewScoring(&WeightedMean{*m.Stickiness})
+		return newScoring(api.StrategyMetrics, &weightedMean{*m.Stickiness})
 	}
 }
 
-// Key implements Scorer. What staying is worth is no part of it.
-func (*WeightedMean) Key(*filter.Key) {}
+// Key implements scorer. What staying is worth is no part of it.
+func (*weightedMean) Key(key.Writer) {}
 
-// Traits implements Scorer.
-func (*WeightedMean) Traits() Traits { return Traits{Reads: columns.MetricValues, Words: &ownWords} }
+// Traits implements scorer.
+func (*weightedMean) Traits() Traits { return Traits{Reads: columns.MetricValues, Words: &ownWords} }
 
-// Own implements Scorer. It is also the score: other placements do not matter.
-func (w *WeightedMean) Own(r *Rating, row int, current bool) float64 {
+// Own implements scorer. It is also the score: other placements do not matter.
+func (w *weightedMean) Own(r *Rating, row int, current bool) float64 {
 	f := r.Fleet
 	s := 0.0
 	if current {
@@ -72,11 +75,11 @@ func scaleOf(sum float64) float64 {
 	return 1
 }
 
-// Score implements Scorer.
-func (w *WeightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
+// Score implements scorer.
+func (w *weightedMean) Score(r *Rating, row int, current bool) float64 { return w.Own(r, row, current) }
 
-// Parts implements Scorer.
-func (w *WeightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
+// Parts implements scorer.
+func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	f := r.Fleet
 	listed := f.Rows()[row]
 	sum := 0.0

@@ -15,7 +15,7 @@ type Ranking struct {
 	Score []float64 // by row
 	Order []int32
 	names []int32 // byName of the fleet that it is of: same as long as no cluster comes or goes
-	Spans []Span
+	spans []span
 	spare []int32 // the memory of the order before
 }
 
@@ -31,11 +31,11 @@ func NewRanking(p *Rating, mask columns.Bitmap) *Ranking {
 func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 	p.Ranking, r.names = nil, p.Fleet.ByName()
 	rows := p.Fleet.Live()
-	r.Spans = nil
-	if p.By.Traits.Spans > 0 {
+	r.spans = nil
+	if p.By.Relative() {
 		rows = mask
-		r.Spans = p.measure(mask)
-		p.Spans = r.Spans
+		r.spans = p.measure(mask)
+		p.spans = r.spans
 	}
 	r.Score = make([]float64, p.Fleet.Slots())
 	if p.By.Traits.Flat {
@@ -72,13 +72,13 @@ func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 // relative policy the mask along with it. all reports that the score of every
 // cluster may have changed.
 func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) {
-	f, relative := p.Fleet, p.By.Traits.Spans > 0
+	f, relative := p.Fleet, p.By.Relative()
 	if relative {
-		if spans := p.measure(mask); !slices.Equal(spans, r.Spans) {
+		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
 			r.build(p, mask)
 			return true
 		}
-		p.Spans = r.Spans
+		p.spans = r.spans
 	}
 	if 4*len(rows) > len(r.Order) {
 		r.build(p, mask)
@@ -96,7 +96,7 @@ func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) 
 		}
 		return cmp.Compare(f.NameRank()[x], f.NameRank()[y])
 	}
-	few := len(rows) <= columns.FewRows && SameRows(r.names, f.ByName())
+	few := len(rows) <= columns.FewRows && sameRows(r.names, f.ByName())
 	r.names = f.ByName()
 	if few {
 		// While the scores are those that they stand by.
@@ -125,7 +125,7 @@ func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) 
 	return false
 }
 
-// SameRows reports that two lists are one and the same.
-func SameRows(a, b []int32) bool {
+// sameRows reports that two lists are one and the same.
+func sameRows(a, b []int32) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -5,53 +5,53 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// Prioritizer rates clusters from -100 to 100, by what is known of them or by what
+// prioritizer rates clusters from -100 to 100, by what is known of them or by what
 // is decided. It is an immutable value that describes itself, as a Check does. What
 // it rates by it says with the interfaces below, of which it has those that it
 // needs. Each sort has a file of its own.
 //
 // They are told the position of their term among those that look at the cluster:
 // what they see of the fleet is found there in Rating.figures and Rating.spans.
-type Prioritizer interface {
+type prioritizer interface {
 	// Name is the name in explanations.
 	Name() string
 	// Key writes what makes the prioritizer equal to another: two with equal keys
 	// rate alike.
-	Key(k *filter.Key)
+	Key(k key.Writer)
 	// Reads are the aspects of the fleet that a rate depends on.
 	Reads() columns.Aspects
 }
 
-// Builtins are the built-in prioritizers, in the order in which those that look at
+// builtins are the built-in prioritizers, in the order in which those that look at
 // decisions are explained. A new one is one file and one line here.
-var Builtins = []Prioritizer{
-	balancing{Builtin{api.PrioritizerBalance}},
-	steady{Builtin{api.PrioritizerSteady}},
-	evenness{Builtin{api.PrioritizerSpread}},
-	allocatable{Builtin{api.PrioritizerAllocatableCPU}, "cpu"},
-	allocatable{Builtin{api.PrioritizerAllocatableMemory}, "memory"},
-	available{Builtin{api.PrioritizerAvailableCPU}, "cpu"},
-	available{Builtin{api.PrioritizerAvailableMemory}, "memory"},
+var builtins = []prioritizer{
+	balancing{builtin{api.PrioritizerBalance}},
+	steady{builtin{api.PrioritizerSteady}},
+	evenness{builtin{api.PrioritizerSpread}},
+	allocatable{builtin{api.PrioritizerAllocatableCPU}, "cpu"},
+	allocatable{builtin{api.PrioritizerAllocatableMemory}, "memory"},
+	available{builtin{api.PrioritizerAvailableCPU}, "cpu"},
+	available{builtin{api.PrioritizerAvailableMemory}, "memory"},
 }
 
 // configured make prioritizers from what the user says of them, by type. A built-in
 // one is found by its name.
-var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) Prioritizer{
-	api.PrioritizerAddon:  func(c *api.PrioritizerConfig) Prioritizer { return addonScore{c.ResourceName, c.ScoreName} },
-	api.PrioritizerMetric: func(c *api.PrioritizerConfig) Prioritizer { return metricScore{c.Name} },
+var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) prioritizer{
+	api.PrioritizerAddon:  func(c *api.PrioritizerConfig) prioritizer { return addonScore{c.ResourceName, c.ScoreName} },
+	api.PrioritizerMetric: func(c *api.PrioritizerConfig) prioritizer { return metricScore{c.Name} },
 }
 
-// Builtin is what is built in under a name.
-type Builtin struct{ Kind string }
+// builtin is what is built in under a name.
+type builtin struct{ kind string }
 
-func (b Builtin) Name() string { return b.Kind }
+func (b builtin) Name() string { return b.kind }
 
-func (b Builtin) Key(k *filter.Key) {
+func (b builtin) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerBuiltin))
-	k.Text("builtin", b.Kind)
+	k.Text("builtin", b.kind)
 }
 
 // observable is a prioritizer that is shown as a part of the score.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // addonScore is a score of the clusters' placement scores, as it is: 0 where a
@@ -15,7 +15,7 @@ type addonScore struct{ resource, score string }
 
 func (a addonScore) Name() string { return a.resource + "/" + a.score }
 
-func (a addonScore) Key(k *filter.Key) {
+func (a addonScore) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerAddon))
 	k.Text("resource", a.resource)
 	k.Text("score", a.score)

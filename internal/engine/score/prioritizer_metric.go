@@ -5,7 +5,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
 // metricScore is a live metric that the clusters list: its normalised value n
@@ -14,7 +14,7 @@ type metricScore struct{ metric string }
 
 func (m metricScore) Name() string { return m.metric }
 
-func (m metricScore) Key(k *filter.Key) {
+func (m metricScore) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerMetric))
 	k.Text("metric", m.metric)
 }

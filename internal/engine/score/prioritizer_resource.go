@@ -10,7 +10,7 @@ import (
 // allocatable rates the allocatable amount of a resource by where it stands between
 // the least and the most of the candidates.
 type allocatable struct {
-	Builtin
+	builtin
 	resource string
 }
 
@@ -23,7 +23,7 @@ func (a allocatable) Figures(f *columns.Fleet) figures {
 func (allocatable) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
 
 func (a allocatable) Rate(r *Rating, i, row int) float64 {
-	return r.Spans[i].rate(a.Amount(r, i, row))
+	return r.spans[i].rate(a.Amount(r, i, row))
 }
 
 func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
@@ -47,7 +47,7 @@ func (a available) Figures(f *columns.Fleet) figures {
 func (available) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
 
 func (a available) Rate(r *Rating, i, row int) float64 {
-	return r.Spans[i].rate(a.Amount(r, i, row))
+	return r.spans[i].rate(a.Amount(r, i, row))
 }
 
 // Left is what reservations leave of the amount. What the placement itself has
@@ -69,14 +69,14 @@ func (a available) Left(r *Rating, i, row int) int64 {
 
 // Mind implements minding: where nobody asked for what is left, others do not count.
 func (a available) Mind(r *Rating, i, row int) float64 {
-	if r.Left == nil {
+	if r.left == nil {
 		return 0
 	}
-	return r.Left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
+	return r.left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
 }
 
 func (available) Bounds(r *Rating) (least, most float64) {
-	if r.Left == nil {
+	if r.left == nil {
 		return 0, 0
 	}
 	return -200, 200
@@ -86,9 +86,9 @@ func (available) Bounds(r *Rating) (least, most float64) {
 func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
 
 func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
-	amount, scale := a.Amount(r, i, row), r.Spans
-	if r.Left != nil {
-		amount, scale = a.Left(r, i, row), r.Left
+	amount, scale := a.Amount(r, i, row), r.spans
+	if r.left != nil {
+		amount, scale = a.Left(r, i, row), r.left
 	}
 	if amount == columns.Unreported {
 		return 0, observation{reason: "absent: the cluster's allocatable " + a.resource + " is not known; counts as 0"}
@@ -102,18 +102,18 @@ func units(amount int64) *float64 {
 	return &raw
 }
 
-// Span is the range of an amount over the candidates.
-type Span struct {
+// span is the range of an amount over the candidates.
+type span struct {
 	low, high int64
 	any       bool
 }
 
-func (s *Span) cover(amount int64) {
+func (s *span) cover(amount int64) {
 	if amount == columns.Unreported {
 		return
 	}
 	if !s.any {
-		*s = Span{amount, amount, true}
+		*s = span{amount, amount, true}
 		return
 	}
 	s.low, s.high = min(s.low, amount), max(s.high, amount)
@@ -126,7 +126,7 @@ func (s *Span) cover(amount int64) {
 //
 // Example: 1, 2 and 4 rate -100, -33 and 100. (That is what Open Cluster
 // Management computes.)
-func (s *Span) rate(amount int64) float64 {
+func (s *span) rate(amount int64) float64 {
 	switch {
 	case amount == columns.Unreported:
 		return 0

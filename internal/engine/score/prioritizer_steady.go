@@ -3,9 +3,9 @@ package score
 import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 
 // steady prefers the clusters of the present decision.
-type steady struct{ Builtin }
+type steady struct{ builtin }
 
-// Reads implements Prioritizer: the present decision is nothing of the fleet.
+// Reads implements prioritizer: the present decision is nothing of the fleet.
 func (steady) Reads() columns.Aspects { return 0 }
 
 func (steady) Stay() float64 { return 100 }

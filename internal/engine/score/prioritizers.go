@@ -9,18 +9,19 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// Prioritizers is the strategy of Open Cluster Management: the sum of scores of
+// prioritizers is the strategy of Open Cluster Management: the sum of scores of
 // -100 ... 100, each times its weight of -10 ... 10.
 //
 // Example: balance 1 and steady 1 by default, and an add-on score of weight 2
 // that is 30: a cluster of the present decision that no other placement uses has
 // 1·100 + 1·100 + 2·30 = 260.
-type Prioritizers struct {
-	// Decided are the terms that look at decisions alone, and terms those that look
+type prioritizers struct {
+	// decided are the terms that look at decisions alone, and terms those that look
 	// at the cluster. The position among the latter is what a prioritizer is told.
-	Decided, Terms []term
+	decided, terms []term
 	// stay is what the clusters of the present decision are rated higher by, and
 	// away, not positive, what a wish to be elsewhere takes from them.
 	stay, away float64
@@ -31,14 +32,14 @@ type Prioritizers struct {
 // term is a prioritizer with its weight in a policy. What it rates by is noted, as it
 // is asked for every cluster.
 type term struct {
-	Prioritizer
+	prioritizer
 	weight float64
 	rates  rater   // nil for what looks at decisions alone
 	minds  minding // nil for what does not mind what others decide
 }
 
 // additive is the policy that lists nothing, which most placements have.
-var additive = NewScoring(compilePolicy(&api.PrioritizerPolicy{}))
+var additive = newScoring(api.StrategyPrioritizers, compilePolicy(&api.PrioritizerPolicy{}))
 
 // newPrioritizers compiles a prioritizer policy.
 func newPrioritizers(spec *api.PlacementSpec) *Scoring {
@@ -46,13 +47,13 @@ func newPrioritizers(spec *api.PlacementSpec) *Scoring {
 	if policy == nil || policy.Mode != api.ModeExact && len(policy.Configurations) == 0 {
 		return additive
 	}
-	return NewScoring(compilePolicy(policy))
+	return newScoring(api.StrategyPrioritizers, compilePolicy(policy))
 }
 
 // compilePolicy adds up the terms of a policy. Of a built-in prioritizer that is
 // listed twice the last weight counts; scores and metrics add up.
-func compilePolicy(policy *api.PrioritizerPolicy) *Prioritizers {
-	s := &Prioritizers{traits: Traits{Words: &ocmWords}}
+func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
+	s := &prioritizers{traits: Traits{Words: &ocmWords}}
 	weights := map[string]float64{}
 	var order []string
 	weigh := func(name string, weight float64) {
@@ -77,36 +78,36 @@ func compilePolicy(policy *api.PrioritizerPolicy) *Prioritizers {
 			weigh(c.Name, weight)
 		}
 	}
-	for _, b := range Builtins {
+	for _, b := range builtins {
 		if _, ok := b.(rater); !ok {
 			s.add(b, weights[b.Name()])
 		}
 	}
 	for _, name := range order {
-		if at := slices.IndexFunc(Builtins, func(b Prioritizer) bool { return b.Name() == name }); at >= 0 {
-			if _, ok := Builtins[at].(rater); ok {
-				s.add(Builtins[at], weights[name])
+		if at := slices.IndexFunc(builtins, func(b prioritizer) bool { return b.Name() == name }); at >= 0 {
+			if _, ok := builtins[at].(rater); ok {
+				s.add(builtins[at], weights[name])
 			}
 		}
 	}
-	s.traits.Flat = len(s.Terms) == 0
+	s.traits.Flat = len(s.terms) == 0
 	if s.traits.Spans > 0 {
-		s.traits.Spans = len(s.Terms)
+		s.traits.Spans = len(s.terms)
 	}
 	return s
 }
 
 // add adds a term, and what it says of itself to what the policy does.
-func (s *Prioritizers) add(p Prioritizer, weight float64) {
+func (s *prioritizers) add(p prioritizer, weight float64) {
 	if weight == 0 {
 		return
 	}
-	t := term{Prioritizer: p, weight: weight}
+	t := term{prioritizer: p, weight: weight}
 	t.rates, _ = p.(rater)
 	t.minds, _ = p.(minding)
-	to, traits := &s.Terms, &s.traits
+	to, traits := &s.terms, &s.traits
 	if t.rates == nil {
-		to = &s.Decided
+		to = &s.decided
 	}
 	*to = append(*to, t)
 	traits.Reads |= p.Reads()
@@ -128,30 +129,30 @@ func (s *Prioritizers) add(p Prioritizer, weight float64) {
 	}
 }
 
-// Traits implements Scorer.
-func (s *Prioritizers) Traits() Traits { return s.traits }
+// Traits implements scorer.
+func (s *prioritizers) Traits() Traits { return s.traits }
 
-// Key implements Scorer.
-func (s *Prioritizers) Key(k *filter.Key) {
-	writeTerms(k, "decided", s.Decided)
+// Key implements scorer.
+func (s *prioritizers) Key(k key.Writer) {
+	writeTerms(k, "decided", s.decided)
 	s.RankKey(k)
 }
 
 // RankKey implements ranker: what looks at decisions alone orders nothing.
-func (s *Prioritizers) RankKey(k *filter.Key) { writeTerms(k, "terms", s.Terms) }
+func (s *prioritizers) RankKey(k key.Writer) { writeTerms(k, "terms", s.terms) }
 
 // writeTerms writes terms in their order: sums of floats depend on it.
-func writeTerms(k *filter.Key, part string, terms []term) {
-	k.Sequence(part, len(terms), func(k *filter.Key, i int) {
+func writeTerms(k key.Writer, part string, terms []term) {
+	k.Sequence(part, len(terms), func(k key.Writer, i int) {
 		terms[i].Key(k)
 		k.Text("weight", fmt.Sprintf("%g", terms[i].weight))
 	})
 }
 
-// Own implements Scorer. What is left of resources counts without regard to the
+// Own implements scorer. What is left of resources counts without regard to the
 // reservations of other placements here, and a wish to be elsewhere does not: with
 // it, a decision would leave its clusters as soon as it is made.
-func (s *Prioritizers) Own(r *Rating, row int, current bool) float64 {
+func (s *prioritizers) Own(r *Rating, row int, current bool) float64 {
 	score := r.base(row)
 	if current {
 		score += s.stay
@@ -159,8 +160,8 @@ func (s *Prioritizers) Own(r *Rating, row int, current bool) float64 {
 	return score
 }
 
-// Score implements Scorer.
-func (s *Prioritizers) Score(r *Rating, row int, current bool) float64 {
+// Score implements scorer.
+func (s *prioritizers) Score(r *Rating, row int, current bool) float64 {
 	score := s.Own(r, row, current)
 	if current && !r.Settled {
 		score += s.away
@@ -169,9 +170,9 @@ func (s *Prioritizers) Score(r *Rating, row int, current bool) float64 {
 }
 
 // Others implements minder.
-func (s *Prioritizers) Others(r *Rating, row int, score float64) float64 {
-	for i := range s.Decided {
-		if t := &s.Decided[i]; t.minds != nil {
+func (s *prioritizers) Others(r *Rating, row int, score float64) float64 {
+	for i := range s.decided {
+		if t := &s.decided[i]; t.minds != nil {
 			score += float64(t.weight * t.minds.Mind(r, -1, row))
 		}
 	}
@@ -179,8 +180,8 @@ func (s *Prioritizers) Others(r *Rating, row int, score float64) float64 {
 		return score
 	}
 	s.resolve(r)
-	for i := range s.Terms {
-		if t := &s.Terms[i]; t.minds != nil {
+	for i := range s.terms {
+		if t := &s.terms[i]; t.minds != nil {
 			score += float64(t.weight * t.minds.Mind(r, i, row))
 		}
 	}
@@ -189,13 +190,13 @@ func (s *Prioritizers) Others(r *Rating, row int, score float64) float64 {
 
 // OfCount implements minder. Several terms would have to be added one by one, as
 // Others does.
-func (s *Prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
+func (s *prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
 	n := 0
-	for t := range s.All {
+	for t := range s.all {
 		if t.minds == nil {
 			continue
 		}
-		c, ok := t.Prioritizer.(counting)
+		c, ok := t.prioritizer.(counting)
 		if n++; !ok || n > 1 {
 			return 0, false
 		}
@@ -205,9 +206,9 @@ func (s *Prioritizers) OfCount(r *Rating, count int32) (add float64, ok bool) {
 }
 
 // Most implements minder.
-func (s *Prioritizers) Most(r *Rating) float64 {
+func (s *prioritizers) Most(r *Rating) float64 {
 	sum := 0.0
-	for t := range s.All {
+	for t := range s.all {
 		if t.minds != nil {
 			least, most := t.minds.Bounds(r)
 			sum += max(t.weight*least, t.weight*most)
@@ -217,8 +218,8 @@ func (s *Prioritizers) Most(r *Rating) float64 {
 }
 
 // Bound implements minder.
-func (s *Prioritizers) Bound(r *Rating, row int, score float64) (most float64, ok bool) {
-	for t := range s.All {
+func (s *prioritizers) Bound(r *Rating, row int, score float64) (most float64, ok bool) {
+	for t := range s.all {
 		if t.minds == nil {
 			continue
 		}
@@ -232,40 +233,40 @@ func (s *Prioritizers) Bound(r *Rating, row int, score float64) (most float64, o
 }
 
 // Base implements ranker: what the terms say of a row, each times its weight.
-func (s *Prioritizers) Base(r *Rating, row int) float64 {
+func (s *prioritizers) Base(r *Rating, row int) float64 {
 	s.resolve(r)
 	sum := 0.0
-	for i := range s.Terms {
+	for i := range s.terms {
 		// Converted, so that no machine fuses the multiplication with the sum.
-		sum += float64(s.Terms[i].weight * s.Terms[i].rates.Rate(r, i, row))
+		sum += float64(s.terms[i].weight * s.terms[i].rates.Rate(r, i, row))
 	}
 	return sum
 }
 
 // Cover implements ranker.
-func (s *Prioritizers) Cover(r *Rating, spans []Span, row int) {
+func (s *prioritizers) Cover(r *Rating, spans []span, row int) {
 	s.resolve(r)
-	for i := range s.Terms {
-		if c, ok := s.Terms[i].Prioritizer.(comparing); ok {
+	for i := range s.terms {
+		if c, ok := s.terms[i].prioritizer.(comparing); ok {
 			spans[i].cover(c.Amount(r, i, row))
 		}
 	}
 }
 
 // CoverLeft implements minder.
-func (s *Prioritizers) CoverLeft(r *Rating, spans []Span, row int) {
+func (s *prioritizers) CoverLeft(r *Rating, spans []span, row int) {
 	s.resolve(r)
-	for i := range s.Terms {
-		if c, ok := s.Terms[i].Prioritizer.(sharing); ok {
+	for i := range s.terms {
+		if c, ok := s.terms[i].prioritizer.(sharing); ok {
 			spans[i].cover(c.Left(r, i, row))
 		}
 	}
 }
 
 // Expired implements perishable.
-func (s *Prioritizers) Expired(f *columns.Fleet, has func(*columns.RowSet) bool) string {
-	for t := range s.All {
-		if p, ok := t.Prioritizer.(perishing); ok {
+func (s *prioritizers) Expired(f *columns.Fleet, has func(*columns.RowSet) bool) string {
+	for t := range s.all {
+		if p, ok := t.prioritizer.(perishing); ok {
 			if what, on := p.Expired(f); has(on) {
 				return what
 			}
@@ -275,22 +276,22 @@ func (s *Prioritizers) Expired(f *columns.Fleet, has func(*columns.RowSet) bool)
 }
 
 // Until implements perishable.
-func (s *Prioritizers) Until(f *columns.Fleet, row int) time.Time {
+func (s *prioritizers) Until(f *columns.Fleet, row int) time.Time {
 	var first time.Time
-	for t := range s.All {
-		if p, ok := t.Prioritizer.(perishing); ok {
+	for t := range s.all {
+		if p, ok := t.prioritizer.(perishing); ok {
 			first = filter.Sooner(first, p.Until(f, row))
 		}
 	}
 	return first
 }
 
-// Parts implements Scorer.
-func (s *Prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
+// Parts implements scorer.
+func (s *prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	s.resolve(r)
-	parts := make([]api.ScorePart, 0, len(s.Decided)+len(s.Terms))
+	parts := make([]api.ScorePart, 0, len(s.decided)+len(s.terms))
 	add := func(t *term, i int) {
-		if p, ok := t.Prioritizer.(observable); ok {
+		if p, ok := t.prioritizer.(observable); ok {
 			value, from := p.Observe(r, i, row, current)
 			parts = append(parts, api.ScorePart{
 				Name: t.Name(), Raw: from.raw, Value: value, Weight: t.weight, Share: value * t.weight,
@@ -298,18 +299,18 @@ func (s *Prioritizers) Parts(r *Rating, row int, current bool) []api.ScorePart {
 			})
 		}
 	}
-	for i := range s.Decided {
-		add(&s.Decided[i], -1)
+	for i := range s.decided {
+		add(&s.decided[i], -1)
 	}
-	for i := range s.Terms {
-		add(&s.Terms[i], i)
+	for i := range s.terms {
+		add(&s.terms[i], i)
 	}
 	return parts
 }
 
-// All are the terms, those that look at decisions alone first.
-func (s *Prioritizers) All(yield func(*term) bool) {
-	for _, list := range [2][]term{s.Decided, s.Terms} {
+// all are the terms, those that look at decisions alone first.
+func (s *prioritizers) all(yield func(*term) bool) {
+	for _, list := range [2][]term{s.decided, s.terms} {
 		for i := range list {
 			if !yield(&list[i]) {
 				return
@@ -319,13 +320,13 @@ func (s *Prioritizers) All(yield func(*term) bool) {
 }
 
 // resolve finds the figures of the terms, once for every look at the fleet.
-func (s *Prioritizers) resolve(r *Rating) {
-	if r.figures != nil || len(s.Terms) == 0 {
+func (s *prioritizers) resolve(r *Rating) {
+	if r.figures != nil || len(s.terms) == 0 {
 		return
 	}
-	r.figures = make([]figures, len(s.Terms))
-	for i := range s.Terms {
-		if p, ok := s.Terms[i].Prioritizer.(sighted); ok {
+	r.figures = make([]figures, len(s.terms))
+	for i := range s.terms {
+		if p, ok := s.terms[i].prioritizer.(sighted); ok {
 			r.figures[i] = p.Figures(r.Fleet)
 		}
 	}

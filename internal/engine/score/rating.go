@@ -1,6 +1,8 @@
 package score
 
 import (
+	"slices"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
@@ -12,13 +14,13 @@ type Rating struct {
 	filter.Look
 	By      *Scoring
 	Ranking *Ranking // nil: nothing is known of the scores yet
-	// Candidates are the rows a relative ranking has; nil where it has all.
-	Candidates columns.Bitmap
-	Spans      []Span // of what candidates are compared by
+	// candidates are the rows a relative ranking has; nil where it has all.
+	candidates columns.Bitmap
+	spans      []span // of what candidates are compared by
 	// What others decided, without the present decision itself.
 	Seen ledger.LoadSeen
 	mine columns.Bitmap // rows of the present decision, where its own use matters
-	Left []Span         // of what reservations leave; nil where nothing asks
+	left []span         // of what reservations leave; nil where nothing asks
 	// settled: the decision answers its spec, and a wish to be elsewhere moves
 	// nothing.
 	Settled bool
@@ -40,10 +42,39 @@ func (r *Rating) See(load *ledger.Load, present []int) {
 	}
 }
 
+// Use has the rating find scores in a ranking, which may be nil; mask is who is
+// admitted.
+func (r *Rating) Use(ranking *Ranking, mask columns.Bitmap) {
+	r.Ranking = ranking
+	if ranking == nil {
+		return
+	}
+	r.spans = ranking.spans
+	if r.By.Relative() {
+		r.candidates = mask
+	}
+}
+
+// Widen measures what is compared with some rows that are no candidates of the
+// ranking. Where that changes the scale, the ranking does not hold.
+func (r *Rating) Widen(rows []int) {
+	spans := slices.Clone(r.spans)
+	for _, row := range rows {
+		r.By.Ranks.Cover(r, spans, row)
+	}
+	if !slices.Equal(spans, r.spans) {
+		r.spans, r.Ranking = spans, nil
+	}
+}
+
+// MeasuresLeft reports that what others leave of an amount counts, which is measured
+// for each decision.
+func (r *Rating) MeasuresLeft() bool { return r.left != nil }
+
 // base is Own of a row outside of the decision, from the ranking where that has it.
 // The ranking of a relative scorer has only candidates; another has every cluster.
 func (r *Rating) base(row int) float64 {
-	if k := r.Ranking; k != nil && row < len(k.Score) && (r.Candidates == nil || r.Candidates.Has(row)) {
+	if k := r.Ranking; k != nil && row < len(k.Score) && (r.candidates == nil || r.candidates.Has(row)) {
 		return k.Score[row]
 	}
 	return r.By.Ranks.Base(r, row)
@@ -68,8 +99,8 @@ func (r *Rating) MostOfOthers() float64 {
 }
 
 // measure finds the spans of what candidates are compared by.
-func (r *Rating) measure(candidates columns.Bitmap) []Span {
-	spans := make([]Span, r.By.Traits.Spans)
+func (r *Rating) measure(candidates columns.Bitmap) []span {
+	spans := make([]span, r.By.Traits.Spans)
 	candidates.Each(func(row int) { r.By.Ranks.Cover(r, spans, row) })
 	return spans
 }
@@ -80,9 +111,9 @@ func (r *Rating) MeasureLeft(mask columns.Bitmap, present []int) {
 	if r.By.Minds == nil || !r.By.Traits.Reads.Any(columns.Reserved) {
 		return
 	}
-	r.Left = make([]Span, r.By.Traits.Spans)
-	mask.Each(func(row int) { r.By.Minds.CoverLeft(r, r.Left, row) })
+	r.left = make([]span, r.By.Traits.Spans)
+	mask.Each(func(row int) { r.By.Minds.CoverLeft(r, r.left, row) })
 	for _, row := range present {
-		r.By.Minds.CoverLeft(r, r.Left, row)
+		r.By.Minds.CoverLeft(r, r.left, row)
 	}
 }

@@ -1,25 +1,26 @@
 package score
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/key"
 )
 
-// Scorer rates clusters for a query. It is an immutable value that describes
+// scorer rates clusters for a query. It is an immutable value that describes
 // itself, as a Check does, so that deciding, sharing, waking and explaining need no
 // list of the strategies there are. What only some scorers have to say is asked by
 // the interfaces below.
 //
 // Clusters are compared by standing first (see Fleet.standing) and by score within
 // it.
-type Scorer interface {
+type scorer interface {
 	// Key writes what makes the scorer equal to another of its strategy: two with
 	// equal keys rate clusters outside of a decision alike, and say the same of
 	// themselves.
-	Key(k *filter.Key)
+	Key(k key.Writer)
 	// Traits are what others have to know of it.
 	Traits() Traits
 	// Own is the score of a row by what is known of the cluster and of the
@@ -32,9 +33,9 @@ type Scorer interface {
 	Parts(r *Rating, row int, current bool) []api.ScorePart
 }
 
-// Strategies make the scorers of placements, by strategy. A new one is one file and
+// strategies make the scorers of placements, by strategy. A new one is one file and
 // one line here.
-var Strategies = map[api.Strategy]func(*api.PlacementSpec) *Scoring{
+var strategies = map[api.Strategy]func(*api.PlacementSpec) *Scoring{
 	api.StrategyMetrics:      newWeightedMean,
 	api.StrategyPrioritizers: newPrioritizers,
 }
@@ -71,18 +72,18 @@ type Traits struct {
 // Every cluster has a score then. For all other scorers the fleet has one order, by
 // its metrics; equals in it are ordered by each placement's own tie hash.
 type ranker interface {
-	Scorer
+	scorer
 	// RankKey writes what makes Base equal to that of another of the strategy.
-	RankKey(k *filter.Key)
+	RankKey(k key.Writer)
 	// Base is Own of a cluster outside of the decision, by Rating.spans.
 	Base(r *Rating, row int) float64
 	// Cover widens the spans to what is compared of a row.
-	Cover(r *Rating, spans []Span, row int)
+	Cover(r *Rating, spans []span, row int)
 }
 
 // minder is a scorer in which the decisions of other placements count.
 type minder interface {
-	Scorer
+	scorer
 	// Others is the score of a row with what they add to it.
 	Others(r *Rating, row int, score float64) float64
 	// OfCount is what they add to that of a cluster which some number of them chose; ok
@@ -94,12 +95,12 @@ type minder interface {
 	// false where that cannot be told at once.
 	Bound(r *Rating, row int, score float64) (most float64, ok bool)
 	// CoverLeft widens the spans to what others leave of what is compared of a row.
-	CoverLeft(r *Rating, spans []Span, row int)
+	CoverLeft(r *Rating, spans []span, row int)
 }
 
 // perishable is a scorer by whose scores time alone may change what is decided.
 type perishable interface {
-	Scorer
+	scorer
 	// Expired names what has expired on one of some rows, "" where nothing has.
 	// has reports whether a set has one of them.
 	Expired(f *columns.Fleet, has func(*columns.RowSet) bool) string
@@ -110,17 +111,44 @@ type perishable interface {
 // Scoring is how queries rate clusters: a scorer with what it says of itself. Those
 // that most placements have are shared.
 type Scoring struct {
-	Scorer
+	scorer
+	strategy api.Strategy // "" for queries that only ask who fits
 	Traits   Traits
 	Ranks    ranker     // nil: by the order of the fleet
 	Minds    minder     // nil: whatever others decide
 	Perishes perishable // nil: whatever the time is
 }
 
-func NewScoring(s Scorer) *Scoring {
-	by := &Scoring{Scorer: s, Traits: s.Traits()}
+// Compile is how a placement rates clusters. The error is that of a spec that never
+// should have passed validation.
+func Compile(spec *api.PlacementSpec) (*Scoring, error) {
+	compile, ok := strategies[spec.Strategy]
+	if !ok {
+		return nil, fmt.Errorf("spec.strategy: %q is not known", spec.Strategy)
+	}
+	return compile(spec), nil
+}
+
+func newScoring(strategy api.Strategy, s scorer) *Scoring {
+	by := &Scoring{scorer: s, strategy: strategy, Traits: s.Traits()}
 	by.Ranks, _ = s.(ranker)
 	by.Minds, _ = s.(minder)
 	by.Perishes, _ = s.(perishable)
 	return by
 }
+
+// Key writes what makes two queries score the same.
+func (s *Scoring) Key(k key.Writer) {
+	k.Text("strategy", string(s.strategy))
+	s.scorer.Key(k)
+}
+
+// RankKey writes what makes two queries share a Ranking, where they have one.
+func (s *Scoring) RankKey(k key.Writer) {
+	k.Text("strategy", string(s.strategy))
+	s.Ranks.RankKey(k)
+}
+
+// Relative reports that candidates are compared with each other, so that one more of
+// them may change the score of all.
+func (s *Scoring) Relative() bool { return s.Traits.Spans > 0 }

@@ -26,7 +26,7 @@ type Tally struct {
 	// Wanted is how many clusters to choose, or All; Chosen how many there are.
 	Wanted, Chosen int
 	Fleet          *columns.Fleet
-	In             *filter.InSets // nil: every cluster set
+	In             filter.Confining // nil: every cluster set
 	Explain        func() string
 	why            string
 }
@@ -54,5 +54,5 @@ func (t *Tally) sets() (asked, usable []string, members int) {
 		return nil, nil, 0
 	}
 	usable, members = t.In.Usable(t.Fleet)
-	return t.In.Sets, usable, members
+	return t.In.Sets(), usable, members
 }

@@ -1,4 +1,4 @@
-package placement
+package filter_test
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 func withCEL(text string) *api.Placement {
@@ -58,52 +59,28 @@ func TestPredicatesFollowObservations(t *testing.T) {
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			before := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1}}
-			f, _ := (&columns.Fleet{}).With(clusters(before), enginetest.Epoch)
+			f, _ := (&columns.Fleet{}).With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": before}}, enginetest.Epoch)
 			q := compile(t, withCEL(tt.text))
-			view := NewView(f, q, ledger.Others{}, nil)
+			view := placement.NewView(f, q, ledger.Others{}, nil)
 			if view.Mask.Has(0) {
 				t.Fatal("matches before the change")
 			}
 			after := *before
 			tt.change(&after)
-			f, delta := f.With(clusters(&after), enginetest.Epoch)
+			f, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": &after}}, enginetest.Epoch)
 			if !slices.Equal(delta.Rows, []int{0}) || !delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)) {
 				t.Errorf("rows %v changed, facts %t; want row 0 and its facts", delta.Rows, delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)))
 			}
 			view.Judge(f, q, ledger.Others{}, 0)
-			if !view.Mask.Has(0) || !Mask(f, q, nil).Has(0) {
+			if !view.Mask.Has(0) || !placement.NewView(f, q, ledger.Others{}, nil).Mask.Has(0) {
 				t.Error("does not match after the change")
 			}
 			beat := after
 			beat.Status.LastHeartbeatAt = ptr(enginetest.Epoch.Add(time.Second))
-			if _, delta := f.With(clusters(&beat), enginetest.Epoch); !delta.Empty() {
+			if _, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": &beat}}, enginetest.Epoch); !delta.Empty() {
 				t.Errorf("a heartbeat that says nothing changed rows %v", delta.Rows)
 			}
 		})
-	}
-}
-
-// TestManagedConditions: the conditions of Open Cluster Management follow the
-// state of the cluster.
-func TestManagedConditions(t *testing.T) {
-	for state, want := range map[api.ClusterState]string{
-		"": "True", api.StateOnline: "True", api.StateOffline: "Unknown", api.StateConnecting: "Unknown",
-		api.StatePending: "Unknown", api.StateUnhealthy: "False", api.StateNotReady: "False",
-	} {
-		c := &api.Cluster{Metadata: api.Metadata{Name: "c1", CreatedAt: &enginetest.Epoch}}
-		c.Status.State = state
-		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(enginetest.Epoch.Add(time.Minute))}}
-		f, _ := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
-		got := map[string]string{}
-		for _, o := range columns.ManagedConditions(f.Cluster(0)) {
-			got[o.Type] = o.Status
-			if o.Type == "ManagedClusterConditionAvailable" && (!o.LastTransitionAt.Equal(enginetest.Epoch.Add(time.Minute)) || o.Message != "why") {
-				t.Errorf("%s: %+v, want the time and message of Ready", state, o)
-			}
-		}
-		if got["ManagedClusterConditionAvailable"] != want || got["HubAcceptedManagedCluster"] != "True" || (got["ManagedClusterJoined"] == "True") != (state != api.StatePending) {
-			t.Errorf("%s: %v, want %s to be %s", state, got, "ManagedClusterConditionAvailable", want)
-		}
 	}
 }
 
@@ -117,11 +94,11 @@ func TestAbsentLabelsAreNotShared(t *testing.T) {
 	w.Clusters["bare"].Metadata.Labels = nil
 	f := w.Fleet()
 	q := compile(t, withCEL(`!("zone" in managedCluster.metadata.labels)`))
-	mask := Mask(f, q, nil)
+	mask := placement.NewView(f, q, ledger.Others{}, nil).Mask
 	for name, want := range map[string]bool{"bare": false, "other": true, "zoned": false} {
 		row, _ := f.Row(name)
-		if mask.Has(row) != want || Admits(f, q, nil, row, false) != want {
-			t.Errorf("%s: %t in the mask, admitted %t, want %t", name, mask.Has(row), Admits(f, q, nil, row, false), want)
+		if mask.Has(row) != want || placement.Admits(f, q, nil, row, false) != want {
+			t.Errorf("%s: %t in the mask, admitted %t, want %t", name, mask.Has(row), placement.Admits(f, q, nil, row, false), want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package placement
+package score_test
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
@@ -36,54 +37,59 @@ func (odd) Stay() float64 { return 7 }
 // TestAPrioritizerIsOneLine: one that is added to the list decides as its formula
 // says, alone and beside others, whatever it looks at.
 func TestAPrioritizerIsOneLine(t *testing.T) {
-	before := score.Builtins
-	score.Builtins = append(slices.Clone(before), odd{score.Builtin{Kind: "odd"}})
-	defer func() { score.Builtins = before }()
+	defer score.AddBuiltin(odd{score.NewBuiltin("odd")})()
 	d := enginetest.FixedDice(6)
-	sights := lawSights(d, 8)
+	sights := enginetest.RollSights(d, 8)
 	moved := 0
 	for range 300 {
 		policy := &api.PrioritizerPolicy{Mode: api.ModeExact}
 		if d.Chance(2) {
 			policy = enginetest.RollPrioritizers(d)
 		}
-		policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Name: "odd", Weight: ptr(enginetest.Pick[int64](d, -2, 1, 3))})
+		policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Name: "odd", Weight: new(enginetest.Pick[int64](d, -2, 1, 3))})
 		p := enginetest.NewPlacement("web")
-		p.Spec.NumberOfClusters, p.Spec.Strategy, p.Spec.PrioritizerPolicy = ptr(enginetest.Pick[int64](d, 1, 3, 9)), api.StrategyPrioritizers, policy
-		q := compile(t, p)
+		p.Spec.NumberOfClusters, p.Spec.Strategy, p.Spec.PrioritizerPolicy = new(enginetest.Pick[int64](d, 1, 3, 9)), api.StrategyPrioritizers, policy
+		q, err := placement.NewQuery(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by, err := score.Compile(&p.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !q.Minds() {
 			t.Fatal("what others decide counts, and nobody knows")
 		}
 		s := enginetest.Pick(d, sights...)
-		v := NewView(s.fleet, q, s.others, nil)
-		var present Present // one that has to be decided anew
-		for _, row := range s.present {
-			present.Decisions = append(present.Decisions, api.Decision{Cluster: s.fleet.Name(row)})
+		v := placement.NewView(s.Fleet, q, s.Others, nil)
+		var present placement.Present // one that has to be decided anew
+		for _, row := range s.Present {
+			present.Decisions = append(present.Decisions, api.Decision{Cluster: s.Fleet.Name(row)})
 		}
-		out := Decide(s.fleet, q, v, s.others, present, s.fleet.Now())
+		out := placement.Decide(s.Fleet, q, v, s.Others, present, s.Fleet.Now())
 		if !out.Same {
 			moved++
 		}
-		r := s.rating(q)
+		r := score.RatingOf(s, by)
 		r.Ranking = nil // rated anew
 		var fit []int
-		for row := range s.fleet.Slots() {
-			if s.fleet.Live().Has(row) && Admits(s.fleet, q, s.others.Reserved, row, slices.Contains(s.present, row)) {
+		for row := range s.Fleet.Slots() {
+			if s.Fleet.Live().Has(row) && placement.Admits(s.Fleet, q, s.Others.Reserved, row, slices.Contains(s.Present, row)) {
 				fit = append(fit, row)
 			}
 		}
 		if q.Relative() {
 			continue // what is compared depends on who is admitted: TestPrioritizersMatchOracle
 		}
-		score := func(row int) float64 { return q.scoring.Score(r, row, slices.Contains(s.present, row)) }
-		slices.SortStableFunc(fit, func(x, y int) int { return cmp.Compare(score(y), score(x)) })
+		rate := func(row int) float64 { return by.Score(r, row, slices.Contains(s.Present, row)) }
+		slices.SortStableFunc(fit, func(x, y int) int { return cmp.Compare(rate(y), rate(x)) })
 		want := min(q.Wanted, len(fit))
 		if len(out.Choices) != want {
 			t.Fatalf("%d are chosen of %d that fit, %d wanted", len(out.Choices), len(fit), q.Wanted)
 		}
 		for i, c := range out.Choices {
-			if c.Score != score(fit[i]) || c.Score != score(c.Row) {
-				t.Fatalf("number %d is %s with %v; it has %v, and the best that is left %v", i, s.fleet.Name(c.Row), c.Score, score(c.Row), score(fit[i]))
+			if c.Score != rate(fit[i]) || c.Score != rate(c.Row) {
+				t.Fatalf("number %d is %s with %v; it has %v, and the best that is left %v", i, s.Fleet.Name(c.Row), c.Score, rate(c.Row), rate(fit[i]))
 			}
 		}
 	}

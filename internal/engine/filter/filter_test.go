@@ -1,4 +1,4 @@
-package placement
+package filter_test
 
 import (
 	"math"
@@ -6,24 +6,33 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
+
+func ptr[T any](v T) *T { return &v }
+
+func compile(t *testing.T, p *api.Placement) *placement.Query {
+	t.Helper()
+	q, err := placement.NewQuery(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
 
 // verdictOn is why a cluster does not fit a placement, "" where it does, and the
 // part of the summary that counts it.
 func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
 	t.Helper()
-	present := Present{}
+	present := placement.Present{}
 	if current {
-		present = on(w, time.Hour, cluster)
+		present = placement.Present{Decisions: []api.Decision{{Cluster: cluster}}, Answered: true, ScheduledAt: w.Now.Add(-time.Hour)}
 	}
 	p.SetDefaults()
-	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+	e := placement.Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
 	for _, c := range e.Render().Candidates {
 		if c.Cluster == cluster {
 			return c.Filter, c.Reason, e.Fits()
@@ -113,15 +122,15 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 			}
 			end := enginetest.Epoch.Add(time.Duration(tt.until) * time.Second)
 			q := compile(t, p)
-			view := NewView(w.Fleet(), q, ledger.Others{}, nil)
+			view := placement.NewView(w.Fleet(), q, ledger.Others{}, nil)
 			if tt.until == 0 {
 				if view.Mask.Has(0) {
 					t.Error("is tolerated")
 				}
 				return
 			}
-			present := Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: enginetest.Epoch}
-			if out := Decide(w.Fleet(), q, view, ledger.Others{}, present, enginetest.Epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
+			present := placement.Present{Decisions: []api.Decision{{Cluster: "c1"}}, Answered: true, ScheduledAt: enginetest.Epoch}
+			if out := placement.Decide(w.Fleet(), q, view, ledger.Others{}, present, enginetest.Epoch); !out.Same || !out.NextAt.Equal(end) || !view.Until.Equal(end) {
 				t.Errorf("kept %t, looked at again at %v, admitted until %v; want true and %v", out.Same, out.NextAt, view.Until, end)
 			}
 			w.Now = end
@@ -151,7 +160,7 @@ func TestOfflineAndTolerated(t *testing.T) {
 		if filter, reason, _ := verdictOn(t, w, p, "c1", current); filter != "" {
 			t.Errorf("current %t: %s: %q", current, filter, reason)
 		}
-		if at := NewView(w.Fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
+		if at := placement.NewView(w.Fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
 			t.Errorf("admitted until %v, want %v", at, end)
 		}
 		w.Now = end
@@ -209,7 +218,10 @@ func TestPredicates(t *testing.T) {
 	c := w.Cluster("c1", nil)
 	c.Metadata.Labels = map[string]string{"cloud": "Azure", "tier": "gold"}
 	c.Spec.Claims = map[string]string{"version": "1.31"}
-	w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 40, time.Minute)
+	w.Scores[enginetest.ScoreKey("c1", "load")] = &api.PlacementScore{
+		Metadata: api.Metadata{Name: "load", Cluster: "c1"},
+		Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"cpu": 40}, ValidUntil: ptr(enginetest.Epoch.Add(time.Minute))},
+	}
 	amazon := &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}
 	absent := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "gpu", Operator: api.SelectorNotIn, Values: []string{"x"}}, {Key: "gpu", Operator: api.SelectorDoesNotExist}}}
 	old := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "version", Operator: api.SelectorIn, Values: []string{"1.29", "1.30"}}}}
@@ -251,69 +263,7 @@ func TestPredicates(t *testing.T) {
 func TestBadPredicateIsNamed(t *testing.T) {
 	p := enginetest.NewPlacement("web")
 	p.Spec.Predicates = []api.Predicate{{}, {CEL: []string{"true", "1 +"}}}
-	if _, err := NewQuery(p); err == nil || !strings.Contains(err.Error(), "spec.predicates[1].cel[1]") {
+	if _, err := placement.NewQuery(p); err == nil || !strings.Contains(err.Error(), "spec.predicates[1].cel[1]") {
 		t.Errorf("error %v, want one that names the field", err)
 	}
-}
-
-func TestReadsValues(t *testing.T) {
-	for text, want := range map[string]bool{
-		`cluster.metadata.labels["a"] == "b"`:             false,
-		`cluster.metric("load") < 5.0`:                    true,
-		`managedCluster.scores("a").exists(s, s.value>0)`: true,
-	} {
-		p := enginetest.NewPlacement("web")
-		p.Spec.Predicates = []api.Predicate{{CEL: []string{text}}}
-		if got := compile(t, p).Reads().Any(columns.MetricValues | columns.ScoreValues); got != want {
-			t.Errorf("%s reads values: %t, want %t", text, got, want)
-		}
-	}
-}
-
-// TestTolerationsRunOut: the mask holds until the moment that the pass names,
-// and the bulk and single forms of the taint rules agree.
-func TestTolerationsRunOut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d, w := enginetest.RollFleet(t)
-		f := w.Fleet()
-		p, _ := rollPlacement(d, w)
-		q := compile(t, p)
-		mask := func(now time.Time) (columns.Bitmap, time.Time) {
-			g, _ := f.With(columns.Changes{}, now)
-			pass := newPass(g, q, nil)
-			keep := f.Live().Grown(f.Slots())
-			for _, check := range q.Checks.All {
-				if check.Name() == "state" || check.Name() == "taints" {
-					check.Apply(&pass.Look, keep)
-				}
-			}
-			return keep, pass.Until
-		}
-		same := func(a, b columns.Bitmap) bool {
-			for i := range a {
-				if a[i] != b[i] {
-					return false
-				}
-			}
-			return true
-		}
-		now, until := mask(w.Now)
-		late := w.Now.Add(200 * 365 * 24 * time.Hour)
-		if !until.IsZero() {
-			late = until.Add(-1)
-		}
-		if later, _ := mask(late); !same(now, later) || !until.IsZero() && !until.After(w.Now) {
-			t.Fatalf("the mask changes before %v", until)
-		}
-		pass := newPass(f, q, nil)
-		demoted := pass.demotedRows()
-		f.Live().Each(func(row int) {
-			if pass.demoted(row) != (demoted != nil && demoted.Has(row)) {
-				t.Fatalf("%s is demoted: %t", f.Name(row), pass.demoted(row))
-			}
-			if at := pass.admitted(row); !at.IsZero() && !at.After(w.Now) {
-				t.Fatalf("%s is tolerated until %v, which is past", f.Name(row), at)
-			}
-		})
-	})
 }

@@ -1,4 +1,4 @@
-package placement
+package filter_test
 
 import (
 	"testing"

@@ -1,0 +1,180 @@
+package columns_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"pgregory.net/rapid"
+)
+
+// TestFleetFollowsChanges: a fleet that followed any sequence of changes has the facts
+// of one that is built from scratch, earlier fleets still say what they said, and the
+// rows that a delta leaves out are as they were.
+func TestFleetFollowsChanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
+		d, n := enginetest.Rolling(t, large), 12
+		if large {
+			n = 400 // sets cross between lists and bitmaps
+		}
+		w := enginetest.NewWorld()
+		f := &columns.Fleet{}
+		type moment struct{ then, rebuilt *columns.Fleet }
+		var past []moment
+		for step := range 8 {
+			changes, now := enginetest.RollChange(d, w, n)
+			if large && step%3 == 0 {
+				for range d(300) {
+					name := fmt.Sprintf("c%03d", d(n))
+					changes.Clusters[name] = nil
+					if step%6 == 0 {
+						changes.Clusters[name] = enginetest.RollCluster(d, name, true)
+					}
+				}
+			}
+			before := f
+			w.Apply(changes, now)
+			var delta columns.Delta
+			f, delta = f.With(changes, now)
+			rebuilt := w.Fleet()
+			sameFacts(t, f, rebuilt)
+			checkDelta(t, before, f, delta)
+			if rows := slices.Sorted(slices.Values(f.ByName())); !slices.IsSortedFunc(f.Ranking(), f.CompareRank) || !slices.Equal(slices.Sorted(slices.Values(f.Ranking())), rows) {
+				t.Fatalf("the rows %v are ranked %v", rows, f.Ranking())
+			}
+			past = append(past, moment{f, rebuilt})
+		}
+		for _, m := range past {
+			sameFacts(t, m.then, m.rebuilt)
+		}
+	})
+}
+
+// TestRowOrderMeansNothing: clusters that came in another order, with others in
+// between that went again, have the same facts.
+func TestRowOrderMeansNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, w := enginetest.RollFleet(t)
+		sameFacts(t, w.Shuffled(d), w.Fleet())
+	})
+}
+
+// sameFacts compares the sets and columns that filters and scorers look at.
+func sameFacts(t *rapid.T, f, g *columns.Fleet) {
+	t.Helper()
+	facts := func(f *columns.Fleet) map[string][]string {
+		out := map[string][]string{}
+		note := func(rows *columns.RowSet, format string, args ...any) {
+			rows.Each(func(row int) {
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprintf(format, args...))
+			})
+		}
+		noteAll := func(kind string, keys map[string]*columns.RowSet, values map[string]map[string]*columns.RowSet) {
+			for key, rows := range keys {
+				note(rows, "%s %s", kind, key)
+			}
+			for key, values := range values {
+				for value, rows := range values {
+					note(rows, "%s %s=%s", kind, key, value)
+				}
+			}
+		}
+		noteAll("label", f.Labels().Keys, f.Labels().Values)
+		noteAll("claim", f.Claims().Keys, f.Claims().Values)
+		for taint, rows := range f.Taints() {
+			note(rows, "taint %s", taint)
+		}
+		for name, set := range f.Sets() {
+			note(set.Rows, "set %s %q", name, set.Set.Spec.Namespaces)
+		}
+		for name, s := range f.PlacementScores() {
+			note(s.Rows(), "scores %s", name)
+			note(s.Expired, "expired %s", name)
+			f.Live().Each(func(row int) {
+				for _, score := range enginetest.ScoreNames {
+					value, has, expired := f.ScoreState(name, score, row)
+					effective := int8(0)
+					if column := f.ScoreColumn(name, score); row < len(column) {
+						effective = column[row]
+					}
+					if wanted := value; expired && effective != 0 || !expired && effective != wanted {
+						t.Fatalf("%s of %s counts %d, is %d, expired %t", score, f.Name(row), effective, wanted, expired)
+					}
+					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("score ", name, score, value, has, expired))
+				}
+			})
+		}
+		f.Live().Each(func(row int) {
+			for _, resource := range []string{"cpu", "memory"} {
+				amount := int64(columns.Unreported)
+				if column := f.Allocatable(resource); row < len(column) {
+					amount = column[row]
+				}
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("usable ", resource, amount))
+			}
+			for _, x := range f.Rows()[row].Taints {
+				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("taint ", x.Taint, x.Since))
+			}
+		})
+		for name := range out {
+			slices.Sort(out[name])
+		}
+		return out
+	}
+	x, y := facts(f), facts(g)
+	for name := range y {
+		if !slices.Equal(x[name], y[name]) {
+			t.Fatalf("%s: facts %q, want %q", name, x[name], y[name])
+		}
+	}
+	if len(x) != len(y) || !slices.Equal(slices.Sorted(maps.Keys(f.Sets())), slices.Sorted(maps.Keys(g.Sets()))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.PlacementScores())), slices.Sorted(maps.Keys(g.PlacementScores()))) ||
+		!slices.Equal(slices.Sorted(maps.Keys(f.Waiting())), slices.Sorted(maps.Keys(g.Waiting()))) {
+		t.Fatal("the fleets know of different clusters, sets or scores")
+	}
+}
+
+func checkDelta(t *rapid.T, before, after *columns.Fleet, delta columns.Delta) {
+	t.Helper()
+	if !slices.IsSorted(delta.Rows) || !slices.IsSorted(delta.Gone) {
+		t.Fatalf("delta %+v is not sorted", delta)
+	}
+	for name, row := range before.Index() {
+		at, ok := after.Index()[name]
+		if !ok {
+			if !slices.Contains(delta.Gone, name) || !slices.Contains(delta.Rows, row) {
+				t.Fatalf("%s went unnoticed: %+v", name, delta)
+			}
+			continue
+		}
+		if at != row {
+			t.Fatalf("%s moved from row %d to %d", name, row, at)
+		}
+		if slices.Contains(delta.Rows, row) {
+			continue
+		}
+		for _, resource := range enginetest.ScoreResources {
+			for _, score := range enginetest.ScoreNames {
+				v, has, gone := before.ScoreState(resource, score, row)
+				w, had, went := after.ScoreState(resource, score, row)
+				if gone != went || !gone && (has != had || v != w) {
+					t.Fatalf("score %s of %s changed unnoticed: %+v", score, name, delta)
+				}
+			}
+		}
+	}
+	for name, row := range after.Index() {
+		if _, ok := before.Index()[name]; !ok && !slices.Contains(delta.Rows, row) {
+			t.Fatalf("%s came unnoticed: %+v", name, delta)
+		}
+	}
+	for _, key := range enginetest.MetricKeys {
+		if before.HasMetric(key.Name) != after.HasMetric(key.Name) && !delta.Fleet.Any(columns.MetricNames) {
+			t.Fatalf("metric %s came or went unnoticed", key.Name)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package columns_test
+
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+func compile(t *testing.T, p *api.Placement) *placement.Query {
+	t.Helper()
+	q, err := placement.NewQuery(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func clusters(list ...*api.Cluster) columns.Changes {
+	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
+	for _, x := range list {
+		c.Clusters[x.Metadata.Name] = x
+	}
+	return c
+}
+
+func chosen(t *testing.T, f *columns.Fleet, p *api.Placement, present placement.Present) []string {
+	t.Helper()
+	q := compile(t, p)
+	var names []string
+	for _, c := range placement.Decide(f, q, placement.NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, f.Now()).Choices {
+		names = append(names, f.Name(c.Row))
+	}
+	return names
+}
+
+// A simulation may lay an object over the fleet that has the uid and generation
+// of the live one and says something else.
+func TestSameGenerationOtherContent(t *testing.T) {
+	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 7, Labels: map[string]string{"zone": "a"}}}
+	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
+	p := enginetest.NewPlacement("web")
+	p.Spec.LabelConstraints = []string{"zone is b"}
+	now := *old
+	now.Metadata.Labels = map[string]string{"zone": "b"}
+	now.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	f, delta := f.With(clusters(&now), enginetest.Epoch)
+	if got := chosen(t, f, p, placement.Present{}); !slices.Equal(got, []string{"c1"}) {
+		t.Errorf("chosen %q, want c1 by its new label", got)
+	}
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+	if got := ledger.Available(f, nil, 0)["cpu"]; got != "4" {
+		t.Errorf("%q of cpu are available, want 4", got)
+	}
+}
+
+// A heartbeat that says nothing new concerns nobody, and one that reports new
+// amounts touches no set.
+func TestHeartbeatTouchesNoSet(t *testing.T) {
+	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", Labels: map[string]string{"zone": "a"}}}
+	old.Spec.Allocatable = api.Quantities{"cpu": "4", "memory": "1Gi"}
+	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
+	alive := *old
+	alive.Status.LastHeartbeatAt = ptr(enginetest.Epoch)
+	g, delta := f.With(clusters(&alive), enginetest.Epoch)
+	if !delta.Empty() {
+		t.Errorf("delta %+v, want an empty one", delta)
+	}
+	if g.Cluster(0) != &alive {
+		t.Error("the fleet shows the old object")
+	}
+	busy := alive
+	busy.Status.Allocated = api.Quantities{"cpu": "1"}
+	h, delta := g.With(clusters(&busy), enginetest.Epoch)
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+	if h.Labels().Values["zone"]["a"] != f.Labels().Values["zone"]["a"] || &h.Uncommitted()["memory"][0] != &g.Uncommitted()["memory"][0] {
+		t.Error("a report of cpu copied a set or another column")
+	}
+	if got := ledger.Available(h, nil, 0)["cpu"]; got != "3" {
+		t.Errorf("%q of cpu are available, want 3", got)
+	}
+}
+
+func TestReturnInTime(t *testing.T) {
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 1, 0.5)
+	m.Spec.MaxAge = "30s"
+	m.Status.Conditions[0] = api.Condition{
+		Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider,
+	}
+	w.Cluster("c1", map[string]float64{"load": 1})
+	f := w.Fleet()
+	if at := f.NextAt(); !at.Equal(enginetest.Epoch.Add(30 * time.Second)) {
+		t.Fatalf("NextAt %v, want the end of max_age", at)
+	}
+	p := enginetest.NewPlacement("web")
+	late, delta := f.With(columns.Changes{}, enginetest.Epoch.Add(30*time.Second))
+	if got := chosen(t, late, p, placement.Present{}); got != nil || !late.NextAt().IsZero() || !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("chosen %q, next %v, delta %+v; want none of each but row 0", got, late.NextAt(), delta)
+	}
+	back, _ := late.With(columns.Changes{}, enginetest.Epoch.Add(29*time.Second))
+	if got := chosen(t, back, p, placement.Present{}); len(got) != 1 || !back.NextAt().Equal(f.NextAt()) {
+		t.Errorf("chosen %q until %v: at an earlier moment the value is usable again", got, back.NextAt())
+	}
+}
+
+// Providers and metrics may come in any order, go, and come again.
+func TestArrivalOrder(t *testing.T) {
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 1, 0.5)
+	c := w.Cluster("c1", map[string]float64{"load": 1})
+	provider := w.Providers[m.ProviderKey()]
+	p := enginetest.NewPlacement("web")
+	f := &columns.Fleet{}
+	step := func(c columns.Changes, fits, names bool) {
+		t.Helper()
+		var delta columns.Delta
+		f, delta = f.With(c, enginetest.Epoch)
+		if got := chosen(t, f, p, placement.Present{}); (len(got) == 1) != fits {
+			t.Errorf("%+v: chosen %q, want one: %t", c, got, fits)
+		}
+		if delta.Fleet.Any(columns.MetricNames) != names {
+			t.Errorf("%+v: MetricNames %t", c, delta.Fleet.Any(columns.MetricNames))
+		}
+	}
+	metric := func(m *api.Metric) columns.Changes {
+		return columns.Changes{Metrics: map[api.Key]*api.Metric{{Kind: api.KindMetric, Name: "load"}: m}}
+	}
+	from := func(p *api.MetricsProvider) columns.Changes {
+		return columns.Changes{Providers: map[api.Key]*api.MetricsProvider{m.ProviderKey(): p}}
+	}
+	step(metric(nil), false, false)
+	step(clusters(c), false, false)
+	step(metric(m), false, true)
+	step(from(provider), true, false)
+	step(from(nil), false, false)
+	step(from(provider), true, false)
+	step(metric(nil), false, true)
+	step(metric(m), true, true)
+	step(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), true, false)
+	step(columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil, "c9": nil}}, false, false)
+	if f.Len() != 0 || f.Slots() != 1 || f.Cluster(0) != nil || f.Cluster(99) != nil {
+		t.Errorf("%d clusters in %d slots, want an empty slot", f.Len(), f.Slots())
+	}
+}
+
+// Rows that fall free are used again, and sets turn from lists to bitmaps and
+// back as they grow and shrink.
+func TestSlotsAndSets(t *testing.T) {
+	named := func(i int, zone string) *api.Cluster {
+		return &api.Cluster{Metadata: api.Metadata{Name: fmt.Sprintf("c%04d", i), Labels: map[string]string{"zone": zone}}}
+	}
+	f := &columns.Fleet{}
+	for size, zone := range []string{"a", "a", "b", "a", "b", "b", "a"} {
+		changes := columns.Changes{Clusters: map[string]*api.Cluster{}}
+		n := []int{5, 70, 300, 1000, 40, 2, 600}[size]
+		for i := range 1000 {
+			c := named(i, zone)
+			changes.Clusters[c.Metadata.Name] = c
+			if i >= n {
+				changes.Clusters[c.Metadata.Name] = nil
+			}
+		}
+		f, _ = f.With(changes, enginetest.Epoch)
+		if f.Len() != n || f.Labels().Values["zone"][zone].Len() != n || f.Labels().Keys["zone"].Len() != n {
+			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.Labels().Values["zone"][zone].Len(), n)
+		}
+		for _, other := range []string{"a", "b"} {
+			if other != zone && f.Labels().Values["zone"][other].Len() != 0 {
+				t.Fatalf("%d clusters are still in zone %s", f.Labels().Values["zone"][other].Len(), other)
+			}
+		}
+		count := 0
+		f.Labels().Values["zone"][zone].Each(func(row int) {
+			count++
+			if f.Cluster(row) == nil || !f.Labels().Values["zone"][zone].Has(row) {
+				t.Fatalf("row %d is in the zone and not in use", row)
+			}
+		})
+		if count != n {
+			t.Fatalf("%d rows, want %d", count, n)
+		}
+		if n > 600 && f.Labels().Values["zone"][zone].Dense() == nil || n < 5 && f.Labels().Values["zone"][zone].Dense() != nil {
+			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
+		}
+		p := enginetest.NewPlacement("web")
+		p.Spec.NumberOfClusters, p.Spec.LabelConstraints = nil, []string{"zone is " + zone}
+		if got := chosen(t, f, p, placement.Present{}); len(got) != n {
+			t.Fatalf("%d chosen, want %d", len(got), n)
+		}
+	}
+	if f.Slots() != 1000 {
+		t.Errorf("%d slots, want 1000: free ones are used before new ones", f.Slots())
+	}
+}
+
+// A name that means several metrics is the placement's own, else the global one,
+// else the first listed.
+func TestOneNameSeveralMetrics(t *testing.T) {
+	w := enginetest.NewWorld()
+	global := w.Gauge("load", 0, 10, 1)
+	for namespace, value := range map[string]float64{"shop": 5, "bank": 9} {
+		m := *global
+		m.Metadata.Namespace, m.Status.Value = namespace, &value
+		w.Metrics[api.KeyOf(&m)] = &m
+		w.Providers[m.ProviderKey()] = &api.MetricsProvider{}
+	}
+	c := w.Cluster("all", nil)
+	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load"}, {Name: "load", Namespace: "shop"}}
+	c = w.Cluster("foreign", nil)
+	c.Spec.Metrics = []api.MetricRef{{Name: "load", Namespace: "bank"}, {Name: "load", Namespace: "shop"}}
+	for _, tt := range []struct{ namespace, constraint, cluster string }{
+		{"shop", "load = 5", "all"}, {"bank", "load = 9", "all"}, {"default", "load = 1", "all"},
+		{"shop", "load = 5", "foreign"}, {"default", "load = 9", "foreign"},
+	} {
+		p := enginetest.NewPlacement("web")
+		p.Metadata.Namespace = tt.namespace
+		p.Spec.NumberOfClusters, p.Spec.MetricConstraints = nil, []string{tt.constraint}
+		if got := chosen(t, w.Fleet(), p, placement.Present{}); !slices.Contains(got, tt.cluster) {
+			t.Errorf("%+v: chosen %q", tt, got)
+		}
+	}
+}
+
+// A metric whose range moves along with its value has the same score, but
+// constraints compare the raw value.
+func TestRawValueAlone(t *testing.T) {
+	w := enginetest.NewWorld()
+	m := w.Gauge("load", 0, 10, 5)
+	w.Cluster("c1", map[string]float64{"load": 1})
+	f := w.Fleet()
+	rescaled := *m
+	rescaled.Spec.Max, rescaled.Status.Value = ptr(1.0), ptr(0.5)
+	_, delta := f.With(columns.Changes{Metrics: map[api.Key]*api.Metric{{Kind: api.KindMetric, Name: "load"}: &rescaled}}, enginetest.Epoch)
+	if !slices.Equal(delta.Rows, []int{0}) {
+		t.Errorf("delta %+v, want row 0", delta)
+	}
+}

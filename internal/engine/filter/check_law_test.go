@@ -1,0 +1,280 @@
+package filter
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// specOf is what a placement asks of clusters.
+func specOf(p *api.Placement) *Spec {
+	s := &Spec{Namespace: p.Metadata.Namespace, Placement: &p.Spec, Tolerations: NewTolerations(p.Spec.Tolerations)}
+	if policy := p.Spec.PrioritizerPolicy; policy != nil {
+		for _, c := range policy.Configurations {
+			if c.Type == api.PrioritizerMetric {
+				s.Rated = append(s.Rated, c.Name)
+			}
+		}
+	}
+	return s
+}
+
+// rollSpecs draws what placements, workloads and allocations ask of clusters.
+func rollSpecs(d enginetest.Dice, n int) []*Spec {
+	var out []*Spec
+	for range n {
+		p := enginetest.RollLawPlacement(d)
+		s := specOf(p)
+		s.TakesFailing = d.Chance(8)
+		out = append(out, s)
+		w := enginetest.RollLawWorkload(d)
+		place := &enginetest.RollLawPolicy(d).Spec.Placement
+		if w.Spec.Allocation != nil {
+			out = append(out, &Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec})
+			continue
+		}
+		for i := range place.ClusterAffinities {
+			out = append(out, &Spec{
+				Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
+				Tiers: Tiers(&place.ClusterAffinities[i], true), Tolerations: NewTolerations(place.ClusterTolerations),
+			})
+		}
+	}
+	return out
+}
+
+// lawPool are drawn checks by filter.
+func lawPool(t *testing.T, d enginetest.Dice, n int) map[string][]Check {
+	t.Helper()
+	pool := map[string][]Check{}
+	for _, s := range rollSpecs(d, n) {
+		c, err := CompileChecks(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range c.All {
+			pool[check.Name()] = append(pool[check.Name()], check)
+		}
+	}
+	return pool
+}
+
+// newLook is a look with scratch space.
+func newLook(f *columns.Fleet, reserved *ledger.Reservations) Look {
+	l := LookAt(f, reserved, &enginetest.Owner)
+	l.Writable()
+	return l
+}
+
+// lawLooks are looks at some fleets, with reservations.
+func lawLooks(d enginetest.Dice, n int) []Look {
+	var looks []Look
+	for _, s := range enginetest.RollReserved(d, n) {
+		looks = append(looks, newLook(s.Fleet, s.Others.Reserved))
+	}
+	return looks
+}
+
+// answers is all that a check answers, whoever asks: who is admitted, for how long,
+// and what that depends on.
+func answers(check Check, looks []Look) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "reads %b ", check.Reads())
+	for i := range looks {
+		l := &looks[i]
+		keep := l.Fleet.Live().Grown(l.Fleet.Slots())
+		check.Apply(l, keep)
+		fmt.Fprintf(&b, "%x ", keep)
+		for row := range l.Fleet.Slots() {
+			fmt.Fprintf(&b, "%t", check.Admits(l, row, true))
+			if e, ok := check.(expiring); ok {
+				fmt.Fprint(&b, e.Until(l, row, false).Unix(), e.Until(l, row, true).Unix())
+			}
+		}
+	}
+	return b.String()
+}
+
+// told is all that a check tells.
+func told(check Check, looks []Look) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q %q ", check.On(), check.Blame(1), check.Blame(2))
+	for i := range looks {
+		l := &looks[i]
+		rejected := func(yield func(int) bool) {
+			for row := range l.Fleet.Slots() {
+				if !check.Admits(l, row, false) && !yield(row) {
+					return
+				}
+			}
+		}
+		for row := range rejected {
+			fmt.Fprintf(&b, "%q ", check.Reason(l, row))
+		}
+		if c, ok := check.(Causer); ok {
+			fmt.Fprintf(&b, "%+v ", c.Causes(l, rejected))
+		}
+	}
+	return b.String()
+}
+
+// TestEqualKeysAnswerEqually is the law that classes rest on: checks of one key
+// admit the same clusters, for as long, and read the same; with the same words they
+// tell the same. And every part of every key is needed: without it, two checks of
+// one key answer, or tell, something else. A check that is added to the list is
+// held to it without a line here, as long as the dice draw it.
+func TestEqualKeysAnswerEqually(t *testing.T) {
+	d := enginetest.FixedDice(1)
+	looks := lawLooks(d, 8)
+	pool := lawPool(t, d, 500)
+	for _, each := range filters {
+		list := pool[each.Name()]
+		if len(list) < 50 {
+			t.Errorf("%s: only %d checks were drawn", each.Name(), len(list))
+			continue
+		}
+		answer := enginetest.Remembered(func(c Check) string { return answers(c, looks) })
+		tell := enginetest.Remembered(func(c Check) string { return told(c, looks) })
+		parts := map[bool]map[string]bool{false: {}, true: {}}
+		for _, words := range []bool{false, true} {
+			says := map[bool]func(Check) string{false: answer, true: tell}[words]
+			key := func(c Check) string {
+				key, has := enginetest.KeyWithout("-", words, c.Key)
+				maps.Copy(parts[words], has)
+				return key
+			}
+			if x, y, found := enginetest.Disagree(list, key, says); found {
+				t.Errorf("%s: two checks of one key (words: %t) differ:\n%T%+v\n%T%+v", each.Name(), words, x, x, y, y)
+			}
+		}
+		for part := range parts[true] {
+			words := !parts[false][part] // it changes no answer, only how it is put
+			says := map[bool]func(Check) string{false: answer, true: tell}[words]
+			key := func(c Check) string {
+				key, _ := enginetest.KeyWithout(part, words, c.Key)
+				return key
+			}
+			if _, _, found := enginetest.Disagree(list, key, says); !found {
+				t.Errorf("%s: nothing is missed where %q is left out of the keys", each.Name(), part)
+			}
+		}
+	}
+}
+
+// TestChecksReadWhatTheySay: the answer of a check about a cluster changes only with
+// an aspect that it says it reads, and it reads all that it says: of every aspect
+// there is a change that nothing else would have told of.
+func TestChecksReadWhatTheySay(t *testing.T) {
+	d := enginetest.FixedDice(3)
+	pool := lawPool(t, d, 150)
+	type witness struct {
+		filter string
+		aspect columns.Aspects
+	}
+	seen := map[witness]bool{}
+	declared := map[string]columns.Aspects{}
+	admits := func(c Check, l *Look, row int) [2]bool {
+		return [2]bool{c.Admits(l, row, false), c.Admits(l, row, true)}
+	}
+	// judge compares what a check says before and after, where all that changed
+	// concerns aspects of it.
+	judge := func(c Check, before, after *Look, concerned func(row int, reads columns.Aspects) bool, fleet columns.Aspects) {
+		t.Helper()
+		reads := c.Reads()
+		declared[c.Name()] |= reads
+		for row := range before.Fleet.Slots() {
+			if row >= after.Fleet.Slots() || !before.Fleet.Live().Has(row) || !after.Fleet.Live().Has(row) ||
+				admits(c, before, row) == admits(c, after, row) {
+				continue
+			}
+			heard := func(reads columns.Aspects) bool { return concerned(row, reads) || fleet.Any(reads) }
+			if !heard(reads) {
+				t.Fatalf("%s %q about %s: it changes with something that it says it does not read", c.Name(), c.On(), before.Fleet.Name(row))
+			}
+			for left := reads; left != 0; left &= left - 1 {
+				if aspect := left &^ (left - 1); !heard(reads &^ aspect) {
+					seen[witness{c.Name(), aspect}] = true
+				}
+			}
+		}
+	}
+	// unshown is a filter and one of the aspects that it says it reads of which no
+	// change was seen to matter.
+	unshown := func() (string, columns.Aspects) {
+		for _, filter := range filters {
+			for left := declared[filter.Name()]; left != 0; left &= left - 1 {
+				if aspect := left &^ (left - 1); !seen[witness{filter.Name(), aspect}] {
+					return filter.Name(), aspect
+				}
+			}
+		}
+		return "", 0
+	}
+	shown := func() bool { _, aspect := unshown(); return aspect == 0 }
+	// What is rare takes longer to be drawn.
+	for round := 0; round < 40 || round < 400 && !shown(); round++ {
+		w := enginetest.RollLawWorld(d)
+		f := w.Fleet()
+		for range 60 {
+			changes := enginetest.RollLawStep(d, w)
+			w.Apply(changes, w.Now)
+			g, delta := f.With(changes, w.Now)
+			before, after := newLook(f, nil), newLook(g, nil)
+			for _, filter := range filters {
+				list := pool[filter.Name()]
+				for range 12 {
+					c := enginetest.Pick(d, list...)
+					judge(c, &before, &after, delta.ConcernsRow, delta.Fleet)
+					// What stands in conditions, and is no answer about a cluster.
+					if delta.Fleet != 0 && fleetwide(c, f) != fleetwide(c, g) {
+						if !delta.Fleet.Any(c.Reads()) {
+							t.Fatalf("%s %q does not read %b", c.Name(), c.On(), delta.Fleet)
+						}
+						seen[witness{c.Name(), delta.Fleet & c.Reads()}] = true
+					}
+				}
+			}
+			f = g
+		}
+		// Reservations alone, and time alone: of a fleet without metrics and scores,
+		// which time changes, too.
+		lasting := w.Changes()
+		lasting.Metrics, lasting.Scores = nil, nil
+		early, _ := (&columns.Fleet{}).With(lasting, f.Now())
+		late, _ := early.With(columns.Changes{}, f.Now().Add(time.Duration(30+d(60))*time.Second))
+		reserved := ledger.NewReservations()
+		for row := range f.Slots() {
+			reserved.Hold(f, api.Key{Name: "other"}, ledger.Needs{{Resource: "cpu", Text: "1", Milli: 1000}, {Resource: "memory", Text: "1Gi", Milli: 1 << 40}}, f.Name(row), enginetest.Epoch.Add(time.Hour))
+		}
+		free, held := newLook(f, nil), newLook(f, reserved)
+		before, after := newLook(early, nil), newLook(late, nil)
+		for _, filter := range filters {
+			for _, c := range pool[filter.Name()] {
+				none := func(int, columns.Aspects) bool { return false }
+				judge(c, &free, &held, none, columns.Reserved)
+				judge(c, &before, &after, none, columns.Clock)
+			}
+		}
+	}
+	if name, aspect := unshown(); aspect != 0 {
+		t.Errorf("%s says that it reads aspect %b, and nothing shows it", name, aspect)
+	}
+}
+
+// fleetwide is what a check says of the fleet as a whole.
+func fleetwide(c Check, f *columns.Fleet) string {
+	switch c := c.(type) {
+	case Naming:
+		return fmt.Sprint(f.HasMetric(c.Metric()))
+	case Confining:
+		return fmt.Sprint(c.Usable(f))
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/filter"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+// rollLawQueries draws what placements, workloads, allocations and guests ask of
+// clusters.
+func rollLawQueries(t *testing.T, d enginetest.Dice, n int) []*Query {
+	t.Helper()
+	var out []*Query
+	add := func(q *Query, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Key = enginetest.Owner // whose reservations do not count
+		out = append(out, q)
+	}
+	for range n {
+		p := enginetest.RollLawPlacement(d)
+		add(Compile(p, d.Chance(8)))
+		w := enginetest.RollLawWorkload(d)
+		if w.Spec.Allocation != nil {
+			add(NewGroupQuery(api.KeyOf(w), &filter.Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec}))
+			continue
+		}
+		place := &enginetest.RollLawPolicy(d).Spec.Placement
+		for i := range place.ClusterAffinities {
+			add(NewGroupQuery(api.KeyOf(w), &filter.Spec{
+				Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
+				Tiers: filter.Tiers(&place.ClusterAffinities[i], true), Tolerations: filter.NewTolerations(place.ClusterTolerations),
+			}))
+		}
+	}
+	return out
+}
+
+// viewed is what queries of a class have in common, as of some fleets.
+func viewed(q *Query, looks []enginetest.Sight) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "reads %b ", q.Reads())
+	for i := range looks {
+		l := &looks[i]
+		v := NewView(l.Fleet, q, ledger.Others{Reserved: l.Others.Reserved}, nil)
+		fmt.Fprintf(&b, "%x %x %d ", v.Mask, v.Demoted, v.Until.Unix())
+		if v.Ranking != nil {
+			fmt.Fprint(&b, v.Ranking.Order, v.Ranking.Score)
+		}
+	}
+	return b.String()
+}
+
+// respelled is a placement that asks for the same in other words.
+func respelled(d enginetest.Dice, p *api.Placement) *api.Placement {
+	other := *p
+	s := &other.Spec
+	mix := func(list []string) []string {
+		list = append(slices.Clone(list), list[:d(len(list)+1)]...)
+		slices.Reverse(list)
+		return list
+	}
+	s.ClusterNames, s.ExcludeClusters = mix(s.ClusterNames), mix(s.ExcludeClusters)
+	s.LabelConstraints, s.MetricConstraints, s.CustomResources, s.ClusterSets = mix(s.LabelConstraints), mix(s.MetricConstraints), mix(s.CustomResources), mix(s.ClusterSets)
+	s.KubernetesVersion = strings.ReplaceAll(s.KubernetesVersion, " ", "")
+	for i, text := range s.LabelConstraints {
+		s.LabelConstraints[i] = strings.Replace(strings.Replace(text, " is not ", " != ", 1), " is ", " = ", 1)
+	}
+	s.Tolerations = append(slices.Clone(s.Tolerations), s.Tolerations...)
+	slices.Reverse(s.Tolerations)
+	s.Predicates = append(slices.Clone(s.Predicates), s.Predicates...)
+	slices.Reverse(s.Predicates)
+	return &other
+}
+
+// TestEqualClassesSeeTheSame is the law of classes: equal class, equal mask, equal
+// ranking and equal wake-ups; and of the same wording, equal sentences.
+func TestEqualClassesSeeTheSame(t *testing.T) {
+	d := enginetest.FixedDice(2)
+	looks := enginetest.RollReserved(d, 6)
+	queries := rollLawQueries(t, d, 200)
+	empty := enginetest.NewWorld()
+	for range 200 {
+		p, _ := rollPlacement(d, empty)
+		q, r := compile(t, p), compile(t, respelled(d, p))
+		if q.Class != r.Class {
+			t.Fatalf("what asks for the same has the classes %q and %q", q.Class, r.Class)
+		}
+		r.Key = q.Key
+		queries = append(queries, q, r)
+	}
+	view := enginetest.Remembered(func(q *Query) string { return viewed(q, looks) })
+	if x, y, found := enginetest.Disagree(queries, func(q *Query) string { return q.Class }, view); found {
+		t.Errorf("two queries of class %q see\n%s and\n%s", x.Class, view(x), view(y))
+	}
+	said := enginetest.Remembered(func(q *Query) string {
+		var b strings.Builder
+		for i := range looks {
+			b.WriteString(Fits(looks[i].Fleet, q, ledger.Others{Reserved: looks[i].Others.Reserved}) + "\n")
+		}
+		return b.String()
+	})
+	if x, y, found := enginetest.Disagree(queries, func(q *Query) string { return q.Class + q.Wording() }, said); found {
+		t.Errorf("two queries of wording %q are told\n%s and\n%s", x.Wording(), said(x), said(y))
+	}
+	// A text that is asked for by one filter is not what another asks for.
+	a, b := enginetest.NewPlacement("web"), enginetest.NewPlacement("web")
+	a.Spec.LabelConstraints = []string{"zone is a"}
+	labelled, err := constraint.ParseLabel("zone is a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Spec.CustomResources = []string{labelled.Canonical()}
+	queries = append(queries, compile(t, a), compile(t, b))
+	// What rates clusters differently may ask for the same.
+	for _, name := range enginetest.ScoreNames {
+		c := enginetest.NewPlacement("web")
+		c.Spec.Strategy, c.Spec.PrioritizerPolicy = api.StrategyPrioritizers, &api.PrioritizerPolicy{
+			Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: name}},
+		}
+		queries = append(queries, compile(t, c))
+	}
+	for _, part := range []string{"terms", "filter", "checks"} {
+		key := func(q *Query) string {
+			key, _ := enginetest.KeyWithout(part, false, q.writeClass)
+			return key
+		}
+		if _, _, found := enginetest.Disagree(queries, key, view); !found {
+			t.Errorf("nothing is missed where %q is left out of the classes", part)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package placement
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+)
+
+func clusters(list ...*api.Cluster) columns.Changes {
+	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
+	for _, x := range list {
+		c.Clusters[x.Metadata.Name] = x
+	}
+	return c
+}
+
+func TestAmountsAtTheEdge(t *testing.T) {
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
+	for _, tt := range []struct {
+		allocatable, allocated, request api.Quantity
+		fits, staysOn                   bool
+	}{
+		{"100P", "0", "1", true, true}, // more than an int64 of thousandths
+		{"100P", "100P", "1", false, true},
+		{"1", "100P", "1", false, true},
+		{"1", "2", "0", true, true},
+		{"1", "1", "1m", false, true},
+		{"1.0001", "0", "1", true, true},
+	} {
+		c.Spec.Allocatable = api.Quantities{"memory": tt.allocatable}
+		c.Spec.Allocated = api.Quantities{"memory": tt.allocated}
+		f, _ := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		p := enginetest.NewPlacement("web")
+		p.Spec.ResourceRequests = api.Quantities{"memory": tt.request}
+		q := compile(t, p)
+		reserved := ledger.NewReservations()
+		if got := Admits(f, q, reserved, 0, false); got != tt.fits {
+			t.Errorf("%+v: fits %t", tt, got)
+		}
+		c.Status.CapacityReportedAt = ptr(enginetest.Epoch)
+		f, _ = (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(-time.Minute)) // what is allocated has it in
+		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
+			t.Errorf("%+v: stays %t", tt, got)
+		}
+		c.Status.CapacityReportedAt = nil
+	}
+}
+
+// Weights and stickiness may be as large as floats are; scores stay numbers.
+func TestScoreOfHugeWeights(t *testing.T) {
+	w := enginetest.NewWorld()
+	w.Gauge("half", 0, 1, 0.5)
+	w.Cluster("c1", map[string]float64{"half": math.MaxFloat64})
+	w.Cluster("c2", map[string]float64{"half": math.MaxFloat64})
+	w.Cluster("c3", nil)
+	p := enginetest.NewPlacement("web")
+	p.Spec.NumberOfClusters = nil
+	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(math.MaxFloat64), math.MaxFloat64
+	f, q := w.Fleet(), compile(t, p)
+	e := Explain(f, q, nil, ledger.Others{}, on(w, time.Hour, "c1", "c3"), w.Now)
+	for _, c := range e.Render().Candidates {
+		for _, part := range c.Scores {
+			if math.IsNaN(part.Share) || math.IsInf(part.Share, 0) {
+				t.Errorf("%s: part %+v", c.Cluster, part)
+			}
+		}
+		if math.IsNaN(*c.Score) || math.IsInf(*c.Score, 0) {
+			t.Errorf("%s scores %v", c.Cluster, *c.Score)
+		}
+	}
+	if got := e.Choices[0].Score; got != 0.75 {
+		t.Errorf("score %v, want 0.75", got)
+	}
+	p.Spec.NumberOfClusters, p.Spec.LabelConstraints = ptr[int64](1), []string{"plain is yes"}
+	for _, name := range []string{"c3", "c4"} {
+		w.Cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
+	}
+	margin := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, on(w, time.Hour, "c3"), w.Now).Render().Margin
+	if margin == nil || math.IsInf(margin.Margin, 0) {
+		t.Errorf("margin %+v, want a number", margin)
+	}
+}
+
+// Several seats may move in one look.
+func TestAllSeatsMove(t *testing.T) {
+	for _, n := range []int{20, 1000} { // looked at one by one, and walked
+		w := enginetest.NewWorld()
+		w.Gauge("low", 0, 1, 0.1)
+		w.Gauge("high", 0, 1, 0.9)
+		for i := range n {
+			w.Cluster(fmt.Sprintf("low%d", i), map[string]float64{"low": 1})
+		}
+		for i := range 3 {
+			w.Cluster(fmt.Sprintf("high%d", i), map[string]float64{"high": 1})
+		}
+		p := enginetest.NewPlacement("web")
+		p.Spec.NumberOfClusters = ptr[int64](4)
+		names, out := decide(t, w, p, on(w, time.Hour, "low3", "low5", "low7", "low9"))
+		slices.Sort(names)
+		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
+			t.Errorf("of %d: chosen %q, want the three high ones and one that was there", n, names)
+		}
+		if !out.HasNext || !out.Full {
+			t.Errorf("of %d: %+v", n, out)
+		}
+	}
+}
+
+func TestDecisionThatNamesAClusterTwice(t *testing.T) {
+	w := enginetest.NewWorld()
+	w.Cluster("c1", nil)
+	w.Cluster("c2", nil)
+	p := enginetest.NewPlacement("web")
+	p.Spec.NumberOfClusters = ptr[int64](2)
+	names, out := decide(t, w, p, on(w, time.Second, "c1", "c1"))
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"c1", "c2"}) || out.Same {
+		t.Errorf("chosen %q, same %t", names, out.Same)
+	}
+}
