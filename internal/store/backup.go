@@ -57,8 +57,14 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	}
 	defer os.Remove(spool.Name())
 	defer spool.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.dead, func() { cancel(context.Cause(s.dead)) })() //nolint:contextcheck // the life of the member, not of the caller
 	meta, sum, err := s.snapshot(ctx, spool)
 	if err != nil {
+		if s.dead.Err() != nil {
+			err = context.Cause(s.dead) //nolint:contextcheck // the life of the member
+		}
 		return fmt.Errorf("back up: %w", err)
 	}
 	if err := writeArchive(w, spool, meta, sum); err != nil {

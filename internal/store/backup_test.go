@@ -219,3 +219,23 @@ func TestBackupUnderWrites(t *testing.T) {
 		}
 	}
 }
+
+// A member that has died may keep its locks for ever. A backup of it ends all the
+// same, and says what the member died of.
+func TestABackupEndsWithTheMember(t *testing.T) {
+	s := open(t, func(o *Options) { o.Fatal = func(error) {} })
+	tx := s.member.Server.Backend().BatchTx()
+	tx.LockOutsideApply()
+	defer tx.Unlock()
+	done := make(chan error, 1)
+	go func() { done <- s.Backup(t.Context(), io.Discard) }()
+	s.fatal(errors.New("no space left on device"))
+	select {
+	case err := <-done:
+		if err == nil || err.Error() != "back up: no space left on device" {
+			t.Fatalf("the backup ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the backup of a dead member does not end")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,6 +15,9 @@ import (
 // startBytes is what an empty member needs: etcd preallocates two log segments
 // of 64 MiB each beside its database.
 const startBytes = 145 * mebibyte
+
+// writeOverhead is what a write takes beside its keys and values, at most.
+const writeOverhead = 512
 
 // freeSpace is the space an unprivileged process can still use in the file
 // system of dir.
@@ -52,14 +56,25 @@ func checkStartSpace(dir string) error {
 // process when it hits the end of the disk, so writes stop well before: first
 // those that grow, and only when the reserve is used up as well, deletions.
 type diskWatch struct {
-	dir           string
-	stop, resume  int64
-	interval      time.Duration
-	logger        *slog.Logger
-	reserve       *reserve
-	low           atomic.Bool
-	free          atomic.Int64
-	sinceLastLook atomic.Int64 // bytes written
+	dir          string
+	stop, resume int64
+	interval     time.Duration
+	logger       *slog.Logger
+	reserve      *reserve
+	low          atomic.Bool
+	free         atomic.Int64
+
+	// Bytes of writes that were accepted, of those that have been answered, and of
+	// those that the free space shows: etcd keeps what is written in memory until the
+	// next commit of its database.
+	accepted, answered, shown atomic.Int64
+
+	// settling guards settle. It is held while etcd commits, and no other lock is
+	// taken under it.
+	settling sync.Mutex
+	// settle makes etcd write to its database what it keeps in memory; nil while
+	// there is no member.
+	settle func()
 
 	// deletions counts those accepted while writes were refused, reclaimed those of
 	// them whose room the database has given back, as far as it could.
@@ -88,17 +103,45 @@ func (d *diskWatch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.look()
+			d.tick()
 		}
 	}
 }
 
-// full reports whether a write that grows by so many bytes, or a deletion, has to
-// be refused. A burst of writes could use up the margin between two ticks, so it
-// looks again after every sixteenth of it.
-func (d *diskWatch) full(bytes int64, grows bool) bool {
-	if d.sinceLastLook.Add(bytes+512) > d.stop/16 {
+// tick looks at the disk at regular intervals. Far from its end it is enough that
+// etcd writes what it keeps in memory several times a second.
+func (d *diskWatch) tick() {
+	if d.near() {
+		d.lookThrough()
+		return
+	}
+	d.settling.Lock()
+	defer d.settling.Unlock()
+	d.shown.Store(d.answered.Load())
+	d.look()
+}
+
+// accept takes a write of so many bytes, or a deletion. Where it returns true,
+// answer has to be called with the same number once the write has ended.
+func (d *diskWatch) accept(bytes int64, grows bool) bool {
+	d.accepted.Add(bytes)
+	if d.full(grows) {
+		d.answer(bytes)
+		return false
+	}
+	return true
+}
+
+// answer says that a write that was accepted has ended.
+func (d *diskWatch) answer(bytes int64) { d.answered.Add(bytes) }
+
+// full reports whether a write that grows, or a deletion, has to be refused.
+func (d *diskWatch) full(grows bool) bool {
+	if d.near() {
 		d.look()
+	}
+	if !d.low.Load() && !d.enough(d.free.Load()-d.pending(), d.stop) {
+		d.lookThrough()
 	}
 	if grows || !d.low.Load() {
 		return d.low.Load()
@@ -110,10 +153,42 @@ func (d *diskWatch) full(bytes int64, grows bool) bool {
 	return d.free.Load() < min(deleteBytes, d.stop)
 }
 
+// near reports whether the end of the disk may have come within reach since the last
+// look. The log takes a whole segment at once.
+func (d *diskWatch) near() bool {
+	return d.free.Load()-d.pending() < d.stop+growBytes
+}
+
+// pending is what the writes that the free space does not show yet may take: once
+// in the database and once in the log.
+func (d *diskWatch) pending() int64 { return 2 * (d.accepted.Load() - d.shown.Load()) }
+
+// lookThrough looks at the disk after all that was answered has been written to it.
+// What is still under way counts as written.
+func (d *diskWatch) lookThrough() {
+	d.settling.Lock()
+	defer d.settling.Unlock()
+	if answered := d.answered.Load(); d.settle != nil && answered > d.shown.Load() {
+		d.settle()
+		d.shown.Store(answered)
+	}
+	if d.look(); !d.enough(d.free.Load()-d.pending(), d.stop) {
+		d.refuse()
+	}
+}
+
+// settleWith says how etcd is made to write what it keeps in memory; nil before it
+// ends.
+func (d *diskWatch) settleWith(settle func()) {
+	d.settling.Lock()
+	defer d.settling.Unlock()
+	d.settle = settle
+}
+
 // enough reports whether that much is free, the reserve included, and apart from
-// it what a log that goes on growing needs.
+// it what a log that goes on growing needs. A limit below zero is none.
 func (d *diskWatch) enough(free, bytes int64) bool {
-	return free+d.reserve.held.Load() >= bytes && free >= min(growBytes, bytes)
+	return bytes < 0 || free+d.reserve.held.Load() >= bytes && free >= min(growBytes, bytes)
 }
 
 // settled reports whether nobody has to wait for the room of what was deleted:
@@ -123,7 +198,6 @@ func (d *diskWatch) settled(free int64) bool {
 }
 
 func (d *diskWatch) look() {
-	d.sinceLastLook.Store(0)
 	free, err := freeSpace(d.dir)
 	if err != nil {
 		d.logger.Warn("the free space of the data directory cannot be read", "error", err)
@@ -131,11 +205,18 @@ func (d *diskWatch) look() {
 	}
 	d.free.Store(free)
 	switch {
-	case !d.enough(free, d.stop) && d.low.CompareAndSwap(false, true):
-		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
-			"directory", d.dir, "free_bytes", free, "resume_at_bytes", d.resume)
-	case d.enough(free, d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
+	case !d.enough(free, d.stop):
+		d.refuse()
+	case d.enough(free-d.pending(), d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
 		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
+	}
+}
+
+// refuse stops writes that grow.
+func (d *diskWatch) refuse() {
+	if d.low.CompareAndSwap(false, true) {
+		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
+			"directory", d.dir, "free_bytes", d.free.Load(), "resume_at_bytes", d.resume)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 const lockFile = "LOCK"
 
 // directoryLock is the exclusive hold of one process on a data directory. The
-// kernel drops it when the process ends, however it ends.
+// kernel drops it when the process ends, however it ends. It is flock rather than
+// etcd's fileutil, whose locks on Linux belong to the open file: a server of an
+// earlier version, which holds a flock, would not be noticed.
 type directoryLock struct{ file *os.File }
 
 // lockDirectory takes the lock or says at once who has it.

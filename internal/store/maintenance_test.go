@@ -192,6 +192,7 @@ func TestFatalEntriesAreReportedOnce(t *testing.T) {
 	var logged strings.Builder
 	var reasons []error
 	s := &Store{options: Options{Fatal: func(err error) { reasons = append(reasons, err) }}}
+	s.died = func(error) {}
 	logger := newZapLogger(slog.New(slog.NewTextHandler(&logged, nil)), s.fatal)
 	for _, log := range []func(string, ...zap.Field){logger.Fatal, logger.Panic} {
 		returned := false

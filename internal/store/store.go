@@ -46,6 +46,10 @@ type Store struct {
 	closing  sync.Once
 	closeErr error
 	dying    sync.Once
+	// dead ends when the embedded member has died: it answers nobody any more, and
+	// may not even end what is under way.
+	dead context.Context
+	died context.CancelCauseFunc
 }
 
 // Open opens the store: it takes the data directory and starts the embedded
@@ -60,6 +64,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.guard.clock.start = time.Now()
 	s.guard.currency.current = s.guard.clock.now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.dead, s.died = context.WithCancelCause(context.Background())
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -128,6 +133,7 @@ func (s *Store) openMember(ctx context.Context) error {
 	if s.member, s.client, err = startMember(ctx, s.options, s.fatal); err != nil {
 		return err
 	}
+	s.disk.settleWith(func() { s.member.Server.Backend().ForceCommit() })
 	if s.guard.files, err = newFileGuard(dir); err != nil {
 		return err
 	}
@@ -143,7 +149,10 @@ func (s *Store) openMember(ctx context.Context) error {
 
 // fatal reports once that the embedded member is dead.
 func (s *Store) fatal(err error) {
-	s.dying.Do(func() { s.options.Fatal(err) })
+	s.dying.Do(func() {
+		s.died(err)
+		s.options.Fatal(err)
+	})
 }
 
 // takeEpoch makes this process the owner of derived writes: every earlier one
@@ -239,6 +248,7 @@ func (s *Store) Close() error {
 			}
 		}
 		if s.member != nil {
+			s.disk.settleWith(nil)
 			s.member.Close()
 		}
 		if s.lock != nil {
@@ -312,8 +322,12 @@ func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clie
 	if err := s.guard.stalled(); err != nil {
 		return nil, err
 	}
-	if s.disk != nil && s.disk.full(int64(bytes), grows) {
-		return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
+	if s.disk != nil {
+		size := int64(bytes + writeOverhead)
+		if !s.disk.accept(size, grows) {
+			return nil, fmt.Errorf("%w: less than %d MiB are free in %s", ErrFull, s.options.MinFreeBytes/mebibyte, s.options.DataDir)
+		}
+		defer s.disk.answer(size)
 	}
 	return s.transact(ctx, txn)
 }
