@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // benchmarkServer is a server with a fleet of rated clusters.
@@ -33,16 +33,6 @@ func benchmarkServer(b *testing.B, clusters int) *runningServer {
 	return s
 }
 
-// cpuSeconds is what this process has used: server and clients.
-func cpuSeconds(b *testing.B) float64 {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
-}
-
 // BenchmarkPlacementWrites writes placements from many clients; each answer has
 // the decision, durable. The figures include the clients, in the same process.
 func BenchmarkPlacementWrites(b *testing.B) {
@@ -51,7 +41,7 @@ func BenchmarkPlacementWrites(b *testing.B) {
 			s := benchmarkServer(b, 100)
 			var next, failed atomic.Int64
 			done := make(chan struct{})
-			cpu := cpuSeconds(b)
+			cpu := cputime.Used(b)
 			b.ResetTimer()
 			for range clients {
 				go func() {
@@ -78,7 +68,7 @@ func BenchmarkPlacementWrites(b *testing.B) {
 				b.Fatalf("%d of %d writes failed or had no decision", n, b.N)
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
-			b.ReportMetric((cpuSeconds(b)-cpu)/float64(b.N)*1e6, "cpu-µs/op")
+			b.ReportMetric((cputime.Used(b)-cpu).Seconds()/float64(b.N)*1e6, "cpu-µs/op")
 		})
 	}
 }

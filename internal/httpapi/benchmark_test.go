@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // BenchmarkPutPlacement writes placements from 64 clients at once. Decisions
@@ -86,13 +87,13 @@ func BenchmarkRenewScore(b *testing.B) {
 	}, s)
 	s.mustPut("/v1/namespaces/shop/placements/web?wait=60s", `{"spec":{"number_of_clusters":10,"strategy":"prioritizers","prioritizer_policy":{"mode":"exact","configurations":[
 		{"type":"addon","resource_name":"load","score_name":"cpu","weight":1}]}}}`)
-	cpu := cpuTime(b)
+	cpu := cputime.Used(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	inParallel(b, clients, b.N, func(i int) (string, string) { return score(i%clusters, 1+i/clusters) }, s)
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-	b.ReportMetric(float64((cpuTime(b)-cpu).Microseconds())/float64(b.N), "cpu-µs/request")
+	b.ReportMetric(float64((cputime.Used(b)-cpu).Microseconds())/float64(b.N), "cpu-µs/request")
 }
 
 // inParallel sends n writes from a number of clients and checks every answer.
@@ -114,14 +115,4 @@ func inParallel(b *testing.B, clients, n int, request func(i int) (path, body st
 	if failed.Load() > 0 {
 		b.Errorf("%d of %d writes failed", failed.Load(), n)
 	}
-}
-
-// cpuTime is what this process has used so far, client and server together.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // boundWorld is workloads over 1,000 clusters in ten regions under 300 policies
@@ -79,9 +80,9 @@ func BenchmarkBindAll(b *testing.B) {
 		_, p := boundWorld(20_000, "64")
 		p.advance(epoch)
 		b.StartTimer()
-		begin := cpu()
+		begin := cputime.Used(b)
 		p.pass(epoch)
-		total += cpu() - begin
+		total += cputime.Used(b) - begin
 		b.StopTimer()
 		if n := waiting(p); n > 0 {
 			b.Fatalf("%d workloads are not bound, and there is room for all", n)
@@ -98,7 +99,7 @@ func BenchmarkClusterLost(b *testing.B) {
 	p.pass(epoch)
 	now, i, moved := epoch, 0, 0
 	b.ReportAllocs()
-	begin := cpu()
+	begin := cputime.Used(b)
 	for b.Loop() {
 		lost := regional(i*37%1_000, "64")
 		lost.Status.State = api.StateOffline
@@ -115,7 +116,7 @@ func BenchmarkClusterLost(b *testing.B) {
 		p.pass(now)
 		i++
 	}
-	b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(moved)/float64(b.N), "moved/op")
 }
 
@@ -141,7 +142,7 @@ func BenchmarkReportWhileManyWait(b *testing.B) {
 			now, i := epoch, 0
 			b.ReportAllocs()
 			b.ResetTimer()
-			begin := cpu()
+			begin := cputime.Used(b)
 			for b.Loop() {
 				step := 1 + i/1_000 // milli-CPUs, every round of the clusters once more
 				if sort == "less" {
@@ -152,7 +153,7 @@ func BenchmarkReportWhileManyWait(b *testing.B) {
 				p.pass(now)
 				i++
 			}
-			b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
 			b.ReportMetric(float64(n), "waiting")
 		})
 	}

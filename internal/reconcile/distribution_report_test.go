@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -208,7 +209,7 @@ func BenchmarkReportDistribution(b *testing.B) {
 			now, i := epoch, 0
 			b.ReportAllocs()
 			b.ResetTimer()
-			begin := cpu()
+			begin := cputime.Used(b)
 			for b.Loop() {
 				n := i % workloads
 				d := has(fmt.Sprintf("c%04d", n%1_000), 3, 1, api.DistributionReplacing)
@@ -219,7 +220,7 @@ func BenchmarkReportDistribution(b *testing.B) {
 				}
 				i++
 			}
-			b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }

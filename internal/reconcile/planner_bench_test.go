@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // benchWorld is 100,000 placements over 10,000 clusters: 2,000 distinct
@@ -40,26 +40,20 @@ func benchWorld(b *testing.B, clusters, placements, selectors int) (*world, *pla
 	return w, p
 }
 
-func cpu() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 // BenchmarkFullPass decides every placement again. Target (DESIGN section 6):
 // 100,000 placements x 10,000 clusters in at most 1 s.
 func BenchmarkFullPass(b *testing.B) {
 	_, p := benchWorld(b, 10_000, 100_000, 2_000)
 	p.pass(epoch)
 	b.ReportAllocs()
-	begin := cpu()
+	begin := cputime.Used(b)
 	for b.Loop() {
 		for _, placed := range p.placements {
 			p.queue.mark(placed)
 		}
 		p.pass(epoch)
 	}
-	b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
 }
 
 // BenchmarkFirstPass builds the fleet and makes every first decision.
@@ -89,7 +83,7 @@ func BenchmarkOneMetric(b *testing.B) {
 				var took []time.Duration
 				b.ReportAllocs()
 				b.ResetTimer()
-				begin := cpu()
+				begin := cputime.Used(b)
 				for b.Loop() {
 					key := api.Key{Kind: api.KindMetric, Name: fmt.Sprintf("m-c%05d", random.IntN(10_000))}
 					value := random.Float64()
@@ -103,7 +97,7 @@ func BenchmarkOneMetric(b *testing.B) {
 				}
 				slices.Sort(took)
 				b.ReportMetric(float64(took[len(took)/2]), "p50-ns/op")
-				b.ReportMetric(float64(cpu()-begin)/float64(b.N), "cpu-ns/op")
+				b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
 				b.ReportMetric(float64(written)/float64(b.N), "decisions/op")
 			})
 		}

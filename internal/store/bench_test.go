@@ -6,30 +6,21 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
-)
 
-// cpu is the processor time this process has used.
-func cpu() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
+)
 
 // measure runs fn as the measured part of a benchmark and reports the rate of
 // what it did and the processor time of each.
 func measure(b *testing.B, what string, count func() int, fn func()) {
-	began := cpu()
+	began := cputime.Used(b)
 	b.ResetTimer()
 	fn()
 	b.StopTimer()
 	n := float64(count())
 	b.ReportMetric(n/b.Elapsed().Seconds(), what+"/s")
-	b.ReportMetric(float64(cpu()-began)/n, "cpu-ns/"+what)
+	b.ReportMetric(float64(cputime.Used(b)-began)/n, "cpu-ns/"+what)
 }
 
 func durable(o *Options) { o.NoFsync = false }

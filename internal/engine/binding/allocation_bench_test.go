@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
@@ -37,7 +38,7 @@ func BenchmarkAllocation(b *testing.B) {
 		views := []*placement.View{placement.NewView(f, p.Groups[0].Query, ledger.Others{}, nil)}
 		var binder Binder
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				if out := binder.Bind(f, p, views, ledger.Others{}, nil, NewBound(load, nil), epoch); !out.Complete {
 					b.Fatal(out.Tried[0].Err)
 				}

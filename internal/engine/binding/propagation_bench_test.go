@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
@@ -185,10 +186,10 @@ func measureBinding(b *testing.B, name string, in *bindInputs) {
 	binder := &Binder{}
 	in.compare(b, name, f, binder.Bind(f, q.p, q.views, q.others, nil, q.bound, epoch))
 	b.Run(name+"/warm", func(b *testing.B) {
-		measure(b, func() { binder.Bind(f, q.p, q.views, q.others, nil, q.bound, epoch) })
+		cputime.Measure(b, func() { binder.Bind(f, q.p, q.views, q.others, nil, q.bound, epoch) })
 	})
 	b.Run(name+"/whole", func(b *testing.B) {
-		measure(b, func() {
+		cputime.Measure(b, func() {
 			q := in.ask(b, f)
 			binder.Bind(f, q.p, q.views, q.others, nil, q.bound, epoch)
 		})

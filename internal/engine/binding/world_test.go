@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -28,13 +27,4 @@ func (w *world) cluster(name string, metrics []api.MetricRef) *api.Cluster {
 func (w *world) fleet() *columns.Fleet {
 	f, _ := (&columns.Fleet{}).With(columns.Changes{Clusters: w.clusters}, epoch)
 	return f
-}
-
-// measure times an operation.
-func measure(b *testing.B, op func()) {
-	b.Helper()
-	b.ReportAllocs()
-	for b.Loop() {
-		op()
-	}
 }

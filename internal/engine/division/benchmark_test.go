@@ -3,30 +3,10 @@ package division
 import (
 	"fmt"
 	"math"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
-
-// cpuTime is the CPU time that the process has taken.
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// measure runs op as a benchmark and reports its CPU time.
-func measure(b *testing.B, op func()) {
-	b.Helper()
-	b.ReportAllocs()
-	before := cpuTime(b)
-	for b.Loop() {
-		op()
-	}
-	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
-}
 
 // feasible are the clusters that are left of n after the filters of the inputs
 // that Karmada was measured with: half of them are in the right environment, and
@@ -101,7 +81,7 @@ func BenchmarkDivide(b *testing.B) {
 			r := &Request{Replicas: 100, Replicated: true, Mode: bb.mode, Constraints: bb.constraints}
 			b.Run(fmt.Sprintf("n=%d/%s", n, bb.name), func(b *testing.B) {
 				var d Divider
-				measure(b, func() {
+				cputime.Measure(b, func() {
 					if _, err := d.Divide(r, candidates); err != nil {
 						b.Fatal(err)
 					}
@@ -133,7 +113,7 @@ func BenchmarkRegions(b *testing.B) {
 		}}
 		b.Run(fmt.Sprintf("%dx%d", bb.regions, bb.clusters), func(b *testing.B) {
 			var d Divider
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				if _, err := d.Divide(r, candidates); err != nil {
 					b.Fatal(err)
 				}
@@ -151,7 +131,7 @@ func BenchmarkApportion(b *testing.B) {
 	}{{100, 10}, {100, 1_000}, {10_000, 1_000}, {1_000_000, 100}} {
 		claims := make([]claim, bb.clusters)
 		b.Run(fmt.Sprintf("%d-over-%d", bb.replicas, bb.clusters), func(b *testing.B) {
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				for i := range claims {
 					claims[i] = claim{votes: int64(100 + i*7919%1000), upper: math.MaxInt64, rank: int32(i)}
 				}
@@ -181,7 +161,7 @@ func BenchmarkHopeless(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("n=%d/most=%d", n, most), func(b *testing.B) {
 				var d Divider
-				measure(b, func() {
+				cputime.Measure(b, func() {
 					if _, err := d.Divide(r, candidates); err == nil {
 						b.Fatal("there is room")
 					}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // TestSearchFindsTheOnlyChoice: cases in which choosing for one constraint after
@@ -108,7 +110,7 @@ func BenchmarkSearchInVain(b *testing.B) {
 		r := &Request{Replicas: 80_000, Replicated: true, Mode: bb.mode, Constraints: bb.constraints}
 		b.Run(bb.name, func(b *testing.B) {
 			var d Divider
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				if _, err := d.Divide(r, candidates); err == nil {
 					b.Fatal("there is a choice")
 				}

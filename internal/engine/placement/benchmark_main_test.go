@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
@@ -187,10 +188,10 @@ func BenchmarkMain(b *testing.B) {
 				b.Fatalf("%s of %d: cold %+v, naive %+v", variant.name, n, answerOf(g, out), want)
 			}
 			b.Run(fmt.Sprintf("n=%d/%s/warm", n, variant.name), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
+				cputime.Measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
 			})
 			b.Run(fmt.Sprintf("n=%d/%s/cold", n, variant.name), func(b *testing.B) {
-				measure(b, func() { in.cold(b, objects) })
+				cputime.Measure(b, func() { in.cold(b, objects) })
 			})
 		}
 	}
@@ -214,7 +215,7 @@ func BenchmarkMainOneScore(b *testing.B) {
 			return columns.Changes{Scores: map[api.Key]*api.PlacementScore{api.KeyOf(was): &is}}
 		}
 		b.Run(fmt.Sprintf("n=%d/all", n), func(b *testing.B) {
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				f, delta = f.With(changed(), enginetest.Epoch)
 				view.Refresh(f, q, others)
 				UpdateRanking(view.Ranking, f, q, view.Mask, delta.Rows)
@@ -225,7 +226,7 @@ func BenchmarkMainOneScore(b *testing.B) {
 			fleets := [2]*columns.Fleet{f}
 			fleets[1], delta = f.With(changed(), enginetest.Epoch)
 			i := 0
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				i++
 				view.Refresh(fleets[i%2], q, others)
 				UpdateRanking(view.Ranking, fleets[i%2], q, view.Mask, delta.Rows)
@@ -259,7 +260,7 @@ func BenchmarkDecideSpread(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
+			cputime.Measure(b, func() { Decide(f, q, view, others, in.present, enginetest.Epoch) })
 		})
 	}
 }

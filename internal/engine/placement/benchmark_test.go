@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/constraint"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
@@ -24,26 +24,6 @@ import (
 //	Explain         50 µs
 //	With            part of "one cluster's metric changes: 1 ms to find and
 //	                re-make what it affects"
-
-// cpuTime is the user and system time of the process so far.
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// measure runs op and reports its CPU time and allocations.
-func measure(b *testing.B, op func()) {
-	b.Helper()
-	b.ReportAllocs()
-	before := cpuTime(b)
-	for b.Loop() {
-		op()
-	}
-	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
-}
 
 // benchWorld is a fleet of n clusters with six labels and four of 40 metrics
 // each, so that scores differ. "plain" clusters have no metrics.
@@ -117,7 +97,7 @@ func BenchmarkDecideWarm(b *testing.B) {
 				mask := maskOf(f, q, nil)
 				present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 				b.Run(fmt.Sprintf("n=%d/%s/k=%d", n, spec.name, k), func(b *testing.B) {
-					measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, present, f.Now()) })
+					cputime.Measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, present, f.Now()) })
 					b.ReportMetric(100*float64(mask.Count())/float64(n), "%fit")
 				})
 			}
@@ -132,7 +112,7 @@ func BenchmarkDecideMask(b *testing.B) {
 		for _, spec := range benchSpecs {
 			p := benchPlacement(spec.labels, 3)
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
-				measure(b, func() {
+				cputime.Measure(b, func() {
 					q, err := NewQuery(p)
 					if err != nil {
 						b.Fatal(err)
@@ -151,7 +131,7 @@ func BenchmarkDecideCold(b *testing.B) {
 		w := benchWorld(n, false)
 		p := benchPlacement(benchSpecs[0].labels, 3)
 		b.Run(fmt.Sprintf("n=%d/wide/k=3", n), func(b *testing.B) {
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				f := w.Fleet()
 				q, err := NewQuery(p)
 				if err != nil {
@@ -200,7 +180,7 @@ func BenchmarkDecideNaive(b *testing.B) {
 				labels = append(labels, l)
 			}
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
-				measure(b, func() { naive(w, labels, 3) })
+				cputime.Measure(b, func() { naive(w, labels, 3) })
 			})
 		}
 	}
@@ -216,7 +196,7 @@ func BenchmarkDecideTies(b *testing.B) {
 			q := compile(b, benchPlacement(nil, k))
 			mask := maskOf(f, q, nil)
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()) })
+				cputime.Measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()) })
 			})
 		}
 	}
@@ -233,7 +213,7 @@ func BenchmarkDecideAll(b *testing.B) {
 		present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 		for name, present := range map[string]Present{"new": {}, "standing": present} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
-				measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, present, f.Now()) })
+				cputime.Measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, present, f.Now()) })
 			})
 		}
 	}
@@ -248,7 +228,7 @@ func BenchmarkExplain(b *testing.B) {
 			q := compile(b, benchPlacement(spec.labels, 3))
 			present := benchPresent(f, Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, Present{}, f.Now()))
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
-				measure(b, func() { Explain(f, q, nil, ledger.Others{}, present, f.Now()) })
+				cputime.Measure(b, func() { Explain(f, q, nil, ledger.Others{}, present, f.Now()) })
 			})
 		}
 	}
@@ -261,7 +241,7 @@ func BenchmarkRender(b *testing.B) {
 		for _, spec := range benchSpecs {
 			e := Explain(f, compile(b, benchPlacement(spec.labels, 3)), nil, ledger.Others{}, Present{}, f.Now())
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
-				measure(b, func() { e.Render() })
+				cputime.Measure(b, func() { e.Render() })
 			})
 		}
 	}
@@ -295,7 +275,7 @@ func BenchmarkWith(b *testing.B) {
 			{"new-cluster", clusters(&added)},
 		} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, step.name), func(b *testing.B) {
-				measure(b, func() { f.With(step.changes, f.Now()) })
+				cputime.Measure(b, func() { f.With(step.changes, f.Now()) })
 			})
 		}
 	}
@@ -310,7 +290,7 @@ func BenchmarkFits(b *testing.B) {
 		p.Spec.MetricConstraints = []string{"m07 > 2"}
 		q := compile(b, p)
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			measure(b, func() { Fits(f, q, ledger.Others{}) })
+			cputime.Measure(b, func() { Fits(f, q, ledger.Others{}) })
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
@@ -40,7 +41,7 @@ func BenchmarkScorePush(b *testing.B) {
 		names := w.Names()
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			i := 0
-			measure(b, func() {
+			cputime.Measure(b, func() {
 				at := time.Duration(i) * time.Minute / time.Duration(n)
 				f, _ = f.With(scores(scoreOf(names[i%n], int64(i%100), at+5*time.Minute)), enginetest.Epoch.Add(at))
 				i++

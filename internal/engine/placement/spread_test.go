@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
 )
 
 // spreadCase is a small selection, drawn at random.
@@ -441,7 +443,7 @@ func BenchmarkPickSpread(b *testing.B) {
 		{"regions,providers/n=10000", size, 0, []spreadRule{rule(24, true), rule(7, true)}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			measure(b, func() { pickSpread(test.n, nil, score, test.weight, test.rules) })
+			cputime.Measure(b, func() { pickSpread(test.n, nil, score, test.weight, test.rules) })
 		})
 	}
 }
