@@ -26,7 +26,18 @@ var factories = map[string]func() (tfprotov6.ProviderServer, error){
 	"scheduler": func() (tfprotov6.ProviderServer, error) { return provider.NewServer("test")(), nil },
 }
 
+// namespaceVariable is what the library for tests reads the namespace of the
+// provider's address from.
+const namespaceVariable = "TF_ACC_PROVIDER_NAMESPACE"
+
 func TestMain(m *testing.M) {
+	// The examples say scheduler/scheduler.
+	if os.Getenv(namespaceVariable) == "" {
+		if err := os.Setenv(namespaceVariable, "scheduler"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	code := m.Run()
 	for _, dir := range []string{serverBinary.dir, providerBinary.dir} {
 		if dir != "" {
@@ -67,6 +78,10 @@ func builtServer(t *testing.T) string {
 	}
 	return b.path
 }
+
+// patience is how long a test waits for what is certain to come: longer than it
+// takes on a machine that does much else.
+const patience = 2 * time.Minute
 
 var readyLine = regexp.MustCompile(`https?://[^\s"]+`)
 
@@ -111,8 +126,8 @@ func startServer(t *testing.T) string {
 			return endpoint
 		}
 		t.Fatalf("the server's first line %q has no address; its log:\n%s", line, log.String())
-	case <-time.After(30 * time.Second):
-		t.Fatal("the server was not ready within 30 seconds")
+	case <-time.After(patience):
+		t.Fatalf("the server was not ready within %s; its log:\n%s", patience, log.String())
 	}
 	return ""
 }
@@ -125,11 +140,14 @@ type fleet struct {
 	client   *client.Client
 }
 
+// newFleet starts a server for one test. The test runs beside others from then on:
+// most of its time it waits for Terraform.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
 		t.Skip("acceptance tests run with TF_ACC=1")
 	}
+	t.Parallel()
 	endpoint := startServer(t)
 	c, err := client.New(client.Options{Endpoint: endpoint})
 	if err != nil {

@@ -50,7 +50,7 @@ func TestAccStoryClusterOnCloud(t *testing.T) {
 	apply := func(cloud string) {
 		resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
 			then(create, nil, nil, on(cloud)),
-			{ProtoV6ProviderFactories: factories, ConfigFile: create.ConfigFile, Destroy: true},
+			{ProtoV6ProviderFactories: create.ProtoV6ProviderFactories, ConfigFile: create.ConfigFile, Destroy: true},
 		}})
 	}
 	moved := func() {
@@ -68,7 +68,7 @@ func TestAccStoryClusterOnCloud(t *testing.T) {
 			then(request, func() { apply("berlin") }, back(clouds(0.31, false)), chosen("berlin")),
 			// A better cloud, a dear one: what is there stays there.
 			then(request, func() { f.inherits("shop", "location", "DE") }, back(clouds(0.45, true)), chosen("berlin")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: request.ConfigFile, Destroy: true},
+			{ProtoV6ProviderFactories: request.ProtoV6ProviderFactories, ConfigFile: request.ConfigFile, Destroy: true},
 		},
 	})
 }
@@ -109,14 +109,14 @@ func TestAccStoryMagnumProjects(t *testing.T) {
 		Steps: []resource.TestStep{
 			then(step, nil, nil, clusters("k8s-1.34 in 1f0a", "k8s-1.34-h100 in 3f0c")),
 			then(step, nil, later, clusters("k8s-1.34 in 1f0a", "k8s-1.34-h100 in 3f0c")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: later, Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: later, Destroy: true},
 		},
 	})
 	live := config.Variables{"cloud": config.StringVariable("de")}
 	resource.Test(t, resource.TestCase{
 		Steps: []resource.TestStep{
 			then(step, nil, live, clusters("t in 2", "k8s-1.34-h100 in 2")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: live, Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: live, Destroy: true},
 		},
 	})
 }
@@ -152,7 +152,7 @@ func TestAccStoryOpenStackZones(t *testing.T) {
 			then(step, nil, replicas(3), machines(nil, nil)),
 			then(step, figures, replicas(3), machines(counts{"regionone-az1": 3}, map[string]string{"regionone-az1": "large"})),
 			then(step, nil, replicas(5), machines(counts{"regionone-az1": 3, "regionone-az2": 2}, map[string]string{"regionone-az1": "large", "regionone-az2": "small"})),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: replicas(5), Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: replicas(5), Destroy: true},
 		},
 	})
 }
@@ -165,7 +165,7 @@ func TestAccStoryInfluxDBMetrics(t *testing.T) {
 		Steps: []resource.TestStep{
 			then(step, nil, nil, map[string]knownvalue.Check{"web_runs_on": names("oslo")}),
 			then(step, nil, gone, nil), // an InfluxDB that does not answer keeps no apply from its end
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, Destroy: true},
 		},
 	})
 }

@@ -45,7 +45,7 @@ func (f *fleet) clouds() {
 // untilChosen waits for a choice, of a cloud or a project, that is one of these.
 func (f *fleet) untilChosen(key api.Key, names ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

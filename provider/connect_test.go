@@ -211,6 +211,7 @@ func TestAccServerLostInAnApply(t *testing.T) {
 
 // A server that the same apply starts can be planned for.
 func TestAccConnectionNotChecked(t *testing.T) {
+	t.Parallel()
 	for name, w := range map[string]*workspace{
 		"setting":     newWorkspace(t, manyClusters(nowhere(t), "check_connection = false")),
 		"environment": newWorkspace(t, manyClusters(nowhere(t), ""), "SCHEDULER_CHECK_CONNECTION=false"),

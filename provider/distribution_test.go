@@ -51,7 +51,7 @@ func (f *fleet) splits(cluster string, workloads ...api.DistributedWorkload) *fl
 // of clusters.
 func (f *fleet) untilObserved(key api.Key, clusters int) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {
@@ -230,6 +230,6 @@ func TestAccStorySpot(t *testing.T) {
 	resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
 		shop,
 		then(step, nil, enabled(false, "100%"), map[string]knownvalue.Check{"on_demand": decided(each(5), each(2)), "spot": decided(each(0), each(1))}),
-		{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: enabled(false, "100%"), Destroy: true},
+		{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: enabled(false, "100%"), Destroy: true},
 	}})
 }

@@ -12,6 +12,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
+// required says where the provider comes from. The library adds that to the
+// configuration of every step but an import that is the first one.
+const required = `
+	terraform {
+	  required_providers {
+	    scheduler = { source = "scheduler/scheduler" }
+	  }
+	}`
+
 func TestAccImportBadID(t *testing.T) {
 	f := newFleet(t)
 	for _, test := range []struct{ resource, id, want string }{
@@ -38,7 +47,7 @@ func TestAccImportBadID(t *testing.T) {
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps: []resource.TestStep{{
-					Config:       f.config(`resource "` + test.resource + `" "x" {` + "\n" + minimal[test.resource] + "\n}"),
+					Config:       f.config(required, `resource "`+test.resource+`" "x" {`+"\n"+minimal[test.resource]+"\n}"),
 					ResourceName: test.resource + ".x", ImportState: true, ImportStateId: test.id,
 					ExpectError: regexp.MustCompile(test.want),
 				}},

@@ -81,7 +81,7 @@ func (f *fleet) healthy(workload api.Key, cluster string) {
 // untilBound waits for a binding that is made without anybody's doing.
 func (f *fleet) untilBound(key api.Key, clusters, evicting counts) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

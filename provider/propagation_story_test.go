@@ -68,7 +68,7 @@ func TestAccStoryPrivateFirst(t *testing.T) {
 			// The shop is back after the window; the frames stay where they are.
 			moves(step, variables(6, false), bound(back, spilled)),
 			shows(step, nil, variables(6, false), runs(back, spilled)),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: variables(6, false), Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: variables(6, false), Destroy: true},
 		},
 	})
 }
@@ -122,7 +122,7 @@ func TestAccStoryPrimaryBackup(t *testing.T) {
 			moves(step, variables(false), bound(primary, backup)),
 			shows(step, nil, variables(false), runs(primary, backup)),
 
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
 		},
 	})
 }
@@ -165,13 +165,13 @@ func TestAccStoryFollowTheBinding(t *testing.T) {
 					f.healthy(web, "member3")
 					f.untilBound(web, counts{"member1": 3, "member3": 3}, nil)
 				}, replicas(6), deployed(counts{"member1": 3, "member3": 3})),
-				{ProtoV6ProviderFactories: factories, ConfigFile: team.ConfigFile, ConfigVariables: replicas(6), Destroy: true},
+				{ProtoV6ProviderFactories: team.ProtoV6ProviderFactories, ConfigFile: team.ConfigFile, ConfigVariables: replicas(6), Destroy: true},
 			},
 		})
 	}
 	apply := moves(platform, nil, use) // the team's part has tainted a cluster
 	resource.Test(t, resource.TestCase{Steps: []resource.TestStep{
 		apply,
-		{ProtoV6ProviderFactories: factories, ConfigFile: platform.ConfigFile, Destroy: true},
+		{ProtoV6ProviderFactories: platform.ProtoV6ProviderFactories, ConfigFile: platform.ConfigFile, Destroy: true},
 	}})
 }

@@ -10,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/config"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
 // The four user stories of extensible scheduling, each as the example that
@@ -24,15 +27,59 @@ import (
 // story makes a server that an example, taken as it stands, finds.
 func story(t *testing.T, example string) (*fleet, resource.TestStep) {
 	f := newFleet(t)
-	t.Setenv("SCHEDULER_ENDPOINT", f.endpoint)
-	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "scheduler") // the examples say scheduler/scheduler
 	return f, resource.TestStep{
 		// The library takes no providers of the whole test beside a file that has some.
-		ProtoV6ProviderFactories: factories,
+		ProtoV6ProviderFactories: f.factories(),
 
 		ConfigFile:       config.StaticFile("../examples/" + example + "/main.tf"),
 		ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
 	}
+}
+
+// factories are the provider under test where SCHEDULER_ENDPOINT names the server of
+// this fleet. The variable itself is the same for all tests of the process.
+func (f *fleet) factories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"scheduler": func() (tfprotov6.ProviderServer, error) {
+			return providerOfFleet{provider.NewServer("test")(), f.endpoint}, nil
+		},
+	}
+}
+
+// providerOfFleet is a provider that takes the endpoint, where the configuration has
+// none, from the fleet of its test.
+type providerOfFleet struct {
+	tfprotov6.ProviderServer
+	endpoint string
+}
+
+// ConfigureProvider implements tfprotov6.ProviderServer.
+func (p providerOfFleet) ConfigureProvider(ctx context.Context, req *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+	schema, err := p.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		return nil, err
+	}
+	typ := schema.Provider.ValueType()
+	given, err := req.Config.Unmarshal(typ)
+	if err != nil {
+		return nil, err
+	}
+	given, err = tftypes.Transform(given, func(path *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
+		if path.Equal(tftypes.NewAttributePath().WithAttributeName("endpoint")) && value.IsNull() {
+			return tftypes.NewValue(tftypes.String, p.endpoint), nil
+		}
+		return value, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	config, err := tfprotov6.NewDynamicValue(typ, given)
+	if err != nil {
+		return nil, err
+	}
+	with := *req
+	with.Config = &config
+	return p.ProviderServer.ConfigureProvider(ctx, &with)
 }
 
 // then is a step of a story: something happens, or a variable changes, and the
@@ -48,7 +95,7 @@ func then(step resource.TestStep, happens func(), variables config.Variables, ou
 // until waits for a decision that is made without anybody's doing.
 func (f *fleet) until(key api.Key, clusters ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {
@@ -87,7 +134,7 @@ func TestAccStoryScoresFromAgents(t *testing.T) {
 			then(step, push(map[string]int64{"madrid": 75}), nil, chosen("oslo", "madrid")),
 			then(step, expire, nil, chosen("madrid", "paris")), // an expired score counts as 0
 			{ // the library cannot clean up after for_each by itself
-				ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true,
+				ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, Destroy: true,
 			},
 		},
 	})
@@ -127,7 +174,7 @@ func TestAccStoryScoresFromMetrics(t *testing.T) {
 		Steps: []resource.TestStep{
 			before,
 			then(step, fill, filled, chosen("madrid", "berlin")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: filled, Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: filled, Destroy: true},
 		},
 	})
 }
@@ -234,7 +281,7 @@ func TestAccStoryDisasterRecovery(t *testing.T) {
 			// By a lost heartbeat, and back.
 			failedOver,
 			then(step, back, variables(false), runs("primary")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, ConfigVariables: variables(false), Destroy: true},
 		},
 	})
 }
@@ -267,7 +314,7 @@ func TestAccStoryThirdPartyRatings(t *testing.T) {
 				"newyork": {100, 100}, "warsaw": {95, 80}, "frankfurt": {60, 20}, "paris": {40, 90},
 			}), nil, result("paris", "paris", "warsaw")),
 			then(step, rate(map[string][2]int64{"frankfurt": {70, 20}}), nil, result("frankfurt", "paris", "warsaw")),
-			{ProtoV6ProviderFactories: factories, ConfigFile: step.ConfigFile, Destroy: true},
+			{ProtoV6ProviderFactories: step.ProtoV6ProviderFactories, ConfigFile: step.ConfigFile, Destroy: true},
 		},
 	})
 }
