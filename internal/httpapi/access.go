@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -59,7 +60,7 @@ func (s *Server) mayPut(ctx context.Context, who auth.Identity, object api.Objec
 			return nil, err
 		}
 		if current == nil {
-			return nil, newProblem(api.ProblemNotFound, "%s does not exist: create it before its %s", key, collectionOf(object))
+			return nil, problem.New(api.ProblemNotFound, "%s does not exist: create it before its %s", key, collectionOf(object))
 		}
 		cluster, revision = current.object, current.specRevision
 	}
@@ -72,4 +73,13 @@ func (s *Server) mayPut(ctx context.Context, who auth.Identity, object api.Objec
 func collectionOf(object api.Object) string {
 	info, _ := api.LookupKind(object.ObjectKind())
 	return info.Collection
+}
+
+// notFound is the answer about an object that cannot be shown: it does not exist,
+// or it is damaged.
+func (s *Server) notFound(key api.Key) *problem.Problem {
+	if s.fleet.Snapshot().Damaged(key) != nil {
+		return problem.Damaged(key)
+	}
+	return problem.New(api.ProblemNotFound, "%s does not exist", key)
 }

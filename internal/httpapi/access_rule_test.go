@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 // TestAnOperationThatDeclaresNoAccessIsForNobody, administrators included.
@@ -14,8 +15,8 @@ func TestAnOperationThatDeclaresNoAccessIsForNobody(t *testing.T) {
 	s := startServer(t, authenticated)
 	s.token = s.addToken(auth.RoleAdmin)
 	handle := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
-	register(s.Server, huma.Operation{OperationID: "undeclared", Method: http.MethodGet, Path: "/v1/undeclared"}, handle)
-	register(s.Server, accessRead.declares(huma.Operation{OperationID: "declared", Method: http.MethodGet, Path: "/v1/declared"}), handle)
+	operation.Register(s.api, huma.Operation{OperationID: "undeclared", Method: http.MethodGet, Path: "/v1/undeclared"}, handle)
+	operation.Register(s.api, operation.Declare(auth.AccessRead, huma.Operation{OperationID: "declared", Method: http.MethodGet, Path: "/v1/declared"}), handle)
 	s.expect(http.StatusForbidden, http.MethodGet, "/v1/undeclared", "")
 	s.expect(http.StatusNoContent, http.MethodGet, "/v1/declared", "")
 }

@@ -28,7 +28,7 @@ const accessTable = "testdata/access.txt"
 // documented is an operation as the OpenAPI document has it.
 type documented struct {
 	id, method, path string
-	access           access
+	access           auth.Access
 	kinds            []api.Kind // of the objects in its body
 	body             bool
 }
@@ -45,8 +45,8 @@ func (s *testServer) operations() []documented {
 	}
 	var document struct {
 		Paths map[string]map[string]struct {
-			OperationID string `json:"operationId"`
-			Access      access `json:"x-access"`
+			OperationID string      `json:"operationId"`
+			Access      auth.Access `json:"x-access"`
 			RequestBody *struct {
 				Content map[string]struct{ Schema schema }
 			}
@@ -91,7 +91,7 @@ func (s *testServer) operations() []documented {
 		documented{id: "healthz", method: "GET", path: "/healthz", access: "open"},
 		documented{id: "readyz", method: "GET", path: "/readyz", access: "open"},
 		documented{id: "openapi", method: "GET", path: openAPIPath, access: "open"},
-		documented{id: "metrics", method: "GET", path: "/metrics", access: accessRead},
+		documented{id: "metrics", method: "GET", path: "/metrics", access: auth.AccessRead},
 	)
 	slices.SortFunc(out, func(a, b documented) int { return cmp.Compare(a.id, b.id) })
 	return out
@@ -165,11 +165,11 @@ var hidden = []string{
 
 // rights is the model that the answers are compared with.
 func rights(op documented, who person, target whose) int {
-	roles := map[access][]auth.Role{
-		accessRead: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer}, accessReadReports: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer, auth.RoleAgent},
-		accessWrite: {auth.RoleAdmin, auth.RoleEditor}, accessReport: {auth.RoleAdmin, auth.RoleEditor, auth.RoleAgent}, accessAdminister: {auth.RoleAdmin},
+	roles := map[auth.Access][]auth.Role{
+		auth.AccessRead: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer}, auth.AccessReadReports: {auth.RoleAdmin, auth.RoleEditor, auth.RoleViewer, auth.RoleAgent},
+		auth.AccessWrite: {auth.RoleAdmin, auth.RoleEditor}, auth.AccessReport: {auth.RoleAdmin, auth.RoleEditor, auth.RoleAgent}, auth.AccessAdminister: {auth.RoleAdmin},
 	}[op.access]
-	reads := op.access == accessRead || op.access == accessReadReports && who.role != auth.RoleAgent
+	reads := op.access == auth.AccessRead || op.access == auth.AccessReadReports && who.role != auth.RoleAgent
 	collection := op.id == "list-placement-score-everywhere" // agents see those of their clusters
 	switch {
 	case op.access == "open":
@@ -381,7 +381,7 @@ func TestEveryRouteForEveryRole(t *testing.T) {
 		names[i] = who.name
 	}
 	line("operation", "access", "about", names)
-	row := func(operation string, access access, about whose, statuses []int) {
+	row := func(operation string, access auth.Access, about whose, statuses []int) {
 		cells := make([]string, len(statuses))
 		for i, status := range statuses {
 			if cells[i] = strconv.Itoa(status); status < 300 {
@@ -391,7 +391,7 @@ func TestEveryRouteForEveryRole(t *testing.T) {
 		line(operation, string(access), string(about), cells)
 	}
 	for _, op := range a.operations() {
-		known := []access{accessRead, accessReadReports, accessWrite, accessReport, accessAdminister, "open"}
+		known := []auth.Access{auth.AccessRead, auth.AccessReadReports, auth.AccessWrite, auth.AccessReport, auth.AccessAdminister, "open"}
 		if !slices.Contains(known, op.access) {
 			t.Errorf("%s %s: declare what access it is (%q)", op.method, op.path, op.access)
 			continue
@@ -446,7 +446,7 @@ func (a *accessTest) askMissing(op documented, people []person) {
 }
 
 // askNaming sends objects of a kind that name others by each of their fields.
-func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, row func(string, access, whose, []int)) {
+func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, row func(string, auth.Access, whose, []int)) {
 	for _, f := range api.ReferenceFields() {
 		if f.Kind != kind || strings.HasPrefix(f.Field, "status.") || !hideable(f) {
 			continue
@@ -484,7 +484,7 @@ func (a *accessTest) askNaming(op documented, kind api.Kind, people []person, ro
 				status, answer := a.ask(op, path, body)
 				statuses[i] = status
 				want := rights(op, who, own)
-				if op.access == accessWrite && global && who.bound {
+				if op.access == auth.AccessWrite && global && who.bound {
 					want = http.StatusForbidden
 				}
 				if want == 0 && who.bound && target == others {

@@ -7,16 +7,9 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
-
-// challenge asks for a token. It tells a client that its token is the matter, also
-// where the answer is that there were too many such requests: repeating does not help.
-const challenge = `Bearer realm="scheduler"`
-
-func unauthorized(detail string) *problem {
-	return newProblem(api.ProblemUnauthenticated, "%s", detail).withHeader("WWW-Authenticate", challenge)
-}
 
 // open are the paths that need no token: what a load balancer asks, and the
 // description of the API.
@@ -33,7 +26,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		// Until the tokens are known, a good one must not be called unknown.
 		if !s.sessions.Loaded() {
-			writeProblem(w, unavailable("the server is still loading its objects: repeat the request"))
+			problem.Write(w, problem.Unavailable("the server is still loading its objects: repeat the request"))
 			return
 		}
 		if !s.sessions.Required() {
@@ -53,7 +46,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		// A good token never gets here, so whoever shares the address of an
 		// attacker is not locked out.
 		if !s.logins.Allow(serve.ClientOf(r.RemoteAddr)) {
-			writeProblem(w, newProblem(api.ProblemTooManyLogins, "too many failed logins from this address").withHeader("Retry-After", "5").withHeader("WWW-Authenticate", challenge))
+			problem.Write(w, problem.New(api.ProblemTooManyLogins, "too many failed logins from this address").WithHeader("Retry-After", "5").WithHeader("WWW-Authenticate", problem.Challenge))
 			return
 		}
 		detail := "a token is required: send Authorization: Bearer <token>"
@@ -62,7 +55,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		}
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "login failed",
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", serve.ClientOf(r.RemoteAddr)))
-		writeProblem(w, unauthorized(detail))
+		problem.Write(w, problem.Unauthorized(detail))
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 const backupPath = "/v1/backup"
@@ -19,7 +21,7 @@ const backupTime = time.Hour
 // for administrators.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	if err := auth.Of(r.Context()).MayAdminister(); err != nil {
-		writeProblem(w, s.answer(r.Context(), err))
+		problem.Write(w, s.answer(r.Context(), err))
 		return
 	}
 	stream := &backupWriter{w: w}
@@ -27,7 +29,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 	case !stream.begun:
-		writeProblem(w, s.answer(r.Context(), err))
+		problem.Write(w, s.answer(r.Context(), err))
 	default:
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "a backup was broken off",
 			slog.String("request_id", requestOf(r.Context()).id), slog.Any("error", err))
@@ -57,8 +59,8 @@ func (b *backupWriter) Write(data []byte) (int, error) {
 // describeBackup puts the route into the OpenAPI document; huma does not stream
 // files.
 func (s *Server) describeBackup() {
-	s.api.OpenAPI().AddOperation(&huma.Operation{
-		Extensions:  map[string]any{accessExtension: string(accessAdminister)},
+	s.api.Document().AddOperation(&huma.Operation{
+		Extensions:  map[string]any{operation.AccessExtension: string(auth.AccessAdminister)},
 		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},
 		Summary:     "Stream a backup of the store",
 		Description: "A tar archive that scheduler-server restore makes a data directory from. Secrets are in it sealed; the key file is not. For administrators.",

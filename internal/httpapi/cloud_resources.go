@@ -10,17 +10,19 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/openstack"
 )
 
 type reportCloudInput struct {
-	Target  Target
-	Payload Payload
+	Target  operation.Target
+	Payload operation.Payload
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 
 type liveInput struct {
-	Target  Target
+	Target  operation.Target
 	Tags    []string `query:"tags" doc:"Tags that a project must have, all of them, separated by commas."`
 	Enabled bool     `query:"enabled" default:"true" doc:"false lists the projects that are disabled in place of the others."`
 }
@@ -31,16 +33,16 @@ type liveOutput struct{ Body *api.LiveOpenStack }
 func (s *Server) cloudRoutes() {
 	clouds, _ := api.LookupKind(api.KindCloud)
 	path := s.collectionPath(clouds, false) + "/{name}"
-	report := s.operation(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", s.schema(&api.Cloud{}))
+	report := s.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", s.api.Schema(&api.Cloud{}))
 	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
 	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
 	report.MaxBodyBytes = s.options.MaxBodyBytes
-	register(s, report, s.reportCloud)
-	s.describeBody(report, s.schema(api.CloudReport{}), true)
+	operation.Register(s.api, report, s.reportCloud)
+	s.api.DescribeBody(report, s.api.Schema(api.CloudReport{}), true)
 
-	live := s.operation(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", s.schema(api.LiveOpenStack{}))
+	live := s.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", s.api.Schema(api.LiveOpenStack{}))
 	live.Errors = append(live.Errors, http.StatusConflict, http.StatusBadGateway)
-	register(s, live, s.liveOpenStack)
+	operation.Register(s.api, live, s.liveOpenStack)
 }
 
 // cloud is the cloud that a path names.
@@ -57,7 +59,7 @@ func (s *Server) cloud(key api.Key) (*api.Cloud, error) {
 }
 
 func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*objectOutput, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	if err := who.MayReportAtAll(); err != nil {
 		return nil, err
 	}
-	key := in.Target.key(api.KindCloud)
+	key := in.Target.Key(api.KindCloud)
 	cloud, err := s.cloud(key)
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 		return nil, err
 	}
 	var report api.CloudReport
-	if err := decodeBody(in.Payload.data, &report); err != nil {
+	if err := operation.Decode(in.Payload.Data, &report); err != nil {
 		return nil, err
 	}
 	if err := report.Validate().Err(); err != nil {
@@ -86,9 +88,9 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, s.notFound(key) // deleted in between
 	case errors.Is(err, openstack.ErrCollected):
-		return nil, newProblem(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
+		return nil, problem.New(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
 	case outOfOrder:
-		return nil, newProblem(api.ProblemReportOutOfOrder, "%s: %s", key, wrong)
+		return nil, problem.New(api.ProblemReportOutOfOrder, "%s: %s", key, wrong)
 	case err != nil:
 		return nil, err
 	case !changed:
@@ -98,7 +100,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 }
 
 func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {
-	key := in.Target.key(api.KindCloud)
+	key := in.Target.Key(api.KindCloud)
 	who := auth.Of(ctx)
 	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	}
 	for _, tag := range in.Tags {
 		if strings.TrimSpace(tag) == "" {
-			return nil, invalid("tags", "a tag must not be empty")
+			return nil, problem.Invalid("tags", "a tag must not be empty")
 		}
 	}
 	live, err := s.signals.LiveOpenStack(ctx, key.Name, api.LiveOptions{Tags: in.Tags, Disabled: !in.Enabled})
@@ -123,9 +125,9 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 	case errors.Is(err, openstack.ErrNotFound):
 		return nil, s.notFound(key)
 	case errors.Is(err, openstack.ErrNoCredentials):
-		return nil, newProblem(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
+		return nil, problem.New(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
 	case refused:
-		return nil, newProblem(api.ProblemCloudUnreachable, "%s: %s", key, failure)
+		return nil, problem.New(api.ProblemCloudUnreachable, "%s: %s", key, failure)
 	case err != nil:
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 // requestTimeoutHeader is how long the client waits for an answer.
@@ -24,7 +25,7 @@ func parseRequestTimeout(text string) (time.Duration, error) {
 	}
 	timeout, err := api.Duration(text).Parse()
 	if err != nil || timeout <= 0 {
-		return 0, invalid(requestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
+		return 0, problem.Invalid(requestTimeoutHeader, "%q must be a time above 0, such as 5s", text)
 	}
 	return timeout, nil
 }
@@ -36,7 +37,7 @@ func limitWork(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timeout, err := parseRequestTimeout(r.Header.Get(requestTimeoutHeader))
 		if err != nil {
-			writeProblem(w, problemFor(err))
+			problem.Write(w, problem.Of(err))
 			return
 		}
 		if timeout > 0 {
@@ -56,20 +57,3 @@ func describeDeadline(document *huma.OpenAPI) {
 	}
 	eachOperation(document, func(op *huma.Operation) { op.Parameters = append(op.Parameters, parameter) })
 }
-
-// turn lets one request at a time do something. Whoever waits for it gives up
-// with its client.
-type turn chan struct{}
-
-func newTurn() turn { return make(turn, 1) }
-
-func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t turn) give() { <-t }

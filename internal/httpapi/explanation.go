@@ -5,10 +5,11 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 type explainInput struct {
-	Target Target
+	Target operation.Target
 }
 
 type explainOutput struct {
@@ -16,7 +17,7 @@ type explainOutput struct {
 }
 
 func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInput) (*explainOutput, error) {
-	key := in.Target.key(info.Kind)
+	key := in.Target.Key(info.Kind)
 	who := auth.Of(ctx)
 	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -124,7 +125,7 @@ type answer struct {
 func (a answer) problem(t testing.TB) api.Problem {
 	t.Helper()
 	var p api.Problem
-	if err := json.Unmarshal(a.body, &p); err != nil || a.Header.Get("Content-Type") != problemMediaType || p.Status != a.StatusCode {
+	if err := json.Unmarshal(a.body, &p); err != nil || a.Header.Get("Content-Type") != problem.MediaType || p.Status != a.StatusCode {
 		t.Errorf("not a problem document: %d %q %s (%v)", a.StatusCode, a.Header.Get("Content-Type"), a.body, err)
 	}
 	return p
@@ -183,7 +184,7 @@ func (s *testServer) try(ctx context.Context, method, path, body string, header 
 // documented one, and has the status and the title that its documentation says.
 func (s *testServer) checkProblem(method, path string, resp *http.Response, body []byte) {
 	s.t.Helper()
-	if resp.Header.Get("Content-Type") != problemMediaType {
+	if resp.Header.Get("Content-Type") != problem.MediaType {
 		return
 	}
 	var p api.Problem

@@ -7,23 +7,24 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 type heartbeatInput struct {
-	Target  Target
-	Payload Payload
+	Target  operation.Target
+	Payload operation.Payload
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 
 func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutput, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
 	if err := auth.Of(ctx).MayReportAtAll(); err != nil {
 		return nil, err
 	}
-	key := in.Target.key(api.KindCluster)
+	key := in.Target.Key(api.KindCluster)
 	entry := s.fleet.Snapshot().Get(key)
 	if entry == nil {
 		return nil, s.notFound(key)
@@ -36,8 +37,8 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 		return nil, err
 	}
 	var report api.Heartbeat
-	if len(bytes.TrimSpace(in.Payload.data)) > 0 {
-		if err := decodeBody(in.Payload.data, &report); err != nil {
+	if len(bytes.TrimSpace(in.Payload.Data)) > 0 {
+		if err := operation.Decode(in.Payload.Data, &report); err != nil {
 			return nil, err
 		}
 		if err := report.Validate().Err(); err != nil {

@@ -15,19 +15,17 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
-
-// maxPage is how many objects one page has at most, and how many it has where
-// the request names no limit.
-const maxPage = 5000
 
 // maxRounds bounds the reads of the store for one page whose selector matches
 // few objects. The page is then shorter than its limit, and the list goes on.
 const maxRounds = 20
 
 type listInput struct {
-	Target        Target
+	Target        operation.Target
 	Limit         int64  `query:"limit" minimum:"1" doc:"How many objects to return at most: 5000 when absent, and never more. Where there are more, continue in the answer leads to the next page."`
 	Continue      string `query:"continue" doc:"The continue of the page before. All pages show the objects as they were at one revision; 410 says that it is no longer kept."`
 	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes' notation: tier=prod,region in (eu, us),!legacy."`
@@ -72,19 +70,19 @@ func (s *Server) belongs(q *query, object api.Object) bool {
 
 func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, in.Target.key(info.Kind)); err != nil {
+	if err := s.rights.MayReadKey(who, in.Target.Key(info.Kind)); err != nil {
 		return nil, err
 	}
 	selector, err := parseSelector(in.LabelSelector)
 	if err != nil {
 		return nil, err
 	}
-	limit := int64(maxPage)
+	limit := int64(operation.MaxPage)
 	if in.Limit > 0 {
-		limit = min(in.Limit, maxPage)
+		limit = min(in.Limit, operation.MaxPage)
 	}
-	everywhere := in.Target.namespace == "" && (info.Scope == api.Namespaced || info.Scope == api.OfCluster || in.All)
-	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
+	everywhere := in.Target.Namespace == "" && (info.Scope == api.Namespaced || info.Scope == api.OfCluster || in.All)
+	q := &query{pageToken{Kind: info.Kind, Namespace: in.Target.Namespace, Selector: in.LabelSelector, Everywhere: everywhere}, selector, who}
 	if in.Continue != "" {
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
@@ -109,11 +107,11 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 func parseSelector(text string) (labels.Selector, error) {
 	// The parser would take U+0000 as the end of the text and ignore the rest.
 	if strings.ContainsRune(text, 0) {
-		return nil, invalid("label_selector", "must not contain the character U+0000")
+		return nil, problem.Invalid("label_selector", "must not contain the character U+0000")
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return nil, invalid("label_selector", "%s", err)
+		return nil, problem.Invalid("label_selector", "%s", err)
 	}
 	return selector, nil
 }
@@ -126,12 +124,12 @@ func (q *query) resume(text string) error {
 		err = json.Unmarshal(raw, &token)
 	}
 	if err != nil || token.Revision <= 0 || token.After == "" {
-		return newProblem(api.ProblemBadContinue, "continue: not a token of this server")
+		return problem.New(api.ProblemBadContinue, "continue: not a token of this server")
 	}
 	want := q.pageToken
 	want.Revision, want.After = token.Revision, token.After
 	if token != want {
-		return newProblem(api.ProblemBadContinue, "continue: the token is of another list: keep the path, label_selector and all as they were")
+		return problem.New(api.ProblemBadContinue, "continue: the token is of another list: keep the path, label_selector and all as they were")
 	}
 	q.pageToken = token
 	return nil

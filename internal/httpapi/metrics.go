@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 // httpMetrics counts what the server does.
@@ -72,7 +73,7 @@ func (s *Server) metricsHandler() http.Handler {
 	bound := make(chan struct{}, metricsReaders) // who is shown a part has a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
-			writeProblem(w, s.answer(r.Context(), err))
+			problem.Write(w, s.answer(r.Context(), err))
 			return
 		}
 		who := auth.Of(r.Context())
@@ -85,7 +86,7 @@ func (s *Server) metricsHandler() http.Handler {
 			defer func() { <-bound }()
 			promhttp.HandlerFor(s.visibleMetrics(who), options).ServeHTTP(w, r)
 		default:
-			writeProblem(w, unavailable("too many read the metrics: repeat the request"))
+			problem.Write(w, problem.Unavailable("too many read the metrics: repeat the request"))
 		}
 	})
 }

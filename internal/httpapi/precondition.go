@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 // entityTag renders the revision of an object as its ETag.
@@ -30,7 +31,7 @@ func parseTags(name, header string) (tagList, error) {
 		part = strings.TrimSpace(part)
 		opaque, weak := strings.CutPrefix(part, "W/")
 		if len(opaque) < 2 || opaque[0] != '"' || opaque[len(opaque)-1] != '"' || strings.Contains(opaque[1:len(opaque)-1], `"`) {
-			return tagList{}, newProblem(api.ProblemMalformed, "%s: %q is not an entity tag: write \"<resource_version>\" in double quotes, or *", name, part)
+			return tagList{}, problem.New(api.ProblemMalformed, "%s: %q is not an entity tag: write \"<resource_version>\" in double quotes, or *", name, part)
 		}
 		opaque = opaque[1 : len(opaque)-1]
 		if weak {
@@ -87,14 +88,14 @@ func (p precondition) check(current *stored) error {
 			}
 		}
 		if !holds && !exists {
-			return newProblem(api.ProblemObjectMissing, "If-Match: the object does not exist")
+			return problem.New(api.ProblemObjectMissing, "If-Match: the object does not exist")
 		}
 		if !holds {
-			return newProblem(api.ProblemObjectChanged, "If-Match: the object has changed since: its resource_version is now %d", current.revision)
+			return problem.New(api.ProblemObjectChanged, "If-Match: the object has changed since: its resource_version is now %d", current.revision)
 		}
 	}
 	if p.noneMatch.present && exists && p.noneMatch.shows(current.revision) {
-		return newProblem(api.ProblemObjectExists, "If-None-Match: the object exists already")
+		return problem.New(api.ProblemObjectExists, "If-None-Match: the object exists already")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -134,7 +135,7 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 	}
 	_, err = s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0})
 	if errors.Is(err, store.ErrInvalid) {
-		return newProblem(api.ProblemTooLarge,
+		return problem.New(api.ProblemTooLarge,
 			"the preview of %s has %d KiB, more than the store can hold: write it without a preview", api.KeyOf(p.Object), len(value)>>10)
 	}
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *Server) roomForPreview(now time.Time) error {
 	if count < s.options.MaxPreviews && size < maxPreviewBytes {
 		return nil
 	}
-	return newProblem(api.ProblemTooManyRequests,
+	return problem.New(api.ProblemTooManyRequests,
 		"%d previews of together %d MiB are kept, and the limits are %d and %d MiB: each is removed %s after it was made, the next at %s",
 		count, size>>20, s.options.MaxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }

@@ -13,32 +13,34 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 func (s *Server) previewRoutes() {
-	create := accessRead.declares(huma.Operation{
+	create := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
 		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to 60 workloads are written at once; of more, they are compared, and decided when the policy is there.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	})
-	register(s, create, s.createPreview)
+	operation.Register(s.api, create, s.createPreview)
 	documents := &huma.Schema{}
 	for _, kind := range previewedKinds {
 		info, _ := api.LookupKind(kind)
-		documents.OneOf = append(documents.OneOf, s.schema(info.New()))
+		documents.OneOf = append(documents.OneOf, s.api.Schema(info.New()))
 	}
-	s.describeBody(create, documents, true)
-	register(s, accessRead.declares(huma.Operation{
+	s.api.DescribeBody(create, documents, true)
+	operation.Register(s.api, operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "get-preview", Method: http.MethodGet, Path: "/v1/previews/{id}", Tags: []string{"preview"},
 		Summary: "Read a preview", Errors: []int{http.StatusNotFound},
 	}), s.getPreview)
 }
 
 type createPreviewInput struct {
-	Payload Payload
+	Payload operation.Payload
 }
 
 type previewOutput struct {
@@ -47,7 +49,7 @@ type previewOutput struct {
 }
 
 func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*previewOutput, error) {
-	intent, err := decodePreviewed(in.Payload.data)
+	intent, err := decodePreviewed(in.Payload.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func decodePreviewed(data []byte) (api.Object, error) {
 	_ = json.Unmarshal(data, &head) // what is wrong with it is said below
 	info, _ := api.LookupKind(cmp.Or(head.Kind, api.KindPlacement))
 	if !slices.Contains(previewedKinds, info.Kind) {
-		return nil, invalid("kind", "%q has no decision to preview, must be one of %q", string(head.Kind), previewedKinds)
+		return nil, problem.Invalid("kind", "%q has no decision to preview, must be one of %q", string(head.Kind), previewedKinds)
 	}
 	key := api.Key{Kind: info.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}
 	if key.Namespace == "" && info.Scope == api.Namespaced {
@@ -172,7 +174,7 @@ func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewO
 		return nil, err
 	}
 	if p == nil {
-		return nil, newProblem(api.ProblemPreviewNotFound, "the preview does not exist or has expired: plan again")
+		return nil, problem.New(api.ProblemPreviewNotFound, "the preview does not exist or has expired: plan again")
 	}
 	if err := who.MayRead(p.Object); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -68,15 +69,15 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 // again, so what the object's own labels have to do with it shows there.
 func (p *preview) matches(object api.Object) error {
 	if p == nil {
-		return newProblem(api.ProblemPreviewExpired, "the preview does not exist or has expired: plan again")
+		return problem.New(api.ProblemPreviewExpired, "the preview does not exist or has expired: plan again")
 	}
 	previewed, key := p.Object.Copy(), api.KeyOf(object)
 	previewed.Meta().Labels = object.Meta().Labels
 	switch {
 	case api.KeyOf(previewed) != key:
-		return newProblem(api.ProblemPreviewMismatch, "the preview was made for %s, not for %s: plan again", api.KeyOf(previewed), key)
+		return problem.New(api.ProblemPreviewMismatch, "the preview was made for %s, not for %s: plan again", api.KeyOf(previewed), key)
 	case !api.SameIntent(previewed, object):
-		return newProblem(api.ProblemPreviewMismatch, "the preview was made for another spec of %s: plan again", key)
+		return problem.New(api.ProblemPreviewMismatch, "the preview was made for another spec of %s: plan again", key)
 	}
 	return nil
 }
@@ -122,8 +123,8 @@ func (s *Server) statusWrite(object api.Object, current *stored) ([]store.Write,
 }
 
 // changed refuses a token because the decision is another one by now.
-func changed(was, is string) *problem {
-	return newProblem(api.ProblemFleetChanged, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", was, is)
+func changed(was, is string) *problem.Problem {
+	return problem.New(api.ProblemFleetChanged, "the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", was, is)
 }
 
 // sameBinding reports whether two statuses of a workload are the same decision.

@@ -4,22 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 type getInput struct {
-	Target          Target
+	Target          operation.Target
 	Wait            string `query:"wait" doc:"With resource_version: how long to wait for something newer, at most 60s."`
 	ResourceVersion string `query:"resource_version" doc:"With wait: answer as soon as the object is newer than this, and at the latest when the wait is over."`
 	IfNoneMatch     string `header:"If-None-Match" doc:"Answer 304 while the object still has this ETag."`
 }
 
 func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
-	key := in.Target.key(info.Kind)
+	key := in.Target.Key(info.Kind)
 	who := auth.Of(ctx)
 	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err
@@ -56,14 +56,14 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 // the version the client has. When the wait is over the answer is the object as
 // it is.
 func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
-	wait, err := parseWait(in.Wait, 0)
+	wait, err := operation.ParseWait(in.Wait, 0)
 	if err != nil {
 		return nil, err
 	}
 	if in.ResourceVersion == "" {
 		return entry, nil
 	}
-	revision, err := parseRevision("resource_version", in.ResourceVersion)
+	revision, err := operation.ParseRevision("resource_version", in.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +91,4 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 		return nil, s.notFound(key)
 	}
 	return entry, nil
-}
-
-func parseRevision(field, text string) (int64, error) {
-	revision, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || revision < 0 {
-		return 0, invalid(field, "%q must be a resource_version as the server gave it: a whole number", text)
-	}
-	return revision, nil
 }

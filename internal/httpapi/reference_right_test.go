@@ -9,6 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -275,7 +276,7 @@ func TestValuesOfMetricsStayInTheirNamespace(t *testing.T) {
 	s.token = admin
 	s.mustPut("/v1/clusters/shared", strings.Replace(shared, `{"metrics"`, `{"region":"eu","metrics"`, 1))
 	event, more := watch.next()
-	if text := string(encodeJSON(event.data)); !more || !strings.Contains(text, `"reason":"Withheld"`) || strings.Contains(text, "0.424242") {
+	if text := string(operation.EncodeJSON(event.data)); !more || !strings.Contains(text, `"reason":"Withheld"`) || strings.Contains(text, "0.424242") {
 		t.Errorf("a watch: %s", text)
 	}
 }

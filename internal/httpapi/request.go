@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -115,7 +117,7 @@ func (s *Server) recovered(ctx context.Context, w http.ResponseWriter) {
 	}
 	clear(w.Header())
 	w.Header().Set("X-Request-Id", note.id)
-	writeProblem(w, newProblem(api.ProblemInternal, "the server failed; its log says why"))
+	problem.Write(w, problem.New(api.ProblemInternal, "the server failed; its log says why"))
 }
 
 // breakOff ends a request without ending its answer: half an answer must not
@@ -156,4 +158,18 @@ func (w *answerWriter) code() int {
 		return http.StatusOK
 	}
 	return w.status
+}
+
+// answer turns the error of a handler into its problem, and logs what the
+// client is not told.
+func (s *Server) answer(ctx context.Context, err error) *problem.Problem {
+	p := problem.Of(err)
+	if auth.Ended(ctx) {
+		p = problem.Unauthorized(auth.ErrEnded.Error())
+	}
+	if p.Status >= http.StatusInternalServerError {
+		s.logger.LogAttrs(ctx, slog.LevelError, "request failed",
+			slog.String("request_id", requestOf(ctx).id), slog.Int("status", p.Status), slog.Any("error", err))
+	}
+	return p.Redacted()
 }

@@ -6,17 +6,18 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 type rescheduleInput struct {
-	Target  Target
+	Target  operation.Target
 	IfMatch string `header:"If-Match" doc:"Only if the object is as it was at this resource_version, given in double quotes."`
 	Wait    string `query:"wait" doc:"How long to wait for the decision: 10s when absent, at most 60s, 0s not at all."`
 }
 
 // reschedule asks for a fresh decision. The spec stays, so the generation does.
 func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *rescheduleInput) (*objectOutput, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
@@ -24,12 +25,12 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 	if err != nil {
 		return nil, err
 	}
-	key := in.Target.key(info.Kind)
+	key := in.Target.Key(info.Kind)
 	who := auth.Of(ctx)
 	if err := who.MayWriteKey(key); err != nil {
 		return nil, err
 	}
-	if !addressable(key) {
+	if !operation.Addressable(key) {
 		return nil, s.notFound(key)
 	}
 	result, err := s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {

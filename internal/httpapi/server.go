@@ -12,13 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -211,10 +212,8 @@ type Server struct {
 	spot      Spot
 	logger    *slog.Logger
 	now       func() time.Time
-	// allocating is held while an allocation is decided and written.
-	allocating turn
 
-	api         huma.API
+	api         *operation.API
 	handler     http.Handler
 	metrics     *httpMetrics
 	logins      *auth.LoginLimit
@@ -222,8 +221,6 @@ type Server struct {
 	rights      auth.Rights
 	events      *eventLog
 	simulations chan struct{}
-	// registering is held while a cluster is registered for a site.
-	registering turn
 
 	// stopping ends when the server is asked to stop: it wakes everybody who
 	// waits.
@@ -246,8 +243,7 @@ func New(options Options) (*Server, error) {
 		rights:      auth.NewRights(o.Fleet),
 		events:      newEventLog(watchBacklog),
 		simulations: make(chan struct{}, simulationSlots),
-		allocating:  newTurn(), registering: newTurn(),
-		listening: make(chan struct{}),
+		listening:   make(chan struct{}),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
@@ -255,7 +251,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	guarded := s.survive(limitWork(sameSite(s.authenticate(answers))))
-	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, maxWait+simulationTime)
+	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }
 
@@ -264,7 +260,7 @@ func New(options Options) (*Server, error) {
 func sameSite(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, newProblem(api.ProblemCrossOrigin, "pages of other sites must not change anything here"))
+		problem.Write(w, problem.New(api.ProblemCrossOrigin, "pages of other sites must not change anything here"))
 	}))
 	return protection.Handler(next)
 }

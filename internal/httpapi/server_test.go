@@ -17,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -49,13 +50,13 @@ func TestErrorsBecomeAnswers(t *testing.T) {
 		{context.Canceled, 499, false},
 		{api.FieldErrors{{Field: "spec", Message: "no"}}, 422, false},
 		{&http.MaxBytesError{Limit: 5}, 413, false},
-		{newProblem(api.ProblemNotFound, "it does not exist"), 404, false},
+		{problem.New(api.ProblemNotFound, "it does not exist"), 404, false},
 		{errors.New("secret detail"), 500, false},
 	}
 	for _, test := range tests {
-		p := problemFor(fmt.Errorf("while working: %w", test.err))
-		if p.Status != test.status || p.header.Get("Retry-After") != "" != test.retryAfter || p.Title == "" || p.Detail == "" {
-			t.Errorf("%v: %d %v %q %q", test.err, p.Status, p.header, p.Title, p.Detail)
+		p := problem.Of(fmt.Errorf("while working: %w", test.err))
+		if p.Status != test.status || p.GetHeaders().Get("Retry-After") != "" != test.retryAfter || p.Title == "" || p.Detail == "" {
+			t.Errorf("%v: %d %v %q %q", test.err, p.Status, p.GetHeaders(), p.Title, p.Detail)
 		}
 		if strings.Contains(p.Detail, "secret detail") {
 			t.Errorf("an unknown error is told to the client: %q", p.Detail)
@@ -240,7 +241,7 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s %s: operationId %q is missing or not unique", method, path, id)
 			}
 			ids[id] = true
-			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, globalSchedulerPath) || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat /v1/clusters/{cluster}/nodes/{node}/interruption", path) && method == "post") {
+			if _, ok := operation["requestBody"]; ok != (method == "put" || method == "patch" || method == "post" && strings.HasPrefix(path, "/globalscheduler/v1") || strings.Contains("/v1/previews /v1/simulations /v1/tokens /v1/clusters/{name}/heartbeat /v1/clusters/{cluster}/nodes/{node}/interruption", path) && method == "post") {
 				t.Errorf("%s %s: has a body: %t", method, path, ok)
 			}
 		}

@@ -10,29 +10,10 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 )
 
-// How long requests wait.
-const (
-	defaultWait = 10 * time.Second
-	maxWait     = 60 * time.Second
-	// pictureWait is how long an answer that waits for nothing else gives the
-	// fleet to show the write, so that a client reads its own writes. It takes
-	// about a millisecond; a fleet that has lost its watch must not cost more.
-	pictureWait = 2 * time.Second
-)
-
-func parseWait(text string, absent time.Duration) (time.Duration, error) {
-	if text == "" {
-		return absent, nil
-	}
-	wait, err := api.Duration(text).Parse()
-	if err != nil {
-		return 0, invalid("wait", "%s", err)
-	}
-	if wait < 0 {
-		return 0, invalid("wait", "%q must not be negative", text)
-	}
-	return min(wait, maxWait), nil
-}
+// pictureWait is how long an answer that waits for nothing else gives the
+// fleet to show the write, so that a client reads its own writes. It takes
+// about a millisecond; a fleet that has lost its watch must not cost more.
+const pictureWait = 2 * time.Second
 
 // waiting bounds ctx by a wait, and ends it when the server stops: nobody who
 // waits holds up a shutdown.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
 // simulationTime bounds one simulation; a full pass over the largest fleet takes
@@ -20,7 +21,7 @@ const simulationTime = 60 * time.Second
 const simulationSlots = 4
 
 type simulateInput struct {
-	Payload Payload
+	Payload operation.Payload
 }
 
 type simulateOutput struct {
@@ -35,7 +36,7 @@ func (s *Server) oneOfFew(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 	default:
 		ctx.SetHeader("Retry-After", "1")
-		_ = huma.WriteErr(s.api, ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
+		s.api.Refuse(ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
 	}
 }
 
@@ -45,7 +46,7 @@ func (s *Server) simulate(ctx context.Context, in *simulateInput) (*simulateOutp
 		return nil, err
 	}
 	var request api.Simulation
-	if err := decodeBody(in.Payload.data, &request); err != nil {
+	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
 	}
 	if err := s.rights.MaySimulate(who, request); err != nil {

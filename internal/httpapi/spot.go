@@ -14,6 +14,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -59,12 +61,12 @@ func (n *Node) Resolve(ctx huma.Context) []error {
 
 type interruptInput struct {
 	Node    Node
-	Payload Payload
+	Payload operation.Payload
 }
 
 type withdrawInput struct{ Node Node }
 
-type distributionsInput struct{ Target Target }
+type distributionsInput struct{ Target operation.Target }
 
 type interruptionOutput struct{ Body api.Interruption }
 
@@ -79,23 +81,23 @@ type distributionList struct {
 func (s *Server) spotRoutes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
 	path := s.collectionPath(clusters, false) + "/{cluster}"
-	operation := func(method, path, id, summary string) huma.Operation {
-		op := s.operation(clusters, method, path, id, summary, nil)
+	describe := func(method, path, id, summary string) huma.Operation {
+		op := s.api.OfKind(clusters, method, path, id, summary, nil)
 		op.OperationID, op.Errors = id, []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 		return op
 	}
-	interrupt := accessReport.declares(operation(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead"))
+	interrupt := operation.Declare(auth.AccessReport, describe(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead"))
 	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
-	interrupt.Responses["200"] = jsonResponse("OK", s.schema(api.Interruption{}))
+	interrupt.Responses["200"] = operation.JSONResponse("OK", s.api.Schema(api.Interruption{}))
 	interrupt.MaxBodyBytes = s.options.MaxBodyBytes
-	register(s, interrupt, s.interrupt)
-	s.describeBody(interrupt, s.schema(api.Interruption{}), false)
+	operation.Register(s.api, interrupt, s.interrupt)
+	s.api.DescribeBody(interrupt, s.api.Schema(api.Interruption{}), false)
 
-	withdraw := accessReport.declares(operation(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
-	register(s, withdraw, s.withdraw)
+	withdraw := operation.Declare(auth.AccessReport, describe(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
+	operation.Register(s.api, withdraw, s.withdraw)
 
-	list := operation(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
-	register(s, list, s.listDistributions)
+	list := describe(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
+	operation.Register(s.api, list, s.listDistributions)
 }
 
 func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interruptionOutput, error) {
@@ -103,8 +105,8 @@ func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interrupti
 		return nil, err
 	}
 	var wanted api.Interruption
-	if len(bytes.TrimSpace(in.Payload.data)) > 0 {
-		if err := decodeBody(in.Payload.data, &wanted); err != nil {
+	if len(bytes.TrimSpace(in.Payload.Data)) > 0 {
+		if err := operation.Decode(in.Payload.Data, &wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -115,9 +117,9 @@ func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interrupti
 	}
 	switch {
 	case deadline.Before(now):
-		return nil, invalid("deadline", "%s is past: it is %s now", deadline.Format(time.RFC3339), now.Format(time.RFC3339))
+		return nil, problem.Invalid("deadline", "%s is past: it is %s now", deadline.Format(time.RFC3339), now.Format(time.RFC3339))
 	case deadline.Sub(now) > maxNotice:
-		return nil, invalid("deadline", "%s is more than a day ahead: announce what ends within a day", deadline.Format(time.RFC3339))
+		return nil, problem.Invalid("deadline", "%s is more than a day ahead: announce what ends within a day", deadline.Format(time.RFC3339))
 	}
 	if err := s.askOfNode(in.Node, func() error { return s.spot.Interrupt(ctx, in.Node.cluster, in.Node.name, deadline) }); err != nil {
 		return nil, err
@@ -154,9 +156,9 @@ func splits(cluster *api.Cluster) error {
 	key := api.KeyOf(cluster)
 	switch {
 	case !cluster.SpotEnabled():
-		return newProblem(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
+		return problem.New(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
 	case !cluster.HasKubeconfig():
-		return newProblem(api.ProblemSpotDisabled, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
+		return problem.New(api.ProblemSpotDisabled, "%s has no kubeconfig: set spec.kubernetes.kubeconfig, so that its nodes and pods can be seen", key)
 	}
 	return nil
 }
@@ -171,7 +173,7 @@ func (s *Server) askOfNode(node Node, ask func() error) error {
 		err = ask()
 	}
 	if errors.Is(err, spot.ErrNoNode) {
-		return newProblem(api.ProblemNotFound, "%s has no node %q", auth.ClusterKey(node.cluster), node.name)
+		return problem.New(api.ProblemNotFound, "%s has no node %q", auth.ClusterKey(node.cluster), node.name)
 	}
 	return spotProblem(node.cluster, err)
 }
@@ -181,15 +183,15 @@ func spotProblem(cluster string, err error) error {
 	key := auth.ClusterKey(cluster)
 	switch {
 	case errors.Is(err, spot.ErrNotEnabled):
-		return newProblem(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
+		return problem.New(api.ProblemSpotDisabled, "spot is not enabled for %s: set spec.spot.enabled", key)
 	case errors.Is(err, spot.ErrNotConnected):
-		return unavailable(key.String() + " is not connected at present: its condition SpotReady says why; repeat the request")
+		return problem.Unavailable(key.String() + " is not connected at present: its condition SpotReady says why; repeat the request")
 	}
 	return err
 }
 
 func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) (*distributionsOutput, error) {
-	key := auth.ClusterKey(in.Target.namespace)
+	key := auth.ClusterKey(in.Target.Namespace)
 	who := auth.Of(ctx)
 	if err := s.rights.MayReadKey(who, key); err != nil {
 		return nil, err

@@ -6,13 +6,12 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-const createTokenOperation = "create-token"
-
 type createTokenInput struct {
-	Payload Payload
+	Payload operation.Payload
 }
 
 // createdToken is the one answer that shows a secret.
@@ -31,7 +30,7 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*create
 		return nil, err
 	}
 	var request auth.TokenRequest
-	if err := decodeBody(in.Payload.data, &request); err != nil {
+	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
 	}
 	text, token, revision, err := auth.CreateToken(ctx, s.store, request, s.now())

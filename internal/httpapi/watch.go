@@ -16,6 +16,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -64,7 +66,7 @@ func parseKinds(text string) (map[api.Kind]bool, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		kind := api.Kind(strings.TrimSpace(name))
 		if _, ok := kinds[kind]; !ok {
-			return nil, invalid("kinds", "%q is not a kind of object", string(kind))
+			return nil, problem.Invalid("kinds", "%q is not a kind of object", string(kind))
 		}
 		kinds[kind] = true
 	}
@@ -82,7 +84,7 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 		at := s.events.newest()
 		return at, at.revision, nil
 	}
-	since, err := parseRevision(field, text)
+	since, err := operation.ParseRevision(field, text)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -93,14 +95,14 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 	_, err = s.fleet.WaitRevision(bounded, since)
 	s.freshen(ctx)
 	if err != nil && s.behind() {
-		return nil, 0, unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
+		return nil, 0, problem.Unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
 	}
 	if err != nil {
-		return nil, 0, newProblem(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
+		return nil, 0, problem.New(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
 	}
 	at, ok := s.events.after(since)
 	if !ok {
-		return nil, 0, newProblem(api.ProblemRevisionGone, "what changed after revision %d is no longer known: list the objects again", since)
+		return nil, 0, problem.New(api.ProblemRevisionGone, "what changed after revision %d is no longer known: list the objects again", since)
 	}
 	return at, since, nil
 }
@@ -183,8 +185,8 @@ func (w *watchStream) mark(revision int64) error {
 // tooSlow ends the stream with the revision to go on from.
 func (w *watchStream) tooSlow(since, behind int64) {
 	w.server.metrics.watchersCut.Inc()
-	problem := newProblem(api.ProblemRevisionGone, "the reader of this watch is %d bytes behind, which is too much: watch again from revision %d", behind, since)
-	message := "event: error\nid: " + strconv.FormatInt(since, 10) + "\ndata: " + string(encodeJSON(problem.Problem)) + "\n"
+	p := problem.New(api.ProblemRevisionGone, "the reader of this watch is %d bytes behind, which is too much: watch again from revision %d", behind, since)
+	message := "event: error\nid: " + strconv.FormatInt(since, 10) + "\ndata: " + string(operation.EncodeJSON(p.Problem)) + "\n"
 	if w.send([]byte(message)) == nil {
 		_ = w.control.Flush() // who does not read it finds the stream ended
 	}
@@ -215,7 +217,7 @@ func (w *watchStream) write(e *event) error {
 		}
 		key := encodingKey{event: e, change: i, form: w.form}
 		encode := func() []byte {
-			return append(bytes.TrimSuffix(encodeJSON(w.show(e, change)), []byte("\n")), "}\n\n"...)
+			return append(bytes.TrimSuffix(operation.EncodeJSON(w.show(e, change)), []byte("\n")), "}\n\n"...)
 		}
 		if err := w.server.events.encoded.use(w, key, encode, w.send); err != nil {
 			return err

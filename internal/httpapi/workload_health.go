@@ -8,25 +8,27 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
 type reportHealthInput struct {
-	Target  Target
-	Payload Payload
+	Target  operation.Target
+	Payload operation.Payload
 	Wait    string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
 }
 
 func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
-	key := in.Target.key(api.KindWorkload)
+	key := in.Target.Key(api.KindWorkload)
 	who := auth.Of(ctx)
 	if err := who.MayReportOn(key); err != nil {
 		return nil, err
 	}
-	report, err := decodeHealth(in.Payload.data)
+	report, err := decodeHealth(in.Payload.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*obje
 func decodeHealth(data []byte) (*api.HealthReport, error) {
 	report := &api.HealthReport{}
 	var unread api.FieldErrors
-	if err := decodeBody(data, report); err != nil && !errors.As(err, &unread) {
+	if err := operation.Decode(data, report); err != nil && !errors.As(err, &unread) {
 		return nil, err
 	}
 	report.SetDefaults()
@@ -75,9 +77,9 @@ func checkRunsOn(who auth.Identity, workload *api.Workload, cluster string) erro
 	case slices.Contains(names, cluster):
 		return nil
 	case who.MayRead(workload) != nil:
-		return invalid("cluster", "%s does not run on %q", api.KeyOf(workload), cluster)
+		return problem.Invalid("cluster", "%s does not run on %q", api.KeyOf(workload), cluster)
 	case len(names) == 0:
-		return invalid("cluster", "%s does not run on %q: it runs nowhere at present", api.KeyOf(workload), cluster)
+		return problem.Invalid("cluster", "%s does not run on %q: it runs nowhere at present", api.KeyOf(workload), cluster)
 	}
-	return invalid("cluster", "%s does not run on %q: it runs on %s", api.KeyOf(workload), cluster, listed(names))
+	return problem.Invalid("cluster", "%s does not run on %q: it runs on %s", api.KeyOf(workload), cluster, listed(names))
 }

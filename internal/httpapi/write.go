@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -43,7 +43,7 @@ type damagedParts struct {
 func (s *Server) load(ctx context.Context, key api.Key) (*stored, error) {
 	current, err := s.loadAnyhow(ctx, key)
 	if err == nil && current != nil && current.damage != nil {
-		return nil, damagedObject(key)
+		return nil, problem.Damaged(key)
 	}
 	return current, err
 }
@@ -160,14 +160,14 @@ func (s *Server) changeLoaded(ctx context.Context, key api.Key, load func(contex
 		object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
 		return &stored{object: object, specRevision: revision, revision: revision}, nil
 	}
-	return nil, newProblem(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
 }
 
 // PutInput is the input of every PUT of an object. It is exported because huma
 // does not look into embedded types that are not.
 type PutInput struct {
-	Target      Target
-	Payload     Payload
+	Target      operation.Target
+	Payload     operation.Payload
 	IfMatch     string `header:"If-Match" doc:"Write only if the object is as it was at this resource_version, given in double quotes. A status written since does not matter."`
 	IfNoneMatch string `header:"If-None-Match" doc:"*: only create."`
 	Wait        string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
@@ -185,7 +185,7 @@ type objectOutput struct {
 }
 
 func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previewToken string) (*objectOutput, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +193,8 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 	if err != nil {
 		return nil, err
 	}
-	key := in.Target.key(info.Kind)
-	intent, err := decodeIntent(info, key, in.Payload.data)
+	key := in.Target.Key(info.Kind)
+	intent, err := decodeIntent(info, key, in.Payload.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 			if err != nil {
 				return nil, err
 			}
-			if err := keepSecrets(next.object, nil, in.Payload.data); err != nil {
+			if err := keepSecrets(next.object, nil, in.Payload.Data); err != nil {
 				return nil, err
 			}
 			next.decide = func(next *successor) error { return s.redeem(ctx, previewToken, next, nil) }
@@ -233,7 +233,7 @@ func (s *Server) put(ctx context.Context, info api.KindInfo, in *PutInput, previ
 		}
 		next := &successor{object: intent.Copy(), also: guard}
 		next.decide = func(next *successor) error { return s.redeem(ctx, previewToken, next, current) }
-		if err := keepSecrets(next.object, current, in.Payload.data); err != nil {
+		if err := keepSecrets(next.object, current, in.Payload.Data); err != nil {
 			return nil, err
 		}
 		if current == nil {
@@ -264,7 +264,7 @@ func decodeIntent(info api.KindInfo, key api.Key, data []byte) (api.Object, erro
 	object := info.New()
 	// Wrong fields are reported together with what is wrong with the others.
 	var unread api.FieldErrors
-	if err := decodeBody(data, object); err != nil && !errors.As(err, &unread) {
+	if err := operation.Decode(data, object); err != nil && !errors.As(err, &unread) {
 		return nil, err
 	}
 	// The document may leave out what the path says, and must not contradict it.
@@ -342,13 +342,13 @@ func repaired(who auth.Identity, intent api.Object, damage *damagedParts, guard 
 }
 
 type deleteInput struct {
-	Target  Target
+	Target  operation.Target
 	IfMatch string `header:"If-Match" doc:"Delete only if the object is as it was at this resource_version, given in double quotes."`
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 
 func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput) (*struct{}, error) {
-	wait, err := parseWait(in.Wait, defaultWait)
+	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func (s *Server) delete(ctx context.Context, info api.KindInfo, in *deleteInput)
 	if err != nil {
 		return nil, err
 	}
-	key := in.Target.key(info.Kind)
+	key := in.Target.Key(info.Kind)
 	revision, err := s.remove(ctx, key, pre)
 	if err != nil {
 		return nil, err
@@ -370,7 +370,7 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 	if err := s.mayRemove(who, key); err != nil {
 		return 0, err
 	}
-	if !addressable(key) {
+	if !operation.Addressable(key) {
 		return 0, s.notFound(key)
 	}
 	for range maxAttempts {
@@ -403,12 +403,5 @@ func (s *Server) remove(ctx context.Context, key api.Key, pre precondition) (int
 		}
 		return revision, nil
 	}
-	return 0, newProblem(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
-}
-
-// addressable reports whether an object of this key can exist at all. A path
-// may hold anything, "../x" among it, and the store builds its keys from it.
-func addressable(key api.Key) bool {
-	return len(validation.IsDNS1123Label(key.Name)) == 0 &&
-		(key.Namespace == "" || len(validation.IsDNS1123Label(key.Namespace)) == 0)
+	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
 }

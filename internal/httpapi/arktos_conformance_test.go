@@ -11,7 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/conformance"
-	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -47,25 +47,25 @@ type arktosSite struct {
 
 // registerSite registers a cluster, and returns its answer.
 func (s *testServer) registerSite(name, region, zone, more string) answer {
-	return s.do(http.MethodPost, globalSchedulerPath+"/clusters", fmt.Sprintf(`{"cluster":{"name":%q,"ipaddress":"10.0.0.1","region":{"region":%q,"availabilityzone":%q}%s}}`, name, region, zone, more))
+	return s.do(http.MethodPost, "/globalscheduler/v1"+"/clusters", fmt.Sprintf(`{"cluster":{"name":%q,"ipaddress":"10.0.0.1","region":{"region":%q,"availabilityzone":%q}%s}}`, name, region, zone, more))
 }
 
-func (s *testServer) mustRegister(name, region, zone, more string) gs.RegisteredCluster {
+func (s *testServer) mustRegister(name, region, zone, more string) arktos.RegisteredCluster {
 	s.t.Helper()
 	a := s.registerSite(name, region, zone, more)
 	if a.StatusCode != http.StatusCreated {
 		s.t.Fatalf("register %s: %d %s", name, a.StatusCode, a.body)
 	}
-	return decodeAs[gs.ClusterAnswer](s.t, a).Cluster
+	return decodeAs[arktos.ClusterAnswer](s.t, a).Cluster
 }
 
-func (s *testServer) siteOf(name string) gs.RegisteredCluster {
+func (s *testServer) siteOf(name string) arktos.RegisteredCluster {
 	s.t.Helper()
-	a := s.do(http.MethodGet, globalSchedulerPath+"/clusters/name/"+name, "")
+	a := s.do(http.MethodGet, "/globalscheduler/v1"+"/clusters/name/"+name, "")
 	if a.StatusCode != http.StatusOK {
 		s.t.Fatalf("read %s: %d %s", name, a.StatusCode, a.body)
 	}
-	return decodeAs[gs.ClusterAnswer](s.t, a).Cluster
+	return decodeAs[arktos.ClusterAnswer](s.t, a).Cluster
 }
 
 // pushZones pushes cpu and memory by zone of region West.
@@ -103,27 +103,27 @@ func playArktos(t *conformance.T, in *arktosIn, out *arktosOut) {
 		if in.Others.Get() {
 			s.mustRegister("other", "West", "az2", "")
 		}
-		if a := s.do(http.MethodDelete, globalSchedulerPath+"/clusters/name/"+in.Delete.Get(), ""); a.StatusCode != http.StatusOK {
+		if a := s.do(http.MethodDelete, "/globalscheduler/v1"+"/clusters/name/"+in.Delete.Get(), ""); a.StatusCode != http.StatusOK {
 			t.Fatalf("%d %s", a.StatusCode, a.body)
 		}
-		a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/West", pushZones(map[string][2]int64{"az2": {8, 1024}}))
+		a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/West", pushZones(map[string][2]int64{"az2": {8, 1024}}))
 		if out.StillPolled == nil || (a.StatusCode == http.StatusOK) != *out.StillPolled {
 			t.Errorf("%d %s", a.StatusCode, a.body)
 		}
 	case in.Unknown.Get():
 		s.mustRegister("c1", "West", "az1", `,"cpucapacity":8,"memcapacity":1024`)
-		if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/Nowhere", pushZones(map[string][2]int64{"az1": {8, 1024}})); a.StatusCode != http.StatusNotFound {
+		if a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/Nowhere", pushZones(map[string][2]int64{"az1": {8, 1024}})); a.StatusCode != http.StatusNotFound {
 			t.Errorf("%d %s", a.StatusCode, a.body)
 		}
-		pod := decodeAs[gs.PodAnswer](t.T, s.do(http.MethodPost, globalSchedulerPath+"/pods", `{"name":"p","cpu":1}`)).Pod
-		if keeps := pod.Status == gs.PodBound && pod.SiteID == "West--az1"; keeps != (out.Scheduler == "keeps running") {
+		pod := decodeAs[arktos.PodAnswer](t.T, s.do(http.MethodPost, "/globalscheduler/v1"+"/pods", `{"name":"p","cpu":1}`)).Pod
+		if keeps := pod.Status == arktos.PodBound && pod.SiteID == "West--az1"; keeps != (out.Scheduler == "keeps running") {
 			t.Errorf("%+v", pod)
 		}
 	case in.Duplicate.Has():
 		if in.Duplicate.Get() != "name" {
 			t.Fatalf("nobody plays a second %s", in.Duplicate.Get())
 		}
-		if in.Method.Get() != http.MethodPost || in.Path.Get() != globalSchedulerPath+"/clusters" {
+		if in.Method.Get() != http.MethodPost || in.Path.Get() != "/globalscheduler/v1"+"/clusters" {
 			t.Fatalf("%s %s registers no cluster", in.Method.Get(), in.Path.Get())
 		}
 		s.mustRegister("c1", "West", "az1", "")
@@ -180,7 +180,7 @@ func runPartialPush(t *conformance.T, s *testServer, in *arktosIn, out *arktosOu
 		s.mustRegister(zone, "West", zone, "")
 	}
 	for _, figures := range []map[string]conformance.Pair[int64]{in.Before.Get(), in.Patch.Get()} {
-		if a := s.do(http.MethodPatch, globalSchedulerPath+"/regionresources/West", pushZones(figures)); a.StatusCode != http.StatusOK {
+		if a := s.do(http.MethodPatch, "/globalscheduler/v1"+"/regionresources/West", pushZones(figures)); a.StatusCode != http.StatusOK {
 			t.Fatalf("%d %s", a.StatusCode, a.body)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
 // The examples of the guide, those of Arktos' own document among them, work as they
@@ -54,9 +54,9 @@ func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 			t.Errorf("example %d: %s, want %s in it", i, answers[i], want)
 		}
 	}
-	for name, want := range map[string]gs.RegisteredCluster{
-		"west-1": {CPUCapacity: 700, MemCapacity: 131072, Storage: []gs.Storage{{TypeID: "sas", StorageCapacity: 2000}, {TypeID: "sata", StorageCapacity: 1000}, {TypeID: "ssd", StorageCapacity: 2500}}},
-		"west-2": {CPUCapacity: 550, MemCapacity: 262144, Storage: []gs.Storage{{TypeID: "sas", StorageCapacity: 2000}, {TypeID: "sata", StorageCapacity: 1000}, {TypeID: "ssd", StorageCapacity: 3000}}},
+	for name, want := range map[string]arktos.RegisteredCluster{
+		"west-1": {CPUCapacity: 700, MemCapacity: 131072, Storage: []arktos.Storage{{TypeID: "sas", StorageCapacity: 2000}, {TypeID: "sata", StorageCapacity: 1000}, {TypeID: "ssd", StorageCapacity: 2500}}},
+		"west-2": {CPUCapacity: 550, MemCapacity: 262144, Storage: []arktos.Storage{{TypeID: "sas", StorageCapacity: 2000}, {TypeID: "sata", StorageCapacity: 1000}, {TypeID: "ssd", StorageCapacity: 3000}}},
 	} {
 		got := s.siteOf(name)
 		if got.CPUCapacity != want.CPUCapacity || got.MemCapacity != want.MemCapacity || len(got.Storage) != 3 || got.Storage[2] != want.Storage[2] || got.Storage[0] != want.Storage[0] {
@@ -66,6 +66,6 @@ func TestExamplesOfTheGuideWithCurl(t *testing.T) {
 	// The rest of the document's table: by id.
 	id := s.siteOf("west-1").ID
 	run("curl http://127.0.0.1:8665/globalscheduler/v1/clusters/id/" + id + "\n curl -X DELETE http://127.0.0.1:8665/globalscheduler/v1/clusters/id/" + id)
-	s.expect(http.StatusNotFound, http.MethodGet, globalSchedulerPath+"/clusters/id/"+id, "")
+	s.expect(http.StatusNotFound, http.MethodGet, "/globalscheduler/v1"+"/clusters/id/"+id, "")
 	run("curl -X DELETE http://127.0.0.1:8665/globalscheduler/v1/clusters/name/west-2")
 }

@@ -11,15 +11,15 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
-	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 const (
-	regionsPath     = globalSchedulerPath + "/regionresources"
-	sitesPath       = globalSchedulerPath + "/siteresources/update"
-	podsPath        = globalSchedulerPath + "/pods"
-	allocationsPath = globalSchedulerPath + "/allocations"
+	regionsPath     = "/globalscheduler/v1" + "/regionresources"
+	sitesPath       = "/globalscheduler/v1" + "/siteresources/update"
+	podsPath        = "/globalscheduler/v1" + "/pods"
+	allocationsPath = "/globalscheduler/v1" + "/allocations"
 )
 
 func startGlobal(t testing.TB) *testServer {
@@ -47,7 +47,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 		"storage":[{"typeid":"ssd","storagecapacity":500.5},{"typeid":"sata","storagecapacity":0}],"eipcapacity":5,"cpucapacity":40,"memcapacity":163840,"serverprice":1.5`)
 	if registered.ID == "" || registered.SiteID != "West--az1" || registered.State != api.StateOnline || registered.IPAddress != "10.0.0.1" || registered.ServerPrice != "1.5" ||
 		registered.Operator != "globalscheduler" || registered.GeoLocation == nil || registered.GeoLocation.City != "Bellevue" || registered.EIPCapacity != 5 ||
-		!slices.Equal(registered.Storage, []gs.Storage{{TypeID: "ssd", StorageCapacity: 500}}) || registered.Available["memory"] != "160Gi" {
+		!slices.Equal(registered.Storage, []arktos.Storage{{TypeID: "ssd", StorageCapacity: 500}}) || registered.Available["memory"] != "160Gi" {
 		t.Errorf("%+v", registered)
 	}
 	// The count follows from what is available where the size is known.
@@ -57,17 +57,17 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 	s.mustPut("/v1/clusters/east-1", `{"spec":{"namespace":"shop","region":"East","zones":["az1"]}}`)
 	s.mustPut("/v1/clusters/wide", `{"spec":{"region":"East","zones":["az2","az3"]}}`)
 
-	list := decodeAs[gs.ClusterList](t, s.expect(200, http.MethodGet, globalSchedulerPath+"/clusters", ""))
+	list := decodeAs[arktos.ClusterList](t, s.expect(200, http.MethodGet, "/globalscheduler/v1"+"/clusters", ""))
 	if len(list.Clusters) != 2 || list.Clusters[0].Name != "east-1" || list.Clusters[0].Namespace != "shop" || list.Clusters[1].ID != registered.ID {
 		t.Errorf("%+v", list)
 	}
 	for _, missing := range []string{"/clusters/id/none", "/clusters/name/none", "/clusters/name/wide", "/clusters/name/West--az1"} {
-		s.expect(404, http.MethodGet, globalSchedulerPath+missing, "")
-		s.expect(404, http.MethodDelete, globalSchedulerPath+missing, "")
+		s.expect(404, http.MethodGet, "/globalscheduler/v1"+missing, "")
+		s.expect(404, http.MethodDelete, "/globalscheduler/v1"+missing, "")
 	}
-	s.expect(200, http.MethodDelete, globalSchedulerPath+"/clusters/id/"+registered.ID, "")
-	s.expect(404, http.MethodGet, globalSchedulerPath+"/clusters/id/"+registered.ID, "")
-	s.expect(200, http.MethodDelete, globalSchedulerPath+"/clusters/name/east-1", "")
+	s.expect(200, http.MethodDelete, "/globalscheduler/v1"+"/clusters/id/"+registered.ID, "")
+	s.expect(404, http.MethodGet, "/globalscheduler/v1"+"/clusters/id/"+registered.ID, "")
+	s.expect(200, http.MethodDelete, "/globalscheduler/v1"+"/clusters/name/east-1", "")
 
 	for _, body := range []string{
 		`{"Name":"a","IpAddress":"1.2.3.4","Region":{"Region":"North","AvailabilityZone":"az1"}}`,
@@ -75,7 +75,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 		`{"cluster":{"metadata":{"name":"c"},"spec":{"ipaddress":"10.0.0.2","region":{"region":"North","availabilityzone":"az3"}}}}`,
 		`{"name":"d","ipaddress":"10.0.0.4","region":"North","availabilityzone":"az4"}`,
 	} {
-		s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body)
+		s.expect(201, http.MethodPost, "/globalscheduler/v1"+"/clusters", body)
 	}
 	if b := decodeAs[api.Cluster](t, s.do(http.MethodGet, "/v1/clusters/b", "")); b.Metadata.Labels["tier"] != "edge" || b.Spec.Namespace != "" {
 		t.Errorf("%+v", b)
@@ -90,7 +90,7 @@ func TestClustersOfTheGlobalScheduler(t *testing.T) {
 		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","memcapacity":"many"}`:                  1,
 		`{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z","flavors":[{"flavorid":"f","ram":-1}]}`: 1,
 	} {
-		if p := s.expect(400, http.MethodPost, globalSchedulerPath+"/clusters", body).problem(t); len(p.Errors) != fields {
+		if p := s.expect(400, http.MethodPost, "/globalscheduler/v1"+"/clusters", body).problem(t); len(p.Errors) != fields {
 			t.Errorf("%s: %+v", body, p)
 		}
 	}
@@ -139,8 +139,8 @@ func TestPushes(t *testing.T) {
 			}
 			if a.StatusCode >= 400 {
 				a.problem(t)
-			} else if result := (gs.PushResult{}); a.StatusCode == 200 {
-				if result = decodeAs[gs.PushResult](t, a); result.Result != "ok" || len(result.Sites) == 0 {
+			} else if result := (arktos.PushResult{}); a.StatusCode == 200 {
+				if result = decodeAs[arktos.PushResult](t, a); result.Result != "ok" || len(result.Sites) == 0 {
 					t.Errorf("%s", a.body)
 				}
 			}
@@ -231,9 +231,9 @@ func TestConcurrentPushesLoseNothing(t *testing.T) {
 	pushing.Wait()
 	for i := range zones {
 		c := s.siteOf(fmt.Sprintf("c%d", i))
-		want := []gs.Storage{}
+		want := []arktos.Storage{}
 		for p := range pushers {
-			want = append(want, gs.Storage{TypeID: fmt.Sprintf("t%d", p), StorageCapacity: 5})
+			want = append(want, arktos.Storage{TypeID: fmt.Sprintf("t%d", p), StorageCapacity: 5})
 		}
 		if !slices.Equal(c.Storage, want) || i < pushers && c.CPUCapacity != 5 {
 			t.Errorf("%+v", c)
@@ -247,7 +247,7 @@ func TestTwoClustersDoNotGetOneSiteAtOnce(t *testing.T) {
 	var registering sync.WaitGroup
 	for i := range statuses {
 		registering.Go(func() {
-			a, err := s.try(context.Background(), http.MethodPost, globalSchedulerPath+"/clusters?wait=0s", fmt.Sprintf(`{"name":"c%d","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`, i))
+			a, err := s.try(context.Background(), http.MethodPost, "/globalscheduler/v1"+"/clusters?wait=0s", fmt.Sprintf(`{"name":"c%d","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`, i))
 			if err != nil {
 				t.Error(err)
 				return
@@ -282,11 +282,11 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		{"viewer", http.MethodPatch, regionsPath + "/West", west, 403},
 		{"viewer", http.MethodPost, podsPath, `{"name":"p"}`, 403},
 		{"viewer", http.MethodPost, allocationsPath, `{"allocation":{"resource_group":{"resources":[{}]}}}`, 403},
-		{"viewer", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
-		{"viewer", http.MethodDelete, globalSchedulerPath + "/clusters/name/shop-1", ``, 403},
+		{"viewer", http.MethodPost, "/globalscheduler/v1" + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
+		{"viewer", http.MethodDelete, "/globalscheduler/v1" + "/clusters/name/shop-1", ``, 403},
 		{"viewer", http.MethodDelete, podsPath + "/name/p", ``, 403},
 		{"agent", http.MethodPatch, regionsPath + "/West", west, 200},
-		{"agent", http.MethodGet, globalSchedulerPath + "/clusters", ``, 403},
+		{"agent", http.MethodGet, "/globalscheduler/v1" + "/clusters", ``, 403},
 		{"agent", http.MethodGet, podsPath, ``, 403},
 		{"agent", http.MethodGet, podsPath + "/name/p", ``, 403},
 		{"agent", http.MethodGet, allocationsPath + "/id/p", ``, 403},
@@ -296,12 +296,12 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		{"shop agent", http.MethodPatch, regionsPath + "/East", fmt.Sprintf(volumes, 1), 403},
 		{"shop agent", http.MethodPatch, regionsPath + "/North", fmt.Sprintf(volumes, 1), 404},
 		{"shop agent", http.MethodPatch, regionsPath + "/West", fmt.Sprintf(volumes, 1), 200},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"x","namespace":"shop","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 201},
-		{"shop editor", http.MethodPost, globalSchedulerPath + "/clusters", `{"name":"y","namespace":"shop","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`, 409},
-		{"shop editor", http.MethodGet, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
-		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/bank-1", ``, 404},
-		{"shop editor", http.MethodDelete, globalSchedulerPath + "/clusters/name/east-1", ``, 403},
+		{"shop editor", http.MethodPost, "/globalscheduler/v1" + "/clusters", `{"name":"x","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 403},
+		{"shop editor", http.MethodPost, "/globalscheduler/v1" + "/clusters", `{"name":"x","namespace":"shop","ipaddress":"10.0.0.1","region":"R","availabilityzone":"z"}`, 201},
+		{"shop editor", http.MethodPost, "/globalscheduler/v1" + "/clusters", `{"name":"y","namespace":"shop","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`, 409},
+		{"shop editor", http.MethodGet, "/globalscheduler/v1" + "/clusters/name/bank-1", ``, 404},
+		{"shop editor", http.MethodDelete, "/globalscheduler/v1" + "/clusters/name/bank-1", ``, 404},
+		{"shop editor", http.MethodDelete, "/globalscheduler/v1" + "/clusters/name/east-1", ``, 403},
 		{"shop editor", http.MethodPost, podsPath, `{"name":"p"}`, 403},
 		{"shop editor", http.MethodPost, podsPath + "?namespace=shop", `{"name":"p"}`, 201},
 		{"editor", http.MethodPost, podsPath, `{"name":"p","namespace":"bank"}`, 201},
@@ -318,7 +318,7 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 		}
 	}
 	s.token = tokens["shop viewer"]
-	if list := decodeAs[gs.PodList](t, s.do(http.MethodGet, podsPath, "")); len(list.Pods) != 1 || list.Pods[0].Namespace != "shop" {
+	if list := decodeAs[arktos.PodList](t, s.do(http.MethodGet, podsPath, "")); len(list.Pods) != 1 || list.Pods[0].Namespace != "shop" {
 		t.Errorf("%+v", list)
 	}
 	s.token = admin
@@ -331,9 +331,9 @@ func TestWhoMayUseTheGlobalScheduler(t *testing.T) {
 func TestBodiesOfTheGlobalScheduler(t *testing.T) {
 	s := startGlobal(t)
 	body := `{"name":"c1","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az1"}`
-	s.expect(415, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "text/plain")
-	s.expect(201, http.MethodPost, globalSchedulerPath+"/clusters", body, "Content-Type", "application/x-www-form-urlencoded")
-	s.expect(403, http.MethodPost, globalSchedulerPath+"/clusters", `{"name":"c2","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`,
+	s.expect(415, http.MethodPost, "/globalscheduler/v1"+"/clusters", body, "Content-Type", "text/plain")
+	s.expect(201, http.MethodPost, "/globalscheduler/v1"+"/clusters", body, "Content-Type", "application/x-www-form-urlencoded")
+	s.expect(403, http.MethodPost, "/globalscheduler/v1"+"/clusters", `{"name":"c2","ipaddress":"10.0.0.1","region":"West","availabilityzone":"az2"}`,
 		"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "cross-site")
 	s.expect(413, http.MethodPatch, regionsPath+"/West", `{"CPUMemResources":[`+strings.Repeat(" ", 1<<20)+`]}`)
 	s.expect(422, http.MethodPatch, regionsPath+"/West?wait=soon", `{}`)

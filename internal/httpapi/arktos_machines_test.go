@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
 // TestEachMachineGetsAFlavor: of all choices that fit, the first machines have the
@@ -44,7 +44,7 @@ func TestEachMachineGetsAFlavor(t *testing.T) {
 			a := s.expect(c.status, http.MethodPost, allocationsPath, body)
 			if c.status == 201 {
 				var got string
-				for i, group := range decodeAs[gs.AllocationAnswer](t, a).Allocation.ResourceGroups {
+				for i, group := range decodeAs[arktos.AllocationAnswer](t, a).Allocation.ResourceGroups {
 					if i > 0 {
 						got += " "
 					}

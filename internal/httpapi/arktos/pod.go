@@ -1,4 +1,4 @@
-package globalscheduler
+package arktos
 
 import (
 	"maps"

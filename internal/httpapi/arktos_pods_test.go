@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	gs "github.com/scheduler/terraform-provider-scheduler/internal/httpapi/globalscheduler"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 )
 
 // startSites is a server with three sites: West--az1 and West--az2 for 3 and 2
@@ -21,9 +21,9 @@ func startSites(t testing.TB) *testServer {
 	return s
 }
 
-func (s *testServer) addPodOf(body string) gs.Pod {
+func (s *testServer) addPodOf(body string) arktos.Pod {
 	s.t.Helper()
-	return decodeAs[gs.PodAnswer](s.t, s.expect(201, http.MethodPost, podsPath, body)).Pod
+	return decodeAs[arktos.PodAnswer](s.t, s.expect(201, http.MethodPost, podsPath, body)).Pod
 }
 
 func TestPodsGetSites(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPodsGetSites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startSites(t)
 			p := s.addPodOf(c.body)
-			if p.Status != gs.PodBound || p.SiteID != c.site || p.FlavorID != c.flavor || p.Region+"--"+p.AvailabilityZone != c.site || p.Message != "" || p.ID == "" || p.Namespace != "default" {
+			if p.Status != arktos.PodBound || p.SiteID != c.site || p.FlavorID != c.flavor || p.Region+"--"+p.AvailabilityZone != c.site || p.Message != "" || p.ID == "" || p.Namespace != "default" {
 				t.Errorf("%+v", p)
 			}
 			if w := decodeAs[api.Workload](t, s.do(http.MethodGet, "/v1/namespaces/default/workloads/p", "")); w.Metadata.UID != p.ID || *w.Spec.Replicas != 1 || w.Spec.Kind != "Pod" {
@@ -70,25 +70,25 @@ func TestPodsGoBesideWhatTheyWant(t *testing.T) {
 func TestPodsWait(t *testing.T) {
 	s := startSites(t)
 	p := s.addPodOf(`{"name":"p","namespace":"shop","cpu":20,"selector":{"regions":[{"region":"West"}]}}`)
-	if p.Status != gs.PodPending || p.Message == "" || p.SiteID != "" {
+	if p.Status != arktos.PodPending || p.Message == "" || p.SiteID != "" {
 		t.Errorf("%+v", p)
 	}
 	s.expect(200, http.MethodPatch, regionsPath+"/West", pushZones(map[string][2]int64{"az1": {24, 65536}}))
-	p = decodeAs[gs.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/name/p?namespace=shop", "")).Pod
-	if p.Status != gs.PodBound || p.SiteID != "West--az1" || p.ClusterName != "west-1" {
+	p = decodeAs[arktos.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/name/p?namespace=shop", "")).Pod
+	if p.Status != arktos.PodBound || p.SiteID != "West--az1" || p.ClusterName != "west-1" {
 		t.Errorf("%+v", p)
 	}
-	if byID := decodeAs[gs.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/id/"+p.ID, "")).Pod; byID != p {
+	if byID := decodeAs[arktos.PodAnswer](t, s.expect(200, http.MethodGet, podsPath+"/id/"+p.ID, "")).Pod; byID != p {
 		t.Errorf("%+v", byID)
 	}
 	s.addPodOf(`{"name":"q"}`)
 	s.mustPut("/v1/namespaces/shop/workloads/web", workloadBody)
-	list := decodeAs[gs.PodList](t, s.expect(200, http.MethodGet, podsPath, ""))
+	list := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath, ""))
 	if names := podNames(list); !slices.Equal(names, []string{"default/q", "shop/p"}) || list.Continue != "" {
 		t.Errorf("%v", list)
 	}
-	first := decodeAs[gs.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1", ""))
-	second := decodeAs[gs.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1&continue="+first.Continue, ""))
+	first := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1", ""))
+	second := decodeAs[arktos.PodList](t, s.expect(200, http.MethodGet, podsPath+"?limit=1&continue="+first.Continue, ""))
 	if names := append(podNames(first), podNames(second)...); !slices.Equal(names, []string{"default/q", "shop/p"}) || second.Continue != "" {
 		t.Errorf("page by page: %v", names)
 	}
@@ -107,7 +107,7 @@ func TestPodsWait(t *testing.T) {
 	}
 }
 
-func podNames(list gs.PodList) []string {
+func podNames(list arktos.PodList) []string {
 	var names []string
 	for _, p := range list.Pods {
 		names = append(names, p.Namespace+"/"+p.Name)
@@ -160,7 +160,7 @@ func TestAllocations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startSites(t)
-			a := decodeAs[gs.AllocationAnswer](t, s.expect(201, http.MethodPost, allocationsPath, c.body)).Allocation
+			a := decodeAs[arktos.AllocationAnswer](t, s.expect(201, http.MethodPost, allocationsPath, c.body)).Allocation
 			got := map[string]int{}
 			for _, group := range a.ResourceGroups {
 				got[group.Selected.SiteID]++
@@ -176,7 +176,7 @@ func TestAllocations(t *testing.T) {
 					t.Errorf("%v, want %v", got, c.want)
 				}
 			}
-			again := decodeAs[gs.AllocationAnswer](t, s.expect(200, http.MethodGet, allocationsPath+"/id/"+a.ID, "")).Allocation
+			again := decodeAs[arktos.AllocationAnswer](t, s.expect(200, http.MethodGet, allocationsPath+"/id/"+a.ID, "")).Allocation
 			if again.ID != a.ID || len(again.ResourceGroups) != len(a.ResourceGroups) || strings.Contains(c.body, "web") != (again.ResourceGroups[0].Name == "web") {
 				t.Errorf("%+v, want %+v", again, a)
 			}
@@ -252,7 +252,7 @@ func TestAllocationsWithoutADecision(t *testing.T) {
 		t.Error("the client is not told to try again")
 	}
 	s.expect(404, http.MethodGet, allocationsPath+"/id/a", "")
-	if p := s.addPodOf(`{"name":"p"}`); p.Status != gs.PodPending || p.Message != "the decision has not been made yet" {
+	if p := s.addPodOf(`{"name":"p"}`); p.Status != arktos.PodPending || p.Message != "the decision has not been made yet" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+)
+
+// arktosBackend is what the routes of the Arktos API need.
+type arktosBackend struct{ s *Server }
+
+// Create implements arktos.Backend.
+func (b arktosBackend) Create(ctx context.Context, object api.Object) (api.Object, int64, error) {
+	key := api.KeyOf(object)
+	if err := auth.Of(ctx).MayWrite(object); err != nil {
+		return nil, 0, err
+	}
+	written, err := b.s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
+		if current != nil {
+			return nil, problem.New(api.ProblemAlreadyExists, "%s exists already", key)
+		}
+		next := object.Copy()
+		created(next.Meta(), b.s.now().UTC())
+		return &successor{object: next}, nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return written.object, written.revision, nil
+}
+
+// Load implements arktos.Backend.
+func (b arktosBackend) Load(ctx context.Context, key api.Key) (api.Object, error) {
+	current, err := b.s.load(ctx, key)
+	if err != nil || current == nil {
+		return nil, err
+	}
+	return current.object, nil
+}
+
+// Remove implements arktos.Backend.
+func (b arktosBackend) Remove(ctx context.Context, key api.Key) (int64, error) {
+	return b.s.remove(ctx, key, precondition{})
+}
+
+// Await implements arktos.Backend.
+func (b arktosBackend) Await(ctx context.Context, revision int64, wait time.Duration) {
+	b.s.settle(ctx, revision, wait)
+}
+
+// CatchUp implements arktos.Backend.
+func (b arktosBackend) CatchUp(ctx context.Context) { b.s.catchUp(ctx) }
+
+// Shown implements arktos.Backend.
+func (b arktosBackend) Shown(who auth.Identity, object api.Object) api.Object {
+	return b.s.shown(who, object)
+}
+
+// NotFound implements arktos.Backend.
+func (b arktosBackend) NotFound(key api.Key) error { return b.s.notFound(key) }
+
+// PreviewWorkload implements arktos.Backend.
+func (b arktosBackend) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
+	return b.s.decisions.PreviewWorkload(workload)
+}
+
+// Explain implements arktos.Backend.
+func (b arktosBackend) Explain(key api.Key) (*api.Explanation, error) {
+	return b.s.decisions.Explain(key)
+}
+
+// Report implements arktos.Backend.
+func (b arktosBackend) Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (int64, error) {
+	return b.s.signals.Report(ctx, cluster, amounts)
+}

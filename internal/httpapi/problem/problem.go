@@ -1,0 +1,195 @@
+// Package problem turns errors into the documents that clients of the API get
+// (RFC 9457): Of is the one place where an error becomes an answer.
+package problem
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Problem is an error answer on its way to the client.
+type Problem struct {
+	api.Problem
+	header http.Header
+}
+
+// GetStatus tells huma the status code.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders tells huma the extra headers.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is the media type of RFC 9457.
+func (p *Problem) ContentType(string) string { return MediaType }
+
+// MediaType is that of every problem.
+const MediaType = "application/problem+json"
+
+// New is a problem of a type, with the status that the type has.
+func New(t api.ProblemType, format string, args ...any) *Problem {
+	info, _ := api.LookupProblem(t)
+	return &Problem{Problem: api.Problem{
+		Type: t, Title: info.Title, Status: info.Status, Detail: fmt.Sprintf(format, args...),
+	}}
+}
+
+// WithHeader sets a header of the answer.
+func (p *Problem) WithHeader(name, value string) *Problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set(name, value)
+	return p
+}
+
+// Damaged is the answer about an object that is damaged in the store.
+func Damaged(key api.Key) *Problem {
+	return New(api.ProblemDamaged, "%s is damaged in the store: write it again with PUT or delete it, or restore a backup; until then decisions that rest on it stay as they are", key)
+}
+
+// Challenge asks for a token. It tells a client that its token is the matter, also
+// where the answer is that there were too many such requests: repeating does not help.
+const Challenge = `Bearer realm="scheduler"`
+
+// Unauthorized is a 401.
+func Unauthorized(detail string) *Problem {
+	return New(api.ProblemUnauthenticated, "%s", detail).WithHeader("WWW-Authenticate", Challenge)
+}
+
+// Unavailable is a 503: the request may be repeated in a moment.
+func Unavailable(detail string) *Problem {
+	return New(api.ProblemUnavailable, "%s", detail).WithHeader("Retry-After", "1")
+}
+
+// Invalid is a 422 about one field.
+func Invalid(field, format string, args ...any) *Problem {
+	return InvalidFields(api.FieldErrors{{Field: field, Message: fmt.Sprintf(format, args...)}})
+}
+
+// InvalidFields is a 422 about fields.
+func InvalidFields(fields api.FieldErrors) *Problem {
+	p := New(api.ProblemInvalid, "the request has an invalid field")
+	if len(fields) != 1 {
+		p.Detail = fmt.Sprintf("the request has %d invalid fields", len(fields))
+	}
+	p.Errors = fields
+	return p
+}
+
+// The errors that huma itself makes take our form, too.
+func init() {
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		var fields api.FieldErrors
+		for _, err := range errs {
+			if p, ok := errors.AsType[*Problem](err); ok {
+				return p
+			}
+			if d, ok := err.(huma.ErrorDetailer); ok {
+				detail := d.ErrorDetail()
+				fields.Add(humaField(detail.Location), "%s", detail.Message)
+			}
+		}
+		p := New(api.ProblemOfStatus(status), "%s", message)
+		p.Errors = fields
+		return p.Redacted()
+	}
+}
+
+// humaField drops the part of the request from huma's location of an error; the
+// name of the parameter says enough.
+func humaField(location string) string {
+	for _, part := range []string{"body.", "query.", "path.", "header."} {
+		if rest, ok := strings.CutPrefix(location, part); ok {
+			return rest
+		}
+	}
+	return location
+}
+
+// Of is the one place where an error becomes an answer.
+func Of(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if fields, ok := errors.AsType[api.FieldErrors](err); ok {
+		return InvalidFields(fields)
+	}
+	if forbidden, ok := errors.AsType[*auth.ForbiddenError](err); ok {
+		p := New(api.ProblemForbidden, "%s", forbidden)
+		p.Errors = forbidden.Fields
+		return p
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return New(api.ProblemTooLarge, "the body may have at most %d bytes", tooLarge.Limit).
+			WithHeader("Connection", "close")
+	}
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+		return New(api.ProblemConflict, "%s: read the object again and repeat the request", conflict)
+	}
+	if stalled, ok := errors.AsType[*store.StalledError](err); ok {
+		return Unavailable(stalled.Error() + ": nothing was changed; repeat the request")
+	}
+	switch {
+	case errors.Is(err, auth.ErrEnded):
+		return Unauthorized(err.Error())
+	case errors.Is(err, auth.ErrNoToken):
+		return New(api.ProblemNotFound, "%s", auth.ErrNoToken)
+	case errors.Is(err, store.ErrCompacted):
+		return New(api.ProblemRevisionGone, "the revision is no longer kept: start again without continue or resource_version")
+	case errors.Is(err, store.ErrDamaged):
+		return New(api.ProblemDamaged, "what the request is about is damaged in the store; the server's log names it")
+	case errors.Is(err, store.ErrFull):
+		return New(api.ProblemStoreFull, "the store is full: nothing was written; reads and deletions go on")
+	case errors.Is(err, store.ErrInvalid):
+		return New(api.ProblemTooLarge, "the object is larger than the store can hold")
+	case errors.Is(err, store.ErrUncertain):
+		return New(api.ProblemUnconfirmed, "the store did not confirm the write, and it may have happened: read the object, then repeat the request").
+			WithHeader("Retry-After", "1")
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFenced):
+		return Unavailable("the store does not answer at present: repeat the request")
+	case errors.Is(err, context.Canceled):
+		return New(api.ProblemClientClosed, "the client went away")
+	case errors.Is(err, context.DeadlineExceeded):
+		return Unavailable("the request took too long: nothing was changed")
+	}
+	return New(api.ProblemInternal, "the server failed; its log says why")
+}
+
+// Redacted is a problem that repeats nothing that looks like a secret in a wrong place.
+func (p *Problem) Redacted() *Problem {
+	shown := *p
+	shown.Detail = api.Redact(p.Detail)
+	shown.Errors = nil
+	for _, e := range p.Errors {
+		shown.Errors = append(shown.Errors, api.FieldError{Field: api.Redact(e.Field), Message: api.Redact(e.Message)})
+	}
+	return &shown
+}
+
+// Write answers outside of huma: before a route is found, or after a
+// panic.
+func Write(w http.ResponseWriter, p *Problem) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(p.Redacted()) // texts and numbers always have a JSON form
+	w.Header().Set("Content-Type", MediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body.Bytes()) // the client went away: there is nobody to tell
+}
