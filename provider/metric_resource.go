@@ -37,7 +37,7 @@ func newMetricResource() resource.Resource {
 						Required:            true,
 					},
 					"metric": schema.StringAttribute{
-						MarkdownDescription: "What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as `measurement.field{tag=\"value\"}`, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name.",
+						MarkdownDescription: "What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as `measurement.field{tag=\"value\"}`, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name; http_json: what `$${metric}` stands for.",
 						Required:            true,
 					},
 				},

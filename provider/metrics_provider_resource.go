@@ -16,7 +16,7 @@ func newMetricsProviderResource() resource.Resource {
 		Description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
 		Attributes: terraform.WithSecrets(map[string]schema.Attribute{
 			"type": schema.StringAttribute{
-				MarkdownDescription: "`prometheus`, `kafka` (ksqlDB), `influx` or `static`.",
+				MarkdownDescription: "`prometheus`, `kafka` (ksqlDB), `influx`, `static` or `http_json`.",
 				Required:            true,
 			},
 			"prometheus": schema.SingleNestedAttribute{
@@ -83,6 +83,20 @@ func newMetricsProviderResource() resource.Resource {
 						MarkdownDescription: "Value by metric name.",
 						ElementType:         types.Float64Type,
 						Optional:            true,
+					},
+				},
+			},
+			"http_json": schema.SingleNestedAttribute{
+				MarkdownDescription: "JSON documents that are read over HTTP, such as prices, carbon intensity or an inventory. One document for all, or one for each cluster.",
+				Optional:            true,
+				Attributes: map[string]schema.Attribute{
+					"url": schema.StringAttribute{
+						MarkdownDescription: "Address of the document. `$${cluster.name}`, `$${region}`, `$${labels.x}` and `$${claims.x}` stand for those of the cluster that the metric is read for, `$${metric}` for `metrics_provider.metric` of the metric. They may be used in the path and in the query, and are escaped there. With a single `$`, Terraform would fill them in itself.",
+						Required:            true,
+					},
+					"value": schema.StringAttribute{
+						MarkdownDescription: "JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) to the value: a number, or a string that holds one. The placeholders of `url` may be used here as well. Empty: the document is the number.",
+						Required:            true,
 					},
 				},
 			},

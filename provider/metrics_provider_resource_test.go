@@ -1,6 +1,10 @@
 package provider_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -64,6 +68,95 @@ func TestAccMetricsProviderTypes(t *testing.T) {
 					type   = "static"
 					static = { metrics = { load = 0.5 } }`),
 				ConfigPlanChecks: updates, ConfigStateChecks: limit("20s"),
+			},
+		},
+	})
+}
+
+// Each cluster has the value of the document that its labels name, and what could lead
+// elsewhere is refused in the plan.
+func TestAccMetricsProviderHTTPJSON(t *testing.T) {
+	f := newFleet(t)
+	prices := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		price, ok := map[string]string{"/zones/de": "0.9", "/zones/fr": `"0.2"`}[r.URL.Path]
+		if !ok || r.Header.Get("Authorization") != "Bearer hunter2" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"prices":[{"cpu":%s}]}`, price)
+	}))
+	defer prices.Close()
+	const address = "scheduler_metrics_provider.prices"
+	key := api.Key{Kind: api.KindMetricsProvider, Name: "prices"}
+	provider := func(url, value string) string {
+		return fmt.Sprintf(`
+			resource "scheduler_metrics_provider" "prices" {
+			  name      = "prices"
+			  type      = "http_json"
+			  interval  = "200ms"
+			  http_json = { url = %q, value = %q }
+			  bearer_token_wo         = "hunter2"
+			  bearer_token_wo_version = 1
+			}`, url, value)
+	}
+	const rest = `
+		resource "scheduler_metric" "cpu" {
+		  name             = "cpu-price"
+		  min              = 0
+		  max              = 1
+		  direction        = "descending"
+		  metrics_provider = { name = scheduler_metrics_provider.prices.name, metric = "cpu" }
+		}
+		resource "scheduler_cluster" "berlin" {
+		  name    = "berlin"
+		  labels  = { zone = "de" }
+		  metrics = [{ name = scheduler_metric.cpu.name }]
+		}
+		resource "scheduler_cluster" "paris" {
+		  name    = "paris"
+		  labels  = { zone = "fr" }
+		  metrics = [{ name = scheduler_metric.cpu.name }]
+		}
+		resource "scheduler_cluster" "oslo" {
+		  name    = "oslo"
+		  metrics = [{ name = scheduler_metric.cpu.name }]
+		}
+		resource "scheduler_placement" "web" {
+		  name               = "web"
+		  namespace          = "shop"
+		  metric_constraints = ["cpu-price < 1"]
+		  depends_on         = [scheduler_cluster.berlin, scheduler_cluster.paris, scheduler_cluster.oslo]
+		}
+		data "scheduler_placement_explanation" "web" {
+		  name      = "web"
+		  namespace = "shop"
+		  depends_on = [scheduler_placement.web]
+		}
+		output "oslo" {
+		  value = one([for c in data.scheduler_placement_explanation.web.candidates : c.reason if c.cluster == "oslo"])
+		}`
+	refused := func(url, value, message string) resource.TestStep {
+		return resource.TestStep{Config: f.config(provider(url, value)), PlanOnly: true, ExpectError: regexp.MustCompile(message)}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		CheckDestroy:             func(*terraform.State) error { return f.gone(key) },
+		Steps: []resource.TestStep{
+			refused("http://$${labels.zone}.example.com/", "/a", `(?s)http_json.url.*placeholders in the\s+path\s+and\s+in\s+the\s+query\s+only`),
+			refused("http://example.com/$${zone}", "/a", `(?s)http_json.url.*is none of`),
+			refused("http://example.com/", "a", `(?s)http_json.value.*JSON\s+pointer`),
+			{
+				Config:           f.config(provider(prices.URL+"/zones/$${labels.zone}", "/prices/0/$${metric}"), rest),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: emptyPlan()},
+				ConfigStateChecks: []statecheck.StateCheck{
+					statecheck.ExpectKnownValue("scheduler_placement.web", tfjsonpath.New("clusters"),
+						knownvalue.ListExact([]knownvalue.Check{knownvalue.StringExact("paris"), knownvalue.StringExact("berlin")})),
+					statecheck.ExpectKnownOutputValue("oslo", knownvalue.StringRegexp(regexp.MustCompile(`cluster "oslo" has no label "zone"`))),
+				},
+			},
+			{
+				ResourceName: address, ImportState: true, ImportStateId: "prices", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+				ImportStateVerifyIgnore: []string{"bearer_token_wo_version"},
 			},
 		},
 	})

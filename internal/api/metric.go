@@ -50,7 +50,7 @@ type MetricSpec struct {
 // MetricProviderRef names the provider, and the metric's name or query there.
 type MetricProviderRef struct {
 	Name   string `json:"name" ref:"metrics_provider,own,optional" doc:"Name of the metrics_provider, in the namespace of the metric."`
-	Metric string `json:"metric" doc:"What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as measurement.field{tag=\"value\"}, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name."`
+	Metric string `json:"metric" doc:"What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as measurement.field{tag=\"value\"}, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name; http_json: what ${metric} stands for."`
 }
 
 // MetricStatus is the last observation.
@@ -60,6 +60,16 @@ type MetricStatus struct {
 	Normalized         *float64    `json:"normalized,omitempty" doc:"Last good value mapped to 0 to 1; 1 is best."`
 	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen good. While the metric is available it is written when the value changes."`
 	Conditions         []Condition `json:"conditions,omitempty"`
+	// Clusters are the last observations where each cluster has a value of its own.
+	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, where the provider's url or value names something of the cluster. Left out for a token that is bound to namespaces: the clusters' own status has what it may see."`
+}
+
+// MetricReading is the last observation of a metric for one cluster.
+type MetricReading struct {
+	Value      *float64   `json:"value,omitempty" doc:"Last good raw value."`
+	ObservedAt *time.Time `json:"observed_at,omitempty" doc:"When the value was last seen good. While it is available it is written when the value changes."`
+	Reason     string     `json:"reason,omitempty" doc:"Why there is no present value; absent where there is one."`
+	Message    string     `json:"message,omitempty"`
 }
 
 // ObjectKind implements Object.

@@ -27,15 +27,17 @@ const (
 	ProviderKafka      ProviderType = "kafka"
 	ProviderInflux     ProviderType = "influx"
 	ProviderStatic     ProviderType = "static"
+	ProviderHTTPJSON   ProviderType = "http_json"
 )
 
 // MetricsProviderSpec is a type and exactly the block of that name.
 type MetricsProviderSpec struct {
-	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static"`
+	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static,http_json"`
 	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty"`
 	Kafka              *KafkaSpec        `json:"kafka,omitempty"`
 	Influx             *InfluxSpec       `json:"influx,omitempty"`
 	Static             *StaticSpec       `json:"static,omitempty"`
+	HTTPJSON           *HTTPJSONSpec     `json:"http_json,omitempty"`
 	Interval           Duration          `json:"interval,omitempty" doc:"Time between two readings. Default \"15s\"."`
 	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\", \"10s\" for influx."`
 	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned. Absent or null keeps those that are stored; of a map that is given, null keeps a value, and an empty text takes it away. They are kept only while the address of the server and the check of its certificate are." writeOnly:"true" nullable:"true"`
@@ -144,15 +146,32 @@ func (p *MetricsProvider) SetSecret(field string, secret Secret) {
 func (p *MetricsProvider) receiver(string) receiver {
 	s := &p.Spec
 	to := receiver{trust: trustOf(s.CACert, s.InsecureSkipVerify)}
-	switch {
-	case s.Type == ProviderPrometheus && s.Prometheus != nil:
-		to.address = origin(s.Prometheus.URL)
-	case s.Type == ProviderKafka && s.Kafka != nil:
-		to.address = origin(s.Kafka.URL)
-	case s.Type == ProviderInflux && s.Influx != nil:
-		to.address = origin(s.Influx.URL)
+	if address := s.blocks()[s.Type]; address != "" {
+		to.address = origin(address)
 	}
 	return to
+}
+
+// blocks are the blocks that are there, each with the address in it; "" in one that has
+// none.
+func (s *MetricsProviderSpec) blocks() map[ProviderType]string {
+	blocks := map[ProviderType]string{}
+	if s.Prometheus != nil {
+		blocks[ProviderPrometheus] = s.Prometheus.URL
+	}
+	if s.Kafka != nil {
+		blocks[ProviderKafka] = s.Kafka.URL
+	}
+	if s.Influx != nil {
+		blocks[ProviderInflux] = s.Influx.URL
+	}
+	if s.Static != nil {
+		blocks[ProviderStatic] = ""
+	}
+	if s.HTTPJSON != nil {
+		blocks[ProviderHTTPJSON] = s.HTTPJSON.URL
+	}
+	return blocks
 }
 
 func headerField(name string) string { return "spec.headers[" + quote(name) + "]" }
@@ -184,17 +203,14 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	var errs FieldErrors
 	p.Metadata.validate(GlobalOrNamespaced, &errs)
 	s := &p.Spec
-	errs.check("spec.type", oneOf(s.Type, ProviderPrometheus, ProviderKafka, ProviderInflux, ProviderStatic))
-	blocks := map[ProviderType]bool{
-		ProviderPrometheus: s.Prometheus != nil, ProviderKafka: s.Kafka != nil,
-		ProviderInflux: s.Influx != nil, ProviderStatic: s.Static != nil,
-	}
-	for _, t := range slices.Sorted(maps.Keys(blocks)) {
-		_, known := blocks[s.Type]
-		switch {
-		case t == s.Type && !blocks[t]:
+	types := []ProviderType{ProviderHTTPJSON, ProviderInflux, ProviderKafka, ProviderPrometheus, ProviderStatic}
+	errs.check("spec.type", oneOf(s.Type, types...))
+	blocks := s.blocks()
+	for _, t := range types {
+		switch _, there := blocks[t]; {
+		case t == s.Type && !there:
 			errs.Add("spec."+string(t), "is required because spec.type is %q", string(t))
-		case known && t != s.Type && blocks[t]:
+		case slices.Contains(types, s.Type) && t != s.Type && there:
 			errs.Add("spec."+string(t), "must be absent because spec.type is %q", string(s.Type))
 		}
 	}
@@ -220,6 +236,9 @@ func (p *MetricsProvider) Validate() FieldErrors {
 				errs.Add("spec.static.metrics["+quote(name)+"]", "%v must be a finite number", v)
 			}
 		}
+	}
+	if s.HTTPJSON != nil {
+		s.HTTPJSON.validate(&errs)
 	}
 	errs.check("spec.interval", s.Interval.check(100*time.Millisecond))
 	errs.check("spec.timeout", s.Timeout.check(time.Millisecond))

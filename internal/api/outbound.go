@@ -1,7 +1,9 @@
 package api
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -29,14 +31,9 @@ func OutboundHosts(object Object) []OutboundHost {
 	}
 	switch o := object.(type) {
 	case *MetricsProvider:
-		if p := o.Spec.Prometheus; p != nil {
-			add("spec.prometheus.url", p.URL, false)
-		}
-		if k := o.Spec.Kafka; k != nil {
-			add("spec.kafka.url", k.URL, false)
-		}
-		if i := o.Spec.Influx; i != nil {
-			add("spec.influx.url", i.URL, false)
+		blocks := o.Spec.blocks()
+		for _, t := range slices.Sorted(maps.Keys(blocks)) {
+			add("spec."+string(t)+".url", blocks[t], false)
 		}
 	case *Cluster:
 		if o.Spec.Health != nil {

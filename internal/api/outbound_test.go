@@ -83,6 +83,7 @@ func TestCheckOutbound(t *testing.T) {
 		{provider("http://a.corp"), "spec.prometheus.url", "--outbound-deny lists *.corp"},
 		{&MetricsProvider{Spec: MetricsProviderSpec{Kafka: &KafkaSpec{URL: "http://a.corp"}}}, "spec.kafka.url", "deny"},
 		{&MetricsProvider{Spec: MetricsProviderSpec{Influx: &InfluxSpec{URL: "http://a.corp"}}}, "spec.influx.url", "deny"},
+		{&MetricsProvider{Spec: MetricsProviderSpec{HTTPJSON: &HTTPJSONSpec{URL: "http://a.corp/${region}?c=${cluster.name}"}}}, "spec.http_json.url", "deny"},
 		{&Cluster{Spec: ClusterSpec{Health: &HealthSpec{URL: "http://a.corp"}}}, "spec.health.url", "deny"},
 		{&Cloud{Spec: CloudSpec{OpenStack: &OpenStackSpec{AuthURL: "http://a.corp"}}}, "spec.openstack.auth_url", "deny"},
 		{watched("https://kube:6443", ""), "", ""},

@@ -108,7 +108,7 @@ var plainTexts = []string{
 	"workload spec.allocation.regions[].availability_zones[]",
 	// Addresses, and names in systems outside.
 	"cluster spec.health.url", "metrics_provider spec.ca_cert", "metrics_provider spec.influx.bucket", "metrics_provider spec.influx.org",
-	"metrics_provider spec.influx.url", "metrics_provider spec.kafka.comparison_column", "metrics_provider spec.kafka.table",
+	"metrics_provider spec.influx.url", "metrics_provider spec.http_json.url", "metrics_provider spec.http_json.value", "metrics_provider spec.kafka.comparison_column", "metrics_provider spec.kafka.table",
 	"metrics_provider spec.kafka.url", "metrics_provider spec.kafka.value_column", "metrics_provider spec.prometheus.url",
 	"metric spec.metrics_provider.metric", "magnum_cluster spec.template_id",
 	"openstack_project spec.project_id", "openstack_project spec.template_id", "openstack_project spec.user_id",

@@ -120,6 +120,8 @@ func TestSecretsThatAreNotKept(t *testing.T) {
 		{"another address of a provider", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://evil:8086","bucket":"b"}}`, nil, all},
 		{"no address, to have another one later", KindMetricsProvider, influx, `{"type":"static","static":{}}`, nil, all[:3]},
 		{"an address that a table never had", KindMetricsProvider, `{"type":"static","static":{},"bearer_token":"t"}`, `{"type":"prometheus","prometheus":{"url":"https://evil"}}`, nil, all[:1]},
+		{"another cluster's document", KindMetricsProvider, `{"type":"http_json","http_json":{"url":"https://a/${region}","value":""},"bearer_token":"one"}`,
+			`{"type":"http_json","http_json":{"url":"https://a/${labels.x}","value":""}}`, all[:1], nil},
 		{"another type", KindMetricsProvider, influx, `{"type":"prometheus","prometheus":{"url":"https://influx:8086"}}`, all[:3], nil},
 		{"a header less", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null}}`, []string{all[0], all[1], all[3]}, nil},
 		{"a header without value", KindMetricsProvider, influx, `{"type":"influx","influx":{"url":"https://influx:8086","bucket":"b"},"headers":{"X-A":null,"X-B":""}}`, []string{all[0], all[1], all[3]}, nil},

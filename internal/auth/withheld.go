@@ -28,8 +28,15 @@ func (who Identity) Disclosed(object api.Object) api.Object {
 	if !who.Bound() {
 		return object
 	}
-	if workload, ok := object.(*api.Workload); ok {
-		return who.disclosedPreemptions(workload)
+	switch o := object.(type) {
+	case *api.Workload:
+		return who.disclosedPreemptions(o)
+	case *api.Metric:
+		if o.Status.Clusters != nil { // the names of clusters, each of which has its value in its own status
+			m := *o
+			m.Status.Clusters = nil
+			return &m
+		}
 	}
 	hidden := func(m api.ClusterMetricStatus) bool { return !who.Sees(OwnersIn(m.Namespace)...) }
 	metrics := metricsOf(object)

@@ -160,6 +160,11 @@ func (h *hosts) changeMetric(key api.Key, m *api.Metric) {
 	if h.listed[key] == 0 {
 		return
 	}
+	if m != nil && m.Status.Clusters != nil {
+		copied := *m
+		copied.Status.Clusters = nil // of clusters; a host may have the name of one
+		m = &copied
+	}
 	pend(&h.pending.Metrics, key, m)
 	if m != nil {
 		h.changeProvider(m.ProviderKey(), h.figures.providers[m.ProviderKey()])

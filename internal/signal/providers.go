@@ -6,6 +6,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/http"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/influx"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/ksql"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/prometheus"
@@ -20,6 +21,7 @@ var types = []source.Type{
 	prometheus.Type,
 	influx.Type,
 	ksql.Type,
+	http.Type,
 }
 
 // ReadConstant returns the status that a metric has at a provider whose values

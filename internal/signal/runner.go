@@ -156,6 +156,7 @@ func (r *Runner) pass(entry *fleet.Entry, since, latest int64) {
 	switch o := entry.Object.(type) {
 	case *api.Cluster:
 		r.monitor.Put(o, entry.SpecRevision, since, latest)
+		r.collector.Put(o, entry.SpecRevision, since, latest)
 		r.observer.Put(o) // after the monitor, which takes what it observes
 	case *api.Cloud:
 		r.clouds.Put(o, entry.SpecRevision, since, latest)
@@ -173,6 +174,7 @@ func (r *Runner) passGone(key api.Key, since, latest int64) {
 	switch key.Kind {
 	case api.KindCluster:
 		r.observer.Remove(key.Name)
+		r.collector.Remove(key, since, latest)
 		r.monitor.Remove(key.Name, latest)
 	case api.KindCloud:
 		r.clouds.Remove(key.Name, latest)

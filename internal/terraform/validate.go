@@ -95,7 +95,7 @@ func FieldsUnder(attribute string, fields api.FieldErrors) api.FieldErrors {
 // depending on the others.
 var companions = map[api.Kind][]string{
 	api.KindClusterSet:      {"selector", "clusters"},
-	api.KindMetricsProvider: {"type", "prometheus", "kafka", "influx", "static"},
+	api.KindMetricsProvider: {"type", "prometheus", "kafka", "influx", "static", "http_json"},
 	api.KindPlacement:       {"strategy", "metrics", "prioritizer_policy"},
 }
 

@@ -45,3 +45,20 @@ variable "influx_token" {
   ephemeral = true
   default   = null
 }
+
+# Carbon intensity, read for the zone in each cluster's label "zone". The second
+# dollar sign keeps Terraform from filling in the placeholder itself.
+resource "scheduler_metrics_provider" "carbon" {
+  name      = "carbon"
+  type      = "http_json"
+  interval  = "5m"
+  http_json = { url = "https://carbon.example.com/zones/$${labels.zone}/latest?unit=g", value = "/data/0/intensity" }
+}
+
+# A price list: one document, with a member for each cluster.
+resource "scheduler_metrics_provider" "prices" {
+  name      = "prices"
+  type      = "http_json"
+  interval  = "1h"
+  http_json = { url = "https://cmdb.example.com/prices.json", value = "/clusters/$${cluster.name}/$${metric}" }
+}

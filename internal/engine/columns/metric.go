@@ -17,15 +17,32 @@ type MetricState struct {
 	maxAge time.Duration
 	// hasProvider says that the provider object exists.
 	hasProvider bool
-	Rows        *RowSet // clusters that list the metric
+	// perCluster says that every cluster has a value of its own: they are in own, by
+	// the cluster's name, and this state is that of a cluster that has none yet.
+	perCluster bool
+	own        map[string]*MetricState
+	Rows       *RowSet // clusters that list the metric
 
 	Raw, Normalized float64 // the value in use; valid where usable
 	Usable          bool
 	onFailure       api.OnFailure
 	Reason          string // why it is not usable, or not available
 	message         string
-	StaleAt         time.Time // when time alone makes it unusable; zero = never
+	StaleAt         time.Time // when time alone makes it unusable, or one of own; zero = never
+	value           *float64  // the last good one, usable or not
+	observedAt      *time.Time
 }
+
+// For is the metric as a cluster has it.
+func (s *MetricState) For(cluster string) *MetricState {
+	if own, ok := s.own[cluster]; ok {
+		return own
+	}
+	return s
+}
+
+// Varies reports whether the value differs from cluster to cluster.
+func (s *MetricState) Varies() bool { return len(s.own) > 0 }
 
 // Fails reports whether the metric keeps out the clusters that list it.
 func (s *MetricState) Fails() bool { return !s.Usable && s.onFailure != api.FailureIgnore }
@@ -42,48 +59,85 @@ const maxAgeIntervals = 4
 // last_value goes on with the last good value in either case.
 func (s *MetricState) evaluate(now time.Time) *MetricState {
 	next := *s
-	return next.Judge(now)
+	next.own = nil
+	next.Judge(now)
+	if next.Metric == nil || next.hasProvider && !next.perCluster {
+		return &next
+	}
+	for cluster, reading := range next.Metric.Status.Clusters {
+		own := &MetricState{Key: s.Key, Metric: s.Metric, maxAge: s.maxAge, hasProvider: s.hasProvider, Rows: s.Rows}
+		own.judge(now, reading)
+		if next.own == nil {
+			next.own = make(map[string]*MetricState, len(next.Metric.Status.Clusters))
+		}
+		next.own[cluster] = own
+		if at := own.StaleAt; !at.IsZero() && (next.StaleAt.IsZero() || at.Before(next.StaleAt)) {
+			next.StaleAt = at
+		}
+	}
+	return &next
 }
 
-// Judge fills in what evaluate returns.
+// Judge fills in what evaluate returns of the metric itself.
 func (s *MetricState) Judge(now time.Time) *MetricState {
+	if s.Metric == nil {
+		return s.judge(now, api.MetricReading{})
+	}
+	status := s.Metric.Status
+	reading := api.MetricReading{Value: status.Value, ObservedAt: status.ObservedAt}
+	if s.perCluster {
+		reading.Value = nil
+	}
+	available := api.FindCondition(status.Conditions, api.ConditionAvailable)
+	switch {
+	case available != nil && available.Status == api.ConditionFalse:
+		reading.Reason, reading.Message = available.Reason, available.Message
+		if reading.Reason == "" {
+			reading.Reason = api.ReasonUnreachableMetricsProvider
+		}
+	case s.perCluster:
+		reading.Reason = api.ReasonInvalidMetric
+		reading.Message = "it has a value for each cluster that lists it, and none for this one yet"
+	case status.Value == nil:
+		reading.Reason, reading.Message = api.ReasonPending, "the metric has not been read yet"
+	}
+	return s.judge(now, reading)
+}
+
+// judge says what a reading is worth at a moment.
+func (s *MetricState) judge(now time.Time, reading api.MetricReading) *MetricState {
 	s.Usable, s.StaleAt, s.Reason, s.message = false, time.Time{}, "", ""
+	s.value, s.observedAt = reading.Value, reading.ObservedAt
 	s.onFailure = api.FailureExclude
 	if s.Metric == nil {
 		s.Reason, s.message = api.ReasonUnknownMetric, fmt.Sprintf("%s does not exist", s.Key)
 		return s
 	}
-	spec, status := s.Metric.Spec, s.Metric.Status
+	spec := s.Metric.Spec
 	s.onFailure = spec.OnFailure
 	haveValue := false
-	if status.Value != nil {
-		normalized, err := Normalize(spec, *status.Value)
+	if reading.Value != nil {
+		normalized, err := Normalize(spec, *reading.Value)
 		if err == nil {
-			s.Raw, s.Normalized, haveValue = *status.Value, normalized, true
+			s.Raw, s.Normalized, haveValue = *reading.Value, normalized, true
 		} else {
 			s.Reason, s.message = api.ReasonInvalidMetric, err.Error()
 		}
 	}
-	available := api.FindCondition(status.Conditions, api.ConditionAvailable)
 	switch {
 	case !s.hasProvider:
 		s.Reason = api.ReasonUnknownMetricsProvider
 		s.message = fmt.Sprintf("%s does not exist", s.Metric.ProviderKey())
-	case available != nil && available.Status == api.ConditionFalse:
-		s.Reason, s.message = available.Reason, available.Message
-		if s.Reason == "" {
-			s.Reason = api.ReasonUnreachableMetricsProvider
-		}
-	case status.Value == nil:
-		s.Reason, s.message = api.ReasonPending, "the metric has not been read yet"
+	case reading.Reason != "":
+		s.Reason, s.message = reading.Reason, reading.Message
 	}
 	switch {
 	case !haveValue:
 		return s
 	case s.Reason == "" || s.onFailure == api.FailureLastValue:
 		s.Usable = true
-	case s.Reason == api.ReasonUnreachableMetricsProvider && status.ObservedAt != nil:
-		if end := status.ObservedAt.Add(s.maxAge); now.Before(end) {
+	case s.Reason == api.ReasonUnreachableMetricsProvider && reading.ObservedAt != nil:
+		if end := reading.ObservedAt.Add(s.maxAge); now.Before(end) {
 			s.Usable, s.StaleAt = true, end
 		}
 	}
@@ -111,10 +165,7 @@ func (s *MetricState) Cause(namespace string) string {
 // Shown is a metric as the status of what lists it has it.
 func (s *MetricState) Shown(weight float64) api.ClusterMetricStatus {
 	shown := api.ClusterMetricStatus{Name: s.Key.Name, Namespace: s.Key.Namespace, Weight: weight, Reason: s.Reason}
-	if s.Metric != nil {
-		shown.ObservedAt = s.Metric.Status.ObservedAt
-		shown.Value = s.Metric.Status.Value
-	}
+	shown.Value, shown.ObservedAt = s.value, s.observedAt
 	if s.Usable {
 		raw, normalized := s.Raw, s.Normalized
 		shown.Value, shown.Normalized = &raw, &normalized

@@ -143,12 +143,12 @@ func (b *edit) evaluateMetrics() {
 	for _, id := range slices.Sorted(maps.Keys(b.stale)) {
 		before := b.metrics[id]
 		next := *before
-		next.hasProvider = false
+		next.hasProvider, next.perCluster = false, false
 		if next.Metric != nil {
 			interval := api.DefaultProviderInterval.Or(0)
 			provider, ok := b.providers[next.Metric.ProviderKey()]
 			if ok {
-				next.hasProvider = true
+				next.hasProvider, next.perCluster = true, provider.Spec.PerCluster()
 				interval = provider.Spec.Interval.Or(interval)
 			}
 			next.maxAge = next.Metric.Spec.MaxAge.Or(maxAgeIntervals * min(interval, math.MaxInt64/maxAgeIntervals))
@@ -162,15 +162,53 @@ func (b *edit) evaluateMetrics() {
 		if int(id) < len(b.old.metrics) {
 			was = b.old.metrics[id]
 		}
-		if was == nil || was.Usable != after.Usable || was.Normalized != after.Normalized ||
-			was.Raw != after.Raw || was.onFailure != after.onFailure {
-			b.changedRows(MetricValues, after.Rows)
-		}
-		if (was != nil && was.Fails()) != after.Fails() {
-			b.changedRows(Failing, after.Rows)
-		}
+		b.compareMetrics(was, after)
 	}
 	b.aging = aging
+}
+
+// compareMetrics marks the clusters for which a metric has another outcome than in the
+// old fleet, where it may not have been.
+func (b *edit) compareMetrics(was, after *MetricState) {
+	if was == nil {
+		was = &MetricState{onFailure: api.FailureIgnore}
+		b.changedRows(MetricValues, after.Rows)
+	}
+	if !was.Varies() && !after.Varies() {
+		if was.differs(after) {
+			b.changedRows(MetricValues, after.Rows)
+		}
+		if was.Fails() != after.Fails() {
+			b.changedRows(Failing, after.Rows)
+		}
+		return
+	}
+	after.Rows.Each(func(row int) {
+		if b.rows[row] == nil {
+			return
+		}
+		name := b.rows[row].Cluster.Metadata.Name
+		was, after := was.For(name), after.For(name)
+		if was.differs(after) {
+			b.changed(MetricValues, row)
+		}
+		if was.Fails() != after.Fails() {
+			b.changed(Failing, row)
+		}
+	})
+}
+
+// differs reports whether two states of a metric make a difference to decisions.
+func (s *MetricState) differs(other *MetricState) bool {
+	return s.Usable != other.Usable || s.Normalized != other.Normalized || s.Raw != other.Raw || s.onFailure != other.onFailure
+}
+
+// MetricOf is a metric that a cluster lists, as that cluster has it.
+func (f *Fleet) MetricOf(row int, m RowMetric) *MetricState {
+	if s := f.metrics[m.ID]; s.own == nil {
+		return s // without a look at the cluster, which is elsewhere in memory
+	}
+	return f.metrics[m.ID].For(f.rows[row].Cluster.Metadata.Name)
 }
 
 // scoreRows computes the weighted mean again for every dirty row.
@@ -199,7 +237,7 @@ func (b *edit) scoreRows() {
 		r.SumWeights, r.SumProducts = 0, 0
 		failing := false
 		for _, m := range r.Metrics {
-			state := b.metrics[m.ID]
+			state := b.MetricOf(at, m)
 			switch {
 			case state.Usable:
 				r.SumWeights += m.Weight

@@ -302,14 +302,33 @@ func rollMetric(d Dice, key api.Key, calm bool) *api.Metric {
 			api.ReasonUnreachableMetricsProvider, api.ReasonUnreachableMetricsProvider, api.ReasonInvalidMetric,
 			api.ReasonUnknownMetric, "")}}
 	}
+	if d.Chance(3) {
+		m.Status.Clusters = map[string]api.MetricReading{}
+		for range d(8) {
+			reading := api.MetricReading{Value: ptr(span[0] + (span[1]-span[0])*float64(d(5))/4)}
+			if d.Chance(4) {
+				reading.ObservedAt = ptr(Epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
+				reading.Reason = Pick(d, api.ReasonUnreachableMetricsProvider, api.ReasonUnreachableMetricsProvider, api.ReasonInvalidMetric)
+			}
+			if d.Chance(8) {
+				reading = api.MetricReading{Reason: api.ReasonInvalidMetric}
+			}
+			m.Status.Clusters[fmt.Sprintf("c%03d", d(12))] = reading
+		}
+	}
 	return m
 }
 
 func rollProvider(d Dice, key api.Key) *api.MetricsProvider {
-	return &api.MetricsProvider{
+	p := &api.MetricsProvider{
 		Metadata: api.Metadata{Name: key.Name, Namespace: key.Namespace},
 		Spec:     api.MetricsProviderSpec{Interval: Pick[api.Duration](d, "", "5s", "15s", "60s")},
 	}
+	if d.Chance(3) { // a value for each cluster
+		p.Spec.Type = api.ProviderHTTPJSON
+		p.Spec.HTTPJSON = &api.HTTPJSONSpec{URL: "http://prices.test/${cluster.name}"}
+	}
+	return p
 }
 
 // SetNames are the cluster sets that there may be.

@@ -141,6 +141,6 @@ func (c *clusterFacts) Metric(name string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	s := c.fleet.Metrics()[m.ID]
+	s := c.fleet.MetricOf(c.row, m)
 	return s.Raw, s.Usable
 }

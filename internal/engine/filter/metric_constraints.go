@@ -54,7 +54,7 @@ func (c *metricConstraint) Blame(n int) string {
 
 func (c *metricConstraint) Apply(l *Look, keep columns.Bitmap) {
 	ids := l.Fleet.MetricsNamed()[c.is.Name()]
-	if len(ids) == 1 && c.basis != api.BasisWeighted {
+	if len(ids) == 1 && c.basis != api.BasisWeighted && !l.Fleet.Metrics()[ids[0]].Varies() {
 		// One metric of the name, and a figure that is the same for all clusters
 		// that list it: one comparison decides for all.
 		s := l.Fleet.Metrics()[ids[0]]
@@ -84,7 +84,7 @@ func (c *metricConstraint) Admits(l *Look, row int, _ bool) bool {
 
 func (c *metricConstraint) Reason(l *Look, row int) string {
 	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok {
-		if s := l.Fleet.Metrics()[m.ID]; !s.Usable {
+		if s := l.Fleet.MetricOf(row, m); !s.Usable {
 			return s.Describe(c.namespace)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *metricConstraint) Metric() string { return c.is.Name() }
 
 // Tells implements teller.
 func (c *metricConstraint) Tells(l *Look, row int) *api.Key {
-	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok && l.Fleet.Metrics()[m.ID].Usable {
+	if m, ok := l.Fleet.MetricNamed(c.namespace, c.is.Name(), row); ok && l.Fleet.MetricOf(row, m).Usable {
 		return &l.Fleet.Metrics()[m.ID].Key
 	}
 	return nil
@@ -107,7 +107,7 @@ func (c *metricConstraint) figureOf(f *columns.Fleet, row int) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return figure(f.Metrics()[m.ID], m.Weight, c.basis)
+	return figure(f.MetricOf(row, m), m.Weight, c.basis)
 }
 
 // figure is what a constraint compares: the raw value, the normalised one, or

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
@@ -58,7 +59,7 @@ func (c *noMetricFails) Admits(l *Look, row int, current bool) bool {
 func (c *noMetricFails) onlyUnknown(f *columns.Fleet, row int) bool {
 	fails := false
 	for _, m := range f.Rows()[row].Metrics {
-		s := f.Metrics()[m.ID]
+		s := f.MetricOf(row, m)
 		if !s.Fails() {
 			continue
 		}
@@ -71,41 +72,41 @@ func (c *noMetricFails) onlyUnknown(f *columns.Fleet, row int) bool {
 }
 
 func (c *noMetricFails) Reason(l *Look, row int) string {
-	if id, ok := firstFailing(l.Fleet, row); ok {
-		return l.Fleet.Metrics()[id].Describe(c.namespace)
+	if s := firstFailing(l.Fleet, row); s != nil {
+		return s.Describe(c.namespace)
 	}
 	return ""
 }
 
 // firstFailing is the first metric of a cluster that keeps it out.
-func firstFailing(f *columns.Fleet, row int) (id int32, ok bool) {
+func firstFailing(f *columns.Fleet, row int) *columns.MetricState {
 	for _, m := range f.Rows()[row].Metrics {
-		if f.Metrics()[m.ID].Fails() {
-			return m.ID, true
+		if s := f.MetricOf(row, m); s.Fails() {
+			return s
 		}
 	}
-	return 0, false
+	return nil
 }
 
 // Causes counts the rejected clusters by the first of their failing metrics.
 func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool)) []Cause {
-	counts := make([]int, len(l.Fleet.Metrics()))
+	byMetric := map[string]Cause{}
 	for row := range rejected {
-		if id, ok := firstFailing(l.Fleet, row); ok {
-			counts[id]++
+		s := firstFailing(l.Fleet, row)
+		if s == nil {
+			continue
 		}
-	}
-	var out []Cause
-	for id, n := range counts {
-		if n > 0 {
-			s := l.Fleet.Metrics()[id]
-			why := s.Cause(c.namespace)
-			if s.Metric == nil {
-				why = "does not exist"
-			}
-			out = append(out, Cause{On: s.Key.Path(), Count: n, Why: why})
+		why := s.Cause(c.namespace)
+		if s.Metric == nil {
+			why = "does not exist"
 		}
+		cause, ok := byMetric[s.Key.Path()]
+		if ok && cause.Why != why {
+			why = "for several reasons" // that differ from cluster to cluster
+		}
+		byMetric[s.Key.Path()] = Cause{On: s.Key.Path(), Count: cause.Count + 1, Why: why}
 	}
+	out := slices.Collect(maps.Values(byMetric))
 	slices.SortFunc(out, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.On, b.On))
 	})
@@ -116,7 +117,7 @@ func (c *noMetricFails) Causes(l *Look, rejected func(yield func(row int) bool))
 func (c *noMetricFails) Several(l *Look, row int, _ bool) bool {
 	n := 0
 	for _, m := range l.Fleet.Rows()[row].Metrics {
-		if l.Fleet.Metrics()[m.ID].Fails() {
+		if l.Fleet.MetricOf(row, m).Fails() {
 			n++
 		}
 	}

@@ -131,7 +131,7 @@ func (h *HostQuery) Fits(f *columns.Fleet, host string, others bool) bool {
 func (h *HostQuery) Unread(f *columns.Fleet) string {
 	for _, row := range f.ByName() {
 		for _, m := range f.Rows()[row].Metrics {
-			if s := f.Metrics()[m.ID]; s.Reason == api.ReasonPending && placement.Admits(f, h.present, nil, int(row), false) {
+			if s := f.MetricOf(int(row), m); s.Reason == api.ReasonPending && placement.Admits(f, h.present, nil, int(row), false) {
 				return s.Key.Path()
 			}
 		}

@@ -30,7 +30,7 @@ func (e *Explained) nextAt() time.Time {
 	if len(f.Aging()) > 0 {
 		e.Admitted.Each(func(row int) {
 			for _, m := range f.Rows()[row].Metrics {
-				sooner(f.Metrics()[m.ID].StaleAt)
+				sooner(f.MetricOf(row, m).StaleAt)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func Observe(f *columns.Fleet, reserved *ledger.Reservations, cluster *api.Clust
 	c.Status.Metrics = nil
 	states := make([]*columns.MetricState, 0, len(f.Rows()[row].Metrics))
 	for _, m := range f.Rows()[row].Metrics {
-		s := f.Metrics()[m.ID]
+		s := f.MetricOf(row, m)
 		states = append(states, s)
 		c.Status.Metrics = append(c.Status.Metrics, s.Shown(m.Weight))
 	}

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -51,23 +52,31 @@ func (o oracle) goneFromPolicy(p *api.Placement, name string) bool {
 	})
 }
 
-func (o oracle) metric(key api.Key) verdict {
+// metric is what a metric is for a cluster.
+func (o oracle) metric(key api.Key, cluster string) verdict {
 	m := o.Metrics[key]
 	if m == nil {
 		return verdict{onFailure: api.FailureExclude}
 	}
 	v := verdict{onFailure: m.Spec.OnFailure}
-	if m.Status.Value == nil {
+	provider, known := o.Providers[m.ProviderKey()]
+	value, observedAt := m.Status.Value, m.Status.ObservedAt
+	condition := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
+	failed := condition != nil && condition.Status == api.ConditionFalse
+	if own, ok := m.Status.Clusters[cluster]; ok && (!known || provider.Spec.PerCluster()) {
+		value, observedAt = own.Value, own.ObservedAt
+		condition, failed = &api.Condition{Reason: own.Reason}, own.Reason != ""
+	} else if known && provider.Spec.PerCluster() {
+		value = nil
+	}
+	if value == nil {
 		return v
 	}
-	normalized, err := columns.Normalize(m.Spec, *m.Status.Value)
+	normalized, err := columns.Normalize(m.Spec, *value)
 	if err != nil {
 		return v
 	}
-	v.raw, v.normalized = *m.Status.Value, normalized
-	provider, known := o.Providers[m.ProviderKey()]
-	condition := api.FindCondition(m.Status.Conditions, api.ConditionAvailable)
-	failed := condition != nil && condition.Status == api.ConditionFalse
+	v.raw, v.normalized = *value, normalized
 	switch {
 	case v.onFailure == api.FailureLastValue:
 		v.usable = true
@@ -75,14 +84,14 @@ func (o oracle) metric(key api.Key) verdict {
 	case !failed:
 		v.usable = true
 	case condition.Reason == "" || condition.Reason == api.ReasonUnreachableMetricsProvider:
-		if m.Status.ObservedAt == nil {
+		if observedAt == nil {
 			break
 		}
 		age := 4 * provider.Spec.Interval.Or(15*time.Second)
 		if m.Spec.MaxAge != "" {
 			age = m.Spec.MaxAge.Or(0)
 		}
-		if end := m.Status.ObservedAt.Add(age); o.Now.Before(end) {
+		if end := observedAt.Add(age); o.Now.Before(end) {
 			v.usable, v.staleAt = true, end
 		}
 	}
@@ -92,8 +101,10 @@ func (o oracle) metric(key api.Key) verdict {
 func (o oracle) nextAt() time.Time {
 	var next time.Time
 	for key := range o.Metrics {
-		if at := o.metric(key).staleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
+		for _, cluster := range append(slices.Collect(maps.Keys(o.Metrics[key].Status.Clusters)), "") {
+			if at := o.metric(key, cluster).staleAt; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
 		}
 	}
 	for _, s := range o.Scores {
@@ -198,7 +209,7 @@ func (o oracle) rejects(p *api.Placement, c *api.Cluster, current bool) (filter,
 		// A metric that is gone makes a policy that names it misconfigured, which
 		// ends no decision.
 		misconfigured := current && o.goneFromPolicy(p, ref.Name)
-		if v := o.metric(ref.Key()); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
+		if v := o.metric(ref.Key(), c.Metadata.Name); !v.usable && v.onFailure != api.FailureIgnore && !misconfigured {
 			return "metrics_available", ""
 		}
 	}
@@ -425,7 +436,7 @@ func (o oracle) figure(p *api.Placement, c *api.Cluster, name string) (float64, 
 		if !ok {
 			continue
 		}
-		v := o.metric(ref.Key())
+		v := o.metric(ref.Key(), c.Metadata.Name)
 		switch p.Spec.MetricConstraintBasis {
 		case api.BasisNormalized:
 			return v.normalized, v.usable
@@ -446,7 +457,7 @@ func (o oracle) score(p *api.Placement, c *api.Cluster, sticky bool) (scored boo
 	}
 	products, weights := 0.0, 0.0
 	for _, ref := range c.Spec.Metrics {
-		if v := o.metric(ref.Key()); v.usable {
+		if v := o.metric(ref.Key(), c.Metadata.Name); v.usable {
 			products += float64(columns.WeightOf(ref) * v.normalized)
 			weights += columns.WeightOf(ref)
 		}

@@ -112,7 +112,7 @@ func (o prioritizerOracle) contestants(p *api.Placement, present Present) []*con
 		case "metric":
 			score := func(x *contestant) float64 {
 				for _, ref := range x.cluster.Spec.Metrics {
-					if v := o.metric(ref.Key()); ref.Name == c.Name && v.usable {
+					if v := o.metric(ref.Key(), x.cluster.Metadata.Name); ref.Name == c.Name && v.usable {
 						return 200*v.normalized - 100
 					} else if ref.Name == c.Name {
 						break

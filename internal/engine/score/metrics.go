@@ -95,7 +95,7 @@ func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 	}
 	if sum > 0 {
 		for _, m := range listed.Metrics {
-			s := f.Metrics()[m.ID]
+			s := f.MetricOf(row, m)
 			if !s.Usable {
 				continue
 			}

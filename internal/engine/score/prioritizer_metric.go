@@ -58,7 +58,7 @@ func (m metricScore) of(f *columns.Fleet, row int) *columns.MetricState {
 // listed is the first metric of the name that a cluster lists.
 func (m metricScore) listed(f *columns.Fleet, row int) *columns.MetricState {
 	for _, listed := range f.Rows()[row].Metrics {
-		if state := f.Metrics()[listed.ID]; state.Key.Name == m.metric {
+		if state := f.MetricOf(row, listed); state.Key.Name == m.metric {
 			return state
 		}
 	}

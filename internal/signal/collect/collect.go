@@ -59,6 +59,9 @@ type Collector struct {
 	fresh   []*loop           // not started yet
 	loops   map[api.Key]*loop // by provider, also by one that does not exist but is named
 	metrics map[api.Key]*metric
+
+	clusters map[string]*api.Cluster
+	listing  map[api.Key]map[string]bool // clusters by metric
 }
 
 // New makes a Collector that knows no objects.
@@ -69,7 +72,10 @@ func New(options Options) *Collector {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Collector{Options: options, figures: newFigures(), begin: make(chan struct{}, 1), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{}}
+	return &Collector{
+		Options: options, figures: newFigures(), begin: make(chan struct{}, 1), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{},
+		clusters: map[string]*api.Cluster{}, listing: map[api.Key]map[string]bool{},
+	}
 }
 
 // Run reads until ctx ends, and returns when every reading has ended.
@@ -114,7 +120,7 @@ func (c *Collector) Collectors() []prometheus.Collector {
 	return append(c.figures.collectors(), ages{c})
 }
 
-// Put tells of a metric or a provider as it is since a change that happened in
+// Put tells of a metric, a provider or a cluster as it is since a change that happened in
 // the revisions from since to latest. Objects of other kinds, and changes that
 // leave the user-written part alone, do nothing.
 func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
@@ -125,6 +131,8 @@ func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
 		c.putProvider(o, specRevision, since, latest)
 	case *api.Metric:
 		c.putMetric(o, specRevision, since, latest)
+	case *api.Cluster:
+		c.putCluster(o.Metadata.Name, o, since, latest)
 	}
 }
 
@@ -132,6 +140,10 @@ func (c *Collector) Put(object api.Object, specRevision, since, latest int64) {
 func (c *Collector) Remove(key api.Key, since, latest int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if key.Kind == api.KindCluster {
+		c.putCluster(key.Name, nil, since, latest)
+		return
+	}
 	c.Tracker.Close(key, latest, 0)
 	if l := c.loops[key]; l != nil && l.provider != nil {
 		l.setProvider(nil, 0)

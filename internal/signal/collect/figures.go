@@ -50,7 +50,7 @@ func (a ages) Collect(out chan<- prometheus.Metric) {
 	defer a.c.mu.Unlock()
 	now := a.c.Now()
 	for key, l := range a.c.loops {
-		if l.constant || l.goodAt.IsZero() {
+		if l.kind.Constant || l.goodAt.IsZero() {
 			continue
 		}
 		out <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, now.Sub(l.goodAt).Seconds(), key.Path())

@@ -39,22 +39,22 @@ type loop struct {
 	provider  *api.MetricsProvider // nil = does not exist
 	revision  int64
 	written   api.MetricsProviderStatus
+	kind      source.Type // of the provider
 	source    source.Source
 	sourceErr error // why there is no source
-	constant  bool
 
 	metrics   map[api.Key]*metric
-	pending   map[api.Key]bool   // to be read at once
-	nextAt    time.Time          // when all are read; zero = not by time
-	interrupt context.CancelFunc // ends the reading under way
-	goodAt    time.Time          // when the provider last answered
-	retries   map[api.Key]*retry // statuses that could not be stored
+	pending   map[api.Key]map[string]bool // to be read at once, for which clusters; nil = for all
+	nextAt    time.Time                   // when all are read; zero = not by time
+	interrupt context.CancelFunc          // ends the reading under way
+	goodAt    time.Time                   // when the provider last answered
+	retries   map[api.Key]*retry          // statuses that could not be stored
 }
 
 func newLoop(c *Collector, key api.Key) *loop {
 	return &loop{
 		c: c, key: key, random: rand.New(rand.NewPCG(seed(key), 0)), wake: make(chan struct{}, 1),
-		metrics: map[api.Key]*metric{}, pending: map[api.Key]bool{}, retries: map[api.Key]*retry{},
+		metrics: map[api.Key]*metric{}, pending: map[api.Key]map[string]bool{}, retries: map[api.Key]*retry{},
 	}
 }
 
@@ -62,12 +62,12 @@ func newLoop(c *Collector, key api.Key) *loop {
 // reading under way would answer for the old one, and is ended.
 func (l *loop) setProvider(p *api.MetricsProvider, revision int64) {
 	l.close()
-	l.provider, l.revision, l.sourceErr, l.constant = p, revision, nil, false
+	l.provider, l.revision, l.kind, l.sourceErr = p, revision, source.Type{}, nil
 	l.nextAt = time.Time{}
 	if p != nil {
 		t, ok := l.c.typeOf(p)
 		if ok {
-			l.constant = t.Constant
+			l.kind = t
 			l.source, l.sourceErr = t.New(p, l.c.Network)
 		} else {
 			l.sourceErr = source.Unreachable("this server has no provider type %q", string(p.Spec.Type))
@@ -97,7 +97,7 @@ func (l *loop) openMetrics(since, latest int64) {
 
 // read has one metric read at once.
 func (l *loop) read(m *metric) {
-	l.pending[api.KeyOf(m.object)] = true
+	l.pending[api.KeyOf(m.object)] = nil
 	l.notify()
 }
 
@@ -191,7 +191,8 @@ type job struct {
 type item struct {
 	key      api.Key
 	metric   *metric
-	query    string
+	asks     []ask
+	each     bool // cluster has a value of its own
 	revision int64
 	latest   int64 // what the tracker is to be told when it is answered
 }
@@ -210,8 +211,12 @@ func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	}
 	j := &job{provider: l.provider, revision: l.revision, source: l.source, err: l.sourceErr, full: due}
 	for key, m := range l.metrics {
-		if due || l.pending[key] {
-			j.items = append(j.items, item{key, m, m.object.Spec.MetricsProvider.Metric, m.revision, l.c.Tracker.Latest(key)})
+		only, pending := l.pending[key]
+		if due {
+			only = nil
+		}
+		if due || pending {
+			j.items = append(j.items, item{key, m, l.asks(m, only), l.perCluster(), m.revision, l.c.Tracker.Latest(key)})
 		}
 	}
 	slices.SortFunc(j.items, func(a, b item) int { return a.key.Compare(b.key) })
@@ -220,7 +225,7 @@ func (l *loop) take(ctx context.Context) (*job, time.Duration) {
 	if due {
 		l.nextAt = time.Time{}
 		j.latest = l.c.Tracker.Latest(l.key)
-		if l.provider != nil && !l.constant {
+		if l.provider != nil && !l.kind.Constant {
 			shortened := time.Duration(float64(l.interval()) * (1 - jitter*l.random.Float64()))
 			l.nextAt = now.Add(shortened)
 		}
@@ -343,7 +348,7 @@ func (l *loop) putBack(j *job) {
 	defer l.c.mu.Unlock()
 	for _, it := range j.items {
 		if it.metric.loop == l {
-			l.pending[it.key] = true
+			l.pending[it.key] = nil
 		}
 	}
 }
@@ -358,7 +363,11 @@ func (j *job) read(key api.Key, faults *fault.Component) (readings map[string]so
 	}
 	queries := make([]string, 0, len(j.items))
 	for _, it := range j.items {
-		queries = append(queries, it.query)
+		for _, a := range it.asks {
+			if a.err == nil {
+				queries = append(queries, a.query)
+			}
+		}
 	}
 	slices.Sort(queries)
 	err = fault.Confine(key.String(), func() (err error) {
@@ -403,7 +412,11 @@ func (l *loop) judge(j *job, readings map[string]source.Reading, err error) (wri
 		var next api.MetricStatus
 		var changed bool
 		if !l.c.Faults.Go(it.key.String(), func() {
-			next, changed = m.observe(l.naming(answerTo(it.query, readings, err)), l.c.Normalize, now)
+			if it.each {
+				next, changed = l.observeEach(it, readings, err, now)
+				return
+			}
+			next, changed = m.observe(l.naming(it.asks[0].reading(readings, err)), l.c.Normalize, now)
 		}) {
 			continue
 		}

@@ -18,13 +18,29 @@ type metric struct {
 	// goodAt is when the value was last good. It is not stored while the metric
 	// stays available with the same value.
 	goodAt time.Time
+	each   map[string]*clusterMetric
+}
+
+// clusterMetric is what is known of a metric for one cluster, beside what is stored.
+type clusterMetric struct {
+	goodAt time.Time // as that of a metric
+	query  string    // what was asked last
 }
 
 // newMetric takes over a metric from the store. One that was available when the
 // server stopped counts as good until now: nobody looked in between, and a
 // restart must not age a value out.
 func newMetric(o *api.Metric, now time.Time) *metric {
-	m := &metric{object: o, written: o.Status}
+	m := &metric{object: o, written: o.Status, each: map[string]*clusterMetric{}}
+	for cluster, reading := range o.Status.Clusters {
+		m.each[cluster] = &clusterMetric{}
+		switch {
+		case reading.Reason == "":
+			m.each[cluster].goodAt = now.UTC()
+		case reading.ObservedAt != nil:
+			m.each[cluster].goodAt = *reading.ObservedAt
+		}
+	}
 	c := api.FindCondition(o.Status.Conditions, api.ConditionAvailable)
 	switch {
 	case c != nil && c.Status == api.ConditionTrue:
@@ -49,7 +65,7 @@ func (m *metric) leave() {
 // forgetValue drops the stored value because it answers another query. The new
 // generation makes sure that the status is written.
 func (m *metric) forgetValue() {
-	m.written.Value, m.written.Normalized, m.written.ObservedAt = nil, nil, nil
+	m.written.Value, m.written.Normalized, m.written.ObservedAt, m.written.Clusters = nil, nil, nil, nil
 	m.goodAt = time.Time{}
 }
 
@@ -59,6 +75,7 @@ func (m *metric) forgetValue() {
 func (m *metric) observe(reading source.Reading, normalize func(api.MetricSpec, float64) (float64, error), now time.Time) (next api.MetricStatus, changed bool) {
 	next = m.written
 	next.ObservedGeneration = m.object.Metadata.Generation
+	next.Clusters = nil
 	err := reading.Err
 	if err == nil {
 		var normalized float64

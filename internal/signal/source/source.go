@@ -36,6 +36,10 @@ type Type struct {
 	// Constant says that values change only with the spec, so that there is
 	// nothing to ask for at intervals.
 	Constant bool
+	// Query is what a metric asks for; cluster is the one that it is read for, nil
+	// unless spec.PerCluster. The error says why nobody is to be asked. Nil: metric is
+	// the query.
+	Query func(spec *api.MetricsProviderSpec, metric string, cluster *api.Cluster) (string, error)
 	// New makes the source of a provider, which connects to what the policy allows.
 	New func(provider *api.MetricsProvider, network *netpolicy.Policy) (Source, error)
 }
