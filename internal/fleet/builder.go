@@ -217,8 +217,15 @@ func (b *builder) changes(after *Snapshot) []Change {
 	return changes
 }
 
-// difference lists what changed between two snapshots, in the order of the keys.
-func difference(before, after *Snapshot) []Change {
+// Difference lists what changed between two snapshots, in the order of the keys. The
+// one before may be nil, which is empty.
+func Difference(before, after *Snapshot) []Change {
+	if before == after {
+		return nil
+	}
+	if before == nil {
+		before = emptySnapshot()
+	}
 	var changes []Change
 	x, y := before.objects.Root().Iterator(), after.objects.Root().Iterator()
 	kx, old, okX := x.Next()

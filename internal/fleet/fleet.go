@@ -148,7 +148,7 @@ func (f *Fleet) load(ctx context.Context, strict bool) error {
 		return err
 	}
 	after := b.snapshot(revision)
-	f.publish(Batch{Revision: revision, Changes: difference(before, after), Snapshot: after, Reset: true})
+	f.publish(Batch{Revision: revision, Changes: Difference(before, after), Snapshot: after, Reset: true})
 	return nil
 }
 

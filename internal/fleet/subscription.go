@@ -85,7 +85,7 @@ func (s *Subscription) resume() (Batch, error) {
 		return Batch{}, fmt.Errorf("%w: its last revision was %d", ErrTooOld, s.seen.Revision())
 	}
 	now := s.fleet.Subscribe(SubscribeOptions{})
-	batch := Batch{Revision: now.seen.Revision(), Changes: difference(s.seen, now.seen), Snapshot: now.seen, Reset: true}
+	batch := Batch{Revision: now.seen.Revision(), Changes: Difference(s.seen, now.seen), Snapshot: now.seen, Reset: true}
 	s.at, s.seen = now.at, now.seen
 	return batch, nil
 }

@@ -27,7 +27,7 @@ type bindings struct {
 	scopes    cohorts[*bound, *scope]
 	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
 	followers *btree.BTreeG[follower]
-	claimed   []api.Key // who asked since the last pass which policy to follow
+	changed   []api.Key // of whom anything changed since the last pass that a fork has to know
 	now       time.Time // of the pass
 	observed  []*bound  // those of whose split something else was observed, or may be
 	braked    bool      // evictions from clusters that are offline are held back
@@ -49,21 +49,30 @@ type bindings struct {
 // bound is one workload and its binding.
 type bound struct {
 	turn
-	object       *api.Workload
-	specRevision int64
+	boundState
+	object *api.Workload
 	// status is the binding as last decided, which may be ahead of the store.
 	status api.WorkloadStatus
-	policy *api.PropagationPolicy // the claim; nil where no policy selects the workload
-	reason string                 // why that one
-	p      *binding.Propagation   // nil where nothing says where to
-	alike  string                 // equal for two workloads that find the same, having nothing yet
-	scopes []*scope               // of p.Groups
+	scopes []*scope // of p.Groups
 	// sentences say why clusters do not fit them, nil where it has not been asked.
 	sentences []*sentence
+	// gained is at least by how much the room has grown since the last binding.
+	gained   int64
+	reported bool // its health was reported, and is not written yet
+	split    splitNews
+}
 
-	// lack and backLack are those of the last binding, and gained is at least by
-	// how much the room has grown since.
-	lack, backLack, gained int64
+// boundState is what a fork has to know of a workload besides its object. What it
+// refers to never changes.
+type boundState struct {
+	specRevision int64
+	policy       *api.PropagationPolicy // the claim; nil where no policy selects the workload
+	reason       string                 // why that one
+	p            *binding.Propagation   // nil where nothing says where to
+	alike        string                 // equal for two workloads that find the same, having nothing yet
+
+	// lack and backLack are those of the last binding.
+	lack, backLack int64
 	// cramped says that a cluster would have more of it if it had more room, and
 	// overflowed that an earlier tier would.
 	cramped, overflowed bool
@@ -77,8 +86,6 @@ type bound struct {
 	holds     map[string]int64 // replicas held, by cluster, of which each holds heldNeeds
 	heldNeeds ledger.Needs
 	machines  map[string]ledger.Needs // what each holds instead, by cluster, where replicas have a flavor
-	reported  bool                    // its health was reported, and is not written yet
-	split     splitNews
 }
 
 func newBindings(p *picture) *bindings {
@@ -139,7 +146,7 @@ func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int6
 	}
 	b.claims.PutWorkload(object)
 	if w == nil {
-		w = &bound{object: object, status: object.Status, needs: needs}
+		w = &bound{object: object, status: object.Status, boundState: boundState{needs: needs}}
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
 		b.hold(w) // before any other is decided
@@ -247,7 +254,6 @@ func turnOfWorkload(x, y *bound) int {
 func (b *bindings) claim(w *bound) {
 	if w.unclaimed {
 		w.unclaimed = false
-		b.claimed = append(b.claimed, w.key())
 		policy, reason := b.claims.Choose(w.object, w.status.Policy)
 		w.reason = reason
 		if policy != w.policy {
@@ -392,16 +398,16 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) {
 func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 	object := *w.object
 	object.Status = w.status
+	reason := w.reason
+	if reason == "" {
+		_, reason = b.claims.Choose(w.object, w.status.Policy)
+	}
 	if w.p == nil {
-		reason := w.reason
-		if reason == "" {
-			_, reason = b.claims.Choose(w.object, w.status.Policy)
-		}
 		return unclaimed(&object, reason, b.fleet.Len(), now)
 	}
 	var binder binding.Binder
 	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), binding.NewBound(&object, w.policy), now)
-	x.Policy, x.PolicyReason = w.policyPath(), w.reason
+	x.Policy, x.PolicyReason = w.policyPath(), reason
 	return x
 }
 

@@ -81,6 +81,7 @@ func TestBindingsKeepPromises(t *testing.T) {
 			"": func(t *rapid.T) {
 				p.pass(now)
 				checkBindings(t, p, now)
+				checkFork(t, w, p, now)
 			},
 		})
 	})

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
 // cohort is who asks the same of clusters: placements that also rate them alike (a
@@ -53,27 +56,6 @@ func (c *cohort[D]) wake(q *queue) {
 	for d := range c.waiting {
 		q.mark(d)
 	}
-}
-
-// follow brings the view to the fleet's version. It returns the mask before, and the
-// rows of which anything differs that a member reads.
-func (c *cohort[D]) follow(p *picture, delta *columns.Delta) (was columns.Bitmap, rows []int) {
-	rows = concerned(delta, c.reads)
-	v := c.view
-	for words := (p.fleet.Slots() + 63) / 64; len(v.Mask) < words; {
-		v.Mask = append(v.Mask, 0)
-	}
-	was = v.Mask
-	switch {
-	case len(rows) > manyRows:
-		v.Refresh(p.fleet, c.query, p.others())
-	case len(rows) > 0:
-		was = slices.Clone(was)
-		for _, row := range rows {
-			v.Judge(p.fleet, c.query, p.others(), row)
-		}
-	}
-	return was, rows
 }
 
 // manyRows is the number of rows to ask for above which computing a mask anew by
@@ -133,6 +115,15 @@ type cohorts[D member, C cohortOf[D]] struct {
 	of map[string]C // by engine.Query.Class
 	// readers are those that read what no row tells of.
 	readers readers[C]
+	// views are theirs, for the snapshots that follow.
+	views *btree.BTreeG[seen]
+}
+
+// seen is what a cohort sees of the fleet, without the ranking: that is changed in
+// place.
+type seen struct {
+	class string // engine.Query.Class
+	view  placement.View
 }
 
 // cohortOf is a sort of cohorts: a pointer to what embeds a cohort.
@@ -142,7 +133,56 @@ type cohortOf[D member] interface {
 }
 
 func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
-	return cohorts[D, C]{of: map[string]C{}, readers: readers[C]{}}
+	return cohorts[D, C]{
+		of: map[string]C{}, readers: readers[C]{},
+		views: btree.NewG(16, func(a, b seen) bool { return a.class < b.class }),
+	}
+}
+
+// follow brings the view of a cohort to the fleet's version. It returns the mask
+// before, and the rows of which anything differs that a member reads.
+func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta) (was columns.Bitmap, rows []int) {
+	rows = concerned(delta, c.reads)
+	v, slots := c.view, p.fleet.Slots()
+	grows := len(v.Mask) < (slots+63)/64
+	if grows {
+		v.Mask = v.Mask.Grown(slots)
+	}
+	was = v.Mask
+	switch {
+	case len(rows) > manyRows:
+		v.Refresh(p.fleet, c.query, p.others())
+	case len(rows) > 0:
+		v.Mask, v.Demoted = slices.Clone(v.Mask), slices.Clone(v.Demoted) // snapshots have them
+		for _, row := range rows {
+			v.Judge(p.fleet, c.query, p.others(), row)
+		}
+	case !grows:
+		return was, rows
+	}
+	all.note(c)
+	return was, rows
+}
+
+// note takes down what a cohort sees now.
+func (all *cohorts[D, C]) note(c *cohort[D]) {
+	view := *c.view
+	view.Ranking = nil
+	all.views.ReplaceOrInsert(seen{c.query.Class, view})
+}
+
+// view is what a cohort of a query sees, for one that begins: a fork knows it. A
+// ranking that is at hand is used, nil is made anew.
+func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ranking) *placement.View {
+	known, ok := all.views.Get(seen{class: q.Class})
+	if !ok {
+		return placement.NewView(p.fleet, q, p.others(), ranking)
+	}
+	view := &known.view
+	if view.Ranking = ranking; ranking == nil && q.Ranked() {
+		view.Ranking = placement.NewRanking(p.fleet, q, view.Mask)
+	}
+	return view
 }
 
 // join finds the cohort of a query for a member that reads some aspects. begin makes
@@ -153,6 +193,7 @@ func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin 
 		c = begin(cohort[D]{query: q})
 		all.of[q.Class] = c
 		all.readers.add(c, q.Reads())
+		all.note(c.shared())
 	}
 	s := c.shared()
 	s.uses++
@@ -167,6 +208,7 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 		return false
 	}
 	delete(all.of, s.query.Class)
+	all.views.Delete(seen{class: s.query.Class})
 	all.readers.remove(c, s.query.Reads())
 	return true
 }
@@ -181,7 +223,9 @@ func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone 
 			continue
 		}
 		p.version++
-		then(c, s.view.Refresh(p.fleet, s.query, p.others()))
+		gone := s.view.Refresh(p.fleet, s.query, p.others())
+		all.note(s)
+		then(c, gone)
 	}
 }
 

@@ -105,6 +105,7 @@ func (b *bindings) resize(was *columns.Fleet, rows []int) {
 		for w := range b.members[cluster.Metadata.Name] {
 			if w.machines != nil {
 				b.holdAs(w, w.heldNeeds)
+				b.changed = append(b.changed, w.key())
 			}
 		}
 	}

@@ -24,7 +24,7 @@ type hosts struct {
 	picture *picture // of the decisions that rest on the guests
 	fleet   *columns.Fleet
 	pending columns.Changes // of the fleet, not yet applied
-	figures *figures
+	figures figures
 
 	hosts  map[string]*api.Cluster // as rows, by name
 	listed map[api.Key]int         // metrics, by how many hosts list them
@@ -37,9 +37,9 @@ type hosts struct {
 
 // figures are all metrics and providers there are, for hosts that begin to list
 // one.
-type figures struct {
-	metrics   map[api.Key]*api.Metric
-	providers map[api.Key]*api.MetricsProvider
+type figures interface {
+	metric(key api.Key) *api.Metric
+	provider(key api.Key) *api.MetricsProvider
 }
 
 // role is what tells one kind of guest from another.
@@ -79,6 +79,7 @@ type guest struct {
 	query        *hosting.HostQuery    // nil where it has not been asked yet
 	lack         string                // why no host fits
 	outcome      api.Object            // with the status as last decided
+	waits        bool                  // no host fits, or a figure is missing
 	answered     bool                  // the decision answers the present spec
 	asked        []string              // metric constraints that the host was chosen by
 	fresh        bool                  // a new decision is wanted
@@ -92,9 +93,9 @@ func (g *guest) result() api.Object { return g.outcome }
 func (g *guest) revision() int64    { return g.specRevision }
 func (g *guest) wants() bool        { return g.wish == statedWish && g.host == "" }
 
-func newHosting(kind decidedKind, r role, all *figures, p *picture) *hosts {
+func newHosting(kind decidedKind, r role, p *planner) *hosts {
 	return &hosts{
-		role: r, kind: kind, picture: p, fleet: &columns.Fleet{}, figures: all,
+		role: r, kind: kind, picture: p.picture, fleet: &columns.Fleet{}, figures: p,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
 		on: map[string]map[*guest]struct{}{},
 	}
@@ -150,7 +151,7 @@ func (h *hosts) putHost(name string, row *api.Cluster) {
 	h.hosts[name] = row
 	for _, ref := range row.Spec.Metrics {
 		if h.listed[ref.Key()]++; h.listed[ref.Key()] == 1 {
-			h.changeMetric(ref.Key(), h.figures.metrics[ref.Key()])
+			h.changeMetric(ref.Key(), h.figures.metric(ref.Key()))
 		}
 	}
 }
@@ -167,7 +168,7 @@ func (h *hosts) changeMetric(key api.Key, m *api.Metric) {
 	}
 	pend(&h.pending.Metrics, key, m)
 	if m != nil {
-		h.changeProvider(m.ProviderKey(), h.figures.providers[m.ProviderKey()])
+		h.changeProvider(m.ProviderKey(), h.figures.provider(m.ProviderKey()))
 	}
 }
 
@@ -293,7 +294,8 @@ func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
 			add(h.on, g.host, g)
 		}
 	}
-	h.cohort.wait(g, g.wish != noWish && (g.host == "" || !chosen))
+	g.waits = g.wish != noWish && (g.host == "" || !chosen)
+	h.cohort.wait(g, g.waits)
 	if !g.tells() {
 		return false
 	}
@@ -391,11 +393,6 @@ func (h *hosts) explain(g *guest, now time.Time) *api.Explanation {
 		return &api.Explanation{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, At: now.UTC(), Summary: text, Candidates: []api.Candidate{}}
 	}
 	return query.Explain(h.fleet, g.host, now)
-}
-
-// newFigures knows no metrics.
-func newFigures() *figures {
-	return &figures{metrics: map[api.Key]*api.Metric{}, providers: map[api.Key]*api.MetricsProvider{}}
 }
 
 // change keeps one of the maps; nil takes the object away.

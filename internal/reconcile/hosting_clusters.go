@@ -21,6 +21,10 @@ var clusters = onHosts(row[*api.Cluster, *guest]{
 		p.see(c)
 	},
 	remove: (*planner).removeCluster,
+	adopt: func(p *planner, c *api.Cluster, r *record) {
+		p.clouds.adopt(r)
+		p.moveToCloud(c, p.cloudNameOf(c))
+	},
 	// A cluster whose cloud is another inherits from that.
 	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
 		if !p.clouds.decide(g, now) {
@@ -118,21 +122,8 @@ func (p *planner) removeCluster(key api.Key) {
 // see brings a cluster into the fleet as decisions see it: together with what it
 // has from its cloud.
 func (p *planner) see(c *api.Cluster) {
-	name := c.Metadata.Name
-	cloud := ""
-	if c.Spec.OpenStack != nil {
-		cloud = c.Spec.OpenStack.Cloud
-	} else if g := p.clouds.guests[api.KeyOf(c)]; g != nil {
-		cloud = g.host
-	}
-	if was := p.cloudOf[name]; was != cloud {
-		drop(p.onCloud, was, name)
-		delete(p.cloudOf, name)
-		if cloud != "" {
-			p.cloudOf[name] = cloud
-			add(p.onCloud, cloud, name)
-		}
-	}
+	cloud := p.cloudNameOf(c)
+	p.moveToCloud(c, cloud)
 	from := p.cloudObjects[cloud]
 	if c.Spec.OpenStack != nil && from != nil && !from.Serves(c) {
 		from = nil // whoever named it could not know that there is one
@@ -141,7 +132,32 @@ func (p *planner) see(c *api.Cluster) {
 	if columns.StandsForObserved(c, from) {
 		p.remember(c)
 	}
-	p.changeCluster(name, p.fromBefore(effective))
+	p.changeCluster(c.Metadata.Name, p.fromBefore(effective))
+}
+
+// cloudNameOf is the cloud that a cluster has something from, "" where it has none.
+func (p *planner) cloudNameOf(c *api.Cluster) string {
+	if c.Spec.OpenStack != nil {
+		return c.Spec.OpenStack.Cloud
+	} else if g := p.clouds.guests[api.KeyOf(c)]; g != nil {
+		return g.host
+	}
+	return ""
+}
+
+// moveToCloud notes which cloud a cluster has something from.
+func (p *planner) moveToCloud(c *api.Cluster, cloud string) {
+	name := c.Metadata.Name
+	was := p.cloudOf[name]
+	if was == cloud {
+		return
+	}
+	drop(p.onCloud, was, name)
+	delete(p.cloudOf, name)
+	if cloud != "" {
+		p.cloudOf[name] = cloud
+		add(p.onCloud, cloud, name)
+	}
 }
 
 // remember notes in the status of a cluster that the amounts of the zone that it

@@ -20,6 +20,7 @@ var magnumClusters = onHosts(row[*api.MagnumCluster, *guest]{
 	},
 	seen:   func(p *planner, g *guest, m *api.MagnumCluster) { p.projects.seeGuest(g, m) },
 	remove: func(p *planner, key api.Key) { p.projects.removeGuest(key) },
+	adopt:  func(p *planner, _ *api.MagnumCluster, r *record) { p.projects.adopt(r) },
 	decide: func(p *planner, g *guest, now time.Time) (changed, moved bool) {
 		changed = p.projects.decide(g, now)
 		return changed, changed

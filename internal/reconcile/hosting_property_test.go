@@ -147,6 +147,7 @@ func TestHostsAreMissedByNobody(t *testing.T) {
 				w.stored(p, p.pass(now))
 				checkHosted(t, w, p, now)
 				checkRecords(t, p)
+				checkFork(t, w, p, now)
 			}
 		}
 		w.stored(p, p.pass(now))

@@ -1,22 +1,92 @@
 package reconcile
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/api"
+import (
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
 
 // inputs are the kinds of objects that are not decided and that decisions are made
-// on: each with what takes in a new version of one, or, with nil, that it is gone.
-var inputs = map[api.Kind]func(p *planner, key api.Key, object api.Object){
-	api.KindCloud:             input((*planner).changeCloud),
-	api.KindOpenStackProject:  input((*planner).changeProject),
-	api.KindMetric:            input((*planner).changeMetric),
-	api.KindMetricsProvider:   input((*planner).changeProvider),
-	api.KindClusterSet:        input((*planner).changeSet),
-	api.KindPlacementScore:    input((*planner).changeScore),
-	api.KindPropagationPolicy: input((*planner).changePolicy),
+// on.
+var inputs = map[api.Kind]inputKind{
+	api.KindCloud: input[*api.Cloud]{
+		change:  (*planner).changeCloud,
+		keep:    func(p *planner, key api.Key) (*api.Cloud, bool) { c, ok := p.cloudObjects[key.Name]; return c, ok },
+		adopt:   func(p *planner, key api.Key, c *api.Cloud) { p.cloudObjects[key.Name] = c },
+		observe: (*snapshot).observeCloud,
+	},
+	api.KindOpenStackProject: input[*api.OpenStackProject]{
+		change: (*planner).changeProject,
+		keep: func(p *planner, key api.Key) (*api.OpenStackProject, bool) {
+			o, ok := p.projectObjects[key.Path()]
+			return o, ok
+		},
+		adopt:   func(p *planner, key api.Key, o *api.OpenStackProject) { p.projectObjects[key.Path()] = o },
+		observe: (*snapshot).observeProject,
+	},
+	api.KindMetric:          input[*api.Metric]{change: (*planner).changeMetric},
+	api.KindMetricsProvider: input[*api.MetricsProvider]{change: (*planner).changeProvider},
+	api.KindClusterSet:      input[*api.ClusterSet]{change: (*planner).changeSet},
+	api.KindPlacementScore: input[*api.PlacementScore]{
+		change: (*planner).changeScore,
+		show:   func(_ *snapshot, score *api.PlacementScore, now time.Time) api.Object { return score.Observed(now) },
+	},
+	api.KindPropagationPolicy: input[*api.PropagationPolicy]{
+		change: (*planner).changePolicy,
+		show: func(s *snapshot, policy *api.PropagationPolicy, _ time.Time) api.Object {
+			return s.observePolicy(policy)
+		},
+	},
 }
 
-// input has a function take objects of its own kind as any.
-func input[O api.Object](change func(p *planner, key api.Key, object O)) func(*planner, api.Key, api.Object) {
-	return func(p *planner, key api.Key, object api.Object) { change(p, key, as[O](object)) }
+// inputKind is a row of the table, whatever its type.
+type inputKind interface {
+	// take takes in a new version of an object, or, with nil, that it is gone.
+	take(p *planner, key api.Key, object api.Object)
+	kept(p *planner, key api.Key) api.Object
+	adopted(p *planner, r *record)
+	observed(s *snapshot, object api.Object) api.Object
+	shown(s *snapshot, object api.Object, now time.Time) api.Object
+}
+
+// input is how one kind of object is taken in.
+type input[O api.Object] struct {
+	change func(p *planner, key api.Key, object O)
+	// keep finds an object that the records keep; nil where they keep none of the kind.
+	keep func(p *planner, key api.Key) (O, bool)
+	// adopt takes over one that a snapshot keeps.
+	adopt func(p *planner, key api.Key, object O)
+	// observe completes a status by what moves without a write; nil where nothing does.
+	observe func(s *snapshot, object O) api.Object
+	// show is an object in the answer of a simulation; nil where that is as observed.
+	show func(s *snapshot, object O, now time.Time) api.Object
+}
+
+func (i input[O]) take(p *planner, key api.Key, object api.Object) { i.change(p, key, as[O](object)) }
+
+func (i input[O]) kept(p *planner, key api.Key) api.Object {
+	if i.keep != nil {
+		if object, ok := i.keep(p, key); ok {
+			return object
+		}
+	}
+	return nil
+}
+
+func (i input[O]) adopted(p *planner, r *record) { i.adopt(p, r.key, as[O](r.object)) }
+
+func (i input[O]) observed(s *snapshot, object api.Object) api.Object {
+	if i.observe == nil {
+		return object
+	}
+	return i.observe(s, as[O](object))
+}
+
+func (i input[O]) shown(s *snapshot, object api.Object, now time.Time) api.Object {
+	if i.show == nil {
+		return i.observed(s, object)
+	}
+	return i.show(s, as[O](object), now)
 }
 
 // pend notes a change of the fleet that is applied with the next pass.
@@ -31,14 +101,12 @@ func (p *planner) changeCluster(name string, c *api.Cluster) { pend(&p.pending.C
 
 func (p *planner) changeMetric(key api.Key, m *api.Metric) {
 	pend(&p.pending.Metrics, key, m)
-	change(p.figures.metrics, key, m)
 	p.clouds.changeMetric(key, m)
 	p.projects.changeMetric(key, m)
 }
 
 func (p *planner) changeProvider(key api.Key, m *api.MetricsProvider) {
 	pend(&p.pending.Providers, key, m)
-	change(p.figures.providers, key, m)
 	p.clouds.changeProvider(key, m)
 	p.projects.changeProvider(key, m)
 }

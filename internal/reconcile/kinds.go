@@ -26,6 +26,7 @@ type decidedKind interface {
 	take(p *planner, known decision, object api.Object, specRevision int64)
 	see(p *planner, known decision, object api.Object)
 	forget(p *planner, key api.Key)
+	adopted(p *planner, r *record)
 	sort(batch []decision)
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
@@ -55,6 +56,8 @@ type row[O api.Object, D decision] struct {
 	seen func(p *planner, known D, object O)
 	// remove forgets an object, if it is known.
 	remove func(p *planner, key api.Key)
+	// adopt takes over what a snapshot knows of an object.
+	adopt func(p *planner, object O, r *record)
 	// turn says which of two decisions that are stale is made first. It calls no two
 	// equal.
 	turn func(a, b D) int
@@ -159,6 +162,8 @@ func (r *row[O, D]) see(p *planner, known decision, object api.Object) {
 }
 
 func (r *row[O, D]) forget(p *planner, key api.Key) { r.remove(p, key) }
+
+func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.object), known) }
 
 func (r *row[O, D]) sort(batch []decision) {
 	slices.SortFunc(batch, func(a, b decision) int { return r.turn(as[D](a), as[D](b)) })

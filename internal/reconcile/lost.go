@@ -65,12 +65,12 @@ func lostIn(snapshot *fleet.Snapshot) []api.Key {
 
 // lacks is the metric of a list that is lost, or its provider; the zero key where
 // none is.
-func (l *lost) lacks(refs []api.MetricRef, all *figures) api.Key {
+func (l *lost) lacks(refs []api.MetricRef, all figures) api.Key {
 	for _, ref := range refs {
 		if l.metrics[ref.Key()] {
 			return ref.Key()
 		}
-		if m := all.metrics[ref.Key()]; m != nil && l.providers[m.ProviderKey()] {
+		if m := all.metric(ref.Key()); m != nil && l.providers[m.ProviderKey()] {
 			return m.ProviderKey()
 		}
 	}
@@ -108,7 +108,7 @@ func (p *planner) doubt() {
 		if cloud := p.cloudObjects[p.cloudOf[key.Name]]; cloud != nil {
 			refs = slices.Concat(refs, cloud.Spec.Metrics)
 		}
-		if lacks := l.lacks(refs, p.figures); lacks != (api.Key{}) {
+		if lacks := l.lacks(refs, p); lacks != (api.Key{}) {
 			l.dubious[key.Name] = lacks
 		}
 	}

@@ -9,24 +9,30 @@ import (
 // without a write: amounts and metrics. One that has nothing of that is returned as
 // it is.
 func (s *snapshot) observe(object api.Object) api.Object {
-	if k := decidedAs(object.ObjectKind()); k != nil {
+	kind := object.ObjectKind()
+	if k := decidedAs(kind); k != nil {
 		return k.observed(s, object)
 	}
-	switch o := object.(type) {
-	case *api.Cloud:
-		if len(o.Spec.Metrics) == 0 {
-			return o
-		}
-		c := *o
-		c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
-		return &c
-	case *api.OpenStackProject:
-		if len(o.Spec.Metrics) == 0 {
-			return o
-		}
-		c := *o
-		c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
-		return &c
+	if k, ok := inputs[kind]; ok {
+		return k.observed(s, object)
 	}
 	return object
+}
+
+func (s *snapshot) observeCloud(o *api.Cloud) api.Object {
+	if len(o.Spec.Metrics) == 0 {
+		return o
+	}
+	c := *o
+	c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Spec.Namespace, o.Status.Conditions)
+	return &c
+}
+
+func (s *snapshot) observeProject(o *api.OpenStackProject) api.Object {
+	if len(o.Spec.Metrics) == 0 {
+		return o
+	}
+	c := *o
+	c.Status.Metrics, c.Status.Conditions = placement.ObserveMetrics(s.fleet, o.Spec.Metrics, o.Metadata.Namespace, o.Status.Conditions)
+	return &c
 }

@@ -74,10 +74,10 @@ func (p *planner) pass(now time.Time) []write {
 	for _, d := range p.found.order {
 		p.record(d.key())
 	}
-	for _, key := range p.bindings.claimed {
+	for _, key := range p.bindings.changed {
 		p.record(key)
 	}
-	p.bindings.claimed = nil
+	p.bindings.changed = nil
 	found := p.found.list()
 	p.found = writes{}
 	return found
@@ -90,16 +90,27 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 	for _, d := range batch {
 		t := d.queued()
 		t.stale = false
-		if t.gone || p.holds(d) {
+		switch {
+		case t.gone:
 			continue
-		}
-		if !t.rounds.another(p.passes) {
+		case p.holds(d):
+		case !t.rounds.another(p.passes):
 			p.logger.Warn("a decision did not settle in one pass; it is looked at again in a second", "object", d.key().String())
 			p.queue.agenda.set(d, now.Add(time.Second))
-			continue
+		default:
+			if changed, moved := k.decided(p, d, now); changed {
+				p.found.add(d, moved)
+			}
 		}
-		if changed, moved := k.decided(p, d, now); changed {
-			p.found.add(d, moved)
-		}
+		p.note(d)
 	}
+}
+
+// note takes down a decision for the snapshots that follow, if anything differs that
+// they have to know.
+func (p *planner) note(d decision) {
+	if placed, ok := d.(*tracked); ok && placed.recorded != nil && *placed.recorded == placed.state() {
+		return // of many that are looked at again, most
+	}
+	p.recordDecision(d)
 }

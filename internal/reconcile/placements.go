@@ -25,6 +25,7 @@ var placements = row[*api.Placement, *tracked]{
 			p.drop(placed)
 		}
 	},
+	adopt: (*planner).adoptPlacement,
 	// Placements that compete for resources take their turn by name.
 	turn: func(a, b *tracked) int {
 		return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
@@ -68,7 +69,7 @@ func (p *tracked) result() api.Object {
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
 	present := presentOf(asked, &asked.Status)
 	present.Standing = true // nothing has changed since: it is decided
-	return placement.Explain(s.fleet, r.query, s.view(r.query).Ranking, s.others(), present, now).Render()
+	return placement.Explain(s.fleet, r.placed.query, s.view(r.placed.query).Ranking, s.others(), present, now).Render()
 }
 
 // previewPlacement is a placement with the decision that it would get.

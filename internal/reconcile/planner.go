@@ -31,7 +31,6 @@ type planner struct {
 	found      writes    // since the last pass
 	started    time.Time // of the server; zero where the world is imagined
 
-	figures        *figures
 	clouds         *hosts // of clusters
 	cloudObjects   map[string]*api.Cloud
 	cloudOf        map[string]string              // the cloud that a cluster has something from
@@ -60,6 +59,34 @@ type tracked struct {
 	// sentence says why clusters do not fit it, nil where it has not been asked.
 	sentence *sentence
 	holding  bool // has reservations
+	// recorded is its state in the records.
+	recorded *placedState
+}
+
+// placedState is what a fork has to know of a placement besides its object. It never
+// changes.
+type placedState struct {
+	specRevision      int64
+	query             *placement.Query
+	full              bool // see placement.Outcome
+	worst, worstTotal placement.Merit
+	decided           bool
+	resumed           bool
+	wanting           bool
+	told              string    // its sentence
+	at                time.Time // its own instant
+}
+
+// state is that of a placement now.
+func (p *tracked) state() placedState {
+	s := placedState{
+		specRevision: p.specRevision, query: p.query, full: p.out.Full, worst: p.out.Worst, worstTotal: p.out.WorstTotal,
+		decided: p.decided, resumed: p.resumed, wanting: p.wanting, at: p.at,
+	}
+	if p.sentence != nil {
+		s.told = p.sentence.text
+	}
+	return s
 }
 
 func newPlanner(logger *slog.Logger) *planner {
@@ -77,27 +104,17 @@ func newPlanner(logger *slog.Logger) *planner {
 		classes:    newCohorts[*tracked, *class](),
 		members:    map[string]map[*tracked]struct{}{},
 
-		figures:        newFigures(),
 		cloudObjects:   map[string]*api.Cloud{},
 		cloudOf:        map[string]string{},
 		onCloud:        map[string]map[string]struct{}{},
 		projectObjects: map[string]*api.OpenStackProject{},
 		records:        newRecords(),
 	}
-	p.clouds = newHosting(&clusters, clustersOnClouds, p.figures, p.picture)
-	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), p.figures, p.picture)
+	p.clouds = newHosting(&clusters, clustersOnClouds, p)
+	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), p)
 	p.bindings = newBindings(p.picture)
 	p.bindings.amountsChanged = p.reservedChanged
 	return p
-}
-
-// resume gives a new planner objects that were decided before, and looks at all
-// of them once. What the decisions of others say moves nothing.
-func (p *planner) resume(objects []api.Object, now time.Time) {
-	for _, object := range objects {
-		p.put(object, 1)
-	}
-	p.pass(now)
 }
 
 // put tells the planner of an object as it is now. Fleet objects take effect
@@ -109,8 +126,8 @@ func (p *planner) put(object api.Object, specRevision int64) {
 	defer p.record(key)
 	k := decidedAs(key.Kind)
 	if k == nil {
-		if take := inputs[key.Kind]; take != nil {
-			take(p, key, object)
+		if i, ok := inputs[key.Kind]; ok {
+			i.take(p, key, object)
 		}
 		return
 	}
@@ -131,10 +148,27 @@ func (p *planner) remove(key api.Key) {
 	p.focus(key)
 	if k := decidedAs(key.Kind); k != nil {
 		k.forget(p, key)
-	} else if take := inputs[key.Kind]; take != nil {
-		take(p, key, nil)
+	} else if i, ok := inputs[key.Kind]; ok {
+		i.take(p, key, nil)
 	}
 	p.record(key)
+}
+
+// metric is the metric of a key as it was put last, nil where there is none.
+func (p *planner) metric(key api.Key) *api.Metric {
+	if m, pending := p.pending.Metrics[key]; pending {
+		return m
+	}
+	return p.fleet.Metric(key)
+}
+
+// provider is the metrics provider of a key as it was put last, nil where there is
+// none.
+func (p *planner) provider(key api.Key) *api.MetricsProvider {
+	if m, pending := p.pending.Providers[key]; pending {
+		return m
+	}
+	return p.fleet.Provider(key)
 }
 
 // putPlacement takes in a new placement, or a new spec of one.

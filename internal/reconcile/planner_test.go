@@ -26,6 +26,7 @@ type world struct {
 	revision int64
 	objects  map[api.Key]api.Object
 	specs    map[api.Key]int64
+	history  []api.Object // all that was ever written
 }
 
 func newWorld() *world {
@@ -48,6 +49,7 @@ func (w *world) write(p *planner, object api.Object) {
 		meta.UID += fmt.Sprint("-", w.revision) // another object of the same name
 	}
 	w.objects[key], w.specs[key] = object, w.revision
+	w.history = append(w.history, object)
 	p.put(object, w.revision)
 }
 
@@ -273,6 +275,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 			"": func(t *rapid.T) {
 				p.pass(now)
 				checkSettled(t, p, now)
+				checkFork(t, w, p, now)
 			},
 		})
 	})

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 
+	"github.com/google/btree"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -37,31 +39,26 @@ func preview[O api.Object](r *Reconciler, object O) (O, *api.Explanation, error)
 // now, or would if the policy were written as given. Nothing is changed: it is a
 // simulation.
 func (r *Reconciler) PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error) {
-	s, release, err := r.newSimulation(ctx)
+	release, err := r.mayFork(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	p := newPlanner(s.logger)
-	p.lose(s.lost)
 	now := r.now()
-	p.resume(s.sorted(), now)
-	path := policy.Path()
-	current := map[api.Key]api.WorkloadStatus{}
-	for key, w := range p.bindings.workloads {
-		current[key] = w.status
-	}
-	p.put(policy, 2)
+	p, _ := r.fork(now)
+	before, path := p.snapshot(nil), policy.Path()
+	p.put(policy, laid)
 	p.pass(now)
 	out := map[api.Key]api.PreviewedWorkload{}
-	for key, w := range p.bindings.workloads {
-		if w.status.Policy != path && current[key].Policy != path {
-			continue
-		}
-		object, _ := w.result().(*api.Workload)
-		out[key] = api.PreviewedWorkload{
-			Object: object, Current: current[key], Claimed: w.status.Policy == path,
-			Summary: p.bindings.explain(w, now).Summary,
+	for _, followers := range [2]*btree.BTreeG[follower]{before.followers, p.bindings.followers} {
+		for key := range following(followers, path) {
+			w := p.bindings.workloads[key]
+			was, _ := before.get(key)
+			object, _ := w.result().(*api.Workload)
+			out[key] = api.PreviewedWorkload{
+				Object: object, Current: as[*api.Workload](was.object).Status, Claimed: w.status.Policy == path,
+				Summary: p.bindings.explain(w, now).Summary,
+			}
 		}
 	}
 	return out, nil

@@ -298,7 +298,10 @@ func TestRestartMovesNoBalancedDecision(t *testing.T) {
 		object.SetDefaults()
 	}
 	p := newPlanner(discard())
-	p.resume(objects, epoch.Add(time.Hour))
+	for _, object := range objects {
+		p.put(object, 1)
+	}
+	p.pass(epoch.Add(time.Hour))
 	wantClusters(t, p, "after the restart", "c2")
 	if kept := p.explain(webOf(p), epoch.Add(time.Hour)).Held; kept != "balance" {
 		t.Errorf("the explanation says it is kept by %q", kept)

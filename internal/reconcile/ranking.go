@@ -16,7 +16,7 @@ type ranking struct {
 // rank gives a new class its view of the fleet.
 func (p *planner) rank(c *class) {
 	if !c.query.Ranked() {
-		c.view = placement.NewView(p.fleet, c.query, p.others(), nil)
+		c.view = p.classes.view(p.picture, c.query, nil)
 		return
 	}
 	key := c.query.RankKey()
@@ -25,7 +25,7 @@ func (p *planner) rank(c *class) {
 		r = &ranking{query: c.query}
 		p.rankings[key] = r
 	}
-	c.view = placement.NewView(p.fleet, c.query, p.others(), r.Ranking)
+	c.view = p.classes.view(p.picture, c.query, r.Ranking)
 	r.Ranking = c.view.Ranking
 	c.ranking = r
 	r.uses++

@@ -344,7 +344,7 @@ func (r *Reconciler) decide() (writes []write, err error) {
 // show has readers see how everything stands now.
 func (r *Reconciler) show() {
 	s := r.planner.snapshot(r.current.Load())
-	s.parked = r.lot.freeze()
+	s.parked, s.taken = r.lot.freeze(), r.damaged
 	r.current.Store(s)
 }
 

@@ -29,7 +29,7 @@ func (b *bindings) joinScopes(w *bound) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
 		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*bound]) *scope {
-			shared.view = placement.NewView(b.fleet, shared.query, b.others(), nil)
+			shared.view = b.scopes.view(b.picture, shared.query, nil)
 			return &scope{
 				cohort: shared, watching: map[*bound]struct{}{},
 				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
@@ -126,7 +126,7 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
 func (b *bindings) touchScope(s *scope, delta *columns.Delta) {
-	was, rows := s.follow(b.picture, delta)
+	was, rows := b.scopes.follow(b.picture, s.shared(), delta)
 	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
 		b.wake(s)
 	}

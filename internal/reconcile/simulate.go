@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// maxSimulations is how many simulations run at once; each holds a copy of the
-// placements.
+// maxSimulations is how many simulations run at once; each holds what is decided.
 const maxSimulations = 2
 
 // maxExplained is how many explanations of placements that the request does not
@@ -23,47 +25,58 @@ const maxSimulations = 2
 const maxExplained = 100
 
 // Simulate answers what the server would decide if the world were as the request
-// says, from the same functions that decide for real. Nothing is changed.
-// Objects that break a rule are api.FieldErrors.
+// says, from the same functions that decide for real. Nothing is changed, and no
+// pass waits for it. Objects that break a rule are api.FieldErrors.
 func (r *Reconciler) Simulate(ctx context.Context, request api.Simulation) (*api.SimulationResult, error) {
-	s, release, err := r.newSimulation(ctx)
+	release, err := r.mayFork(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if request.Base == "empty" {
-		clear(s.objects)
-		s.lost = nil
-	}
 	now := r.now()
 	live := now
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return s.run(ctx, request, live, now)
+	if request.Base == "empty" {
+		return newSimulation(r.options.ReadConstant, nothing{}).run(ctx, newPlanner(r.logger), request, now)
+	}
+	p, base := r.fork(live)
+	return newSimulation(r.options.ReadConstant, base).run(ctx, p, request, now)
 }
 
-// newSimulation is a simulation of the world as it is, once it may run.
-func (r *Reconciler) newSimulation(ctx context.Context) (s *simulation, release func(), err error) {
+// mayFork waits until one more simulation may run.
+func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 	select {
 	case r.simulations <- struct{}{}:
+		return func() { <-r.simulations }, nil
 	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
+		return nil, fmt.Errorf("wait for another simulation to end: %w", ctx.Err())
 	}
-	s = newSimulation(r.options.ReadConstant, r.logger)
-	world, parked := r.options.Fleet.Snapshot(), r.current.Load().parked
-	s.lost = lostIn(world)
-	for _, info := range api.Kinds {
-		for entry := range world.All(info.Kind, "") {
-			// What the live decisions are made without would end the simulation.
-			if key := api.KeyOf(entry.Object); parked[key] != nil {
-				s.lost = append(s.lost, key)
-			} else {
-				s.base(entry.Object)
-			}
+}
+
+// fork is a planner of its own that stands where the live one stands at a moment,
+// and the world that it knows. What has been written since the last pass, it has
+// taken in.
+func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
+	s := r.current.Load()
+	base := liveWorld{r.options.Fleet.Snapshot(), s.parked}
+	p := s.fork(r.logger)
+	p.lose(base.lost())
+	for key := range s.parked {
+		p.remove(key) // what the live decisions are made without would end the simulation
+	}
+	for _, change := range fleet.Difference(s.taken, base.at) {
+		switch {
+		case s.parked[change.Key] != nil:
+		case change.New == nil:
+			p.remove(change.Key)
+		default:
+			p.put(change.New.Object, change.New.SpecRevision)
 		}
 	}
-	return s, func() { <-r.simulations }, nil
+	p.pass(now)
+	return p, base
 }
 
 // SimulateFile answers a simulation without a server: its base is empty. now is
@@ -75,65 +88,96 @@ func SimulateFile(ctx context.Context, request api.Simulation, read ReadConstant
 	if request.Now != nil {
 		now = *request.Now
 	}
-	return newSimulation(read, slog.New(slog.DiscardHandler)).run(ctx, request, now, now)
+	return newSimulation(read, nothing{}).run(ctx, newPlanner(slog.New(slog.DiscardHandler)), request, now)
 }
 
-// simulation is a world made of a base and the request's objects.
+// baseWorld is what a simulation begins with.
+type baseWorld interface {
+	// object is the one of a key, nil where there is none.
+	object(key api.Key) api.Object
+	// lost are the objects that it has to do without.
+	lost() []api.Key
+}
+
+// nothing is a world without objects.
+type nothing struct{}
+
+func (nothing) object(api.Key) api.Object { return nil }
+func (nothing) lost() []api.Key           { return nil }
+
+// liveWorld is the world as it is.
+type liveWorld struct {
+	at     *fleet.Snapshot
+	parked map[api.Key]*parked
+}
+
+func (w liveWorld) object(key api.Key) api.Object {
+	if entry := w.at.Get(key); entry != nil && w.parked[key] == nil {
+		return entry.Object
+	}
+	return nil
+}
+
+func (w liveWorld) lost() []api.Key {
+	return append(lostIn(w.at), slices.Collect(maps.Keys(w.parked))...)
+}
+
+// simulation is a world with the request's objects laid over it.
 type simulation struct {
-	read    ReadConstant
-	logger  *slog.Logger
-	objects map[api.Key]api.Object
-	order   []api.Key // of the request's own objects
-	lost    []api.Key // what the base has to do without
+	read ReadConstant
+	base baseWorld
+	over map[api.Key]api.Object // what differs from the base; nil = gone
+	// order are the keys of the request's own objects.
+	order []api.Key
 	// unscored are the present clusters that the request gives without a score.
 	unscored map[api.Key]map[string]bool
 }
 
-func newSimulation(read ReadConstant, logger *slog.Logger) *simulation {
-	return &simulation{read: read, logger: logger, objects: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{}}
+func newSimulation(read ReadConstant, base baseWorld) *simulation {
+	return &simulation{read: read, base: base, over: map[api.Key]api.Object{}, unscored: map[api.Key]map[string]bool{}}
 }
 
-func (s *simulation) base(object api.Object) { s.objects[api.KeyOf(object)] = object }
-
-// run lays the request over the base and makes one pass at now. live is the
-// moment the base holds for.
-func (s *simulation) run(ctx context.Context, request api.Simulation, live, now time.Time) (*api.SimulationResult, error) {
-	p := newPlanner(s.logger)
-	p.lose(s.lost)
-	p.resume(s.sorted(), live)
-	base := maps.Clone(s.objects)
-	before := map[api.Key]where{}
-	for key, object := range s.objects {
-		if at, ok := whereIs(object); ok {
-			before[key] = at
-		}
+// object is the one of a key, nil where there is none.
+func (s *simulation) object(key api.Key) api.Object {
+	if object, differs := s.over[key]; differs {
+		return object
 	}
+	return s.base.object(key)
+}
+
+// run lays the request over the base, which the planner has decided, and makes one
+// pass at now.
+func (s *simulation) run(ctx context.Context, p *planner, request api.Simulation, now time.Time) (*api.SimulationResult, error) {
 	if err := s.lay(request, now); err != nil {
 		return nil, err
 	}
-	s.readConstants(now)
-	p.lose(slices.DeleteFunc(slices.Clone(s.lost), func(key api.Key) bool { return slices.Contains(s.order, key) }))
+	s.readConstants(p.fleet, now)
+	if lost := s.base.lost(); len(lost) > 0 {
+		p.lose(slices.DeleteFunc(lost, func(key api.Key) bool { return slices.Contains(s.order, key) }))
+	}
 	standIns := s.completeMetrics(request, now)
+	before := map[api.Key]where{}
 	for _, key := range s.order {
-		if at, ok := whereIs(s.objects[key]); ok {
+		if at, ok := whereIs(s.over[key]); ok {
 			before[key] = at
 		}
 	}
 	// What the request changes is told as it is live, in key order, so that the
 	// same request gives the same answer.
-	for _, key := range slices.SortedFunc(maps.Keys(base), api.Key.Compare) {
-		k := decidedAs(key.Kind)
-		if object, kept := s.objects[key]; !kept || object != base[key] && k != nil && k.startsOver(object, base[key]) {
+	differs := slices.SortedFunc(maps.Keys(s.over), api.Key.Compare)
+	for _, key := range differs {
+		k, base, object := decidedAs(key.Kind), s.base.object(key), s.over[key]
+		if base != nil && (object == nil || k != nil && k.startsOver(object, base)) {
 			p.remove(key)
 		}
 	}
-	for _, object := range s.sorted() {
-		if base[api.KeyOf(object)] != object {
-			p.put(object, 2)
+	for _, key := range differs {
+		if object := s.over[key]; object != nil {
+			p.put(object, laid)
 		}
 	}
 	for _, provider := range standIns {
-		p.put(provider, 1)
+		p.put(provider, laid)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
@@ -148,11 +192,17 @@ func (s *simulation) run(ctx context.Context, request api.Simulation, live, now 
 	}
 	for _, w := range p.pass(now) {
 		key := w.key()
-		s.objects[key] = w.result()
+		if _, given := before[key]; !given {
+			before[key], _ = whereIs(s.base.object(key))
+		}
+		s.over[key] = w.result()
 		told.written[key] = true
 	}
 	return s.result(p, before, told, now), nil
 }
+
+// laid is the revision of the specs that a request brings: none of the base has it.
+const laid = math.MaxInt64
 
 // explanations are what a simulation tells of decisions.
 type explanations struct {
@@ -176,10 +226,10 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 		errs.Add("base", "%q is not one of \"live\", \"empty\"", request.Base)
 	}
 	for i, key := range request.Delete {
-		if _, ok := s.objects[key]; !ok {
+		if s.object(key) == nil {
 			errs.Add(fmt.Sprintf("delete[%d]", i), "%s does not exist", key)
 		}
-		delete(s.objects, key)
+		s.over[key] = nil
 	}
 	seen := map[api.Key]int{}
 	for i, raw := range request.Objects {
@@ -195,10 +245,10 @@ func (s *simulation) lay(request api.Simulation, now time.Time) error {
 			continue
 		}
 		seen[key] = i
-		if err := s.inherit(object, s.objects[key], raw, now); err != nil {
+		if err := s.inherit(object, s.object(key), raw, now); err != nil {
 			errs = append(errs, within(field, err)...)
 		}
-		s.objects[key] = object
+		s.over[key] = object
 		s.order = append(s.order, key)
 	}
 	return errs.Err()
@@ -281,42 +331,42 @@ func withoutSecrets(object api.Object) api.Object {
 	return shown
 }
 
-// readConstants gives metrics of static providers the value the live server
-// would read, unless the request brings one.
-func (s *simulation) readConstants(now time.Time) {
+// readConstants gives metrics of static providers the value the live server would
+// read, unless the request brings one: those that the request concerns, and those
+// that nobody has read yet. f is the fleet of the base.
+func (s *simulation) readConstants(f *columns.Fleet, now time.Time) {
 	if s.read == nil {
 		return
 	}
-	given := map[api.Key]bool{}
-	for _, key := range s.order {
-		if m, ok := s.objects[key].(*api.Metric); ok && m.Status.Value != nil {
-			given[key] = true
-		}
-	}
-	for key, object := range s.objects {
-		m, ok := object.(*api.Metric)
-		if !ok || given[key] {
+	read := map[api.Key]*api.Metric{}
+	for _, state := range f.Metrics() {
+		if state == nil || state.Metric == nil {
 			continue
 		}
-		provider, ok := s.objects[m.ProviderKey()].(*api.MetricsProvider)
-		if !ok {
+		if _, other := s.over[state.Metric.ProviderKey()]; other || state.Reason == api.ReasonPending {
+			read[state.Key] = state.Metric
+		}
+	}
+	for key, object := range s.over {
+		if key.Kind != api.KindMetric {
+			continue
+		}
+		m := as[*api.Metric](object)
+		if delete(read, key); m != nil && m.Status.Value == nil {
+			read[key] = m
+		}
+	}
+	for key, m := range read {
+		provider := as[*api.MetricsProvider](s.object(m.ProviderKey()))
+		if provider == nil {
 			continue
 		}
 		if status, ok := s.read(provider, m, now); ok {
 			copied := *m
 			copied.Status = status
-			s.objects[key] = &copied
+			s.over[key] = &copied
 		}
 	}
-}
-
-func (s *simulation) sorted() []api.Object {
-	out := make([]api.Object, 0, len(s.objects))
-	for _, object := range s.objects {
-		out = append(out, object)
-	}
-	slices.SortFunc(out, func(a, b api.Object) int { return api.KeyOf(a).Compare(api.KeyOf(b)) })
-	return out
 }
 
 // result returns the request's objects and every placement that moves.
@@ -337,9 +387,8 @@ func (s *simulation) result(p *planner, before map[api.Key]where, told *explanat
 	for _, key := range s.order {
 		add(key)
 	}
-	for _, object := range s.sorted() {
-		at, ok := whereIs(object)
-		key := api.KeyOf(object)
+	for _, key := range slices.SortedFunc(maps.Keys(before), api.Key.Compare) {
+		at, ok := whereIs(s.object(key))
 		if !ok || before[key].same(at) {
 			continue
 		}
@@ -357,15 +406,9 @@ func (s *simulation) result(p *planner, before map[api.Key]where, told *explanat
 
 // shown is an object after the pass, as a reader would see it.
 func (s *simulation) shown(at *snapshot, key api.Key, explanation *api.Explanation, now time.Time) api.Object {
-	switch o := s.objects[key].(type) {
-	case *api.PlacementScore:
-		return o.Observed(now)
-	case *api.PropagationPolicy:
-		return at.observePolicy(o)
-	}
-	object := at.observe(s.objects[key])
+	object := s.object(key)
 	if k := decidedAs(key.Kind); k != nil {
-		return k.shown(s, object, explanation)
+		return k.shown(s, at.observe(object), explanation)
 	}
-	return object
+	return inputs[key.Kind].shown(at, object, now)
 }

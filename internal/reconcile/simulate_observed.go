@@ -20,7 +20,7 @@ func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*a
 	var standIns []*api.MetricsProvider
 	standsIn := map[api.Key]bool{}
 	for _, key := range s.order {
-		m, ok := s.objects[key].(*api.Metric)
+		m, ok := s.over[key].(*api.Metric)
 		if !ok {
 			continue
 		}
@@ -28,14 +28,14 @@ func (s *simulation) completeMetrics(request api.Simulation, now time.Time) []*a
 			continue
 		}
 		provider := m.ProviderKey()
-		_, exists := s.objects[provider]
+		exists := s.object(provider) != nil
 		if m.Status.Value == nil || deleted[provider] {
 			if !exists {
-				s.objects[key] = unavailable(m, api.ReasonUnknownMetricsProvider, fmt.Sprintf("%s does not exist", provider), now)
+				s.over[key] = unavailable(m, api.ReasonUnknownMetricsProvider, fmt.Sprintf("%s does not exist", provider), now)
 			}
 			continue
 		}
-		s.objects[key] = observed(m, now)
+		s.over[key] = observed(m, now)
 		if !exists && !standsIn[provider] {
 			standsIn[provider] = true
 			standIn := &api.MetricsProvider{Metadata: api.Metadata{Name: provider.Name, Namespace: provider.Namespace}}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/google/btree"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
 // snapshot is what was decided after a pass, and what it was decided on. It never
@@ -26,25 +28,31 @@ type snapshot struct {
 	waiting                 *btree.BTreeG[wait]
 	policies                *claim.Rules
 	parked                  map[api.Key]*parked
-	views                   *lru.Cache[string, *placement.View] // by engine.Query.Class
+	// taken is the picture that the planner had taken in.
+	taken *fleet.Snapshot
+	// What a fork needs besides: see planner.
+	passes          int
+	started         time.Time
+	classes, scopes *btree.BTreeG[seen]
+	views           *lru.Cache[string, *placement.View] // by engine.Query.Class
 }
 
 // maxViews is how many views of the fleet are kept for readers.
 const maxViews = 32
 
-// record is something that is decided, or a project, as of the last pass.
+// record is something that is decided, or a cloud or a project, as of the last pass.
 type record struct {
 	key    api.Key
-	object api.Object       // with its status as last decided
-	query  *placement.Query // of a placement
-	claim  claimed          // of a workload
-	guest  *guest           // what is known of what is created on a host, a copy
+	object api.Object   // with its status as last decided
+	placed *placedState // of a placement
+	bound  *boundRecord // of a workload
+	guest  *guest       // what is known of what is created on a host, a copy
 }
 
-// claimed is the policy that a workload follows, nil for none, and why that one.
-type claimed struct {
-	policy *api.PropagationPolicy
-	reason string
+// boundRecord is the state of a workload.
+type boundRecord struct {
+	boundState
+	at time.Time // its own instant
 }
 
 // follower is a workload with the policy that it follows.
@@ -77,27 +85,38 @@ func following(followers *btree.BTreeG[follower], policy string) func(yield func
 
 // record takes down how an object stands now, for the snapshots that follow.
 func (p *planner) record(key api.Key) {
-	r := record{key: key}
-	switch d := p.known(key).(type) {
+	if d := p.known(key); d != nil {
+		p.recordDecision(d)
+		return
+	}
+	if i, ok := inputs[key.Kind]; ok {
+		if object := i.kept(p, key); object != nil {
+			p.records.ReplaceOrInsert(record{key: key, object: object})
+			return
+		}
+	}
+	p.records.Delete(record{key: key})
+}
+
+// recordDecision is record for what is decided.
+func (p *planner) recordDecision(known decision) {
+	r := record{key: known.key(), object: known.stored()}
+	switch d := known.(type) {
 	case *tracked:
-		if r.object, r.query = d.object, d.query; !sameStatus(&d.object.Status, &d.status) {
+		if !sameStatus(&d.object.Status, &d.status) {
 			r.object = d.result()
 		}
+		if s := d.state(); d.recorded == nil || *d.recorded != s {
+			d.recorded = &s
+		}
+		r.placed = d.recorded
 	case *bound:
-		if r.object, r.claim = d.object, (claimed{d.policy, d.reason}); !sameBinding(&d.object.Status, &d.status) {
+		if r.bound = (&boundRecord{d.boundState, d.at}); !sameBinding(&d.object.Status, &d.status) {
 			r.object = d.result()
 		}
 	case *guest:
 		copied := *d
-		r.object, r.guest = d.object, &copied
-	default:
-		if project := p.projectObjects[key.Path()]; key.Kind == api.KindOpenStackProject && project != nil {
-			r.object = project
-		}
-	}
-	if r.object == nil {
-		p.records.Delete(r)
-		return
+		r.guest = &copied
 	}
 	p.records.ReplaceOrInsert(r)
 }
@@ -108,6 +127,7 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
 		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
 		records: p.records.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
+		passes: p.passes, started: p.started, classes: p.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
 	}
 	if p.lost != nil {
 		s.waiting = p.lost.waiting.Clone()

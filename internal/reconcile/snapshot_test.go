@@ -59,7 +59,14 @@ func (y *system) reads() map[string]func() (any, error) {
 			return len(bindings), err
 		},
 		"simulate": func() (any, error) {
-			result, err := r.Simulate(y.t.Context(), api.Simulation{})
+			result, err := r.Simulate(y.t.Context(), api.Simulation{
+				Objects: raw(`{"kind":"cluster","metadata":{"name":"c1"},"spec":{"allocatable":{"cpu":"1"}}}`,
+					`{"kind":"cluster","metadata":{"name":"another","labels":{"zone":"a"}},"spec":{"allocatable":{"cpu":"9"}}}`,
+					`{"kind":"placement","metadata":{"name":"another","namespace":"shop"},"spec":{"number_of_clusters":2,"resource_requests":{"cpu":"1"}}}`,
+					`{"kind":"metric","metadata":{"name":"another"},"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"m"}},"status":{"value":0.5}}`,
+					`{"kind":"cloud","metadata":{"name":"another"},"spec":{}}`),
+				Delete: []api.Key{key(api.KindCluster, "", "c2")},
+			})
 			if err != nil {
 				return nil, err
 			}
@@ -86,8 +93,8 @@ func checkRecords(t checker, p *planner) {
 		found(key, &placed.status)
 	}
 	for key, w := range p.bindings.workloads {
-		if d := found(key, &w.status); d.claim.policy != w.policy || d.claim.reason != w.reason {
-			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.claim, w.policy, w.reason)
+		if d := found(key, &w.status); d.bound.policy != w.policy || d.bound.reason != w.reason {
+			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.bound, w.policy, w.reason)
 		}
 	}
 	for _, h := range []*hosts{p.clouds, p.projects} {
@@ -100,6 +107,9 @@ func checkRecords(t checker, p *planner) {
 	for path := range p.projectObjects {
 		namespace, name, _ := strings.Cut(path, "/")
 		found(api.Key{Kind: api.KindOpenStackProject, Namespace: namespace, Name: name}, nil)
+	}
+	for name := range p.cloudObjects {
+		found(api.Key{Kind: api.KindCloud, Name: name}, nil)
 	}
 	if s.records.Len() != n {
 		t.Fatalf("%d objects are recorded, and there are %d", s.records.Len(), n)

@@ -34,7 +34,7 @@ func (p *planner) touch(delta *columns.Delta, classes iter.Seq[*class]) {
 // touchClass looks at changed rows as outsiders of the class's decisions.
 func (p *planner) touchClass(c *class, delta *columns.Delta) {
 	p.focus(c.placements[0].query.Key)
-	was, _ := c.follow(p.picture, delta)
+	was, _ := p.classes.follow(p.picture, c.shared(), delta)
 	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	spread := false
 	for _, row := range delta.Rows {
@@ -119,5 +119,6 @@ func (p *planner) touchMember(placed *tracked, row int, delta *columns.Delta) {
 	case merit.Less(placed.out.Worst):
 		placed.out.Worst = merit
 		placed.class.floorKnown = false
+		p.note(placed)
 	}
 }

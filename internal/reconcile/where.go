@@ -16,6 +16,9 @@ type where struct {
 
 // whereIs reads an object's status; ok is false for one that is not decided.
 func whereIs(object api.Object) (at where, ok bool) {
+	if object == nil {
+		return where{}, false
+	}
 	if k := decidedAs(object.ObjectKind()); k != nil {
 		return k.at(object), true
 	}

@@ -25,6 +25,7 @@ var workloads = row[*api.Workload, *bound]{
 	},
 	seen:   func(p *planner, w *bound, object *api.Workload) { p.bindings.seeWorkload(w, object) },
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
+	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
 	turn:   turnOfWorkload,
 	decide: func(p *planner, w *bound, now time.Time) (changed, moved bool) {
 		return p.bindings.decide(w, now)
@@ -83,13 +84,13 @@ func (w *bound) result() api.Object {
 
 // explainWorkload says why a workload is bound as it is.
 func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *api.Explanation {
-	if binding.Directed(w, r.claim.policy) {
-		if p, err := binding.NewPropagation(w, r.claim.policy); err == nil {
-			_, x := s.bind(p, w, r.claim, now)
+	policy, reason := r.bound.policy, r.bound.reason
+	if binding.Directed(w, policy) {
+		if p, err := binding.NewPropagation(w, policy); err == nil {
+			_, x := s.bind(p, w, policy, reason, now)
 			return x
 		}
 	}
-	reason := r.claim.reason
 	if reason == "" {
 		_, reason = s.policies.Choose(w, w.Status.Policy)
 	}
@@ -108,7 +109,7 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 	if err != nil {
 		return nil, nil, fmt.Errorf("preview: %w", err)
 	}
-	out, explanation := s.bind(p, w, claimed{policy, reason}, now)
+	out, explanation := s.bind(p, w, policy, reason, now)
 	previewed.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
 		return placement.Fits(s.fleet, p.Groups[group].Query, s.others())
 	})
@@ -116,16 +117,16 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 }
 
 // bind is where a workload would go, and why.
-func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, c claimed, now time.Time) (binding.Binding, *api.Explanation) {
+func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, policy *api.PropagationPolicy, reason string, now time.Time) (binding.Binding, *api.Explanation) {
 	views := make([]*placement.View, len(p.Groups))
 	for i, group := range p.Groups {
 		views[i] = s.view(group.Query)
 	}
 	var binder binding.Binder
-	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewBound(w, c.policy), now)
-	x.PolicyReason = c.reason
-	if c.policy != nil {
-		x.Policy = c.policy.Path()
+	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewBound(w, policy), now)
+	x.PolicyReason = reason
+	if policy != nil {
+		x.Policy = policy.Path()
 	}
 	return out, x
 }

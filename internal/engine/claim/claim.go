@@ -4,6 +4,7 @@ package claim
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 type Index struct {
 	*Rules
 	frozen bool // somebody else has the rules
+	// unread yields the workloads, where nobody has asked for them yet.
+	unread iter.Seq[*api.Workload]
 
 	subjects map[api.Key]*subject
 	byType   map[resourceType]subjectSet // with namespace "", those of all
@@ -104,6 +107,27 @@ func (c *Index) Freeze() *Rules {
 	return c.Rules
 }
 
+// Thaw returns an index that begins with rules that are frozen, and goes its own way
+// from there. workloads yields, whenever it is asked, those that there are then.
+func (r *Rules) Thaw(workloads iter.Seq[*api.Workload]) *Index {
+	c := New()
+	c.Rules, c.frozen, c.unread = r, true, workloads
+	return c
+}
+
+// read takes in the workloads of an index that was thawed: only a policy asks for
+// them.
+func (c *Index) read() {
+	if c.unread == nil {
+		return
+	}
+	workloads := c.unread
+	c.unread = nil
+	for w := range workloads {
+		c.PutWorkload(w)
+	}
+}
+
 // own makes the rules writable. The lists in them are never changed, but replaced.
 func (c *Index) own() {
 	if !c.frozen {
@@ -120,6 +144,7 @@ func (c *Index) own() {
 // choice may differ: those that it selects, or did before.
 func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 	c.own()
+	c.read()
 	key := api.KeyOf(p)
 	affected = c.takeOut(key, nil)
 	rules := rulesOf(p)
@@ -134,6 +159,7 @@ func (c *Index) PutPolicy(p *api.PropagationPolicy) (affected []api.Key) {
 // RemovePolicy forgets a policy. It returns the workloads that it selected.
 func (c *Index) RemovePolicy(key api.Key) (affected []api.Key) {
 	c.own()
+	c.read()
 	return sortedKeys(c.takeOut(key, nil))
 }
 
@@ -154,6 +180,9 @@ func sortedKeys(keys []api.Key) []api.Key {
 // PutWorkload takes in a new version of a workload. One that is placed by itself
 // is none that policies select.
 func (c *Index) PutWorkload(w *api.Workload) {
+	if c.unread != nil {
+		return
+	}
 	if w.Spec.Allocation != nil {
 		c.RemoveWorkload(api.KeyOf(w))
 		return

@@ -127,6 +127,17 @@ func (f *Fleet) HasMetric(name string) bool {
 	return slices.ContainsFunc(f.named[name], func(id int32) bool { return f.metrics[id].Metric != nil })
 }
 
+// Metric is the metric of a key, nil where there is none.
+func (f *Fleet) Metric(key api.Key) *api.Metric {
+	if id, ok := f.metricIDs[key]; ok {
+		return f.metrics[id].Metric
+	}
+	return nil
+}
+
+// Provider is the metrics provider of a key, nil where there is none.
+func (f *Fleet) Provider(key api.Key) *api.MetricsProvider { return f.providers[key] }
+
 // Name is the cluster's name in a used row.
 func (f *Fleet) Name(row int) string { return f.rows[row].Cluster.Metadata.Name }
 

@@ -32,6 +32,15 @@ func (l *Load) Freeze() *Load {
 	return l.frozen
 }
 
+// Thaw returns a count that begins with a frozen one, and goes its own way from
+// there, once Restore has told of every decision that is counted.
+func (l *Load) Thaw() *Load {
+	return &Load{names: map[string]int32{}, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
+}
+
+// Restore tells of a decision for a cluster that is counted already.
+func (l *Load) Restore(cluster string) { l.names[cluster]++ }
+
 // own makes the counts writable.
 func (l *Load) own() {
 	if l.frozen == nil {

@@ -87,6 +87,13 @@ func (r *Reservations) Freeze() *Reservations {
 	return r.frozen
 }
 
+// Thaw returns a ledger that begins with what a frozen one holds, and goes its own
+// way from there. It may be called from many goroutines.
+func (r *Reservations) Thaw() *Reservations {
+	shared := *r.holds // Clone writes to what it clones
+	return &Reservations{holds: shared.Clone(), sums: maps.Clone(r.sums), frozen: r, owned: map[string]bool{}}
+}
+
 // put takes in a hold, in place of that of the same owner on the same cluster.
 func (r *Reservations) put(h entry) {
 	r.frozen = nil

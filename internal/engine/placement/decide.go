@@ -88,6 +88,9 @@ type Merit struct {
 	columns.Standing
 }
 
+// Highest is a merit that no cluster stands above.
+var Highest = Merit{columns.Standing{Scored: true, Score: math.Inf(1)}}
+
 // Less reports that m stands below other.
 func (m Merit) Less(other Merit) bool { return m.Standing.Less(other.Standing) }
 

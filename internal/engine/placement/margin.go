@@ -55,11 +55,12 @@ func (e *Explained) marginBalanced() *api.MoveMargin {
 		chosen.Set(row)
 		staying = front(staying, rate(row, e.Current.Has(row)), -1)
 	}
-	e.Admitted.Each(func(row int) {
-		if !chosen.Has(row) {
+	// By name, so that of equals the first is told, in whichever row it stands.
+	for _, at := range p.Fleet.ByName() {
+		if row := int(at); e.Admitted.Has(row) && !chosen.Has(row) {
 			rivals = front(rivals, rate(row, e.Current.Has(row)), 1)
 		}
-	})
+	}
 	var best *api.MoveMargin
 	for _, s := range staying {
 		for _, r := range rivals {
