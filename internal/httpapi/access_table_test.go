@@ -357,7 +357,7 @@ func (a *accessTest) ask(op documented, path, body string) (int, []byte) {
 // access it is, and what is sent to it.
 func TestEveryRouteForEveryRole(t *testing.T) {
 	a := &accessTest{ids: map[string]string{}, changed: true}
-	a.testServer = startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated,
+	a.testServer = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated,
 		func(o *Options) { o.LoginFailureBurst, o.MaxPreviews = 100_000, 100_000 })
 	a.admin = a.addToken(auth.RoleAdmin)
 	people := []person{{name: "nobody"}}

@@ -11,7 +11,14 @@ import (
 )
 
 // arktosBackend is what the routes of the Arktos API need.
-type arktosBackend struct{ s *Server }
+type arktosBackend struct {
+	view      *view
+	waits     *waits
+	changes   *changes
+	decisions Decisions
+	signals   Signals
+	now       func() time.Time
+}
 
 // Create implements arktos.Backend.
 func (b arktosBackend) Create(ctx context.Context, object api.Object) (api.Object, int64, error) {
@@ -19,12 +26,12 @@ func (b arktosBackend) Create(ctx context.Context, object api.Object) (api.Objec
 	if err := auth.Of(ctx).MayWrite(object); err != nil {
 		return nil, 0, err
 	}
-	written, err := b.s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
+	written, err := b.changes.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
 		if current != nil {
 			return nil, problem.New(api.ProblemAlreadyExists, "%s exists already", key)
 		}
 		next := object.Copy()
-		created(next.Meta(), b.s.now().UTC())
+		created(next.Meta(), b.now().UTC())
 		return &successor{object: next}, nil
 	})
 	if err != nil {
@@ -35,7 +42,7 @@ func (b arktosBackend) Create(ctx context.Context, object api.Object) (api.Objec
 
 // Load implements arktos.Backend.
 func (b arktosBackend) Load(ctx context.Context, key api.Key) (api.Object, error) {
-	current, err := b.s.load(ctx, key)
+	current, err := b.changes.load(ctx, key)
 	if err != nil || current == nil {
 		return nil, err
 	}
@@ -44,36 +51,36 @@ func (b arktosBackend) Load(ctx context.Context, key api.Key) (api.Object, error
 
 // Remove implements arktos.Backend.
 func (b arktosBackend) Remove(ctx context.Context, key api.Key) (int64, error) {
-	return b.s.remove(ctx, key, precondition{})
+	return b.changes.remove(ctx, key, precondition{})
 }
 
 // Await implements arktos.Backend.
 func (b arktosBackend) Await(ctx context.Context, revision int64, wait time.Duration) {
-	b.s.settle(ctx, revision, wait)
+	b.waits.await(ctx, revision, wait)
 }
 
 // CatchUp implements arktos.Backend.
-func (b arktosBackend) CatchUp(ctx context.Context) { b.s.catchUp(ctx) }
+func (b arktosBackend) CatchUp(ctx context.Context) { b.waits.catchUp(ctx) }
 
 // Shown implements arktos.Backend.
 func (b arktosBackend) Shown(who auth.Identity, object api.Object) api.Object {
-	return b.s.shown(who, object)
+	return b.view.shown(who, object)
 }
 
 // NotFound implements arktos.Backend.
-func (b arktosBackend) NotFound(key api.Key) error { return b.s.notFound(key) }
+func (b arktosBackend) NotFound(key api.Key) error { return b.view.notFound(key) }
 
 // PreviewWorkload implements arktos.Backend.
 func (b arktosBackend) PreviewWorkload(workload *api.Workload) (api.WorkloadStatus, *api.Explanation, error) {
-	return b.s.decisions.PreviewWorkload(workload)
+	return b.decisions.PreviewWorkload(workload)
 }
 
 // Explain implements arktos.Backend.
 func (b arktosBackend) Explain(key api.Key) (*api.Explanation, error) {
-	return b.s.decisions.Explain(key)
+	return b.decisions.Explain(key)
 }
 
 // Report implements arktos.Backend.
 func (b arktosBackend) Report(ctx context.Context, cluster string, amounts clusterhealth.Amounts) (int64, error) {
-	return b.s.signals.Report(ctx, cluster, amounts)
+	return b.signals.Report(ctx, cluster, amounts)
 }

@@ -88,7 +88,7 @@ func TestArktosConformance(t *testing.T) {
 }
 
 func playArktos(t *conformance.T, in *arktosIn, out *arktosOut) {
-	s := startWhole(t.T, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t.T, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	switch {
 	case in.Before.Has():
 		runPartialPush(t, s, in, out)

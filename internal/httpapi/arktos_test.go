@@ -24,7 +24,7 @@ const (
 
 func startGlobal(t testing.TB) *testServer {
 	t.Helper()
-	return startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	return startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 }
 
 // expect fails unless a request is answered with a status; bad requests have to be

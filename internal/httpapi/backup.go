@@ -19,9 +19,9 @@ const backupTime = time.Hour
 
 // backup streams a backup of the store. What it holds is everybody's, so it is
 // for administrators.
-func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
+func (s *status) backup(w http.ResponseWriter, r *http.Request) {
 	if err := auth.Of(r.Context()).MayAdminister(); err != nil {
-		problem.Write(w, s.answer(r.Context(), err))
+		problem.Write(w, s.api.Problem(r.Context(), err))
 		return
 	}
 	stream := &backupWriter{w: w}
@@ -29,7 +29,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 	case !stream.begun:
-		problem.Write(w, s.answer(r.Context(), err))
+		problem.Write(w, s.api.Problem(r.Context(), err))
 	default:
 		s.logger.LogAttrs(r.Context(), slog.LevelWarn, "a backup was broken off",
 			slog.String("request_id", requestOf(r.Context()).id), slog.Any("error", err))
@@ -58,7 +58,7 @@ func (b *backupWriter) Write(data []byte) (int, error) {
 
 // describeBackup puts the route into the OpenAPI document; huma does not stream
 // files.
-func (s *Server) describeBackup() {
+func (s *status) describeBackup() {
 	s.api.Document().AddOperation(&huma.Operation{
 		Extensions:  map[string]any{operation.AccessExtension: string(auth.AccessAdminister)},
 		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},

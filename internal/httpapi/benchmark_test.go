@@ -73,7 +73,7 @@ func BenchmarkGetPlacement(b *testing.B) {
 // and fsync are real, and a placement ranks by the scores.
 func BenchmarkRenewScore(b *testing.B) {
 	const clusters, clients = 10_000, 64
-	s := startWhole(b, store.Options{DataDir: b.TempDir()})
+	s := startEndToEnd(b, store.Options{DataDir: b.TempDir()})
 	score := func(i, second int) (path, body string) {
 		valid := time.Now().Add(time.Hour + time.Duration(second)*time.Second).UTC().Format(time.RFC3339)
 		return fmt.Sprintf("/v1/clusters/c%05d/placement-scores/load", i), fmt.Sprintf(`{"spec":{"scores":{"cpu":%d,"memory":%d},"valid_until":%q}}`, i%100, i%37, valid)

@@ -62,7 +62,7 @@ func listChecks(checks []Check) string {
 }
 
 // readiness answers 503 while a check fails. With verbose it lists all of them.
-func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
+func (s *status) readiness(w http.ResponseWriter, r *http.Request) {
 	checks := s.checks()
 	status, text := http.StatusOK, "ok\n"
 	if damage := s.damage(); damage.State != CheckOK {

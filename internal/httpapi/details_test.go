@@ -22,7 +22,7 @@ func TestWordsOfOtherServers(t *testing.T) {
 		_, _ = w.Write([]byte(`{"status":"error","errorType":"bad_data","error":"` + banner + `"}`))
 	}))
 	defer foreign.Close()
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	spec := `{"spec":{"type":"prometheus","interval":"100ms","prometheus":{"url":"` + foreign.URL + `"}}}`
 	s.mustPut("/v1/metrics-providers/all", spec)
 	s.mustPut("/v1/namespaces/shop/metrics-providers/own", spec)

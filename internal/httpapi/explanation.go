@@ -16,25 +16,25 @@ type explainOutput struct {
 	Body *api.Explanation
 }
 
-func (s *Server) explain(ctx context.Context, info api.KindInfo, in *explainInput) (*explainOutput, error) {
+func (o *objects) explain(ctx context.Context, info api.KindInfo, in *explainInput) (*explainOutput, error) {
 	key := in.Target.Key(info.Kind)
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, key); err != nil {
+	if err := o.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
-	entry := s.fleet.Snapshot().Get(key)
+	entry := o.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, s.notFound(key)
+		return nil, o.view.notFound(key)
 	}
-	if err := s.rights.MayRead(who, entry.Object); err != nil {
+	if err := o.rights.MayRead(who, entry.Object); err != nil {
 		return nil, err
 	}
-	explanation, err := s.decisions.Explain(key)
+	explanation, err := o.decisions.Explain(key)
 	if err != nil {
-		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, s.notFound(key) // deleted in between
+		if o.fleet.Snapshot().Get(key) == nil {
+			return nil, o.view.notFound(key) // deleted in between
 		}
 		return nil, err
 	}
-	return &explainOutput{s.rights.Visible(who, explanation)}, nil
+	return &explainOutput{o.rights.Visible(who, explanation)}, nil
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,22 +12,6 @@ import (
 // last known to hold nothing newer than what the answer shows. Reads come from
 // memory and go on without the store, so it is how old they may be.
 const lastContactHeader = "Scheduler-Last-Contact"
-
-// pictureTime is a time at which the picture in memory is known to have been
-// complete.
-func (s *Server) pictureTime() time.Time {
-	return time.Now().Add(-s.store.Age(s.fleet.Snapshot().Revision()))
-}
-
-// freshen notes that a request, after it has waited, reads the picture as it is
-// now.
-func (s *Server) freshen(ctx context.Context) { requestOf(ctx).picture = s.pictureTime() }
-
-// behind reports whether the store has not answered for so long that a revision
-// which the picture lacks may well exist.
-func (s *Server) behind() bool {
-	return s.store.Age(s.fleet.Snapshot().Revision()) > pictureWait+time.Second
-}
 
 // showAge sets the header of an answer that begins now.
 func (r *request) showAge(header http.Header) {

@@ -33,6 +33,7 @@ type testServer struct {
 	url       string
 	client    *http.Client
 	store     *store.Store
+	hooked    *hookedStore // what the server has of it
 	codec     *store.Codec
 	fleet     *fleet.Fleet
 	decisions *fakeDecisions
@@ -71,7 +72,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 		}
 	})
 	s := &testServer{
-		t: t, store: opened, codec: codec, fleet: pictures, logs: logs,
+		t: t, store: opened, hooked: &hookedStore{Store: opened}, codec: codec, fleet: pictures, logs: logs,
 		decisions: &fakeDecisions{}, signals: &fakeSignals{store: opened, codec: codec},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +81,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	}
 	registry := prometheus.NewRegistry()
 	options := Options{
-		Store: opened, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
+		Store: s.hooked, Fleet: pictures, Codec: codec, Decisions: s.decisions, Signals: s.signals, Network: netpolicy.OnLoopback(),
 		Listener: listener, Logger: logger, Version: "1.2.3", Gatherer: registry, DrainTime: 5 * time.Second,
 	}
 	for _, f := range adjust {
@@ -446,16 +447,29 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// commitHook is a store that does something before the first commit.
-type commitHook struct {
+// hookedStore does something before the next commit, where a test says what.
+type hookedStore struct {
 	Store
-	once   sync.Once
+	mu     sync.Mutex
 	before func()
 }
 
-func (h *commitHook) Commit(ctx context.Context, writes ...store.Write) (int64, error) {
-	h.once.Do(h.before)
+func (h *hookedStore) Commit(ctx context.Context, writes ...store.Write) (int64, error) {
+	h.mu.Lock()
+	before := h.before
+	h.before = nil
+	h.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	return h.Store.Commit(ctx, writes...)
+}
+
+// beforeNextCommit has the server do something before it writes.
+func (s *testServer) beforeNextCommit(do func()) {
+	s.hooked.mu.Lock()
+	defer s.hooked.mu.Unlock()
+	s.hooked.before = do
 }
 
 // commitPast writes a spec as another server would.

@@ -16,7 +16,7 @@ type heartbeatInput struct {
 	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
 }
 
-func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutput, error) {
+func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutput, error) {
 	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
@@ -25,13 +25,13 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 		return nil, err
 	}
 	key := in.Target.Key(api.KindCluster)
-	entry := s.fleet.Snapshot().Get(key)
+	entry := r.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	cluster, ok := entry.Object.(*api.Cluster)
 	if !ok {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	if err := auth.Of(ctx).MayReport(cluster); err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (s *Server) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutp
 			return nil, err
 		}
 	}
-	revision, err := s.signals.Heartbeat(ctx, key.Name, report)
+	revision, err := r.signals.Heartbeat(ctx, key.Name, report)
 	if err != nil {
-		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, s.notFound(key) // deleted in between
+		if r.fleet.Snapshot().Get(key) == nil {
+			return nil, r.view.notFound(key) // deleted in between
 		}
 		return nil, err
 	}
-	return s.settled(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.settled(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
 }

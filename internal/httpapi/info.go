@@ -4,15 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 )
 
+// status answers whether the server can answer for the fleet, and what it is.
+type status struct {
+	api      *operation.API
+	store    Store
+	fleet    *fleet.Fleet
+	sessions *auth.Sessions
+	faults   *fault.Recorder
+	version  string
+	leader   func() bool
+	// more are the checks of others.
+	more     func() []Check
+	now      func() time.Time
+	logger   *slog.Logger
+	stopping context.Context
+}
+
+func (s *status) routes() {
+	operation.Register(s.api, operation.Declare(auth.AccessRead, huma.Operation{
+		OperationID: "describe-server", Method: http.MethodGet, Path: "/v1/server", Tags: []string{"server"},
+		Summary: "Describe the server",
+	}), s.describe)
+	s.describeBackup()
+}
+
 // checks is everything that says whether the server can answer for the fleet.
-func (s *Server) checks() []Check {
+func (s *status) checks() []Check {
 	var running, loaded error
 	if s.stopping.Err() != nil {
 		running = errors.New("the server is stopping")
@@ -20,13 +50,13 @@ func (s *Server) checks() []Check {
 	if !s.sessions.Loaded() {
 		loaded = errors.New("the server is still loading its objects")
 	}
-	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.options.Checks()...)
+	return append([]Check{check("running", running), check("loaded", loaded), s.damage(), s.components()}, s.more()...)
 }
 
 func health(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // damage is the check of what is stored. Names of objects are not for everybody.
-func (s *Server) damage() Check {
+func (s *status) damage() Check {
 	if n := len(s.fleet.Snapshot().AllDamaged()); n > 0 {
 		return Check{"objects", CheckWarning, fmt.Sprintf("damaged objects in the store: %d; GET /v1/server and the log name them", n)}
 	}
@@ -34,8 +64,8 @@ func (s *Server) damage() Check {
 }
 
 // components is the check of what a panic has ended and is started again.
-func (s *Server) components() Check {
-	if down := s.options.Faults.Down(); len(down) > 0 {
+func (s *status) components() Check {
+	if down := s.faults.Down(); len(down) > 0 {
 		return Check{"components", CheckWarning, "started again after a panic: " + strings.Join(down, ", ")}
 	}
 	return Check{Name: "components", State: CheckOK}
@@ -52,7 +82,7 @@ type serverOutput struct {
 	Body *api.ServerInfo
 }
 
-func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
+func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, error) {
 	who := auth.Of(ctx)
 	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
@@ -66,6 +96,6 @@ func (s *Server) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 	}
 	return &serverOutput{&api.ServerInfo{
 		Damaged: damaged,
-		Version: s.options.Version, Leader: s.options.Leader(), Now: s.now().UTC(), Store: s.store.Info(),
+		Version: s.version, Leader: s.leader(), Now: s.now().UTC(), Store: s.store.Info(),
 	}}, nil
 }

@@ -63,14 +63,14 @@ type query struct {
 }
 
 // belongs reports whether an object belongs to the list.
-func (s *Server) belongs(q *query, object api.Object) bool {
+func (o *objects) belongs(q *query, object api.Object) bool {
 	return (q.Everywhere || api.KeyOf(object).Namespace == q.Namespace) &&
-		s.rights.Sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
+		o.rights.Sees(q.who, object) && q.selector.Matches(labels.Set(object.Meta().Labels))
 }
 
-func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
+func (o *objects) list(ctx context.Context, info api.KindInfo, in *listInput) (*listOutput, error) {
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, in.Target.Key(info.Kind)); err != nil {
+	if err := o.rights.MayReadKey(who, in.Target.Key(info.Kind)); err != nil {
 		return nil, err
 	}
 	selector, err := parseSelector(in.LabelSelector)
@@ -87,14 +87,14 @@ func (s *Server) list(ctx context.Context, info api.KindInfo, in *listInput) (*l
 		if err := q.resume(in.Continue); err != nil {
 			return nil, err
 		}
-	} else if list := s.listFleet(q, int(limit)); list != nil {
+	} else if list := o.listFleet(q, int(limit)); list != nil {
 		return &listOutput{list}, nil
 	}
 	page := q.pageToken
-	list, err := s.listStore(ctx, q, int(limit))
+	list, err := o.listStore(ctx, q, int(limit))
 	if errors.Is(err, store.ErrUnavailable) {
 		q.pageToken = page
-		if kept := s.listPicture(q, int(limit)); kept != nil {
+		if kept := o.listPicture(q, int(limit)); kept != nil {
 			list, err = kept, nil
 		}
 	}
@@ -137,11 +137,11 @@ func (q *query) resume(text string) error {
 
 // listFleet answers a list that fits on one page from memory; nil when it does
 // not fit.
-func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
-	snapshot := s.fleet.Snapshot()
+func (o *objects) listFleet(q *query, limit int) *api.List[api.Object] {
+	snapshot := o.fleet.Snapshot()
 	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(snapshot.Revision(), 10)}
 	for entry := range snapshot.All(q.Kind, q.Namespace) {
-		if !s.belongs(q, entry.Object) {
+		if !o.belongs(q, entry.Object) {
 			continue
 		}
 		if len(list.Items) == limit {
@@ -150,18 +150,18 @@ func (s *Server) listFleet(q *query, limit int) *api.List[api.Object] {
 		if snapshot.Damaged(api.KeyOf(entry.Object)) != nil {
 			continue
 		}
-		list.Items = append(list.Items, s.shown(q.who, entry.Object))
+		list.Items = append(list.Items, o.view.shown(q.who, entry.Object))
 	}
-	list.Damaged = s.damagedIn(q, snapshot)
+	list.Damaged = o.damagedIn(q, snapshot)
 	return list
 }
 
 // damagedIn names what belongs to a list, as far as that is known, and cannot be
 // shown.
-func (s *Server) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
+func (o *objects) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObject {
 	var list []api.DamagedObject
 	for _, d := range snapshot.AllDamaged() {
-		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && s.rights.MayReadKey(q.who, d.Key) == nil && q.who.SeesDamaged(d.Key) {
+		if d.Key.Kind == q.Kind && (q.Everywhere || d.Key.Namespace == q.Namespace) && o.rights.MayReadKey(q.who, d.Key) == nil && q.who.SeesDamaged(d.Key) {
 			list = append(list, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
 		}
 	}
@@ -170,8 +170,8 @@ func (s *Server) damagedIn(q *query, snapshot *fleet.Snapshot) []api.DamagedObje
 
 // listPicture answers one page from memory in the order of the store, which does
 // not answer; nil where the token is of another revision than the picture.
-func (s *Server) listPicture(q *query, limit int) *api.List[api.Object] {
-	snapshot := s.fleet.Snapshot()
+func (o *objects) listPicture(q *query, limit int) *api.List[api.Object] {
+	snapshot := o.fleet.Snapshot()
 	if q.Revision != 0 && q.Revision != snapshot.Revision() {
 		return nil
 	}
@@ -183,14 +183,14 @@ func (s *Server) listPicture(q *query, limit int) *api.List[api.Object] {
 	var rest []place
 	for entry := range snapshot.All(q.Kind, q.Namespace) {
 		key := api.KeyOf(entry.Object)
-		if at := store.PageAfter(key); at > q.After && s.belongs(q, entry.Object) && snapshot.Damaged(key) == nil {
+		if at := store.PageAfter(key); at > q.After && o.belongs(q, entry.Object) && snapshot.Damaged(key) == nil {
 			rest = append(rest, place{at, entry.Object})
 		}
 	}
 	slices.SortFunc(rest, func(a, b place) int { return strings.Compare(a.after, b.after) })
-	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10), Damaged: s.damagedIn(q, snapshot)}
+	list := &api.List[api.Object]{Items: []api.Object{}, ResourceVersion: strconv.FormatInt(q.Revision, 10), Damaged: o.damagedIn(q, snapshot)}
 	for _, p := range rest[:min(limit, len(rest))] {
-		list.Items = append(list.Items, s.shown(q.who, p.object))
+		list.Items = append(list.Items, o.view.shown(q.who, p.object))
 	}
 	if len(rest) > limit {
 		q.After = rest[limit-1].after
@@ -201,10 +201,10 @@ func (s *Server) listPicture(q *query, limit int) *api.List[api.Object] {
 
 // listStore answers one page as it was at the token's revision, or now where
 // that is 0.
-func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[api.Object], error) {
+func (o *objects) listStore(ctx context.Context, q *query, limit int) (*api.List[api.Object], error) {
 	list := &api.List[api.Object]{Items: []api.Object{}}
 	for range maxRounds {
-		records, statuses, next, revision, err := s.store.Page(ctx, q.Kind, q.Namespace, q.After, limit-len(list.Items), q.Revision)
+		records, statuses, next, revision, err := o.store.Page(ctx, q.Kind, q.Namespace, q.After, limit-len(list.Items), q.Revision)
 		if err != nil {
 			return nil, err
 		}
@@ -214,32 +214,32 @@ func (s *Server) listStore(ctx context.Context, q *query, limit int) (*api.List[
 			if record.Damage != nil || status.Damage != nil {
 				continue // named below
 			}
-			object, err := s.codec.DecodeSpec(q.Kind, record.Value)
+			object, err := o.codec.DecodeSpec(q.Kind, record.Value)
 			if errors.Is(err, store.ErrDamaged) {
 				continue
 			}
 			if err != nil {
 				return nil, fmt.Errorf("decode %s: %w", record.Key, err)
 			}
-			if !s.belongs(q, object) {
+			if !o.belongs(q, object) {
 				continue
 			}
 			newest := record.ModRevision
 			if hasStatus {
-				if s.codec.DecodeStatus(object, status.Value) != nil {
+				if o.codec.DecodeStatus(object, status.Value) != nil {
 					continue // it is damaged, whatever the reason
 				}
 				newest = max(newest, status.ModRevision)
 			}
 			object.Meta().ResourceVersion = strconv.FormatInt(newest, 10)
-			list.Items = append(list.Items, s.shown(q.who, object))
+			list.Items = append(list.Items, o.view.shown(q.who, object))
 		}
 		if next == "" || len(list.Items) == limit {
 			break
 		}
 	}
 	list.ResourceVersion = strconv.FormatInt(q.Revision, 10)
-	list.Damaged = s.damagedIn(q, s.fleet.Snapshot())
+	list.Damaged = o.damagedIn(q, o.fleet.Snapshot())
 	if q.After != "" {
 		list.Continue = q.String()
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
@@ -66,14 +68,22 @@ func (m *httpMetrics) observe(route, method string, status int, took time.Durati
 	m.seconds.WithLabelValues(route, method).Observe(took.Seconds())
 }
 
-// metricsHandler shows the gatherer's metrics to whoever may read objects.
-func (s *Server) metricsHandler() http.Handler {
+// metricsPage shows the figures of all parts of the server to whoever may read objects.
+type metricsPage struct {
+	api      *operation.API
+	fleet    *fleet.Fleet
+	rights   auth.Rights
+	gatherer prometheus.Gatherer
+}
+
+// handler answers at /metrics.
+func (m *metricsPage) handler() http.Handler {
 	options := promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: metricsReaders, Timeout: 30 * time.Second}
-	show := promhttp.HandlerFor(s.options.Gatherer, options)
+	show := promhttp.HandlerFor(m.gatherer, options)
 	bound := make(chan struct{}, metricsReaders) // who is shown a part has a handler of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := auth.Of(r.Context()).MayReadNamespace(""); err != nil {
-			problem.Write(w, s.answer(r.Context(), err))
+			problem.Write(w, m.api.Problem(r.Context(), err))
 			return
 		}
 		who := auth.Of(r.Context())
@@ -84,7 +94,7 @@ func (s *Server) metricsHandler() http.Handler {
 		select {
 		case bound <- struct{}{}:
 			defer func() { <-bound }()
-			promhttp.HandlerFor(s.visibleMetrics(who), options).ServeHTTP(w, r)
+			promhttp.HandlerFor(m.visibleMetrics(who), options).ServeHTTP(w, r)
 		default:
 			problem.Write(w, problem.Unavailable("too many read the metrics: repeat the request"))
 		}
@@ -96,12 +106,12 @@ const metricsReaders = 4
 
 // visibleMetrics gathers the series of what a reader may see: their labels name
 // clusters, clouds, metrics providers and objects of namespaces.
-func (s *Server) visibleMetrics(who auth.Identity) prometheus.Gatherer {
+func (m *metricsPage) visibleMetrics(who auth.Identity) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		families, err := s.options.Gatherer.Gather()
+		families, err := m.gatherer.Gather()
 		out := make([]*dto.MetricFamily, 0, len(families))
 		for _, family := range families {
-			visible := slices.DeleteFunc(slices.Clone(family.GetMetric()), func(m *dto.Metric) bool { return !s.seesSeries(who, m) })
+			visible := slices.DeleteFunc(slices.Clone(family.GetMetric()), func(series *dto.Metric) bool { return !m.seesSeries(who, series) })
 			if len(visible) > 0 {
 				out = append(out, &dto.MetricFamily{Name: family.Name, Help: family.Help, Type: family.Type, Unit: family.Unit, Metric: visible})
 			}
@@ -112,7 +122,7 @@ func (s *Server) visibleMetrics(who auth.Identity) prometheus.Gatherer {
 
 // seesSeries reports whether a reader may see what the labels of a series name. Of a
 // cluster or a cloud that does not exist, nobody knows any more whose it was.
-func (s *Server) seesSeries(who auth.Identity, series *dto.Metric) bool {
+func (m *metricsPage) seesSeries(who auth.Identity, series *dto.Metric) bool {
 	labels := map[string]string{}
 	for _, label := range series.GetLabel() {
 		labels[label.GetName()] = label.GetValue()
@@ -125,8 +135,8 @@ func (s *Server) seesSeries(who auth.Identity, series *dto.Metric) bool {
 		if name == "" {
 			continue
 		}
-		entry := s.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
-		if entry == nil || !s.rights.Sees(who, entry.Object) {
+		entry := m.fleet.Snapshot().Get(api.Key{Kind: kind, Name: name})
+		if entry == nil || !m.rights.Sees(who, entry.Object) {
 			return false
 		}
 	}

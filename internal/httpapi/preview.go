@@ -120,10 +120,10 @@ func previewExpiry(id string) (at time.Time, ok bool) {
 }
 
 // keepPreview stores a preview and gives it its id.
-func (s *Server) keepPreview(ctx context.Context, p *preview) error {
-	now := s.now().UTC()
-	s.dropExpiredPreviews(ctx, now, previewBatch)
-	if err := s.roomForPreview(now); err != nil {
+func (ps *previews) keepPreview(ctx context.Context, p *preview) error {
+	now := ps.now().UTC()
+	ps.dropExpiredPreviews(ctx, now, previewBatch)
+	if err := ps.roomForPreview(now); err != nil {
 		return err
 	}
 	p.ID = newPreviewID(now)
@@ -133,7 +133,7 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0})
+	_, err = ps.store.Commit(ctx, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: 0})
 	if errors.Is(err, store.ErrInvalid) {
 		return problem.New(api.ProblemTooLarge,
 			"the preview of %s has %d KiB, more than the store can hold: write it without a preview", api.KeyOf(p.Object), len(value)>>10)
@@ -145,10 +145,10 @@ func (s *Server) keepPreview(ctx context.Context, p *preview) error {
 }
 
 // roomForPreview is an error while too much is kept.
-func (s *Server) roomForPreview(now time.Time) error {
+func (ps *previews) roomForPreview(now time.Time) error {
 	count, size := 0, 0
 	var oldest time.Time
-	for record := range s.fleet.Snapshot().AllSystem(KindPreview) {
+	for record := range ps.fleet.Snapshot().AllSystem(KindPreview) {
 		expiry, _ := previewExpiry(record.Key.Name)
 		if !now.Before(expiry) {
 			continue
@@ -159,24 +159,24 @@ func (s *Server) roomForPreview(now time.Time) error {
 		count++
 		size += len(record.Value)
 	}
-	if count < s.options.MaxPreviews && size < maxPreviewBytes {
+	if count < ps.maxPreviews && size < maxPreviewBytes {
 		return nil
 	}
 	return problem.New(api.ProblemTooManyRequests,
 		"%d previews of together %d MiB are kept, and the limits are %d and %d MiB: each is removed %s after it was made, the next at %s",
-		count, size>>20, s.options.MaxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
+		count, size>>20, ps.maxPreviews, maxPreviewBytes>>20, api.PreviewLifetime, oldest.Format(time.RFC3339))
 }
 
 // kept reports whether a preview of this id would still be kept.
-func (s *Server) kept(id string) bool {
+func (ps *previews) kept(id string) bool {
 	expiry, ok := previewExpiry(id)
-	return ok && s.now().Before(expiry)
+	return ok && ps.now().Before(expiry)
 }
 
 // pictured is a preview as the fleet shows it, nil when there is none.
-func (s *Server) pictured(id string) (*preview, error) {
-	record, ok := s.fleet.Snapshot().System(previewKey(id))
-	if !ok || !s.kept(id) {
+func (ps *previews) pictured(id string) (*preview, error) {
+	record, ok := ps.fleet.Snapshot().System(previewKey(id))
+	if !ok || !ps.kept(id) {
 		return nil, nil
 	}
 	return decodePreview(record.Value)
@@ -184,11 +184,11 @@ func (s *Server) pictured(id string) (*preview, error) {
 
 // readPreview reads a preview past the fleet; nil when there is none, or none
 // any more.
-func (s *Server) readPreview(ctx context.Context, id string) (p *preview, revision int64, err error) {
-	if !s.kept(id) {
+func (ps *previews) readPreview(ctx context.Context, id string) (p *preview, revision int64, err error) {
+	if !ps.kept(id) {
 		return nil, 0, nil
 	}
-	record, _, err := s.store.Read(ctx, previewKey(id))
+	record, _, err := ps.store.Read(ctx, previewKey(id))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read a preview: %w", err)
 	}
@@ -246,12 +246,12 @@ const previewBatch = 50
 // previewSweep is the time between two removals of expired previews.
 const previewSweep = 10 * time.Minute
 
-// sweepPreviews removes expired previews until ctx ends.
-func (s *Server) sweepPreviews(ctx context.Context) {
+// sweep removes expired previews until ctx ends.
+func (ps *previews) sweep(ctx context.Context) {
 	ticker := time.NewTicker(previewSweep)
 	defer ticker.Stop()
 	for {
-		s.dropExpiredPreviews(ctx, s.now(), s.options.MaxPreviews)
+		ps.dropExpiredPreviews(ctx, ps.now(), ps.maxPreviews)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -262,9 +262,9 @@ func (s *Server) sweepPreviews(ctx context.Context) {
 
 // dropExpiredPreviews removes up to limit expired previews, the oldest first.
 // What cannot be removed now is removed later.
-func (s *Server) dropExpiredPreviews(ctx context.Context, now time.Time, limit int) {
+func (ps *previews) dropExpiredPreviews(ctx context.Context, now time.Time, limit int) {
 	var expired []store.Write
-	for record := range s.fleet.Snapshot().AllSystem(KindPreview) {
+	for record := range ps.fleet.Snapshot().AllSystem(KindPreview) {
 		if expiry, ok := previewExpiry(record.Key.Name); ok && now.Before(expiry) || len(expired) == limit {
 			break
 		}
@@ -272,9 +272,9 @@ func (s *Server) dropExpiredPreviews(ctx context.Context, now time.Time, limit i
 	}
 	for len(expired) > 0 {
 		n := min(previewBatch, len(expired))
-		if _, err := s.store.Commit(ctx, expired[:n]...); err != nil {
+		if _, err := ps.store.Commit(ctx, expired[:n]...); err != nil {
 			if ctx.Err() == nil {
-				s.logger.LogAttrs(ctx, slog.LevelWarn, "expired previews could not be removed; it is tried again", slog.Int("previews", len(expired)), slog.Any("error", err))
+				ps.logger.LogAttrs(ctx, slog.LevelWarn, "expired previews could not be removed; it is tried again", slog.Int("previews", len(expired)), slog.Any("error", err))
 			}
 			return
 		}

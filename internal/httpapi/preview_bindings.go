@@ -24,8 +24,8 @@ type previewedBinding struct {
 
 // bindingsWith is what becomes of workloads when a policy is written, in the
 // order of their names.
-func (s *Server) bindingsWith(ctx context.Context, policy *api.PropagationPolicy) ([]previewedBinding, map[api.Key]api.PreviewedWorkload, error) {
-	workloads, err := s.decisions.PreviewPolicy(ctx, policy)
+func (ps *previews) bindingsWith(ctx context.Context, policy *api.PropagationPolicy) ([]previewedBinding, map[api.Key]api.PreviewedWorkload, error) {
+	workloads, err := ps.decisions.PreviewPolicy(ctx, policy)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,25 +90,25 @@ const (
 // keepBindings returns the writes that give workloads the previewed bindings
 // together with their policy. Of more workloads than fit there are none: they
 // are decided anew once the policy is written.
-func (s *Server) keepBindings(ctx context.Context, promised []previewedBinding, policy *api.PropagationPolicy) ([]store.Write, error) {
+func (ps *previews) keepBindings(ctx context.Context, promised []previewedBinding, policy *api.PropagationPolicy) ([]store.Write, error) {
 	ctx, cancel := context.WithTimeout(ctx, simulationTime)
 	defer cancel()
 	for {
-		before := s.fleet.Snapshot()
-		bindings, workloads, err := s.bindingsWith(ctx, policy)
+		before := ps.fleet.Snapshot()
+		bindings, workloads, err := ps.bindingsWith(ctx, policy)
 		if err != nil {
 			return nil, err
 		}
 		if err := sameBindings(promised, bindings); err != nil {
 			return nil, err
 		}
-		writes, err := s.bindingWrites(before, workloads)
+		writes, err := ps.bindingWrites(before, workloads)
 		if err != nil || len(writes) == 0 {
 			return nil, err
 		}
 		// What is the same before and after the bindings were made is what they were
 		// made from.
-		if after := s.fleet.Snapshot(); same(before, after, maps.Keys(workloads)) {
+		if after := ps.fleet.Snapshot(); same(before, after, maps.Keys(workloads)) {
 			return writes, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -164,7 +164,7 @@ func (b *previewedBinding) text() string {
 
 // bindingWrites are the writes of every status that changes, each only while the
 // workload is as a snapshot shows it.
-func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) ([]store.Write, error) {
+func (ps *previews) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]api.PreviewedWorkload) ([]store.Write, error) {
 	var writes []store.Write
 	size := 0
 	for _, key := range sortedKeys(workloads) {
@@ -172,11 +172,11 @@ func (s *Server) bindingWrites(snapshot *fleet.Snapshot, workloads map[api.Key]a
 		if entry == nil {
 			continue // it is newer than the snapshot, so this is tried again
 		}
-		was, err := s.codec.EncodeStatus(entry.Object)
+		was, err := ps.codec.EncodeStatus(entry.Object)
 		if err != nil {
 			return nil, fmt.Errorf("encode the present binding: %w", err)
 		}
-		value, err := s.codec.EncodeStatus(workloads[key].Object)
+		value, err := ps.codec.EncodeStatus(workloads[key].Object)
 		if err != nil {
 			return nil, fmt.Errorf("encode the previewed binding: %w", err)
 		}

@@ -5,38 +5,57 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-func (s *Server) previewRoutes() {
+// previews keeps decisions that were shown before anything was written, and commits
+// exactly those, or nothing.
+type previews struct {
+	api         *operation.API
+	store       Store
+	codec       Codec
+	fleet       *fleet.Fleet
+	rights      auth.Rights
+	decisions   Decisions
+	waits       *waits
+	changes     *changes
+	maxPreviews int
+	logger      *slog.Logger
+	now         func() time.Time
+}
+
+func (ps *previews) routes() {
 	create := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
 		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to 60 workloads are written at once; of more, they are compared, and decided when the policy is there.",
-		DefaultStatus: http.StatusCreated, MaxBodyBytes: s.options.MaxBodyBytes,
+		DefaultStatus: http.StatusCreated, MaxBodyBytes: ps.api.MaxBody,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	})
-	operation.Register(s.api, create, s.createPreview)
+	operation.Register(ps.api, create, ps.createPreview)
 	documents := &huma.Schema{}
 	for _, kind := range previewedKinds {
 		info, _ := api.LookupKind(kind)
-		documents.OneOf = append(documents.OneOf, s.api.Schema(info.New()))
+		documents.OneOf = append(documents.OneOf, ps.api.Schema(info.New()))
 	}
-	s.api.DescribeBody(create, documents, true)
-	operation.Register(s.api, operation.Declare(auth.AccessRead, huma.Operation{
+	ps.api.DescribeBody(create, documents, true)
+	operation.Register(ps.api, operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "get-preview", Method: http.MethodGet, Path: "/v1/previews/{id}", Tags: []string{"preview"},
 		Summary: "Read a preview", Errors: []int{http.StatusNotFound},
-	}), s.getPreview)
+	}), ps.getPreview)
 }
 
 type createPreviewInput struct {
@@ -48,7 +67,7 @@ type previewOutput struct {
 	Body   *api.Preview
 }
 
-func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*previewOutput, error) {
+func (ps *previews) createPreview(ctx context.Context, in *createPreviewInput) (*previewOutput, error) {
 	intent, err := decodePreviewed(in.Payload.Data)
 	if err != nil {
 		return nil, err
@@ -58,8 +77,8 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 	if err := who.MayReadNamespace(key.Namespace); err != nil {
 		return nil, err
 	}
-	s.catchUp(ctx)
-	current, err := s.load(ctx, key)
+	ps.waits.catchUp(ctx)
+	current, err := ps.changes.load(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -67,34 +86,34 @@ func (s *Server) createPreview(ctx context.Context, in *createPreviewInput) (*pr
 	if current != nil {
 		before = current.object
 	}
-	if err := s.rights.MayRefer(who, intent, before); err != nil {
+	if err := ps.rights.MayRefer(who, intent, before); err != nil {
 		return nil, err
 	}
-	p := &preview{Object: s.intended(intent, current), OwnUID: current == nil}
-	if err := s.foresee(ctx, p); err != nil {
+	p := &preview{Object: ps.intended(intent, current), OwnUID: current == nil}
+	if err := ps.foresee(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := s.keepPreview(ctx, p); err != nil {
+	if err := ps.keepPreview(ctx, p); err != nil {
 		return nil, err
 	}
 	return &previewOutput{Status: http.StatusCreated, Body: p.shown(who)}, nil
 }
 
 // foresee makes the decision of a preview.
-func (s *Server) foresee(ctx context.Context, p *preview) error {
+func (ps *previews) foresee(ctx context.Context, p *preview) error {
 	var explanation *api.Explanation
 	var err error
 	switch object := p.Object.(type) {
 	case *api.Placement:
 		p.Current = object.Status.Clusters
-		object.Status, explanation, err = s.decisions.Preview(object)
+		object.Status, explanation, err = ps.decisions.Preview(object)
 	case *api.Workload:
 		p.Current, p.CurrentReplicas = object.Status.Names(), replicasByCluster(&object.Status)
-		object.Status, explanation, err = s.decisions.PreviewWorkload(object)
+		object.Status, explanation, err = ps.decisions.PreviewWorkload(object)
 	case *api.PropagationPolicy:
 		ctx, cancel := context.WithTimeout(ctx, simulationTime)
 		defer cancel()
-		p.Bindings, _, err = s.bindingsWith(ctx, object)
+		p.Bindings, _, err = ps.bindingsWith(ctx, object)
 	}
 	if err != nil {
 		return err
@@ -103,14 +122,6 @@ func (s *Server) foresee(ctx context.Context, p *preview) error {
 		p.Summary = explanation.Summary
 	}
 	return nil
-}
-
-// catchUp lets the decisions reach what the fleet shows: a preview that starts
-// from less would be refused later.
-func (s *Server) catchUp(ctx context.Context) {
-	bounded, cancel := s.waiting(ctx, pictureWait)
-	defer cancel()
-	_ = s.decisions.Settle(bounded, s.fleet.Snapshot().Revision()) // a preview that is a little behind is one all the same
 }
 
 // decodePreviewed reads an object as a PUT would, with the path that the
@@ -136,8 +147,8 @@ func decodePreviewed(data []byte) (api.Object, error) {
 }
 
 // intended is an object as a PUT would store it now, with its present status.
-func (s *Server) intended(intent api.Object, current *stored) api.Object {
-	now := s.now().UTC()
+func (ps *previews) intended(intent api.Object, current *stored) api.Object {
+	now := ps.now().UTC()
 	if current == nil {
 		object := intent.Copy()
 		created(object.Meta(), now)
@@ -161,14 +172,14 @@ type getPreviewInput struct {
 	ID string `path:"id" doc:"The id, which is also the token."`
 }
 
-func (s *Server) getPreview(ctx context.Context, in *getPreviewInput) (*previewOutput, error) {
+func (ps *previews) getPreview(ctx context.Context, in *getPreviewInput) (*previewOutput, error) {
 	who := auth.Of(ctx)
 	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err
 	}
-	p, _, err := s.readPreview(ctx, in.ID)
+	p, _, err := ps.readPreview(ctx, in.ID)
 	if errors.Is(err, store.ErrUnavailable) {
-		p, err = s.pictured(in.ID)
+		p, err = ps.pictured(in.ID)
 	}
 	if err != nil {
 		return nil, err

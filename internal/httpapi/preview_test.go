@@ -192,7 +192,7 @@ func TestPreviewTokenCommitsExactlyTheDecision(t *testing.T) {
 	s := startServer(t)
 	s.decisions.deciding("c1", "c2")
 	p := s.mustPreview(webBody(2))
-	record, _, err := s.readPreview(context.Background(), p.ID)
+	record, _, err := s.previews.readPreview(context.Background(), p.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,17 +397,15 @@ func TestPreviewTokenIsCheckedAgainstWhatIsReplaced(t *testing.T) {
 	placement := decodeAs[*api.Placement](t, s.mustPut(webPath, webBody(1)))
 	s.decisions.deciding("c1", "c2")
 	p := s.mustPreview(webBody(2))
-	hooked := &commitHook{Store: s.Server.store, before: func() {
+	s.beforeNextCommit(func() {
 		placement.Status = decided(placement, "c9")
 		s.writeStatus(placement)
 		s.decisions.deciding("c9", "c1")
-	}}
-	s.Server.store = hooked
+	})
 	a := s.do(http.MethodPut, webPath, webBody(2), "Preview-Token", p.Token)
 	if a.StatusCode != http.StatusPreconditionFailed || !strings.Contains(a.problem(t).Detail, "would now be [c9, c1]") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	s.Server.store = hooked.Store
 	if got := decodeAs[api.Placement](t, s.do(http.MethodGet, webPath, "")); !slices.Equal(got.Status.Clusters, []string{"c9"}) || got.Metadata.Generation != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -447,7 +445,7 @@ func TestExpiredPreviewsAreRemoved(t *testing.T) {
 		t.Errorf("%d are kept, want 2", n)
 	}
 	now.advance(2 * api.PreviewLifetime)
-	s.dropExpiredPreviews(context.Background(), now.now(), 1000)
+	s.previews.dropExpiredPreviews(context.Background(), now.now(), 1000)
 	if n := s.previewsKept(); n != 0 {
 		t.Errorf("%d are kept after the sweep", n)
 	}
@@ -459,7 +457,7 @@ func (s *testServer) fill(n, size int) {
 	for done := 0; done < n; {
 		var writes []store.Write
 		for range min(100, n-done) {
-			writes = append(writes, store.Write{Key: previewKey(newPreviewID(s.now())), Part: store.Spec, Value: make([]byte, size)})
+			writes = append(writes, store.Write{Key: previewKey(newPreviewID(s.previews.now())), Part: store.Spec, Value: make([]byte, size)})
 			done++
 		}
 		if _, err := s.store.Commit(context.Background(), writes...); err != nil {
@@ -487,7 +485,7 @@ func TestPreviewsAreLimited(t *testing.T) {
 	if n := s.previewsKept(); n != most-previewBatch+1 {
 		t.Errorf("%d are kept after one removal", n)
 	}
-	s.dropExpiredPreviews(context.Background(), now.now(), most)
+	s.previews.dropExpiredPreviews(context.Background(), now.now(), most)
 	if n := s.previewsKept(); n != 1 {
 		t.Errorf("%d are kept after the sweep, want 1", n)
 	}

@@ -17,11 +17,11 @@ import (
 // redeem adds to the next version of an object the decision that a preview
 // promised, so that both are written together. Without a token it does nothing.
 // The error is a 412 where the promise cannot be kept.
-func (s *Server) redeem(ctx context.Context, token string, next *successor, current *stored) error {
+func (ps *previews) redeem(ctx context.Context, token string, next *successor, current *stored) error {
 	if token == "" {
 		return nil
 	}
-	p, revision, err := s.readPreview(ctx, token)
+	p, revision, err := ps.readPreview(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 	if err := p.matches(next.object); err != nil {
 		return err
 	}
-	s.catchUp(ctx)
+	ps.waits.catchUp(ctx)
 	if current != nil {
 		carryStatus(next.object, current.object)
 	} else if p.OwnUID {
@@ -52,14 +52,14 @@ func (s *Server) redeem(ctx context.Context, token string, next *successor, curr
 	switch object := next.object.(type) {
 	case *api.Placement:
 		if promised, ok := p.Object.(*api.Placement); ok {
-			writes, err = s.keepPlacement(&promised.Status, object, current)
+			writes, err = ps.keepPlacement(&promised.Status, object, current)
 		}
 	case *api.Workload:
 		if promised, ok := p.Object.(*api.Workload); ok {
-			writes, err = s.keepWorkload(&promised.Status, object, current)
+			writes, err = ps.keepWorkload(&promised.Status, object, current)
 		}
 	case *api.PropagationPolicy:
-		writes, err = s.keepBindings(ctx, p.Bindings, object)
+		writes, err = ps.keepBindings(ctx, p.Bindings, object)
 	}
 	next.also = append(next.also, writes...)
 	return err
@@ -83,8 +83,8 @@ func (p *preview) matches(object api.Object) error {
 }
 
 // keepPlacement gives a placement the previewed decision, and returns its write.
-func (s *Server) keepPlacement(promised *api.PlacementStatus, placement *api.Placement, current *stored) ([]store.Write, error) {
-	status, _, err := s.decisions.Preview(placement)
+func (ps *previews) keepPlacement(promised *api.PlacementStatus, placement *api.Placement, current *stored) ([]store.Write, error) {
+	status, _, err := ps.decisions.Preview(placement)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +92,12 @@ func (s *Server) keepPlacement(promised *api.PlacementStatus, placement *api.Pla
 		return nil, changed(listed(promised.Clusters), listed(status.Clusters))
 	}
 	placement.Status = inOrder(status, promised.Clusters)
-	return s.statusWrite(placement, current)
+	return ps.statusWrite(placement, current)
 }
 
 // keepWorkload gives a workload the previewed binding, and returns its write.
-func (s *Server) keepWorkload(promised *api.WorkloadStatus, workload *api.Workload, current *stored) ([]store.Write, error) {
-	status, _, err := s.decisions.PreviewWorkload(workload)
+func (ps *previews) keepWorkload(promised *api.WorkloadStatus, workload *api.Workload, current *stored) ([]store.Write, error) {
+	status, _, err := ps.decisions.PreviewWorkload(workload)
 	if err != nil {
 		return nil, err
 	}
@@ -105,18 +105,18 @@ func (s *Server) keepWorkload(promised *api.WorkloadStatus, workload *api.Worklo
 		return nil, changed(bindingText(promised), bindingText(&status))
 	}
 	workload.Status = status
-	return s.statusWrite(workload, current)
+	return ps.statusWrite(workload, current)
 }
 
 // statusWrite writes the status that an object has been given over the one it
 // was decided from.
-func (s *Server) statusWrite(object api.Object, current *stored) ([]store.Write, error) {
+func (ps *previews) statusWrite(object api.Object, current *stored) ([]store.Write, error) {
 	write := store.Write{Key: api.KeyOf(object), Part: store.Status, Expect: store.Any}
 	if current != nil {
 		write.Expect = current.statusRevision
 	}
 	var err error
-	if write.Value, err = s.codec.EncodeStatus(object); err != nil {
+	if write.Value, err = ps.codec.EncodeStatus(object); err != nil {
 		return nil, fmt.Errorf("encode the previewed decision: %w", err)
 	}
 	return []store.Write{write}, nil

@@ -458,12 +458,10 @@ func TestBindingsAreCheckedAgainstWhatTheyReplace(t *testing.T) {
 			s.run(workloadPath, "us-1")
 			s.propagatingTo("eu-1")
 			p := s.mustPreview(policyBody)
-			original := s.Server.store
-			s.Server.store = &commitHook{Store: original, before: func() {
-				s.Server.store = original
+			s.beforeNextCommit(func() {
 				change(s)
 				s.propagatingTo("eu-1", "eu-2")
-			}}
+			})
 			a := s.do(http.MethodPut, policyPath, policyBody, "Preview-Token", p.Token)
 			if a.StatusCode != http.StatusPreconditionFailed {
 				t.Errorf("%d %s", a.StatusCode, a.body)

@@ -18,32 +18,32 @@ type getInput struct {
 	IfNoneMatch     string `header:"If-None-Match" doc:"Answer 304 while the object still has this ETag."`
 }
 
-func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
+func (o *objects) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {
 	key := in.Target.Key(info.Kind)
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, key); err != nil {
+	if err := o.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
 	tags, err := parseTags("If-None-Match", in.IfNoneMatch)
 	if err != nil {
 		return nil, err
 	}
-	snapshot := s.fleet.Snapshot()
+	snapshot := o.fleet.Snapshot()
 	entry := snapshot.Get(key)
 	if entry == nil || snapshot.Damaged(key) != nil {
-		return nil, s.notFound(key)
+		return nil, o.view.notFound(key)
 	}
-	if err := s.rights.MayRead(who, entry.Object); err != nil {
+	if err := o.rights.MayRead(who, entry.Object); err != nil {
 		return nil, err
 	}
-	entry, err = s.newer(ctx, key, entry, in)
+	entry, err = o.newer(ctx, key, entry, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.rights.MayRead(who, entry.Object); err != nil {
+	if err := o.rights.MayRead(who, entry.Object); err != nil {
 		return nil, err // it changed hands while we waited
 	}
-	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: s.shown(who, entry.Object)}
+	out := &objectOutput{Status: http.StatusOK, ETag: entityTag(entry.Revision()), Body: o.view.shown(who, entry.Object)}
 	// The status of a cluster, a score or a policy may have moved although its
 	// revision has not, so only an object that is shown as it is stored can be "not modified".
 	if tags.present && tags.shows(entry.Revision()) && out.Body == any(entry.Object) {
@@ -55,7 +55,7 @@ func (s *Server) get(ctx context.Context, info api.KindInfo, in *getInput) (*obj
 // newer waits, where the request asks for that, until the object is newer than
 // the version the client has. When the wait is over the answer is the object as
 // it is.
-func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
+func (o *objects) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
 	wait, err := operation.ParseWait(in.Wait, 0)
 	if err != nil {
 		return nil, err
@@ -70,16 +70,16 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 	if wait == 0 || entry.Revision() > revision {
 		return entry, nil
 	}
-	bounded, cancel := s.waiting(ctx, wait)
+	bounded, cancel := o.waits.bounded(ctx, wait)
 	defer cancel()
-	changed, err := s.fleet.WaitNewer(bounded, key, revision)
-	s.freshen(ctx)
-	if err := s.sessions.Check(ctx); err != nil {
+	changed, err := o.fleet.WaitNewer(bounded, key, revision)
+	o.waits.freshen(ctx)
+	if err := o.sessions.Check(ctx); err != nil {
 		return nil, err
 	}
 	switch {
 	case err == nil && changed == nil:
-		return nil, s.notFound(key)
+		return nil, o.view.notFound(key)
 	case err == nil:
 		return changed, nil
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -87,8 +87,8 @@ func (s *Server) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in 
 	case bounded.Err() == nil:
 		return nil, err
 	}
-	if entry = s.fleet.Snapshot().Get(key); entry == nil {
-		return nil, s.notFound(key)
+	if entry = o.fleet.Snapshot().Get(key); entry == nil {
+		return nil, o.view.notFound(key)
 	}
 	return entry, nil
 }

@@ -117,8 +117,9 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	// Only so many at once.
-	release := make(chan struct{})
+	begun, release := make(chan struct{}), make(chan struct{})
 	s.decisions.simulate = func(context.Context, api.Simulation) (*api.SimulationResult, error) {
+		begun <- struct{}{}
 		<-release
 		return &api.SimulationResult{}, nil
 	}
@@ -134,8 +135,8 @@ func TestSimulation(t *testing.T) {
 			statuses <- a.StatusCode
 		}()
 	}
-	for len(s.simulations) < simulationSlots {
-		time.Sleep(time.Millisecond)
+	for range simulationSlots {
+		<-begun
 	}
 	if a := s.do(http.MethodPost, "/v1/simulations", "{}"); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %d", a.StatusCode)

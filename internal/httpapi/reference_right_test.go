@@ -69,7 +69,7 @@ func hideable(f api.ReferenceField) bool {
 // them called hidden, and tokens of shop.
 func startVault(t *testing.T) (s *testServer, admin, editor, viewer string) {
 	t.Helper()
-	s = startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
+	s = startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
 	admin, editor, viewer = s.addToken(auth.RoleAdmin), s.addToken(auth.RoleEditor, "shop"), s.addToken(auth.RoleViewer, "shop")
 	s.token = admin
 	s.mustPut("/v1/namespaces/vault/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"x":0.424242}}}}`)

@@ -16,8 +16,8 @@ const maxUnresolved = 3
 // resolved is an object with a condition for what it names and what is not there, as
 // far as the reader may know: what belongs to others is to him as if it were not
 // there. It follows from other objects, and so is not stored.
-func (s *Server) resolved(who auth.Identity, object api.Object) api.Object {
-	snapshot := s.fleet.Snapshot()
+func (v *view) resolved(who auth.Identity, object api.Object) api.Object {
+	snapshot := v.fleet.Snapshot()
 	var missing []api.Condition
 	if sentence := unresolved(who, snapshot, object); sentence != "" {
 		missing = append(missing, api.Condition{

@@ -30,7 +30,7 @@ func messageOf(t *testing.T, a answer, conditionType string) string {
 // TestDanglingReferencesAreConditions, from the answer to the write on, and no longer
 // once what is named is there.
 func TestDanglingReferencesAreConditions(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for _, c := range []struct {
 		path, body, conditionType, want string
 		createPath, create              string
@@ -79,7 +79,7 @@ func TestDanglingReferencesAreConditions(t *testing.T) {
 // TestDanglingReferencesTellNothingOfOthers: what belongs to another namespace is as if
 // it were not there, and what is wrong with its metrics is said to nobody else.
 func TestDanglingReferencesTellNothingOfOthers(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	closed := "http://127.0.0.1:9/stock-secret-path"
 	s.mustPut("/v1/clusters/theirs", `{"spec":{"namespace":"stock"}}`)
 	s.mustPut("/v1/namespaces/stock/metrics-providers/p", fmt.Sprintf(`{"spec":{"type":"prometheus","prometheus":{"url":%q}}}`, closed))
@@ -115,7 +115,7 @@ func TestDanglingReferencesTellNothingOfOthers(t *testing.T) {
 
 // TestSentencesSayWhyAMetricFails: a placement that finds no cluster says why.
 func TestSentencesSayWhyAMetricFails(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/p", `{"spec":{"type":"prometheus","prometheus":{"url":"http://127.0.0.1:9"}}}`)
 	s.mustPut("/v1/metrics/load", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"p","metric":"x"}}}`)
 	for _, name := range []string{"a", "b"} {

@@ -64,7 +64,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		note := &request{id: requestID(r), route: "none"}
 		w.Header().Set("X-Request-Id", note.id)
 		if !open[r.URL.Path] {
-			note.picture = s.pictureTime()
+			note.picture = s.waits.pictureTime()
 		}
 		answer := &answerWriter{ResponseWriter: w, note: note}
 		s.metrics.inFlight.Inc()

@@ -16,7 +16,7 @@ type rescheduleInput struct {
 }
 
 // reschedule asks for a fresh decision. The spec stays, so the generation does.
-func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *rescheduleInput) (*objectOutput, error) {
+func (o *objects) reschedule(ctx context.Context, info api.KindInfo, in *rescheduleInput) (*objectOutput, error) {
 	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
@@ -31,11 +31,11 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 		return nil, err
 	}
 	if !operation.Addressable(key) {
-		return nil, s.notFound(key)
+		return nil, o.view.notFound(key)
 	}
-	result, err := s.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
+	result, err := o.changes.change(ctx, key, precondition{}, func(current *stored) (*successor, error) {
 		if current == nil {
-			return nil, s.notFound(key)
+			return nil, o.view.notFound(key)
 		}
 		if err := who.MayWrite(current.object); err != nil {
 			return nil, err
@@ -50,5 +50,5 @@ func (s *Server) reschedule(ctx context.Context, info api.KindInfo, in *reschedu
 	if err != nil {
 		return nil, err
 	}
-	return s.settled(ctx, result, wait, http.StatusOK), nil
+	return o.changes.settled(ctx, result, wait, http.StatusOK), nil
 }

@@ -329,14 +329,12 @@ func TestTheScoreIsWrittenForTheClusterThatWasChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := api.Key{Kind: api.KindPlacementScore, Namespace: "c1", Name: "load"}
-	hooked := &commitHook{Store: s.Server.store, before: func() {
+	s.beforeNextCommit(func() {
 		s.commitPast(auth.ClusterKey("c1"), value)
-	}}
-	s.Server.store = hooked
+	})
 	if a := s.do(http.MethodPut, key.URLPath(), `{"spec":{"scores":{"cpu":-1}}}`); a.StatusCode != http.StatusForbidden {
 		t.Errorf("%d %s, want 403", a.StatusCode, a.body)
 	}
-	s.Server.store = hooked.Store
 	s.token = admin
 	if got := decodeAs[api.PlacementScore](t, s.do(http.MethodGet, key.URLPath(), "")); got.Spec.Scores["cpu"] != 50 {
 		t.Errorf("it was written: %+v", got.Spec)

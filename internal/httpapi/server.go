@@ -203,30 +203,20 @@ func (o Options) withDefaults() Options {
 
 // Server is the HTTP server of the API.
 type Server struct {
-	options   Options
-	store     Store
-	fleet     *fleet.Fleet
-	codec     Codec
-	decisions Decisions
-	signals   Signals
-	spot      Spot
-	logger    *slog.Logger
-	now       func() time.Time
+	options  Options
+	logger   *slog.Logger
+	api      *operation.API
+	handler  http.Handler
+	metrics  *httpMetrics
+	logins   *auth.LoginLimit
+	sessions *auth.Sessions
+	waits    *waits
+	watches  *watches
+	previews *previews
+	status   *status
 
-	api         *operation.API
-	handler     http.Handler
-	metrics     *httpMetrics
-	logins      *auth.LoginLimit
-	sessions    *auth.Sessions
-	rights      auth.Rights
-	events      *eventLog
-	simulations chan struct{}
-
-	// stopping ends when the server is asked to stop: it wakes everybody who
-	// waits.
-	stopping  context.Context
-	stop      context.CancelFunc
-	listening chan struct{} // closed when Run listens
+	stop      context.CancelFunc // wakes everybody who waits
+	listening chan struct{}      // closed when Run listens
 }
 
 // New makes a server; Run serves.
@@ -236,16 +226,14 @@ func New(options Options) (*Server, error) {
 		return nil, errors.New("httpapi: Store, Fleet, Codec, Decisions and Signals are required")
 	}
 	s := &Server{
-		options: o, store: o.Store, fleet: o.Fleet, codec: o.Codec, decisions: o.Decisions, signals: o.Signals, spot: o.Spot,
-		logger: o.Logger, now: o.Now, metrics: newHTTPMetrics(),
-		logins:      auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
-		sessions:    auth.NewSessions(o.Fleet, o.Authenticate, o.Logger, o.Now),
-		rights:      auth.NewRights(o.Fleet),
-		events:      newEventLog(watchBacklog),
-		simulations: make(chan struct{}, simulationSlots),
-		listening:   make(chan struct{}),
+		options: o, logger: o.Logger, metrics: newHTTPMetrics(),
+		logins:    auth.NewLoginLimit(o.LoginFailuresPerSecond, o.LoginFailureBurst),
+		sessions:  auth.NewSessions(o.Fleet, o.Authenticate, o.Logger, o.Now),
+		listening: make(chan struct{}),
 	}
-	s.stopping, s.stop = context.WithCancel(context.Background())
+	var stopping context.Context
+	stopping, s.stop = context.WithCancel(context.Background())
+	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
 	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
 	if err != nil {
 		return nil, err
@@ -278,11 +266,11 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	for name, run := range map[string]func(context.Context){
-		"watches": func(ctx context.Context) { s.events.follow(ctx, s.fleet) }, "previews": s.sweepPreviews, "tokens": s.sessions.Watch,
-		"memory of watches": s.events.encoded.giveBack,
+		"watches": func(ctx context.Context) { s.watches.events.follow(ctx, s.options.Fleet) }, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
+		"memory of watches": s.watches.events.encoded.giveBack,
 	} {
 		background.Go(func() {
-			_ = s.options.Faults.Component(name).Supervise(s.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own
+			_ = s.options.Faults.Component(name).Supervise(s.waits.stopping, func(ctx context.Context) error { run(ctx); return nil }) // has no error of its own
 		})
 	}
 	defer s.stop() // before background.Wait

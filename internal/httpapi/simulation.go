@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
@@ -28,19 +29,40 @@ type simulateOutput struct {
 	Body *api.SimulationResult
 }
 
-// oneOfFew admits a simulation before its body is read.
-func (s *Server) oneOfFew(ctx huma.Context, next func(huma.Context)) {
-	select {
-	case s.simulations <- struct{}{}:
-		defer func() { <-s.simulations }()
-		next(ctx)
-	default:
-		ctx.SetHeader("Retry-After", "1")
-		s.api.Refuse(ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
-	}
+// simulations decides without changing anything.
+type simulations struct {
+	api       *operation.API
+	rights    auth.Rights
+	decisions Decisions
+	maxBody   int64
+	// slots are taken by the simulations under way.
+	slots *semaphore.Weighted
 }
 
-func (s *Server) simulate(ctx context.Context, in *simulateInput) (*simulateOutput, error) {
+func (s *simulations) routes() {
+	simulate := operation.Declare(auth.AccessRead, huma.Operation{
+		OperationID: "simulate", Method: http.MethodPost, Path: "/v1/simulations", Tags: []string{"simulation"},
+		Summary:      "Decide without changing anything",
+		MaxBodyBytes: s.maxBody, Middlewares: huma.Middlewares{s.oneOfFew},
+		Responses: map[string]*huma.Response{"200": operation.JSONResponse("OK", s.api.Schema(api.SimulationResult{}))},
+		Errors:    []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+	})
+	operation.Register(s.api, simulate, s.simulate)
+	s.api.DescribeBody(simulate, s.api.Schema(api.Simulation{}), true)
+}
+
+// oneOfFew admits a simulation before its body is read.
+func (s *simulations) oneOfFew(ctx huma.Context, next func(huma.Context)) {
+	if !s.slots.TryAcquire(1) {
+		ctx.SetHeader("Retry-After", "1")
+		s.api.Refuse(ctx, http.StatusTooManyRequests, "too many simulations are under way: repeat the request")
+		return
+	}
+	defer s.slots.Release(1)
+	next(ctx)
+}
+
+func (s *simulations) simulate(ctx context.Context, in *simulateInput) (*simulateOutput, error) {
 	who := auth.Of(ctx)
 	if err := who.MayReadNamespace(""); err != nil {
 		return nil, err

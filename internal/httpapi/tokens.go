@@ -4,11 +4,40 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
+
+// tokens answers requests about tokens.
+type tokens struct {
+	api      *operation.API
+	store    Store
+	sessions *auth.Sessions
+	waits    *waits
+	now      func() time.Time
+}
+
+func (t *tokens) routes() {
+	create := operation.MayEndToken(operation.Declare(auth.AccessAdminister, huma.Operation{
+		OperationID: "create-token", Method: http.MethodPost, Path: "/v1/tokens", Tags: []string{"token"},
+		Summary: "Create a token", DefaultStatus: http.StatusCreated, MaxBodyBytes: t.api.MaxBody,
+		Errors: []int{http.StatusUnprocessableEntity},
+	}))
+	operation.Register(t.api, create, t.createToken)
+	t.api.DescribeBody(create, t.api.Schema(auth.TokenRequest{}), true)
+	operation.Register(t.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Tags: []string{"token"},
+		Summary: "List the tokens, without their secrets",
+	}), t.listTokens)
+	operation.Register(t.api, operation.Declare(auth.AccessAdminister, huma.Operation{
+		OperationID: "revoke-token", Method: http.MethodDelete, Path: "/v1/tokens/{id}", Tags: []string{"token"},
+		Summary: "Revoke a token", Errors: []int{http.StatusNotFound},
+	}), t.revokeToken)
+}
 
 type createTokenInput struct {
 	Payload operation.Payload
@@ -25,7 +54,7 @@ type createTokenOutput struct {
 	Body   *createdToken
 }
 
-func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
+func (t *tokens) createToken(ctx context.Context, in *createTokenInput) (*createTokenOutput, error) {
 	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
@@ -33,11 +62,11 @@ func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*create
 	if err := operation.Decode(in.Payload.Data, &request); err != nil {
 		return nil, err
 	}
-	text, token, revision, err := auth.CreateToken(ctx, s.store, request, s.now())
+	text, token, revision, err := auth.CreateToken(ctx, t.store, request, t.now())
 	if err != nil {
 		return nil, err
 	}
-	s.settle(ctx, revision, 0)
+	t.waits.await(ctx, revision, 0)
 	token.Hash = nil
 	return &createTokenOutput{Status: http.StatusCreated, Body: &createdToken{Token: token, Text: text}}, nil
 }
@@ -50,13 +79,13 @@ type listTokensOutput struct {
 	Body *tokenList
 }
 
-func (s *Server) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
+func (t *tokens) listTokens(ctx context.Context, _ *struct{}) (*listTokensOutput, error) {
 	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	tokens, err := auth.ListTokens(ctx, s.store)
+	tokens, err := auth.ListTokens(ctx, t.store)
 	if errors.Is(err, store.ErrUnavailable) {
-		tokens, err = s.sessions.Tokens()
+		tokens, err = t.sessions.Tokens()
 	}
 	if err != nil {
 		return nil, err
@@ -73,14 +102,14 @@ type revokeTokenInput struct {
 	ID string `path:"id" doc:"Part before the dot of the token's text."`
 }
 
-func (s *Server) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
+func (t *tokens) revokeToken(ctx context.Context, in *revokeTokenInput) (*struct{}, error) {
 	if err := auth.Of(ctx).MayAdminister(); err != nil {
 		return nil, err
 	}
-	revision, err := auth.RevokeToken(ctx, s.store, in.ID)
+	revision, err := auth.RevokeToken(ctx, t.store, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	s.settle(ctx, revision, 0)
+	t.waits.await(ctx, revision, 0)
 	return nil, nil
 }

@@ -36,7 +36,35 @@ type watchOutput struct {
 	Body func(huma.Context)
 }
 
-func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error) {
+// watches streams changes.
+type watches struct {
+	api      *operation.API
+	fleet    *fleet.Fleet
+	rights   auth.Rights
+	sessions *auth.Sessions
+	view     *view
+	waits    *waits
+	metrics  *httpMetrics
+	events   *eventLog
+	// heartbeat is the time between two signs of life on a quiet watch, and
+	// writeTimeout how long a reader may take for one piece of it.
+	heartbeat, writeTimeout time.Duration
+}
+
+// routes adds the watch.
+func (ws *watches) routes() {
+	operation.Register(ws.api, operation.Declare(auth.AccessRead, huma.Operation{
+		OperationID: "watch", Method: http.MethodGet, Path: watchPath, Tags: []string{"watch"},
+		Summary:     "Stream changes as server-sent events",
+		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events.",
+		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
+			"text/event-stream": {Schema: ws.api.Schema(api.Event{})},
+		}}},
+		Errors: []int{http.StatusGone, http.StatusUnprocessableEntity},
+	}), ws.watch)
+}
+
+func (ws *watches) watch(ctx context.Context, in *watchInput) (*watchOutput, error) {
 	if err := auth.Of(ctx).MayReadNamespace(""); err != nil {
 		return nil, err
 	}
@@ -44,13 +72,13 @@ func (s *Server) watch(ctx context.Context, in *watchInput) (*watchOutput, error
 	if err != nil {
 		return nil, err
 	}
-	at, since, err := s.watchStart(ctx, in)
+	at, since, err := ws.watchStart(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	return &watchOutput{func(hc huma.Context) {
 		_, w := humago.Unwrap(hc)
-		stream := &watchStream{server: s, kinds: kinds, who: auth.Of(ctx), form: auth.Of(ctx).Form(), w: w, control: http.NewResponseController(w)}
+		stream := &watchStream{watches: ws, kinds: kinds, who: auth.Of(ctx), form: auth.Of(ctx).Form(), w: w, control: http.NewResponseController(w)}
 		stream.run(ctx, at, since)
 	}}, nil
 }
@@ -75,13 +103,13 @@ func parseKinds(text string) (map[api.Kind]bool, error) {
 
 // watchStart finds where a watch begins, and the revision up to which the
 // reader knows everything.
-func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64, error) {
+func (ws *watches) watchStart(ctx context.Context, in *watchInput) (*event, int64, error) {
 	field, text := "Last-Event-ID", in.LastEventID
 	if text == "" {
 		field, text = "resource_version", in.ResourceVersion
 	}
 	if text == "" {
-		at := s.events.newest()
+		at := ws.events.newest()
 		return at, at.revision, nil
 	}
 	since, err := operation.ParseRevision(field, text)
@@ -90,17 +118,17 @@ func (s *Server) watchStart(ctx context.Context, in *watchInput) (*event, int64,
 	}
 	// A revision that the store has not reached is of another store, or of this
 	// one before it was restored.
-	bounded, cancel := s.waiting(ctx, pictureWait)
+	bounded, cancel := ws.waits.bounded(ctx, pictureWait)
 	defer cancel()
-	_, err = s.fleet.WaitRevision(bounded, since)
-	s.freshen(ctx)
-	if err != nil && s.behind() {
+	_, err = ws.fleet.WaitRevision(bounded, since)
+	ws.waits.freshen(ctx)
+	if err != nil && ws.waits.behind() {
 		return nil, 0, problem.Unavailable("the store does not answer, so it is not known what came after the revision: repeat the request")
 	}
 	if err != nil {
 		return nil, 0, problem.New(api.ProblemRevisionGone, "revision %d is not one of this store: list the objects again", since)
 	}
-	at, ok := s.events.after(since)
+	at, ok := ws.events.after(since)
 	if !ok {
 		return nil, 0, problem.New(api.ProblemRevisionGone, "what changed after revision %d is no longer known: list the objects again", since)
 	}
@@ -116,7 +144,7 @@ const maxUnread = 64 << 10
 
 // watchStream writes one watch.
 type watchStream struct {
-	server  *Server
+	watches *watches
 	kinds   map[api.Kind]bool
 	who     auth.Identity
 	form    string // those who see every object alike have the same
@@ -131,10 +159,10 @@ type watchStream struct {
 // run writes what happens until the reader, its token or the server goes, or the
 // reader is too slow.
 func (w *watchStream) run(ctx context.Context, at *event, since int64) {
-	w.server.metrics.watchers.Inc()
-	defer w.server.metrics.watchers.Dec()
-	w.server.events.encoded.enter()
-	defer w.server.events.encoded.leave()
+	w.watches.metrics.watchers.Inc()
+	defer w.watches.metrics.watchers.Dec()
+	w.watches.events.encoded.enter()
+	defer w.watches.events.encoded.leave()
 	serve.LimitUnread(ctx, maxUnread)
 	header := w.w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -144,8 +172,8 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 	if w.mark(since) != nil {
 		return
 	}
-	allowed := w.server.events.behind(at) + maxBehind
-	heartbeat := time.NewTicker(w.server.options.WatchHeartbeat)
+	allowed := w.watches.events.behind(at) + maxBehind
+	heartbeat := time.NewTicker(w.watches.heartbeat)
 	defer heartbeat.Stop()
 	for {
 		var tell func() error
@@ -155,7 +183,7 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 			if at.revision <= since {
 				continue
 			}
-			if behind := w.server.events.behind(at); behind > allowed {
+			if behind := w.watches.events.behind(at); behind > allowed {
 				w.tooSlow(since, behind)
 				return
 			}
@@ -165,10 +193,10 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 			tell = func() error { return w.mark(since) }
 		case <-ctx.Done():
 			return
-		case <-w.server.stopping.Done():
+		case <-w.watches.waits.stopping.Done():
 			return
 		}
-		if w.server.sessions.Check(ctx) != nil || tell() != nil {
+		if w.watches.sessions.Check(ctx) != nil || tell() != nil {
 			return
 		}
 	}
@@ -184,7 +212,7 @@ func (w *watchStream) mark(revision int64) error {
 
 // tooSlow ends the stream with the revision to go on from.
 func (w *watchStream) tooSlow(since, behind int64) {
-	w.server.metrics.watchersCut.Inc()
+	w.watches.metrics.watchersCut.Inc()
 	p := problem.New(api.ProblemRevisionGone, "the reader of this watch is %d bytes behind, which is too much: watch again from revision %d", behind, since)
 	message := "event: error\nid: " + strconv.FormatInt(since, 10) + "\ndata: " + string(operation.EncodeJSON(p.Problem)) + "\n"
 	if w.send([]byte(message)) == nil {
@@ -219,7 +247,7 @@ func (w *watchStream) write(e *event) error {
 		encode := func() []byte {
 			return append(bytes.TrimSuffix(operation.EncodeJSON(w.show(e, change)), []byte("\n")), "}\n\n"...)
 		}
-		if err := w.server.events.encoded.use(w, key, encode, w.send); err != nil {
+		if err := w.watches.events.encoded.use(w, key, encode, w.send); err != nil {
 			return err
 		}
 	}
@@ -246,7 +274,7 @@ func (w *watchStream) tells(e *event, change fleet.Change) api.EventType {
 // says which one it was.
 func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 	if w.tells(e, change) == api.EventPut {
-		return w.server.shown(w.who, change.New.Object)
+		return w.watches.view.shown(w.who, change.New.Object)
 	}
 	info, ok := api.LookupKind(change.Key.Kind)
 	if !ok {
@@ -261,7 +289,7 @@ func (w *watchStream) show(e *event, change fleet.Change) api.Object {
 // is judged by the cluster as it was at the event, however late it is read.
 func (w *watchStream) sees(e *event, object api.Object) bool {
 	if !auth.OfCluster(object.ObjectKind()) {
-		return w.server.rights.Sees(w.who, object)
+		return w.watches.rights.Sees(w.who, object)
 	}
 	return w.who.SeesOf(e.clusters[api.KeyOf(object).Namespace])
 }
@@ -285,7 +313,7 @@ func (w *watchStream) extend() error {
 	if w.wasCut {
 		return errTooSlow
 	}
-	return w.control.SetWriteDeadline(time.Now().Add(w.server.options.WatchWriteTimeout))
+	return w.control.SetWriteDeadline(time.Now().Add(w.watches.writeTimeout))
 }
 
 // cut ends the stream of a reader that is in the middle of something that nobody
@@ -295,7 +323,7 @@ func (w *watchStream) cut() {
 	defer w.cutting.Unlock()
 	if !w.wasCut {
 		w.wasCut = true
-		w.server.metrics.watchersCut.Inc()
+		w.watches.metrics.watchersCut.Inc()
 		_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // what cannot be cut off runs into its own deadline
 	}
 }

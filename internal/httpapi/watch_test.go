@@ -216,7 +216,7 @@ func (deadlineRecorder) SetWriteDeadline(time.Time) error { return nil }
 // whole, so only its last event moves the position of the reader.
 func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	s := startServer(t)
-	w := &watchStream{server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: auth.Identity{Role: auth.RoleAdmin}}
+	w := &watchStream{watches: s.watches, kinds: map[api.Kind]bool{api.KindCluster: true}, who: auth.Identity{Role: auth.RoleAdmin}}
 	recorder := &deadlineRecorder{httptest.NewRecorder()}
 	w.w, w.control = recorder, http.NewResponseController(recorder)
 	entry := func(name string) *fleet.Entry {
@@ -284,7 +284,7 @@ func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
 			t.Errorf("event %q", e)
 		}
 	}
-	if failed(s.checks()) == nil {
+	if failed(s.status.checks()) == nil {
 		t.Error("still ready")
 	}
 }
@@ -329,7 +329,7 @@ func TestTheReaderOfTheOldestEncodingIsCutOff(t *testing.T) {
 	log := newEventLog(10)
 	log.encoded.enter()
 	recorder := &deadlineRecorder{httptest.NewRecorder()}
-	slow := &watchStream{server: s.Server, control: http.NewResponseController(recorder)}
+	slow := &watchStream{watches: s.watches, control: http.NewResponseController(recorder)}
 	piece := func() []byte { return make([]byte, maxEncoded/4) }
 	err := log.encoded.use(slow, encodingKey{change: 0}, piece, func([]byte) error {
 		for i := range 5 {
@@ -354,7 +354,7 @@ func TestTheReaderOfTheOldestEncodingIsCutOff(t *testing.T) {
 func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
 	s := startServer(t)
 	s.mustPut("/v1/clusters/before?wait=0s", `{"spec":{}}`)
-	at := s.events.newest()
+	at := s.watches.events.newest()
 	region := strings.Repeat("x", 900_000)
 	for i := range maxBehind/len(region) + 2 {
 		s.mustPut("/v1/clusters/big", fmt.Sprintf(`{"spec":{"region":"%s%d"}}`, region, i))
@@ -363,12 +363,12 @@ func TestAWatchThatIsTooFarBehindEndsWithItsRevision(t *testing.T) {
 	who := auth.Identity{Role: auth.RoleAdmin}
 	recorder := &deadlineRecorder{httptest.NewRecorder()}
 	stream := &watchStream{
-		server: s.Server, kinds: map[api.Kind]bool{api.KindCluster: true}, who: who, form: who.Form(),
+		watches: s.watches, kinds: map[api.Kind]bool{api.KindCluster: true}, who: who, form: who.Form(),
 		w: recorder, control: http.NewResponseController(recorder),
 	}
 	<-at.ready
 	// It was up to date when it began, and has fallen behind since.
-	upToDate := &event{revision: at.revision, next: at.next, ready: at.ready, position: s.events.newest().position}
+	upToDate := &event{revision: at.revision, next: at.next, ready: at.ready, position: s.watches.events.newest().position}
 	stream.run(t.Context(), upToDate, at.revision)
 	body := recorder.Body.String()
 	if !strings.Contains(body, "event: error\n") || !strings.Contains(body, `"status":410`) || !strings.Contains(body, "\nid: "+fmt.Sprint(at.revision)+"\n") {

@@ -18,7 +18,7 @@ type reportHealthInput struct {
 	Wait    string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
 }
 
-func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {
+func (r *reports) reportHealth(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {
 	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
@@ -32,28 +32,28 @@ func (s *Server) reportHealth(ctx context.Context, in *reportHealthInput) (*obje
 	if err != nil {
 		return nil, err
 	}
-	if err := s.rights.MayReportFrom(who, report.Cluster); err != nil {
+	if err := r.rights.MayReportFrom(who, report.Cluster); err != nil {
 		return nil, err
 	}
-	entry := s.fleet.Snapshot().Get(key)
+	entry := r.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	workload, ok := entry.Object.(*api.Workload)
 	if !ok {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	if err := checkRunsOn(who, workload, report.Cluster); err != nil {
 		return nil, err
 	}
-	revision, err := s.decisions.ReportHealth(ctx, key, *report)
+	revision, err := r.decisions.ReportHealth(ctx, key, *report)
 	if err != nil {
-		if s.fleet.Snapshot().Get(key) == nil {
-			return nil, s.notFound(key) // deleted in between
+		if r.fleet.Snapshot().Get(key) == nil {
+			return nil, r.view.notFound(key) // deleted in between
 		}
 		return nil, err
 	}
-	return s.settled(ctx, &stored{object: workload, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.settled(ctx, &stored{object: workload, revision: revision}, wait, http.StatusOK), nil
 }
 
 func decodeHealth(data []byte) (*api.HealthReport, error) {

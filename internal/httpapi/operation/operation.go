@@ -30,6 +30,9 @@ func New(mux *http.ServeMux, config huma.Config, maxBody int64, answer func(ctx 
 // Document is the OpenAPI document of what has been registered.
 func (a *API) Document() *huma.OpenAPI { return a.huma.OpenAPI() }
 
+// Problem is the answer to an error of a handler that is no operation.
+func (a *API) Problem(ctx context.Context, err error) *problem.Problem { return a.answer(ctx, err) }
+
 // Refuse answers with an error in place of an operation, from its middleware.
 func (a *API) Refuse(ctx huma.Context, status int, detail string) {
 	_ = huma.WriteErr(a.huma, ctx, status, detail) // the client went away: there is nobody to tell

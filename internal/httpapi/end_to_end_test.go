@@ -17,12 +17,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// startWhole is startServer with the real reconciler and the real signals.
-func startWhole(t testing.TB, storeOptions store.Options, adjust ...func(*Options)) *testServer {
+// startEndToEnd is startServer with the real reconciler and the real signals.
+func startEndToEnd(t testing.TB, storeOptions store.Options, adjust ...func(*Options)) *testServer {
 	t.Helper()
 	var runs []func(context.Context) error
 	s := startServerOn(t, storeOptions, append(adjust, func(o *Options) {
-		opened := o.Store.(*store.Store)
+		opened := o.Store.(*hookedStore).Store.(*store.Store)
 		codec := o.Codec.(*store.Codec)
 		batcher := store.NewBatcher(opened)
 		signals := signal.New(signal.Options{Network: netpolicy.OnLoopback(), Fleet: o.Fleet, Store: opened, Codec: codec, Batcher: batcher})
@@ -56,7 +56,7 @@ func startWhole(t testing.TB, storeOptions store.Options, adjust ...func(*Option
 // A client that writes a placement gets the decision with the answer, and one
 // that changes what decisions depend on finds them changed when it is answered.
 func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"load":0.25}}}}`)
 	s.mustPut("/v1/metrics/load", `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"table","metric":"load"}}}`)
 	s.mustPut("/v1/clusters/eu-1", `{"metadata":{"labels":{"location":"DE"}},"spec":{"metrics":[{"name":"load"}]}}`)
@@ -112,7 +112,7 @@ func TestWritesAreAnsweredWithTheirDecisions(t *testing.T) {
 // BenchmarkPutPlacementDecided is BenchmarkPutPlacement with the decision made,
 // durable and in the answer, over 100 clusters.
 func BenchmarkPutPlacementDecided(b *testing.B) {
-	s := startWhole(b, store.Options{DataDir: b.TempDir()})
+	s := startEndToEnd(b, store.Options{DataDir: b.TempDir()})
 	for i := range 100 {
 		s.mustPut(fmt.Sprintf("/v1/clusters/c%d?wait=0s", i), fmt.Sprintf(`{"metadata":{"labels":{"location":"%s"}},"spec":{}}`, []string{"DE", "US"}[i%2]))
 	}
@@ -122,7 +122,7 @@ func BenchmarkPutPlacementDecided(b *testing.B) {
 // What a preview shows is what the write with its token commits, of a new
 // placement and of one that moves, and the decisions made afterwards leave it.
 func TestPreviewsAreKept(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	const clusters = 12
 	for i := range clusters {
 		s.mustPut(fmt.Sprintf("/v1/clusters/c%02d", i), fmt.Sprintf(`{"metadata":{"labels":{"half":"%d"}},"spec":{}}`, i%2))
@@ -159,7 +159,7 @@ func TestPreviewsAreKept(t *testing.T) {
 // A placement that ranks by scores moves when the answer to the score's PUT says
 // so.
 func TestScoresAreAnsweredWithTheirDecisions(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for _, cluster := range []string{"c1", "c2"} {
 		s.mustPut("/v1/clusters/"+cluster, `{"spec":{}}`)
 	}

@@ -13,7 +13,7 @@ import (
 
 // withClouds is a server with two clouds, north being the better one.
 func withClouds(t *testing.T) *testServer {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	s.mustPut("/v1/metrics-providers/table", `{"spec":{"type":"static","static":{"metrics":{"green":0.9,"brown":0.2}}}}`)
 	for _, name := range []string{"green", "brown"} {
 		s.mustPut("/v1/metrics/"+name, `{"spec":{"min":0,"max":1,"metrics_provider":{"name":"table","metric":"`+name+`"}}}`)

@@ -77,31 +77,40 @@ type distributionList struct {
 	Items []api.DistributedWorkload `json:"items" doc:"By namespace, kind and name."`
 }
 
-// spotRoutes adds what only clusters with spot nodes have.
-func (s *Server) spotRoutes() {
+// nodes answers requests about the on-demand and spot nodes of clusters.
+type nodes struct {
+	api    *operation.API
+	rights auth.Rights
+	view   *view
+	spot   Spot
+	now    func() time.Time
+}
+
+// routes adds what only clusters with spot nodes have.
+func (n *nodes) routes() {
 	clusters, _ := api.LookupKind(api.KindCluster)
-	path := s.collectionPath(clusters, false) + "/{cluster}"
+	path := collectionPath(clusters, false) + "/{cluster}"
 	describe := func(method, path, id, summary string) huma.Operation {
-		op := s.api.OfKind(clusters, method, path, id, summary, nil)
+		op := n.api.OfKind(clusters, method, path, id, summary, nil)
 		op.OperationID, op.Errors = id, []int{http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity}
 		return op
 	}
 	interrupt := operation.Declare(auth.AccessReport, describe(http.MethodPost, path+"/nodes/{node}/interruption", "announce-interruption", "Announce that a node ends, so that its pods are replaced ahead"))
 	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
-	interrupt.Responses["200"] = operation.JSONResponse("OK", s.api.Schema(api.Interruption{}))
-	interrupt.MaxBodyBytes = s.options.MaxBodyBytes
-	operation.Register(s.api, interrupt, s.interrupt)
-	s.api.DescribeBody(interrupt, s.api.Schema(api.Interruption{}), false)
+	interrupt.Responses["200"] = operation.JSONResponse("OK", n.api.Schema(api.Interruption{}))
+	interrupt.MaxBodyBytes = n.api.MaxBody
+	operation.Register(n.api, interrupt, n.interrupt)
+	n.api.DescribeBody(interrupt, n.api.Schema(api.Interruption{}), false)
 
 	withdraw := operation.Declare(auth.AccessReport, describe(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
-	operation.Register(s.api, withdraw, s.withdraw)
+	operation.Register(n.api, withdraw, n.withdraw)
 
 	list := describe(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
-	operation.Register(s.api, list, s.listDistributions)
+	operation.Register(n.api, list, n.listDistributions)
 }
 
-func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interruptionOutput, error) {
-	if err := s.mayAnnounce(ctx, in.Node.cluster); err != nil {
+func (n *nodes) interrupt(ctx context.Context, in *interruptInput) (*interruptionOutput, error) {
+	if err := n.mayAnnounce(ctx, in.Node.cluster); err != nil {
 		return nil, err
 	}
 	var wanted api.Interruption
@@ -110,7 +119,7 @@ func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interrupti
 			return nil, err
 		}
 	}
-	now := s.now().UTC()
+	now := n.now().UTC()
 	deadline := now.Add(spot.NoticeTime) // what clouds give of notice
 	if wanted.Deadline != nil {
 		deadline = wanted.Deadline.UTC()
@@ -121,29 +130,29 @@ func (s *Server) interrupt(ctx context.Context, in *interruptInput) (*interrupti
 	case deadline.Sub(now) > maxNotice:
 		return nil, problem.Invalid("deadline", "%s is more than a day ahead: announce what ends within a day", deadline.Format(time.RFC3339))
 	}
-	if err := s.askOfNode(in.Node, func() error { return s.spot.Interrupt(ctx, in.Node.cluster, in.Node.name, deadline) }); err != nil {
+	if err := askOfNode(in.Node, func() error { return n.spot.Interrupt(ctx, in.Node.cluster, in.Node.name, deadline) }); err != nil {
 		return nil, err
 	}
 	return &interruptionOutput{Body: api.Interruption{Deadline: &deadline}}, nil
 }
 
-func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, error) {
-	if err := s.mayAnnounce(ctx, in.Node.cluster); err != nil {
+func (n *nodes) withdraw(ctx context.Context, in *withdrawInput) (*struct{}, error) {
+	if err := n.mayAnnounce(ctx, in.Node.cluster); err != nil {
 		return nil, err
 	}
-	return nil, s.askOfNode(in.Node, func() error { return s.spot.Withdraw(ctx, in.Node.cluster, in.Node.name) })
+	return nil, askOfNode(in.Node, func() error { return n.spot.Withdraw(ctx, in.Node.cluster, in.Node.name) })
 }
 
 // mayAnnounce is asked of who announces the end of a node: those who write
 // clusters, and the agent of this one.
-func (s *Server) mayAnnounce(ctx context.Context, name string) error {
+func (n *nodes) mayAnnounce(ctx context.Context, name string) error {
 	who := auth.Of(ctx)
 	if err := who.MayReportAtAll(); err != nil {
 		return err
 	}
-	cluster := s.cluster(name)
+	cluster := n.view.cluster(name)
 	if cluster == nil {
-		return s.notFound(auth.ClusterKey(name))
+		return n.view.notFound(auth.ClusterKey(name))
 	}
 	if err := who.MayReport(cluster); err != nil {
 		return err
@@ -167,7 +176,7 @@ func splits(cluster *api.Cluster) error {
 var nodeShape = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // askOfNode asks something about a node, and words the error.
-func (s *Server) askOfNode(node Node, ask func() error) error {
+func askOfNode(node Node, ask func() error) error {
 	err := spot.ErrNoNode
 	if nodeShape.MatchString(node.name) {
 		err = ask()
@@ -190,15 +199,15 @@ func spotProblem(cluster string, err error) error {
 	return err
 }
 
-func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) (*distributionsOutput, error) {
+func (n *nodes) listDistributions(ctx context.Context, in *distributionsInput) (*distributionsOutput, error) {
 	key := auth.ClusterKey(in.Target.Namespace)
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, key); err != nil {
+	if err := n.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
-	cluster := s.cluster(key.Name)
+	cluster := n.view.cluster(key.Name)
 	if cluster == nil {
-		return nil, s.notFound(key)
+		return nil, n.view.notFound(key)
 	}
 	if err := who.MayRead(cluster); err != nil {
 		return nil, err
@@ -206,7 +215,7 @@ func (s *Server) listDistributions(ctx context.Context, in *distributionsInput) 
 	if err := splits(cluster); err != nil {
 		return nil, err
 	}
-	found, err := s.spot.Distributions(key.Name)
+	found, err := n.spot.Distributions(key.Name)
 	if err != nil {
 		return nil, spotProblem(key.Name, err)
 	}

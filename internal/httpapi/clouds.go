@@ -30,35 +30,35 @@ type liveInput struct {
 type liveOutput struct{ Body *api.LiveOpenStack }
 
 // cloudRoutes adds what only clouds have.
-func (s *Server) cloudRoutes() {
+func (r *reports) cloudRoutes() {
 	clouds, _ := api.LookupKind(api.KindCloud)
-	path := s.collectionPath(clouds, false) + "/{name}"
-	report := s.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", s.api.Schema(&api.Cloud{}))
+	path := collectionPath(clouds, false) + "/{name}"
+	report := r.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", r.api.Schema(&api.Cloud{}))
 	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
 	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
-	report.MaxBodyBytes = s.options.MaxBodyBytes
-	operation.Register(s.api, report, s.reportCloud)
-	s.api.DescribeBody(report, s.api.Schema(api.CloudReport{}), true)
+	report.MaxBodyBytes = r.api.MaxBody
+	operation.Register(r.api, report, r.reportCloud)
+	r.api.DescribeBody(report, r.api.Schema(api.CloudReport{}), true)
 
-	live := s.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", s.api.Schema(api.LiveOpenStack{}))
+	live := r.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", r.api.Schema(api.LiveOpenStack{}))
 	live.Errors = append(live.Errors, http.StatusConflict, http.StatusBadGateway)
-	operation.Register(s.api, live, s.liveOpenStack)
+	operation.Register(r.api, live, r.liveOpenStack)
 }
 
 // cloud is the cloud that a path names.
-func (s *Server) cloud(key api.Key) (*api.Cloud, error) {
-	entry := s.fleet.Snapshot().Get(key)
+func (r *reports) cloud(key api.Key) (*api.Cloud, error) {
+	entry := r.fleet.Snapshot().Get(key)
 	if entry == nil {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	cloud, ok := entry.Object.(*api.Cloud)
 	if !ok {
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	}
 	return cloud, nil
 }
 
-func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*objectOutput, error) {
+func (r *reports) reportCloud(ctx context.Context, in *reportCloudInput) (*objectOutput, error) {
 	wait, err := operation.ParseWait(in.Wait, operation.DefaultWait)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 		return nil, err
 	}
 	key := in.Target.Key(api.KindCloud)
-	cloud, err := s.cloud(key)
+	cloud, err := r.cloud(key)
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +82,11 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	if err := report.Validate().Err(); err != nil {
 		return nil, err
 	}
-	revision, changed, err := s.signals.ReportCloud(ctx, key.Name, report)
+	revision, changed, err := r.signals.ReportCloud(ctx, key.Name, report)
 	wrong, outOfOrder := errors.AsType[*openstack.SequenceError](err)
 	switch {
 	case errors.Is(err, openstack.ErrNotFound):
-		return nil, s.notFound(key) // deleted in between
+		return nil, r.view.notFound(key) // deleted in between
 	case errors.Is(err, openstack.ErrCollected):
 		return nil, problem.New(api.ProblemInvalid, "%s: %s; remove the credentials to have its figures pushed", key, openstack.ErrCollected)
 	case outOfOrder:
@@ -96,16 +96,16 @@ func (s *Server) reportCloud(ctx context.Context, in *reportCloudInput) (*object
 	case !changed:
 		return &objectOutput{Status: http.StatusNoContent}, nil
 	}
-	return s.settled(ctx, &stored{object: cloud, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.settled(ctx, &stored{object: cloud, revision: revision}, wait, http.StatusOK), nil
 }
 
-func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {
+func (r *reports) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {
 	key := in.Target.Key(api.KindCloud)
 	who := auth.Of(ctx)
-	if err := s.rights.MayReadKey(who, key); err != nil {
+	if err := r.rights.MayReadKey(who, key); err != nil {
 		return nil, err
 	}
-	cloud, err := s.cloud(key)
+	cloud, err := r.cloud(key)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +119,11 @@ func (s *Server) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput,
 			return nil, problem.Invalid("tags", "a tag must not be empty")
 		}
 	}
-	live, err := s.signals.LiveOpenStack(ctx, key.Name, api.LiveOptions{Tags: in.Tags, Disabled: !in.Enabled})
+	live, err := r.signals.LiveOpenStack(ctx, key.Name, api.LiveOptions{Tags: in.Tags, Disabled: !in.Enabled})
 	failure, refused := errors.AsType[*openstack.Failure](err)
 	switch {
 	case errors.Is(err, openstack.ErrNotFound):
-		return nil, s.notFound(key)
+		return nil, r.view.notFound(key)
 	case errors.Is(err, openstack.ErrNoCredentials):
 		return nil, problem.New(api.ProblemNoCredentials, "%s has no credentials: set spec.openstack, so that its OpenStack can be asked", key)
 	case refused:

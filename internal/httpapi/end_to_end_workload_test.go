@@ -12,11 +12,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// startEurope is startWhole with two clusters of four CPUs in Europe and a large
+// startEurope is startEndToEnd with two clusters of four CPUs in Europe and a large
 // one in America.
 func startEurope(t *testing.T) *testServer {
 	t.Helper()
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true})
 	for name, cpu := range map[string]string{"eu-1": "4", "eu-2": "4", "us-1": "100"} {
 		s.mustPut("/v1/clusters/"+name, fmt.Sprintf(`{"spec":{"region":"%s","allocatable":{"cpu":"%s"}}}`, name[:2], cpu))
 	}

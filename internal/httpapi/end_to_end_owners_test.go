@@ -14,7 +14,7 @@ import (
 // A cluster of some namespaces is theirs alone: whoever acts for another one
 // neither gets a workload there nor learns of it, however they ask.
 func TestAClusterOfSomeNamespacesIsTheirsAlone(t *testing.T) {
-	s := startWhole(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
+	s := startEndToEnd(t, store.Options{DataDir: t.TempDir(), NoFsync: true}, authenticated)
 	admin := s.addToken(auth.RoleAdmin)
 	s.token = admin
 	const vault = `{"metadata":{"labels":{"tier":"gold"}},"spec":{"namespaces":["bank","shop"],"region":"eu","zones":["az1"],"allocatable":{"cpu":"64"}}}`

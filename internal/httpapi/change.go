@@ -1,0 +1,302 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// changes writes objects, each compared with the truth in the store.
+type changes struct {
+	store  Store
+	codec  Codec
+	fleet  *fleet.Fleet
+	rights auth.Rights
+	view   *view
+	waits  *waits
+}
+
+type objectOutput struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The resource_version in double quotes."`
+	Body   any
+}
+
+// stored is an object as the store has it at one moment.
+type stored struct {
+	object         api.Object
+	specRevision   int64
+	statusRevision int64 // 0 where there is no status
+	revision       int64 // of the last change, status included
+	// damage is set on an object that is damaged. Its object is then nil, and it
+	// can only be replaced or deleted.
+	damage *damagedParts
+}
+
+// damagedParts says which parts of an object are damaged.
+type damagedParts struct {
+	spec, status bool
+	// generation is what the status that is left says about the spec that is lost.
+	generation int64
+}
+
+// load reads an object past the fleet, so that a write compares with the truth.
+// It returns nil when there is none.
+func (c *changes) load(ctx context.Context, key api.Key) (*stored, error) {
+	current, err := c.loadAnyhow(ctx, key)
+	if err == nil && current != nil && current.damage != nil {
+		return nil, problem.Damaged(key)
+	}
+	return current, err
+}
+
+// loadAnyhow is load for who can do with an object that is damaged.
+func (c *changes) loadAnyhow(ctx context.Context, key api.Key) (*stored, error) {
+	spec, status, err := c.store.Read(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	if spec == nil {
+		return nil, nil
+	}
+	current := &stored{specRevision: spec.ModRevision, revision: spec.ModRevision}
+	var parts damagedParts
+	object, err := c.codec.DecodeSpec(key.Kind, spec.Value)
+	if parts.spec = err != nil; parts.spec {
+		if !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrTampered) {
+			return nil, fmt.Errorf("decode %s: %w", key, err)
+		}
+		info, _ := api.LookupKind(key.Kind)
+		object = info.New()
+	}
+	if status != nil {
+		parts.status = c.codec.DecodeStatus(object, status.Value) != nil
+		current.statusRevision = status.ModRevision
+		current.revision = max(current.revision, status.ModRevision)
+	}
+	if parts.spec || parts.status {
+		parts.generation = observedGeneration(object)
+		current.damage = &parts
+		return current, nil
+	}
+	current.object = object
+	object.Meta().ResourceVersion = strconv.FormatInt(current.revision, 10)
+	return current, nil
+}
+
+// observedGeneration is the generation that a status answers, 0 where it does
+// not say.
+func observedGeneration(object api.Object) int64 {
+	field := reflect.ValueOf(object.StatusPart()).Elem().FieldByName("ObservedGeneration")
+	if !field.IsValid() {
+		return 0
+	}
+	return field.Int()
+}
+
+// maxAttempts bounds how often a write starts again because another write came
+// in between.
+const maxAttempts = 100
+
+// successor is the next version of an object, and what is written or checked
+// with it in one transaction.
+type successor struct {
+	object api.Object
+	also   []store.Write
+	// decide completes it with a decision that is written along, where one was
+	// promised. It is called once it is known that the object may be written.
+	decide func(*successor) error
+}
+
+// change loads an object, lets next make its successor and stores that if
+// nobody wrote in between; otherwise it starts again. Every object that is written
+// comes through here, and with it all that it names. A nil successor leaves
+// the object as it is. It returns what the store has afterwards.
+func (c *changes) change(ctx context.Context, key api.Key, pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
+	return c.changeLoaded(ctx, key, c.load, pre, next)
+}
+
+// changeLoaded is change with a way to load the object.
+func (c *changes) changeLoaded(ctx context.Context, key api.Key, load func(context.Context, api.Key) (*stored, error), pre precondition, next func(current *stored) (*successor, error)) (*stored, error) {
+	for range maxAttempts {
+		current, err := load(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if err := pre.check(current); err != nil {
+			return nil, err
+		}
+		follows, err := next(current)
+		if err != nil || follows == nil {
+			return current, err
+		}
+		object := follows.object
+		var before api.Object
+		if current != nil {
+			before = current.object
+		}
+		if err := c.rights.MayRefer(auth.Of(ctx), object, before); err != nil {
+			return nil, err
+		}
+		if follows.decide != nil {
+			if err := follows.decide(follows); err != nil {
+				return nil, err
+			}
+		}
+		value, err := c.codec.EncodeSpec(object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", key, err)
+		}
+		var expect int64 // the object must not exist
+		if current != nil {
+			expect = current.specRevision
+		}
+		writes := append([]store.Write{{Key: key, Part: store.Spec, Value: value, Expect: expect}}, follows.also...)
+		revision, err := c.store.Commit(ctx, writes...)
+		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", key, err)
+		}
+		object.Meta().ResourceVersion = strconv.FormatInt(revision, 10)
+		return &stored{object: object, specRevision: revision, revision: revision}, nil
+	}
+	return nil, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+}
+
+// created fills in what the server keeps of a new object.
+func created(meta *api.Metadata, now time.Time) {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: crypto/rand ends the process instead
+	meta.UID = hex.EncodeToString(id[:])
+	meta.Generation = 1
+	meta.CreatedAt, meta.ModifiedAt = &now, &now
+}
+
+// replaced carries over what the server keeps of the object before.
+func replaced(meta *api.Metadata, before api.Metadata, now time.Time) {
+	meta.UID = before.UID
+	meta.Generation = before.Generation + 1
+	meta.CreatedAt, meta.ModifiedAt = before.CreatedAt, &now
+	meta.RescheduleRequests = before.RescheduleRequests
+}
+
+func (c *changes) remove(ctx context.Context, key api.Key, pre precondition) (int64, error) {
+	who := auth.Of(ctx)
+	if err := c.mayRemove(who, key); err != nil {
+		return 0, err
+	}
+	if !operation.Addressable(key) {
+		return 0, c.view.notFound(key)
+	}
+	for range maxAttempts {
+		current, err := c.loadAnyhow(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case current == nil:
+			return 0, c.view.notFound(key)
+		case current.damage != nil:
+			if err := who.MayRepair(key); err != nil {
+				return 0, err
+			}
+		default:
+			if err := c.mayWrite(who, current.object); err != nil {
+				return 0, err
+			}
+		}
+		if err := pre.check(current); err != nil {
+			return 0, err
+		}
+		// The store deletes the status along with it.
+		revision, err := c.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: current.specRevision})
+		if _, conflict := errors.AsType[*store.ConflictError](err); conflict {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("delete %s: %w", key, err)
+		}
+		return revision, nil
+	}
+	return 0, problem.New(api.ProblemConflict, "%s is being changed by too many others: repeat the request", key)
+}
+
+// mayRemove is asked before the object is known.
+func (c *changes) mayRemove(who auth.Identity, key api.Key) error {
+	err := c.rights.MayRemove(who, key)
+	if errors.Is(err, auth.ErrNoCluster) {
+		return c.view.notFound(key)
+	}
+	return err
+}
+
+// mayWrite is asked once the object is known.
+func (c *changes) mayWrite(who auth.Identity, object api.Object) error {
+	err := c.rights.MayWrite(who, object)
+	if errors.Is(err, auth.ErrNoCluster) {
+		return c.view.notFound(api.KeyOf(object))
+	}
+	return err
+}
+
+// mayPut is asked before an object is written. Where it belongs to a cluster,
+// the cluster has to be there still when it is written, and to be the one the
+// permission is for: the returned write checks that. Afresh, the cluster is read
+// from the store, because the fleet's copy proved to be outdated.
+func (c *changes) mayPut(ctx context.Context, who auth.Identity, object api.Object, afresh bool) ([]store.Write, error) {
+	if !auth.OfCluster(object.ObjectKind()) {
+		return nil, who.MayWrite(object)
+	}
+	if err := who.MayReportAtAll(); err != nil {
+		return nil, err
+	}
+	key := auth.ClusterKey(api.KeyOf(object).Namespace)
+	var cluster api.Object
+	var revision int64
+	if entry := c.fleet.Snapshot().Get(key); entry != nil && !afresh {
+		cluster, revision = entry.Object, entry.SpecRevision
+	} else {
+		current, err := c.load(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if current == nil {
+			return nil, problem.New(api.ProblemNotFound, "%s does not exist: create it before its %s", key, collectionOf(object))
+		}
+		cluster, revision = current.object, current.specRevision
+	}
+	if err := who.MayReport(cluster); err != nil {
+		return nil, err
+	}
+	return []store.Write{{Key: key, Part: store.Spec, Expect: revision, CheckOnly: true}}, nil
+}
+
+func collectionOf(object api.Object) string {
+	info, _ := api.LookupKind(object.ObjectKind())
+	return info.Collection
+}
+
+// settled waits, and answers the object as it then is: with the decision where
+// there is one by now, else as it was written.
+func (c *changes) settled(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
+	c.waits.await(ctx, written.revision, wait)
+	object, revision := written.object, written.revision
+	if entry := c.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {
+		object, revision = entry.Object, entry.Revision()
+	}
+	return &objectOutput{Status: status, ETag: entityTag(revision), Body: c.view.shown(auth.Of(ctx), object)}
+}

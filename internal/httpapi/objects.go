@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+)
+
+// objects answers requests about objects of every kind.
+type objects struct {
+	api       *operation.API
+	store     Store
+	codec     Codec
+	fleet     *fleet.Fleet
+	rights    auth.Rights
+	sessions  *auth.Sessions
+	decisions Decisions
+	view      *view
+	waits     *waits
+	changes   *changes
+	previews  *previews
+	network   *netpolicy.Policy
+	now       func() time.Time
+}
+
+// routes adds what every kind has, and what kinds with a decision have.
+func (o *objects) routes() {
+	for _, info := range api.Kinds {
+		o.kindRoutes(info)
+	}
+	o.decisionRoutes()
+}
+
+// kindRoutes adds what every kind has: its objects and its collections.
+func (o *objects) kindRoutes(info api.KindInfo) {
+	schema := o.api.Schema(info.New())
+	for _, within := range []bool{false, true} {
+		if within && info.Scope == api.Global {
+			continue
+		}
+		collection := collectionPath(info, within)
+		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, collection, "list", "List objects of kind "+string(info.Kind), operation.ListOf(schema)),
+			func(ctx context.Context, in *listInput) (*listOutput, error) { return o.list(ctx, info, in) })
+		if !within && (info.Scope == api.Namespaced || info.Scope == api.OfCluster) {
+			continue // a list of every namespace or cluster, but no objects
+		}
+		path := collection + "/{name}"
+		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path, "get", "Read a "+string(info.Kind)+", or wait for its next change", schema),
+			func(ctx context.Context, in *getInput) (*objectOutput, error) { return o.get(ctx, info, in) })
+		put := o.api.OfKind(info, http.MethodPut, path, "put", "Create or replace a "+string(info.Kind), schema)
+		put.Responses["201"] = operation.JSONResponse("Created", schema)
+		put.MaxBodyBytes = o.api.MaxBody
+		if slices.Contains(previewedKinds, info.Kind) {
+			operation.Register(o.api, put, func(ctx context.Context, in *putPreviewedInput) (*objectOutput, error) {
+				return o.put(ctx, info, &in.PutInput, in.PreviewToken)
+			})
+		} else {
+			operation.Register(o.api, put, func(ctx context.Context, in *PutInput) (*objectOutput, error) { return o.put(ctx, info, in, "") })
+		}
+		o.api.DescribeBody(put, schema, true)
+		operation.Register(o.api, o.api.OfKind(info, http.MethodDelete, path, "delete", "Delete a "+string(info.Kind), nil),
+			func(ctx context.Context, in *deleteInput) (*struct{}, error) { return o.delete(ctx, info, in) })
+	}
+}
+
+// collectionPath is the pattern of a collection, within a namespace or a cluster
+// or not.
+func collectionPath(info api.KindInfo, within bool) string {
+	switch {
+	case within && info.Scope == api.OfCluster:
+		return api.CollectionPath(info.Kind, "{cluster}")
+	case within:
+		return api.CollectionPath(info.Kind, "{namespace}")
+	}
+	return api.CollectionPath(info.Kind, "")
+}
+
+// decidedKinds are those that get a decision of their own, and may ask for a fresh
+// one; explainedKinds are those whose decision is explained. A cluster that was
+// created on a cloud stays there.
+var (
+	decidedKinds   = []api.Kind{api.KindPlacement, api.KindWorkload, api.KindMagnumCluster}
+	explainedKinds = append([]api.Kind{api.KindCluster}, decidedKinds...)
+)
+
+// decisionRoutes adds what only objects with a decision have.
+func (o *objects) decisionRoutes() {
+	for _, kind := range explainedKinds {
+		info, _ := api.LookupKind(kind)
+		path := collectionPath(info, info.Scope != api.Global) + "/{name}"
+		operation.Register(o.api, o.api.OfKind(info, http.MethodGet, path+"/explanation", "explain", "Say for every candidate why it was chosen, passed over or rejected", o.api.Schema(api.Explanation{})),
+			func(ctx context.Context, in *explainInput) (*explainOutput, error) { return o.explain(ctx, info, in) })
+	}
+	for _, kind := range decidedKinds {
+		info, _ := api.LookupKind(kind)
+		path := collectionPath(info, true) + "/{name}"
+		operation.Register(o.api, o.api.OfKind(info, http.MethodPost, path+"/reschedule", "reschedule", "Ask for a fresh decision", o.api.Schema(info.New())),
+			func(ctx context.Context, in *rescheduleInput) (*objectOutput, error) {
+				return o.reschedule(ctx, info, in)
+			})
+	}
+}

@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
+)
+
+// reports takes in what agents and collectors report.
+type reports struct {
+	api       *operation.API
+	fleet     *fleet.Fleet
+	rights    auth.Rights
+	decisions Decisions
+	signals   Signals
+	view      *view
+	changes   *changes
+}
+
+// routes adds the ways in which agents report.
+func (r *reports) routes() {
+	clusters, _ := api.LookupKind(api.KindCluster)
+	heartbeat := r.api.OfKind(clusters, http.MethodPost, collectionPath(clusters, false)+"/{name}/heartbeat", "report", "Report that a cluster is alive, and its amounts", r.api.Schema(&api.Cluster{}))
+	heartbeat.MaxBodyBytes = r.api.MaxBody
+	operation.Register(r.api, heartbeat, r.heartbeat)
+	r.api.DescribeBody(heartbeat, r.api.Schema(api.Heartbeat{}), false)
+
+	workloads, _ := api.LookupKind(api.KindWorkload)
+	health := r.api.OfKind(workloads, http.MethodPut, collectionPath(workloads, true)+"/{name}/health", "report-health", "Report how a workload is doing on one of its clusters", r.api.Schema(&api.Workload{}))
+	health.MaxBodyBytes = r.api.MaxBody
+	operation.Register(r.api, health, r.reportHealth)
+	r.api.DescribeBody(health, r.api.Schema(api.HealthReport{}), true)
+	r.cloudRoutes()
+}

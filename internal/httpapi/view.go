@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"strings"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+)
+
+// view shows objects to readers, completed by what is not stored with them, and without
+// what they must not see.
+type view struct {
+	fleet     *fleet.Fleet
+	rights    auth.Rights
+	decisions Decisions
+	faults    *fault.Recorder
+	now       func() time.Time
+}
+
+// cluster is a cluster as the fleet shows it, nil where there is none.
+func (v *view) cluster(name string) *api.Cluster {
+	entry := v.fleet.Snapshot().Get(auth.ClusterKey(name))
+	if entry == nil {
+		return nil
+	}
+	cluster, _ := entry.Object.(*api.Cluster)
+	return cluster
+}
+
+// notFound is the answer about an object that cannot be shown: it does not exist,
+// or it is damaged.
+func (v *view) notFound(key api.Key) *problem.Problem {
+	if v.fleet.Snapshot().Damaged(key) != nil {
+		return problem.Damaged(key)
+	}
+	return problem.New(api.ProblemNotFound, "%s does not exist", key)
+}
+
+// shown is an object as a reader sees it. The status of a cluster is completed
+// from its metrics and reservations, which change without a write to the
+// cluster, that of a policy from its workloads, and that of a score follows from
+// the clock.
+func (v *view) shown(who auth.Identity, object api.Object) api.Object {
+	return v.faulted(v.completed(who, v.rights.WithDetails(who, object)))
+}
+
+// faulted is an object with a condition for the damage of what is stored of it, or for
+// the panics that the last work on it ended with. It stands in no store: it is about
+// this server.
+func (v *view) faulted(object api.Object) api.Object {
+	key := api.KeyOf(object)
+	if d := v.fleet.Snapshot().Damaged(key); d != nil {
+		return api.CopyWith(object, api.Condition{
+			Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonDamaged,
+			Message: "it is damaged in the store, and this is the version before: write it again with PUT or delete it, or restore a backup",
+		})
+	}
+	if !v.faults.Any() { // mostly: a list asks for every object
+		return object
+	}
+	faults := v.faults.Faulted(key.String())
+	if len(faults) == 0 {
+		return object
+	}
+	if list := api.ConditionsOf(object); list != nil && api.FindCondition(*list, api.ConditionFaulted) != nil {
+		return object // what it costs is said already
+	}
+	return api.CopyWith(object, api.Condition{
+		Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault,
+		Message: strings.Join(faults, "; ") + "; it is tried again",
+	})
+}
+
+func (v *view) completed(who auth.Identity, object api.Object) api.Object {
+	switch o := object.(type) {
+	case *api.PlacementScore:
+		return v.decisions.Observe(o.Observed(v.now()))
+	case *api.PropagationPolicy:
+		return v.resolved(who, v.boundPolicy(who, o))
+	}
+	return v.resolved(who, who.Disclosed(v.decisions.Observe(object)))
+}
+
+// boundPolicy is a policy with its bindings as a reader may see them. It is
+// always a copy: bindings change without a write to the policy, so it is never
+// shown as it is stored.
+func (v *view) boundPolicy(who auth.Identity, policy *api.PropagationPolicy) *api.PropagationPolicy {
+	return who.VisibleBindings(v.decisions.ObservePolicy(policy))
+}

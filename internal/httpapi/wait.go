@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+)
+
+// waits lets requests wait for what follows from a write. Nobody who waits holds up a
+// shutdown.
+type waits struct {
+	store     Store
+	fleet     *fleet.Fleet
+	decisions Decisions
+	signals   Signals
+	logger    *slog.Logger
+	// stopping ends when the server is asked to stop.
+	stopping context.Context
+}
+
+// pictureWait is how long an answer that waits for nothing else gives the
+// fleet to show the write, so that a client reads its own writes. It takes
+// about a millisecond; a fleet that has lost its watch must not cost more.
+const pictureWait = 2 * time.Second
+
+// bounded bounds ctx by a wait, and ends it when the server stops: nobody who
+// waits holds up a shutdown.
+func (w *waits) bounded(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	unhook := context.AfterFunc(w.stopping, cancel)
+	return ctx, func() { unhook(); cancel() }
+}
+
+// await waits until what follows from a revision is decided and visible. The
+// write itself is durable, so running out of time is no failure.
+func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
+	if wait > 0 {
+		bounded, cancel := w.bounded(ctx, wait)
+		observed, err := w.signals.Settle(bounded, revision)
+		if err == nil {
+			err = w.decisions.Settle(bounded, max(revision, observed))
+		}
+		cancel()
+		if err != nil && bounded.Err() == nil {
+			w.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the decision failed",
+				slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
+		}
+	}
+	defer w.freshen(ctx)
+	bounded, cancel := w.bounded(ctx, pictureWait)
+	defer cancel()
+	if _, err := w.fleet.WaitRevision(bounded, revision); err != nil && bounded.Err() == nil {
+		w.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the fleet failed",
+			slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
+	}
+}
+
+// pictureTime is a time at which the picture in memory is known to have been
+// complete.
+func (w *waits) pictureTime() time.Time {
+	return time.Now().Add(-w.store.Age(w.fleet.Snapshot().Revision()))
+}
+
+// freshen notes that a request, after it has waited, reads the picture as it is
+// now.
+func (w *waits) freshen(ctx context.Context) { requestOf(ctx).picture = w.pictureTime() }
+
+// behind reports whether the store has not answered for so long that a revision
+// which the picture lacks may well exist.
+func (w *waits) behind() bool {
+	return w.store.Age(w.fleet.Snapshot().Revision()) > pictureWait+time.Second
+}
+
+// catchUp lets the decisions reach what the fleet shows: a preview that starts
+// from less would be refused later.
+func (w *waits) catchUp(ctx context.Context) {
+	bounded, cancel := w.bounded(ctx, pictureWait)
+	defer cancel()
+	_ = w.decisions.Settle(bounded, w.fleet.Snapshot().Revision()) // a preview that is a little behind is one all the same
+}
