@@ -5,7 +5,8 @@ import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placem
 // class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
 	cohort[*tracked]
-	ranking    *ranking // that of the view; nil where there is none
+	ranking    *ranking // that of the view
+	at         int      // position among the ranking's classes
 	placements []*tracked
 	// spreading are those under spread constraints: where one sits depends on the places
 	// of all that fit. A class is who admits and rates alike, so it has them beside others.
@@ -13,45 +14,37 @@ type class struct {
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
-	// floor is at most the lowest Worst of the full placements; an outsider below
-	// it concerns none of them. floorKnown is false after a decision.
-	floor      placement.Merit
-	floorTotal placement.Merit // likewise of WorstTotal
-	hasFull    bool
+	// floorTotal is at most the lowest WorstTotal of the full placements, and the floor
+	// of the ranking the lowest Worst. floorKnown is false after a decision.
+	floorTotal placement.Merit
 	floorKnown bool
-
-	// raised is the highest merit of the outsiders that changed below the floor:
-	// they may have become the next best of a placement without it being told.
-	raised    placement.Merit
-	hasRaised bool
 }
 
-// noteRaised remembers an outsider that changed and concerns no placement now.
-func (c *class) noteRaised(merit placement.Merit) {
-	if !c.hasRaised || c.raised.Less(merit) {
-		c.raised, c.hasRaised = merit, true
-	}
+// forgetFloor has the floor found again when it is needed next.
+func (c *class) forgetFloor() {
+	c.floorKnown = false
+	c.ranking.floors[c.at] = noFloor
 }
 
 // concerns reports whether an outsider of some merit can be of interest to a
 // full placement of the class.
 func (c *class) concerns(o outsider) bool {
+	floor := &c.ranking.floors[c.at]
 	if !c.floorKnown {
-		c.floorKnown, c.hasFull = true, false
+		c.floorKnown, *floor, c.floorTotal = true, placement.Highest, placement.Highest
 		for _, p := range c.placements {
 			if !p.out.Full || p.query.Wanted == 0 {
 				continue
 			}
-			if !c.hasFull || p.out.Worst.Less(c.floor) {
-				c.floor = p.out.Worst
+			if p.out.Worst.Less(*floor) {
+				*floor = p.out.Worst
 			}
-			if !c.hasFull || p.out.WorstTotal.Less(c.floorTotal) {
+			if p.out.WorstTotal.Less(c.floorTotal) {
 				c.floorTotal = p.out.WorstTotal
 			}
-			c.hasFull = true
 		}
 	}
-	return c.hasFull && o.reaches(c.floor, c.floorTotal)
+	return o.reaches(*floor, c.floorTotal)
 }
 
 // outsider is a changed row as those see it that have not chosen it.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -113,6 +114,9 @@ func (c *cohort[D]) toldOtherwise(p *picture) bool {
 // cohorts are those of one sort on one fleet.
 type cohorts[D member, C cohortOf[D]] struct {
 	of map[string]C // by engine.Query.Class
+	// reading are the same by what their members read of clusters, so that a change
+	// visits only those that it concerns.
+	reading map[columns.Aspects]map[C]struct{}
 	// readers are those that read what no row tells of.
 	readers readers[C]
 	// views are theirs, for the snapshots that follow.
@@ -134,7 +138,7 @@ type cohortOf[D member] interface {
 
 func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
 	return cohorts[D, C]{
-		of: map[string]C{}, readers: readers[C]{},
+		of: map[string]C{}, reading: map[columns.Aspects]map[C]struct{}{}, readers: readers[C]{},
 		views: btree.NewG(16, func(a, b seen) bool { return a.class < b.class }),
 	}
 }
@@ -185,6 +189,22 @@ func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ra
 	return view
 }
 
+// concerned yields those that read something of what a delta says of clusters.
+func (all *cohorts[D, C]) concerned(delta *columns.Delta) iter.Seq[C] {
+	return func(yield func(C) bool) {
+		for reads, list := range all.reading {
+			if !delta.Concerns(reads) {
+				continue
+			}
+			for c := range list {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // join finds the cohort of a query for a member that reads some aspects. begin makes
 // one where there is none.
 func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin func(cohort[D]) C) C {
@@ -196,8 +216,11 @@ func (all *cohorts[D, C]) join(q *placement.Query, reads columns.Aspects, begin 
 		all.note(c.shared())
 	}
 	s := c.shared()
-	s.uses++
-	s.reads |= reads
+	if s.uses++; s.uses == 1 || s.reads|reads != s.reads {
+		drop(all.reading, s.reads, c)
+		s.reads |= reads
+		add(all.reading, s.reads, c)
+	}
 	return c
 }
 
@@ -209,6 +232,7 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 	}
 	delete(all.of, s.query.Class)
 	all.views.Delete(seen{class: s.query.Class})
+	drop(all.reading, s.reads, c)
 	all.readers.remove(c, s.query.Reads())
 	return true
 }

@@ -81,8 +81,6 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	if s.told != "" {
 		placed.class.adopt(&placed.sentence, s.query, s.told)
 	}
-	// Which outsiders have become the next best since is not recorded.
-	placed.class.raised, placed.class.hasRaised = placement.Highest, true
 	p.queue.agenda.set(placed, s.at)
 }
 

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +24,7 @@ type planner struct {
 
 	placements map[api.Key]*tracked
 	classes    cohorts[*tracked, *class]
-	rankings   map[string]*ranking              // by engine.Query.RankKey
+	rankings   map[string]*ranking              // by rankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	passes     int
 	found      writes    // since the last pass
@@ -232,7 +231,7 @@ func (p *planner) drop(placed *tracked) {
 }
 
 func (p *planner) joinClass(placed *tracked) {
-	c := p.classes.join(placed.query, placed.query.Reads(), func(shared cohort[*tracked]) *class {
+	c := p.classes.join(placed.query, concerning(placed.query), func(shared cohort[*tracked]) *class {
 		c := &class{cohort: shared}
 		p.rank(c)
 		return c
@@ -241,12 +240,26 @@ func (p *planner) joinClass(placed *tracked) {
 	placed.class, placed.wanting, placed.decided = c, false, false
 }
 
+// concerning are the aspects of a cluster of which a change has the class of a query
+// looked at: what says who is admitted, and what follows from that for more than one
+// cluster.
+func concerning(q *placement.Query) columns.Aspects {
+	reads := q.Reads()
+	if q.Relative() {
+		reads |= q.ScoreReads() & columns.OfCluster
+	}
+	if q.Spreads() {
+		reads |= columns.OfCluster
+	}
+	return reads
+}
+
 func (p *planner) leaveClass(placed *tracked) {
 	c := placed.class
 	c.remove(placed)
 	c.wait(placed, false)
 	c.silence(&placed.sentence)
-	c.floorKnown = false
+	c.forgetFloor()
 	if p.classes.leave(c) {
 		p.unrank(c)
 	}
@@ -307,7 +320,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 // again.
 func (p *planner) reservedChanged(rows []int) {
 	delta := columns.AllOf(columns.Reserved, rows)
-	p.touch(&delta, maps.Keys(p.classes.readers[columns.Reserved]))
+	p.touch(&delta)
 }
 
 // advance brings the fleet to a moment, with the pending changes.
@@ -341,7 +354,7 @@ func (p *planner) advance(now time.Time) {
 			}
 		}
 	}
-	p.touch(&delta, maps.Values(p.classes.of))
+	p.touch(&delta)
 	p.bindings.advance(was, delta, rooms)
 }
 
@@ -386,7 +399,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	p.setWanting(placed, wanting)
 	out.Choices = nil
 	placed.out, placed.decided, placed.resumed = out, true, false
-	placed.class.floorKnown = false
+	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
 	return changed, !out.Same
 }

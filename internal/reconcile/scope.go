@@ -108,7 +108,7 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 			b.queue.mark(w)
 		}
 	}
-	for _, s := range b.scopes.of {
+	for s := range b.scopes.concerned(&delta) {
 		b.touchScope(s, &delta)
 	}
 	b.touchMembers(&delta)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,5 +51,28 @@ func TestOwnWords(t *testing.T) {
 	}
 	if n := len(p.classes.of); n != 2 {
 		t.Errorf("%d classes, want 2", n)
+	}
+}
+
+// TestToldWhatFails: a placement that waits because a metric fails is told so when
+// it fails for another reason, though nothing else is different.
+func TestToldWhatFails(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	w.write(p, cluster("c1", nil, api.MetricRef{Name: "m"}))
+	w.write(p, newPlacement("web", 1, func(*api.PlacementSpec) {}))
+	for _, cause := range []string{"connection refused", "no such host"} {
+		m := metric("m", 0)
+		m.Status.Value = nil
+		m.Status.Conditions = []api.Condition{{
+			Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider, Message: cause,
+		}}
+		w.write(p, m)
+		if written := p.pass(epoch); !slices.ContainsFunc(written, func(w write) bool {
+			x, ok := w.result().(*api.Placement)
+			return ok && strings.Contains(api.FindCondition(x.Status.Conditions, api.ConditionScheduled).Message, cause)
+		}) {
+			t.Errorf("the placement is not told %q: %d decisions", cause, len(written))
+		}
 	}
 }

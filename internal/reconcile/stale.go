@@ -1,21 +1,30 @@
 package reconcile
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// touch finds the placements of some classes that changed rows concern and marks
-// them stale. It errs on the side of marking.
-func (p *planner) touch(delta *columns.Delta, classes iter.Seq[*class]) {
+// touch finds the placements that changed rows concern and marks them stale. It errs
+// on the side of marking.
+func (p *planner) touch(delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
 	}
-	for c := range classes {
+	for c := range p.classes.concerned(delta) {
 		p.touchClass(c, delta)
+	}
+	for _, r := range p.rankings {
+		p.touchRanking(r, delta)
+	}
+	if delta.Fleet.Any(columns.ScoreValues) {
+		for _, c := range p.classes.of {
+			if c.noteExpired(p.fleet) {
+				c.markAll(p)
+			}
+		}
 	}
 	for _, row := range delta.Rows {
 		cluster := p.fleet.Cluster(row)
@@ -31,7 +40,8 @@ func (p *planner) touch(delta *columns.Delta, classes iter.Seq[*class]) {
 	}
 }
 
-// touchClass looks at changed rows as outsiders of the class's decisions.
+// touchClass looks at changed rows of which the class reads what changed. Those that
+// are only rated otherwise are for its ranking to look at.
 func (p *planner) touchClass(c *class, delta *columns.Delta) {
 	p.focus(c.placements[0].query.Key)
 	was, _ := p.classes.follow(p.picture, c.shared(), delta)
@@ -44,7 +54,7 @@ func (p *planner) touchClass(c *class, delta *columns.Delta) {
 			c.markSpreading(p)
 		}
 		if is && !all {
-			p.touchOutsider(c, row, was)
+			p.touchOutsider(c, row, placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false), was)
 		}
 	}
 	if c.noteExpired(p.fleet) || all {
@@ -56,32 +66,27 @@ func (p *planner) touchClass(c *class, delta *columns.Delta) {
 }
 
 // touchOutsider looks at one changed row that the class admits.
-func (p *planner) touchOutsider(c *class, row int, was bool) {
-	merit := placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)
+func (p *planner) touchOutsider(c *class, row int, merit placement.Merit, was bool) {
 	o := outsider{merit: merit}
 	if c.query.Minds() {
 		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
 	}
 	if was && !c.concerns(o) {
-		c.noteRaised(merit)
 		return
 	}
 	for _, placed := range c.placements {
 		switch {
-		case placed.stale || !placed.decided:
+		case placed.stale || !placed.decided || placed.query.Wanted == 0:
 		case !placed.out.Full:
 			// It has every cluster that fits: a score moves nothing, a new
 			// cluster is wanted.
-			if !was && placed.query.Wanted != 0 {
+			if !was {
 				p.queue.mark(placed)
 			}
-		case placed.query.Wanted == 0:
 		case o.reaches(placed.out.Worst, placed.out.WorstTotal):
 			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.queue.mark(placed)
 			}
-		case !placed.out.HasNext || placed.out.Next.Less(merit):
-			placed.out.Next, placed.out.HasNext = merit, true
 		}
 	}
 }
@@ -111,14 +116,31 @@ func (p *planner) touchMember(placed *tracked, row int, delta *columns.Delta) {
 		p.queue.mark(placed)
 		return
 	}
-	merit := placement.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
-	switch {
-	case placed.out.HasNext && !placed.out.Next.Less(merit),
-		placed.class.hasRaised && !placed.class.raised.Less(merit):
+	if p.comparesMore(placed) {
 		p.queue.mark(placed)
-	case merit.Less(placed.out.Worst):
-		placed.out.Worst = merit
-		placed.class.floorKnown = false
-		p.note(placed)
+		return
 	}
+	// While it is no worse than the worst that is chosen, no outsider is better.
+	merit := placement.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
+	if !merit.Less(placed.out.Worst) {
+		return
+	}
+	chosen := func(row int) bool { return slices.Contains(placed.status.Clusters, p.fleet.Name(row)) }
+	if placement.Overtaken(p.fleet, placed.query, placed.class.view, p.others(), merit, chosen) {
+		p.queue.mark(placed)
+		return
+	}
+	placed.out.Worst = merit
+	placed.class.forgetFloor()
+	p.note(placed)
+}
+
+// comparesMore reports whether a placement compares its clusters with some that its
+// class does not have as candidates, because only the decision may keep them. The
+// scale is its own then.
+func (p *planner) comparesMore(placed *tracked) bool {
+	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
+		row, ok := p.fleet.Row(name)
+		return ok && !placed.class.view.Mask.Has(row)
+	})
 }

@@ -73,7 +73,8 @@ type Delta struct {
 	// Fleet are the aspects that changed of the fleet as a whole: MetricNames says
 	// that a metric object appeared or disappeared, Sets that a cluster set appeared,
 	// disappeared, changed its namespaces or its selection of clusters, or has become
-	// empty or no longer is.
+	// empty or no longer is; ScoreValues that of which clusters placement scores have
+	// expired.
 	Fleet Aspects
 
 	all  Aspects            // what changed of all Rows

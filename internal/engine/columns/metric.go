@@ -162,6 +162,15 @@ func (s *MetricState) Cause(namespace string) string {
 	return s.message
 }
 
+// failsLike reports whether neither of two states of a metric fails, or both do and
+// are described alike.
+func (s *MetricState) failsLike(other *MetricState) bool {
+	if !s.Fails() || !other.Fails() {
+		return s.Fails() == other.Fails()
+	}
+	return s.Reason == other.Reason && s.message == other.message && (s.Metric == nil) == (other.Metric == nil)
+}
+
 // Shown is a metric as the status of what lists it has it.
 func (s *MetricState) Shown(weight float64) api.ClusterMetricStatus {
 	shown := api.ClusterMetricStatus{Name: s.Key.Name, Namespace: s.Key.Namespace, Weight: weight, Reason: s.Reason}

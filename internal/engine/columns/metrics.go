@@ -178,7 +178,7 @@ func (b *edit) compareMetrics(was, after *MetricState) {
 		if was.differs(after) {
 			b.changedRows(MetricValues, after.Rows)
 		}
-		if was.Fails() != after.Fails() {
+		if !was.failsLike(after) {
 			b.changedRows(Failing, after.Rows)
 		}
 		return
@@ -192,7 +192,7 @@ func (b *edit) compareMetrics(was, after *MetricState) {
 		if was.differs(after) {
 			b.changed(MetricValues, row)
 		}
-		if was.Fails() != after.Fails() {
+		if !was.failsLike(after) {
 			b.changed(Failing, row)
 		}
 	})

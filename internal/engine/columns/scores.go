@@ -229,7 +229,11 @@ func (b *edit) judgeScores() {
 		b.scores = map[string]*ScoreBundle{}
 	}
 	for resource, e := range b.bundles {
-		if s := e.judge(b.now, len(b.rows), b.rated); s.rows.Len() > 0 {
+		s := e.judge(b.now, len(b.rows), b.rated)
+		if s.Expired != e.old.Expired {
+			b.delta.Fleet |= ScoreValues
+		}
+		if s.rows.Len() > 0 {
 			b.scores[resource] = s
 		} else {
 			delete(b.scores, resource)

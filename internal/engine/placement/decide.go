@@ -2,6 +2,7 @@ package placement
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -111,6 +112,36 @@ func TotalOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int)
 	score, ok := q.scoring.Minds.Bound(&p.Rating, row, q.scoring.Own(&p.Rating, row, false))
 	return p.merit(row, false, score), ok
 }
+
+// Overtaken reports whether a cluster that is admitted and not chosen has at least
+// some merit, without regard to what other placements decided.
+func Overtaken(f *columns.Fleet, q *Query, v *View, others ledger.Others, merit Merit, chosen func(row int) bool) bool {
+	p := v.rating(f, q, others)
+	order := f.Ranking()
+	if p.Ranking != nil {
+		order = p.Ranking.Order
+	}
+	for _, row := range order[:min(len(order), manyProbes)] {
+		switch row := int(row); {
+		case p.own(row, false).Less(merit):
+			return false
+		case v.Mask.Has(row) && !chosen(row):
+			return true
+		}
+	}
+	for i, w := range v.Mask { // where few of the best are admitted, all that are
+		for ; w != 0 && len(order) > manyProbes; w &= w - 1 {
+			if row := i<<6 + bits.TrailingZeros64(w); !p.own(row, false).Less(merit) && !chosen(row) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// manyProbes is how many clusters of a ranking are probed one by one before all that
+// are admitted are looked at instead.
+const manyProbes = 512
 
 // own is the merit of a row.
 func (p *Pass) own(row int, current bool) Merit {
