@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/url"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
@@ -47,9 +47,9 @@ type spotParts struct {
 }
 
 // openSpot puts them together.
-func (s *server) openSpot(ctx context.Context, codec *store.Codec, network *netpolicy.Policy) error {
+func (s *server) openSpot(ctx context.Context, codec *store.Codec, clusters *kube.Clusters) error {
 	c, options := s.config, runner.Options{
-		Fleet: s.fleet, Clusters: s.signals, Workloads: s.decider, Network: network, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
+		Fleet: s.fleet, Clusters: s.signals, Workloads: s.decider, Kubernetes: clusters, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
 		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger, Faults: s.faults,
 	}
 	if c.WebhookListen == "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
@@ -84,15 +85,16 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	}
 	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
+	clusters := kube.New(network, nil)
 	s.signals = signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Logger: logger, Faults: s.faults, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Kubernetes: clusters, Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.decider = reconcile.New(reconcile.Options{
 		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)
-	if err := s.openSpot(ctx, codec, network); err != nil {
+	if err := s.openSpot(ctx, codec, clusters); err != nil {
 		return nil, err
 	}
 	var tlsConfig *tls.Config

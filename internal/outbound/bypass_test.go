@@ -50,7 +50,7 @@ var bypasses = map[string][]string{
 
 // allowed are the places that use one of them and apply the policy themselves.
 var allowed = map[string]string{
-	"internal/signal/kubernetes/access/connection.go": "dials with Dialer and asks Proxied; closes the connections of one cluster, and nobody else's",
+	"internal/kube/connection.go": "dials with Dialer and asks Proxied; closes the connections of one cluster, and nobody else's",
 }
 
 // TestNothingBypassesThePolicy: whatever the server connects to for users goes through

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -33,8 +34,7 @@ var ErrNotFound = health.ErrNotFound
 // ErrStale says that what was decided on has changed since.
 var ErrStale = errors.New("the object has changed meanwhile")
 
-// Options of a Runner. All but Network, Logger and
-// Now are required.
+// Options of a Runner. All but Network, Kubernetes, Logger and Now are required.
 type Options struct {
 	// Fleet tells what there is.
 	Fleet *fleet.Fleet
@@ -45,6 +45,8 @@ type Options struct {
 	Codec Codec
 	// Network says what may be connected to.
 	Network *netpolicy.Policy
+	// Kubernetes are the connections to clusters. Default: those of this Runner alone.
+	Kubernetes *kube.Clusters
 	// Logger receives changes of state and what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Faults is told of panics. Nil tells nobody.
@@ -75,10 +77,13 @@ func New(o Options) *Runner {
 	}
 	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
 	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
+	if o.Kubernetes == nil {
+		o.Kubernetes = kube.New(o.Network, nil)
+	}
 	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Logger: o.Logger, Now: o.Now})
 	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Network: o.Network, Sink: r.monitor})
+	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Clusters: o.Kubernetes, Sink: r.monitor})
 	return r
 }
 

@@ -11,9 +11,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
 const (
@@ -28,21 +27,28 @@ const (
 
 // client is the access to one cluster.
 type client struct {
-	*access.Connection
+	*kube.Connection
 	core      rest.Interface
 	metadata  metadata.Interface
 	discovery *discovery.DiscoveryClient
 }
 
-func newClient(config *rest.Config, network *netpolicy.Policy, dial outbound.Dial) (*client, error) {
-	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
-	config.UserAgent = "scheduler-server"
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	c := &client{}
-	var err error
-	if c.Connection, err = access.Open(config, network, dial, maxAnswer); err != nil {
+func newClient(clusters *kube.Clusters, cluster string, kubeconfig api.Secret) (*client, error) {
+	config, connection, err := clusters.Open(cluster, kubeconfig, maxAnswer)
+	if err != nil {
 		return nil, err
 	}
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	c := &client{Connection: connection}
+	if err := c.equip(config); err != nil {
+		connection.Close()
+		return nil, kube.Incomplete()
+	}
+	return c, nil
+}
+
+// equip makes the clients for what is asked.
+func (c *client) equip(config *rest.Config) (err error) {
 	coreConfig := rest.CopyConfig(config)
 	coreConfig.APIPath = "/api"
 	coreConfig.GroupVersion = &corev1.SchemeGroupVersion
@@ -50,15 +56,13 @@ func newClient(config *rest.Config, network *netpolicy.Policy, dial outbound.Dia
 	coreConfig.ContentType = "application/vnd.kubernetes.protobuf"
 	coreConfig.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	if c.core, err = rest.RESTClientForConfigAndClient(coreConfig, c.HTTP); err != nil {
-		return nil, access.Incomplete()
+		return err
 	}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, c.HTTP); err != nil {
-		return nil, access.Incomplete()
+		return err
 	}
-	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, c.HTTP); err != nil {
-		return nil, access.Incomplete()
-	}
-	return c, nil
+	c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, c.HTTP)
+	return err
 }
 
 // readyz asks the API server how it is, and returns the status of the answer.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 // answerOf says what a probe of readyz tells about a cluster. A proxy in front of
@@ -16,7 +16,7 @@ import (
 // credentials, are as good as no answer.
 func answerOf(code int, err error) (answer health.Answer, reason, message string) {
 	switch {
-	case errors.Is(err, access.ErrKubeconfig):
+	case errors.Is(err, kube.ErrKubeconfig):
 		return health.AnswerNone, api.ReasonInvalidKubeconfig, err.Error()
 	case err != nil:
 		return health.AnswerNone, api.ReasonUnreachable, "the API server cannot be reached: " + outbound.Describe(err)

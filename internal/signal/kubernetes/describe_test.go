@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
 // TestDescribeAnswerOfAnotherServer: what answers in place of an API server must
@@ -25,7 +25,7 @@ func TestDescribeAnswerOfAnotherServer(t *testing.T) {
 			if err == nil {
 				t.Fatal("it is taken for an answer of an API server")
 			}
-			if reason, message := access.Describe("pods", err); reason != api.ReasonIncomplete || message != "pods: the answer cannot be read" {
+			if reason, message := kube.Describe("pods", err); reason != api.ReasonIncomplete || message != "pods: the answer cannot be read" {
 				t.Errorf("%v: got %s %q", err, reason, message)
 			}
 		})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 // TestKubeconfigsRefused: nothing outside of a kubeconfig is read or run, also
@@ -27,11 +27,8 @@ func TestKubeconfigsRefused(t *testing.T) {
 		{"no base64", authority, "hush!", "broken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config, err := access.Load(api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
-			if err == nil {
-				_, err = newClient(config, netpolicy.OnLoopback(), nil)
-			}
-			if !errors.Is(err, access.ErrKubeconfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
+			_, err := newClient(kube.New(netpolicy.OnLoopback(), nil), "eu", api.NewSecret(strings.Replace(whole, c.old, c.new, 1)))
+			if !errors.Is(err, kube.ErrKubeconfig) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -69,14 +66,14 @@ func FuzzKubeconfig(f *testing.F) {
 	f.Add(`{"current-context":"c","contexts":[{"name":"c","context":{}}],"clusters":[{"name":"","cluster":{"server":"https://x"}}]}`)
 	f.Add("proxy-url: \x00")
 	f.Fuzz(func(t *testing.T, text string) {
-		config, err := access.Load(api.NewSecret(text))
+		config, err := kube.Load(api.NewSecret(text))
 		if err == nil {
 			if config.ExecProvider != nil || config.AuthProvider != nil || config.BearerTokenFile != "" || config.CAFile != "" || config.CertFile != "" || config.KeyFile != "" {
 				t.Fatalf("it reads files or runs programs: %q", text)
 			}
-			_, err = newClient(config, netpolicy.OnLoopback(), nil)
+			_, err = newClient(kube.New(netpolicy.OnLoopback(), nil), "eu", api.NewSecret(text))
 		}
-		if err != nil && !errors.Is(err, access.ErrKubeconfig) {
+		if err != nil && !errors.Is(err, kube.ErrKubeconfig) {
 			t.Errorf("an error of another sort: %v", err)
 		}
 	})

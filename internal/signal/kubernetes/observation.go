@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 // part is something that is watched in a cluster.
@@ -39,7 +39,7 @@ func condition(parts []part) api.Condition {
 	for _, p := range parts {
 		switch {
 		case p.err != nil:
-			r, message := access.Describe(p.what, p.err)
+			r, message := kube.Describe(p.what, p.err)
 			if reason == "" {
 				reason = r
 			}

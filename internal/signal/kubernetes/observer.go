@@ -13,8 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -37,12 +36,10 @@ type Sink interface {
 type Options struct {
 	// Sink takes what is observed. Required.
 	Sink Sink
-	// Network says what may be connected to.
-	Network *netpolicy.Policy
+	// Clusters are the connections. Required.
+	Clusters *kube.Clusters
 	// Faults is told of panics. Nil tells nobody.
 	Faults *fault.Component
-	// Dial opens connections. Default: over the network.
-	Dial outbound.Dial
 }
 
 // Observer watches clusters. Put and Remove tell it what there is; Run does the
@@ -165,7 +162,7 @@ func (o *Observer) watch(ctx context.Context, w *watched) {
 		_ = o.Faults.Keep(ctx, key, func(ctx context.Context) error {
 			watcher := newWatcher(w.name, w.target, o.Sink, o.places)
 			watcher.faults = o.Faults
-			return watcher.run(ctx, o.Network, o.Dial)
+			return watcher.run(ctx, o.Clusters)
 		})
 	}()
 	select {

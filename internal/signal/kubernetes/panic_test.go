@@ -64,7 +64,7 @@ func TestAPanicOverANodeIsAFailure(t *testing.T) {
 		watcher.nodes = table
 		done := make(chan error, 1)
 		ctx := t.Context()
-		go func() { done <- watcher.run(ctx, w.observer.Network, w.dial) }()
+		go func() { done <- watcher.run(ctx, w.observer.Clusters) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		select {

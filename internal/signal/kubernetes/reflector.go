@@ -15,7 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
 const (
@@ -72,7 +72,7 @@ func (r *reflector[V]) run(ctx context.Context) {
 		}
 		// What the API server refuses to watch from does not become better, nor does
 		// what cannot be read a second time.
-		torn := apierrors.HasStatusCause(err, access.TornWatch)
+		torn := apierrors.HasStatusCause(err, kube.TornWatch)
 		_, answered := errors.AsType[*apierrors.StatusError](err)
 		if errors.Is(err, errExpired) || answered && (!torn || position == tornAt) {
 			position = ""

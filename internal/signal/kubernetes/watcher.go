@@ -12,10 +12,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
 )
 
 const (
@@ -72,12 +70,9 @@ func newWatcher(name string, t target, sink Sink, p places) *watcher {
 }
 
 // run watches until ctx ends. The error is a *fault.Panic.
-func (w *watcher) run(ctx context.Context, network *netpolicy.Policy, dial outbound.Dial) error {
-	config, err := access.Load(w.target.kubeconfig)
-	if err == nil {
-		w.client, err = newClient(config, network, dial)
-	}
-	if err != nil {
+func (w *watcher) run(ctx context.Context, clusters *kube.Clusters) error {
+	var err error
+	if w.client, err = newClient(clusters, w.name, w.target.kubeconfig); err != nil {
 		// Nothing to do but to say so, at the pace of the probes.
 		for ctx.Err() == nil {
 			w.tell(0, err)

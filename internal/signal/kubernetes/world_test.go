@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"math/big"
 	"net"
 	"net/http"
@@ -120,7 +121,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 func (w *world) start() {
 	w.tracker = settle.New()
 	w.monitor = health.New(health.Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
-	w.observer = New(Options{Network: netpolicy.OnLoopback(), Sink: w.monitor, Dial: w.dial})
+	w.observer = New(Options{Clusters: kube.New(netpolicy.OnLoopback(), w.dial), Sink: w.monitor})
 	for name, c := range w.clusters {
 		w.monitor.Put(c, w.specs[name], w.specs[name], w.specs[name])
 		w.observer.Put(c)

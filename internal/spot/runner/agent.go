@@ -15,7 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
@@ -168,14 +168,8 @@ func (a *agent) attend(ctx context.Context) error {
 }
 
 // connect prepares the access to the cluster, and what works on it.
-func (a *agent) connect() (*access.Connection, error) {
-	config, err := access.Load(a.target.kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.UserAgent = "scheduler-server"
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	connection, err := access.Open(config, a.runner.Network, a.runner.Dial, maxAnswer)
+func (a *agent) connect() (*kube.Connection, error) {
+	config, connection, err := a.runner.Kubernetes.Open(a.name, a.target.kubeconfig, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +181,7 @@ func (a *agent) connect() (*access.Connection, error) {
 }
 
 // equip makes what works on the cluster.
-func (a *agent) equip(config *rest.Config, connection *access.Connection) error {
+func (a *agent) equip(config *rest.Config, connection *kube.Connection) error {
 	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
 		c := rest.CopyConfig(config)
 		c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -198,11 +192,11 @@ func (a *agent) equip(config *rest.Config, connection *access.Connection) error 
 	// Pods that wait for their admission go before what is being corrected.
 	reading, err := clients(500)
 	if err != nil {
-		return access.Incomplete()
+		return kube.Incomplete()
 	}
 	writing, err := clients(50)
 	if err != nil {
-		return access.Incomplete()
+		return kube.Incomplete()
 	}
 	logger := a.runner.Logger.With("cluster", a.name)
 	a.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/replacement"
 )
@@ -55,7 +55,7 @@ func (r *Runner) mark(cluster, node string, do func(*replacement.Replacement) er
 	case errors.Is(err, spot.ErrNoNode):
 		return fmt.Errorf("%s, %s: %w", cluster, node, err)
 	}
-	_, message := access.Describe("node "+node, err)
+	_, message := kube.Describe("node "+node, err)
 	return fmt.Errorf("%s: %w: %s", cluster, spot.ErrNotConnected, message)
 }
 

@@ -16,8 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
-	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -55,10 +54,8 @@ type Options struct {
 	Gone func(cluster string)
 	// ReturnAfter is how long there have to be spot nodes again before pods return.
 	ReturnAfter time.Duration
-	// Network says what may be connected to.
-	Network *netpolicy.Policy
-	// Dial opens connections. Default: over the network.
-	Dial outbound.Dial
+	// Kubernetes are the connections to clusters. Required.
+	Kubernetes *kube.Clusters
 	// Faults is told of panics. Nil tells nobody.
 	Faults *fault.Recorder
 	// Logger. Default: discards.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -150,8 +151,8 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, statuses: &statuses{last: map[string]api.Condition{}}}
 	b.Runner = New(Options{
-		Network: netpolicy.OnLoopback(),
-		Fleet:   fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
+		Kubernetes: kube.New(netpolicy.OnLoopback(), nil),
+		Fleet:      fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
 		Gone: func(name string) { b.gone = append(b.gone, name) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())

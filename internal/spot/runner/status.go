@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/signal/kubernetes/access"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
 // The reasons of SpotReady besides those of the installation.
@@ -107,7 +107,7 @@ func (a *agent) condition() api.Condition {
 	}
 	failures := i.Failures()
 	for _, what := range slices.Sorted(maps.Keys(failures)) {
-		reason, message := access.Describe(what, failures[what])
+		reason, message := kube.Describe(what, failures[what])
 		return not(reason, message)
 	}
 	select {

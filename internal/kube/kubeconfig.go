@@ -1,5 +1,5 @@
-// Package access connects to Kubernetes clusters with the kubeconfigs of users.
-package access
+// Package kube connects to Kubernetes clusters with the kubeconfigs of users.
+package kube
 
 import (
 	"errors"
