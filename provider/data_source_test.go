@@ -194,6 +194,7 @@ func TestAccDataSourceErrors(t *testing.T) {
 		{"selector", `data "scheduler_clusters" "x" { label_selector = "=(" }`, `(?s)Invalid label_selector`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // they only read
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps:                    []resource.TestStep{{Config: f.config(test.config), ExpectError: regexp.MustCompile(test.want)}},

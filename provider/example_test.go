@@ -53,6 +53,7 @@ func TestAccDataSourceExamples(t *testing.T) {
 	})
 	for _, file := range exampleFiles(t, "../examples/data-sources/*/data-source.tf") {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			t.Parallel() // they only read
 			config := f.config(readExample(t, file))
 			steps := []resource.TestStep{{Config: config}}
 			if strings.Contains(config, "for_each") { // the library cannot clean up after it by itself

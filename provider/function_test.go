@@ -41,6 +41,7 @@ func TestFunctions(t *testing.T) {
 			"custom 2/8 6", "custom 4/6 2", "custom 3/0 1 clamped", "majority_in_on_demand 0/0 1")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			resource.UnitTest(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps: []resource.TestStep{{
@@ -69,6 +70,7 @@ func TestFunctionErrors(t *testing.T) {
 		{"no range", `provider::scheduler::normalize(1, 2, 2)`, `min\s+must\s+be\s+below\s+max`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			resource.UnitTest(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps: []resource.TestStep{{

@@ -44,6 +44,7 @@ func TestAccImportBadID(t *testing.T) {
 		{"scheduler_placement", "shop/nobody", `(?s)Cannot import non-existent remote object`},
 	} {
 		t.Run(test.resource+" "+test.id, func(t *testing.T) {
+			t.Parallel() // nothing is imported
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps: []resource.TestStep{{

@@ -168,6 +168,7 @@ func TestAccPropagationDataSourceErrors(t *testing.T) {
 		{"namespace", "data \"scheduler_workload\" \"x\" {\n name = \"web\"\n namespace = \"My Shop\"\n}", `(?s)Invalid namespace`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // they only read
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: factories,
 				Steps:                    []resource.TestStep{{Config: f.config(test.config), ExpectError: regexp.MustCompile(test.want)}},

@@ -37,7 +37,6 @@ var secretive = map[string]string{
 const theSecret = "hush-hush"
 
 func TestAccEverySecretIsKept(t *testing.T) {
-	f := newFleet(t)
 	for _, info := range api.Kinds {
 		for _, secret := range api.SecretFields(info.Kind) {
 			name := string(info.Kind) + " " + secret.Field
@@ -45,7 +44,7 @@ func TestAccEverySecretIsKept(t *testing.T) {
 			if !ok {
 				t.Errorf("no resource of this test has the secret %s", name)
 			}
-			t.Run(name, func(t *testing.T) { keepSecret(t, f, info.Kind, secret, body) })
+			t.Run(name, func(t *testing.T) { keepSecret(t, newFleet(t), info.Kind, secret, body) })
 		}
 	}
 }
