@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // Some faults do not come from outside. They are put into the source while the
@@ -188,7 +189,7 @@ func TestFaultClock(t *testing.T) {
 		object, err := w.p().client.Get(t.Context(), api.KeyOf(beating))
 		return err == nil && object.(*api.Cluster).Status.State == api.StateOnline
 	}
-	eventually(t, "the cluster with heartbeats is online", online)
+	eventually.True(t, "the cluster with heartbeats is online", online)
 	w.mustPut(placement("beating", groupOf(clusterName(100)), 1, 0))
 
 	revisions := func() string {
@@ -221,7 +222,7 @@ func TestFaultClock(t *testing.T) {
 			w.startWriting()
 			// Longer than the intervals of the metrics and the heartbeats.
 			asked := source.asked.Load()
-			eventually(t, "the metrics are read again", func() bool { return source.asked.Load() > asked+1 })
+			eventually.True(t, "the metrics are read again", func() bool { return source.asked.Load() > asked+1 })
 			w.stopWriting()
 			if moved := shown(); jump == "0" || jump == "stuck" && moved < first-time.Second || jump != "stuck" && (moved > time.Minute || moved < -time.Minute) {
 				f.happened()
@@ -260,7 +261,7 @@ func TestFaultPanic(t *testing.T) {
 		_, err := w.p().client.Put(ctx, object, client.PutOptions{Wait: pointer(time.Second)})
 		cancel()
 		t.Logf("writing the object that cannot be worked on: %v", err)
-		eventually(t, "the work on the object panics", func() bool { return panics() > before || !w.p().alive() })
+		eventually.True(t, "the work on the object panics", func() bool { return panics() > before || !w.p().alive() })
 		f.happened()
 		before = panics()
 		for range 5 {
@@ -268,7 +269,7 @@ func TestFaultPanic(t *testing.T) {
 				t.Errorf("a request that panics was answered with %d", a.status)
 			}
 		}
-		eventually(t, "the requests panic", func() bool { return panics() > before })
+		eventually.True(t, "the requests panic", func() bool { return panics() > before })
 		f.happened()
 		w.judgeNothing()
 		w.awaitWrites(30)

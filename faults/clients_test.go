@@ -31,6 +31,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 func (p *process) address() string {
@@ -152,7 +153,7 @@ func TestFaultHugeAndSlowBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(patience))
+		_ = c.SetDeadline(time.Now().Add(eventually.Limit))
 		if _, err := io.WriteString(c, head+header+"\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +288,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 					return
 				}
 				defer c.Close()
-				_ = c.SetDeadline(time.Now().Add(patience))
+				_ = c.SetDeadline(time.Now().Add(eventually.Limit))
 				if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path); err != nil {
 					t.Error(err)
 					return
@@ -301,7 +302,7 @@ func TestFaultIdleWatchers(t *testing.T) {
 				told.Add(1)
 			})
 		}
-		eventually(t, "all are waiting", func() bool { return asked.Load() == int64(number) })
+		eventually.True(t, "all are waiting", func() bool { return asked.Load() == int64(number) })
 		time.Sleep(500 * time.Millisecond) // nothing shows that the last ones have been read
 		began := time.Now()
 		if err := extra(w, "watched"); err != nil {
@@ -432,7 +433,7 @@ func TestFaultTokenBruteForce(t *testing.T) {
 		t.Fatalf("%v %d %s", err, code, out)
 	}
 	began := time.Now()
-	eventually(t, "the revoked token is refused", func() bool { return ask(good, second) == 401 })
+	eventually.True(t, "the revoked token is refused", func() bool { return ask(good, second) == 401 })
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the revoked token worked for %s", took)
 	}
@@ -504,7 +505,7 @@ func TestFaultTLS(t *testing.T) {
 	}
 	certificate(t, files, 2, now.Add(-time.Hour), now.Add(1000*time.Hour))
 	f.happened()
-	eventually(t, "the new certificate is shown", func() bool { return serial() == 2 })
+	eventually.True(t, "the new certificate is shown", func() bool { return serial() == 2 })
 	if err := os.WriteFile(certFile, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -518,11 +519,11 @@ func TestFaultTLS(t *testing.T) {
 	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
 	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
 	f.happened()
-	eventually(t, "the expired certificate is spoken of", func() bool { return expired.stderr.contains("expired") })
+	eventually.True(t, "the expired certificate is spoken of", func() bool { return expired.stderr.contains("expired") })
 	expired.kill()
 
 	certFile, _ = certificate(t, files, 4, now.Add(-time.Hour), now.Add(1000*time.Hour))
-	eventually(t, "a good certificate is shown again", func() bool { return serial() == 4 })
+	eventually.True(t, "a good certificate is shown again", func() bool { return serial() == 4 })
 	if c, err := shake(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		c.Close()
 		t.Error("TLS 1.1 is spoken")
@@ -564,7 +565,7 @@ func resetRapidly(t testing.TB, shake func(*tls.Config) (*tls.Conn, error), f *f
 	if c.ConnectionState().NegotiatedProtocol != "h2" {
 		t.Fatal("the server does not speak HTTP/2")
 	}
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(eventually.Limit))
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestFaultKill kills the server in the middle of many writes, again and again,
@@ -136,7 +138,7 @@ func TestFaultSecondServer(t *testing.T) {
 	for range rounds(3, 20) {
 		began := time.Now()
 		second := launch(t, nil, serverBinary, embedded(dir)...)
-		if code := second.awaitExit(patience); code != 1 {
+		if code := second.awaitExit(eventually.Limit); code != 1 {
 			t.Errorf("the second server ended with %d", code)
 		}
 		if want := fmt.Sprintf("is in use by process %d", w.p().cmd.Process.Pid); !second.stderr.contains(want) {
@@ -168,7 +170,7 @@ func TestFaultTermination(t *testing.T) {
 		// A configuration that is wrong changes nothing.
 		write("log_level: loud\n")
 		w.p().signal(syscall.SIGHUP)
-		eventually(t, "the wrong configuration is refused", func() bool { return w.p().stderr.contains("the configuration was not reloaded") })
+		eventually.True(t, "the wrong configuration is refused", func() bool { return w.p().stderr.contains("the configuration was not reloaded") })
 		f.happened()
 		write("log_level: info\n")
 		w.awaitWrites(5)
@@ -191,7 +193,7 @@ func TestFaultTermination(t *testing.T) {
 	w.awaitWrites(10)
 	w.p().signal(syscall.SIGTERM)
 	w.p().signal(syscall.SIGTERM)
-	w.p().awaitExit(patience)
+	w.p().awaitExit(eventually.Limit)
 	f.happened()
 	w.stopWriting()
 	w.start()

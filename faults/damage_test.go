@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // damage changes one file of a data directory.
@@ -170,7 +172,7 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 	defer p.kill()
 	select {
 	case <-p.ready:
-	case <-time.After(patience):
+	case <-time.After(eventually.Limit):
 		complain("the start neither works nor ends:\n%s", p.stderr.tail())
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // mountTmpfs makes a file system in memory, with options such as size=300m.
@@ -93,7 +94,7 @@ func TestFaultDiskFull(t *testing.T) {
 		w.startWriting()
 		w.awaitWrites(20)
 		free := ballast(t, mount, 80<<20)
-		eventually(t, "writes are refused with 507", func() bool { return client.StatusOf(extra(w, "more")) == 507 })
+		eventually.True(t, "writes are refused with 507", func() bool { return client.StatusOf(extra(w, "more")) == 507 })
 		f.happened()
 		w.stopWriting()
 		w.readsWork()
@@ -110,7 +111,7 @@ func TestFaultDiskFull(t *testing.T) {
 		}
 		if w.p().alive() {
 			w.readsWork()
-		} else if code := w.p().awaitExit(patience); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+		} else if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
 			t.Errorf("the server exited with %d and did not say why", code)
 		}
 		f.happened()
@@ -118,7 +119,7 @@ func TestFaultDiskFull(t *testing.T) {
 		full := launch(t, nil, serverBinary, w.args...)
 		select {
 		case <-full.ready:
-		case <-time.After(patience):
+		case <-time.After(eventually.Limit):
 			t.Error("a start on a full disk neither works nor ends")
 		}
 		if full.url == "" && !full.stderr.contains("free") {
@@ -129,7 +130,7 @@ func TestFaultDiskFull(t *testing.T) {
 		freeToo()
 		free()
 		w.start()
-		eventually(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
+		eventually.True(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
 		w.judgeQuickly()
 	}
 	w.judge()
@@ -155,10 +156,10 @@ func TestFaultInodes(t *testing.T) {
 	// The store makes a new file every thousand writes.
 	w.startWriting()
 	want := w.ledger.count() + 1500
-	eventually(t, "1500 writes, or the end of the server", func() bool { return w.ledger.count() > want || !w.p().alive() })
+	eventually.True(t, "1500 writes, or the end of the server", func() bool { return w.ledger.count() > want || !w.p().alive() })
 	w.stopWriting()
 	if !w.p().alive() {
-		if code := w.p().awaitExit(patience); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+		if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
 			t.Errorf("the server exited with %d and did not say why", code)
 		}
 	}
@@ -166,7 +167,7 @@ func TestFaultInodes(t *testing.T) {
 	full := launch(t, nil, serverBinary, w.args...)
 	select {
 	case <-full.ready:
-	case <-time.After(patience):
+	case <-time.After(eventually.Limit):
 		t.Error("a start without inodes neither works nor ends")
 	}
 	if full.url == "" && !full.stderr.contains("no space left on device") {
@@ -199,12 +200,12 @@ func TestFaultReadOnly(t *testing.T) {
 		t.Fatalf("the file system is not read-only: %v", err)
 	}
 	f.happened()
-	if code := w.p().awaitExit(patience); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+	if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
 		t.Errorf("the server exited with %d and did not say why", code)
 	}
 	w.stopWriting()
 	again := launch(t, nil, serverBinary, w.args...)
-	if code := again.awaitExit(patience); code == 0 || !again.stderr.contains("read-only file system") {
+	if code := again.awaitExit(eventually.Limit); code == 0 || !again.stderr.contains("read-only file system") {
 		t.Errorf("a start on a read-only file system ended with %d:\n%s", code, again.stderr)
 	}
 	if err := syscall.Unmount(mount, 0); err != nil {
@@ -237,7 +238,7 @@ func inject(t testing.TB, p *process, call, what string) *tracer {
 		t.Fatalf("strace is needed: %v", err)
 	}
 	t.Cleanup(x.stop)
-	eventually(t, "strace is attached", func() bool { return x.log.contains("attached") })
+	eventually.True(t, "strace is attached", func() bool { return x.log.contains("attached") })
 	return x
 }
 
@@ -265,7 +266,7 @@ func TestFaultSyncFails(t *testing.T) {
 	for range rounds(1, 20) {
 		w.startWriting()
 		x := inject(t, w.p(), "fdatasync", fmt.Sprintf("error=EIO:when=%d", 10+w.random.IntN(60)))
-		code := w.p().awaitExit(patience)
+		code := w.p().awaitExit(eventually.Limit)
 		w.stopWriting()
 		x.stop()
 		if x.count() != 1 {
@@ -300,7 +301,7 @@ func TestFaultErrorWhileStarting(t *testing.T) {
 		p := launch(t, []string{"strace", "-f", "-o", out, "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d", call, 1+r.IntN(4))}, serverBinary, embedded(dir)...)
 		select {
 		case <-p.ready:
-		case <-time.After(patience):
+		case <-time.After(eventually.Limit):
 			t.Fatalf("round %d: after an error of %s the start neither works nor ends:\n%s", round, call, p.stderr.tail())
 		}
 		text, err := os.ReadFile(out)
@@ -357,12 +358,12 @@ func TestFaultSlowDisk(t *testing.T) {
 	f.happened()
 
 	x = inject(t, w.p(), "fdatasync", "delay_enter=9000000")
-	eventually(t, "/readyz says that writes do not work", func() bool { return w.p().readiness().status == 503 })
+	eventually.True(t, "/readyz says that writes do not work", func() bool { return w.p().readiness().status == 503 })
 	w.readsWorkMeanwhile()
-	eventually(t, "a call has stalled", func() bool { return x.count() > 0 })
+	eventually.True(t, "a call has stalled", func() bool { return x.count() > 0 })
 	x.stop()
 	f.happened()
-	eventually(t, "writes work again", func() bool { return w.p().readiness().status == 200 })
+	eventually.True(t, "writes work again", func() bool { return w.p().readiness().status == 200 })
 	w.awaitWrites(20)
 	w.stopWriting()
 	w.judge()
@@ -411,12 +412,12 @@ func TestFaultQuota(t *testing.T) {
 		w.readsWork()
 		for i := range n {
 			key := api.KeyOf(bulky(i))
-			eventually(t, "deleting works, and makes room", func() bool {
+			eventually.True(t, "deleting works, and makes room", func() bool {
 				err := w.p().client.Delete(t.Context(), key)
 				return err == nil || client.IsNotFound(err)
 			})
 		}
-		eventually(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
+		eventually.True(t, "writes are taken again", func() bool { return extra(w, "more") == nil })
 		w.judgeQuickly()
 	}
 	w.judge()

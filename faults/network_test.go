@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestFaultPausedLeader stops the server that decides, and has another one take
@@ -48,11 +49,11 @@ func TestFaultPausedLeader(t *testing.T) {
 			_, _ = first.client.Put(ctx, object, client.PutOptions{}) // users may write through any server
 			cancel()
 			time.Sleep(20 * time.Millisecond)
-			if time.Since(began) > patience {
+			if time.Since(began) > eventually.Limit {
 				t.Fatalf("a server that has lost the store goes on:\n%s", first.stderr.tail())
 			}
 		}
-		if code := first.awaitExit(patience); code == 0 || !first.stderr.contains("another server has taken over the store") {
+		if code := first.awaitExit(eventually.Limit); code == 0 || !first.stderr.contains("another server has taken over the store") {
 			t.Errorf("it ended with %d:\n%s", code, first.stderr.tail())
 		}
 		w.seen.mu.Lock()
@@ -110,7 +111,7 @@ func TestFaultEtcdMember(t *testing.T) {
 	w := newWorld(t, f, external(t, clientAddresses(members))...)
 	leader := func() *member {
 		var found *member
-		eventually(t, "the etcd cluster has a leader", func() bool {
+		eventually.True(t, "the etcd cluster has a leader", func() bool {
 			for _, m := range members {
 				if m.cmd.ProcessState != nil {
 					continue
@@ -188,7 +189,7 @@ func TestFaultPartition(t *testing.T) {
 			if p.works {
 				w.awaitWrites(10)
 			} else {
-				eventually(t, "/readyz says that writes do not work: "+p.name, func() bool { return w.p().readiness().status == 503 })
+				eventually.True(t, "/readyz says that writes do not work: "+p.name, func() bool { return w.p().readiness().status == 503 })
 				began := time.Now()
 				if err := extra(w, "meanwhile"); err == nil {
 					t.Errorf("%s: a write was acknowledged", p.name)
@@ -265,7 +266,7 @@ func TestFaultLostWatch(t *testing.T) {
 		f.happened()
 		x.reset(false)
 		key := func(name string) api.Key { return api.KeyOf(placement(name, "g0", 1, 0)) }
-		eventually(t, "the server sees what happened meanwhile", func() bool {
+		eventually.True(t, "the server sees what happened meanwhile", func() bool {
 			_, gone := w.p().client.Get(t.Context(), key("gone"))
 			again, err := w.p().client.Get(t.Context(), key("again"))
 			return client.IsNotFound(gone) && err == nil && versionOf(again) > info.Store.Revision
@@ -347,12 +348,12 @@ func (w *world) replaced() {
 		if _, err := put(p, object); err == nil {
 			acknowledged[api.KeyOf(object)] = numberOf(object)
 		}
-		if time.Since(began) > patience {
+		if time.Since(began) > eventually.Limit {
 			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.tail())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if code := p.awaitExit(patience); code == 0 || !p.stderr.contains("the store was replaced under the running server") {
+	if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.contains("the store was replaced under the running server") {
 		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.tail())
 	}
 	w.t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))

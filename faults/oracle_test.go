@@ -21,6 +21,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // The oracles, in the order of the letters in the table. Each is a function of
@@ -303,7 +304,7 @@ func (w *world) judge() {
 func (w *world) judgeQuickly() map[api.Key]api.Object {
 	w.t.Helper()
 	p := w.p()
-	eventually(w.t, "the server is ready", func() bool {
+	eventually.True(w.t, "the server is ready", func() bool {
 		if !p.alive() {
 			w.t.Fatalf("the server has ended:\n%s", p.stderr.tail())
 		}
@@ -311,7 +312,7 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	})
 	var there map[api.Key]api.Object
 	var err error
-	eventually(w.t, "everything is decided", func() bool {
+	eventually.True(w.t, "everything is decided", func() bool {
 		there, err = objects(p)
 		return err == nil && settled(there)
 	})
@@ -444,7 +445,7 @@ func eventuallyNil(t testing.TB, what string, check func() error) {
 		if err == nil {
 			return
 		}
-		if time.Since(began) > patience {
+		if time.Since(began) > eventually.Limit {
 			t.Errorf("%s: %.4000v", what, err)
 			return
 		}

@@ -19,10 +19,8 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
-
-// patience bounds everything that has to happen, on the busiest machine.
-const patience = 60 * time.Second
 
 // process is a server of its own.
 type process struct {
@@ -79,8 +77,8 @@ func (p *process) awaitReady() *process {
 	p.t.Helper()
 	select {
 	case <-p.ready:
-	case <-time.After(patience):
-		p.t.Fatalf("the server was not ready within %s:\n%s", patience, p.stderr.tail())
+	case <-time.After(eventually.Limit):
+		p.t.Fatalf("the server was not ready within %s:\n%s", eventually.Limit, p.stderr.tail())
 	}
 	if p.url == "" {
 		p.t.Fatalf("the server ended before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.tail())
@@ -135,7 +133,7 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
-	if code := p.awaitExit(patience); code != 0 {
+	if code := p.awaitExit(eventually.Limit); code != 0 {
 		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
 	}
 }
@@ -201,18 +199,6 @@ func (p *process) figure(name string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("/metrics has no %s", name)
-}
-
-// eventually waits for something that happens by itself.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	began := time.Now()
-	for !ok() {
-		if time.Since(began) > patience {
-			t.Fatalf("within %s this did not come true: %s", patience, what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // log keeps what a process says.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // prometheus is the query API of one, which behaves as it is told to.
@@ -205,7 +206,7 @@ func (w *world) follows(group int, f *prometheus, turn int) {
 		f.set(cluster, value)
 	}
 	key := api.KeyOf(placement(fmt.Sprintf("live-%s-0", groupName(group)), "", 1, 0))
-	eventually(w.t, fmt.Sprintf("%s goes to %s", key, best), func() bool {
+	eventually.True(w.t, fmt.Sprintf("%s goes to %s", key, best), func() bool {
 		object, err := w.p().client.Get(context.Background(), key)
 		if err != nil {
 			return false
@@ -235,7 +236,7 @@ func TestFaultMetricsProvider(t *testing.T) {
 			bad.behave(mode)
 			turn++
 			w.follows(soundGroup, sound, turn)
-			eventually(t, "the provider that "+mode+" is asked", func() bool { return bad.asked.Load() > 0 })
+			eventually.True(t, "the provider that "+mode+" is asked", func() bool { return bad.asked.Load() > 0 })
 			f.happened()
 			bad.behave("")
 			w.follows(badGroup, bad, turn)
@@ -269,7 +270,7 @@ func TestFaultMetricStorm(t *testing.T) {
 	w.startWriting()
 	stop := w.good()
 	want := int64(rounds(8, 120))
-	eventually(t, "the storm has lasted", func() bool { return source.asked.Load() >= want })
+	eventually.True(t, "the storm has lasted", func() bool { return source.asked.Load() >= want })
 	f.happened()
 	stop()
 	w.stopWriting()
@@ -278,7 +279,7 @@ func TestFaultMetricStorm(t *testing.T) {
 	source.storm = false
 	source.mu.Unlock()
 	var quiet, last int64
-	eventually(t, "decisions come to rest", func() bool {
+	eventually.True(t, "decisions come to rest", func() bool {
 		time.Sleep(500 * time.Millisecond)
 		w.judgeNothing()
 		there, err := objects(w.p())
@@ -370,7 +371,7 @@ func TestFaultMassLoss(t *testing.T) {
 			})
 		}
 		deleting.Wait()
-		eventually(t, "nothing is on a cluster that is gone", func() bool {
+		eventually.True(t, "nothing is on a cluster that is gone", func() bool {
 			there, err := objects(w.p())
 			if err != nil {
 				return false

@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // The fleet: clusters in groups, each with a metric that a static provider
@@ -140,7 +141,7 @@ func (w *world) fill() {
 	}
 	for writer := range writers {
 		for n := range perWriter {
-			_ = w.write(w.random, w.p().client, writer, n, time.Now().Add(patience)) // counted below
+			_ = w.write(w.random, w.p().client, writer, n, time.Now().Add(eventually.Limit)) // counted below
 		}
 	}
 	if missing := writers*perWriter - len(w.ledger.acknowledged()); missing > 0 {
@@ -308,7 +309,7 @@ func (w *world) stopWriting() {
 func (w *world) awaitWrites(n int64) {
 	w.t.Helper()
 	want := w.ledger.count() + n
-	eventually(w.t, fmt.Sprintf("%d further writes are acknowledged", n), func() bool { return w.ledger.count() >= want })
+	eventually.True(w.t, fmt.Sprintf("%d further writes are acknowledged", n), func() bool { return w.ledger.count() >= want })
 }
 
 // state is what a write makes of an object.

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 const badRequests = 10_000
@@ -68,7 +70,7 @@ func TestBadRequestsLeaveNoTrace(t *testing.T) {
 		t.Error("too many connections were cut: the test did not test much")
 	}
 	var after figures
-	eventually(t, 2*time.Minute, "goroutines, connections and memory are back where they were", func() bool {
+	eventually.True(t, "goroutines, connections and memory are back where they were", func() bool {
 		after = a.figures(t)
 		if after.goroutines <= before.goroutines+5 && after.connections <= before.connections+1 && after.resident <= before.resident+32<<20 {
 			return true

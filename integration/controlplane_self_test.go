@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,7 +56,7 @@ func TestControlPlane(t *testing.T) {
 	pods := func(w workloadID) []podState { return h.podsOf(w) }
 	gone := func(uid string) {
 		t.Helper()
-		eventually(t, 10*time.Second, "the pod is gone", func() bool {
+		eventually.True(t, "the pod is gone", func() bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			_, present := h.present[uid]

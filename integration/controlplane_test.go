@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,7 +105,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address="+freeAddress(t),
 		"--cidr=10.64.0.0/10", "--config="+testbedBinary(t, "kwok-stages.yaml", kwokScript), "--config="+filepath.Join("testdata", "kwok", "pod-stages.yaml"),
 	)
-	eventually(t, time.Minute, "the controllers work", func() bool {
+	eventually.True(t, "the controllers work", func() bool {
 		_, err := p.client.CoreV1().ServiceAccounts("default").Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	})
@@ -155,7 +156,7 @@ func (p *controlPlane) addNodes(nodeType string, n int, labels map[string]string
 		}
 		names = append(names, name)
 	}
-	eventually(p.t, time.Minute, "the nodes are ready", func() bool {
+	eventually.True(p.t, "the nodes are ready", func() bool {
 		for _, name := range names {
 			node, err := p.client.CoreV1().Nodes().Get(p.t.Context(), name, metav1.GetOptions{})
 			if err != nil || len(node.Spec.Taints) > 0 || !nodeReady(node) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,7 +125,7 @@ func (p *controlPlane) clear(h *history, namespaces ...string) {
 			p.t.Fatal(err)
 		}
 	}
-	eventually(p.t, time.Minute, "the workloads are gone", func() bool {
+	eventually.True(p.t, "the workloads are gone", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, s := range h.present {

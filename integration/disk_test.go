@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // mountTmpfs makes a file system of a size in MiB. It needs root.
@@ -64,7 +65,7 @@ func TestFullDisk(t *testing.T) {
 	if client.StatusOf(err) != 507 || !strings.Contains(err.Error(), "the store is full") {
 		t.Fatalf("after %d writes: %v", written, err)
 	}
-	eventually(t, time.Second, "the log says that the disk is full", func() bool {
+	eventually.True(t, "the log says that the disk is full", func() bool {
 		return p.stderr.contains("the disk of the store is almost full")
 	})
 	t.Logf("507 after %d writes of half a MiB", written)
@@ -123,7 +124,7 @@ func TestFullDisk(t *testing.T) {
 	resize(t, mount, 700)
 	p = startServer(t, dir, "--min-free-space", "96Mi")
 	check(p)
-	eventually(t, 10*time.Second, "writes are taken again", func() bool {
+	eventually.True(t, "writes are taken again", func() bool {
 		object := placement("more", "static")
 		object.SetDefaults()
 		_, err := p.client.Put(context.Background(), object, client.PutOptions{})
@@ -164,7 +165,7 @@ func fillUp(t *testing.T, path string) {
 func committed(t *testing.T, database string) {
 	t.Helper()
 	var last time.Time
-	eventually(t, time.Minute, "the database is written", func() bool {
+	eventually.True(t, "the database is written", func() bool {
 		info, err := os.Stat(database)
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +238,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, 2*time.Minute, "writes are accepted again", func() bool { return write(placement("again", "static")) == nil })
+			eventually.True(t, "writes are accepted again", func() bool { return write(placement("again", "static")) == nil })
 			for n := range written / 2 {
 				if err := write(bulky(10_000 + n)); err != nil {
 					t.Fatalf("write %d after the deletions: %v", n, err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // rolloutTime is how long a workload may take to be complete again.
@@ -191,12 +192,12 @@ func (s *splitCluster) budget(t *testing.T) {
 	if _, err := budgets.Create(t.Context(), budget, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 10*time.Second, "the budget is in force", func() bool {
+	eventually.True(t, "the budget is in force", func() bool {
 		b, err := budgets.Get(t.Context(), "budget", metav1.GetOptions{})
 		return err == nil && b.Status.ObservedGeneration == b.Generation && b.Status.ExpectedPods == 3
 	})
 	s.relabel(w, "custom", "1")
-	eventually(t, 10*time.Second, "the server says that a budget is in the way", func() bool {
+	eventually.True(t, "the server says that a budget is in the way", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.State != api.DistributionReplacing && strings.Contains(d.Message, "budget")
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -105,7 +106,7 @@ func TestDistributionLoad(t *testing.T) {
 		s.scale(workloads[i], perWorkload)
 		<-step.C
 	}
-	eventually(t, time.Minute, "the first pods are there", func() bool { return created() == steps*perWorkload })
+	eventually.True(t, "the first pods are there", func() bool { return created() == steps*perWorkload })
 	took := time.Since(began)
 	report := func(what string, before, after map[float64]float64, pods int, took time.Duration) {
 		t.Helper()
@@ -123,7 +124,7 @@ func TestDistributionLoad(t *testing.T) {
 	for _, w := range workloads[steps:] {
 		s.scale(w, perWorkload)
 	}
-	eventually(t, 3*time.Minute, "all pods are there", func() bool { return created() == loadPods })
+	eventually.True(t, "all pods are there", func() bool { return created() == loadPods })
 	took = time.Since(began)
 	report("as fast as the controllers are", after, s.server.buckets(t, histogram), loadPods-steps*perWorkload, took)
 

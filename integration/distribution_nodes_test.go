@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,7 +165,7 @@ func (s *splitCluster) notice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, 10*time.Second, "the nodes take pods again", func() bool {
+	eventually.True(t, "the nodes take pods again", func() bool {
 		for _, name := range []string{first, second} {
 			node, err := s.client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil || len(node.Spec.Taints) > 0 {
@@ -223,7 +224,7 @@ func (s *splitCluster) spotLost(t *testing.T) {
 func (s *splitCluster) sentinelLost(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "lost", "late"}, replicas: 3, labels: enabled("all-in-spot", "")})
 	s.becomes(w, time.Minute, func(c counts) bool { return c.complete() && c.onDemandNodes == 3 && c.spotLabels == 3 }, "complete on on-demand nodes")
-	eventually(t, 10*time.Second, "the server says that it fell back", func() bool {
+	eventually.True(t, "the server says that it fell back", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.FallenBack == 3
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ func TestDistributionRefused(t *testing.T) {
 	s.run("dry run", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "refused", "rehearsed"}, labels: enabled("custom", "1")})
 		var set metav1.OwnerReference
-		eventually(t, 10*time.Second, "the replica set is there", func() bool {
+		eventually.True(t, "the replica set is there", func() bool {
 			list, err := s.client.AppsV1().ReplicaSets("refused").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + w.name})
 			if err != nil || len(list.Items) == 0 {
 				return false
@@ -56,7 +57,7 @@ func TestDistributionRefused(t *testing.T) {
 		if _, err := quotas.Create(t.Context(), quota("2"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 10*time.Second, "the quota is in force", func() bool {
+		eventually.True(t, "the quota is in force", func() bool {
 			q, err := quotas.Get(t.Context(), "pods", metav1.GetOptions{})
 			return err == nil && len(q.Status.Hard) > 0
 		})

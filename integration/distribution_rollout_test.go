@@ -5,6 +5,8 @@ package integration
 import (
 	"fmt"
 	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestDistributionRollouts has workloads with a split get new templates and other
@@ -117,7 +119,7 @@ func (s *splitCluster) outage(t *testing.T) {
 	s.relabel(before, "all-in-on-demand", "")
 	s.becomes(before, rolloutTime, func(c counts) bool { return c.onDemandNodes == 4 }, "all on-demand")
 	s.relabel(before, "all-in-spot", "")
-	eventually(t, rolloutTime, "the server replaces pods", func() bool { return s.counts(before).spotLabels > 0 })
+	eventually.Within(t, rolloutTime, "the server replaces pods", func() bool { return s.counts(before).spotLabels > 0 })
 	s.server.kill()
 	s.startServer()
 	s.reaches(before, 0, 4)

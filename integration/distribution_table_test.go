@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // tableSizes are the numbers of replicas of splitTable.
@@ -84,7 +85,7 @@ func TestDistributionTable(t *testing.T) {
 				t.Errorf("%s was split wrongly at first: %d of its pods were replaced\n%s", w, len(of), s.story(w, s.endings()))
 			}
 			var reported *api.DistributedWorkload
-			eventually(t, 10*time.Second, "the server reports that the workload is split", func() bool {
+			eventually.True(t, "the server reports that the workload is split", func() bool {
 				reported = s.distribution(w)
 				return reported != nil && reported.State == api.DistributionConverged
 			})

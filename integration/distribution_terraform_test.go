@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // distributionConfiguration has a cluster, a policy, and a workload whose
@@ -135,7 +136,7 @@ func TestDistributionTerraform(t *testing.T) {
 
 	seen := f.beside(observedConfiguration)
 	states, last := map[api.DistributionState]bool{}, int64(-1)
-	eventually(t, time.Minute, "the data source reports the split as converged", func() bool {
+	eventually.True(t, "the data source reports the split as converged", func() bool {
 		seen.run([]int{0}, "apply", "-auto-approve")
 		var observed []api.ClusterDistribution
 		seen.output("observed", &observed)
@@ -185,7 +186,7 @@ func TestDistributionTerraform(t *testing.T) {
 	}
 	s.keepsSecret(t)
 	f.run([]int{0}, append([]string{"apply", "-auto-approve", "-var", "spot=false"}, wanted...)...)
-	eventually(t, 20*time.Second, "the webhook configurations are gone", func() bool { return installed() == 0 })
+	eventually.True(t, "the webhook configurations are gone", func() bool { return installed() == 0 })
 	s.ended(web, 4, onDemandNode)
 	f.run([]int{0}, "destroy", "-auto-approve")
 }

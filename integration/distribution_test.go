@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // The labels that ask for a split, as users write them.
@@ -74,7 +75,7 @@ func (s *splitCluster) register(change ...func(*api.SpotSpec)) {
 		f(c.Spec.Spot)
 	}
 	put(s.server, c)
-	took := eventually(s.t, 30*time.Second, "new pods of the cluster pass through the webhook", func() bool {
+	took := eventually.True(s.t, "new pods of the cluster pass through the webhook", func() bool {
 		ready := api.FindCondition(clusterStatus(s.server, "real").Conditions, api.ConditionSpotReady)
 		return ready != nil && ready.Status == api.ConditionTrue
 	})

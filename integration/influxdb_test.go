@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // influxServer is a real InfluxDB 1.8 with Flux and a database "rates", whose
@@ -64,7 +65,7 @@ func startInflux(t *testing.T) *influxServer {
 		_ = cmd.Wait()
 	})
 	s := &influxServer{t: t, url: "http://" + address}
-	eventually(t, 30*time.Second, "InfluxDB answers", func() bool {
+	eventually.True(t, "InfluxDB answers", func() bool {
 		resp, err := http.Get(s.url + "/ping")
 		if err != nil {
 			return false
@@ -173,16 +174,16 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 			return slices.Equal(get[*api.Placement](p, placementKey("web")).Status.Clusters, []string{cluster})
 		}
 	}
-	eventually(t, limit, "the placement is at a", at("a"))
+	eventually.Within(t, limit, "the placement is at a", at("a"))
 
 	moves := func(when string) {
 		t.Helper()
 		slowest := time.Duration(0)
 		for range 3 {
 			influx.set("a", 40)
-			slowest = max(slowest, eventually(t, limit, when+": the placement has moved to b", at("b")))
+			slowest = max(slowest, eventually.Within(t, limit, when+": the placement has moved to b", at("b")))
 			influx.set("a", 80)
-			slowest = max(slowest, eventually(t, limit, when+": the placement has moved to a", at("a")))
+			slowest = max(slowest, eventually.Within(t, limit, when+": the placement has moved to a", at("a")))
 		}
 		t.Logf("%s: decided at most %s after a value was written (interval 1s)", when, slowest)
 	}
@@ -204,7 +205,7 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 	}
 	moves(fmt.Sprintf("beside %d broken providers", len(broken)))
 	for _, name := range broken {
-		eventually(t, 10*time.Second, "metric "+name+" says what is wrong", func() bool {
+		eventually.True(t, "metric "+name+" says what is wrong", func() bool {
 			c := api.FindCondition(get[*api.Metric](p, metricKey(name)).Status.Conditions, api.ConditionAvailable)
 			return c != nil && c.Status == api.ConditionFalse && c.Message != ""
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 const (
@@ -111,7 +112,7 @@ func TestKillLosesAndMovesNothing(t *testing.T) {
 // died, and was not decided any more.
 func decided(p *process, last *api.Placement) *api.Placement {
 	p.t.Helper()
-	eventually(p.t, 10*time.Second, "the placement is decided", func() bool {
+	eventually.True(p.t, "the placement is decided", func() bool {
 		if last.Status.ObservedGeneration == last.Metadata.Generation {
 			return true
 		}

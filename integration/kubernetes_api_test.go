@@ -31,6 +31,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // testbedBinary is a program that one of scripts/build-*.sh built. There has to
@@ -247,7 +248,7 @@ func (c *control) start() {
 		_ = c.cmd.Wait() // its end is what is waited for
 		close(c.exited)
 	}()
-	eventually(c.t, 2*time.Minute, "the API server is ready", func() bool {
+	eventually.True(c.t, "the API server is ready", func() bool {
 		select {
 		case <-c.exited:
 			c.t.Fatal("the API server has ended")

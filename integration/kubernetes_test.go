@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // kubernetesCluster is a cluster that is watched by a kubeconfig, with short
@@ -143,7 +144,7 @@ func TestKubernetesCluster(t *testing.T) {
 
 	expect := func(what string, state api.ClusterState, taints, cluster string) {
 		t.Helper()
-		took := eventually(t, 30*time.Second, what, func() bool {
+		took := eventually.True(t, what, func() bool {
 			s := clusterStatus(p, "real")
 			return s.State == state && taintKeys(s) == taints && chosen(p) == cluster
 		})
@@ -152,7 +153,7 @@ func TestKubernetesCluster(t *testing.T) {
 	expect("well", api.StateOnline, "", "real")
 
 	k.condition("n1", "MemoryPressure", "True")
-	eventually(t, 10*time.Second, "one node of two is under pressure", func() bool { return clusterStatus(p, "real").Nodes.Pressure == 1 })
+	eventually.True(t, "one node of two is under pressure", func() bool { return clusterStatus(p, "real").Nodes.Pressure == 1 })
 	expect("one node of two under pressure", api.StateOnline, "", "real")
 	k.condition("n2", "DiskPressure", "True")
 	expect("both nodes under pressure", api.StateUnhealthy, api.TaintUnhealthy, "spare")
@@ -186,7 +187,7 @@ func TestKubernetesCluster(t *testing.T) {
 	// nothing any more.
 	k.renew()
 	k.start()
-	eventually(t, 10*time.Second, "the certificate is not trusted", func() bool {
+	eventually.True(t, "the certificate is not trusted", func() bool {
 		observed := api.FindCondition(clusterStatus(p, "real").Conditions, api.ConditionObserved)
 		return strings.Contains(observed.Message, "unknown authority")
 	})
@@ -221,7 +222,7 @@ func TestKubernetesFacts(t *testing.T) {
 				t.Logf("%+v", s)
 			}
 		}()
-		took := eventually(t, 30*time.Second, what, func() bool { s = clusterStatus(p, "real"); return ok(s) })
+		took := eventually.True(t, what, func() bool { s = clusterStatus(p, "real"); return ok(s) })
 		t.Logf("%s after %s", what, took.Round(10*time.Millisecond))
 	}
 	k.addNode("n1", "b")
@@ -285,10 +286,10 @@ func TestManyKubernetesClusters(t *testing.T) {
 			return true
 		}
 	}
-	eventually(t, 2*time.Minute, "every cluster is observed", all(fmt.Sprint(pods)))
+	eventually.True(t, "every cluster is observed", all(fmt.Sprint(pods)))
 	t.Logf("%d clusters with %d pods each were observed within %s of their writes", clusters, pods, time.Since(began).Round(time.Millisecond))
 	k.addPod("more", "n1", "10m")
-	took := eventually(t, time.Minute, "every cluster has the new pod", all(fmt.Sprint(pods+1)))
+	took := eventually.True(t, "every cluster has the new pod", all(fmt.Sprint(pods+1)))
 	t.Logf("one more pod was in all of them after %s", took.Round(time.Millisecond))
 	after := memory(t, p)
 	t.Logf("memory: %d MiB before, %d MiB with them: %d KiB for each", before>>10, after>>10, (after-before)/clusters)
@@ -296,7 +297,7 @@ func TestManyKubernetesClusters(t *testing.T) {
 	p.stop()
 	p = startServer(t, dataDir)
 	k.addPod("later", "n1", "10m")
-	took = eventually(t, time.Minute, "after a restart every cluster has the new pod", all(fmt.Sprint(pods+2)))
+	took = eventually.True(t, "after a restart every cluster has the new pod", all(fmt.Sprint(pods+2)))
 	t.Logf("after a restart one more pod was in all of them after %s", took.Round(time.Millisecond))
 }
 

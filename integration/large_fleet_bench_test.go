@@ -15,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
 )
 
@@ -33,7 +34,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 	dir := b.TempDir()
 	loadFleet(b, dir)
 	p := startServer(b, dir, "--log-level", "error")
-	decided := eventually(b, 10*time.Minute, "every placement is decided", func() bool {
+	decided := eventually.Within(b, 10*time.Minute, "every placement is decided", func() bool {
 		return p.figure(b, `scheduler_decisions_total{result="moved"}`) == largePlacements
 	})
 	p.stop()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // The objects of BenchmarkManyRecords: once everything is decided each has a spec
@@ -32,7 +34,7 @@ func BenchmarkManyRecords(b *testing.B) {
 	}
 	load.close()
 	p := startServer(b, dir, "--log-level", "error")
-	eventually(b, 30*time.Minute, "every placement is decided", func() bool {
+	eventually.Within(b, 30*time.Minute, "every placement is decided", func() bool {
 		return p.figure(b, `scheduler_decisions_total{result="moved"}`) == manyPlacements
 	})
 	p.stop()

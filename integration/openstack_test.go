@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 const openStackScripts = "../scripts/openstack"
@@ -208,7 +209,7 @@ func TestOpenStack(t *testing.T) {
 		before := region(cloud())
 		script(t, "client.py", "boot", "integration", "az-b", "k8s.node")
 		t.Cleanup(func() { script(t, "client.py", "delete", "integration") })
-		took := eventually(t, 10*time.Second, "8 more processors of az-b in use", func() bool {
+		took := eventually.True(t, "8 more processors of az-b in use", func() bool {
 			return used(t, region(cloud()), "az-b", "cpu") == used(t, before, "az-b", "cpu")+8
 		})
 		t.Logf("it showed %s after it ran", took.Round(100*time.Millisecond))
@@ -253,7 +254,7 @@ func TestOpenStack(t *testing.T) {
 		before := region(cloud()).Zone("az-b")
 		killHost(t, "cmp-b1")
 		t.Cleanup(func() { script(t, "start.sh") })
-		took := eventually(t, 2*time.Minute, "one host of az-b less", func() bool { return region(cloud()).Zone("az-b").Hosts == before.Hosts-1 })
+		took := eventually.True(t, "one host of az-b less", func() bool { return region(cloud()).Zone("az-b").Hosts == before.Hosts-1 })
 		t.Logf("it was gone %s after it was killed", took.Round(time.Second))
 		if got, want := zoneFigures(t, region(cloud())), askOpenStack(t).Zones; got["az-b"]["cpu"][0] != 96 || got["az-b"]["cpu"] != want["az-b"]["cpu"] || got["az-b"]["memory"] != want["az-b"]["memory"] {
 			t.Errorf("collected %v, the clients say %v", got["az-b"], want["az-b"])
@@ -335,9 +336,9 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 			t.Errorf("the collector ended with %v:\n%s", err, output.tail())
 		}
 	})
-	eventually(t, 30*time.Second, "a first push", func() bool { return len(seen()) > 0 })
+	eventually.True(t, "a first push", func() bool { return len(seen()) > 0 })
 	pushed := api.Key{Kind: api.KindCloud, Name: "pushed"}
-	eventually(t, 10*time.Second, "the same figures as the server collects itself", func() bool {
+	eventually.True(t, "the same figures as the server collects itself", func() bool {
 		a, b := get[*api.Cloud](p, pushed).Status.Region("RegionOne"), get[*api.Cloud](p, realCloud).Status.Region("RegionOne")
 		return a != nil && b != nil && reflect.DeepEqual(zoneFigures(t, a), zoneFigures(t, b))
 	})
@@ -353,7 +354,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	}
 	script(t, "client.py", "boot", "pushed", "az-a", "m1.large")
 	t.Cleanup(func() { script(t, "client.py", "delete", "pushed") })
-	eventually(t, 10*time.Second, "a push of the change", func() bool { return len(seen()) > quiet })
+	eventually.True(t, "a push of the change", func() bool { return len(seen()) > quiet })
 	for _, report := range seen()[quiet:] {
 		var zones []string
 		for _, r := range report.Regions {

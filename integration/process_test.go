@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // serverBinary is the server as it is released, built once.
@@ -113,8 +114,8 @@ func (p *process) stop() {
 	}
 	select {
 	case <-p.exited:
-	case <-time.After(30 * time.Second):
-		p.t.Fatal("the server did not stop within 30 s")
+	case <-time.After(eventually.Limit):
+		p.t.Fatalf("the server did not stop within %s", eventually.Limit)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
@@ -153,20 +154,6 @@ func (p *process) objects() map[api.Key]api.Object {
 		}
 	}
 	return out
-}
-
-// eventually waits for something that happens by itself, and returns how long it
-// took.
-func eventually(t testing.TB, within time.Duration, what string, ok func() bool) time.Duration {
-	t.Helper()
-	began := time.Now()
-	for !ok() {
-		if time.Since(began) > within {
-			t.Fatalf("within %s this did not come true: %s", within, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return time.Since(began)
 }
 
 // log keeps what a process says.

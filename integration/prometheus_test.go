@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // exporter shows figures to Prometheus.
@@ -153,7 +154,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 
 	put(p, prometheusProvider("prometheus", "http://"+prometheus.address))
 	put(p, staticProvider("table", map[string]float64{"half": 50, "low": 20}))
-	eventually(t, 20*time.Second, "Prometheus has the figures", func() bool {
+	eventually.True(t, "Prometheus has the figures", func() bool {
 		m := put(p, metric("rate-a", "prometheus", rate("a"), api.FailureExclude))
 		return available(m)
 	})
@@ -179,7 +180,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 	expect := func(within time.Duration, want map[string]string) {
 		t.Helper()
 		for name, cluster := range want {
-			took := eventually(t, within, name+" is at "+cluster, func() bool {
+			took := eventually.Within(t, within, name+" is at "+cluster, func() bool {
 				return slices.Equal(get[*api.Placement](p, placementKey(name)).Status.Clusters, nonempty(cluster))
 			})
 			t.Logf("%s at %q after %s", name, cluster, took)
@@ -191,7 +192,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 	t.Run("a metric changes", func(t *testing.T) {
 		before := p.objects()
 		sites.set("a", 40)
-		took := eventually(t, limit, "the placement has moved", func() bool {
+		took := eventually.Within(t, limit, "the placement has moved", func() bool {
 			return slices.Equal(get[*api.Placement](p, placementKey("live")).Status.Clusters, []string{"b"})
 		})
 		explanation, err := p.client.Explain(context.Background(), placementKey("live"))
@@ -219,7 +220,7 @@ func TestDecisionsFollowPrometheus(t *testing.T) {
 		static := get[*api.Placement](p, placementKey("static")).Metadata.ResourceVersion
 		prometheus.stop()
 		for _, name := range []string{"rate-a", "rate-b", "rate-c", "rate-e"} {
-			eventually(t, limit, "metric "+name+" says why", func() bool {
+			eventually.Within(t, limit, "metric "+name+" says why", func() bool {
 				c := api.FindCondition(get[*api.Metric](p, metricKey(name)).Status.Conditions, api.ConditionAvailable)
 				return c != nil && c.Status == api.ConditionFalse && c.Reason == api.ReasonUnreachableMetricsProvider && strings.Contains(c.Message, "refused")
 			})

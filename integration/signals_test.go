@@ -15,11 +15,12 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestStopIsOrderly stops a server that has waiters and a write under way.
 func TestStopIsOrderly(t *testing.T) {
-	p := startServer(t, t.TempDir())
+	p := startServer(t, t.TempDir(), "--drain-time", "1h") // longer than stop waits
 	staticFleet(p, 2)
 	web := put(p, placement("web", "static"))
 	ended := make(chan error, 2)
@@ -36,11 +37,7 @@ func TestStopIsOrderly(t *testing.T) {
 		}
 	}()
 	time.Sleep(200 * time.Millisecond)
-	began := time.Now()
 	p.stop()
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("stopping took %s", took)
-	}
 	for range 2 {
 		var problem *api.Problem
 		var unreachable *client.UnreachableError
@@ -52,7 +49,7 @@ func TestStopIsOrderly(t *testing.T) {
 
 // TestSecondSignalEndsAtOnce stops a server that a slow client holds up.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
-	p := startServer(t, t.TempDir(), "--drain-time", "1m")
+	p := startServer(t, t.TempDir(), "--drain-time", "1h")
 	body, slow := io.Pipe()
 	defer slow.Close()
 	go func() {
@@ -79,7 +76,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal("the server did not wait for the request")
 	}
 	signal()
-	eventually(t, time.Second, "the server has ended", func() bool { return !p.alive() })
+	eventually.True(t, "the server has ended", func() bool { return !p.alive() })
 	if p.cmd.ProcessState.ExitCode() == 0 {
 		t.Error("it ended as if all was well")
 	}
@@ -98,13 +95,13 @@ func TestHangupReadsTheLogLevelAgain(t *testing.T) {
 		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 5*time.Second, answer, func() bool { return p.stderr.contains(answer) })
+		eventually.True(t, answer, func() bool { return p.stderr.contains(answer) })
 	}
 	write("log_level: loud\n")
 	hangup("the configuration was not reloaded")
 	write("log_level: debug\n")
 	hangup("the configuration was reloaded")
 	put(p, cluster("x", "static"))
-	eventually(t, time.Second, "requests are logged", func() bool { return p.stderr.contains("level=DEBUG msg=request") })
+	eventually.True(t, "requests are logged", func() bool { return p.stderr.contains("level=DEBUG msg=request") })
 	p.stop()
 }

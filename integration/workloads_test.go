@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 const (
@@ -311,7 +312,7 @@ func TestTwentyThousandWorkloads(t *testing.T) {
 		}
 	})
 	p := startServer(t, dir, debugArgs()...)
-	eventually(t, 10*time.Second, "the probed cluster is online", func() bool {
+	eventually.True(t, "the probed cluster is online", func() bool {
 		return get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: lost}).Status.State == api.StateOnline
 	})
 	if !t.Run("create", func(t *testing.T) { createWorkloads(t, p, fleet) }) {
@@ -368,7 +369,7 @@ func createWorkloads(t *testing.T, p *process, fleet *propagated) {
 	if n := failed.Load(); n > 0 {
 		t.Fatalf("%d writes failed", n)
 	}
-	eventually(t, 2*time.Minute, "every workload is bound", func() bool {
+	eventually.True(t, "every workload is bound", func() bool {
 		if undecided.Load() == 0 {
 			return true
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
@@ -79,10 +80,6 @@ func builtServer(t *testing.T) string {
 	return b.path
 }
 
-// patience is how long a test waits for what is certain to come: longer than it
-// takes on a machine that does much else.
-const patience = 2 * time.Minute
-
 var readyLine = regexp.MustCompile(`https?://[^\s"]+`)
 
 // startServer starts a scheduling server with an empty store for one test and
@@ -126,8 +123,8 @@ func startServer(t *testing.T) string {
 			return endpoint
 		}
 		t.Fatalf("the server's first line %q has no address; its log:\n%s", line, log.String())
-	case <-time.After(patience):
-		t.Fatalf("the server was not ready within %s; its log:\n%s", patience, log.String())
+	case <-time.After(eventually.Limit):
+		t.Fatalf("the server was not ready within %s; its log:\n%s", eventually.Limit, log.String())
 	}
 	return ""
 }

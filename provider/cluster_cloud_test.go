@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // green rates things of a name by a static metric "green" from 0 to 10 in the
@@ -45,7 +46,7 @@ func (f *fleet) clouds() {
 // untilChosen waits for a choice, of a cloud or a project, that is one of these.
 func (f *fleet) untilChosen(key api.Key, names ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // splits is the fleet with a cluster that was observed to split some workloads,
@@ -51,7 +52,7 @@ func (f *fleet) splits(cluster string, workloads ...api.DistributedWorkload) *fl
 // of clusters.
 func (f *fleet) untilObserved(key api.Key, clusters int) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // counts are replicas by cluster.
@@ -81,7 +82,7 @@ func (f *fleet) healthy(workload api.Key, cluster string) {
 // untilBound waits for a binding that is made without anybody's doing.
 func (f *fleet) untilBound(key api.Key, clusters, evicting counts) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // secretive is a resource for each secret of the API, with %s where the attributes
@@ -191,7 +192,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 	}
 	available := func(want api.ConditionStatus) func(*terraform.State) error {
 		return func(*terraform.State) error {
-			return eventually(func() error {
+			return untilNoError(func() error {
 				object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindMetric, Name: "load"})
 				if err != nil {
 					return err
@@ -209,7 +210,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config("a", `bearer_token_wo = "`+theSecret+`"`), Check: available(api.ConditionTrue)},
 			{PreConfig: func() { token.Store("") }, Config: config("b", ""), Check: func(s *terraform.State) error {
-				if err := eventually(func() error {
+				if err := untilNoError(func() error {
 					if token.Load() == "" {
 						return fmt.Errorf("nobody has asked since")
 					}
@@ -224,9 +225,9 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 	})
 }
 
-// eventually asks until there is no error.
-func eventually(ask func() error) error {
-	deadline := time.Now().Add(60 * time.Second)
+// untilNoError asks until there is no error.
+func untilNoError(ask func() error) error {
+	deadline := time.Now().Add(eventually.Limit)
 	for {
 		err := ask()
 		if err == nil || time.Now().After(deadline) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 )
 
@@ -95,7 +96,7 @@ func then(step resource.TestStep, happens func(), variables config.Variables, ou
 // until waits for a decision that is made without anybody's doing.
 func (f *fleet) until(key api.Key, clusters ...string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	ctx, cancel := context.WithTimeout(f.ctx(), eventually.Limit)
 	defer cancel()
 	object, err := f.client.Get(ctx, key)
 	for err == nil {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // writeCertificate replaces a certificate for 127.0.0.1 and its key.
@@ -80,7 +82,7 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 		t.Helper()
 		var status int
 		var text string
-		eventually(t, time.Minute, what, func() bool {
+		eventually.True(t, what, func() bool {
 			status, text = ask("/readyz?verbose")
 			for _, line := range lines {
 				if !strings.Contains(text, line) {
@@ -100,7 +102,7 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 	if status, text := ask("/readyz"); status != http.StatusOK || text != "ok\n" {
 		t.Errorf("readyz: %d %q", status, text)
 	}
-	eventually(t, time.Minute, "the log tells", func() bool {
+	eventually.True(t, "the log tells", func() bool {
 		return strings.Contains(s.logs.String(), "a certificate of the server needs attention")
 	})
 	if _, text := ask("/metrics"); !strings.Contains(text, `scheduler_certificate_expiry_timestamp_seconds{certificate="api",`) {
@@ -124,13 +126,13 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 func TestReadinessListsItsChecks(t *testing.T) {
 	s, p := behindProxy(t)
 	p.Down(t)
-	eventually(t, time.Minute, "a failing check", func() bool {
+	eventually.True(t, "a failing check", func() bool {
 		a := s.ask(http.MethodGet, "/readyz?verbose", "", "")
 		return a.status == http.StatusServiceUnavailable && strings.Contains(a.body, "[+]loaded ok\n") && strings.Contains(a.body, "\n[-]store error: the store is unavailable: ") &&
 			strings.HasSuffix(a.body, "readyz check failed\n")
 	})
 	p.Up(t)
-	eventually(t, time.Minute, "all checks pass", func() bool {
+	eventually.True(t, "all checks pass", func() bool {
 		a := s.ask(http.MethodGet, "/readyz?verbose", "", "")
 		return a.status == http.StatusOK && strings.Contains(a.body, "[+]store ok\n")
 	})

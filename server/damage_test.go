@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // flipStored flips one bit of the value that the database of a stopped server
@@ -188,7 +188,7 @@ func damagedWorld(t *testing.T) (dataDir string, keys []api.Key, before map[stri
 			t.Logf("decided: %v", before)
 		}
 	})
-	eventually(t, time.Minute, "the decisions are made", func() bool {
+	eventually.True(t, "the decisions are made", func() bool {
 		before = s.decided()
 		for key, at := range want {
 			if before[key] != at {
@@ -288,7 +288,7 @@ func TestPutMendsADamagedObject(t *testing.T) {
 				if _, text := s.request("GET", "/readyz", "", ""); strings.Contains(text, "damaged") {
 					t.Error(text)
 				}
-				eventually(t, time.Minute, "everything is where it was", func() bool {
+				eventually.True(t, "everything is where it was", func() bool {
 					after := s.decided()
 					for what, at := range before {
 						if after[what] != at {

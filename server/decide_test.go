@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // fill makes a fleet of two clusters, each rated by its own static metric, and
@@ -112,7 +113,7 @@ func TestDecisionIsMadeAtTheMomentTimeAloneChangesIt(t *testing.T) {
 	if held := get[*api.Placement](s, placementKey("shop", "web")); !slices.Equal(held.Status.Clusters, []string{"berlin"}) {
 		t.Fatalf("moved within reschedule_after: %v", held.Status.Clusters)
 	}
-	eventually(t, 10*time.Second, "the placement moves", func() bool {
+	eventually.True(t, "the placement moves", func() bool {
 		return slices.Equal(get[*api.Placement](s, placementKey("shop", "web")).Status.Clusters, []string{"paris"})
 	})
 	moved := get[*api.Placement](s, placementKey("shop", "web"))

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // placedAt waits until the placement shop/web is on exactly these clusters.
 func placedAt(s *runningServer, want ...string) {
 	s.t.Helper()
-	eventually(s.t, 10*time.Second, "the placement is where it should be", func() bool {
+	eventually.True(s.t, "the placement is where it should be", func() bool {
 		return slices.Equal(get[*api.Placement](s, placementKey("shop", "web")).Status.Clusters, want)
 	})
 }

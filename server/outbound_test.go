@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // TestLoopbackOnly: an address to listen on that others reach closes loopback to what
@@ -124,7 +124,7 @@ func testOutbound(t *testing.T, c config, because string) {
 	}
 	for _, object := range objects {
 		key := api.KeyOf(object)
-		eventually(t, time.Minute, "a condition of "+key.String()+" says why nothing is connected to", func() bool {
+		eventually.True(t, "a condition of "+key.String()+" says why nothing is connected to", func() bool {
 			return slices.ContainsFunc(*api.ConditionsOf(get[api.Object](s, key)), func(c api.Condition) bool {
 				return strings.Contains(c.Message, because)
 			})

@@ -146,16 +146,6 @@ func (s *runningServer) objects() []api.Object {
 	return out
 }
 
-// eventually waits for something that a server does by itself.
-func eventually(t testing.TB, within time.Duration, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(within); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("within %s this did not come true: %s", within, what)
-		}
-	}
-}
-
 // safeBuffer is a log that may be read while it is written.
 type safeBuffer struct {
 	mu   sync.Mutex

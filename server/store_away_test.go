@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
@@ -120,7 +121,7 @@ func TestStoreIsAway(t *testing.T) {
 				t.Errorf("PUT for 1 s: %d %s", first.status, first.body)
 			}
 			t.Logf("a write with 1 s ended after %s: %s", first.took, first.body)
-			eventually(t, time.Minute, "readiness tells", func() bool {
+			eventually.True(t, "readiness tells", func() bool {
 				return s.ask(http.MethodGet, "/readyz", "", "").status == http.StatusServiceUnavailable
 			})
 			t.Logf("readyz told after %s: %s", time.Since(began), s.ask(http.MethodGet, "/readyz", "", "").body)
@@ -160,16 +161,16 @@ func TestStoreIsAway(t *testing.T) {
 				}
 			}
 			if c.name == "down" {
-				eventually(t, time.Minute, "the cause", func() bool {
+				eventually.True(t, "the cause", func() bool {
 					return strings.Contains(s.ask(http.MethodGet, "/readyz", "", "").body, "connection refused")
 				})
 			}
 			older := s.ask(http.MethodGet, "/v1/clusters", "", "").contact
-			eventually(t, time.Minute, "the age grows", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact > older })
+			eventually.True(t, "the age grows", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact > older })
 
 			c.end(p)
-			eventually(t, time.Minute, "ready again", func() bool { return s.ask(http.MethodGet, "/readyz", "", "").status == http.StatusOK })
-			eventually(t, time.Minute, "reads are young again", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact < 2*time.Second })
+			eventually.True(t, "ready again", func() bool { return s.ask(http.MethodGet, "/readyz", "", "").status == http.StatusOK })
+			eventually.True(t, "reads are young again", func() bool { return s.ask(http.MethodGet, "/v1/clusters", "", "").contact < 2*time.Second })
 			put(s, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
 			if web := put(s, placement("shop", "web")); len(web.Status.Clusters) != 1 {
 				t.Errorf("decided %v", web.Status.Clusters)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -43,7 +44,7 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.token = text
-			waitFor(t, "the token works", func() bool { return s.do(http.MethodGet, "/v1/placements", "").StatusCode == http.StatusOK })
+			eventually.True(t, "the token works", func() bool { return s.do(http.MethodGet, "/v1/placements", "").StatusCode == http.StatusOK })
 			s.decisions.mu.Lock()
 			s.decisions.settle = func(ctx context.Context, _ int64) error { <-ctx.Done(); return ctx.Err() }
 			s.decisions.mu.Unlock()
@@ -66,7 +67,7 @@ func TestRequestsEndWithTheirToken(t *testing.T) {
 					answers <- a
 				}()
 			}
-			waitFor(t, "all requests are under way", func() bool {
+			eventually.True(t, "all requests are under way", func() bool {
 				return s.sessions.UnderWay(token.ID) == 4
 			})
 			end(s, token.ID, now)
@@ -102,15 +103,5 @@ func (s *testServer) changeToken(id string, change func(*auth.Token)) {
 	}
 	if _, err := s.store.Commit(context.Background(), store.Write{Key: api.Key{Kind: auth.KindToken, Name: id}, Part: store.Spec, Value: value, Expect: store.Any}); err != nil {
 		s.t.Fatal(err)
-	}
-}
-
-// waitFor waits until a condition holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -252,7 +253,7 @@ func TestWhatNoLongerPanicsTakesPartAgain(t *testing.T) {
 	broken = false
 	mu.Unlock()
 	y.put(cluster("c2", nil))
-	until(t, "the placement is decided", func() bool { return len(y.placement("poison").Status.Clusters) == 1 })
+	eventually.True(t, "the placement is decided", func() bool { return len(y.placement("poison").Status.Clusters) == 1 })
 	if message := y.faulted(key(api.KindPlacement, "shop", "poison")); message != "" {
 		t.Error(message)
 	}
@@ -332,7 +333,7 @@ func TestPanicsAtRandom(t *testing.T) {
 			}
 			// Who panicked too often by chance takes part again.
 			last := 0.0
-			until(t, "nothing is left out", func() bool {
+			eventually.True(t, "nothing is left out", func() bool {
 				last++
 				y.put(metric("m", last))
 				return countOf(y.reconciler.metrics.faulted) == 0
@@ -416,7 +417,7 @@ func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
 	broken = false
 	mu.Unlock()
 	y.put(cluster("c1", map[string]string{"zone": "a", "new": "other"}))
-	until(t, "the later one has both clusters", func() bool {
+	eventually.True(t, "the later one has both clusters", func() bool {
 		return slices.Equal(y.decided(key(api.KindPlacement, "shop", "after")), []string{"c1", "c2"})
 	})
 }

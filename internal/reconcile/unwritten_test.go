@@ -14,6 +14,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -95,16 +96,6 @@ func countOf(c prometheus.Collector) int {
 	return len(series)
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 	for name, failure := range map[string]error{
 		"refused": errors.New("the status cannot be written"), "uncertain": fmt.Errorf("bind: %w", store.ErrUncertain), "conflict": ErrConflict,
@@ -135,7 +126,7 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 					t.Fatalf("placement later%d has %v", i, got)
 				}
 			}
-			until(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, ErrConflict) })
+			eventually.True(t, "two attempts, unless it changed", func() bool { return b.count("poison") >= 2 || errors.Is(failure, ErrConflict) })
 			for _, name := range names {
 				if n := b.count(name); n > 8 || name != "poison" && n > 2 {
 					t.Errorf("%s was written %d times", name, n)
@@ -150,8 +141,8 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 				return // whoever changed it is heard of
 			}
 			b.mend()
-			until(t, "the poison is bound once it can be", func() bool { return y.cloudOf("poison") == "cloud" })
-			until(t, "nothing is blocked", func() bool { return countOf(y.reconciler.metrics.blocked) == 0 })
+			eventually.True(t, "the poison is bound once it can be", func() bool { return y.cloudOf("poison") == "cloud" })
+			eventually.True(t, "nothing is blocked", func() bool { return countOf(y.reconciler.metrics.blocked) == 0 })
 		})
 	}
 }

@@ -18,11 +18,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
-
-// patience is how long a test waits for what happens by itself.
-const patience = time.Minute
 
 // grace is shorter in tests: they flood a limit of a few connections.
 const grace = 10 * time.Millisecond
@@ -79,7 +77,7 @@ func startOn(t *testing.T, limit *serve.Limit, name string, inner net.Listener) 
 // dial opens a connection from an address of this machine and writes to it.
 func (s *site) dial(t *testing.T, from, text string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: eventually.Limit}
 	c, err := dialer.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +94,7 @@ func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\
 // status is the first line of the answer.
 func status(t *testing.T, c net.Conn) string {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(c).ReadString('\n')
@@ -109,20 +107,11 @@ func status(t *testing.T, c net.Conn) string {
 // isClosed waits until the other end has closed a connection.
 func isClosed(t *testing.T, c net.Conn) {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(eventually.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the connection is still open")
-	}
-}
-
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
 	}
 }
 
@@ -215,12 +204,12 @@ func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
 	for range 3 {
 		held = append(held, s.dial(t, "127.0.0.1", get("/hold")))
 	}
-	until(t, "three requests", func() bool { return s.holding.Load() == 3 })
+	eventually.True(t, "three requests", func() bool { return s.holding.Load() == 3 })
 	if got := status(t, s.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
 		t.Errorf("the fourth of a client: %s", got)
 	}
 	held = append(held, s.dial(t, "127.0.0.2", get("/hold")))
-	until(t, "four requests", func() bool { return s.holding.Load() == 4 })
+	eventually.True(t, "four requests", func() bool { return s.holding.Load() == 4 })
 	if got := status(t, s.dial(t, "127.0.0.3", "")); got != "HTTP/1.1 429 Too Many Requests" {
 		t.Errorf("the fifth of all: %s", got)
 	}
@@ -230,7 +219,7 @@ func TestConnectionsInUseStayAndTheNextIsRefused(t *testing.T) {
 		}
 	}
 	_ = held[0].Close()
-	until(t, "the place is free", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
+	eventually.True(t, "the place is free", func() bool { return metric(t, limit, "scheduler_http_connections") == 3 })
 	if got := status(t, s.dial(t, "127.0.0.3", get("/"))); got != "HTTP/1.1 200 OK" {
 		t.Errorf("after one was closed: %s", got)
 	}
@@ -249,7 +238,7 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 		s.dial(t, "127.0.0.1", "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"),
 		s.dial(t, "127.0.0.2", get("/hold")),
 	}
-	until(t, "two requests", func() bool { return s.holding.Load() == 2 })
+	eventually.True(t, "two requests", func() bool { return s.holding.Load() == 2 })
 	for kind, text := range floods {
 		for range 10 {
 			flooding := s.dial(t, "127.0.0.3", text)
@@ -258,7 +247,7 @@ func TestARequestThatHasArrivedStays(t *testing.T) {
 			}
 		}
 	}
-	until(t, "the others have made room", func() bool { return metric(t, limit, "scheduler_http_connections_evicted_total") >= 36 })
+	eventually.True(t, "the others have made room", func() bool { return metric(t, limit, "scheduler_http_connections_evicted_total") >= 36 })
 	close(s.release)
 	for _, c := range held {
 		if got := status(t, c); got != "HTTP/1.1 200 OK" {
@@ -273,14 +262,14 @@ func TestEveryListenerIsSureOfItsPart(t *testing.T) {
 	for i := range 6 { // all but the two that are reserved
 		greedy.dial(t, fmt.Sprintf("127.0.0.%d", i+1), get("/hold"))
 	}
-	until(t, "six requests", func() bool { return greedy.holding.Load() == 6 })
+	eventually.True(t, "six requests", func() bool { return greedy.holding.Load() == 6 })
 	if got := status(t, greedy.dial(t, "127.0.0.9", "")); got != "HTTP/1.1 429 Too Many Requests" {
 		t.Errorf("the seventh: %s", got)
 	}
 	for range 2 {
 		quiet.dial(t, "127.0.0.1", get("/hold"))
 	}
-	until(t, "two requests at the other one", func() bool { return quiet.holding.Load() == 2 })
+	eventually.True(t, "two requests at the other one", func() bool { return quiet.holding.Load() == 2 })
 	if got := status(t, quiet.dial(t, "127.0.0.1", "")); got != "HTTP/1.1 429 Too Many Requests" {
 		t.Errorf("the third at the other one: %s", got)
 	}
@@ -331,7 +320,7 @@ func TestHTTP2ConnectionsWithoutARequestAreClosed(t *testing.T) {
 	}()
 
 	connect := func(from string) *tls.Conn {
-		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: eventually.Limit}
 		c, err := tls.DialWithDialer(dialer, "tcp", inner.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 		if err != nil {
 			t.Fatal(err)
@@ -420,7 +409,7 @@ func TestAListenerThatLacksDescriptorsCanBeClosed(t *testing.T) {
 	limit.Watch(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(limit.Listen("api", f, false)) }()
-	until(t, "it fails", func() bool { return metric(t, limit, "scheduler_http_accept_failures_total") > 3 })
+	eventually.True(t, "it fails", func() bool { return metric(t, limit, "scheduler_http_accept_failures_total") > 3 })
 	if err := server.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 )
@@ -98,7 +99,7 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			for i := range 500 {
 				retried(t, s, i)
 			}
-			waitFor(t, "a mark after the copy", func() bool {
+			eventually.True(t, "a mark after the copy", func() bool {
 				resp, err := s.client.Get(t.Context(), markKey)
 				return err == nil && len(resp.Kvs) == 1 && resp.Kvs[0].ModRevision > 500
 			})
@@ -152,19 +153,10 @@ func TestProbesTakeNoRevision(t *testing.T) {
 // retried writes until it succeeds: etcd has just been started again.
 func retried(t *testing.T, s *Store, n int) {
 	t.Helper()
-	waitFor(t, "a write", func() bool {
+	eventually.True(t, "a write", func() bool {
 		_, err := s.Commit(t.Context(), Write{Key: placement(n), Value: []byte(`{}`), Expect: Any})
 		return err == nil
 	})
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s in a minute", what)
-		}
-	}
 }
 
 // A data directory that is put back under a running server, or moved away, is
@@ -204,13 +196,13 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	r := &restarting{}
 	r.startAt(t, t.TempDir(), "127.0.0.1:0")
 	s := open(t, func(o *Options) { o.DataDir, o.Endpoints, o.RequestTimeout = "", []string{r.address}, time.Second })
-	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 	r.Close()
-	waitFor(t, "failing writes", func() bool { return s.Writable() != nil })
+	eventually.True(t, "failing writes", func() bool { return s.Writable() != nil })
 	if err := s.Writable(); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUncertain) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	r.startAt(t, r.dir, r.address)
 	t.Cleanup(r.Close)
-	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
@@ -45,7 +46,7 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 			held := p.Held()
 			began := time.Now()
 			c.cut(p)
-			waitFor(t, "trouble", func() bool { return s.Writable() != nil })
+			eventually.True(t, "trouble", func() bool { return s.Writable() != nil })
 			t.Logf("noticed after %s: %v", time.Since(began), s.Writable())
 			if p.Held() == held && c.cause == "" {
 				t.Fatal("nothing was held back")
@@ -54,7 +55,7 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 			if err := s.Writable(); !errors.As(err, &stalled) || stalled.For < patience {
 				t.Errorf("Writable: %v", err)
 			}
-			waitFor(t, "the cause", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })
+			eventually.True(t, "the cause", func() bool { return strings.Contains(fmt.Sprint(s.Writable()), c.cause) })
 			for range 100 { // waiting for each would take 1000 s
 				_, err := s.Commit(t.Context(), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
 				if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain) {
@@ -65,7 +66,7 @@ func TestWritesAreRefusedWhileTheStoreDoesNotAnswer(t *testing.T) {
 				}
 			}
 			c.end(p)
-			waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+			eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 			retried(t, s, 2)
 		})
 	}
@@ -84,7 +85,7 @@ func TestImpatientWritersDoNotHideTrouble(t *testing.T) {
 		}
 	}
 	p.Stall(proxytest.ToServer)
-	waitFor(t, "trouble", func() bool { impatient(); return s.Writable() != nil })
+	eventually.True(t, "trouble", func() bool { impatient(); return s.Writable() != nil })
 	for range 10 {
 		impatient()
 		if err := s.Writable(); err == nil {
@@ -92,7 +93,7 @@ func TestImpatientWritersDoNotHideTrouble(t *testing.T) {
 		}
 	}
 	p.Pass(proxytest.ToServer)
-	waitFor(t, "working writes", func() bool { return s.Writable() == nil })
+	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 }
 
 // Age is bounded while the store answers, whether anybody writes or not, and
@@ -116,7 +117,7 @@ func TestAgeOfThePicture(t *testing.T) {
 			}
 		}
 	}
-	waitFor(t, "a probe after the first load", func() bool { return look() < probeInterval })
+	eventually.True(t, "a probe after the first load", func() bool { return look() < probeInterval })
 	// A revision that changes nothing of what is watched.
 	if _, err := s.client.Put(t.Context(), systemPrefix+"test", "x"); err != nil {
 		t.Fatal(err)
@@ -125,11 +126,11 @@ func TestAgeOfThePicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a picture that has caught up with it", func() bool { return look() < probeInterval && picture >= at })
+	eventually.True(t, "a picture that has caught up with it", func() bool { return look() < probeInterval && picture >= at })
 	p.Stall(proxytest.ToClient)
-	waitFor(t, "an age that grows", func() bool { return look() > 3*probeInterval })
+	eventually.True(t, "an age that grows", func() bool { return look() > 3*probeInterval })
 	before := look()
-	waitFor(t, "an age that grows further", func() bool { return look() > before })
+	eventually.True(t, "an age that grows further", func() bool { return look() > before })
 	p.Pass(proxytest.ToClient)
-	waitFor(t, "a young picture", func() bool { return look() < probeInterval })
+	eventually.True(t, "a young picture", func() bool { return look() < probeInterval })
 }

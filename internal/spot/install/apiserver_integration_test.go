@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -117,7 +118,7 @@ func startAPIServer(t *testing.T) *apiServer {
 		t.Fatal(err)
 	}
 	s := &apiServer{config, client}
-	eventually(t, 2*time.Minute, "the API server is ready", func() bool {
+	eventually.True(t, "the API server is ready", func() bool {
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil && client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
 	})
@@ -155,15 +156,6 @@ func selfSigned(t *testing.T, k *ecdsa.PrivateKey) []byte {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func eventually(t *testing.T, within time.Duration, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", within, what)
-		}
-	}
 }
 
 // hook is a webhook that notes what it is asked.

@@ -5,8 +5,8 @@ package install
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -151,7 +151,7 @@ func TestRealAPIServer(t *testing.T) {
 	if _, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), mutating, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the drift is repaired", func() bool {
+	eventually.True(t, "the drift is repaired", func() bool {
 		now, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
 		return err == nil && *now.Webhooks[0].FailurePolicy == "Ignore"
 	})
@@ -166,7 +166,7 @@ func TestRealAPIServer(t *testing.T) {
 	}
 	// Another server answers in its place, with a certificate of its own.
 	h.listen(t, newAuthority(t).TLSConfig())
-	eventually(t, time.Minute, "the certificate is refused", func() bool { return strings.Contains(said(i.State()), "x509") })
+	eventually.True(t, "the certificate is refused", func() bool { return strings.Contains(said(i.State()), "x509") })
 	_ = h.server.Close()
 	h.listen(t, authority.TLSConfig())
 	waitFor(t, i, ReasonInstalled)
@@ -217,7 +217,7 @@ func TestPermissions(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the probe is forbidden", func() bool {
+	eventually.True(t, "the probe is forbidden", func() bool {
 		m := said(i.State())
 		return i.State().Reason == ReasonForbidden && strings.Contains(m, "configmaps in namespace default")
 	})
@@ -240,7 +240,7 @@ func TestPermissions(t *testing.T) {
 	if _, err := s.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Update(t.Context(), mutating, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the drift is repaired", func() bool {
+	eventually.True(t, "the drift is repaired", func() bool {
 		now, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), ConfigurationName, metav1.GetOptions{})
 		return err == nil && len(now.Webhooks) == 2
 	})

@@ -1,0 +1,37 @@
+// Package eventually is test code: it waits for what is certain to come, and says
+// how long. No test is about how quick a machine is, so the limit is far beyond what
+// a busy one takes.
+package eventually
+
+import (
+	"testing"
+	"time"
+)
+
+// Limit is when a test gives up: at a load of 60 on two processors, what takes a
+// tenth of a second takes several.
+const Limit = 3 * time.Minute
+
+// pause is the time between two looks.
+const pause = 5 * time.Millisecond
+
+// True waits until a condition holds, and returns how long that took. It ends the
+// test if it does not hold within Limit.
+func True(t testing.TB, what string, holds func() bool) time.Duration {
+	t.Helper()
+	return Within(t, Limit, what, holds)
+}
+
+// Within is True with a limit that says something about the server, such as how
+// many readings a decision takes, or with one that is longer still.
+func Within(t testing.TB, limit time.Duration, what string, holds func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !holds() {
+		if time.Since(began) > limit {
+			t.Fatalf("within %s this did not come true: %s", limit, what)
+		}
+		time.Sleep(pause)
+	}
+	return time.Since(began)
+}
