@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
@@ -16,11 +17,12 @@ import (
 var version = "dev"
 
 func main() {
-	debug := flag.Bool("debug", false, "serve for a debugger: print how Terraform reaches this process, and stay")
+	debugged := flag.Bool("debug", false, "serve for a debugger: print how Terraform reaches this process, and stay")
 	flag.Parse()
 	quietUnlessAsked()
+	collectRarely()
 	var opts []tf6server.ServeOpt
-	if *debug {
+	if *debugged {
 		opts = append(opts, tf6server.WithManagedDebug())
 	}
 	err := tf6server.Serve(provider.Address, provider.NewServer(version), opts...)
@@ -43,5 +45,23 @@ func quietUnlessAsked() {
 		if err := os.Setenv(name, "OFF"); err != nil {
 			fmt.Fprintln(os.Stderr, "terraform-provider-scheduler:", err)
 		}
+	}
+}
+
+// Terraform starts the provider for one run, in which nearly all that it allocates is
+// garbage at once: memory for collecting it less often is well spent, up to a limit.
+// GOGC and GOMEMLIMIT go before.
+const (
+	garbagePercent = 400
+	memoryLimit    = 256 << 20
+)
+
+// collectRarely makes the garbage collector run less often than by default.
+func collectRarely() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 }
