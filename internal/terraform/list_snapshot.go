@@ -10,36 +10,49 @@ import (
 )
 
 const (
-	// readsBeforeList is how many objects of a kind are read one by one before a
-	// list is fetched: a small configuration beside a large fleet stays cheap.
+	// readsBeforeList is how many objects are read one by one before a list of their
+	// kind is fetched: a small configuration beside a large fleet stays cheap.
 	readsBeforeList = 20
-	// snapshotAge is how long a list answers reads.
+	// namespacesBeforeAll is in how many namespaces objects of a kind are listed by
+	// themselves. A run that reads more of them lists all at once.
+	namespacesBeforeAll = 10
+	// snapshotAge is how long a list answers reads, at least. One that was fetched
+	// later in a run answers as long as the run had taken until then: a long run does
+	// not fetch a large list again and again.
 	snapshotAge = 5 * time.Second
 	// maxListed bounds a list. What lies beyond it is read one by one.
 	maxListed = 20_000
 )
 
-// listSnapshots answers the reads of a refresh from one list per kind instead of
-// a request per object. An object that a list does not have is always asked for
-// by itself, so a list never makes an object disappear.
+// listSnapshots answers the reads of a refresh from a few lists instead of a request
+// per object. An object that a list does not have is always asked for by itself, so a
+// list never makes an object disappear.
 type listSnapshots struct {
 	client *client.Client
 	now    func() time.Time
 
 	mu    sync.Mutex
-	kinds map[api.Kind]*listSnapshot
+	began time.Time // when the first object was read
+	kinds map[api.Kind]*kindReads
+}
+
+// kindReads are the reads of the objects of one kind.
+type kindReads struct {
+	reads       int
+	byNamespace map[string]int
+	lists       map[string]*listSnapshot // by namespace, "" = all
 }
 
 type listSnapshot struct {
-	reads int
-	// done is closed when the list is there; nil while none was fetched.
+	// done is closed when the list is there.
 	done    chan struct{}
 	fetched time.Time
+	lasts   time.Duration
 	objects map[api.Key]api.Object
 }
 
 func newListSnapshots(c *client.Client) *listSnapshots {
-	return &listSnapshots{client: c, now: time.Now, kinds: map[api.Kind]*listSnapshot{}}
+	return &listSnapshots{client: c, now: time.Now, kinds: map[api.Kind]*kindReads{}}
 }
 
 // forget drops what was listed, also what is being listed.
@@ -61,40 +74,74 @@ func (l *listSnapshots) get(ctx context.Context, key api.Key) (api.Object, error
 // itself.
 func (l *listSnapshots) listed(ctx context.Context, key api.Key) api.Object {
 	l.mu.Lock()
-	snapshot := l.kinds[key.Kind]
-	if snapshot == nil {
-		snapshot = &listSnapshot{}
-		l.kinds[key.Kind] = snapshot
+	if l.began.IsZero() {
+		l.began = l.now()
 	}
-	snapshot.reads++
-	if snapshot.reads <= readsBeforeList {
+	kind := l.kinds[key.Kind]
+	if kind == nil {
+		kind = &kindReads{byNamespace: map[string]int{}, lists: map[string]*listSnapshot{}}
+		l.kinds[key.Kind] = kind
+	}
+	kind.reads++
+	kind.byNamespace[key.Namespace]++
+	scope, reads := kind.scope(key.Namespace)
+	if reads <= readsBeforeList {
 		l.mu.Unlock()
 		return nil
 	}
-	if snapshot.done != nil && isClosed(snapshot.done) && l.now().Sub(snapshot.fetched) > snapshotAge {
-		snapshot = &listSnapshot{reads: snapshot.reads}
-		l.kinds[key.Kind] = snapshot
+	snapshot := kind.lists[scope]
+	if snapshot != nil && isClosed(snapshot.done) && l.outdated(snapshot) {
+		snapshot = nil
 	}
-	if snapshot.done == nil {
-		snapshot.done = make(chan struct{})
+	if snapshot == nil {
+		snapshot = &listSnapshot{done: make(chan struct{})}
+		kind.lists[scope] = snapshot
 		l.mu.Unlock()
-		l.fetch(ctx, key.Kind, snapshot)
-	} else {
-		l.mu.Unlock()
-		select {
-		case <-snapshot.done:
-		case <-ctx.Done():
-			return nil
-		}
+		l.fetch(ctx, key.Kind, scope, snapshot)
+		return snapshot.objects[key]
+	}
+	l.mu.Unlock()
+	select {
+	case <-snapshot.done:
+		return snapshot.objects[key]
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// scope is the namespace whose objects are listed for one in namespace, "" = all, and
+// how many of them have been read.
+func (k *kindReads) scope(namespace string) (scope string, reads int) {
+	if len(k.byNamespace) > namespacesBeforeAll {
+		return "", k.reads
+	}
+	return namespace, k.byNamespace[namespace]
+}
+
+func (l *listSnapshots) outdated(s *listSnapshot) bool { return l.now().Sub(s.fetched) > s.lasts }
+
+// peek returns the object as a list has it that is there already, nil where there is
+// none.
+func (l *listSnapshots) peek(key api.Key) api.Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kind := l.kinds[key.Kind]
+	if kind == nil {
+		return nil
+	}
+	scope, _ := kind.scope(key.Namespace)
+	snapshot := kind.lists[scope]
+	if snapshot == nil || !isClosed(snapshot.done) || l.outdated(snapshot) {
+		return nil
 	}
 	return snapshot.objects[key]
 }
 
 // fetch fills a snapshot that others wait for. An error leaves it with what was
 // read so far: the single reads that follow report what is wrong.
-func (l *listSnapshots) fetch(ctx context.Context, kind api.Kind, snapshot *listSnapshot) {
+func (l *listSnapshots) fetch(ctx context.Context, kind api.Kind, namespace string, snapshot *listSnapshot) {
 	objects := map[api.Key]api.Object{}
-	for object, err := range l.client.List(ctx, kind, client.ListOptions{}) {
+	for object, err := range l.client.List(ctx, kind, client.ListOptions{Namespace: namespace}) {
 		if err != nil || len(objects) == maxListed {
 			break
 		}
@@ -103,6 +150,7 @@ func (l *listSnapshots) fetch(ctx context.Context, kind api.Kind, snapshot *list
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	snapshot.objects, snapshot.fetched = objects, l.now()
+	snapshot.lasts = max(snapshotAge, snapshot.fetched.Sub(l.began))
 	close(snapshot.done)
 }
 

@@ -139,3 +139,57 @@ func TestBrokenListIsNoError(t *testing.T) {
 		t.Errorf("%d single reads, expected 50", s.reads.Load())
 	}
 }
+
+// A list that is fetched late in a run lasts as long as the run did until then.
+func TestListsLastAsLongAsTheRun(t *testing.T) {
+	s, l := newShelf(t, 100)
+	now := time.Now()
+	l.now = func() time.Time { return now }
+	for range 60 { // a minute
+		readAll(t, l, 100)
+		now = now.Add(time.Second)
+	}
+	if got := s.lists.Load(); got != 5 { // at 0, 6, 13, 27 and 55 seconds
+		t.Errorf("%d lists in a minute, expected 5", got)
+	}
+}
+
+// Objects are listed with those of their namespace, and all together only where many
+// namespaces are read.
+func TestListsAreOfTheNamespacesInUse(t *testing.T) {
+	var lists []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/placements") {
+			lists = append(lists, strings.TrimSuffix(r.URL.Path, "/placements"))
+			_ = json.NewEncoder(w).Encode(map[string]any{"items": []any{}})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(&api.Placement{Kind: api.KindPlacement})
+	}))
+	defer server.Close()
+	c, err := client.New(client.Options{Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	l := newListSnapshots(c)
+	read := func(namespaces int) {
+		for n := range 100 {
+			key := api.Key{Kind: api.KindPlacement, Namespace: fmt.Sprint("n", n%namespaces), Name: fmt.Sprint("p", n)}
+			if _, err := l.get(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read(2)
+	if got := strings.Join(lists, " "); got != "/v1/namespaces/n0 /v1/namespaces/n1" {
+		t.Errorf("the lists are of %s", got)
+	}
+	lists = nil
+	l.forget()
+	read(50)
+	if got := strings.Join(lists, " "); got != "/v1" {
+		t.Errorf("the lists are of %s", got)
+	}
+}
