@@ -1,13 +1,12 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newCloudResource() resource.Resource {
+func newCloudResource() *terraform.Resource {
 	metrics := metricsAttribute("cloud")
 	metrics.MarkdownDescription += " Only a cloud with a `namespace` may list metrics of namespaces."
 	return &terraform.Resource{

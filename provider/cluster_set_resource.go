@@ -2,7 +2,6 @@ package provider
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -10,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newClusterSetResource() resource.Resource {
+func newClusterSetResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind: api.KindClusterSet,
 		Description: "A named set of clusters that placements may be confined to with `cluster_sets`, and the namespaces that may use it. " +

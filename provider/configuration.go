@@ -98,7 +98,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	userAgent := "terraform-provider-scheduler/" + p.version + " HashiCorp-Terraform/" + req.TerraformVersion
-	s, check := config.session(userAgent, &resp.Diagnostics)
+	s, check := config.session(p.version, userAgent, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -110,12 +110,13 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 			return
 		}
 	}
+	p.configured.Store(s)
 	resp.ResourceData, resp.DataSourceData = s, s
 }
 
 // session makes the connection that the configuration and the environment
 // describe. check says that the server is asked for before anything is done with it.
-func (c *configuration) session(userAgent string, diags *diag.Diagnostics) (s *terraform.Session, check bool) {
+func (c *configuration) session(version, userAgent string, diags *diag.Diagnostics) (s *terraform.Session, check bool) {
 	settings := []struct {
 		name  string
 		value types.String
@@ -187,7 +188,7 @@ func (c *configuration) session(userAgent string, diags *diag.Diagnostics) (s *t
 		diags.AddError("The provider's configuration cannot be used", terraform.Sentence(err.Error()))
 		return nil, false
 	}
-	return terraform.NewSession(connection, cmp.Or(text["namespace"], api.DefaultNamespace), warn), check
+	return terraform.NewSession(connection, version, cmp.Or(text["namespace"], api.DefaultNamespace), warn), check
 }
 
 // logAttempt shows requests under TF_LOG=DEBUG; secrets are in bodies and headers,

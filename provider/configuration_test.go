@@ -36,7 +36,7 @@ func TestConfiguration(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			var diags diag.Diagnostics
-			s, _ := test.config.session("test", &diags)
+			s, _ := test.config.session("test", "test", &diags)
 			if test.want != "" {
 				if !diags.HasError() || !strings.Contains(diags[0].Detail(), test.want) {
 					t.Errorf("diagnostics are %v, expected %q", diags, test.want)
@@ -58,7 +58,7 @@ func TestConfiguration(t *testing.T) {
 func TestUnknownConfiguration(t *testing.T) {
 	var diags diag.Diagnostics
 	c := configuration{Token: types.StringUnknown()}
-	s, _ := c.session("test", &diags)
+	s, _ := c.session("test", "test", &diags)
 	if diags.HasError() {
 		t.Fatal(diags)
 	}

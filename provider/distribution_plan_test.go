@@ -243,12 +243,12 @@ func TestClusterDistributions(t *testing.T) {
 		return names
 	}
 	for namespace, want := range map[string]string{"": "web ledger", "shop": "web", "office": ""} {
-		document, err := source.Ask(t.Context(), terraform.NewSession(c, "", false), map[string]any{"cluster": "east", "namespace": namespace})
+		document, err := source.Ask(t.Context(), terraform.NewSession(c, "test", "", false), map[string]any{"cluster": "east", "namespace": namespace})
 		if got := strings.Join(names(document), " "); err != nil || got != want {
 			t.Errorf("in namespace %q there are %q, expected %q: %v", namespace, got, want, err)
 		}
 	}
-	document, err := source.Ask(t.Context(), terraform.NewSession(c, "", false), map[string]any{"cluster": "east", "namespace": "shop"})
+	document, err := source.Ask(t.Context(), terraform.NewSession(c, "test", "", false), map[string]any{"cluster": "east", "namespace": "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestClusterDistributions(t *testing.T) {
 	}
 	config := configValue(t, schemaOfSource(t, source), doc{"cluster": "west"})
 	resp := datasource.ReadResponse{}
-	source.Configure(t.Context(), datasource.ConfigureRequest{ProviderData: terraform.NewSession(c, "", false)}, &datasource.ConfigureResponse{})
+	source.Configure(t.Context(), datasource.ConfigureRequest{ProviderData: terraform.NewSession(c, "test", "", false)}, &datasource.ConfigureResponse{})
 	source.Read(t.Context(), datasource.ReadRequest{Config: tfsdk.Config{Raw: config}}, &resp)
 	if len(resp.Diagnostics) != 1 {
 		t.Fatalf("a cluster without spot has distributions: %v", resp.Diagnostics)

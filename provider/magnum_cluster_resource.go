@@ -4,14 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newMagnumClusterResource() resource.Resource {
+func newMagnumClusterResource() *terraform.Resource {
 	attributes := map[string]schema.Attribute{
 		"label_constraints": schema.ListAttribute{
 			MarkdownDescription: "Conditions on the project's labels, all of which must hold: `location is DE`, `tier not in (test)`.",

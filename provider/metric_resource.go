@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -9,7 +8,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newMetricResource() resource.Resource {
+func newMetricResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind: api.KindMetric,
 		Description: "One live figure: where it is read, and which range of values maps to the scores 0 to 1. " +

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -10,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newMetricsProviderResource() resource.Resource {
+func newMetricsProviderResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:        api.KindMetricsProvider,
 		Description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",

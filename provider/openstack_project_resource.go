@@ -1,13 +1,12 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newOpenStackProjectResource() resource.Resource {
+func newOpenStackProjectResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind: api.KindOpenStackProject,
 		Description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +

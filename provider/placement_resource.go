@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -14,7 +13,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newPlacementResource() resource.Resource {
+func newPlacementResource() *terraform.Resource {
 	attributes := placementSpecAttributes()
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["clusters"] = schema.ListAttribute{

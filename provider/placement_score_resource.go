@@ -1,14 +1,13 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newPlacementScoreResource() resource.Resource {
+func newPlacementScoreResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind: api.KindPlacementScore,
 		Description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +

@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-func newPropagationPolicyResource() resource.Resource {
+func newPropagationPolicyResource() *terraform.Resource {
 	attributes := propagationPolicySpecAttributes()
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["bindings"] = schema.MapAttribute{

@@ -5,12 +5,15 @@ package provider
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 // Address is where registries know the provider.
@@ -22,7 +25,11 @@ var (
 )
 
 // Provider implements the provider; make one with New.
-type Provider struct{ version string }
+type Provider struct {
+	version string
+	// configured is the session, once there is one.
+	configured atomic.Pointer[terraform.Session]
+}
 
 // New returns a constructor of the provider, as the plugin server takes it.
 func New(version string) func() provider.Provider {
@@ -37,20 +44,30 @@ func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp 
 
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{
-		newClusterSetResource,
-		newClusterResource,
-		newCloudResource,
-		newOpenStackProjectResource,
-		newMagnumClusterResource,
-		newMetricsProviderResource,
-		newMetricResource,
-		newPlacementScoreResource,
-		newPlacementResource,
-		newWorkloadResource,
-		newPropagationPolicyResource,
+	var makers []func() resource.Resource
+	for _, r := range resources() {
+		makers = append(makers, r.New)
 	}
+	return makers
 }
+
+// resources are the resources, described once: the framework asks for one with every
+// request.
+var resources = sync.OnceValue(func() []*terraform.Resource {
+	return []*terraform.Resource{
+		newClusterSetResource(),
+		newClusterResource(),
+		newCloudResource(),
+		newOpenStackProjectResource(),
+		newMagnumClusterResource(),
+		newMetricsProviderResource(),
+		newMetricResource(),
+		newPlacementScoreResource(),
+		newPlacementResource(),
+		newWorkloadResource(),
+		newPropagationPolicyResource(),
+	}
+})
 
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {

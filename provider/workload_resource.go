@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -17,7 +16,7 @@ import (
 // referToClusters is said first, because forgetting it shows only now and then.
 const referToClusters = "Where the same configuration creates the clusters, refer to them, with `cluster_sets = [scheduler_cluster_set.<name>.name]` whose clusters are there before, or `depends_on = [scheduler_cluster.<name>]`: what is decided before they exist is decided without them. "
 
-func newWorkloadResource() resource.Resource {
+func newWorkloadResource() *terraform.Resource {
 	attributes := workloadSpecAttributes()
 	// Policies select workloads by their labels, so these say where it runs, too.
 	inputs := append(slices.Sorted(maps.Keys(attributes)), "labels")

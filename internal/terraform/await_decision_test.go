@@ -92,7 +92,7 @@ func TestAwaitDecision(t *testing.T) {
 			if test.wait != nil {
 				document["wait"] = test.wait
 			}
-			object, diags := terraform.AwaitDecision(ctx, terraform.NewSession(c, "", false), terraform.DecisionWait{
+			object, diags := terraform.AwaitDecision(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
 				Object: undecidedPlacement(), Plan: configValue(t, typ, document), Created: test.created, Limit: time.Minute,
 			})
 			if decided := object != nil; decided != (test.polls > 0) {
@@ -154,7 +154,7 @@ func TestAwaitBinding(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			object, diags := terraform.AwaitDecision(t.Context(), terraform.NewSession(c, "", false), terraform.DecisionWait{
+			object, diags := terraform.AwaitDecision(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
 				Object: written, Plan: configValue(t, typ, validWorkload), Created: test.created, Limit: time.Minute,
 			})
 			if terraform.Answered(object) != 2 {
@@ -250,7 +250,7 @@ func TestAwaitCloudAndProject(t *testing.T) {
 			defer c.Close()
 			r := objectResources(t)[test.written.ObjectKind()]
 			typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
-			_, diags := r.Await(t.Context(), terraform.NewSession(c, "", false), terraform.DecisionWait{
+			_, diags := r.Await(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
 				Object: test.written, Plan: configValue(t, typ, doc{"name": "x"}), Created: test.created, Limit: time.Minute,
 			})
 			if len(shown) > 0 {

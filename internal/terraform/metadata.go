@@ -181,7 +181,7 @@ func (r *Resource) parseImportID(id string) (api.Key, error) {
 	return key, nil
 }
 
-// Namespace gives the key of a namespaced object that names none the
+// defaultNamespace gives the key of a namespaced object that names none the
 // namespace of the provider.
 func (r *Resource) defaultNamespace(key *api.Key) {
 	if r.scope() != api.Namespaced || key.Namespace != "" {

@@ -180,7 +180,7 @@ func TestObjectRoundTrip(t *testing.T) {
 		stateType := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
 		t.Run(string(kind), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				object := drawObject(t, kind)
+				object := drawObject(t, kind, 3)
 				object.SetDefaults()
 				none := tftypes.NewValue(stateType, nil)
 				first, err := r.Values(context.Background(), object, nullAttributes(stateType))
@@ -223,8 +223,9 @@ func nullAttributes(t tftypes.Type) map[string]tftypes.Value {
 	return attributes
 }
 
-// drawObject makes an object with any subset of its fields.
-func drawObject(t *rapid.T, kind api.Kind) api.Object {
+// drawObject makes an object with any subset of its fields; lists have at most this
+// many elements.
+func drawObject(t *rapid.T, kind api.Kind, longest int) api.Object {
 	info, _ := api.LookupKind(kind)
 	object := info.New()
 	meta := object.Meta()
@@ -239,7 +240,7 @@ func drawObject(t *rapid.T, kind api.Kind) api.Object {
 		}
 	}
 	meta.Labels = rapid.MapOf(rapid.StringN(1, 5, 9), rapid.String()).Draw(t, "labels")
-	drawFields(t, "spec", reflect.ValueOf(object.SpecPart()).Elem())
+	drawFields(t, "spec", reflect.ValueOf(object.SpecPart()).Elem(), longest)
 	if p, ok := object.(*api.Placement); ok { // each strategy has its own settings only
 		if p.Spec.Strategy == api.StrategyMetrics {
 			p.Spec.PrioritizerPolicy = nil
@@ -257,7 +258,7 @@ func drawName(t *rapid.T, label string) string {
 var secretType = reflect.TypeFor[api.Secret]()
 
 // drawFields fills a struct of the API at random, secrets excepted.
-func drawFields(t *rapid.T, at string, v reflect.Value) {
+func drawFields(t *rapid.T, at string, v reflect.Value, longest int) {
 	switch {
 	case v.Type() == secretType:
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -270,28 +271,28 @@ func drawFields(t *rapid.T, at string, v reflect.Value) {
 				v.Field(i).SetString(rapid.SampledFrom(strings.Split(enum, ",")).Draw(t, at+"."+field.Name))
 				continue
 			}
-			drawFields(t, at+"."+field.Name, v.Field(i))
+			drawFields(t, at+"."+field.Name, v.Field(i), longest)
 		}
 	case v.Kind() == reflect.Pointer:
 		if rapid.Bool().Draw(t, at+" present") {
 			v.Set(reflect.New(v.Type().Elem()))
-			drawFields(t, at, v.Elem())
+			drawFields(t, at, v.Elem(), longest)
 		}
 	case v.Kind() == reflect.Slice:
-		n := rapid.IntRange(0, 3).Draw(t, at+" length")
+		n := rapid.IntRange(0, longest).Draw(t, at+" length")
 		for range n {
 			e := reflect.New(v.Type().Elem()).Elem()
-			drawFields(t, at, e)
+			drawFields(t, at, e, longest)
 			v.Set(reflect.Append(v, e))
 		}
 	case v.Kind() == reflect.Map && v.Type().Elem() == secretType:
 	case v.Kind() == reflect.Map:
-		for _, key := range rapid.SliceOfN(rapid.String(), 0, 3).Draw(t, at+" keys") {
+		for _, key := range rapid.SliceOfN(rapid.String(), 0, longest).Draw(t, at+" keys") {
 			if v.IsNil() {
 				v.Set(reflect.MakeMap(v.Type()))
 			}
 			e := reflect.New(v.Type().Elem()).Elem()
-			drawFields(t, at, e)
+			drawFields(t, at, e, longest)
 			v.SetMapIndex(reflect.ValueOf(key), e)
 		}
 	case v.Kind() == reflect.String:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -18,39 +19,63 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if req.Plan.Raw.IsNull() {
 		return
 	}
-	plan, config, before := AttributesOf(resp.Plan.Raw), AttributesOf(req.Config.Raw), AttributesOf(req.State.Raw)
-	r.planNamespace(plan, config, before, resp)
-	if err := r.planDependentDefaults(ctx, plan, config); err != nil {
+	m := modification{
+		plan: AttributesOf(resp.Plan.Raw), config: req.Config.Raw, before: req.State.Raw,
+		given: AttributesOf(req.Config.Raw), was: AttributesOf(req.State.Raw),
+		unfinished: req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).unfinished(),
+	}
+	replace, err := r.modify(ctx, m, &resp.Diagnostics)
+	if err != nil {
 		diagnose(&resp.Diagnostics, "plan a "+string(r.Kind), resp.Plan.Raw.Type(), err)
 		return
 	}
-	replanned := r.replanned(plan, before) || req.Private != nil && readVersion(ctx, req.Private, &resp.Diagnostics).unfinished()
-	r.planDecision(plan, before, replanned)
-	replaced := before != nil && r.key(before) != r.key(plan)
-	r.planSecrets(plan, req.Config.Raw, req.State.Raw, resp.Plan.Raw.Type(), replaced, &resp.Diagnostics)
-	r.planPreview(ctx, plan, config, before, resp.Plan.Raw.Type(), &resp.Diagnostics)
-	if r.PlanDivision != nil {
-		if err := r.PlanDivision(plan, before, replanned); err != nil {
-			diagnose(&resp.Diagnostics, "plan a "+string(r.Kind), resp.Plan.Raw.Type(), err)
-			return
-		}
-	}
-	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), plan)
-}
-
-// planNamespace fills in the provider's namespace.
-func (r *Resource) planNamespace(plan, config, before map[string]tftypes.Value, resp *resource.ModifyPlanResponse) {
-	if r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
-		return
-	}
-	given := config["namespace"]
-	if !given.IsKnown() || !given.IsNull() {
-		return
-	}
-	plan["namespace"] = tftypes.NewValue(tftypes.String, r.session.namespace)
-	if before != nil && TextOf(before["namespace"]) != r.session.namespace {
+	if replace {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("namespace"))
 	}
+	resp.Plan.Raw = tftypes.NewValue(resp.Plan.Raw.Type(), m.plan)
+}
+
+// modification is what ModifyPlan goes by, and the plan that it changes.
+type modification struct {
+	plan           map[string]tftypes.Value
+	config, before tftypes.Value
+	// given and was are the attributes of these two; was is nil where nothing was before.
+	given, was map[string]tftypes.Value
+	// unfinished says that the last update has to be planned again.
+	unfinished bool
+}
+
+// modify fills in the plan what follows from other attributes, from the provider and
+// from a preview. replace says that the object is to be in another namespace.
+func (r *Resource) modify(ctx context.Context, m modification, diags *diag.Diagnostics) (replace bool, err error) {
+	replace = r.planNamespace(m)
+	if err := r.planDependentDefaults(ctx, m.plan, m.given); err != nil {
+		return replace, err
+	}
+	replanned := m.unfinished || r.replanned(m.plan, m.was)
+	r.planDecision(m.plan, m.was, replanned)
+	replaced := m.was != nil && r.key(m.was) != r.key(m.plan)
+	t := m.config.Type()
+	r.planSecrets(m.plan, m.config, m.before, t, replaced, diags)
+	r.planPreview(ctx, m.plan, m.given, m.was, t, diags)
+	if r.PlanDivision != nil {
+		err = r.PlanDivision(m.plan, m.was, replanned)
+	}
+	return replace, err
+}
+
+// planNamespace fills in the provider's namespace, and reports that it is not the
+// one that the object is in.
+func (r *Resource) planNamespace(m modification) (moves bool) {
+	if r.scope() != api.Namespaced || r.session == nil || r.session.pending != nil {
+		return false
+	}
+	given := m.given["namespace"]
+	if !given.IsKnown() || !given.IsNull() {
+		return false
+	}
+	m.plan["namespace"] = tftypes.NewValue(tftypes.String, r.session.namespace)
+	return m.was != nil && TextOf(m.was["namespace"]) != r.session.namespace
 }
 
 // DependentDefaults are attributes whose default follows from another attribute.
@@ -119,5 +144,5 @@ func (r *Resource) replanned(plan, before map[string]tftypes.Value) bool {
 	if before == nil {
 		return true
 	}
-	return slices.ContainsFunc(r.Inputs, func(name string) bool { return !plan[name].Equal(before[name]) })
+	return slices.ContainsFunc(r.Inputs, func(name string) bool { return !same(plan[name], before[name]) })
 }

@@ -83,6 +83,12 @@ type DecisionWait struct {
 	mark int
 }
 
+// New returns the resource for one request.
+func (r *Resource) New() resource.Resource {
+	request := *r
+	return &request
+}
+
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = typePrefix + string(r.Kind)
@@ -232,7 +238,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
 	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !reached(object, req.State.Raw)
-	keepVersion(ctx, resp.Private, object, unfinished, &resp.Diagnostics)
+	exact := r.session.fingerprint(r.Kind, req.State.Raw.Type())
+	keepVersion(ctx, resp.Private, versionOf(object, unfinished, exact), sameAttributes(values, prior), &resp.Diagnostics)
 	end()
 	if r.session.warn {
 		warnUnsatisfied(r.session.unsatisfied.add(ctx, key, r.missing(object)), &resp.Diagnostics)
@@ -275,8 +282,13 @@ func (r *Resource) finish(ctx context.Context, o outcome) {
 			diagnose(o.diags, "read "+api.KeyOf(object).String(), o.wait.Plan.Type(), err)
 			return
 		}
-		o.state.Raw = tftypes.NewValue(o.wait.Plan.Type(), settle(plan, server))
-		keepVersion(ctx, o.private, object, unfinished, o.diags)
+		settled := settle(plan, server)
+		o.state.Raw = tftypes.NewValue(o.wait.Plan.Type(), settled)
+		exact := ""
+		if read, err := r.values(ctx, object, settled); err == nil && sameAttributes(read, settled) {
+			exact = r.session.fingerprint(r.Kind, o.wait.Plan.Type())
+		}
+		keepVersion(ctx, o.private, versionOf(object, unfinished, exact), false, o.diags)
 	}
 	setIdentity(ctx, o.identity, r.scope(), api.KeyOf(o.wait.Object), o.diags)
 	// What exists is in state before anything is waited for.

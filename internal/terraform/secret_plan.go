@@ -38,7 +38,7 @@ func visitSecrets(attributes map[string]schema.Attribute, plan, config, before m
 		if !ok || !block.IsKnown() || block.IsNull() {
 			continue
 		}
-		inner := AttributesOf(block)
+		inner := maps.Clone(AttributesOf(block))
 		visitSecrets(nested.Attributes, inner, AttributesOf(config[name]), AttributesOf(before[name]), at.AtName(name), field+"."+name, visit)
 		plan[name] = tftypes.NewValue(block.Type(), inner)
 	}

@@ -3,11 +3,15 @@ package terraform
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 )
@@ -28,15 +32,18 @@ type Session struct {
 	// a resource has, or is about to, so that the run fails: of a data source in a check
 	// block Terraform only warns.
 	told, failing atomic.Bool
+	// build is the version of the provider.
+	build        string
+	fingerprints sync.Map // of the states of each kind
 	// pending says why there is no client yet: the configuration is not known.
 	pending error
 }
 
 // NewSession returns the session of a configured provider. namespace is that of
-// objects that name none. With warn, a refresh warns of decisions that do not have
+// objects that name none, build the version of the provider. With warn, a refresh warns of decisions that do not have
 // what they were asked for.
-func NewSession(c *client.Client, namespace string, warn bool) *Session {
-	return &Session{client: c, namespace: namespace, warn: warn, unsatisfied: newUnsatisfied(), lists: newListSnapshots(c)}
+func NewSession(c *client.Client, build, namespace string, warn bool) *Session {
+	return &Session{client: c, build: build, namespace: namespace, warn: warn, unsatisfied: newUnsatisfied(), lists: newListSnapshots(c)}
 }
 
 // PendingSession returns the session of a provider whose configuration is not known
@@ -117,4 +124,15 @@ func (s *Session) delete(ctx context.Context, key api.Key) error {
 // NamespacedKey is the key of the object that the arguments of a data source name.
 func (s *Session) NamespacedKey(kind api.Kind, arguments map[string]any) api.Key {
 	return api.Key{Kind: kind, Namespace: cmp.Or(Argument(arguments, "namespace"), s.namespace), Name: Argument(arguments, "name")}
+}
+
+// fingerprint is that of the states which this provider makes of objects of a kind.
+func (s *Session) fingerprint(kind api.Kind, t tftypes.Type) string {
+	if known, ok := s.fingerprints.Load(kind); ok {
+		return known.(string) //nolint:forcetypeassert // nothing else is stored
+	}
+	sum := sha256.Sum256([]byte(s.build + "\x00" + t.String()))
+	print := base64.RawURLEncoding.EncodeToString(sum[:6])
+	s.fingerprints.Store(kind, print)
+	return print
 }

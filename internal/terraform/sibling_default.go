@@ -45,11 +45,7 @@ func (d SiblingDefault) PlanModifyString(ctx context.Context, req planmodifier.S
 	}
 	var other types.String
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, req.Path.ParentPath().AtName(d.On), &other)...)
-	text, ok := d.Values[other.ValueString()]
-	if !ok && other.ValueString() != "" {
-		text, ok = d.Otherwise, d.Otherwise != ""
-	}
-	switch {
+	switch text, ok := d.follows(other.ValueString()); {
 	case other.IsUnknown():
 		resp.PlanValue = types.StringUnknown()
 	case ok:
@@ -57,4 +53,13 @@ func (d SiblingDefault) PlanModifyString(ctx context.Context, req planmodifier.S
 	default:
 		resp.PlanValue = types.StringNull()
 	}
+}
+
+// follows is the default where the other attribute has this text, "" = it is absent;
+// ok is false where there is none.
+func (d SiblingDefault) follows(other string) (text string, ok bool) {
+	if text, ok = d.Values[other]; !ok && other != "" {
+		return d.Otherwise, d.Otherwise != ""
+	}
+	return text, ok
 }

@@ -1,0 +1,39 @@
+package terraform
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// topLevelTexts are the texts of some attributes of an object in MessagePack, without
+// those that are null. It reads nothing else.
+func topLevelTexts(data []byte, names ...string) (map[string]string, error) {
+	decoder := msgpack.NewDecoder(bytes.NewReader(data))
+	length, err := decoder.DecodeMapLen()
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string, len(names))
+	for range length {
+		name, err := decoder.DecodeString()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(names, name) {
+			if err := decoder.Skip(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var text *string
+		if err := decoder.Decode(&text); err != nil {
+			return nil, err
+		}
+		if text != nil {
+			texts[name] = *text
+		}
+	}
+	return texts, nil
+}
