@@ -10,7 +10,8 @@ func newCloudResource() *terraform.Resource {
 	metrics := metricsAttribute("cloud")
 	metrics.MarkdownDescription += " Only a cloud with a `namespace` may list metrics of namespaces."
 	return &terraform.Resource{
-		Kind: api.KindCloud,
+		Kind:      api.KindCloud,
+		Unsettled: openStackUnsettled,
 		Description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
 			"With credentials the server collects what its availability zones have; without, a collector that runs elsewhere pushes it. " +
 			"The figures are read with the data source `scheduler_cloud`.",

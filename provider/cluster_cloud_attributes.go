@@ -1,9 +1,6 @@
 package provider
 
 import (
-	"context"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -95,12 +92,21 @@ func clusterCloud(object api.Object) map[string]any {
 	return cloud
 }
 
-// awaitCloud waits until a cluster that says which clouds it may be created on has
-// one. Others have what the server answered.
-func awaitCloud(ctx context.Context, s *terraform.Session, w terraform.DecisionWait) (api.Object, diag.Diagnostics) {
-	cluster, ok := w.Object.(*api.Cluster)
-	if !ok || cluster.Spec.CloudConstraints == nil {
-		return nil, nil
+// cloudOfCluster is the choice of a cloud for a cluster that says which it may be
+// created on.
+func cloudOfCluster() *terraform.Choice {
+	return &terraform.Choice{
+		Chosen: "cloud",
+		State: func(object api.Object) (state terraform.ChoiceState, ok bool) {
+			cluster, ok := object.(*api.Cluster)
+			if !ok || cluster.Spec.CloudConstraints == nil {
+				return state, false
+			}
+			state = terraform.ChoiceState{Observed: cluster.Status.ObservedGeneration, Conditions: cluster.Status.Conditions, Found: api.ConditionBound}
+			if cluster.Status.Cloud == "" && api.FindCondition(cluster.Status.Conditions, api.ConditionBound) == nil {
+				state.Observed = 0 // its health was observed, and no cloud looked for yet
+			}
+			return state, true
+		},
 	}
-	return terraform.AwaitDecision(ctx, s, w)
 }

@@ -19,7 +19,8 @@ func newClusterResource() *terraform.Resource {
 	maps.Copy(attributes, clusterCloudAttributes())
 	attributes["spot"] = spotAttribute()
 	return &terraform.Resource{
-		Kind: api.KindCluster,
+		Kind:       api.KindCluster,
+		Dependents: api.KindPlacementScore,
 		Description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
 			"One that is still to be created gets the `cloud` to create it on. " +
 			"Its state (online or not, amounts reported or observed, values of metrics) is read with the data source `scheduler_cluster`.",
@@ -28,10 +29,9 @@ func newClusterResource() *terraform.Resource {
 		Decision:   clusterCloud,
 		// Neither labels nor a kubeconfig are among them: what is created on the cloud
 		// must not have to be replaced when they are written.
-		Inputs:    []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
-		Await:     awaitCloud,
-		Unawaited: terraform.DecisionUnawaited,
-		Warn:      spotWithoutKubeconfig,
+		Inputs: []string{"namespace", "namespaces", "cloud_constraints", "openstack"},
+		Choice: cloudOfCluster(),
+		Warn:   spotWithoutKubeconfig,
 	}
 }
 

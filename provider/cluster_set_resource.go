@@ -11,7 +11,8 @@ import (
 
 func newClusterSetResource() *terraform.Resource {
 	return &terraform.Resource{
-		Kind: api.KindClusterSet,
+		Kind:      api.KindClusterSet,
+		Unsettled: terraform.Companions("selector", "clusters"),
 		Description: "A named set of clusters that placements may be confined to with `cluster_sets`, and the namespaces that may use it. " +
 			"Clusters come and go by their labels, or are listed by name.",
 		Attributes: map[string]schema.Attribute{

@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -50,4 +51,12 @@ func clampedDistribution(config map[string]tftypes.Value, diags *diag.Diagnostic
 	}
 	diags.AddAttributeWarning(path.Root(distribution).AtName("custom_on_demand"), "More on-demand replicas than there are",
 		fmt.Sprintf("distribution.custom_on_demand: %d of %s replicas are to be on on-demand nodes. All of them go there; with more replicas it will be %d.", count, terraform.NumberText(&number), count))
+}
+
+// distributionUnsettled reports that at is about the distribution of a workload,
+// and that what the workload is is not known yet: only some kinds may have one.
+func distributionUnsettled(base, at path.Path, unknown []path.Path) bool {
+	return terraform.Related(base.AtName(distribution), at) && slices.ContainsFunc(unknown, func(p path.Path) bool {
+		return p.Equal(base.AtName("api_version")) || p.Equal(base.AtName("kind"))
+	})
 }

@@ -46,8 +46,7 @@ func newMagnumClusterResource() *terraform.Resource {
 		Local:      map[string]bool{"wait": true},
 		Decision:   magnumProject,
 		Inputs:     inputs,
-		Await:      terraform.AwaitDecision,
-		Unawaited:  terraform.DecisionUnawaited,
+		Choice:     projectOfMagnumCluster(),
 	}
 }
 
@@ -66,4 +65,17 @@ func magnumProject(object api.Object) map[string]any {
 		}
 	}
 	return decision
+}
+
+// projectOfMagnumCluster is the choice of a project for a Magnum cluster.
+func projectOfMagnumCluster() *terraform.Choice {
+	return &terraform.Choice{
+		Chosen: "project",
+		State: func(object api.Object) (state terraform.ChoiceState, ok bool) {
+			if cluster, ok := object.(*api.MagnumCluster); ok {
+				return terraform.ChoiceState{Observed: cluster.Status.ObservedGeneration, Conditions: cluster.Status.Conditions, Found: api.ConditionBound}, true
+			}
+			return state, false
+		},
+	}
 }

@@ -12,6 +12,8 @@ import (
 func newMetricsProviderResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:        api.KindMetricsProvider,
+		Unsettled:   terraform.Companions("type", "prometheus", "kafka", "influx", "static", "http_json"),
+		Unavailable: "No answer from %s",
 		Description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
 		Attributes: terraform.WithSecrets(map[string]schema.Attribute{
 			"type": schema.StringAttribute{

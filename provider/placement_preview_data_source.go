@@ -50,7 +50,7 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "placement_preview",
 		Subject: "the preview of placement",
-		Kinds:   map[string]api.Kind{"": api.KindPlacement},
+		Objects: map[string]terraform.ObjectRules{"": {Kind: api.KindPlacement, Unsettled: placementUnsettled}},
 		Description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
 			"`clusters` is then known in the plan, also where the placement is created, so that `for_each` over it works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan.",
 		Arguments: arguments,

@@ -24,7 +24,8 @@ func newPlacementResource() *terraform.Resource {
 	attributes["wait"] = terraform.WaitAttribute("placement", "cluster", "clusters")
 	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_placement_preview", "clusters")
 	return &terraform.Resource{
-		Kind: api.KindPlacement,
+		Kind:      api.KindPlacement,
+		Unsettled: placementUnsettled,
 		Description: "Asks for clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
 		Attributes: attributes,
@@ -33,8 +34,7 @@ func newPlacementResource() *terraform.Resource {
 		Decision:   placementDecision,
 		Previewed:  previewedPlacement,
 		Inputs:     inputs,
-		Await:      terraform.AwaitDecision,
-		Unawaited:  terraform.DecisionUnawaited,
+		Choice:     clustersOfPlacement(),
 		Warn:       noClusterWanted,
 	}
 }
@@ -67,3 +67,20 @@ func previewedPlacement(preview *api.Preview) map[string]any {
 	}
 	return map[string]any{"clusters": clusters}
 }
+
+// clustersOfPlacement is the choice of clusters for a placement.
+func clustersOfPlacement() *terraform.Choice {
+	return &terraform.Choice{
+		Chosen: "cluster",
+		Moved:  true,
+		State: func(object api.Object) (state terraform.ChoiceState, ok bool) {
+			if placement, ok := object.(*api.Placement); ok {
+				return terraform.ChoiceState{Observed: placement.Status.ObservedGeneration, Conditions: placement.Status.Conditions, Found: api.ConditionScheduled}, true
+			}
+			return state, false
+		},
+	}
+}
+
+// placementUnsettled: the strategy says which of its settings may be there.
+var placementUnsettled = terraform.Companions("strategy", "metrics", "prioritizer_policy")

@@ -270,10 +270,8 @@ func TestReportBindings(t *testing.T) {
 	binding := func(name string, status api.ConditionStatus) api.Binding {
 		return api.Binding{Workload: "shop/" + name, Conditions: []api.Condition{{Type: api.ConditionScheduled, Status: status, Message: "room for 2 of 3"}}}
 	}
-	report := func(bindings ...api.Binding) diag.Diagnostics {
-		_, diags := reportBindings(t.Context(), nil, terraform.DecisionWait{Object: &api.PropagationPolicy{
-			Metadata: api.Metadata{Name: "web"}, Status: api.PropagationPolicyStatus{Bindings: bindings},
-		}})
+	report := func(bindings ...api.Binding) (diags diag.Diagnostics) {
+		reportBindings(&api.PropagationPolicy{Metadata: api.Metadata{Name: "web"}, Status: api.PropagationPolicyStatus{Bindings: bindings}}, &diags)
 		return diags
 	}
 	if diags := report(binding("a", api.ConditionTrue), binding("b", api.ConditionUnknown), api.Binding{Workload: "shop/c"}); len(diags) > 0 {

@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"slices"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
@@ -271,4 +274,16 @@ func failBackAttribute() schema.Attribute {
 			},
 		},
 	}
+}
+
+// overflowUnsettled reports that at is the list of overflow affinities of a group,
+// and that how replicas are divided, or what the group selects, is not known yet:
+// both say whether there may be any.
+func overflowUnsettled(base, at path.Path, unknown []path.Path) bool {
+	steps := at.Steps()
+	if len(steps) == 0 || !steps[len(steps)-1].Equal(path.PathStepAttributeName("overflow_affinities")) {
+		return false
+	}
+	division := base.AtName("placement").AtName("replica_scheduling")
+	return slices.ContainsFunc(unknown, func(p path.Path) bool { return terraform.Related(p, division) || terraform.Related(p, at.ParentPath()) })
 }

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +23,8 @@ func newPropagationPolicyResource() *terraform.Resource {
 	}
 	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_propagation_preview", "bindings")
 	return &terraform.Resource{
-		Kind: api.KindPropagationPolicy,
+		Kind:      api.KindPropagationPolicy,
+		Unsettled: overflowUnsettled,
 		Description: "Says on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
 			"With a namespace it is for workloads of that namespace, without one for those of all. `bindings` is what came of it as of the last refresh.",
 		Attributes: attributes,
@@ -32,7 +32,7 @@ func newPropagationPolicyResource() *terraform.Resource {
 		Decision:   policyBindings,
 		Previewed:  previewedBindings,
 		Inputs:     inputs,
-		Await:      reportBindings,
+		Report:     reportBindings,
 
 		Unsatisfied: unsatisfiedBindings,
 	}
@@ -77,17 +77,15 @@ const maxReported = 10
 // reportBindings says which workloads the policy, as it was just written, leaves
 // without clusters. The server has answered with their bindings: there is nothing
 // more to wait for.
-func reportBindings(_ context.Context, _ *terraform.Session, w terraform.DecisionWait) (api.Object, diag.Diagnostics) {
-	var diags diag.Diagnostics
-	policy, ok := w.Object.(*api.PropagationPolicy)
+func reportBindings(object api.Object, diags *diag.Diagnostics) {
+	policy, ok := object.(*api.PropagationPolicy)
 	if !ok {
-		return nil, diags
+		return
 	}
 	if waiting, texts := pendingBindings(policy); waiting > 0 {
 		summary := fmt.Sprintf("%d of the %d workloads of %s wait for clusters", waiting, len(policy.Status.Bindings), api.KeyOf(policy))
 		diags.AddWarning(summary, strings.Join(texts, "\n"))
 	}
-	return nil, diags
 }
 
 // pendingBindings are the workloads that a policy leaves without clusters: how many

@@ -26,7 +26,7 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:       "propagation_preview",
 		Subject:    "the preview of the propagation",
-		Kinds:      map[string]api.Kind{workloadArgument: api.KindWorkload, policyArgument: api.KindPropagationPolicy},
+		Objects:    map[string]terraform.ObjectRules{workloadArgument: {Kind: api.KindWorkload, Unsettled: distributionUnsettled}, policyArgument: {Kind: api.KindPropagationPolicy, Unsettled: overflowUnsettled}},
 		Validators: []datasource.ConfigValidator{datasourcevalidator.ExactlyOneOf(path.MatchRoot(workloadArgument), path.MatchRoot(policyArgument))},
 		Description: "Where a workload would run, or the workloads of a propagation policy, decided by the server while Terraform plans. Give the preview the attributes of the resource, and the resource the preview's `token`: " +
 			"its `clusters`, or `bindings`, are then known in the plan, also where it is created, so that `for_each` over them works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan. " +

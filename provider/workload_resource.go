@@ -36,7 +36,8 @@ func newWorkloadResource() *terraform.Resource {
 	attributes["wait"] = terraform.WorkloadWaitAttribute()
 	attributes[terraform.PreviewToken] = terraform.PreviewTokenAttribute("scheduler_propagation_preview", "clusters")
 	return &terraform.Resource{
-		Kind: api.KindWorkload,
+		Kind:      api.KindWorkload,
+		Unsettled: distributionUnsettled,
 		Description: referToClusters + "The template of something that runs on clusters, such as a Deployment, with its replicas. A `scheduler_propagation_policy` that selects it says where, or its own `allocation`; `clusters` is the binding as of the last refresh. " +
 			"It stays known in a plan unless the plan changes what it follows from. Let the workload depend on its policy where both are in one configuration.",
 		Attributes:   attributes,
@@ -46,8 +47,7 @@ func newWorkloadResource() *terraform.Resource {
 		Previewed:    previewedWorkload,
 		Inputs:       inputs,
 		PlanDivision: planSplit,
-		Await:        terraform.AwaitDecision,
-		Unawaited:    terraform.DecisionUnawaited,
+		Choice:       clustersOfWorkload(),
 		Warn:         clampedDistribution,
 	}
 }

@@ -92,7 +92,7 @@ func TestAwaitDecision(t *testing.T) {
 			if test.wait != nil {
 				document["wait"] = test.wait
 			}
-			object, diags := terraform.AwaitDecision(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
+			object, diags := resources[api.KindPlacement].Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
 				Object: undecidedPlacement(), Plan: configValue(t, typ, document), Created: test.created, Limit: time.Minute,
 			})
 			if decided := object != nil; decided != (test.polls > 0) {
@@ -154,10 +154,10 @@ func TestAwaitBinding(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			object, diags := terraform.AwaitDecision(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
+			object, diags := resourceOf(t, api.KindWorkload).Await(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
 				Object: written, Plan: configValue(t, typ, validWorkload), Created: test.created, Limit: time.Minute,
 			})
-			if terraform.Answered(object) != 2 {
+			if resourceOf(t, api.KindWorkload).Answered(object) != 2 {
 				t.Errorf("the wait ended with %+v", object)
 			}
 			if test.summary == "" {

@@ -81,7 +81,7 @@ func TestAwaitSplit(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			plan := configValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
-			object, diags := terraform.AwaitDecision(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})
+			object, diags := resourceOf(t, api.KindWorkload).Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})
 			if got := int(polls.Load()); object == nil || got != test.polls {
 				t.Errorf("the wait ended after %d requests with %+v", got, object)
 			}

@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,30 +13,33 @@ import (
 // conditionWarnings are the conditions that become a warning after a create or an
 // update where they are false, with what the warning says of the object. Those of a
 // decision are reported by who waits for it.
-var conditionWarnings = []struct {
+type conditionWarning struct {
 	conditionType, summary string
-	kind                   api.Kind // "" = any
-	hint                   string   // what may be the reason that nothing is wrong
-}{
-	{api.ConditionReferencesResolved, "Something does not exist that %s names", "", ""},
-	{api.ConditionWorkloadsSelected, "No workload follows %s", "", "Workloads that are created after it, also by this apply, will follow it if it selects them."},
-	{api.ConditionMetricsAvailable, "Metrics have no value of %s", "", ""},
-	{api.ConditionAvailable, "No value of %s", api.KindMetric, ""},
-	{api.ConditionAvailable, "No answer from %s", api.KindMetricsProvider, ""},
-	{api.ConditionCollected, "No current figures of %s", "", ""},
-	{api.ConditionObserved, "No full access to %s", "", ""},
+	hint                   string // what may be the reason that nothing is wrong
+}
+
+var conditionWarnings = []conditionWarning{
+	{api.ConditionReferencesResolved, "Something does not exist that %s names", ""},
+	{api.ConditionWorkloadsSelected, "No workload follows %s", "Workloads that are created after it, also by this apply, will follow it if it selects them."},
+	{api.ConditionMetricsAvailable, "Metrics have no value of %s", ""},
+	{api.ConditionCollected, "No current figures of %s", ""},
+	{api.ConditionObserved, "No full access to %s", ""},
 }
 
 // warnOfConditions says what is wrong with an object that was just written, although
 // it is stored: what it refers to is missing, or does not answer.
-func warnOfConditions(diags *diag.Diagnostics, object api.Object) {
+func (r *Resource) warnOfConditions(diags *diag.Diagnostics, object api.Object) {
 	list := api.ConditionsOf(object)
 	if list == nil {
 		return
 	}
-	for _, w := range conditionWarnings {
+	warnings := conditionWarnings
+	if r.Unavailable != "" {
+		warnings = append(slices.Clone(warnings), conditionWarning{conditionType: api.ConditionAvailable, summary: r.Unavailable})
+	}
+	for _, w := range warnings {
 		c := api.FindCondition(*list, w.conditionType)
-		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending || w.kind != "" && w.kind != object.ObjectKind() {
+		if c == nil || c.Status != api.ConditionFalse || c.Reason == api.ReasonPending {
 			continue
 		}
 		text := c.Message

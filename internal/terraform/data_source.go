@@ -26,9 +26,9 @@ type DataSource struct {
 	Description string
 	// Subject names what is read, for error messages.
 	Subject string
-	// Kinds are those of the objects which single arguments describe, and whose rules
+	// Objects are the rules of the objects which single arguments describe, and whose rules
 	// they keep, by argument; "" stands for the arguments together.
-	Kinds map[string]api.Kind
+	Objects map[string]ObjectRules
 	// Validators look at several arguments.
 	Validators []datasource.ConfigValidator
 	// Arguments are what the user gives; answer is what comes back.
@@ -67,7 +67,7 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 // that describe an object, with the rules of the server itself.
 func (d *DataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	given := AttributesOf(req.Config.Raw)
-	for _, under := range slices.Sorted(maps.Keys(d.Kinds)) {
+	for _, under := range slices.Sorted(maps.Keys(d.Objects)) {
 		var config configDocument
 		var document any
 		var err error
@@ -81,7 +81,7 @@ func (d *DataSource) ValidateConfig(_ context.Context, req datasource.ValidateCo
 			return
 		}
 		if object, ok := document.(map[string]any); ok {
-			validateObject(d.Kinds[under], under, object, &config, req.Config.Raw.Type(), &resp.Diagnostics)
+			validateObject(d.Objects[under], under, object, &config, req.Config.Raw.Type(), &resp.Diagnostics)
 		}
 	}
 }

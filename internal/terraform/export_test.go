@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -39,10 +40,17 @@ const (
 	WaitDistributed = waitDistributed
 )
 
-// Answered is the generation that the decision of an object answers.
-func Answered(object api.Object) int64 {
-	state, _ := decisionOf(object)
-	return state.observed
+// Answered is the generation that the choice for an object answers.
+func (r *Resource) Answered(object api.Object) int64 {
+	state, _ := r.Choice.state(object)
+	return state.Observed
+}
+
+// Await waits for the choice of an object.
+func (r *Resource) Await(ctx context.Context, s *Session, w DecisionWait) (api.Object, diag.Diagnostics) {
+	request := *r
+	request.session = s
+	return request.await(ctx, w)
 }
 
 func (d *configDocument) Read(v tftypes.Value, at path.Path) (any, error) { return d.read(v, at) }

@@ -81,8 +81,8 @@ func ancestor(p path.Path, steps int) path.Path {
 	return p
 }
 
-// related reports that one path lies on or under the other.
-func related(a, b path.Path) bool {
+// Related reports that one path lies on or under the other.
+func Related(a, b path.Path) bool {
 	x, y := a.Steps(), b.Steps()
 	for i := range min(len(x), len(y)) {
 		if !x[i].Equal(y[i]) {

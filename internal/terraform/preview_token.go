@@ -106,7 +106,7 @@ func (r *Resource) differsFromPreview(preview *api.Preview, plan, config tftypes
 	var differences []string
 	for _, field := range fields {
 		at, ok := attributePath(plan.Type(), field)
-		if !ok || slices.ContainsFunc(d.Unknown, func(p path.Path) bool { return related(p, at) }) {
+		if !ok || slices.ContainsFunc(d.Unknown, func(p path.Path) bool { return Related(p, at) }) {
 			continue
 		}
 		at, name := shownPath(at)

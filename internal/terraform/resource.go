@@ -58,14 +58,22 @@ type Resource struct {
 	// the rest of it. replanned says that the rest does not stay what it was; nil =
 	// there are none.
 	PlanDivision func(plan, before map[string]tftypes.Value, replanned bool) error
-	// Await waits until the object that was written has its decision, which it
-	// returns; nil = there is none to wait for.
-	Await func(context.Context, *Session, DecisionWait) (api.Object, diag.Diagnostics)
-	// Unawaited reports a plan that wants its decision not to be waited for; nil =
-	// there is none.
-	Unawaited func(plan tftypes.Value) bool
+	// Choice is what the server chooses, which an apply waits for; nil = nothing.
+	Choice *Choice
+	// Dependents is the kind of the objects that belong to these, and that the server
+	// deletes with them: where the same run makes one anew, because it is replaced, they
+	// are put back. "" = there are none.
+	Dependents api.Kind
+	// Unavailable is the warning about an object that is written and has nothing to
+	// offer yet, such as "No value of %s"; "" = there is none.
+	Unavailable string
+	// Unsettled reports attributes that cannot be judged yet; nil = none.
+	Unsettled Unsettled
+	// Report says of an object that was just written what is wrong with what the server
+	// has answered; nil = its conditions say all.
+	Report func(api.Object, *diag.Diagnostics)
 	// Unsatisfied says what is missing of what an object asks for, "" = nothing; nil =
-	// the conditions of its decision say it.
+	// the conditions of its choice say it.
 	Unsatisfied func(api.Object) string
 	// Warn warns of what a configuration may say and hardly means; nil = of nothing.
 	Warn func(config map[string]tftypes.Value, diags *diag.Diagnostics)
@@ -140,7 +148,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	opts := client.PutOptions{
 		Create: true, Wait: r.wait(req.Plan.Raw, limit), PreviewToken: r.previewTokenOf(req.Config.Raw, req.Plan.Raw, tftypes.Value{}),
 	}
-	stored, err := r.session.put(ctx, object, opts)
+	stored, err := r.put(ctx, object, opts)
 	if err != nil && client.StatusOf(err) == 0 {
 		// No answer, and perhaps no time left: what was made all the same must not
 		// be forgotten, or the next apply would find it in its way.
@@ -237,7 +245,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.State.Raw = tftypes.NewValue(req.State.Raw.Type(), values)
-	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !reached(object, req.State.Raw)
+	unfinished := readVersion(ctx, req.Private, &resp.Diagnostics).unfinished() && !r.reached(object, req.State.Raw)
 	exact := r.session.fingerprint(r.Kind, req.State.Raw.Type())
 	keepVersion(ctx, resp.Private, versionOf(object, unfinished, exact), sameAttributes(values, prior), &resp.Diagnostics)
 	end()
@@ -258,7 +266,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := r.key(AttributesOf(req.State.Raw))
-	if err := r.session.delete(ctx, key); err != nil {
+	if err := r.delete(ctx, key); err != nil {
 		r.failed(&resp.Diagnostics, "delete "+key.String(), req.State.Raw.Type(), timedOut(ctx, err, "delete", limit))
 	}
 }
@@ -297,15 +305,20 @@ func (r *Resource) finish(ctx context.Context, o outcome) {
 		return
 	}
 	decided := o.wait.Object
-	if r.Await != nil {
-		found, diags := r.Await(ctx, r.session, o.wait)
+	if r.Choice != nil {
+		found, diags := r.await(ctx, o.wait)
 		o.diags.Append(diags...)
 		if found != nil {
 			decided = found
 		}
 		// What failed to come is asked for again by the next plan. A creation that failed
 		// is planned again by Terraform itself.
-		save(decided, diags.HasError())
+		if failed := diags.HasError(); failed || found != nil {
+			save(decided, failed)
+		}
 	}
-	warnOfConditions(o.diags, decided)
+	if r.Report != nil {
+		r.Report(decided, o.diags)
+	}
+	r.warnOfConditions(o.diags, decided)
 }

@@ -26,8 +26,8 @@ type Session struct {
 	unsatisfied *unsatisfied
 	changes     changes
 	lists       *listSnapshots
-	// scores are those of clusters that are being replaced.
-	scores replacedScores
+	// replaced are the objects that replaced ones had.
+	replaced replacedDependents
 	// told is set when somebody has reported that the server is lost, and failing when
 	// a resource has, or is about to, so that the run fails: of a data source in a check
 	// block Terraform only warns.
@@ -86,18 +86,6 @@ func (s *Session) Connected(diags *diag.Diagnostics) bool {
 	return false
 }
 
-// put writes an object. Every write may move decisions, so no list read before
-// it is used after it.
-func (s *Session) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
-	defer s.lists.forget()
-	defer s.changes.begin(object.ObjectKind())()
-	stored, err := s.client.Put(ctx, object, opts)
-	if key := api.KeyOf(object); err == nil && opts.Create && key.Kind == api.KindCluster {
-		s.scores.restore(ctx, s.client, key.Name)
-	}
-	return stored, err
-}
-
 // confirmTime is how long a write without an answer is looked for.
 const confirmTime = 5 * time.Second
 
@@ -106,19 +94,6 @@ func (s *Session) written(ctx context.Context, object api.Object) (api.Object, b
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTime)
 	defer cancel()
 	return s.client.Written(ctx, object)
-}
-
-// delete removes an object; one that is gone already is removed.
-func (s *Session) delete(ctx context.Context, key api.Key) error {
-	defer s.lists.forget()
-	defer s.changes.begin(key.Kind)()
-	if key.Kind == api.KindCluster {
-		s.scores.remember(ctx, s.client, key.Name)
-	}
-	if err := s.client.Delete(ctx, key); err != nil && !client.IsNotFound(err) {
-		return err
-	}
-	return nil
 }
 
 // NamespacedKey is the key of the object that the arguments of a data source name.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 const (
@@ -29,15 +27,9 @@ type changes struct {
 	first   time.Time // when the run began to write anything
 }
 
-// moves reports a kind whose objects say where others go.
-func moves(kind api.Kind) bool { return kind != api.KindPlacement && kind != api.KindWorkload }
-
-// begin says that such an object is being written; the function it returns that it
-// has been.
-func (c *changes) begin(kind api.Kind) (end func()) {
-	if !moves(kind) {
-		return func() {}
-	}
+// begin says that an object which moves others is being written; the function it
+// returns that it has been.
+func (c *changes) begin() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.start()

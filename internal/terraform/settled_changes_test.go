@@ -4,30 +4,30 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // A decision waits for what is written beside it, and for nothing else.
 func TestChangesBesideADecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c changes
-		c.begin(api.KindCluster)()
+		session := &Session{}
+		c := &session.changes
+		c.begin()()
 		time.Sleep(time.Second)
 		start := time.Now()
 		if c.settled(t.Context(), c.mark()) || time.Since(start) != 0 {
 			t.Errorf("what was written before is waited for, %s", time.Since(start))
 		}
 		mark := c.mark()
-		c.begin(api.KindWorkload)()
+		moved := &Resource{session: session, Choice: &Choice{Moved: true}}
+		moved.changes()()
 		if c.settled(t.Context(), mark) {
-			t.Error("a workload moves others")
+			t.Error("what goes by others moves them")
 		}
-		first, second := c.begin(api.KindCluster), func() {}
+		first, second := c.begin(), func() {}
 		go func() {
 			time.Sleep(2 * time.Second)
 			first()
-			second = c.begin(api.KindMetric)
+			second = c.begin()
 			time.Sleep(2 * time.Second)
 			second()
 		}()
@@ -35,7 +35,7 @@ func TestChangesBesideADecision(t *testing.T) {
 		if !c.settled(t.Context(), mark) || time.Since(start) != 4*time.Second+pauseTime {
 			t.Errorf("two writes are waited for %s", time.Since(start))
 		}
-		endless := c.begin(api.KindCluster)
+		endless := c.begin()
 		start = time.Now()
 		if !c.settled(t.Context(), mark) || time.Since(start) != longestSettling {
 			t.Errorf("a write without end is waited for %s", time.Since(start))

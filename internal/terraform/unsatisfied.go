@@ -140,27 +140,24 @@ func (r *Resource) missing(object api.Object) string {
 	if r.Unsatisfied != nil {
 		return r.Unsatisfied(object)
 	}
-	state, ok := decisionOf(object)
+	state, ok := r.Choice.state(object)
 	if !ok {
 		return ""
 	}
-	if cluster, ok := object.(*api.Cluster); ok && cluster.Spec.CloudConstraints == nil {
-		return "" // it asks for nothing
-	}
-	for _, conditionType := range []string{state.found, api.ConditionSatisfied} {
+	for _, conditionType := range []string{state.Found, api.ConditionSatisfied} {
 		if c := state.is(conditionType, api.ConditionFalse); c != nil {
 			return Sentence(c.Message)
 		}
 	}
-	if state.observed < object.Meta().Generation {
+	if state.Observed < object.Meta().Generation {
 		return "The server has not decided yet."
 	}
 	return ""
 }
 
 // reached reports that an object has what an apply with these attributes waits for.
-func reached(object api.Object, attributes tftypes.Value) bool {
-	state, ok := decisionOf(object)
-	return !ok || DecisionUnawaited(attributes) ||
-		state.observed >= object.Meta().Generation && state.is(state.found, api.ConditionFalse) == nil && !unsplit(attributes, object)
+func (r *Resource) reached(object api.Object, attributes tftypes.Value) bool {
+	state, ok := r.Choice.state(object)
+	return !ok || unawaited(attributes) ||
+		state.Observed >= object.Meta().Generation && state.is(state.Found, api.ConditionFalse) == nil && !r.Choice.unfinished(attributes, object)
 }

@@ -24,7 +24,7 @@ const longestWait = 10 * time.Second
 // state would not know.
 func (r *Resource) wait(plan tftypes.Value, limit time.Duration) *time.Duration {
 	wait := min(longestWait, limit/2)
-	if r.Unawaited != nil && r.Unawaited(plan) {
+	if unawaited(plan) {
 		wait = 0
 	}
 	return &wait
@@ -179,7 +179,7 @@ func (r *Resource) replace(ctx context.Context, object api.Object, seen *version
 	if seen != nil {
 		opts.IfMatch = seen.ResourceVersion
 	}
-	stored, err := r.session.put(ctx, object, opts)
+	stored, err := r.put(ctx, object, opts)
 	if seen == nil || client.StatusOf(err) != http.StatusPreconditionFailed || previewRefused(err, opts) {
 		return stored, err
 	}
@@ -188,11 +188,44 @@ func (r *Resource) replace(ctx context.Context, object api.Object, seen *version
 	case client.IsNotFound(getErr):
 		// Deleted since the plan: what the plan asks for is still the same.
 		opts.IfMatch, opts.Create = "", true
-		return r.session.put(ctx, object, opts)
+		return r.put(ctx, object, opts)
 	case getErr == nil && seen.sameIntent(present):
 		// Only the server touched it, to answer a request for a fresh decision.
 		opts.IfMatch = present.Meta().ResourceVersion
-		return r.session.put(ctx, object, opts)
+		return r.put(ctx, object, opts)
 	}
 	return nil, err
+}
+
+// put writes an object. Every write may move decisions, so no list read before
+// it is used after it.
+func (r *Resource) put(ctx context.Context, object api.Object, opts client.PutOptions) (api.Object, error) {
+	defer r.session.lists.forget()
+	defer r.changes()()
+	stored, err := r.session.client.Put(ctx, object, opts)
+	if err == nil && opts.Create && r.Dependents != "" {
+		r.session.replaced.restore(ctx, r.session.client, api.KeyOf(object))
+	}
+	return stored, err
+}
+
+// changes begins a change of what others go by, unless it is these that go by others.
+func (r *Resource) changes() (end func()) {
+	if r.Choice != nil && r.Choice.Moved {
+		return func() {}
+	}
+	return r.session.changes.begin()
+}
+
+// delete removes an object; one that is gone already is removed.
+func (r *Resource) delete(ctx context.Context, key api.Key) error {
+	defer r.session.lists.forget()
+	defer r.changes()()
+	if r.Dependents != "" {
+		r.session.replaced.remember(ctx, r.session.client, r.Dependents, key)
+	}
+	if err := r.session.client.Delete(ctx, key); err != nil && !client.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
