@@ -1,13 +1,23 @@
 #!/usr/bin/env bash
-# Measures `terraform plan` over many placements against a server on this machine: wall and CPU seconds, the
-# provider's included, and beside them the server's.
+# Measures `terraform plan` over many placements against a server on this machine: wall seconds, the CPU seconds of
+# Terraform itself, of the provider and of the server, and the most memory that the provider had. Needs GNU time.
 #
 #   scripts/plan-speed.sh [BLOCKSxCOUNT ...]    default 1x1000 10x100 50x100; RUNS plans each (default 3)
+#   BASE=/path/to/another/provider              measures that one, too, in the same run
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 runs=${RUNS:-3}
 (($#)) || set -- 1x1000 10x100 50x100
 source scripts/local-server.sh
+
+# The provider that Terraform starts writes down what it took: CPU seconds and KiB.
+usage=$work/usage
+provider() {
+	mkdir -p "$work/plugin"
+	printf '#!/bin/sh\nexec /usr/bin/time -a -o %q -f "%%U %%S %%M" %q "$@"\n' "$usage" "$1" >"$work/plugin/terraform-provider-scheduler"
+	chmod +x "$work/plugin/terraform-provider-scheduler"
+}
+sed -i "s#\"$root/bin\"#\"$work/plugin\"#" "$TF_CLI_CONFIG_FILE"
 
 # Clock ticks that the server has used.
 server_ticks() { awk '{print $14 + $15}' "/proc/${pids[-1]}/stat"; }
@@ -17,8 +27,11 @@ TIMEFORMAT='%R %U %S'
 make --no-print-directory -s build
 terraform version | sed -n 1p
 echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg), cores: $(nproc)"
-printf '%-10s %-8s %9s %9s %13s\n' placements step 'wall s' 'CPU s' 'server CPU s'
-for shape; do
+printf '%-10s %-8s %-8s %8s %12s %15s %13s %13s\n' placements provider step 'wall s' 'core CPU s' 'provider CPU s' 'server CPU s' 'provider MiB'
+providers=("new=$root/bin/terraform-provider-scheduler")
+[[ -z ${BASE:-} ]] || providers=("base=$BASE" "${providers[@]}")
+for shape; do for which in "${providers[@]}"; do
+	provider "${which#*=}"
 	blocks=${shape%x*} count=${shape#*x}
 	rm -rf "$work/data" "$work/config"
 	mkdir "$work/config"
@@ -47,11 +60,13 @@ for shape; do
 		local step=$1 wall user system before failed=
 		shift
 		before=$(server_ticks)
+		: >"$usage"
 		{ time terraform -chdir="$work/config" "$@" >"$work/terraform.log" 2>&1 || failed=1; } 2>"$work/time"
 		[[ -z $failed ]] || exit 1
 		read -r wall user system <"$work/time"
-		awk -v shape="$shape" -v step="$step" -v wall="$wall" -v cpu="$user $system" -v ticks="$(($(server_ticks) - before))" -v tick="$tick" \
-			'BEGIN {split(cpu, c); printf "%-10s %-8s %9.2f %9.2f %13.2f\n", shape, step, wall, c[1] + c[2], ticks / tick}'
+		awk -v shape="$shape" -v which="${which%%=*}" -v step="$step" -v wall="$wall" -v cpu="$user $system" -v ticks="$(($(server_ticks) - before))" -v tick="$tick" \
+			'{provider += $1 + $2; if ($3 > memory) memory = $3}
+			END {split(cpu, c); printf "%-10s %-8s %-8s %8.2f %12.2f %15.2f %13.2f %13d\n", shape, which, step, wall, c[1] + c[2] - provider, provider, ticks / tick, memory / 1024}' "$usage"
 	}
 	measure apply apply -auto-approve
 	for ((run = 0; run < runs; run++)); do
@@ -60,4 +75,4 @@ for shape; do
 	kill "${pids[-1]}"
 	wait "${pids[-1]}"
 	unset 'pids[-1]'
-done
+done; done
