@@ -101,8 +101,8 @@ func newBindings(p *picture) *bindings {
 	return b
 }
 
-// Bound implements engine.Bindings.
-func (b *bindings) Bound(workload api.Key) []api.WorkloadCluster {
+// ClustersOf implements engine.Bindings.
+func (b *bindings) ClustersOf(workload api.Key) []api.WorkloadCluster {
 	w, ok := b.workloads[workload]
 	if !ok {
 		return nil
@@ -294,7 +294,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 		b.hold(w) // what stays may have become larger or smaller
 		return w.written() || changed, moved
 	}
-	present := binding.NewBound(&object, w.policy)
+	present := binding.NewPresent(&object, w.policy)
 	w.rivals = false
 	out := b.bind(w, present, now)
 	w.status, changed, moved = binding.NewBindingStatus(b.fleet, w.p, &object, w.policy, out, now, func(group int) string {
@@ -330,7 +330,7 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 }
 
 // bind answers where a workload goes that has a policy, or needs none.
-func (b *bindings) bind(w *bound, present binding.Bound, now time.Time) binding.Binding {
+func (b *bindings) bind(w *bound, present binding.Present, now time.Time) binding.Binding {
 	out, ok := b.known(w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
@@ -406,7 +406,7 @@ func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
 		return unclaimed(&object, reason, b.fleet.Len(), now)
 	}
 	var binder binding.Binder
-	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), binding.NewBound(&object, w.policy), now)
+	_, x := binder.Explain(b.fleet, w.p, w.views(), b.others(), binding.NewPresent(&object, w.policy), now)
 	x.Policy, x.PolicyReason = w.policyPath(), reason
 	return x
 }

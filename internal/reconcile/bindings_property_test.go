@@ -295,7 +295,7 @@ func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
 	object := *w.object
 	object.Status = w.status
 	var binder binding.Binder
-	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, binding.NewBound(&object, w.policy), now)
+	out := binder.Bind(p.fleet, compiled, views, p.others(), nil, binding.NewPresent(&object, w.policy), now)
 	status, _, moved := binding.NewBindingStatus(p.fleet, compiled, &object, w.policy, out, now, func(int) string { return "" })
 	told := func(s *api.WorkloadStatus) string {
 		text := fmt.Sprintf("%s in %q, %d lost, leaving", splitText(s), s.ObservedAffinity, s.LostReplicas)

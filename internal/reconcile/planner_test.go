@@ -113,7 +113,7 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 		object.Status = placed.status
 		status, changed := placement.NewStatus(p.fleet, placed.query, view, &object, out, now, func() string {
 			if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-				return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Fits()
+				return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Sentence()
 			}
 			return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Summary()
 		})

@@ -14,7 +14,7 @@ import (
 // workloads of a lower priority, if that lets it have all that it wants; otherwise
 // nobody loses anything. Of the workloads on a cluster the least important goes
 // first, of equals the latest, and no more than needed.
-func (b *bindings) preempt(w *bound, present binding.Bound, now time.Time) (binding.Binding, bool) {
+func (b *bindings) preempt(w *bound, present binding.Present, now time.Time) (binding.Binding, bool) {
 	spare := b.spareFor(w.p.Priority)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false

@@ -303,7 +303,7 @@ func TestRestartMovesNoBalancedDecision(t *testing.T) {
 	}
 	p.pass(epoch.Add(time.Hour))
 	wantClusters(t, p, "after the restart", "c2")
-	if kept := p.explain(webOf(p), epoch.Add(time.Hour)).Held; kept != "balance" {
+	if kept := p.explain(webOf(p), epoch.Add(time.Hour)).Render().Kept; kept != "balance" {
 		t.Errorf("the explanation says it is kept by %q", kept)
 	}
 	if n := len(p.pass(epoch.Add(2 * time.Hour))); n != 0 {

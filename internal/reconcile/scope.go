@@ -246,7 +246,7 @@ func alike(w *bound) string {
 	if w.object.Spec.Replicas != nil {
 		replicas = *w.object.Spec.Replicas
 	}
-	text := fmt.Sprintf("%s %s %s %d", w.p.Course(), w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
+	text := fmt.Sprintf("%s %s %s %d", w.p.Direction(), w.object.Metadata.Namespace, w.object.Spec.APIResource(), replicas)
 	for _, name := range sortedResources(w.object.Spec.ReplicaRequests) {
 		text += " " + name + "=" + string(w.object.Spec.ReplicaRequests[name])
 	}

@@ -40,7 +40,7 @@ func (s *sentences) leave(one *sentence) {
 func (s *sentence) tell(p *picture) string {
 	if s.version != p.version {
 		s.version = p.version
-		s.text = placement.Fits(p.fleet, s.query, p.others())
+		s.text = placement.Sentence(p.fleet, s.query, p.others())
 	}
 	return s.text
 }

@@ -150,8 +150,8 @@ func (s *snapshot) get(key api.Key) (d record, ok bool) {
 	return s.records.Get(record{key: key})
 }
 
-// Bound implements engine.Bindings.
-func (s *snapshot) Bound(workload api.Key) []api.WorkloadCluster {
+// ClustersOf implements engine.Bindings.
+func (s *snapshot) ClustersOf(workload api.Key) []api.WorkloadCluster {
 	d, _ := s.get(workload)
 	if w, ok := d.object.(*api.Workload); ok {
 		return w.Status.Clusters

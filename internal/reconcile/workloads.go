@@ -111,7 +111,7 @@ func (s *snapshot) previewWorkload(w *api.Workload, now time.Time) (*api.Workloa
 	}
 	out, explanation := s.bind(p, w, policy, reason, now)
 	previewed.Status, _, _ = binding.NewBindingStatus(s.fleet, p, w, policy, out, now, func(group int) string {
-		return placement.Fits(s.fleet, p.Groups[group].Query, s.others())
+		return placement.Sentence(s.fleet, p.Groups[group].Query, s.others())
 	})
 	return &previewed, explanation, nil
 }
@@ -123,7 +123,7 @@ func (s *snapshot) bind(p *binding.Propagation, w *api.Workload, policy *api.Pro
 		views[i] = s.view(group.Query)
 	}
 	var binder binding.Binder
-	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewBound(w, policy), now)
+	out, x := binder.Explain(s.fleet, p, views, s.others(), binding.NewPresent(w, policy), now)
 	x.PolicyReason = reason
 	if policy != nil {
 		x.Policy = policy.Path()

@@ -51,7 +51,7 @@ func (p *Propagation) newAllocation(w *api.Workload) error {
 	}
 	// What runs on a site that is lost is not waited for.
 	p.clusterPurge = purge{mode: api.PurgeDirectly}
-	q, err := placement.NewGroupQuery(p.Key, &filter.Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec})
+	q, err := placement.NewGroupQuery(p.key, &filter.Spec{Namespace: w.Metadata.Namespace, Workload: &w.Spec})
 	if err != nil {
 		return err
 	}

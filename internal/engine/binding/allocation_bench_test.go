@@ -39,8 +39,8 @@ func BenchmarkAllocation(b *testing.B) {
 		var binder Binder
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			cputime.Measure(b, func() {
-				if out := binder.Bind(f, p, views, ledger.Others{}, nil, NewBound(load, nil), epoch); !out.Complete {
-					b.Fatal(out.Tried[0].Err)
+				if out := binder.Bind(f, p, views, ledger.Others{}, nil, NewPresent(load, nil), epoch); !out.Complete {
+					b.Fatal(out.tried[0].err)
 				}
 			})
 		})

@@ -243,12 +243,12 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 		return
 	}
 	c := &b.candidates[at]
-	c.Present, c.Held = true, m.replicas
-	own, ok := b.others.Reserved.Held(b.p.Key, m.cluster)
+	c.Present, c.Assigned = true, m.replicas
+	own, ok := b.others.Reserved.Held(b.p.key, m.cluster)
 	if !ok {
 		own = &ledger.Hold{}
 	}
-	if position, keeps := b.p.allocation.position(b.flavorOn(m.cluster)); keeps && !b.bound.Fresh {
+	if position, keeps := b.p.allocation.position(b.flavorOn(m.cluster)); keeps && !b.present.fresh {
 		b.positions[at] = position
 		measure, _ := rooms.measuring(m.row, position)
 		if c.Free, _ = rooms.free(m.row, position); measure == nil {
@@ -264,35 +264,35 @@ func (b *Binder) markPresentSite(rooms *siteRoom, m *memberRow) {
 			}
 		}
 		if c.Free = room; room != division.Unknown {
-			c.Held = min(c.Held, room)
-			c.Free = room - c.Held
+			c.Assigned = min(c.Assigned, room)
+			c.Free = room - c.Assigned
 		}
 	}
-	if m.state == memberHeld || b.fleet.Paused().Has(m.row) {
+	if m.state == memberSuspended || b.fleet.Paused().Has(m.row) {
 		c.Free = 0 // what it has stays, it gets no more
 	}
 }
 
 // remeasureSite is remeasure for a site.
 func (b *Binder) remeasureSite(rooms *siteRoom, c *division.Candidate, m *memberRow, own *ledger.Hold, measure *machineRoom, position int32) {
-	if b.bound.Answered && !b.bound.Pending || c.Free == division.Unknown {
+	if b.present.answered && !b.present.Pending || c.Free == division.Unknown {
 		return
 	}
-	if len(own.Requests) == 0 || !b.bound.Pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
+	if len(own.Requests) == 0 || !b.present.Pending && slices.EqualFunc(own.Requests, measure.needs.Of(m.replicas), ledger.SameAmount) {
 		return
 	}
 	if total, _ := rooms.total(m.row, position, own); total != division.Unknown {
-		c.Held = min(c.Held, total)
-		c.Free = total - c.Held
+		c.Assigned = min(c.Assigned, total)
+		c.Free = total - c.Assigned
 	}
 }
 
 // flavorOn is the flavor that the replicas on a cluster of the present binding
 // have.
 func (b *Binder) flavorOn(cluster string) string {
-	for i := range b.bound.Clusters {
-		if b.bound.Clusters[i].Name == cluster {
-			return b.bound.Clusters[i].Flavor
+	for i := range b.present.clusters {
+		if b.present.clusters[i].Name == cluster {
+			return b.present.clusters[i].Flavor
 		}
 	}
 	return ""
@@ -329,8 +329,8 @@ func (b *Binder) roomBySite(full *division.NoRoomError) error {
 		if full.Region != "" && b.fleet.Cluster(int(c.Row)).Spec.Region != full.Region {
 			continue // it would have to go there altogether
 		}
-		if c.Held+c.Free > 0 {
-			sites = append(sites, has{c.Rank, c.Row, c.Held + c.Free})
+		if c.Assigned+c.Free > 0 {
+			sites = append(sites, has{c.Rank, c.Row, c.Assigned + c.Free})
 		}
 	}
 	slices.SortFunc(sites, func(x, y has) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/division"
 )
 
-func (a *allocation) course(p *Propagation) string {
+func (a *allocation) direction(p *Propagation) string {
 	wishes := p.spec.Allocation
 	return fmt.Sprintf("%s %q %v %s %s", p.Groups[0].Query.Class, wishes.Flavors, wishes.Machines, wishes.LocationStrategy, wishes.RegionStrategy)
 }

@@ -13,74 +13,74 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-// Bound is the binding a workload has now.
-type Bound struct {
-	Clusters  []api.WorkloadCluster
-	Affinity  string
-	Evictions []api.Eviction
-	Health    []api.ClusterHealth
-	Earlier   []api.EarlierAffinity
-	Lost      int64
-	// Answered says that the binding answers the present spec and policy.
-	Answered bool
+// Present is the binding a workload has now.
+type Present struct {
+	clusters  []api.WorkloadCluster
+	affinity  string
+	evictions []api.Eviction
+	health    []api.ClusterHealth
+	earlier   []api.EarlierAffinity
+	lost      int64
+	// answered says that the binding answers the present spec and policy.
+	answered bool
 	// Pending says that the present binding is not all that is wanted.
 	Pending bool
-	// Fresh is an explicit wish for a new binding: the first group is tried first,
+	// fresh is an explicit wish for a new binding: the first group is tried first,
 	// and replicas are divided anew.
-	Fresh bool
+	fresh bool
 }
 
-// NewBound is the binding that a workload's status tells. policy is the one that
+// NewPresent is the binding that a workload's status tells. policy is the one that
 // it follows, nil where it is placed by itself.
-func NewBound(w *api.Workload, policy *api.PropagationPolicy) Bound {
+func NewPresent(w *api.Workload, policy *api.PropagationPolicy) Present {
 	s := &w.Status
 	scheduled := api.FindCondition(s.Conditions, api.ConditionScheduled)
-	return Bound{
+	return Present{
 		Pending:  scheduled != nil && scheduled.Status == api.ConditionFalse,
-		Clusters: s.Clusters, Affinity: s.ObservedAffinity, Evictions: s.Evictions, Health: s.Health,
-		Earlier: s.EarlierAffinities, Lost: s.LostReplicas,
-		Answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
-		Fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
+		clusters: s.Clusters, affinity: s.ObservedAffinity, evictions: s.Evictions, health: s.Health,
+		earlier: s.EarlierAffinities, lost: s.LostReplicas,
+		answered: s.ObservedGeneration == w.Metadata.Generation && answersPolicy(s, policy),
+		fresh:    s.ObservedRescheduleRequests != w.Metadata.RescheduleRequests,
 	}
 }
 
 func answersPolicy(s *api.WorkloadStatus, policy *api.PropagationPolicy) bool {
-	path, uid, generation := claimOf(policy)
+	path, uid, generation := policyOf(policy)
 	return s.Policy == path && s.PolicyUID == uid && s.PolicyGeneration == generation
 }
 
-// claimOf is what a status tells of the policy that the workload follows; nil is
+// policyOf is what a status tells of the policy that the workload follows; nil is
 // none.
-func claimOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
+func policyOf(policy *api.PropagationPolicy) (path, uid string, generation int64) {
 	if policy == nil {
 		return "", "", 0
 	}
 	return policy.Path(), policy.Metadata.UID, policy.Metadata.Generation
 }
 
-// Tried is what became of one affinity group.
-type Tried struct {
-	Group int
-	Err   error // nil: it took the workload
+// tried is what became of one affinity group.
+type tried struct {
+	group int
+	err   error // nil: it took the workload
 }
 
 // Binding is the answer to a Propagation.
 type Binding struct {
-	// Group is the affinity group that the clusters are from, -1 where none has
+	// group is the affinity group that the clusters are from, -1 where none has
 	// taken the workload yet.
-	Group  int
+	group  int
 	Shares []division.Share
-	// Tried are the groups that were asked, in order. The workload is complete
+	// tried are the groups that were asked, in order. The workload is complete
 	// where the last of them took it.
-	Tried    []Tried
+	tried    []tried
 	Complete bool
-	// Lost are replicas of lost clusters that no group has room for.
-	Lost      int64
-	Evictions []api.Eviction
-	Earlier   []api.EarlierAffinity
-	// Held says that the workload stays on clusters that are not online, because
+	// lost are replicas of lost clusters that no group has room for.
+	lost      int64
+	evictions []api.Eviction
+	earlier   []api.EarlierAffinity
+	// evictionsSuspended says that the workload stays on clusters that are not online, because
 	// too many are not.
-	Held bool
+	evictionsSuspended bool
 	// NextAt is when time alone may change the answer; zero if it cannot.
 	NextAt time.Time
 	// Lack is by how many replicas the room has to grow for another answer, where
@@ -123,14 +123,14 @@ type Binder struct {
 	groups     map[string]*division.Groups
 
 	// Of the workload at hand.
-	fleet  *columns.Fleet
-	p      *Propagation
-	views  []*placement.View
-	others ledger.Others
-	spare  ledger.Spare
-	bound  Bound
-	now    time.Time
-	out    Binding
+	fleet   *columns.Fleet
+	p       *Propagation
+	views   []*placement.View
+	others  ledger.Others
+	spare   ledger.Spare
+	present Present
+	now     time.Time
+	out     Binding
 	// refilling says that the question is whether earlier tiers can be filled again.
 	refilling bool
 }
@@ -150,8 +150,8 @@ type memberState uint8
 const (
 	// memberStays fits, or is as good as if it did.
 	memberStays memberState = iota
-	// memberHeld is offline, and so are too many others.
-	memberHeld
+	// memberSuspended is offline, and so are too many others.
+	memberSuspended
 	// memberLost is offline, or has a taint that evicts.
 	memberLost
 	// memberFailed has the application unhealthy for too long.
@@ -173,21 +173,21 @@ const (
 // the rest of its group has no room for its replicas, the next group is asked. An
 // earlier group that could have taken the workload for the whole stabilization
 // window takes it back, and so do earlier tiers of a group with what overflowed.
-func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, spare ledger.Spare, bound Bound, now time.Time) Binding {
-	b.fleet, b.p, b.views, b.others, b.spare, b.bound, b.now = f, p, views, others, spare, bound, now
-	b.out = Binding{Group: -1}
-	observed := p.Group(bound.Affinity)
+func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, spare ledger.Spare, bound Present, now time.Time) Binding {
+	b.fleet, b.p, b.views, b.others, b.spare, b.present, b.now = f, p, views, others, spare, bound, now
+	b.out = Binding{group: -1}
+	observed := p.Group(bound.affinity)
 	start := max(observed, 0)
-	if bound.Fresh {
+	if bound.fresh {
 		start = 0
 	}
 	lost := b.judge(observed)
-	stays := !bound.Fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted)
+	stays := !bound.fresh && observed >= 0 && lost == 0 && b.any(memberStays) && !b.any(memberUnwanted)
 	for g := start; g < len(p.Groups); g++ {
 		result, err := b.try(g, false)
-		b.out.Tried = append(b.out.Tried, Tried{g, err})
+		b.out.tried = append(b.out.tried, tried{g, err})
 		if err == nil {
-			b.out.Group, b.out.result, b.out.Complete = g, result, true
+			b.out.group, b.out.result, b.out.Complete = g, result, true
 			break
 		}
 		var full *division.NoRoomError
@@ -196,21 +196,21 @@ func (b *Binder) Bind(f *columns.Fleet, p *Propagation, views []*placement.View,
 		}
 	}
 	if back, result := b.failBack(observed); back >= 0 {
-		b.out.Tried = append(b.out.Tried, Tried{back, nil})
-		b.out.Group, b.out.result, b.out.Complete = back, result, true
+		b.out.tried = append(b.out.tried, tried{back, nil})
+		b.out.group, b.out.result, b.out.Complete = back, result, true
 	} else if b.out.Complete {
-		b.refill(b.out.Group)
+		b.refill(b.out.group)
 	}
-	if !b.out.Complete && bound.Fresh && len(bound.Clusters) > 0 {
+	if !b.out.Complete && bound.fresh && len(bound.clusters) > 0 {
 		// A new division finds no place: what there is stays as if nobody had asked.
-		bound.Fresh = false
+		bound.fresh = false
 		return b.Bind(f, p, views, others, spare, bound, now)
 	}
 	if b.out.Complete {
 		b.out.Shares, b.out.Cramped = b.out.result.Shares, b.out.result.Cramped
 	} else {
-		for i, t := range b.out.Tried {
-			if lack := lackOf(t.Err); i == 0 || lack < b.out.Lack {
+		for i, t := range b.out.tried {
+			if lack := lackOf(t.err); i == 0 || lack < b.out.Lack {
 				b.out.Lack = lack
 			}
 		}
@@ -232,7 +232,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 	b.places = b.places[:0]
 	pass := placement.PassOf(b.fleet, b.p.Groups[max(observed, 0)].Query, b.others.Reserved)
 	braked := Brakes(b.fleet)
-	for _, c := range b.bound.Clusters {
+	for _, c := range b.present.clusters {
 		row, ok := b.fleet.Row(c.Name)
 		if !ok {
 			lost += c.Replicas
@@ -243,7 +243,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 		case !endures(&pass, row):
 			m.state = memberLost
 			if braked && offlineOnly(&pass, row) {
-				m.state = memberHeld
+				m.state = memberSuspended
 			}
 		case (c.Replicas > 0 || !b.p.replicated) && b.failed(c.Name): // also where another group is to have the cluster
 			m.state = memberFailed
@@ -256,12 +256,12 @@ func (b *Binder) judge(observed int) (lost int64) {
 		}
 		b.places = append(b.places, m)
 	}
-	restore := lost+b.bound.Lost > 0
+	restore := lost+b.present.lost > 0
 	first := pass // of the group that is asked first
-	if b.bound.Fresh {
+	if b.present.fresh {
 		first = placement.PassOf(b.fleet, b.p.Groups[0].Query, b.others.Reserved)
 	}
-	for _, e := range b.bound.Evictions {
+	for _, e := range b.present.evictions {
 		row, ok := b.fleet.Row(e.Cluster)
 		if !ok || b.evictionOver(e) {
 			continue
@@ -275,7 +275,7 @@ func (b *Binder) judge(observed int) (lost int64) {
 	if !b.p.divided() {
 		return 0
 	}
-	return lost + b.bound.Lost
+	return lost + b.present.lost
 }
 
 // fitsAny reports whether a cluster of the present binding fits any group.
@@ -304,7 +304,7 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 		switch m.state {
 		case memberStays, memberUnwanted:
 			b.mask.Assign(m.row, pass.Admits(m.row, true))
-		case memberHeld:
+		case memberSuspended:
 			b.mask.Assign(m.row, filter.TierOf(group.tiers, b.fleet, m.row) >= 0 || len(group.tiers) == 0)
 		case memberLost, memberFailed:
 			b.mask.Clear(m.row)
@@ -321,7 +321,7 @@ func (b *Binder) try(g int, back bool) (division.Result, error) {
 // could take it, notes since when they could, and returns the first that could
 // for long enough; -1 where there is none.
 func (b *Binder) failBack(observed int) (int, division.Result) {
-	current := b.out.Group
+	current := b.out.group
 	if current < 0 {
 		current = observed
 	}
@@ -349,7 +349,7 @@ func (b *Binder) failBack(observed int) (int, division.Result) {
 // notes since when they have, and moves them back if that is long enough.
 func (b *Binder) refill(group int) {
 	tiers := b.p.Groups[group].tiers
-	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.bound.Fresh {
+	if !b.p.failBack || !b.p.divided() || len(tiers) < 2 || b.present.fresh {
 		return
 	}
 	has := b.byTier(tiers, b.out.result.Shares)
@@ -393,7 +393,7 @@ func (b *Binder) byTier(tiers []filter.Affinity, shares []division.Share) []int6
 // feasibleSince is since when a group or tier could have taken replicas back: now,
 // where it could not so far.
 func (b *Binder) feasibleSince(name string) time.Time {
-	for _, e := range b.bound.Earlier {
+	for _, e := range b.present.earlier {
 		if e.AffinityName == name && e.FeasibleSince != nil {
 			return *e.FeasibleSince
 		}
@@ -408,7 +408,7 @@ func (b *Binder) stable(since time.Time) bool { return !b.now.Before(since.Add(b
 func (b *Binder) awaitBack(name string, since time.Time) {
 	b.soon(since.Add(b.p.stabilization))
 	utc := since.UTC()
-	b.out.Earlier = append(b.out.Earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
+	b.out.earlier = append(b.out.earlier, api.EarlierAffinity{AffinityName: name, FeasibleSince: &utc})
 }
 
 // remain keeps what fits of the present binding, because no group takes the
@@ -417,7 +417,7 @@ func (b *Binder) remain(start int, lost int64) {
 	kept := int64(0)
 	for i := range b.places {
 		m := &b.places[i]
-		if m.state == memberStays || m.state == memberHeld || m.state == memberUnwanted && b.fitsAny(m.row) {
+		if m.state == memberStays || m.state == memberSuspended || m.state == memberUnwanted && b.fitsAny(m.row) {
 			s := division.Share{Row: int32(m.row), Rank: b.fleet.NameRank()[m.row], Replicas: m.replicas}
 			if b.p.replicated && b.p.replicas == 0 {
 				s.Replicas = 0 // to run nothing no place is needed
@@ -428,12 +428,12 @@ func (b *Binder) remain(start int, lost int64) {
 	}
 	slices.SortFunc(b.out.Shares, func(a, b division.Share) int { return int(a.Rank) - int(b.Rank) })
 	if len(b.out.Shares) > 0 {
-		b.out.Group = b.p.Group(b.bound.Affinity) // -1: they are of a group that is no more
-	} else if b.p.Group(b.bound.Affinity) >= 0 {
-		b.out.Group = start
+		b.out.group = b.p.Group(b.present.affinity) // -1: they are of a group that is no more
+	} else if b.p.Group(b.present.affinity) >= 0 {
+		b.out.group = start
 	}
 	if b.p.divided() {
-		b.out.Lost = max(min(lost, b.p.replicas-kept), 0)
+		b.out.lost = max(min(lost, b.p.replicas-kept), 0)
 	}
 }
 
@@ -446,7 +446,7 @@ func (b *Binder) soon(at time.Time) {
 
 // schedule notes when a toleration runs out that the binding rests on.
 func (b *Binder) schedule() {
-	query := b.p.Groups[max(b.out.Group, 0)].Query // tolerations are those of the policy
+	query := b.p.Groups[max(b.out.group, 0)].Query // tolerations are those of the policy
 	if !query.Reads().Any(columns.Clock) {
 		return
 	}

@@ -62,14 +62,14 @@ func (b *Binder) markPresent(m *ledger.Room) {
 			continue
 		}
 		c := &b.candidates[at]
-		c.Present, c.Held = true, member.replicas
+		c.Present, c.Assigned = true, member.replicas
 		if !b.p.replicated {
-			c.Held = 0
+			c.Assigned = 0
 			continue
 		}
 		b.remeasure(c, member, m)
 		unwell := member.replicas > 0 && b.unwell(member.cluster) // what was reported is about replicas
-		if b.p.divided() && (member.state == memberHeld || b.fleet.Paused().Has(member.row) || unwell) {
+		if b.p.divided() && (member.state == memberSuspended || b.fleet.Paused().Has(member.row) || unwell) {
 			c.Free = 0 // what it has stays, it gets no more
 		}
 	}
@@ -80,17 +80,17 @@ func (b *Binder) markPresent(m *ledger.Room) {
 // no place since, and where it is to be taken back after it was lost. Otherwise
 // what runs stays, also where a cluster has shrunk.
 func (b *Binder) remeasure(c *division.Candidate, member *memberRow, m *ledger.Room) {
-	anew := b.bound.Pending || member.state == memberLeaving
-	if b.bound.Answered && !anew || c.Free == division.Unknown {
+	anew := b.present.Pending || member.state == memberLeaving
+	if b.present.answered && !anew || c.Free == division.Unknown {
 		return
 	}
-	own, ok := b.others.Reserved.Held(b.p.Key, member.cluster)
+	own, ok := b.others.Reserved.Held(b.p.key, member.cluster)
 	if !ok || !anew && slices.EqualFunc(own.Requests, b.p.needs.Of(member.replicas), ledger.SameAmount) {
 		return
 	}
 	if total := m.Total(member.row, own); total != division.Unknown {
-		c.Held = min(c.Held, total)
-		c.Free = total - c.Held
+		c.Assigned = min(c.Assigned, total)
+		c.Free = total - c.Assigned
 	}
 }
 
@@ -137,7 +137,7 @@ func (b *Binder) selection() columns.Bitmap {
 func (b *Binder) request() division.Request {
 	r := division.Request{
 		Replicas: b.p.replicas, Replicated: b.p.replicated, Mode: b.p.mode,
-		Fresh: b.bound.Fresh, Descending: b.p.descending, Empty: b.p.empty, Bare: len(b.p.needs) == 0, Refill: b.refilling, Regions: b.sharesRegion(),
+		Fresh: b.present.fresh, Descending: b.p.descending, Empty: b.p.empty, Bare: len(b.p.needs) == 0, Refill: b.refilling, Regions: b.sharesRegion(),
 	}
 	for i := range b.p.constraints {
 		c := &b.p.constraints[i]
@@ -205,7 +205,7 @@ func groupsOfValues(values map[string]*columns.RowSet, slots int) *division.Grou
 // what would be spare included; ok is false where that is not known.
 func Room(f *columns.Fleet, p *Propagation, reserved *ledger.Reservations, spare ledger.Spare, row int) (replicas int64, ok bool) {
 	m := p.measure(f, reserved, spare, nil)
-	own, ok := reserved.Held(p.Key, f.Name(row))
+	own, ok := reserved.Held(p.key, f.Name(row))
 	if !ok {
 		own = &ledger.Hold{}
 	}

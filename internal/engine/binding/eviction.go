@@ -66,9 +66,9 @@ func offlineOnly(p *placement.Pass, row int) bool {
 
 // health is what was last reported about a cluster.
 func (b *Binder) health(cluster string) *api.ClusterHealth {
-	for i := range b.bound.Health {
-		if b.bound.Health[i].Cluster == cluster {
-			return &b.bound.Health[i]
+	for i := range b.present.health {
+		if b.present.health[i].Cluster == cluster {
+			return &b.present.health[i]
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (b *Binder) health(cluster string) *api.ClusterHealth {
 // explicit reschedule is a new attempt, wherever.
 func (b *Binder) unwell(cluster string) bool {
 	h := b.health(cluster)
-	return h != nil && h.Status == api.Unhealthy && !b.bound.Fresh
+	return h != nil && h.Status == api.Unhealthy && !b.present.fresh
 }
 
 // failed reports whether the workload has been unhealthy on a cluster for too
@@ -100,7 +100,7 @@ func (b *Binder) failed(cluster string) bool {
 // reschedule ends those that nothing else would.
 func (b *Binder) evictionOver(e api.Eviction) bool {
 	if e.PurgeMode == api.PurgeNever {
-		return b.bound.Fresh
+		return b.present.fresh
 	}
 	return e.Until != nil && !b.now.Before(*e.Until)
 }
@@ -132,7 +132,7 @@ func (b *Binder) evict(observed int) {
 			chosen[s.Row] = true
 		}
 	}
-	for _, e := range b.bound.Evictions {
+	for _, e := range b.present.evictions {
 		i := slices.IndexFunc(b.places, func(m memberRow) bool { return m.cluster == e.Cluster && m.state == memberLeaving })
 		if i < 0 || chosen[int32(b.places[i].row)] || b.replaced(e) {
 			continue
@@ -140,23 +140,23 @@ func (b *Binder) evict(observed int) {
 		if e.Until != nil {
 			b.soon(*e.Until)
 		}
-		b.out.Evictions = append(b.out.Evictions, e)
+		b.out.evictions = append(b.out.evictions, e)
 	}
-	b.out.Held = false
+	b.out.evictionsSuspended = false
 	for i := range b.places {
 		m := &b.places[i]
 		if m.state == memberLeaving || chosen[int32(m.row)] {
-			b.out.Held = b.out.Held || m.state == memberHeld
+			b.out.evictionsSuspended = b.out.evictionsSuspended || m.state == memberSuspended
 			continue
 		}
 		if e, ok := b.eviction(m, observed); ok {
 			if e.Until != nil {
 				b.soon(*e.Until)
 			}
-			b.out.Evictions = append(b.out.Evictions, e)
+			b.out.evictions = append(b.out.evictions, e)
 		}
 	}
-	slices.SortFunc(b.out.Evictions, func(a, c api.Eviction) int { return strings.Compare(a.Cluster, c.Cluster) })
+	slices.SortFunc(b.out.evictions, func(a, c api.Eviction) int { return strings.Compare(a.Cluster, c.Cluster) })
 }
 
 // eviction is how a cluster of the present binding is left; ok is false where its
@@ -174,12 +174,12 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 		if h := b.health(m.cluster); h != nil && h.Since != nil {
 			e.Message += fmt.Sprintf(" since %s, tolerated for %s", h.Since.UTC().Format(time.RFC3339), b.p.toleration)
 		}
-	case b.bound.Fresh || m.state != memberStays || observed < 0 || b.out.Group == observed || !b.out.Complete:
+	case b.present.fresh || m.state != memberStays || observed < 0 || b.out.group == observed || !b.out.Complete:
 		return e, false
-	case b.out.Group < observed:
-		e.Reason, e.Message = api.EvictedFailedBack, fmt.Sprintf("affinity group %q took the workload back", b.p.Groups[b.out.Group].Name)
+	case b.out.group < observed:
+		e.Reason, e.Message = api.EvictedFailedBack, fmt.Sprintf("affinity group %q took the workload back", b.p.Groups[b.out.group].Name)
 	default:
-		e.Reason, e.Message = api.EvictedFailedOver, fmt.Sprintf("affinity group %q took over the whole workload", b.p.Groups[b.out.Group].Name)
+		e.Reason, e.Message = api.EvictedFailedOver, fmt.Sprintf("affinity group %q took over the whole workload", b.p.Groups[b.out.group].Name)
 	}
 	if e.PurgeMode = how.mode; how.mode == api.PurgeDirectly {
 		if m.state != memberFailed {
@@ -197,7 +197,7 @@ func (b *Binder) eviction(m *memberRow, observed int) (e api.Eviction, ok bool) 
 
 // lossReason says why a cluster counts as lost.
 func (b *Binder) lossReason(m *memberRow) string {
-	query := b.p.Groups[max(b.p.Group(b.bound.Affinity), 0)].Query
+	query := b.p.Groups[max(b.p.Group(b.present.affinity), 0)].Query
 	p := placement.PassOf(b.fleet, query, b.others.Reserved)
 	check := lostBy(&p, m.row)
 	switch {

@@ -19,11 +19,11 @@ import (
 // Explain answers as Bind does, and says of every cluster why it gets its
 // replicas, or none, as the affinity group sees it that has the workload, or was
 // asked first.
-func (b *Binder) Explain(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, bound Bound, now time.Time) (Binding, *api.Explanation) {
+func (b *Binder) Explain(f *columns.Fleet, p *Propagation, views []*placement.View, others ledger.Others, bound Present, now time.Time) (Binding, *api.Explanation) {
 	out := b.Bind(f, p, views, others, nil, bound, now)
-	group := out.Group
-	if group < 0 && len(out.Tried) > 0 {
-		group = out.Tried[0].Group
+	group := out.group
+	if group < 0 && len(out.tried) > 0 {
+		group = out.tried[0].group
 	}
 	e := &bindingExplained{b: b, out: out, group: group}
 	e.Verdicts, _ = placement.NewVerdicts(f, p.Groups[group].Query, others)
@@ -61,15 +61,15 @@ func (e *bindingExplained) admitPresent() {
 func (e *bindingExplained) render(now time.Time) *api.Explanation {
 	f, p := e.b.fleet, e.b.p
 	x := &api.Explanation{
-		Kind: api.KindWorkload, Namespace: p.Key.Namespace, Name: p.Key.Name, At: now.UTC(),
+		Kind: api.KindWorkload, Namespace: p.key.Namespace, Name: p.key.Name, At: now.UTC(),
 		Total: f.Len(), Feasible: e.Admitted.Count(), Rejections: e.Rejections(), NearestMiss: e.NearestMiss(),
 		Affinities: e.affinities(), Groups: e.groupReasons(),
 		Candidates: make([]api.Candidate, 0, f.Len()),
 	}
-	if e.out.Group >= 0 {
-		x.ObservedAffinity = p.Groups[e.out.Group].Name
+	if e.out.group >= 0 {
+		x.ObservedAffinity = p.Groups[e.out.group].Name
 	}
-	if e.out.Held {
+	if e.out.evictionsSuspended {
 		x.Kept = "brake"
 	}
 	if next := e.out.NextAt.UTC(); !next.IsZero() && next.Year() <= 9999 {
@@ -144,7 +144,7 @@ func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candi
 		return out
 	}
 	if c.Free != division.Unknown && p.replicated {
-		room := c.Free + c.Held
+		room := c.Free + c.Assigned
 		out.Available = &room
 	}
 	if len(p.weights) > 0 {
@@ -189,10 +189,10 @@ func (e *bindingExplained) summary() string {
 	p := e.b.p
 	fits := func(group int) string {
 		if group == e.group {
-			return e.Fits()
+			return e.Sentence()
 		}
 		v, _ := placement.NewVerdicts(e.b.fleet, p.Groups[group].Query, e.b.others)
-		return v.Fits()
+		return v.Sentence()
 	}
 	if !e.out.Complete {
 		return pendingSentence(p, e.out, fits)
@@ -211,13 +211,13 @@ func (e *bindingExplained) summary() string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	text := fmt.Sprintf("%d %s chosen", len(shares), filter.Plural(len(shares), "cluster", "clusters"))
-	if name := p.Groups[e.out.Group].Name; name != "" {
+	if name := p.Groups[e.out.group].Name; name != "" {
 		text += fmt.Sprintf(" from group %q", name)
 	}
 	if len(names) > 0 {
 		text += ": " + strings.Join(names, ", ")
 	}
-	return text + "; " + e.Fits()
+	return text + "; " + e.Sentence()
 }
 
 // splitClause says how the replicas are split over nodes.
@@ -240,19 +240,19 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 		out[i] = api.AffinityTried{AffinityName: g.Name, Result: api.AffinityNotTried}
 	}
 	var none *division.NoCandidatesError
-	for _, t := range e.out.Tried {
-		a := &out[t.Group]
+	for _, t := range e.out.tried {
+		a := &out[t.group]
 		switch {
-		case t.Err == nil:
+		case t.err == nil:
 			a.Result = api.AffinityScheduled
-		case errors.As(t.Err, &none):
-			v, _ := placement.NewVerdicts(e.b.fleet, p.Groups[t.Group].Query, e.b.others)
-			a.Result, a.Message = api.AffinityNoFit, v.Fits()
+		case errors.As(t.err, &none):
+			v, _ := placement.NewVerdicts(e.b.fleet, p.Groups[t.group].Query, e.b.others)
+			a.Result, a.Message = api.AffinityNoFit, v.Sentence()
 		default:
-			a.Result, a.Message = api.AffinityUnschedulable, t.Err.Error()
+			a.Result, a.Message = api.AffinityUnschedulable, t.err.Error()
 		}
 	}
-	for _, earlier := range e.out.Earlier {
+	for _, earlier := range e.out.earlier {
 		from := earlier.FeasibleSince.Format(time.RFC3339)
 		at := earlier.FeasibleSince.Add(p.stabilization).Format(time.RFC3339)
 		if i := p.Group(earlier.AffinityName); i >= 0 && i < e.group {
@@ -274,7 +274,7 @@ func (e *bindingExplained) affinities() []api.AffinityTried {
 
 // whyNotTried says why a group was not asked.
 func (e *bindingExplained) whyNotTried(group int) string {
-	switch first := e.out.Tried[0].Group; {
+	switch first := e.out.tried[0].group; {
 	case group < first && e.b.p.failBack:
 		return "cannot take the workload back now"
 	case group < first:

@@ -28,7 +28,7 @@ func explainWorkload(t interface{ Fatal(...any) }, f *columns.Fleet, w *api.Work
 		t.Fatal(err)
 	}
 	var b Binder
-	return b.Explain(f, p, []*placement.View{placement.NewView(f, p.Groups[0].Query, others, nil)}, others, NewBound(w, nil), epoch)
+	return b.Explain(f, p, []*placement.View{placement.NewView(f, p.Groups[0].Query, others, nil)}, others, NewPresent(w, nil), epoch)
 }
 
 func TestSiteFilter(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Propagation is a workload together with the policy it follows, made ready to
 // decide. Immutable.
 type Propagation struct {
-	Key      api.Key
+	key      api.Key
 	Priority int64
 	// Groups are the affinity groups in the order of preference, at least one.
 	Groups []AffinityGroup
@@ -74,7 +74,7 @@ type purge struct {
 // the workload is placed by itself.
 func NewPropagation(w *api.Workload, policy *api.PropagationPolicy) (*Propagation, error) {
 	p := &Propagation{
-		Key: api.KeyOf(w), Priority: w.Spec.Priority, spec: &w.Spec,
+		key: api.KeyOf(w), Priority: w.Spec.Priority, spec: &w.Spec,
 		clusterPurge: purge{mode: api.PurgeGracefully, grace: api.DefaultGracePeriod.Or(0)},
 	}
 	if w.Spec.Replicas != nil {
@@ -123,7 +123,7 @@ func (p *Propagation) addGroup(w *api.Workload, place *api.PropagationPlacement,
 		g.tiers = nil
 	}
 	var err error
-	if g.Query, err = placement.NewGroupQuery(p.Key, &filter.Spec{
+	if g.Query, err = placement.NewGroupQuery(p.key, &filter.Spec{
 		Namespace: w.Metadata.Namespace, Workload: &w.Spec, Policy: place,
 		Tiers: g.tiers, Tolerations: filter.NewTolerations(place.ClusterTolerations),
 	}); err != nil {

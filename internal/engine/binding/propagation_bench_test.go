@@ -147,7 +147,7 @@ type asked struct {
 	p      *Propagation
 	views  []*placement.View
 	others ledger.Others
-	bound  Bound
+	bound  Present
 }
 
 func (in *bindInputs) ask(b *testing.B, f *columns.Fleet) asked {
@@ -157,7 +157,7 @@ func (in *bindInputs) ask(b *testing.B, f *columns.Fleet) asked {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := asked{p: p, bound: NewBound(in.workload, in.policy)}
+	q := asked{p: p, bound: NewPresent(in.workload, in.policy)}
 	for i := range p.Groups {
 		q.views = append(q.views, placement.NewView(f, p.Groups[i].Query, q.others, nil))
 	}

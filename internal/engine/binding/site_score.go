@@ -59,10 +59,10 @@ func (r *siteRating) count(workloads []api.Key) []int {
 	}
 	counts := make([]int, r.b.fleet.Slots())
 	for _, key := range workloads {
-		if key == r.b.p.Key {
+		if key == r.b.p.key {
 			continue
 		}
-		for _, c := range r.b.others.Bindings.Bound(key) {
+		for _, c := range r.b.others.Bindings.ClustersOf(key) {
 			if row, ok := r.b.fleet.Row(c.Name); ok {
 				counts[row]++
 			}
@@ -83,7 +83,7 @@ func (r *siteRating) see(c *division.Candidate, position int32) *siteSeen {
 	}
 	var own *ledger.Hold
 	if c.Present {
-		own, _ = r.b.others.Reserved.Held(r.b.p.Key, r.b.fleet.Name(row))
+		own, _ = r.b.others.Reserved.Held(r.b.p.key, r.b.fleet.Name(row))
 	}
 	for _, a := range r.b.siteSize(row) {
 		free := r.b.fleet.Uncommitted()[a.resource][row] - ledger.At(r.b.others.Reserved.Column(a.resource), row)

@@ -28,19 +28,19 @@ func NewBindingStatus(f *columns.Fleet, p *Propagation, w *api.Workload, policy 
 		was.ObservedRescheduleRequests == w.Metadata.RescheduleRequests && answersPolicy(was, policy)
 	status.ObservedGeneration = w.Metadata.Generation
 	status.ObservedRescheduleRequests = w.Metadata.RescheduleRequests
-	status.Policy, status.PolicyUID, status.PolicyGeneration = claimOf(policy)
+	status.Policy, status.PolicyUID, status.PolicyGeneration = policyOf(policy)
 	status.Clusters, moved = clustersAfter(f, was.Clusters, out, now)
 	resplit := putTargets(&w.Spec, &status)
 	if moved || resplit {
 		status.ScheduledAt = &now
 		status.DecisionRevision++
 	}
-	if out.Group >= 0 {
-		status.ObservedAffinity = p.Groups[out.Group].Name
+	if out.group >= 0 {
+		status.ObservedAffinity = p.Groups[out.group].Name
 	}
-	status.LostReplicas = out.Lost
-	status.Evictions = out.Evictions
-	status.EarlierAffinities = out.Earlier
+	status.LostReplicas = out.lost
+	status.Evictions = out.evictions
+	status.EarlierAffinities = out.earlier
 	status.Health = concerned(was, &status, p.replicated)
 	if was.ObservedRescheduleRequests != w.Metadata.RescheduleRequests {
 		status.Health = nil // a new attempt: what was reported about the one before is past
@@ -149,8 +149,8 @@ func boundCondition(p *Propagation, out Binding, fits func(group int) string) ap
 	}
 	c.Status, c.Reason = api.ConditionFalse, api.ReasonNoClusterFit
 	var none *division.NoCandidatesError
-	for _, t := range out.Tried {
-		if !errors.As(t.Err, &none) {
+	for _, t := range out.tried {
+		if !errors.As(t.err, &none) {
 			c.Reason = api.ReasonUnschedulable
 		}
 	}
@@ -160,7 +160,7 @@ func boundCondition(p *Propagation, out Binding, fits func(group int) string) ap
 
 func heldCondition(out Binding) api.Condition {
 	c := api.Condition{Type: api.ConditionFailoverHeld, Status: api.ConditionFalse, Reason: api.ReasonNotHeld}
-	if out.Held {
+	if out.evictionsSuspended {
 		c.Status, c.Reason = api.ConditionTrue, api.ReasonManyClustersLost
 		c.Message = fmt.Sprintf("more than %d %% of the clusters are not online at once: replicas on those stay until fewer are, or the clusters are tainted or deleted", brakePercent)
 	}
@@ -179,37 +179,37 @@ func pendingSentence(p *Propagation, out Binding, fits func(group int) string) s
 			fmt.Fprintf(&b, "%d replicas stay where they are, %d are wanted; ", running, p.replicas)
 		}
 	}
-	for i, t := range out.Tried {
+	for i, t := range out.tried {
 		if i > 0 {
 			b.WriteString("; ")
 		}
 		b.WriteString(triedSentence(p, t, fits))
 	}
-	if n := len(out.Evictions); n > 0 {
+	if n := len(out.evictions); n > 0 {
 		names := make([]string, 0, maxNamedClusters+1)
-		for i := range out.Evictions[:min(n, maxNamedClusters)] {
-			names = append(names, out.Evictions[i].Cluster)
+		for i := range out.evictions[:min(n, maxNamedClusters)] {
+			names = append(names, out.evictions[i].Cluster)
 		}
 		if n > len(names) {
 			names = append(names, fmt.Sprintf("%d more", n-len(names)))
 		}
 		fmt.Fprintf(&b, "; it is leaving %s, and gets nothing there meanwhile", strings.Join(names, ", "))
 	}
-	if first := out.Tried[0].Group; first > 0 && !p.failBack {
+	if first := out.tried[0].group; first > 0 && !p.failBack {
 		b.WriteString("; the groups before are asked after an explicit reschedule, or with fail_back")
 	}
 	return b.String()
 }
 
 // triedSentence says why one affinity group does not take the workload.
-func triedSentence(p *Propagation, t Tried, fits func(group int) string) string {
+func triedSentence(p *Propagation, t tried, fits func(group int) string) string {
 	text := ""
-	if name := p.Groups[t.Group].Name; name != "" {
+	if name := p.Groups[t.group].Name; name != "" {
 		text = fmt.Sprintf("group %q: ", name)
 	}
 	var none *division.NoCandidatesError
-	if errors.As(t.Err, &none) {
-		return text + fits(t.Group)
+	if errors.As(t.err, &none) {
+		return text + fits(t.group)
 	}
-	return text + t.Err.Error()
+	return text + t.err.Error()
 }

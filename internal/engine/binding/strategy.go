@@ -12,8 +12,8 @@ import (
 // over the sites of OpenStack that it asks for itself. All that differs between the
 // two is said here.
 type strategy interface {
-	// course is equal for two workloads that are told by the same where to go.
-	course(p *Propagation) string
+	// direction is equal for two workloads that are told by the same where to go.
+	direction(p *Propagation) string
 	// reads are the aspects of clusters that matter besides what the checks read.
 	reads() columns.Aspects
 	// inOneRegion reports whether all replicas are to be in one region.
@@ -36,7 +36,7 @@ type strategy interface {
 // selection is the strategy of clusters that a policy selects. Immutable.
 type selection struct{ policy *api.PropagationPolicy }
 
-func (s selection) course(*Propagation) string {
+func (s selection) direction(*Propagation) string {
 	return fmt.Sprintf("%s %s %d", s.policy.Path(), s.policy.Metadata.UID, s.policy.Metadata.Generation)
 }
 
@@ -56,9 +56,9 @@ func (selection) rate(*bindingExplained, *division.Candidate, *api.Candidate) {}
 
 func (selection) detail(*bindingExplained, *division.Candidate) string { return "" }
 
-// Course is equal for two workloads that are told by the same where to go: one
+// Direction is equal for two workloads that are told by the same where to go: one
 // policy in one version, or the same wishes for sites.
-func (p *Propagation) Course() string { return p.strategy.course(p) }
+func (p *Propagation) Direction() string { return p.strategy.direction(p) }
 
 // Directed reports whether anything says where a workload goes: its policy, or the
 // workload itself.

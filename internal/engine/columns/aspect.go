@@ -9,8 +9,8 @@ type Aspects uint32
 
 // The aspects of a cluster.
 const (
-	// Presence is that there is the cluster at all. Everything reads it.
-	Presence Aspects = 1 << iota
+	// presence is that there is the cluster at all. Everything reads it.
+	presence Aspects = 1 << iota
 	// Labels are the labels, and Claims the claims.
 	Labels
 	Claims
@@ -92,11 +92,11 @@ func (d *Delta) Empty() bool { return len(d.Rows) == 0 && len(d.Gone) == 0 && d.
 
 // Concerns reports whether something that reads some aspects is concerned by what
 // changed of any row.
-func (d *Delta) Concerns(reads Aspects) bool { return d.some.Any(reads | Presence) }
+func (d *Delta) Concerns(reads Aspects) bool { return d.some.Any(reads | presence) }
 
 // ConcernsRow is Concerns for one of Rows.
 func (d *Delta) ConcernsRow(row int, reads Aspects) bool {
-	reads |= Presence
+	reads |= presence
 	if d.all.Any(reads) {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 // decided at a moment. Where there is none, and nothing is declared to be in use,
 // it contains nothing.
 func (r *Row) Knows(since time.Time) bool {
-	if r.reportedAt.IsZero() && len(r.Cluster.Spec.Allocated) == 0 && len(r.Cluster.Status.Allocated) == 0 {
+	if r.reportedAt.IsZero() && len(r.cluster.Spec.Allocated) == 0 && len(r.cluster.Status.Allocated) == 0 {
 		return false
 	}
 	return !since.After(r.reportedAt)
@@ -33,7 +33,7 @@ func capacityReport(before *Row, c *api.Cluster) time.Time {
 	}
 	if before != nil {
 		at = later(at, before.reportedAt)
-		if maps.Equal(before.Cluster.Spec.Allocated, c.Spec.Allocated) {
+		if maps.Equal(before.cluster.Spec.Allocated, c.Spec.Allocated) {
 			return at
 		}
 	}

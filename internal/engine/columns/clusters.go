@@ -38,7 +38,7 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 			delete(b.index, name)
 			b.free = append(b.free, at)
 			b.delta.Gone = append(b.delta.Gone, name)
-			b.changed(Presence, at)
+			b.changed(presence, at)
 			continue
 		case !known:
 			at = b.slot()
@@ -117,21 +117,21 @@ func (b *edit) slot() int {
 
 // takeOut removes what a row says from every set.
 func (b *edit) takeOut(at int, r *Row) {
-	b.labels.replace(at, r.Cluster.Metadata.Labels, nil)
-	b.claims.replace(at, r.Cluster.Spec.Claims, nil)
+	b.labels.replace(at, r.cluster.Metadata.Labels, nil)
+	b.claims.replace(at, r.cluster.Spec.Claims, nil)
 	b.putTaints(at, r.Taints, nil)
-	for _, custom := range r.Cluster.Spec.CustomResources {
+	for _, custom := range r.cluster.Spec.CustomResources {
 		editOf(b.customs, custom).take(at)
 	}
-	b.putAPIResources(at, r.Cluster.Spec.APIResources, nil)
-	b.takePlaces(at, &r.Cluster.Spec)
-	for _, owner := range owners(r.Cluster) {
+	b.putAPIResources(at, r.cluster.Spec.APIResources, nil)
+	b.takePlaces(at, &r.cluster.Spec)
+	for _, owner := range owners(r.cluster) {
 		editOf(b.owners, owner).take(at)
 	}
 	for _, m := range r.Metrics {
 		editOf(b.listed, m.ID).take(at)
 	}
-	ResourcesOf(r.Cluster, func(name string) { b.uncommittedColumn(name)[at] = Unreported })
+	ResourcesOf(r.cluster, func(name string) { b.uncommittedColumn(name)[at] = Unreported })
 	for _, resource := range ratedResources {
 		if at < len(b.usable[resource]) {
 			b.usableColumn(resource)[at] = Unreported
@@ -161,11 +161,11 @@ func (b *edit) newRow() *Row {
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 	r := b.newRow()
-	*r = Row{Cluster: c, reportedAt: capacityReport(before, c), Taints: taintsOf(c), Reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
+	*r = Row{cluster: c, reportedAt: capacityReport(before, c), Taints: taintsOf(c), Reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
 	old := &noCluster
 	var taints []RowTaint
 	if before != nil {
-		old, taints = before.Cluster, before.Taints
+		old, taints = before.cluster, before.Taints
 		r.Metrics, r.SumWeights, r.SumProducts = before.Metrics, before.SumWeights, before.SumProducts
 	}
 	b.rows[at] = r
@@ -175,7 +175,7 @@ func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 		}
 	}
 	if before == nil {
-		b.changed(Presence, at)
+		b.changed(presence, at)
 	}
 	note(Flavors, !SameFlavors(old.Spec.Flavors, c.Spec.Flavors))
 	relabelled := b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels)
@@ -291,7 +291,7 @@ func (b *edit) putMetrics(at int, r *Row) {
 	for _, m := range r.Metrics {
 		editOf(b.listed, m.ID).take(at)
 	}
-	refs := r.Cluster.Spec.Metrics
+	refs := r.cluster.Spec.Metrics
 	r.Metrics = make([]RowMetric, 0, len(refs))
 	for _, ref := range refs {
 		id := b.metricID(ref.Key())

@@ -59,7 +59,7 @@ type Fleet struct {
 
 // Row is what one cluster's object says, in the engine's terms. Immutable.
 type Row struct {
-	Cluster *api.Cluster
+	cluster *api.Cluster
 	Metrics []RowMetric
 	Taints  []RowTaint
 	// SumWeights and SumProducts are Σ w and Σ w·m over the usable metrics.
@@ -102,7 +102,7 @@ func (f *Fleet) Cluster(row int) *api.Cluster {
 	if row >= len(f.rows) || f.rows[row] == nil {
 		return nil
 	}
-	return f.rows[row].Cluster
+	return f.rows[row].cluster
 }
 
 // Now is the moment the fleet holds for.
@@ -139,7 +139,7 @@ func (f *Fleet) Metric(key api.Key) *api.Metric {
 func (f *Fleet) Provider(key api.Key) *api.MetricsProvider { return f.providers[key] }
 
 // Name is the cluster's name in a used row.
-func (f *Fleet) Name(row int) string { return f.rows[row].Cluster.Metadata.Name }
+func (f *Fleet) Name(row int) string { return f.rows[row].cluster.Metadata.Name }
 
 // isOnline reports whether the cluster takes workloads.
 func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }

@@ -33,8 +33,8 @@ type MetricState struct {
 	observedAt      *time.Time
 }
 
-// For is the metric as a cluster has it.
-func (s *MetricState) For(cluster string) *MetricState {
+// of is the metric as a cluster has it.
+func (s *MetricState) of(cluster string) *MetricState {
 	if own, ok := s.own[cluster]; ok {
 		return own
 	}

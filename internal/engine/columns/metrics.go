@@ -187,8 +187,8 @@ func (b *edit) compareMetrics(was, after *MetricState) {
 		if b.rows[row] == nil {
 			return
 		}
-		name := b.rows[row].Cluster.Metadata.Name
-		was, after := was.For(name), after.For(name)
+		name := b.rows[row].cluster.Metadata.Name
+		was, after := was.of(name), after.of(name)
 		if was.differs(after) {
 			b.changed(MetricValues, row)
 		}
@@ -208,7 +208,7 @@ func (f *Fleet) MetricOf(row int, m RowMetric) *MetricState {
 	if s := f.metrics[m.ID]; s.own == nil {
 		return s // without a look at the cluster, which is elsewhere in memory
 	}
-	return f.metrics[m.ID].For(f.rows[row].Cluster.Metadata.Name)
+	return f.metrics[m.ID].of(f.rows[row].cluster.Metadata.Name)
 }
 
 // scoreRows computes the weighted mean again for every dirty row.

@@ -8,11 +8,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// InvalidMetricError says why a raw value is not a valid reading of a metric.
-type InvalidMetricError struct{ Message string }
+// invalidMetricError says why a raw value is not a valid reading of a metric.
+type invalidMetricError struct{ message string }
 
 // Error implements error.
-func (e *InvalidMetricError) Error() string { return e.Message }
+func (e *invalidMetricError) Error() string { return e.message }
 
 // Normalize maps a raw value to 0 ... 1, where 1 is best:
 //
@@ -25,16 +25,16 @@ func (e *InvalidMetricError) Error() string { return e.Message }
 // and Metrics Providers.)
 func Normalize(spec api.MetricSpec, raw float64) (float64, error) {
 	if spec.Min == nil || spec.Max == nil || !(*spec.Min < *spec.Max) {
-		return 0, &InvalidMetricError{"the metric has no range: min must be below max"}
+		return 0, &invalidMetricError{"the metric has no range: min must be below max"}
 	}
 	low, high := *spec.Min, *spec.Max
 	switch {
 	case math.IsNaN(raw) || math.IsInf(raw, 0):
-		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is not a finite number", raw)}
+		return 0, &invalidMetricError{fmt.Sprintf("the value %v is not a finite number", raw)}
 	case raw < low || raw > high:
-		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is outside of the range %v to %v", raw, low, high)}
+		return 0, &invalidMetricError{fmt.Sprintf("the value %v is outside of the range %v to %v", raw, low, high)}
 	case len(spec.AllowedValues) > 0 && !slices.Contains(spec.AllowedValues, raw):
-		return 0, &InvalidMetricError{fmt.Sprintf("the value %v is not one of the allowed values %v", raw, spec.AllowedValues)}
+		return 0, &invalidMetricError{fmt.Sprintf("the value %v is not one of the allowed values %v", raw, spec.AllowedValues)}
 	}
 	if spec.Direction == api.Descending {
 		return (high - raw) / (high - low), nil

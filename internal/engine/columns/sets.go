@@ -149,7 +149,7 @@ func (b *edit) followClusters(before *SetState) *SetState {
 	}
 	var edit rowSetEdit
 	for _, at := range b.replaced {
-		is := b.rows[at] != nil && after.has(b.rows[at].Cluster)
+		is := b.rows[at] != nil && after.has(b.rows[at].cluster)
 		switch was := before.Rows.Has(at); {
 		case is && !was:
 			edit.put(at)

@@ -41,7 +41,7 @@ func TestAggregateUsesFewClusters(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var candidates []Candidate
 			for i := range tt.held {
-				c := Candidate{Row: int32(i), Rank: int32(i), Held: tt.held[i], Present: tt.held[i] > 0, Free: tt.free[i], Max: Unlimited}
+				c := Candidate{Row: int32(i), Rank: int32(i), Assigned: tt.held[i], Present: tt.held[i] > 0, Free: tt.free[i], Max: Unlimited}
 				if tt.tiers != nil {
 					c.Tier = tt.tiers[i]
 				}
@@ -71,8 +71,8 @@ func (w *world) fewest() int {
 	var holders uint
 	for i := range w.candidates {
 		c := &w.candidates[i]
-		if n := min(c.Held, w.fits(c)); n > 0 && !r.Fresh {
-			kept += min(c.Held, c.Max)
+		if n := min(c.Assigned, w.fits(c)); n > 0 && !r.Fresh {
+			kept += min(c.Assigned, c.Max)
 			holders |= 1 << i
 		}
 	}
@@ -91,7 +91,7 @@ func (w *world) fewest() int {
 			}
 			n := w.fits(c)
 			if kept > r.Replicas {
-				n = min(c.Held, c.Max)
+				n = min(c.Assigned, c.Max)
 			}
 			if n == 0 {
 				room = -1 << 40
@@ -173,17 +173,17 @@ func (w *world) checkLargestFirst(t *rapid.T, res Result) {
 	}
 	more := r.Replicas
 	for i := range w.candidates {
-		more -= w.candidates[i].Held
+		more -= w.candidates[i].Assigned
 	}
 	for i := range w.candidates {
 		c := &w.candidates[i]
-		if more <= 0 || got[c.Row] <= c.Held {
+		if more <= 0 || got[c.Row] <= c.Assigned {
 			continue
 		}
 		var room int64
 		for j := range w.candidates {
-			if o := &w.candidates[j]; o.Held > c.Held {
-				room += w.fits(o) - o.Held
+			if o := &w.candidates[j]; o.Assigned > c.Assigned {
+				room += w.fits(o) - o.Assigned
 			}
 		}
 		if room >= more {

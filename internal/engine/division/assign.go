@@ -10,7 +10,7 @@ import (
 func (d *Divider) assign(r *Request) error {
 	d.anchored = false
 	if d.share(r) > 0 {
-		return &LimitsError{Replicas: r.Replicas}
+		return &limitsError{replicas: r.Replicas}
 	}
 	if d.spread() {
 		return nil
@@ -20,10 +20,10 @@ func (d *Divider) assign(r *Request) error {
 		return d.tooFewReplicas(r)
 	}
 	if d.share(r) > 0 {
-		return &LimitsError{Replicas: r.Replicas}
+		return &limitsError{replicas: r.Replicas}
 	}
 	if !d.spread() {
-		return &SpreadError{Replicas: r.Replicas}
+		return &spreadError{replicas: r.Replicas}
 	}
 	return nil
 }
@@ -68,17 +68,17 @@ func (d *Divider) tally(p *place) {
 // tooFewReplicas names the constraint that asks for the most groups, where that alone
 // is too many; where groups overlap a replica can be in several.
 func (d *Divider) tooFewReplicas(r *Request) error {
-	err := &TooFewReplicasError{Replicas: r.Replicas}
+	err := &tooFewReplicasError{replicas: r.Replicas}
 	if l := &d.limits; l.leastBy != "" {
-		err.Needed, err.By = l.least, l.leastBy
+		err.needed, err.by = l.least, l.leastBy
 	}
 	for i := range d.limits.tallies {
-		if c := d.limits.tallies[i].constraint; c.Min > err.Needed && c.Groups.Several == nil {
-			err.Needed, err.By = c.Min, c.By
+		if c := d.limits.tallies[i].constraint; c.Min > err.needed && c.Groups.Several == nil {
+			err.needed, err.by = c.Min, c.By
 		}
 	}
-	if err.Needed <= r.Replicas {
-		return &SpreadError{Replicas: r.Replicas}
+	if err.needed <= r.Replicas {
+		return &spreadError{replicas: r.Replicas}
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func BenchmarkDivide(b *testing.B) {
 			}
 			for i := range min(10, len(candidates)) {
 				if bb.held > 0 {
-					candidates[i*3].Held, candidates[i*3].Present = bb.held, true
+					candidates[i*3].Assigned, candidates[i*3].Present = bb.held, true
 				}
 			}
 			r := &Request{Replicas: 100, Replicated: true, Mode: bb.mode, Constraints: bb.constraints}
@@ -157,7 +157,7 @@ func BenchmarkHopeless(b *testing.B) {
 				{By: "cluster", Min: 4, Max: most},
 			}}
 			for i := range candidates {
-				candidates[i].Present, candidates[i].Held = i < 2, int64(max(0, 2-i))
+				candidates[i].Present, candidates[i].Assigned = i < 2, int64(max(0, 2-i))
 			}
 			b.Run(fmt.Sprintf("n=%d/most=%d", n, most), func(b *testing.B) {
 				var d Divider

@@ -426,7 +426,7 @@ func (c *conformanceCase) agreeError(t *testing.T, err error) bool {
 	case err == nil:
 	case errors.As(err, &none):
 		class = "no_fit"
-	case errors.As(err, &room) && room.By != "cluster":
+	case errors.As(err, &room) && room.by != "cluster":
 		class = "unschedulable"
 	default:
 		class = "select_failed"
@@ -477,7 +477,7 @@ func conformSelectRegions(t *testing.T, c *conformanceCase) bool {
 			order = []int{0}
 			d.clearTallies()
 		}
-		err = &SpreadError{}
+		err = &spreadError{}
 		if d.path.choose(groups, g.Names, region.Min, region.Max, d.limits.least) {
 			for i := range groups {
 				if groups[i].picked {
@@ -566,7 +566,7 @@ func conformDivide(t *testing.T, c *conformanceCase) bool {
 	for _, cluster := range c.Clusters {
 		rank := int32(slices.Index(names, cluster.Name))
 		held, present := c.Previous[cluster.Name]
-		candidate := Candidate{Row: rank, Rank: rank, Present: present, Held: held, Free: Unknown, Max: Unlimited}
+		candidate := Candidate{Row: rank, Rank: rank, Present: present, Assigned: held, Free: Unknown, Max: Unlimited}
 		if cluster.AvailableReplicas != nil {
 			candidate.Free = *cluster.AvailableReplicas
 		}

@@ -73,9 +73,9 @@ func (d *Divider) settleStatic(r *Request, candidates []Candidate, res *Result) 
 				held = res.Shares[at].Replicas
 			}
 			if c.Free != Unknown {
-				c.Free += c.Held - held
+				c.Free += c.Assigned - held
 			}
-			c.Held, c.Present = held, chosen
+			c.Assigned, c.Present = held, chosen
 		}
 		next, err := d.divide(&again, after)
 		if err != nil || slices.Equal(next.Shares, res.Shares) {
@@ -215,8 +215,8 @@ func (d *Divider) decidePacked(r *Request, candidates []Candidate) bool {
 // decideFew decides with no more clusters than there are replicas, so that each can
 // have one, where those that were chosen need more.
 func (d *Divider) decideFew(r *Request, candidates []Candidate, err error) error {
-	var spread *SpreadError
-	if !errors.As(err, &spread) || spread.Replicas == 0 {
+	var spread *spreadError
+	if !errors.As(err, &spread) || spread.replicas == 0 {
 		return err
 	}
 	d.ceiling = [2]int64{Unlimited, Unlimited}
@@ -259,11 +259,11 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 	case least == Unlimited:
 		for i := range r.Constraints {
 			if c := &r.Constraints[i]; c.Groups != nil {
-				return &NoCandidatesError{By: c.By}
+				return &NoCandidatesError{by: c.By}
 			}
 		}
 	case room > 0 && least > r.Replicas:
-		return &TooFewReplicasError{Replicas: r.Replicas, Needed: least}
+		return &tooFewReplicasError{replicas: r.Replicas, needed: least}
 	}
 	return &NoRoomError{Room: room, Wanted: r.Replicas}
 }

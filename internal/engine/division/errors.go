@@ -4,35 +4,35 @@ import "fmt"
 
 // NoCandidatesError says that there is nothing to choose from.
 type NoCandidatesError struct {
-	By string // what a constraint groups by, where no candidate is in a group
+	by string // what a constraint groups by, where no candidate is in a group
 }
 
 func (e *NoCandidatesError) Error() string {
-	if e.By != "" {
-		return "no cluster to choose from has a " + e.By
+	if e.by != "" {
+		return "no cluster to choose from has a " + e.by
 	}
 	return "no cluster to choose from"
 }
 
-// TooFewGroupsError says that a constraint asks for more groups than there are.
-type TooFewGroupsError struct {
-	By    string // what the groups are
-	Found int64
-	Min   int64
+// tooFewGroupsError says that a constraint asks for more groups than there are.
+type tooFewGroupsError struct {
+	by    string // what the groups are
+	found int64
+	min   int64
 }
 
-func (e *TooFewGroupsError) Error() string {
-	return fmt.Sprintf("%s: min_groups is %d, candidates are in %d", e.By, e.Min, e.Found)
+func (e *tooFewGroupsError) Error() string {
+	return fmt.Sprintf("%s: min_groups is %d, candidates are in %d", e.by, e.min, e.found)
 }
 
-// SpreadError says that no choice of clusters holds all spread constraints.
-type SpreadError struct {
-	Replicas int64 // that the chosen clusters share; 0 = there is no choice whatever they are
+// spreadError says that no choice of clusters holds all spread constraints.
+type spreadError struct {
+	replicas int64 // that the chosen clusters share; 0 = there is no choice whatever they are
 }
 
-func (e *SpreadError) Error() string {
-	if e.Replicas > 0 {
-		return fmt.Sprintf("no division of %d replicas holds all spread constraints at once", e.Replicas)
+func (e *spreadError) Error() string {
+	if e.replicas > 0 {
+		return fmt.Sprintf("no division of %d replicas holds all spread constraints at once", e.replicas)
 	}
 	return "no choice of the candidates holds all spread constraints at once"
 }
@@ -41,12 +41,12 @@ func (e *SpreadError) Error() string {
 type NoRoomError struct {
 	Room   int64 // replicas there is room for, on the roomiest choice found
 	Wanted int64
-	// By is what the constraint groups by that does not allow more clusters to be
+	// by is what the constraint groups by that does not allow more clusters to be
 	// used. It is empty where all candidates together have too little room.
-	By string
-	// Together says that the room is that of one region, because all replicas have to
+	by string
+	// together says that the room is that of one region, because all replicas have to
 	// be in one: of Region, where what runs is there.
-	Together bool
+	together bool
 	Region   string
 }
 
@@ -54,36 +54,36 @@ func (e *NoRoomError) Error() string {
 	if e.Region != "" {
 		return fmt.Sprintf("has room for %d of %d replicas in region %s, where it runs", e.Room, e.Wanted, e.Region)
 	}
-	if e.Together {
+	if e.together {
 		return fmt.Sprintf("has room for %d of %d replicas in one region", e.Room, e.Wanted)
 	}
-	if e.By != "" {
-		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as max_groups of %s allows", e.Room, e.Wanted, e.By)
+	if e.by != "" {
+		return fmt.Sprintf("has room for %d of %d replicas on as many clusters as max_groups of %s allows", e.Room, e.Wanted, e.by)
 	}
 	return fmt.Sprintf("has room for %d of %d replicas", e.Room, e.Wanted)
 }
 
-// LimitsError says that the bounds on the replicas of single clusters leave no way
+// limitsError says that the bounds on the replicas of single clusters leave no way
 // to divide the replicas.
-type LimitsError struct {
-	Replicas int64
+type limitsError struct {
+	replicas int64
 }
 
-func (e *LimitsError) Error() string {
-	return fmt.Sprintf("no division of %d replicas gives every cluster that is used what its limits ask for", e.Replicas)
+func (e *limitsError) Error() string {
+	return fmt.Sprintf("no division of %d replicas gives every cluster that is used what its limits ask for", e.replicas)
 }
 
-// TooFewReplicasError says that there are fewer replicas than places that each
+// tooFewReplicasError says that there are fewer replicas than places that each
 // need one.
-type TooFewReplicasError struct {
-	Replicas int64
-	Needed   int64
-	By       string // what the constraint groups by; empty: the least that any cluster takes
+type tooFewReplicasError struct {
+	replicas int64
+	needed   int64
+	by       string // what the constraint groups by; empty: the least that any cluster takes
 }
 
-func (e *TooFewReplicasError) Error() string {
-	if e.By == "" {
-		return fmt.Sprintf("%d replicas are fewer than the %d that every cluster must have at least", e.Replicas, e.Needed)
+func (e *tooFewReplicasError) Error() string {
+	if e.by == "" {
+		return fmt.Sprintf("%d replicas are fewer than the %d that every cluster must have at least", e.replicas, e.needed)
 	}
-	return fmt.Sprintf("%d replicas cannot be in the %d groups that min_groups of %s asks for", e.Replicas, e.Needed, e.By)
+	return fmt.Sprintf("%d replicas cannot be in the %d groups that min_groups of %s asks for", e.replicas, e.needed, e.by)
 }

@@ -27,7 +27,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		case c.Free == Unknown:
 			return c.Max
 		}
-		return min(c.Max, c.Held+c.Free)
+		return min(c.Max, c.Assigned+c.Free)
 	}
 	usable := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return most(c) == 0 })
 	slices.SortFunc(usable, func(a, b Candidate) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -35,7 +35,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	anew := r.Fresh || r.Mode == Static
 	for _, c := range usable {
 		if !anew {
-			held += min(c.Held, most(c))
+			held += min(c.Assigned, most(c))
 		}
 	}
 	webster := func(n int64, of []Candidate, votes, start, upper func(c Candidate) int64) map[int32]int64 {
@@ -43,7 +43,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		for i, c := range of {
 			one := claim{votes: votes(c), seats: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
 			if r.Mode == Static {
-				one.held = c.Held
+				one.held = c.Assigned
 			}
 			claims = append(claims, one)
 		}
@@ -59,7 +59,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		if anew {
 			return 0
 		}
-		return min(c.Held, most(c))
+		return min(c.Assigned, most(c))
 	}
 	weight := func(c Candidate) int64 {
 		if weighted {
@@ -101,7 +101,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		room := func(c Candidate) int64 { return most(c) - kept(c) }
 		votes := free
 		if r.Fresh {
-			votes = func(c Candidate) int64 { return c.Held + free(c) }
+			votes = func(c Candidate) int64 { return c.Assigned + free(c) }
 		}
 		for _, c := range of {
 			seats[c.Row] = kept(c)
@@ -124,11 +124,11 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 			}
 			// Of a new division those that run are part where they are as good.
 			slices.SortStableFunc(rest, func(a, b Candidate) int {
-				return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(votes(b), votes(a)), cmp.Compare(a.Rank, b.Rank))
+				return cmp.Or(cmp.Compare(b.Assigned, a.Assigned), cmp.Compare(votes(b), votes(a)), cmp.Compare(a.Rank, b.Rank))
 			})
 			for _, c := range rest {
-				for i := len(of) - 1; r.Fresh && c.Held > 0 && i >= 0; i-- {
-					if of[i].Held > 0 {
+				for i := len(of) - 1; r.Fresh && c.Assigned > 0 && i >= 0; i-- {
+					if of[i].Assigned > 0 {
 						continue
 					}
 					if with := sum - min(room(of[i]), r.Replicas) + min(room(c), r.Replicas); with >= left {
@@ -189,15 +189,15 @@ func hold(candidates []Candidate, shares []Share) []Candidate {
 	after := slices.Clone(candidates)
 	for i := range after {
 		c := &after[i]
-		was := c.Held
-		c.Held, c.Present = 0, false
+		was := c.Assigned
+		c.Assigned, c.Present = 0, false
 		for _, s := range shares {
 			if s.Row == c.Row {
-				c.Held, c.Present = s.Replicas, true
+				c.Assigned, c.Present = s.Replicas, true
 			}
 		}
 		if c.Free != Unknown {
-			c.Free += was - c.Held
+			c.Free += was - c.Assigned
 		}
 	}
 	return after
@@ -213,7 +213,7 @@ func TestStaticScalesAsIfDividedAnew(t *testing.T) {
 		r.Mode, r.Constraints, r.Replicated, r.Empty = Static, nil, true, false
 		for i := range w.candidates {
 			c := &w.candidates[i]
-			c.Held, c.Present, c.Tier = 0, false, 0
+			c.Assigned, c.Present, c.Tier = 0, false, 0
 		}
 		candidates := w.candidates
 		for range 4 {
@@ -263,7 +263,7 @@ func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 		var held int64
 		for i := range w.candidates {
 			w.candidates[i].Weight = 1
-			held += w.candidates[i].Held
+			held += w.candidates[i].Assigned
 		}
 		if held == 0 {
 			return
@@ -275,7 +275,7 @@ func TestScaleDownTakesOnlyTheSurplus(t *testing.T) {
 		}
 		for _, s := range res.Shares {
 			for _, c := range w.candidates {
-				if c.Row == s.Row && s.Replicas > c.Held {
+				if c.Row == s.Row && s.Replicas > c.Assigned {
 					t.Fatalf("%d gets more: %+v\n%v", c.Row, res.Shares, w)
 				}
 			}

@@ -44,14 +44,14 @@ func (c *Candidate) room(r *Request) int64 {
 	if free == Unknown {
 		free = r.Replicas
 	}
-	return min(c.Held+min(free, maxVotes), maxVotes)
+	return min(c.Assigned+min(free, maxVotes), maxVotes)
 }
 
 // most is how many replicas of those wanted a candidate can have at most.
 func (c *Candidate) most(r *Request) int64 {
 	most := min(r.Replicas, c.Max)
-	if c.Free != Unknown && c.Held+c.Free >= 0 {
-		most = min(most, c.Held+c.Free)
+	if c.Free != Unknown && c.Assigned+c.Free >= 0 {
+		most = min(most, c.Assigned+c.Free)
 	}
 	return most
 }
@@ -101,13 +101,13 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 			p.votes = p.room
 		}
 		if ties {
-			p.held = c.Held
+			p.held = c.Assigned
 		}
-		if steady && c.Held > 0 {
+		if steady && c.Assigned > 0 {
 			p.holds = true
 			if !r.anew() {
-				p.kept = min(c.Held, c.Max)
-				p.votes -= c.Held
+				p.kept = min(c.Assigned, c.Max)
+				p.votes -= c.Assigned
 			}
 		}
 		if divided && c.Min > 0 && !d.bound(p, c.Min) {

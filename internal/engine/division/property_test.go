@@ -93,7 +93,7 @@ func drawWorld(t *rapid.T, s shape) *world {
 		}
 		if rapid.IntRange(0, 2).Draw(t, "present") == 0 {
 			c.Present = true
-			c.Held = rapid.Int64Range(1, 6).Draw(t, "held")
+			c.Assigned = rapid.Int64Range(1, 6).Draw(t, "held")
 		}
 		if tiers {
 			c.Tier = rapid.Int32Range(0, 2).Draw(t, "tier")
@@ -122,7 +122,7 @@ func (w *world) fits(c *Candidate) int64 {
 	r := &w.request
 	most := min(c.Max, r.Replicas)
 	if c.Free != Unknown {
-		most = min(most, c.Held+c.Free)
+		most = min(most, c.Assigned+c.Free)
 	}
 	if r.Mode == Static && c.Weight == 0 {
 		for i := range w.candidates {
@@ -208,7 +208,7 @@ sets:
 		for i := range w.candidates {
 			c := &w.candidates[i]
 			if set&(1<<i) == 0 {
-				if keep && c.Held > 0 {
+				if keep && c.Assigned > 0 {
 					continue sets
 				}
 				continue
@@ -219,7 +219,7 @@ sets:
 				if r.Mode == Duplicate {
 					lower = max(r.Replicas, c.Min)
 				} else if keep {
-					lower = max(lower, c.Held)
+					lower = max(lower, c.Assigned)
 				}
 				if lower > fits {
 					continue sets
@@ -299,7 +299,7 @@ func TestScaleUpKeepsWhatIsHeld(t *testing.T) {
 		}
 		for _, c := range w.candidates {
 			i := slices.IndexFunc(res.Shares, func(s Share) bool { return s.Row == c.Row })
-			if c.Held > 0 && (i < 0 || res.Shares[i].Replicas < c.Held) {
+			if c.Assigned > 0 && (i < 0 || res.Shares[i].Replicas < c.Assigned) {
 				t.Fatalf("%d loses replicas\n%v%+v", c.Row, w, res.Shares)
 			}
 		}

@@ -55,8 +55,8 @@ func (r *Result) whyNot(c *Candidate) string {
 		return why
 	}
 	switch {
-	case q.divided() && r.kept > q.Replicas && c.Held > 0 && !q.anew():
-		return fmt.Sprintf("its %d replicas are part of the surplus of %d", c.Held, r.kept-q.Replicas)
+	case q.divided() && r.kept > q.Replicas && c.Assigned > 0 && !q.anew():
+		return fmt.Sprintf("its %d replicas are part of the surplus of %d", c.Assigned, r.kept-q.Replicas)
 	case q.divided() && c.Tier > 0:
 		return "the clusters before it have room enough"
 	case q.Mode == Aggregate:
@@ -120,15 +120,15 @@ func (r *Result) whyShare(c *Candidate, n int64) string {
 	q := &r.request
 	kept := int64(0)
 	if !q.anew() {
-		kept = min(c.Held, c.Max)
+		kept = min(c.Assigned, c.Max)
 	}
 	more := q.Replicas - r.kept
 	var b strings.Builder
 	switch {
-	case more <= 0 && n == c.Held:
+	case more <= 0 && n == c.Assigned:
 		fmt.Fprintf(&b, "keeps its %d of %d", n, q.Replicas)
-	case more <= 0 && n < c.Held:
-		fmt.Fprintf(&b, "keeps %d of its %d", n, c.Held)
+	case more <= 0 && n < c.Assigned:
+		fmt.Fprintf(&b, "keeps %d of its %d", n, c.Assigned)
 		if more < 0 {
 			fmt.Fprintf(&b, ": %d of all %d go", -more, r.kept)
 		}
@@ -139,7 +139,7 @@ func (r *Result) whyShare(c *Candidate, n int64) string {
 	case n >= kept:
 		fmt.Fprintf(&b, "keeps %d, gets %d of %d new ones%s", kept, n-kept, max(more, n-kept), r.claim(c))
 	default:
-		fmt.Fprintf(&b, "keeps %d of its %d", n, c.Held)
+		fmt.Fprintf(&b, "keeps %d of its %d", n, c.Assigned)
 	}
 	switch {
 	case n == 0:
@@ -149,7 +149,7 @@ func (r *Result) whyShare(c *Candidate, n int64) string {
 		fmt.Fprintf(&b, ", at least %d", c.Min)
 	case n == 1 && r.anchored && kept == 0:
 		b.WriteString(", as min_groups asks for")
-	case c.Free != Unknown && c.Free > 0 && n == c.Held+c.Free:
+	case c.Free != Unknown && c.Free > 0 && n == c.Assigned+c.Free:
 		b.WriteString(", and is full")
 	}
 	return b.String()
@@ -172,7 +172,7 @@ func (r *Result) claim(c *Candidate) string {
 	}
 	room := c.Free
 	if q.Fresh {
-		room += c.Held
+		room += c.Assigned
 	}
 	return fmt.Sprintf(" by room for %d of %d", room, r.votes)
 }

@@ -19,7 +19,7 @@ func TestReasons(t *testing.T) {
 		{"equal weights", Request{Replicas: 3, Mode: Static}, []Candidate{{Free: 9, Max: Unlimited}, {Free: 9, Max: Unlimited}, {Free: 0, Max: Unlimited}},
 			[]string{"2 of 3 by equal weights of 2", "1 of 3 by equal weights of 2", "is full: has room for 0 of 3 replicas"}},
 		{"scale-up by room", Request{Replicas: 12, Mode: Dynamic}, []Candidate{
-			{Present: true, Held: 4, Free: 10, Max: Unlimited}, {Present: true, Held: 2, Free: 30, Max: 3}, {Free: 60, Max: Unlimited},
+			{Present: true, Assigned: 4, Free: 10, Max: Unlimited}, {Present: true, Assigned: 2, Free: 30, Max: 3}, {Free: 60, Max: Unlimited},
 			{Free: Unknown, Max: 1},
 		}, []string{
 			"keeps 4, gets 1 of 6 new ones by room for 10 of 112", "keeps 2, gets 1 of 6 new ones by room for 30 of 112, at most 3",
@@ -29,10 +29,10 @@ func TestReasons(t *testing.T) {
 			[]string{"2 of 2 by room for 20 of 21", "0 of 2 by room for 1 of 21"}},
 		{"full after", Request{Replicas: 10, Mode: Dynamic}, []Candidate{{Free: 9, Max: Unlimited}, {Free: 1, Max: Unlimited}},
 			[]string{"9 of 10 by room for 9 of 10, and is full", "1 of 10 by room for 1 of 10, and is full"}},
-		{"unchanged", Request{Replicas: 6, Mode: Dynamic}, []Candidate{{Present: true, Held: 6, Free: 1, Max: Unlimited}, {Free: 60, Max: Unlimited}},
+		{"unchanged", Request{Replicas: 6, Mode: Dynamic}, []Candidate{{Present: true, Assigned: 6, Free: 1, Max: Unlimited}, {Free: 60, Max: Unlimited}},
 			[]string{"keeps its 6 of 6", "no replica has to move"}},
 		{"scale-down", Request{Replicas: 6, Mode: Aggregate}, []Candidate{
-			{Present: true, Held: 8, Free: 1, Max: Unlimited}, {Present: true, Held: 4, Free: 60, Max: Unlimited}},
+			{Present: true, Assigned: 8, Free: 1, Max: Unlimited}, {Present: true, Assigned: 4, Free: 60, Max: Unlimited}},
 			[]string{"keeps 6 of its 8: 6 of all 12 go", "its 4 replicas are part of the surplus of 6"}},
 		{"aggregated", Request{Replicas: 6, Mode: Aggregate}, []Candidate{{Free: 8, Max: Unlimited}, {Free: 7, Max: Unlimited}},
 			[]string{"6 of 6 on the fewest clusters with room", "fewer clusters have room enough"}},

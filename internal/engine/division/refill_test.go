@@ -49,8 +49,8 @@ func TestRefillFillsEarlierTiers(t *testing.T) {
 			gains, loses := false, false
 			for i := range w.candidates {
 				if c := &w.candidates[i]; c.Tier == tier {
-					gains = gains || max(replicas[c.Row], 0) > min(c.Held, w.fits(c))
-					loses = loses || max(replicas[c.Row], 0) < min(c.Held, w.fits(c))
+					gains = gains || max(replicas[c.Row], 0) > min(c.Assigned, w.fits(c))
+					loses = loses || max(replicas[c.Row], 0) < min(c.Assigned, w.fits(c))
 				}
 			}
 			if gains && loses {
@@ -85,11 +85,11 @@ func TestTiersKeepWhatRuns(t *testing.T) {
 		kept := int64(0)
 		for i := range w.candidates {
 			c := &w.candidates[i]
-			held[c.Tier] += c.Held
-			kept += c.Held
+			held[c.Tier] += c.Assigned
+			kept += c.Assigned
 			got[c.Tier] += max(replicas[c.Row], 0)
 			room[c.Tier] += w.fits(c)
-			if kept := replicas[c.Row]; r.Replicas >= sumHeld(w.candidates) && kept < c.Held && c.Held > 0 {
+			if kept := replicas[c.Row]; r.Replicas >= sumHeld(w.candidates) && kept < c.Assigned && c.Assigned > 0 {
 				t.Fatalf("%d loses replicas\n%v%+v", c.Row, w, res.Shares)
 			}
 		}
@@ -117,7 +117,7 @@ func TestTiersKeepWhatRuns(t *testing.T) {
 
 func sumHeld(candidates []Candidate) (sum int64) {
 	for i := range candidates {
-		sum += candidates[i].Held
+		sum += candidates[i].Assigned
 	}
 	return sum
 }

@@ -31,15 +31,15 @@ const (
 
 // Candidate is a cluster that may get replicas.
 type Candidate struct {
-	Row     int32 // the caller's handle: index into Groups.Of; unique
-	Rank    int32 // position of the name among all clusters; unique
-	Tier    int32 // overflow tier; 0 = the group itself
-	Present bool  // part of the present binding
-	Held    int64 // replicas it has now
-	Free    int64 // replicas it has room for in addition, or Unknown
-	Weight  int64 // its weight, for Static; how good it is, for Centralize and Discrete
-	Min     int64 // replicas it has at least where it is used; 0 = no bound
-	Max     int64 // replicas it has at most, or Unlimited
+	Row      int32 // the caller's handle: index into Groups.Of; unique
+	Rank     int32 // position of the name among all clusters; unique
+	Tier     int32 // overflow tier; 0 = the group itself
+	Present  bool  // part of the present binding
+	Assigned int64 // replicas it has now
+	Free     int64 // replicas it has room for in addition, or Unknown
+	Weight   int64 // its weight, for Static; how good it is, for Centralize and Discrete
+	Min      int64 // replicas it has at least where it is used; 0 = no bound
+	Max      int64 // replicas it has at most, or Unlimited
 }
 
 // Groups says which clusters belong together, by row.

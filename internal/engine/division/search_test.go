@@ -39,7 +39,7 @@ func TestSearchFindsTheOnlyChoice(t *testing.T) {
 		{"one new replica for the zone that is missing", Request{Replicas: 7, Mode: Dynamic, Constraints: []Constraint{{By: "zone", Min: 3, Max: 3,
 			Groups: &Groups{Names: []string{"z1", "z2", "z3"}, Of: []int32{0, 1, 0, 2}, Several: map[int32][]int32{2: {0, 1}}}}}},
 			[]Candidate{
-				{Row: 0, Rank: 0, Present: true, Held: 3, Free: 4, Max: Unlimited}, {Row: 1, Rank: 1, Present: true, Held: 3, Free: 2, Max: Unlimited},
+				{Row: 0, Rank: 0, Present: true, Assigned: 3, Free: 4, Max: Unlimited}, {Row: 1, Rank: 1, Present: true, Assigned: 3, Free: 2, Max: Unlimited},
 				{Row: 2, Rank: 2, Free: 9, Max: Unlimited}, {Row: 3, Rank: 3, Free: 6, Max: Unlimited},
 			}, "[{0 0 3} {1 1 3} {3 3 1}]"},
 		{"a lower bound on one of two", Request{Replicas: 2, Mode: Dynamic, Constraints: []Constraint{{By: "cluster", Min: 2, Max: 4}}},
@@ -102,7 +102,7 @@ func BenchmarkSearchInVain(b *testing.B) {
 		for i := range candidates {
 			candidates[i].Tier = int32(i % bb.tiers)
 			candidates[i].Present = i < bb.held
-			candidates[i].Held = int64(max(0, bb.held-i))
+			candidates[i].Assigned = int64(max(0, bb.held-i))
 			if bb.mode == Duplicate {
 				candidates[i].Free = Unknown
 			}

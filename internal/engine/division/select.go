@@ -20,7 +20,7 @@ func (d *Divider) limit(r *Request) error {
 		c := &r.Constraints[i]
 		if c.Groups == nil {
 			if c.Min > int64(len(d.places)) {
-				return &TooFewGroupsError{By: c.By, Found: int64(len(d.places)), Min: c.Min}
+				return &tooFewGroupsError{by: c.By, found: int64(len(d.places)), min: c.Min}
 			}
 			if c.Min > l.least {
 				l.least, l.leastBy = c.Min, c.By
@@ -48,7 +48,7 @@ func (d *Divider) limit(r *Request) error {
 			}
 		}
 		if t.groups < c.Min {
-			return &TooFewGroupsError{By: c.By, Found: t.groups, Min: c.Min}
+			return &tooFewGroupsError{by: c.By, found: t.groups, min: c.Min}
 		}
 	}
 	if d.few {
@@ -80,7 +80,7 @@ func (d *Divider) choose(r *Request) error {
 			return &NoRoomError{Room: d.room, Wanted: r.Replicas}
 		}
 		if l := &d.limits; l.least > r.Replicas {
-			return &TooFewReplicasError{Replicas: r.Replicas, Needed: l.least, By: l.leastBy}
+			return &tooFewReplicasError{replicas: r.Replicas, needed: l.least, by: l.leastBy}
 		}
 	}
 	if len(d.limits.tallies) == 0 && d.limits.most >= n {
@@ -120,7 +120,7 @@ func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
 		d.pick(e.place)
 	}
 	if d.lacksRoom(r) && !d.replace(r, keep) || int64(len(d.chosen)) < d.limits.least {
-		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.mostBy}
+		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, by: d.limits.mostBy}
 	}
 	return nil
 }

@@ -47,9 +47,9 @@ func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
 		return nil
 	}
 	if d.roomiest > 0 {
-		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, By: d.limits.narrowest()}
+		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, by: d.limits.narrowest()}
 	}
-	return &SpreadError{}
+	return &spreadError{}
 }
 
 // permutations are the first orders of n things.

@@ -76,13 +76,13 @@ func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
 	d.sites = d.sites[:0]
 	for i := range candidates {
 		c := &candidates[i]
-		s := siteSeat{c: c, kept: c.Held, free: c.Free}
+		s := siteSeat{c: c, kept: c.Assigned, free: c.Free}
 		if c.Free == Unknown {
 			s.free = r.Replicas
 		}
 		s.free = min(s.free, maxVotes)
 		if r.Fresh {
-			s.kept, s.free = 0, min(s.free+c.Held, maxVotes)
+			s.kept, s.free = 0, min(s.free+c.Assigned, maxVotes)
 		}
 		if s.kept+s.free > 0 {
 			d.sites = append(d.sites, s)
@@ -180,7 +180,7 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 		}
 		roomiest = max(roomiest, region.room)
 	}
-	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, Together: true, Region: stays}
+	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, together: true, Region: stays}
 }
 
 func (d *Divider) emptySites() {

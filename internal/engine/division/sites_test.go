@@ -14,7 +14,7 @@ import (
 
 // at is a site by its position: how good it is, and its room.
 func at(i int32, score, held, free int64) Candidate {
-	return Candidate{Row: i, Rank: i, Present: held > 0, Held: held, Free: free, Weight: score, Max: Unlimited}
+	return Candidate{Row: i, Rank: i, Present: held > 0, Assigned: held, Free: free, Weight: score, Max: Unlimited}
 }
 
 func TestSites(t *testing.T) {
@@ -115,10 +115,10 @@ func TestSitesKeepPromises(t *testing.T) {
 		}
 		room, kept, used := int64(0), int64(0), map[int32]int64{}
 		for _, c := range sites {
-			room += c.Held + c.Free
-			kept += c.Held
-			if !r.Fresh && c.Held > 0 {
-				used[regions.Of[c.Row]] += c.Held
+			room += c.Assigned + c.Free
+			kept += c.Assigned
+			if !r.Fresh && c.Assigned > 0 {
+				used[regions.Of[c.Row]] += c.Assigned
 			}
 		}
 		var full *NoRoomError
@@ -138,11 +138,11 @@ func TestSitesKeepPromises(t *testing.T) {
 			if n > 0 {
 				in[regions.Of[c.Row]] = true
 			}
-			if n > c.Held+c.Free {
-				t.Fatalf("site %d has %d, and room for %d", c.Row, n, c.Held+c.Free)
+			if n > c.Assigned+c.Free {
+				t.Fatalf("site %d has %d, and room for %d", c.Row, n, c.Assigned+c.Free)
 			}
-			if !r.Fresh && kept <= r.Replicas && n < c.Held && (r.Regions == nil || len(used) == 1) {
-				t.Fatalf("site %d goes from %d to %d of %d", c.Row, c.Held, n, r.Replicas)
+			if !r.Fresh && kept <= r.Replicas && n < c.Assigned && (r.Regions == nil || len(used) == 1) {
+				t.Fatalf("site %d goes from %d to %d of %d", c.Row, c.Assigned, n, r.Replicas)
 			}
 		}
 		if sum != r.Replicas {
@@ -155,8 +155,8 @@ func TestSitesKeepPromises(t *testing.T) {
 		for i := range sites {
 			c := &sites[i]
 			n := got[c.Row]
-			c.Free += c.Held - n
-			c.Held, c.Present = n, n > 0
+			c.Free += c.Assigned - n
+			c.Assigned, c.Present = n, n > 0
 		}
 		r.Fresh = false
 		if stays, err := d.Divide(r, sites); err != nil || !maps.Equal(sharesOf(&stays), got) {
@@ -201,17 +201,17 @@ func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) ma
 func TestLargestRemainder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := drawSites(t)
-		sites[0] = at(0, sites[0].Weight, max(sites[0].Held, 1), max(sites[0].Free, 1)) // so that there is something to share
+		sites[0] = at(0, sites[0].Weight, max(sites[0].Assigned, 1), max(sites[0].Free, 1)) // so that there is something to share
 		fewer := rapid.Bool().Draw(t, "fewer")
 		votes, kept := map[int32]int64{}, int64(0)
 		for i := range sites {
 			c := &sites[i]
 			if !fewer {
-				c.Held, c.Present = 0, false
+				c.Assigned, c.Present = 0, false
 			}
 			votes[c.Row] = c.Free
 			if fewer {
-				votes[c.Row] = c.Held
+				votes[c.Row] = c.Assigned
 			}
 			kept += votes[c.Row]
 		}
@@ -223,7 +223,7 @@ func TestLargestRemainder(t *testing.T) {
 		}
 		before := func(a, b int32) int {
 			x, y := &sites[a], &sites[b]
-			present := func(c *Candidate) int64 { return min(c.Held, 1) }
+			present := func(c *Candidate) int64 { return min(c.Assigned, 1) }
 			return cmp.Or(cmp.Compare(y.Weight, x.Weight), cmp.Compare(present(y), present(x)), cmp.Compare(a, b))
 		}
 		want := naiveQuotas(n, votes, before)

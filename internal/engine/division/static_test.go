@@ -45,7 +45,7 @@ func TestStaticWeightsAreShares(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var candidates []Candidate
 			for i := range tt.weights {
-				c := Candidate{Row: int32(i), Rank: int32(i), Weight: tt.weights[i], Held: tt.held[i], Present: tt.held[i] > 0, Free: Unknown, Max: Unlimited}
+				c := Candidate{Row: int32(i), Rank: int32(i), Weight: tt.weights[i], Assigned: tt.held[i], Present: tt.held[i] > 0, Free: Unknown, Max: Unlimited}
 				if tt.free != nil {
 					c.Free = tt.free[i]
 				}
@@ -128,7 +128,7 @@ func (w *world) checkStatic(t *rapid.T, res Result) {
 			}
 			// The next seat of a against the last of b: weight / (2 seats + 1).
 			next, last := weight(a)*(2*give-1), weight(b)*(2*have+1)
-			if next > last || next == last && have < a.Held && give > b.Held {
+			if next > last || next == last && have < a.Assigned && give > b.Assigned {
 				t.Fatalf("%d has %d and %d has %d\n%v", a.Row, have, b.Row, give, w)
 			}
 		}

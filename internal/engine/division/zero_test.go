@@ -41,7 +41,7 @@ func TestZeroReplicas(t *testing.T) {
 			for i := range 4 {
 				c := Candidate{Row: int32(i), Rank: int32(i), Free: 3, Weight: 1, Max: Unlimited, Present: slices.Contains(tt.present, i)}
 				if c.Present {
-					c.Held = 2
+					c.Assigned = 2
 				}
 				if tt.tiers != nil {
 					c.Tier = tt.tiers[i]

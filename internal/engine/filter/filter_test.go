@@ -35,7 +35,7 @@ func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster stri
 	e := placement.Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
 	for _, c := range e.Render().Candidates {
 		if c.Cluster == cluster {
-			return c.Filter, c.Reason, e.Fits()
+			return c.Filter, c.Reason, e.Sentence()
 		}
 	}
 	t.Fatalf("%s is no candidate", cluster)

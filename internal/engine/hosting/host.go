@@ -144,7 +144,7 @@ func (h *HostQuery) MetricConstraints() []string { return h.request.MetricConstr
 
 // Sentence says how many hosts fit, and why the others do not.
 func (h *HostQuery) Sentence(f *columns.Fleet) string {
-	return placement.Fits(f, h.query, ledger.Others{})
+	return placement.Sentence(f, h.query, ledger.Others{})
 }
 
 // Explain says why the guest has its host, or, where it has none, why no host
@@ -184,6 +184,6 @@ func keepHost(x *api.Explanation, host string, explained *placement.Explained) {
 	}
 	kept := x.Candidates[at]
 	x.Candidates = slices.Insert(slices.Delete(x.Candidates, at, at+1), 0, kept)
-	x.Kept = string(placement.HeldByMigration)
-	x.Summary = host + " was chosen before and stays; at present " + explained.Fits()
+	x.Kept = string(placement.KeptByMigration)
+	x.Summary = host + " was chosen before and stays; at present " + explained.Sentence()
 }

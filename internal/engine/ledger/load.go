@@ -183,8 +183,8 @@ func (s *LoadSeen) At(row int) int32 {
 // Bindings says where workloads run, for those that want to be with others, or
 // apart from them.
 type Bindings interface {
-	// Bound is where a workload runs; nothing where there is none of the key.
-	Bound(workload api.Key) []api.WorkloadCluster
+	// ClustersOf is where a workload runs; nothing where there is none of the key.
+	ClustersOf(workload api.Key) []api.WorkloadCluster
 }
 
 // Others is what the decisions of other placements amount to.

@@ -290,7 +290,7 @@ func BenchmarkFits(b *testing.B) {
 		p.Spec.MetricConstraints = []string{"m07 > 2"}
 		q := compile(b, p)
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			cputime.Measure(b, func() { Fits(f, q, ledger.Others{}) })
+			cputime.Measure(b, func() { Sentence(f, q, ledger.Others{}) })
 		})
 	}
 }

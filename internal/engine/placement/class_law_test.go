@@ -105,7 +105,7 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	said := enginetest.Remembered(func(q *Query) string {
 		var b strings.Builder
 		for i := range looks {
-			b.WriteString(Fits(looks[i].Fleet, q, ledger.Others{Reserved: looks[i].Others.Reserved}) + "\n")
+			b.WriteString(Sentence(looks[i].Fleet, q, ledger.Others{Reserved: looks[i].Others.Reserved}) + "\n")
 		}
 		return b.String()
 	})

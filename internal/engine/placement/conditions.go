@@ -39,7 +39,7 @@ func scheduledCondition(t *score.Tally, words *score.Words) api.Condition {
 func misconfiguredCondition(f *columns.Fleet, q *Query) api.Condition {
 	words := q.scoring.Traits.Words
 	c := api.Condition{Type: api.ConditionMisconfigured, Status: api.ConditionFalse, Reason: words.WellReason, Message: words.WellMessage}
-	if unknown := q.UnknownMetrics(f); len(unknown) > 0 {
+	if unknown := q.unknownMetrics(f); len(unknown) > 0 {
 		c.Status, c.Reason = api.ConditionTrue, api.ReasonUnknownMetrics
 		c.Message = fmt.Sprintf("metric_constraints name metrics that do not exist: %q", unknown)
 		return c
@@ -63,6 +63,6 @@ func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.
 	return c
 }
 
-// NamesMetrics reports that the query concerns metrics by name, so that it
+// namesMetrics reports that the query concerns metrics by name, so that it
 // matters whether they exist.
-func (q *Query) NamesMetrics() bool { return q.Reads().Any(columns.MetricNames) }
+func (q *Query) namesMetrics() bool { return q.Reads().Any(columns.MetricNames) }

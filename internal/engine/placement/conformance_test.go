@@ -372,7 +372,7 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 	names, outcome := decide(t.T, w, p, present)
 	f := w.Fleet()
 	status, _ := NewStatus(f, compile(t.T, p), NewView(f, compile(t.T, p), ledger.Others{}, nil), p, outcome, w.Now, func() string { return "" })
-	conformChoice(t, out, names, outcome.Held, &status)
+	conformChoice(t, out, names, outcome.kept, &status)
 	scores := map[string]float64{}
 	for _, candidate := range Explain(f, compile(t.T, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
 		if candidate.Score != nil {
@@ -386,7 +386,7 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 }
 
 // conformChoice compares what is chosen, and what is said where nothing is.
-func conformChoice(t *conformance.T, out *selectOut, names []string, held Held, status *api.PlacementStatus) {
+func conformChoice(t *conformance.T, out *selectOut, names []string, held KeptBy, status *api.PlacementStatus) {
 	if out.Error != "" {
 		scheduled := api.FindCondition(status.Conditions, api.ConditionScheduled)
 		if len(names) > 0 || scheduled == nil || scheduled.Reason != api.ReasonNoSuitableClusters {
@@ -400,7 +400,7 @@ func conformChoice(t *conformance.T, out *selectOut, names []string, held Held, 
 	if len(names) != 1 || !slices.Contains(out.ChooseFrom, names[0]) {
 		t.Errorf("chosen %q, want one of %q", names, out.ChooseFrom)
 	}
-	if reason := map[Held]string{HeldByAge: "recently scheduled"}[held]; out.Reason != reason {
+	if reason := map[KeptBy]string{keptByAge: "recently scheduled"}[held]; out.Reason != reason {
 		t.Errorf("held because %q, want %q", reason, out.Reason)
 	}
 }
@@ -567,7 +567,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 		return
 	}
 	decided := "enqueue"
-	if !moved && outcome.Held == HeldByAge && outcome.NextAt.Equal(present.ScheduledAt.Add(time.Minute)) {
+	if !moved && outcome.kept == keptByAge && outcome.NextAt.Equal(present.ScheduledAt.Add(time.Minute)) {
 		decided = "requeue after reschedule_after"
 	}
 	if out.Scheduler != decided || out.Controller != answered {

@@ -38,21 +38,21 @@ type Choice struct {
 	Score float64
 }
 
-// Held says why a decision stands without comparing scores.
-type Held string
+// KeptBy says why a decision stands without comparing scores.
+type KeptBy string
 
 // The grounds on which a decision is held.
 const (
-	// HeldByAge is a decision younger than reschedule_after.
-	HeldByAge Held = "reschedule_after"
-	// HeldByMigration is a decision that may never move while it fits.
-	HeldByMigration Held = "migration"
-	// HeldByMisconfiguration is a decision whose scores cannot be told, because
+	// keptByAge is a decision younger than reschedule_after.
+	keptByAge KeptBy = "reschedule_after"
+	// KeptByMigration is a decision that may never move while it fits.
+	KeptByMigration KeptBy = "migration"
+	// keptByMisconfiguration is a decision whose scores cannot be told, because
 	// the policy names a metric that does not exist.
-	HeldByMisconfiguration Held = "misconfigured"
-	// HeldByBalance is a decision for which another would be better only because
+	keptByMisconfiguration KeptBy = "misconfigured"
+	// keptByBalance is a decision for which another would be better only because
 	// of what other placements decided.
-	HeldByBalance Held = "balance"
+	keptByBalance KeptBy = "balance"
 )
 
 // Outcome is the answer to a query.
@@ -62,9 +62,9 @@ type Outcome struct {
 	// Same says that Choices are the clusters of the present decision, in
 	// whatever order.
 	Same bool
-	// Held says why the present decision is kept although scores alone would
+	// kept says why the present decision is kept although scores alone would
 	// choose otherwise; "" where it is not.
-	Held Held
+	kept KeptBy
 	// NextAt is when time alone may change the answer; zero if it cannot.
 	NextAt time.Time
 	// Full says that every wanted seat is taken.
@@ -73,9 +73,9 @@ type Outcome struct {
 	// that of the best cluster left over (valid where HasNext). Nothing moves
 	// while every outsider's merit is below Worst and every chosen one's above
 	// Next. WorstRow and NextRow are the clusters.
-	Worst, Next       Merit
-	HasNext           bool
-	WorstRow, NextRow int
+	Worst, next       Merit
+	hasNext           bool
+	worstRow, nextRow int
 	// WorstTotal is the lowest merit of a chosen cluster with what other
 	// placements decided. Where that counts (see Query.Minds), an outsider takes a
 	// seat only if it is above Worst by itself and above WorstTotal with it.
@@ -109,7 +109,7 @@ func TotalOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int)
 	}
 	p := v.rating(f, q, others)
 	p.See(others.Load, nil)
-	score, ok := q.scoring.Minds.Bound(&p.Rating, row, q.scoring.Own(&p.Rating, row, false))
+	score, ok := q.scoring.Minds.AtMost(&p.Rating, row, q.scoring.Own(&p.Rating, row, false))
 	return p.merit(row, false, score), ok
 }
 
@@ -212,9 +212,9 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 		wanted = f.Len()
 	}
 	s, out := p.seat(v, current, wanted, present, false), Outcome{}
-	if held, until := p.held(len(current) > 0, present, now); held != "" && staying(s.seats) < min(len(current), wanted) {
+	if held, until := p.kept(len(current) > 0, present, now); held != "" && staying(s.seats) < min(len(current), wanted) {
 		s = p.seat(v, current, wanted, present, true)
-		out.Held, out.NextAt = held, until
+		out.kept, out.NextAt = held, until
 	}
 	p.border(&out, s, present)
 	out.Full = q.Wanted != score.All && len(s.seats) >= q.Wanted
@@ -226,20 +226,20 @@ func Decide(f *columns.Fleet, q *Query, v *View, others ledger.Others, present P
 // settled says that the decision answers its spec, and that no other is wished for.
 func (d *Present) settled() bool { return d.Answered && !d.Fresh }
 
-// held says why a present decision keeps its clusters whatever others score, and
+// kept says why a present decision keeps its clusters whatever others score, and
 // until when by time alone; "" where nothing holds it.
-func (p *Pass) held(stays bool, present Present, now time.Time) (Held, time.Time) {
+func (p *Pass) kept(stays bool, present Present, now time.Time) (KeptBy, time.Time) {
 	q := p.Query
-	end := present.ScheduledAt.Add(q.RescheduleAfter)
+	end := present.ScheduledAt.Add(q.rescheduleAfter)
 	switch {
 	case stays && len(q.unknownScoreMetrics(p.Fleet)) > 0:
-		return HeldByMisconfiguration, time.Time{}
+		return keptByMisconfiguration, time.Time{}
 	case !q.Migration:
-		return HeldByMigration, time.Time{}
+		return KeptByMigration, time.Time{}
 	case present.settled() && now.Before(end):
-		return HeldByAge, end
+		return keptByAge, end
 	case present.settled() && present.Standing && q.Minds():
-		return HeldByBalance, time.Time{}
+		return keptByBalance, time.Time{}
 	}
 	return "", time.Time{}
 }
@@ -249,7 +249,7 @@ func (p *Pass) held(stays bool, present Present, now time.Time) (Held, time.Time
 func (p *Pass) border(out *Outcome, s seating, present Present) {
 	for i, c := range s.seats {
 		if own := p.ownOf(c, present.Fresh); i == 0 || !out.Worst.Less(own) { // of equals the last goes
-			out.Worst, out.WorstRow = own, c.row
+			out.Worst, out.worstRow = own, c.row
 		}
 		if i == 0 || c.merit.Less(out.WorstTotal) {
 			out.WorstTotal = c.merit
@@ -257,8 +257,8 @@ func (p *Pass) border(out *Outcome, s seating, present Present) {
 		out.NextAt = filter.Sooner(out.NextAt, p.Stays(c.row))
 	}
 	for i, c := range s.left {
-		if own := p.ownOf(c, present.Fresh); i == 0 || out.Next.Less(own) {
-			out.Next, out.NextRow, out.HasNext = own, c.row, true
+		if own := p.ownOf(c, present.Fresh); i == 0 || out.next.Less(own) {
+			out.next, out.nextRow, out.hasNext = own, c.row, true
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestAllSeatsMove(t *testing.T) {
 		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
 			t.Errorf("of %d: chosen %q, want the three high ones and one that was there", n, names)
 		}
-		if !out.HasNext || !out.Full {
+		if !out.hasNext || !out.Full {
 			t.Errorf("of %d: %+v", n, out)
 		}
 	}

@@ -47,11 +47,11 @@ func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.O
 	p.Rating = rating.Rating
 	p.Settled = present.settled()
 	current := p.present(rows, present, e.view) // widens the spans as the decision did
-	if e.Held == "" && q.Minds() && present.settled() && len(q.spread) == 0 && q.Wanted != score.All {
+	if e.kept == "" && q.Minds() && present.settled() && len(q.spread) == 0 && q.Wanted != score.All {
 		// Others' decisions may rate another cluster higher and yet move nothing.
 		wanted := min(q.Wanted, f.Len())
 		if free := p.seatBest(e.view, current, wanted, false); staying(free.seats) < e.staying() {
-			e.Held = HeldByBalance
+			e.kept = keptByBalance
 		}
 	}
 	p.Settled = false // what is shown has every part of a score
@@ -92,7 +92,7 @@ func (e *Explained) Summary() string {
 	if q.Wanted == 0 {
 		b.WriteString("no clusters wanted; ")
 	}
-	b.WriteString(e.Fits())
+	b.WriteString(e.Sentence())
 	return b.String()
 }
 
@@ -104,7 +104,7 @@ func (e *Explained) Render() *api.Explanation {
 	out := &api.Explanation{
 		Kind: api.KindPlacement, Namespace: q.Key.Namespace, Name: q.Key.Name, At: at,
 		Summary: e.Summary(), Total: f.Len(), Feasible: e.Admitted.Count(),
-		Rejections: e.Rejections(), Kept: string(e.Held), NearestMiss: e.NearestMiss(),
+		Rejections: e.Rejections(), Kept: string(e.kept), NearestMiss: e.NearestMiss(),
 		Candidates: make([]api.Candidate, 0, f.Len()),
 	}
 	if q.Wanted != score.All {

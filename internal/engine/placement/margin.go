@@ -12,14 +12,14 @@ import (
 // it, nil where there is none, or where nothing can be compared.
 func (e *Explained) margin() *api.MoveMargin {
 	q := e.pass.Query
-	if !e.HasNext || len(e.Choices) == 0 || e.Worst.Scored != e.Next.Scored || q.Spreads() {
+	if !e.hasNext || len(e.Choices) == 0 || e.Worst.Scored != e.next.Scored || q.Spreads() {
 		return nil // what a cluster lacks under spread constraints depends on the others
 	}
 	f := e.pass.Fleet
 	if q.Minds() && e.present.Answered && !e.present.Fresh {
 		return e.marginBalanced()
 	}
-	return &api.MoveMargin{From: f.Name(e.WorstRow), To: f.Name(e.NextRow), Margin: e.Worst.Score - e.Next.Score}
+	return &api.MoveMargin{From: f.Name(e.worstRow), To: f.Name(e.nextRow), Margin: e.Worst.Score - e.next.Score}
 }
 
 // standings is a cluster with its own score and its total.

@@ -233,12 +233,12 @@ func TestMargin(t *testing.T) {
 	young := on(w, time.Second, "c1")
 	there.Status.Value = ptr(1.0)
 	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, young, w.Now).Render()
-	if e.Kept != string(HeldByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
+	if e.Kept != string(keptByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
 		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
 	}
 	far := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
-	if e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, far, w.Now); e.Held != HeldByAge || e.Render().NextAt != nil {
-		t.Errorf("held %q: a moment that JSON has no form for is left out", e.Held)
+	if e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, far, w.Now); e.kept != keptByAge || e.Render().NextAt != nil {
+		t.Errorf("held %q: a moment that JSON has no form for is left out", e.kept)
 	}
 }
 

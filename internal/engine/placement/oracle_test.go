@@ -476,7 +476,7 @@ type seat struct {
 type answer struct {
 	seats  []seat // best first
 	same   bool
-	held   Held
+	held   KeptBy
 	nextAt time.Time
 }
 
@@ -562,9 +562,9 @@ func (o oracle) decide(p *api.Placement, present Present) answer {
 			fit[i].unconditional = fit[i].current
 		}
 		chosen = choose()
-		out.held = HeldByMigration
+		out.held = KeptByMigration
 		if *p.Spec.Migration {
-			out.held, out.nextAt = HeldByAge, end
+			out.held, out.nextAt = keptByAge, end
 		}
 	}
 	for _, x := range chosen {

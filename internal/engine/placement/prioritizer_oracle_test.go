@@ -303,11 +303,11 @@ func (o prioritizerOracle) decide(p *api.Placement, present Present) answer {
 	if stayingOf(chosen) < stayingOf(kept) {
 		switch {
 		case o.misconfigured(p):
-			chosen, out.held = kept, HeldByMisconfiguration
+			chosen, out.held = kept, keptByMisconfiguration
 		case !*p.Spec.Migration:
-			chosen, out.held = kept, HeldByMigration
+			chosen, out.held = kept, KeptByMigration
 		case present.Answered && !present.Fresh && o.Now.Before(end):
-			chosen, out.held, out.nextAt = kept, HeldByAge, end
+			chosen, out.held, out.nextAt = kept, keptByAge, end
 		}
 	}
 	for _, x := range chosen {

@@ -105,10 +105,10 @@ func TestPrioritizersExplainTheDecision(t *testing.T) {
 		_, x := rollPrioritized(t)
 		out := x.decide()
 		explained := Explain(x.fleet, x.query, nil, x.others, x.present, x.Now)
-		if outdone := out.Held == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.Held == HeldByBalance) {
-			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.Held, outdone)
+		if outdone := out.kept == "" && x.oracle.outdone(x.placement, x.present); outdone != (explained.kept == keptByBalance) {
+			t.Fatalf("%s\nheld by %q, want by balance = %t", x, explained.kept, outdone)
 		} else if outdone {
-			explained.Held = "" // only the explanation says so
+			explained.kept = "" // only the explanation says so
 		}
 		if !reflect.DeepEqual(explained.Outcome, out) {
 			t.Fatalf("%s\nexplained %+v\ndecided   %+v", x, explained.Outcome, out)
@@ -150,7 +150,7 @@ func TestPrioritizersComeToRest(t *testing.T) {
 		if !x.query.Relative() {
 			most = 1
 		}
-		if out.Held == HeldByAge {
+		if out.kept == keptByAge {
 			most++
 		}
 		for moves := 0; ; moves++ {
@@ -309,8 +309,8 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
 	load.Add(f, "a")
-	if e := Explain(f, compile(t, p), nil, ledger.Others{Load: load}, present, f.Now()); e.Held != "" || len(e.Choices) != 3 {
-		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.Held)
+	if e := Explain(f, compile(t, p), nil, ledger.Others{Load: load}, present, f.Now()); e.kept != "" || len(e.Choices) != 3 {
+		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.kept)
 	}
 }
 

@@ -87,8 +87,8 @@ func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 		t.Errorf("a changed spec is decided anew: %v", got)
 	}
 	e := Explain(f, q, nil, ledger.Others{Load: load}, settledOn("a"), f.Now())
-	if e.Held != HeldByBalance {
-		t.Errorf("the explanation does not say why a is kept: %q", e.Held)
+	if e.kept != keptByBalance {
+		t.Errorf("the explanation does not say why a is kept: %q", e.kept)
 	}
 }
 
@@ -129,8 +129,8 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	q := compile(t, p)
 	view := NewView(f, q, ledger.Others{}, nil)
 	out := Decide(f, q, view, ledger.Others{}, settledOn("b"), f.Now())
-	if f.Name(out.Choices[0].Row) != "b" || out.Held != HeldByMisconfiguration {
-		t.Errorf("moved to %s, held %q", f.Name(out.Choices[0].Row), out.Held)
+	if f.Name(out.Choices[0].Row) != "b" || out.kept != keptByMisconfiguration {
+		t.Errorf("moved to %s, held %q", f.Name(out.Choices[0].Row), out.kept)
 	}
 	status, _ := NewStatus(f, q, view, p, out, f.Now(), func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionMisconfigured)

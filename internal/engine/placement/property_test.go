@@ -91,7 +91,7 @@ func rollHolds(t rapid.TB, d enginetest.Dice, w *enginetest.World, f *columns.Fl
 
 // answerOf puts an outcome into the oracle's terms.
 func answerOf(f *columns.Fleet, out Outcome) answer {
-	a := answer{same: out.Same, held: out.Held, nextAt: out.NextAt}
+	a := answer{same: out.Same, held: out.kept, nextAt: out.NextAt}
 	for _, c := range out.Choices {
 		a.seats = append(a.seats, seat{f.Name(c.Row), c.Score})
 	}
@@ -214,8 +214,8 @@ func sameFleet(t *rapid.T, f, g *columns.Fleet, q *Query, present Present, now t
 			t.Fatalf("observed %+v, want %+v", x, y)
 		}
 	}
-	if q.UnknownMetrics(f) != nil || q.UnknownMetrics(g) != nil {
-		if x, y := q.UnknownMetrics(f), q.UnknownMetrics(g); !slices.Equal(x, y) {
+	if q.unknownMetrics(f) != nil || q.unknownMetrics(g) != nil {
+		if x, y := q.unknownMetrics(f), q.unknownMetrics(g); !slices.Equal(x, y) {
 			t.Fatalf("unknown metrics %q, want %q", x, y)
 		}
 	}
@@ -409,7 +409,7 @@ func TestSelectionRules(t *testing.T) {
 				came = append(came, name)
 			}
 		}
-		held := !q.Migration || (present.Answered && !present.Fresh && w.Now.Before(present.ScheduledAt.Add(q.RescheduleAfter)))
+		held := !q.Migration || (present.Answered && !present.Fresh && w.Now.Before(present.ScheduledAt.Add(q.rescheduleAfter)))
 		for name := range was {
 			row, ok := f.Row(name)
 			if _, stays := chosen[name]; stays || !ok || !Admits(f, q, nil, row, true) {
@@ -461,14 +461,14 @@ func TestWorstAndNext(t *testing.T) {
 			}
 			left++
 		})
-		if out.Worst != worst || out.Next != next || out.HasNext != (left > 0) {
-			t.Fatalf("worst %+v, next %+v (%t); want %+v, %+v (%d left)", out.Worst, out.Next, out.HasNext, worst, next, left)
+		if out.Worst != worst || out.next != next || out.hasNext != (left > 0) {
+			t.Fatalf("worst %+v, next %+v (%t); want %+v, %+v (%d left)", out.Worst, out.next, out.hasNext, worst, next, left)
 		}
 		if out.Full != (q.Wanted != score.All && chosen >= q.Wanted) {
 			t.Fatalf("full is %t with %d of %d", out.Full, chosen, q.Wanted)
 		}
-		if chosen > 0 && MeritOf(f, q, &View{}, ledger.Others{}, out.WorstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
-			return x.Cluster == f.Name(out.WorstRow)
+		if chosen > 0 && MeritOf(f, q, &View{}, ledger.Others{}, out.worstRow, slices.ContainsFunc(present.Decisions, func(x api.Decision) bool {
+			return x.Cluster == f.Name(out.worstRow)
 		}) && !present.Fresh) != worst {
 			t.Fatal("WorstRow is not the worst")
 		}
@@ -489,7 +489,7 @@ func TestSettled(t *testing.T) {
 			next.Decisions = append(next.Decisions, api.Decision{Cluster: f.Name(c.Row)})
 		}
 		later := w.Now.Add(time.Hour)
-		if again := Decide(f, q, view, ledger.Others{}, next, later); out.Held == "" && !present.Fresh && !next.Fresh && !again.Same {
+		if again := Decide(f, q, view, ledger.Others{}, next, later); out.kept == "" && !present.Fresh && !next.Fresh && !again.Same {
 			t.Fatalf("decided %v, then %v", answerOf(f, out), answerOf(f, again))
 		}
 	})

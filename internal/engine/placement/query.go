@@ -22,7 +22,7 @@ type Query struct {
 	Class string
 	// Wanted is how many clusters to choose, or All.
 	Wanted          int
-	RescheduleAfter time.Duration
+	rescheduleAfter time.Duration
 	Migration       bool
 
 	Checks      filter.Checks
@@ -50,7 +50,7 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	q := &Query{
 		Key:             api.KeyOf(p),
 		Wanted:          score.All,
-		RescheduleAfter: spec.RescheduleAfter.Or(0),
+		rescheduleAfter: spec.RescheduleAfter.Or(0),
 		Migration:       spec.Migration == nil || *spec.Migration,
 		minImprovement:  spec.MinImprovement,
 		spread:          spec.SpreadConstraints,
@@ -154,9 +154,9 @@ func (q *Query) HasRequests() bool { return len(q.reserves) > 0 }
 // Requests are the amounts that the decision reserves on each cluster.
 func (q *Query) Requests() ledger.Needs { return q.reserves }
 
-// UnknownMetrics lists the metrics that the query's constraints name and that
+// unknownMetrics lists the metrics that the query's constraints name and that
 // do not exist, in the order of the constraints.
-func (q *Query) UnknownMetrics(f *columns.Fleet) []string {
+func (q *Query) unknownMetrics(f *columns.Fleet) []string {
 	var unknown []string
 	for _, check := range q.Checks.All {
 		if c, ok := check.(filter.Naming); ok && !f.HasMetric(c.Metric()) && !slices.Contains(unknown, c.Metric()) {

@@ -325,7 +325,7 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 				continue
 			}
 			tie := p.tie(row, v)
-			if (best.full && tie > best.bound.tie) || present.row(row) {
+			if (best.full && tie > best.worst.tie) || present.row(row) {
 				continue
 			}
 			best.add(contender{row: row, merit: p.total(row, false), tie: tie})
@@ -422,6 +422,6 @@ func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
 			continue
 		}
 		best.add(contender{row: row, merit: Merit{columns.Standing{Scored: true, Score: score}}, tie: p.tie(row, v)})
-		full, low, tie = best.full, best.bound.merit.Score, best.bound.tie
+		full, low, tie = best.full, best.worst.merit.Score, best.worst.tie
 	}
 }

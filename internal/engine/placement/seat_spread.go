@@ -132,8 +132,8 @@ func (p *Pass) bestOfCells(v *View, cells *spreadCells, most int, present among)
 		if weakest == (Merit{}) || age > len(best) {
 			age, weakest = 0, Merit{columns.Standing{Scored: true, Score: math.Inf(1)}}
 			for i := range best {
-				if b := &best[i]; b.full && b.bound.merit.Less(weakest) {
-					weakest = b.bound.merit
+				if b := &best[i]; b.full && b.worst.merit.Less(weakest) {
+					weakest = b.worst.merit
 				}
 			}
 		}

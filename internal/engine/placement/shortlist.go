@@ -11,8 +11,8 @@ type shortlist struct {
 	list []contender
 	// from is where the open group starts; what stands before it is final.
 	from int
-	// bound is the worst contender kept, where full.
-	bound contender
+	// worst is the worst contender kept, where full.
+	worst contender
 	full  bool
 }
 
@@ -20,7 +20,7 @@ type shortlist struct {
 func (s *shortlist) open() { s.from, s.full = len(s.list), false }
 
 func (s *shortlist) add(c contender) {
-	if s.full && s.pass.before(s.bound, c) < 0 {
+	if s.full && s.pass.before(s.worst, c) < 0 {
 		return
 	}
 	if s.list == nil {
@@ -29,7 +29,7 @@ func (s *shortlist) add(c contender) {
 	s.list = append(s.list, c)
 	if room := s.n - s.from; len(s.list)-s.from >= 2*room {
 		s.close()
-		s.bound, s.full = s.list[len(s.list)-1], true
+		s.worst, s.full = s.list[len(s.list)-1], true
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 // spread over the domains of the rules. Candidates are numbered best first;
 // score has their scores, best first (nil where only the order counts), and
 // weight is that of the `spread` prioritizer, 0 for none. The candidates in
-// held keep their seats whatever the rules say: they come first, and count.
+// kept keep their seats whatever the rules say: they come first, and count.
 // spread has for each pick the spread score it had at its turn.
 //
 // Eligible are the domains of the candidates that are held or could be chosen;

@@ -156,11 +156,11 @@ func named(causes []filter.Cause) string {
 	return " (" + text + ")"
 }
 
-// Fits is the part of the summary that says how many clusters fit, and why the
+// Sentence is the part of the summary that says how many clusters fit, and why the
 // others do not. Without a present decision it is the same for all queries of a
 // class. Clusters that belong to other namespaces are not even counted: whoever
 // reads the sentence is not to learn of them.
-func (v *Verdicts) Fits() string {
+func (v *Verdicts) Sentence() string {
 	f, q := v.pass.Fleet, v.pass.Query
 	fit, total := v.Admitted.Count(), f.Len()
 	blames := make([]string, 0, len(v.checks))
@@ -203,9 +203,9 @@ func (v *Verdicts) Rejected() []api.Candidate {
 	return out
 }
 
-// Fits is the sentence about how many clusters fit a query, and why the others do
+// Sentence is the sentence about how many clusters fit a query, and why the others do
 // not.
-func Fits(f *columns.Fleet, q *Query, others ledger.Others) string {
+func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
 	v, _ := NewVerdicts(f, q, others)
-	return v.Fits()
+	return v.Sentence()
 }

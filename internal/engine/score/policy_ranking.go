@@ -38,7 +38,7 @@ func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 		p.spans = r.spans
 	}
 	r.Score = make([]float64, p.Fleet.Slots())
-	if p.By.Traits.Flat {
+	if p.By.Traits.flat {
 		r.Order = slices.Clone(p.Fleet.ByName())
 		return
 	}

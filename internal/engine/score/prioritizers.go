@@ -90,9 +90,9 @@ func compilePolicy(policy *api.PrioritizerPolicy) *prioritizers {
 			}
 		}
 	}
-	s.traits.Flat = len(s.terms) == 0
-	if s.traits.Spans > 0 {
-		s.traits.Spans = len(s.terms)
+	s.traits.flat = len(s.terms) == 0
+	if s.traits.spans > 0 {
+		s.traits.spans = len(s.terms)
 	}
 	return s
 }
@@ -119,7 +119,7 @@ func (s *prioritizers) add(p prioritizer, weight float64) {
 	traits.Minds = traits.Minds || traits.Away || t.minds != nil
 	s.mindful = s.mindful || t.rates != nil && t.minds != nil
 	if _, ok := p.(comparing); ok {
-		traits.Spans++
+		traits.spans++
 	}
 	if _, ok := p.(evening); ok {
 		traits.Evenness += weight
@@ -217,8 +217,8 @@ func (s *prioritizers) Most(r *Rating) float64 {
 	return sum
 }
 
-// Bound implements minder.
-func (s *prioritizers) Bound(r *Rating, row int, score float64) (most float64, ok bool) {
+// AtMost implements minder.
+func (s *prioritizers) AtMost(r *Rating, row int, score float64) (most float64, ok bool) {
 	for t := range s.all {
 		if t.minds == nil {
 			continue

@@ -100,7 +100,7 @@ func (r *Rating) MostOfOthers() float64 {
 
 // measure finds the spans of what candidates are compared by.
 func (r *Rating) measure(candidates columns.Bitmap) []span {
-	spans := make([]span, r.By.Traits.Spans)
+	spans := make([]span, r.By.Traits.spans)
 	candidates.Each(func(row int) { r.By.Ranks.Cover(r, spans, row) })
 	return spans
 }
@@ -111,7 +111,7 @@ func (r *Rating) MeasureLeft(mask columns.Bitmap, present []int) {
 	if r.By.Minds == nil || !r.By.Traits.Reads.Any(columns.Reserved) {
 		return
 	}
-	r.left = make([]span, r.By.Traits.Spans)
+	r.left = make([]span, r.By.Traits.spans)
 	mask.Each(func(row int) { r.By.Minds.CoverLeft(r, r.left, row) })
 	for _, row := range present {
 		r.By.Minds.CoverLeft(r, r.left, row)

@@ -284,7 +284,7 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 					if by.Minds == nil {
 						continue
 					}
-					if most, ok := by.Minds.Bound(after, row, by.Own(after, row, false)); ok && most < is {
+					if most, ok := by.Minds.AtMost(after, row, by.Own(after, row, false)); ok && most < is {
 						t.Fatalf("%s: others make it %v, at most %v", sortOf(by), is, most)
 					}
 				}

@@ -53,12 +53,12 @@ type Traits struct {
 	// Away says that there is such a wish: what is shown of a present cluster is
 	// less than what keeps it.
 	Away bool
-	// Spans is how many amounts candidates are compared by, one with another, so
+	// spans is how many amounts candidates are compared by, one with another, so
 	// that one more candidate may change the score of all.
-	Spans int
-	// Flat says that Base is the same for all clusters of a ranker, whose names alone
+	spans int
+	// flat says that Base is the same for all clusters of a ranker, whose names alone
 	// order them.
-	Flat bool
+	flat bool
 	// Evenness is what an even division over the domains of spread constraints is
 	// worth.
 	Evenness float64
@@ -91,9 +91,9 @@ type minder interface {
 	OfCount(r *Rating, count int32) (add float64, ok bool)
 	// Most is at least what they add to that of any cluster outside of the decision.
 	Most(r *Rating) float64
-	// Bound is at least Others of such a cluster for whichever placement asks; ok is
+	// AtMost is at least Others of such a cluster for whichever placement asks; ok is
 	// false where that cannot be told at once.
-	Bound(r *Rating, row int, score float64) (most float64, ok bool)
+	AtMost(r *Rating, row int, score float64) (most float64, ok bool)
 	// CoverLeft widens the spans to what others leave of what is compared of a row.
 	CoverLeft(r *Rating, spans []span, row int)
 }
@@ -151,4 +151,4 @@ func (s *Scoring) RankKey(k key.Writer) {
 
 // Relative reports that candidates are compared with each other, so that one more of
 // them may change the score of all.
-func (s *Scoring) Relative() bool { return s.Traits.Spans > 0 }
+func (s *Scoring) Relative() bool { return s.Traits.spans > 0 }

@@ -50,9 +50,9 @@ const (
 	// ReasonNodeEnds: its node has announced its end.
 	ReasonNodeEnds Reason = "NodeEnds"
 	// ReasonReturn: it is for spot nodes, and there are some again.
-	ReasonReturn Reason = "Return"
+	reasonReturn Reason = "Return"
 	// ReasonDisabled: the workload is not to be split any more.
-	ReasonDisabled Reason = "Disabled"
+	reasonDisabled Reason = "Disabled"
 )
 
 // Plan is what is to be done about a workload now.
@@ -88,7 +88,7 @@ func (w *Workload) Next(c Circumstances) Plan {
 	case c.Hold != "" && w.Managed:
 		return Plan{State: api.DistributionBlocked, Message: c.Hold}
 	case reason == ReasonMismatch && pod.Pinned:
-		return Plan{State: api.DistributionBlocked, Message: fmt.Sprintf("the pods' own node selector or affinity allows only %s nodes", pod.Type())}
+		return Plan{State: api.DistributionBlocked, Message: fmt.Sprintf("the pods' own node selector or affinity allows only %s nodes", pod.capacityType())}
 	}
 	return Plan{pod, reason, api.DistributionReplacing, fmt.Sprintf("%s: pod %s is replaced", w.counts(live), pod.Name)}
 }
@@ -110,7 +110,7 @@ func (w *Workload) whole(c Circumstances) Plan {
 	}
 	if c.MayReturn != nil && c.Hold == "" {
 		if back := w.first(func(p *Pod) bool { return p.FallenBack() && c.MayReturn(p) }); back != nil {
-			return Plan{back, ReasonReturn, api.DistributionReplacing, fmt.Sprintf("there are spot nodes again: pod %s is replaced", back.Name)}
+			return Plan{back, reasonReturn, api.DistributionReplacing, fmt.Sprintf("there are spot nodes again: pod %s is replaced", back.Name)}
 		}
 	}
 	return Plan{State: api.DistributionDegraded, Message: fmt.Sprintf("%d pods for spot nodes run on on-demand nodes", fallen)}
@@ -130,7 +130,7 @@ func (w *Workload) wrong(live Split) (*Pod, Reason) {
 		if !w.Recreate {
 			return nil, ""
 		}
-		return w.first(func(p *Pod) bool { return p.For != Unset }), ReasonDisabled
+		return w.first(func(p *Pod) bool { return p.For != Unset }), reasonDisabled
 	}
 	lacksOnDemand, lacksSpot := live.OnDemand < w.Target.OnDemand, live.Spot < w.Target.Spot
 	surplus := Unset
@@ -142,7 +142,7 @@ func (w *Workload) wrong(live Split) (*Pod, Reason) {
 	case !lacksOnDemand && !lacksSpot:
 		return nil, ""
 	}
-	return w.first(func(p *Pod) bool { return p.Type() == surplus }), ReasonMismatch
+	return w.first(func(p *Pod) bool { return p.capacityType() == surplus }), ReasonMismatch
 }
 
 // first is the pod to go first of those that match. One that is free to become

@@ -65,10 +65,10 @@ type Pod struct {
 	Ends time.Time
 }
 
-// Type is what the pod counts as: what it was created for, and otherwise the type
+// capacityType is what the pod counts as: what it was created for, and otherwise the type
 // of the node that it runs on. A pod for spot nodes that found none and runs on an
 // on-demand node counts as one for spot: replacing it would change nothing, for ever.
-func (p *Pod) Type() NodeType {
+func (p *Pod) capacityType() NodeType {
 	if p.For != Unset {
 		return p.For
 	}
@@ -83,7 +83,7 @@ func Live(pods []Pod) Split {
 	var s Split
 	for i := range pods {
 		if !pods[i].Terminating {
-			s = s.Plus(pods[i].Type())
+			s = s.Plus(pods[i].capacityType())
 		}
 	}
 	return s

@@ -13,11 +13,11 @@ type Target struct {
 	Clamped bool
 }
 
-// DefaultMode is the mode of a workload that names none. Pods of a Deployment are
+// defaultMode is the mode of a workload that names none. Pods of a Deployment are
 // taken to be without state and go to spot nodes; a single pod of a StatefulSet is
 // cheap to keep safe; of several, the larger part must survive the end of all spot
 // nodes at once, or the application loses its quorum.
-func DefaultMode(kind string, replicas int64) api.DistributionMode {
+func defaultMode(kind string, replicas int64) api.DistributionMode {
 	switch {
 	case kind != api.KindStatefulSet:
 		return api.ModeAllInSpot
@@ -36,7 +36,7 @@ func Targets(kind string, replicas int64, d api.DistributionSpec) Target {
 	replicas = max(replicas, 0)
 	t := Target{Mode: d.Mode}
 	if t.Mode == api.ModeDefault {
-		t.Mode = DefaultMode(kind, replicas)
+		t.Mode = defaultMode(kind, replicas)
 	}
 	switch t.Mode {
 	case api.ModeDefault, api.ModeAllInSpot:

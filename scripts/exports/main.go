@@ -1,0 +1,228 @@
+// Command exports lists what the packages below a folder export and no production code
+// outside of the package uses: what only tests of others, or nobody, asks for.
+//
+//	exports DIR FOLDER TESTCODE...
+//
+// DIR is the root of the module. TESTCODE are the folders of packages that are test
+// code although they are no _test.go files: they count neither as users nor as
+// something to be looked at. It fails where it lists anything.
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+func main() {
+	dir, folder, testCode := os.Args[1], os.Args[2], os.Args[3:]
+	loaded, err := packages.Load(&packages.Config{
+		Dir: dir,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedModule,
+	}, "./...")
+	if err != nil {
+		fail(err)
+	}
+	if packages.PrintErrors(loaded) > 0 {
+		os.Exit(1)
+	}
+	in := func(p *packages.Package, folders ...string) bool {
+		return slices.ContainsFunc(folders, func(f string) bool {
+			below := p.Module.Path + "/" + f
+			return p.PkgPath == below || strings.HasPrefix(p.PkgPath, below+"/")
+		})
+	}
+	loaded = slices.DeleteFunc(loaded, func(p *packages.Package) bool { return in(p, testCode...) })
+	u := users{used: map[types.Object]bool{}}
+	for _, p := range loaded {
+		u.see(p)
+	}
+	unused := 0
+	for _, p := range loaded {
+		if !in(p, folder) {
+			continue
+		}
+		u.implement(p, loaded)
+		for _, o := range exported(p) {
+			if u.used[o.Object] {
+				continue
+			}
+			at := p.Fset.Position(o.Pos())
+			if file, err := filepath.Rel(dir, at.Filename); err == nil {
+				at.Filename = file
+			}
+			fmt.Printf("%s: %s is exported, and no production code outside of package %s uses it\n", at, o.name, p.Name)
+			unused++
+		}
+	}
+	if unused > 0 {
+		os.Exit(1)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// users are the objects that packages use of others.
+type users struct{ used map[types.Object]bool }
+
+// see notes what a package uses of others, and what it is handed by it: whoever uses a
+// function may keep its result.
+func (u *users) see(p *packages.Package) {
+	for _, o := range p.TypesInfo.Uses {
+		if o.Pkg() != nil && o.Pkg() != p.Types {
+			u.use(o)
+		}
+	}
+	for _, f := range p.Syntax {
+		ast.Inspect(f, func(n ast.Node) bool {
+			lit, ok := n.(*ast.CompositeLit)
+			if !ok || len(lit.Elts) == 0 {
+				return true
+			}
+			if _, keyed := lit.Elts[0].(*ast.KeyValueExpr); keyed {
+				return true
+			}
+			if s, ok := p.TypesInfo.TypeOf(lit).Underlying().(*types.Struct); ok {
+				for i := range s.NumFields() {
+					if field := s.Field(i); field.Pkg() != p.Types {
+						u.use(field)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// use notes an object, and the types that its own type names.
+func (u *users) use(o types.Object) {
+	switch x := o.(type) {
+	case *types.Func:
+		o = x.Origin()
+	case *types.Var:
+		o = x.Origin()
+	}
+	if u.used[o] {
+		return
+	}
+	u.used[o] = true
+	if _, ok := o.(*types.TypeName); !ok {
+		u.hand(o.Type())
+	}
+}
+
+// hand notes the types that somebody gets to see.
+func (u *users) hand(t types.Type) {
+	switch t := t.(type) {
+	case *types.Named:
+		u.use(t.Origin().Obj())
+		for arg := range t.TypeArgs().Types() {
+			u.hand(arg)
+		}
+	case *types.Pointer:
+		u.hand(t.Elem())
+	case *types.Slice:
+		u.hand(t.Elem())
+	case *types.Array:
+		u.hand(t.Elem())
+	case *types.Map:
+		u.hand(t.Key())
+		u.hand(t.Elem())
+	case *types.Signature:
+		u.hand(t.Params())
+		u.hand(t.Results())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			u.hand(v.Type())
+		}
+	}
+}
+
+// implement notes the methods by which the types of a package implement an interface
+// of any package: they are called through it.
+func (u *users) implement(p *packages.Package, all []*packages.Package) {
+	var interfaces []*types.Interface
+	add := func(t types.Type) {
+		if i, ok := t.Underlying().(*types.Interface); ok && i.NumMethods() > 0 {
+			interfaces = append(interfaces, i)
+		}
+	}
+	add(types.Universe.Lookup("error").Type())
+	for _, q := range all {
+		for _, o := range q.TypesInfo.Defs {
+			if _, ok := o.(*types.TypeName); ok {
+				add(o.Type())
+			}
+		}
+	}
+	for _, q := range p.Types.Imports() {
+		for _, name := range q.Scope().Names() {
+			if o, ok := q.Scope().Lookup(name).(*types.TypeName); ok {
+				add(o.Type())
+			}
+		}
+	}
+	for _, name := range p.Types.Scope().Names() {
+		o, ok := p.Types.Scope().Lookup(name).(*types.TypeName)
+		if !ok || types.IsInterface(o.Type()) {
+			continue
+		}
+		pointer := types.NewPointer(o.Type())
+		for _, i := range interfaces {
+			if !types.Implements(pointer, i) {
+				continue
+			}
+			for m := range i.Methods() {
+				if found, _, _ := types.LookupFieldOrMethod(pointer, true, p.Types, m.Name()); found != nil {
+					u.used[found] = true
+				}
+			}
+		}
+	}
+}
+
+// named is an object with the name by which a reader finds it.
+type named struct {
+	types.Object
+	name string
+}
+
+// exported are the objects of a package that others could use.
+func exported(p *packages.Package) []named {
+	var out []named
+	scope := p.Types.Scope()
+	for _, name := range scope.Names() {
+		o := scope.Lookup(name)
+		if !o.Exported() {
+			continue
+		}
+		out = append(out, named{o, name})
+		typ, ok := o.Type().(*types.Named)
+		if _, isType := o.(*types.TypeName); !ok || !isType {
+			continue
+		}
+		for m := range typ.Methods() {
+			if m.Exported() {
+				out = append(out, named{m, name + "." + m.Name()})
+			}
+		}
+		if t, ok := typ.Underlying().(*types.Struct); ok {
+			for f := range t.Fields() {
+				if f.Exported() && !f.Embedded() {
+					out = append(out, named{f, name + "." + f.Name()})
+				}
+			}
+		}
+	}
+	return out
+}
