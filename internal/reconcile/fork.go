@@ -3,6 +3,7 @@ package reconcile
 import (
 	"iter"
 	"log/slog"
+	"maps"
 	"math"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -18,7 +19,7 @@ import (
 // may be any number of forks at once, beside passes.
 func (s *snapshot) fork(logger *slog.Logger) *planner {
 	p := newPlanner(logger)
-	p.passes, p.started, p.fleet = s.passes, s.started, s.fleet
+	p.passes, p.started, p.fleet, p.aside = s.passes, s.started, s.fleet, maps.Clone(s.aside)
 	p.reserved, p.load = s.reserved.Thaw(), s.load.Thaw()
 	p.records, p.classes.views = thaw(s.records), thaw(s.classes)
 	b := p.bindings

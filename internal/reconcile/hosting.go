@@ -109,6 +109,7 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 		g, ok := of(p).guests[key]
 		return g, ok
 	}
+	r.holds = func(O) []hold { return nil } // hosts are not used up
 	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }
 	r.rests = func(p *planner, g *guest) api.Key { return p.lost.underGuest(g) }
 	r.explain = func(s *snapshot, _ O, known *record, now time.Time) *api.Explanation {

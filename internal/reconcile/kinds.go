@@ -27,6 +27,7 @@ type decidedKind interface {
 	see(p *planner, known decision, object api.Object)
 	forget(p *planner, key api.Key)
 	adopted(p *planner, r *record)
+	held(object api.Object) []hold
 	sort(batch []decision)
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
@@ -58,6 +59,8 @@ type row[O api.Object, D decision] struct {
 	remove func(p *planner, key api.Key)
 	// adopt takes over what a snapshot knows of an object.
 	adopt func(p *planner, object O, r *record)
+	// holds are the amounts that an object holds on clusters, by its status.
+	holds func(object O) []hold
 	// turn says which of two decisions that are stale is made first. It calls no two
 	// equal.
 	turn func(a, b D) int
@@ -164,6 +167,8 @@ func (r *row[O, D]) see(p *planner, known decision, object api.Object) {
 func (r *row[O, D]) forget(p *planner, key api.Key) { r.remove(p, key) }
 
 func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.object), known) }
+
+func (r *row[O, D]) held(object api.Object) []hold { return r.holds(as[O](object)) }
 
 func (r *row[O, D]) sort(batch []decision) {
 	slices.SortFunc(batch, func(a, b decision) int { return r.turn(as[D](a), as[D](b)) })

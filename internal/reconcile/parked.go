@@ -172,6 +172,11 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 		s := r.newSearch(ctx, loaded, r.lot.holds)
 		p := r.newPlanner(r.logger)
 		p.lose(r.lost(loaded))
+		for key := range r.lot.of {
+			if entry := loaded.Get(key); entry != nil {
+				p.setAside(entry.Object)
+			}
+		}
 		started := time.Now()
 		writes, err = decideAll(p, s.now, s.world, s.decided)
 		if err == nil {

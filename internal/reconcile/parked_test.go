@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -420,4 +421,68 @@ func TestWhatRestsOnAPanickingClusterStays(t *testing.T) {
 	eventually.True(t, "the later one has both clusters", func() bool {
 		return slices.Equal(y.decided(key(api.KindPlacement, "shop", "after")), []string{"c1", "c2"})
 	})
+}
+
+// What is left out keeps the room that it has: nobody else gets it.
+func TestWhatIsLeftOutKeepsItsRoom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		held  api.Object
+		where func(y *system) []string
+	}{
+		"a placement": {
+			newPlacement("held", 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "3"} }),
+			func(y *system) []string { return y.placement("held").Status.Clusters },
+		},
+		"a workload": {
+			func() api.Object {
+				w := plainWorkload("held")
+				w.Spec.ReplicaRequests, w.Spec.Replicas = api.Quantities{"cpu": "3"}, ptr(int64(1))
+				return w
+			}(),
+			func(y *system) []string { return y.decided(key(api.KindWorkload, "shop", "held")) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var broken atomic.Bool
+			held := api.KeyOf(c.held)
+			y := faulty(t, func(_ *picture, k api.Key) {
+				if broken.Load() && k == held {
+					panic("poison")
+				}
+			})
+			only := cluster("c1", nil)
+			only.Spec.Allocatable = api.Quantities{"cpu": "4"}
+			y.put(only)
+			y.put(everywhere("all", ""))
+			y.put(c.held)
+			had := c.where(y)
+			if len(had) != 1 {
+				t.Fatalf("it is on %v", had)
+			}
+			broken.Store(true)
+			y.put(c.held) // another version, which panics
+			if y.faulted(held) == "" {
+				t.Fatal("it has no condition")
+			}
+			asks := func(name string) []string {
+				y.put(newPlacement(name, 1, func(s *api.PlacementSpec) { s.ResourceRequests = api.Quantities{"cpu": "2"} }))
+				return y.placement(name).Status.Clusters
+			}
+			if got := asks("other"); len(got) > 0 {
+				t.Errorf("another has its room on %v", got)
+			}
+			result, err := y.reconciler.Simulate(t.Context(), api.Simulation{Objects: raw(
+				`{"kind":"placement","metadata":{"name":"imagined","namespace":"shop"},"spec":{"number_of_clusters":1,"resource_requests":{"cpu":"2"}}}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := result.Objects[0].(*api.Placement); len(got.Status.Clusters) > 0 {
+				t.Errorf("in a simulation another has its room on %v", got.Status.Clusters)
+			}
+			y.remove(held)
+			eventually.True(t, "its room is free once it is gone", func() bool { return len(y.placement("other").Status.Clusters) == 1 })
+		})
+	}
 }

@@ -26,6 +26,7 @@ var placements = row[*api.Placement, *tracked]{
 		}
 	},
 	adopt: (*planner).adoptPlacement,
+	holds: heldByPlacement,
 	// Placements that compete for resources take their turn by name.
 	turn: func(a, b *tracked) int {
 		return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))

@@ -27,8 +27,11 @@ type planner struct {
 	rankings   map[string]*ranking              // by rankKey
 	members    map[string]map[*tracked]struct{} // placements by chosen cluster
 	passes     int
-	found      writes    // since the last pass
-	started    time.Time // of the server; zero where the world is imagined
+	found      writes // since the last pass
+	// aside are the clusters on which something is reserved for an object that is left
+	// out.
+	aside   map[api.Key][]string
+	started time.Time // of the server; zero where the world is imagined
 
 	clouds         *hosts // of clusters
 	cloudObjects   map[string]*api.Cloud
@@ -130,6 +133,7 @@ func (p *planner) put(object api.Object, specRevision int64) {
 		}
 		return
 	}
+	p.takeBack(key)
 	known := k.known(p, key)
 	if known != nil && known.stored().Meta().UID != object.Meta().UID {
 		k.forget(p, key)
@@ -146,6 +150,7 @@ func (p *planner) put(object api.Object, specRevision int64) {
 func (p *planner) remove(key api.Key) {
 	p.focus(key)
 	if k := decidedAs(key.Kind); k != nil {
+		p.takeBack(key)
 		k.forget(p, key)
 	} else if i, ok := inputs[key.Kind]; ok {
 		i.take(p, key, nil)

@@ -294,6 +294,9 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 			for _, change := range batch.Changes {
 				switch {
 				case r.lot.holds(change.Key):
+					if change.New == nil {
+						p.takeBack(change.Key)
+					}
 					r.lot.changed(change)
 					r.metrics.leftOut(r.lot)
 				case change.New == nil:

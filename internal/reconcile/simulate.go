@@ -64,7 +64,14 @@ func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 	p := s.fork(r.logger)
 	p.lose(base.lost())
 	for key := range s.parked {
-		p.remove(key) // what the live decisions are made without would end the simulation
+		// What the live decisions are made without would end the simulation. Mostly the
+		// planner is without it already.
+		if known, _ := s.get(key); known.object != nil {
+			p.remove(key)
+			p.setAside(known.object)
+		} else if !isDecided(key.Kind) {
+			p.remove(key)
+		}
 	}
 	for _, change := range fleet.Difference(s.taken, base.at) {
 		switch {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type snapshot struct {
 	// taken is the picture that the planner had taken in.
 	taken *fleet.Snapshot
 	// What a fork needs besides: see planner.
+	aside           map[api.Key][]string
 	passes          int
 	started         time.Time
 	classes, scopes *btree.BTreeG[seen]
@@ -127,7 +129,7 @@ func (p *planner) snapshot(before *snapshot) *snapshot {
 		fleet: p.fleet, clouds: p.clouds.fleet, projects: p.projects.fleet,
 		reserved: p.reserved.Freeze(), load: p.load.Freeze(),
 		records: p.records.Clone(), followers: p.bindings.followers.Clone(), policies: p.bindings.claims.Freeze(),
-		passes: p.passes, started: p.started, classes: p.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
+		aside: maps.Clone(p.aside), passes: p.passes, started: p.started, classes: p.classes.views.Clone(), scopes: p.bindings.scopes.views.Clone(),
 	}
 	if p.lost != nil {
 		s.waiting = p.lost.waiting.Clone()

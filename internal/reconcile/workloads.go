@@ -26,6 +26,7 @@ var workloads = row[*api.Workload, *bound]{
 	seen:   func(p *planner, w *bound, object *api.Workload) { p.bindings.seeWorkload(w, object) },
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
+	holds:  heldByWorkload,
 	turn:   turnOfWorkload,
 	decide: func(p *planner, w *bound, now time.Time) (changed, moved bool) {
 		return p.bindings.decide(w, now)

@@ -1,0 +1,89 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+)
+
+// setAside has what a decision holds, as its object was stored last, stay reserved
+// while the object is left out. What cannot be read of it is not.
+func (p *planner) setAside(object api.Object) {
+	k := decidedAs(object.ObjectKind())
+	if k == nil {
+		return
+	}
+	var held []hold
+	if err := fault.Confine("", func() error { held = k.held(object); return nil }); err != nil {
+		return // the reserving itself is what panics
+	}
+	key := api.KeyOf(object)
+	for _, h := range held {
+		p.reserved.HoldReplicas(p.fleet, key, h.needs, h.cluster, h.replicas, h.since)
+		if p.aside == nil {
+			p.aside = map[api.Key][]string{}
+		}
+		p.aside[key] = append(p.aside[key], h.cluster)
+	}
+}
+
+// takeBack ends what is reserved for an object that was set aside: it is gone, or
+// takes part again and says itself what it has.
+func (p *planner) takeBack(key api.Key) {
+	clusters := p.aside[key]
+	if clusters == nil {
+		return
+	}
+	delete(p.aside, key)
+	var rows []int
+	for _, name := range clusters {
+		p.reserved.Release(p.fleet, key, name)
+		if row, ok := p.fleet.Row(name); ok {
+			rows = append(rows, row)
+		}
+	}
+	slices.Sort(rows)
+	p.version++
+	p.reservedChanged(rows)
+	p.bindings.roomChanged(rows)
+}
+
+// hold is what something that is decided holds on a cluster.
+type hold struct {
+	cluster  string
+	needs    ledger.Needs // of a replica
+	replicas int64
+	since    time.Time
+}
+
+// heldByPlacement is what a placement holds, by its status.
+func heldByPlacement(p *api.Placement) (held []hold) {
+	query, err := placement.NewQuery(p)
+	if err != nil || !query.HasRequests() {
+		return nil
+	}
+	for _, d := range p.Status.Decisions {
+		since := d.Since
+		if since == nil {
+			since = p.Status.ScheduledAt
+		}
+		held = append(held, hold{d.Cluster, query.Requests(), 1, timeOf(since)})
+	}
+	return held
+}
+
+// heldByWorkload is what a workload holds, by its status.
+func heldByWorkload(w *api.Workload) (held []hold) {
+	needs, err := ledger.NewNeeds(w)
+	if err != nil {
+		return nil
+	}
+	for name, replicas := range clustersOf(&w.Status) {
+		held = append(held, hold{name, needs, replicas, sinceOf(&w.Status, name)})
+	}
+	return held
+}
