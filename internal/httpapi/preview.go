@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -42,7 +43,7 @@ type preview struct {
 	CurrentReplicas map[string]int64 `json:"current_replicas,omitempty"`
 	// Bindings are what becomes of the workloads of a policy, by namespace and
 	// name.
-	Bindings []previewedBinding `json:"bindings,omitempty"`
+	Bindings []promise.Binding `json:"bindings,omitempty"`
 	// Object is the object as it would be stored, with the decision as its status.
 	// Decisions depend on its UID.
 	Object   api.Object      `json:"-"`
@@ -70,12 +71,12 @@ func (p *preview) shown(who auth.Identity) *api.Preview {
 		shown.Satisfied = holds(status.Conditions, api.ConditionSatisfied)
 	case *api.Workload:
 		status := &object.Status
-		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, replicasByCluster(status)
+		shown.Clusters, shown.CurrentReplicas, shown.Replicas = status.Names(), p.CurrentReplicas, promise.Replicas(status)
 		shown.Evicting = status.Evicting()
 		shown.Policy, shown.ObservedAffinity = status.Policy, status.ObservedAffinity
 		shown.Satisfied = holds(status.Conditions, api.ConditionScheduled)
 	case *api.PropagationPolicy:
-		showBindings(who, shown, p.Bindings)
+		shown.Bindings, shown.Satisfied, shown.Summary = promise.Shown(p.Bindings, who.SeesWorkload)
 	}
 	return shown
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -108,7 +109,7 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 		p.Current = object.Status.Clusters
 		object.Status, explanation, err = ps.decisions.Preview(object)
 	case *api.Workload:
-		p.Current, p.CurrentReplicas = object.Status.Names(), replicasByCluster(&object.Status)
+		p.Current, p.CurrentReplicas = object.Status.Names(), promise.Replicas(&object.Status)
 		object.Status, explanation, err = ps.decisions.PreviewWorkload(object)
 	case *api.PropagationPolicy:
 		ctx, cancel := context.WithTimeout(ctx, simulationTime)

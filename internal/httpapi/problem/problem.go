@@ -16,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -130,6 +131,9 @@ func Of(err error) *Problem {
 		p := New(api.ProblemForbidden, "%s", forbidden)
 		p.Errors = forbidden.Fields
 		return p
+	}
+	if broken, ok := errors.AsType[*promise.BrokenError](err); ok {
+		return New(api.ProblemFleetChanged, "%s", broken)
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return New(api.ProblemTooLarge, "the body may have at most %d bytes", tooLarge.Limit).

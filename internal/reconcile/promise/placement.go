@@ -1,0 +1,48 @@
+package promise
+
+import (
+	"slices"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Placement is the status that a placement gets now, as it was shown: the clusters are
+// in the order of the promise. The error is a BrokenError where they are others.
+func Placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.PlacementStatus, error) {
+	if !sameDecision(promised, &now) {
+		return now, &BrokenError{Names(promised.Clusters), Names(now.Clusters)}
+	}
+	return inOrder(now, promised.Clusters), nil
+}
+
+// sameDecision reports whether two statuses choose the same clusters. The order
+// follows from scores, which move all the time; it matters only where it divides
+// the clusters into groups.
+func sameDecision(a, b *api.PlacementStatus) bool {
+	if len(a.DecisionGroups) > 0 || len(b.DecisionGroups) > 0 {
+		return slices.Equal(a.Clusters, b.Clusters) && slices.EqualFunc(a.DecisionGroups, b.DecisionGroups, func(x, y api.ChosenGroup) bool {
+			return x.Index == y.Index && x.Name == y.Name && slices.Equal(x.Clusters, y.Clusters)
+		})
+	}
+	x, y := slices.Sorted(slices.Values(a.Clusters)), slices.Sorted(slices.Values(b.Clusters))
+	return slices.Equal(x, y)
+}
+
+// inOrder is a status with its clusters in the order that was shown.
+func inOrder(status api.PlacementStatus, clusters []string) api.PlacementStatus {
+	if slices.Equal(status.Clusters, clusters) {
+		return status
+	}
+	byName := make(map[string]api.Decision, len(status.Decisions))
+	for _, d := range status.Decisions {
+		byName[d.Cluster] = d
+	}
+	status.Clusters = clusters
+	status.Decisions = make([]api.Decision, len(clusters))
+	for i, name := range clusters {
+		d := byName[name]
+		d.Cluster, d.Rank = name, int64(i+1)
+		status.Decisions[i] = d
+	}
+	return status
+}

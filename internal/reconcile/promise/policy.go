@@ -1,0 +1,104 @@
+package promise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Binding is what becomes of a workload when a policy is written.
+type Binding struct {
+	api.PreviewedBinding
+	// Scheduled says that the workload has a place for all of its replicas then.
+	Scheduled bool `json:"scheduled"`
+}
+
+// Bindings is what becomes of workloads when a policy is written, in the order of their
+// names.
+func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
+	bindings := make([]Binding, 0, len(workloads))
+	for _, key := range slices.SortedFunc(maps.Keys(workloads), api.Key.Compare) {
+		w := workloads[key]
+		scheduled := api.FindCondition(w.Object.Status.Conditions, api.ConditionScheduled)
+		bindings = append(bindings, Binding{
+			PreviewedBinding: api.PreviewedBinding{
+				Workload: key.Path(), Claimed: w.Claimed, Summary: w.Summary,
+				CurrentReplicas: Replicas(&w.Current), Replicas: Replicas(&w.Object.Status),
+			},
+			Scheduled: scheduled != nil && scheduled.Status == api.ConditionTrue,
+		})
+	}
+	return bindings
+}
+
+// Policy is a BrokenError that names a workload whose binding is not the one that was
+// promised.
+func Policy(promised, now []Binding) error {
+	was, is := byWorkload(promised), byWorkload(now)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
+	slices.Sort(names)
+	for _, name := range names {
+		a, b := was[name], is[name]
+		if a == nil || b == nil || a.Claimed != b.Claimed || !maps.Equal(a.Replicas, b.Replicas) {
+			workload := "workload " + strconv.Quote(name)
+			return &BrokenError{workload + " " + a.text(), workload + " " + b.text()}
+		}
+	}
+	return nil
+}
+
+func byWorkload(bindings []Binding) map[string]*Binding {
+	byName := make(map[string]*Binding, len(bindings))
+	for i := range bindings {
+		byName[bindings[i].Workload] = &bindings[i]
+	}
+	return byName
+}
+
+// text renders a binding for a message, nil for one that there is not.
+func (b *Binding) text() string {
+	switch {
+	case b == nil:
+		return "not under the policy"
+	case !b.Claimed:
+		return "no longer under the policy, on " + replicasText(b.Replicas)
+	}
+	return "on " + replicasText(b.Replicas)
+}
+
+// Shown are the bindings that a reader may know of, whether all of those that follow the
+// policy have a place for all replicas, and a sentence that sums them up.
+func Shown(bindings []Binding, sees func(workload string) bool) (shown []api.PreviewedBinding, satisfied bool, summary string) {
+	claimed, moved, left := 0, 0, 0
+	satisfied = true
+	for _, b := range bindings {
+		if !sees(b.Workload) {
+			continue
+		}
+		shown = append(shown, b.PreviewedBinding)
+		if !b.Claimed {
+			left++
+			continue
+		}
+		claimed++
+		satisfied = satisfied && b.Scheduled
+		if !maps.Equal(b.CurrentReplicas, b.Replicas) {
+			moved++
+		}
+	}
+	summary = fmt.Sprintf("%d %s would follow the policy, %d of them on other clusters or with other replicas than now", claimed, plural("workload", claimed), moved)
+	if left > 0 {
+		summary += fmt.Sprintf("; %d would follow it no longer", left)
+	}
+	return shown, satisfied, summary
+}
+
+func plural(noun string, n int) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}

@@ -1,0 +1,28 @@
+// Package promise says what a preview promises, and whether a decision that would be made
+// now still is the one that was shown. It compares statuses; it neither decides nor
+// stores.
+package promise
+
+import (
+	"fmt"
+	"strings"
+)
+
+// BrokenError says that a decision would be another one by now.
+type BrokenError struct {
+	Was, Is string
+}
+
+// Error implements error.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("the fleet changed since the preview: plan again: it showed %s, and the decision would now be %s", e.Was, e.Is)
+}
+
+// Names renders names for a message; of very many it shows the first.
+func Names(names []string) string {
+	const most = 20
+	if len(names) > most {
+		return fmt.Sprintf("[%s and %d more]", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}

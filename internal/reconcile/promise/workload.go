@@ -1,0 +1,79 @@
+package promise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Workload is a BrokenError where the binding of a workload is now another one than was
+// promised.
+func Workload(promised, now *api.WorkloadStatus) error {
+	if !sameBinding(promised, now) {
+		return &BrokenError{bindingText(promised), bindingText(now)}
+	}
+	return nil
+}
+
+// sameBinding reports whether two statuses of a workload are the same decision.
+// The policy and the affinity group are part of it: they say what happens when a
+// cluster is lost.
+func sameBinding(a, b *api.WorkloadStatus) bool {
+	return a.Policy == b.Policy && a.ObservedAffinity == b.ObservedAffinity &&
+		maps.Equal(Replicas(a), Replicas(b)) && maps.Equal(a.Evicting(), b.Evicting()) &&
+		maps.Equal(flavorByCluster(a), flavorByCluster(b))
+}
+
+// bindingText renders the binding of a workload for a message.
+func bindingText(status *api.WorkloadStatus) string {
+	text := replicasText(Replicas(status))
+	if flavors := flavorByCluster(status); len(flavors) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(flavors)) {
+			parts = append(parts, name+": "+flavors[name])
+		}
+		text += " with flavors " + Names(parts)
+	}
+	if leaving := status.Evicting(); len(leaving) > 0 {
+		text += ", leaving " + replicasText(leaving) + ","
+	}
+	if status.ObservedAffinity != "" {
+		text += " of affinity group " + strconv.Quote(status.ObservedAffinity)
+	}
+	if status.Policy == "" {
+		return text + " under no policy"
+	}
+	return text + " under policy " + strconv.Quote(status.Policy)
+}
+
+// Replicas is where a workload runs.
+func Replicas(status *api.WorkloadStatus) map[string]int64 {
+	replicas := make(map[string]int64, len(status.Clusters))
+	for _, c := range status.Clusters {
+		replicas[c.Name] = c.Replicas
+	}
+	return replicas
+}
+
+// flavorByCluster is what machines a workload has, where it has any.
+func flavorByCluster(status *api.WorkloadStatus) map[string]string {
+	flavors := map[string]string{}
+	for _, c := range status.Clusters {
+		if c.Flavor != "" {
+			flavors[c.Name] = c.Flavor
+		}
+	}
+	return flavors
+}
+
+// replicasText renders replicas by cluster for a message.
+func replicasText(replicas map[string]int64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(replicas)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", name, replicas[name]))
+	}
+	return Names(parts)
+}
