@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -53,10 +54,9 @@ type Collector struct {
 	Options
 	figures *figures
 
-	begin chan struct{} // has room for one; there is a loop to start
+	running *keyed.Group[api.Key] // the loops
 
 	mu      sync.Mutex
-	fresh   []*loop           // not started yet
 	loops   map[api.Key]*loop // by provider, also by one that does not exist but is named
 	metrics map[api.Key]*metric
 
@@ -73,46 +73,20 @@ func New(options Options) *Collector {
 		options.Now = time.Now
 	}
 	return &Collector{
-		Options: options, figures: newFigures(), begin: make(chan struct{}, 1), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{},
+		Options: options, figures: newFigures(), running: keyed.New(options.Faults, api.Key.String), loops: map[api.Key]*loop{}, metrics: map[api.Key]*metric{},
 		clusters: map[string]*api.Cluster{}, listing: map[api.Key]map[string]bool{},
 	}
 }
 
 // Run reads until ctx ends, and returns when every reading has ended.
 func (c *Collector) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	for ctx.Err() == nil {
-		c.start(ctx, &running)
-		select {
-		case <-c.begin:
-		case <-ctx.Done():
-		}
-	}
-	running.Wait()
+	err := c.running.Run(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.loops {
 		l.close()
 	}
-	return nil
-}
-
-// start starts the loops that are new.
-func (c *Collector) start(ctx context.Context, running *sync.WaitGroup) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, l := range c.fresh {
-		if c.loops[l.key] != l {
-			continue // it has ended already
-		}
-		ctx, stop := context.WithCancel(ctx)
-		l.stop = stop
-		running.Go(func() {
-			defer stop()
-			l.run(ctx)
-		})
-	}
-	c.fresh = nil
+	return err
 }
 
 // Collectors are the collector's own figures.
@@ -232,11 +206,7 @@ func (c *Collector) loop(key api.Key) *loop {
 	if l == nil {
 		l = newLoop(c, key)
 		c.loops[key] = l
-		c.fresh = append(c.fresh, l)
-		select {
-		case c.begin <- struct{}{}:
-		default:
-		}
+		c.running.Start(key, l.run)
 	}
 	return l
 }

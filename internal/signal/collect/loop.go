@@ -33,8 +33,7 @@ type loop struct {
 	c      *Collector
 	key    api.Key
 	random *rand.Rand
-	wake   chan struct{}      // has room for one
-	stop   context.CancelFunc // nil before it runs
+	wake   chan struct{} // has room for one
 
 	provider  *api.MetricsProvider // nil = does not exist
 	revision  int64
@@ -149,13 +148,11 @@ func (l *loop) tidy() {
 	delete(l.c.loops, l.key)
 	l.c.figures.forget(l.key)
 	l.close()
-	if l.stop != nil {
-		l.stop()
-	}
+	l.c.running.Stop(l.key)
 }
 
 // run reads whenever something is to be read, until ctx ends.
-func (l *loop) run(ctx context.Context) {
+func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -173,6 +170,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-timer.C:
 		}
 	}
+	return nil
 }
 
 // job is one reading: what to read, as it was when the reading began.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -46,27 +47,19 @@ type Options struct {
 // rest.
 type Observer struct {
 	Options
-	places places
-	count  prometheus.Gauge
-	wake   chan struct{} // has room for one
+	places   places
+	count    prometheus.Gauge
+	watchers *keyed.Group[string] // by cluster
 
 	mu    sync.Mutex
-	known map[string]*watched
-	fresh []*watched // not begun yet
-}
-
-// watched is a cluster that is watched, or will be when Run gets to it.
-type watched struct {
-	name   string
-	target target
-	delay  time.Duration
-	ended  chan struct{} // closed when it is to be watched no more
+	known map[string]target
 }
 
 // New makes an Observer that knows no clusters.
 func New(options Options) *Observer {
 	return &Observer{
-		Options: options, places: make(places, listsAtOnce), known: map[string]*watched{}, wake: make(chan struct{}, 1),
+		Options: options, places: make(places, listsAtOnce), known: map[string]target{},
+		watchers: keyed.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",
 		}),
@@ -85,24 +78,30 @@ func (o *Observer) Put(c *api.Cluster) {
 		o.Remove(c.Metadata.Name)
 		return
 	}
+	name := c.Metadata.Name
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	old := o.known[c.Metadata.Name]
-	if old != nil && old.target == t {
+	old, known := o.known[name]
+	if old == t {
 		return
 	}
-	if old != nil {
-		o.end(old)
+	var delay time.Duration
+	if !known {
+		o.count.Inc()
+		if api.FindCondition(c.Status.Conditions, api.ConditionObserved) != nil {
+			// Known from before a restart: not all at once.
+			delay = time.Duration(rand.Int64N(int64(min(startWithin, t.interval))))
+		}
 	}
-	w := &watched{name: c.Metadata.Name, target: t, ended: make(chan struct{})}
-	if old == nil && api.FindCondition(c.Status.Conditions, api.ConditionObserved) != nil {
-		// Known from before a restart: not all at once.
-		w.delay = time.Duration(rand.Int64N(int64(min(startWithin, t.interval))))
-	}
-	o.known[w.name] = w
-	o.fresh = append(o.fresh, w)
-	o.count.Inc()
-	signal(o.wake)
+	o.known[name] = t
+	o.watchers.Start(name, func(ctx context.Context) error {
+		pause(ctx, delay)
+		delay = 0
+		// What a watcher knew when it panicked is of no use: the next begins anew.
+		watcher := newWatcher(name, t, o.Sink, o.places)
+		watcher.faults = o.Faults
+		return watcher.run(ctx, o.Clusters)
+	})
 }
 
 // targetOf reads out of a cluster how it is watched.
@@ -117,58 +116,12 @@ func targetOf(c *api.Cluster) (target, bool) {
 func (o *Observer) Remove(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if w := o.known[name]; w != nil {
-		o.end(w)
+	if _, known := o.known[name]; known {
+		delete(o.known, name)
+		o.count.Dec()
+		o.watchers.Stop(name)
 	}
-}
-
-func (o *Observer) end(w *watched) {
-	delete(o.known, w.name)
-	o.count.Dec()
-	close(w.ended)
 }
 
 // Run watches the clusters until ctx ends.
-func (o *Observer) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	for ctx.Err() == nil {
-		o.mu.Lock()
-		fresh := o.fresh
-		o.fresh = nil
-		o.mu.Unlock()
-		for _, w := range fresh {
-			running.Go(func() { o.watch(ctx, w) })
-		}
-		select {
-		case <-o.wake:
-		case <-ctx.Done():
-		}
-	}
-	return nil
-}
-
-// watch watches one cluster until it is to be watched no more.
-func (o *Observer) watch(ctx context.Context, w *watched) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watching := make(chan struct{})
-	go func() {
-		defer close(watching)
-		pause(ctx, w.delay)
-		key := api.Key{Kind: api.KindCluster, Name: w.name}.String()
-		// What a watcher knew when it panicked is of no use: the next begins anew. It has
-		// no error of its own.
-		_ = o.Faults.Keep(ctx, key, func(ctx context.Context) error {
-			watcher := newWatcher(w.name, w.target, o.Sink, o.places)
-			watcher.faults = o.Faults
-			return watcher.run(ctx, o.Clusters)
-		})
-	}()
-	select {
-	case <-w.ended:
-	case <-ctx.Done():
-	}
-	cancel()
-	<-watching
-}
+func (o *Observer) Run(ctx context.Context) error { return o.watchers.Run(ctx) }

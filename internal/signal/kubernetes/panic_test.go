@@ -37,6 +37,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 		sink := &poisonedSink{Sink: w.monitor}
 		sink.broken.Store(true)
 		w.observer.Sink, w.observer.Faults = sink, recorder.Component("kubernetes")
+		w.observer.watchers.Faults = w.observer.Faults
 		w.write(on("poison", "bad0"))
 		w.put(on("good", "good"))
 		time.Sleep(5 * time.Minute)

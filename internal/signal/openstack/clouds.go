@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -78,8 +79,13 @@ type Clouds struct {
 
 	mu      sync.Mutex
 	clouds  map[string]*cloud
-	run     context.Context // nil = not running
-	running sync.WaitGroup
+	running *keyed.Group[task]
+}
+
+// task is what goes on for a cloud: its collection, or else a write of its status.
+type task struct {
+	cloud  string
+	writes bool
 }
 
 // cloud is one cloud and what is known of it. Its fields are guarded by the lock
@@ -94,9 +100,9 @@ type cloud struct {
 	storedAt int64 // revision of that
 	// unanswered says that the change is answered only by the next collection.
 	unanswered bool
-	known      bool               // was collected before the server started
-	stop       context.CancelFunc // ends the collection; nil = there is none
-	changed    chan struct{}      // closed at the next change of the user-written part
+	known      bool          // was collected before the server started
+	collected  bool          // by the server itself
+	changed    chan struct{} // closed at the next change of the user-written part
 	gone       bool
 	writing    chan struct{} // held by who writes the status
 	// begun is a report of which not every part is here yet; nil = none.
@@ -121,7 +127,7 @@ func New(options Options) *Clouds {
 	if options.Concurrency <= 0 {
 		options.Concurrency = 16
 	}
-	return &Clouds{Options: options, figures: newFigures(), lanes: newLanes(options.Concurrency), clouds: map[string]*cloud{}}
+	return &Clouds{Options: options, figures: newFigures(), lanes: newLanes(options.Concurrency), running: keyed.New(options.Faults, func(t task) string { return cloudKey(t.cloud) }), clouds: map[string]*cloud{}}
 }
 
 // Collectors are the figures about collections.
@@ -129,18 +135,7 @@ func (m *Clouds) Collectors() []prometheus.Collector { return m.figures.collecto
 
 // Run collects until ctx ends.
 func (m *Clouds) Run(ctx context.Context) error {
-	m.mu.Lock()
-	m.run = ctx
-	for _, c := range m.clouds {
-		m.begin(ctx, c)
-	}
-	m.mu.Unlock()
-	<-ctx.Done()
-	m.mu.Lock()
-	m.run = nil
-	m.mu.Unlock()
-	m.running.Wait()
-	return nil
+	return m.running.Run(ctx)
 }
 
 // Put tells of a cloud as it is since a change that happened in the revisions from
@@ -181,9 +176,7 @@ func (m *Clouds) Put(o *api.Cloud, specRevision, since, latest int64) {
 		c.latest = latest
 		m.Tracker.Open(api.KeyOf(o), since, latest)
 	}
-	if m.run != nil {
-		m.begin(m.run, c)
-	}
+	m.begin(c)
 }
 
 // declare takes over what follows from the user-written part alone.
@@ -222,31 +215,26 @@ func (m *Clouds) drop(c *cloud) {
 }
 
 // begin starts what a cloud needs: its collection, or one write of its status.
-func (m *Clouds) begin(run context.Context, c *cloud) {
-	if c.stop == nil && c.object.Spec.OpenStack.HasCredentials() {
-		ctx, stop := context.WithCancel(run)
-		c.stop = stop
+func (m *Clouds) begin(c *cloud) {
+	if !c.collected && c.object.Spec.OpenStack.HasCredentials() {
+		c.collected = true
 		collector := &collector{
 			name: c.name, spec: c.object.Spec.OpenStack, network: m.Network, roundTripper: m.RoundTripper, now: m.Now, lanes: m.lanes, figures: m.figures, faults: m.Faults, known: c.known,
 			keep: func(ctx context.Context, change func(api.CloudStatus) api.CloudStatus, answered bool) {
 				m.keep(ctx, c, change, answered)
 			},
 		}
-		m.running.Go(func() {
-			_ = m.Faults.Keep(ctx, cloudKey(c.name), func(ctx context.Context) error { collector.run(ctx); return nil }) // has no error of its own
-		})
+		m.running.Start(task{cloud: c.name}, func(ctx context.Context) error { collector.run(ctx); return nil })
 	}
 	if c.dirty() {
-		m.running.Go(func() {
-			_ = m.Faults.Keep(run, cloudKey(c.name), func(ctx context.Context) error { m.store(ctx, c); return nil }) // likewise
-		})
+		m.running.Start(task{c.name, true}, func(ctx context.Context) error { m.store(ctx, c); return nil })
 	}
 }
 
 func (m *Clouds) end(c *cloud) {
-	if c.stop != nil {
-		c.stop()
-		c.stop = nil
+	if c.collected {
+		c.collected = false
+		m.running.Stop(task{cloud: c.name})
 	}
 }
 

@@ -36,6 +36,7 @@ func TestAPanicOverADocumentCostsOneCloud(t *testing.T) {
 				stack.broken.Store(true)
 				recorder := fault.New(nil)
 				w.RoundTripper, w.Faults = stack, recorder.Component("openstack")
+				w.running.Faults = w.Faults
 				w.start()
 				w.put("paris", access())
 				time.Sleep(3 * time.Minute)
