@@ -3,7 +3,6 @@ package provider
 import (
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
@@ -11,14 +10,19 @@ import (
 // plan one placement that does not change, reading apart.
 func BenchmarkPlanPlacement(b *testing.B) {
 	b.Setenv("TF_LOG_SDK", "OFF")
-	server, err := providerserver.NewProtocol6WithError(New("test")())()
-	if err != nil {
-		b.Fatal(err)
-	}
+	server := NewServer("test")()
 	ctx := b.Context()
 	schema, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		b.Fatal(err)
+	}
+	settings := schema.Provider.ValueType()
+	config, err := tfprotov6.NewDynamicValue(settings, configValue(b, settings, doc{"check_connection": false}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{Config: &config}); err != nil || len(resp.Diagnostics) > 0 {
+		b.Fatal(resp, err)
 	}
 	typ := schema.ResourceSchemas["scheduler_placement"].ValueType()
 	value := func(document doc) *tfprotov6.DynamicValue {
@@ -29,13 +33,13 @@ func BenchmarkPlanPlacement(b *testing.B) {
 		}
 		return &dynamic
 	}
-	config := doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
+	written := doc{"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"}}
 	state := doc{
 		"name": "web", "namespace": "shop", "number_of_clusters": 2, "label_constraints": list{"location is DE"}, "labels": doc{"a": "b"},
 		"metric_constraint_basis": "raw", "strategy": "metrics", "metrics": doc{"stickiness": 0.1}, "migration": true,
 		"reschedule_after": "60s", "min_improvement": 0, "clusters": list{"east", "west"},
 	}
-	given, before := value(config), value(state)
+	given, before := value(written), value(state)
 	b.ReportAllocs()
 	for b.Loop() {
 		valid, err := server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "scheduler_placement", Config: given})

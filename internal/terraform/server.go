@@ -73,11 +73,11 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 // steady is a resource of the configured provider, nil where the framework has to
 // answer.
 func (s *Server) steady(typeName string) *steadyResource {
-	session, make := s.session(), s.resources[typeName]
-	if make == nil || session == nil || session.Pending() {
+	session, described := s.session(), s.resources[typeName]
+	if described == nil || session == nil || session.Pending() {
 		return nil
 	}
-	shared, err := make()
+	shared, err := described()
 	if err != nil {
 		return nil
 	}

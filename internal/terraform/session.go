@@ -107,7 +107,7 @@ func (s *Session) fingerprint(kind api.Kind, t tftypes.Type) string {
 		return known.(string) //nolint:forcetypeassert // nothing else is stored
 	}
 	sum := sha256.Sum256([]byte(s.build + "\x00" + t.String()))
-	print := base64.RawURLEncoding.EncodeToString(sum[:6])
-	s.fingerprints.Store(kind, print)
-	return print
+	fingerprint := base64.RawURLEncoding.EncodeToString(sum[:6])
+	s.fingerprints.Store(kind, fingerprint)
+	return fingerprint
 }
