@@ -69,10 +69,10 @@ type Outcome struct {
 	NextAt time.Time
 	// Full says that every wanted seat is taken.
 	Full bool
-	// Worst is the merit of the chosen cluster that would go first, and Next
-	// that of the best cluster left over (valid where HasNext). Nothing moves
+	// Worst is the merit of the chosen cluster that would go first, and next
+	// that of the best cluster left over (valid where hasNext). Nothing moves
 	// while every outsider's merit is below Worst and every chosen one's above
-	// Next. WorstRow and NextRow are the clusters.
+	// next. worstRow and nextRow are the clusters.
 	Worst, next       Merit
 	hasNext           bool
 	worstRow, nextRow int
