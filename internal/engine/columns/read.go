@@ -2,6 +2,9 @@ package columns
 
 import "github.com/scheduler/terraform-provider-scheduler/internal/api"
 
+// What the getters return is the fleet's own and shared by its versions: it is for
+// reading only (see the package's doc).
+
 // Live are the rows in use.
 func (f *Fleet) Live() Bitmap { return f.live }
 

@@ -27,6 +27,8 @@ func newPass(f *columns.Fleet, q *Query, reserved *ledger.Reservations) *Pass {
 
 func (p *Pass) mask() columns.Bitmap { return p.Query.Checks.Mask(&p.Look) }
 
+// Admits reports whether the checks admit one row. current says that it is part of the
+// present decision.
 func (p *Pass) Admits(row int, current bool) bool {
 	return p.Query.Checks.Admits(&p.Look, row, current)
 }

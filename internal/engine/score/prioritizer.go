@@ -47,8 +47,10 @@ var configured = map[api.PrioritizerType]func(*api.PrioritizerConfig) prioritize
 // builtin is what is built in under a name.
 type builtin struct{ kind string }
 
+// Name implements prioritizer.
 func (b builtin) Name() string { return b.kind }
 
+// Key implements prioritizer.
 func (b builtin) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerBuiltin))
 	k.Text("builtin", b.kind)

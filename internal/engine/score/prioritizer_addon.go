@@ -13,20 +13,25 @@ import (
 // cluster has none or it has expired.
 type addonScore struct{ resource, score string }
 
+// Name implements prioritizer.
 func (a addonScore) Name() string { return a.resource + "/" + a.score }
 
+// Key implements prioritizer.
 func (a addonScore) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerAddon))
 	k.Text("resource", a.resource)
 	k.Text("score", a.score)
 }
 
+// Reads implements prioritizer.
 func (addonScore) Reads() columns.Aspects { return columns.ScoreValues }
 
+// Figures implements sighted.
 func (a addonScore) Figures(f *columns.Fleet) figures {
 	return figures{scores: f.ScoreColumn(a.resource, a.score)}
 }
 
+// Rate implements rater.
 func (addonScore) Rate(r *Rating, i, row int) float64 {
 	if scores := r.figures[i].scores; row < len(scores) {
 		return float64(scores[row])
@@ -34,14 +39,17 @@ func (addonScore) Rate(r *Rating, i, row int) float64 {
 	return 0
 }
 
+// Expired implements perishing.
 func (a addonScore) Expired(f *columns.Fleet) (what string, on *columns.RowSet) {
 	return a.resource, f.Expired(a.resource)
 }
 
+// Until implements perishing.
 func (a addonScore) Until(f *columns.Fleet, row int) time.Time {
 	return f.Expiry(a.resource, a.score, row)
 }
 
+// Observe implements observable.
 func (a addonScore) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
 	return a.Rate(r, i, row), a.observe(r.Fleet, row)
 }

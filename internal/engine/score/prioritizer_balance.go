@@ -6,12 +6,16 @@ import "github.com/scheduler/terraform-provider-scheduler/internal/engine/column
 // belong to.
 type balancing struct{ builtin }
 
+// Reads implements prioritizer.
 func (balancing) Reads() columns.Aspects { return columns.Chosen }
 
+// Mind implements minding.
 func (balancing) Mind(r *Rating, _, row int) float64 { return balanced(r.Seen.At(row), r.Seen.High) }
 
+// OfCount implements counting.
 func (balancing) OfCount(count, high int32) float64 { return balanced(count, high) }
 
+// Bounds implements minding.
 func (balancing) Bounds(r *Rating) (least, most float64) {
 	return balanced(r.Seen.High, r.Seen.High), balanced(r.Seen.Low, r.Seen.High)
 }
@@ -22,6 +26,7 @@ func (balancing) Most(r *Rating, row int) (most float64, ok bool) {
 	return balanced(r.Seen.At(row), r.Seen.High), true
 }
 
+// Observe implements observable.
 func (b balancing) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
 	count := float64(r.Seen.At(row))
 	return b.Mind(r, i, row), observation{raw: &count}

@@ -12,17 +12,22 @@ import (
 // mapped to 200·n - 100, and 0 where it has no usable value.
 type metricScore struct{ metric string }
 
+// Name implements prioritizer.
 func (m metricScore) Name() string { return m.metric }
 
+// Key implements prioritizer.
 func (m metricScore) Key(k key.Writer) {
 	k.Text("type", string(api.PrioritizerMetric))
 	k.Text("metric", m.metric)
 }
 
+// Reads implements prioritizer.
 func (metricScore) Reads() columns.Aspects { return columns.MetricValues }
 
+// Metric implements naming.
 func (m metricScore) Metric() string { return m.metric }
 
+// Rate implements rater.
 func (m metricScore) Rate(r *Rating, _, row int) float64 {
 	if state := m.of(r.Fleet, row); state != nil {
 		return float64(200*state.Normalized) - 100
@@ -30,6 +35,7 @@ func (m metricScore) Rate(r *Rating, _, row int) float64 {
 	return 0
 }
 
+// Observe implements observable.
 func (m metricScore) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
 	return m.Rate(r, i, row), m.observe(r.Fleet, row)
 }

@@ -14,18 +14,23 @@ type allocatable struct {
 	resource string
 }
 
+// Reads implements prioritizer.
 func (allocatable) Reads() columns.Aspects { return columns.Amounts }
 
+// Figures implements sighted.
 func (a allocatable) Figures(f *columns.Fleet) figures {
 	return figures{amounts: f.Allocatable(a.resource)}
 }
 
+// Amount implements comparing.
 func (allocatable) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
 
+// Rate implements rater.
 func (a allocatable) Rate(r *Rating, i, row int) float64 {
 	return r.spans[i].rate(a.Amount(r, i, row))
 }
 
+// Observe implements observable.
 func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
 	amount := a.Amount(r, i, row)
 	if amount == columns.Unreported {
@@ -38,14 +43,18 @@ func (a allocatable) Observe(r *Rating, i, row int, _ bool) (float64, observatio
 // workload uses; what the reservations of others leave is Left.
 type available allocatable
 
+// Reads implements prioritizer.
 func (available) Reads() columns.Aspects { return columns.Amounts | columns.Reserved }
 
+// Figures implements sighted.
 func (a available) Figures(f *columns.Fleet) figures {
 	return figures{amounts: f.Uncommitted()[a.resource]}
 }
 
+// Amount implements comparing.
 func (available) Amount(r *Rating, i, row int) int64 { return r.figures[i].amount(row) }
 
+// Rate implements rater.
 func (a available) Rate(r *Rating, i, row int) float64 {
 	return r.spans[i].rate(a.Amount(r, i, row))
 }
@@ -75,6 +84,7 @@ func (a available) Mind(r *Rating, i, row int) float64 {
 	return r.left[i].rate(a.Left(r, i, row)) - a.Rate(r, i, row)
 }
 
+// Bounds implements minding.
 func (available) Bounds(r *Rating) (least, most float64) {
 	if r.left == nil {
 		return 0, 0
@@ -85,6 +95,7 @@ func (available) Bounds(r *Rating) (least, most float64) {
 // Most implements minding: what others leave is measured for each decision.
 func (available) Most(*Rating, int) (most float64, ok bool) { return 0, false }
 
+// Observe implements observable.
 func (a available) Observe(r *Rating, i, row int, _ bool) (float64, observation) {
 	amount, scale := a.Amount(r, i, row), r.spans
 	if r.left != nil {

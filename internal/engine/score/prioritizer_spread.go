@@ -10,4 +10,5 @@ type evenness struct{ builtin }
 // what those look at they say themselves.
 func (evenness) Reads() columns.Aspects { return 0 }
 
+// Evens implements evening.
 func (evenness) Evens() {}

@@ -8,8 +8,10 @@ type steady struct{ builtin }
 // Reads implements prioritizer: the present decision is nothing of the fleet.
 func (steady) Reads() columns.Aspects { return 0 }
 
+// Stay implements sticking.
 func (steady) Stay() float64 { return 100 }
 
+// Observe implements observable.
 func (s steady) Observe(_ *Rating, _, _ int, current bool) (float64, observation) {
 	if current {
 		return s.Stay(), observation{}
