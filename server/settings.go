@@ -14,7 +14,8 @@ import (
 
 // A setting has one name and three spellings: the flag --data-dir, the variable
 // SCHEDULER_DATA_DIR and the configuration key data_dir. The flags of a command
-// are the table of its settings; the other spellings follow from it.
+// are the table of its settings; the other spellings follow from it. It is our own,
+// because configuration libraries ignore keys that they do not know.
 
 // configFlag names the configuration file, so it is no key in it.
 const configFlag = "config"

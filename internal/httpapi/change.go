@@ -290,9 +290,9 @@ func collectionOf(object api.Object) string {
 	return info.Collection
 }
 
-// settled waits, and answers the object as it then is: with the decision where
+// outcome waits, and answers the object as it then is: with the decision where
 // there is one by now, else as it was written.
-func (c *changes) settled(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
+func (c *changes) outcome(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
 	c.waits.await(ctx, written.revision, wait)
 	object, revision := written.object, written.revision
 	if entry := c.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {

@@ -96,7 +96,7 @@ func (r *reports) reportCloud(ctx context.Context, in *reportCloudInput) (*objec
 	case !changed:
 		return &objectOutput{Status: http.StatusNoContent}, nil
 	}
-	return r.changes.settled(ctx, &stored{object: cloud, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.outcome(ctx, &stored{object: cloud, revision: revision}, wait, http.StatusOK), nil
 }
 
 func (r *reports) liveOpenStack(ctx context.Context, in *liveInput) (*liveOutput, error) {

@@ -52,5 +52,5 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 		}
 		return nil, err
 	}
-	return r.changes.settled(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.outcome(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
 }

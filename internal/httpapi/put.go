@@ -101,7 +101,7 @@ func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, prev
 	if quiet {
 		wait = 0
 	}
-	return o.changes.settled(ctx, result, wait, status), nil
+	return o.changes.outcome(ctx, result, wait, status), nil
 }
 
 // decodeIntent reads and checks what a user asks for. Status and what the

@@ -50,5 +50,5 @@ func (o *objects) reschedule(ctx context.Context, info api.KindInfo, in *resched
 	if err != nil {
 		return nil, err
 	}
-	return o.changes.settled(ctx, result, wait, http.StatusOK), nil
+	return o.changes.outcome(ctx, result, wait, http.StatusOK), nil
 }

@@ -36,7 +36,9 @@ type watchOutput struct {
 	Body func(huma.Context)
 }
 
-// watches streams changes.
+// watches streams changes. It is our own, because libraries for server-sent events keep a
+// buffer for each reader: here all walk one log, each change is encoded once, and who
+// comes back resumes by its revision.
 type watches struct {
 	api      *operation.API
 	fleet    *fleet.Fleet

@@ -54,7 +54,7 @@ func (r *reports) reportHealth(ctx context.Context, in *reportHealthInput) (*obj
 		}
 		return nil, err
 	}
-	return r.changes.settled(ctx, &stored{object: workload, revision: revision}, wait, http.StatusOK), nil
+	return r.changes.outcome(ctx, &stored{object: workload, revision: revision}, wait, http.StatusOK), nil
 }
 
 func decodeHealth(data []byte) (*api.HealthReport, error) {

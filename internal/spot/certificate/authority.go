@@ -7,6 +7,9 @@
 // a day ahead, and keep the old one until no certificate of it can be in use. So
 // a cluster that fetches the bundle at least once a day never meets a
 // certificate that it does not trust.
+//
+// It is our own, because certificate managers keep a certificate in files or in a cluster:
+// the authority has to be the same for all servers, which share nothing but the store.
 package certificate
 
 import (
