@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -192,7 +191,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 	}
 	available := func(want api.ConditionStatus) func(*terraform.State) error {
 		return func(*terraform.State) error {
-			return untilNoError(func() error {
+			return untilNoError(t, func() error {
 				object, err := f.client.Get(f.ctx(), api.Key{Kind: api.KindMetric, Name: "load"})
 				if err != nil {
 					return err
@@ -210,7 +209,7 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config("a", `bearer_token_wo = "`+theSecret+`"`), Check: available(api.ConditionTrue)},
 			{PreConfig: func() { token.Store("") }, Config: config("b", ""), Check: func(s *terraform.State) error {
-				if err := untilNoError(func() error {
+				if err := untilNoError(t, func() error {
 					if token.Load() == "" {
 						return fmt.Errorf("nobody has asked since")
 					}
@@ -226,13 +225,15 @@ func TestAccKeptTokenLogsIn(t *testing.T) {
 }
 
 // untilNoError asks until there is no error.
-func untilNoError(ask func() error) error {
-	deadline := time.Now().Add(eventually.Limit)
-	for {
-		err := ask()
-		if err == nil || time.Now().After(deadline) {
-			return err
+func untilNoError(t *testing.T, ask func() error) error {
+	t.Helper()
+	var err, shown error
+	eventually.True(t, "there is no error", func() bool {
+		if err = ask(); err != nil && (shown == nil || err.Error() != shown.Error()) {
+			t.Logf("not yet: %v", err)
+			shown = err
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err == nil
+	})
+	return err
 }

@@ -81,13 +81,15 @@ func TestExpiringCertificatesAreWarnedOf(t *testing.T) {
 	expect := func(what string, lines ...string) {
 		t.Helper()
 		var status int
-		var text string
+		var text, shown string
 		eventually.True(t, what, func() bool {
 			status, text = ask("/readyz?verbose")
 			for _, line := range lines {
 				if !strings.Contains(text, line) {
-					t.Logf("no %q yet in %s", line, text)
-					time.Sleep(time.Second)
+					if text != shown {
+						t.Logf("no %q yet in %s", line, text)
+						shown = text
+					}
 					return false
 				}
 			}

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // tinyOpenStack has one region, two zones, and a host in each.
@@ -163,11 +163,14 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	}()
 	await := func(what string, reached func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !reached(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s does not come; pushed were %+v", what, w.seen())
+		come := false
+		defer func() {
+			if !come {
+				t.Logf("pushed were %+v", w.seen())
 			}
-		}
+		}()
+		eventually.True(t, what, reached)
+		come = true
 	}
 	pushed := func(n int) []api.CloudReport {
 		t.Helper()

@@ -86,7 +86,7 @@ func TestRestartKeepsEverythingAndRewritesNothing(t *testing.T) {
 
 	s = start(t, testConfig(dir))
 	// Long enough for the readings that follow a start.
-	time.Sleep(2500 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond) //nolint:forbidigo // nothing shows that no reading follows
 	after := s.objects()
 	if len(before) != len(after) || len(after) != 8 {
 		t.Fatalf("%d objects before, %d after", len(before), len(after))

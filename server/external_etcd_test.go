@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // externalEtcd starts an etcd that listens, as one outside of the server does.
@@ -73,17 +74,10 @@ func TestReadinessTellsWhetherWritesWork(t *testing.T) {
 		t.Fatalf("ready: %d %s", status, body)
 	}
 	stopEtcd()
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.True(t, "without its store the server is not ready, and says why", func() bool {
 		status, body := get("/readyz")
-		if status == http.StatusServiceUnavailable && strings.Contains(body, "writes have failed for") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("without its store: %d %s", status, body)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "writes have failed for")
+	})
 	if status, body := get("/v1/metrics-providers/rates"); status != http.StatusOK {
 		t.Errorf("reading without the store: %d %s", status, body)
 	}
@@ -134,7 +128,7 @@ func TestServerThatLostTheStoreStops(t *testing.T) {
 	fillFleet(s, 90, 10)
 	// The first one notices when it writes. Where the second has decided before
 	// it looks, there is nothing to write, so there is more than one to decide.
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(eventually.Limit)
 	for i, running := 0, true; running; i++ {
 		select {
 		case err := <-ended:

@@ -109,7 +109,7 @@ func BenchmarkMetricChangeToWatch(b *testing.B) {
 			}
 		}
 	}()
-	time.Sleep(100 * time.Millisecond) // until the watch is open
+	time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nothing shows that the watch is open
 	took := make([]time.Duration, 0, b.N)
 	for i := range b.N {
 		want, values := "left", map[string]float64{"left": 30, "right": 20}

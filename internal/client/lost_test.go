@@ -13,6 +13,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 func givingUp(o *client.Options) { o.GiveUp = true }
@@ -99,14 +100,12 @@ func TestLostServerEndsTheRun(t *testing.T) {
 	all.Wait()
 	// It is back, and for this run it does not matter.
 	var connections atomic.Int64
-	listener, err := net.Listen("tcp", address)
-	// Another program's connection may have taken the port; it gives it back.
-	for began := time.Now(); err != nil && time.Since(began) < time.Minute; listener, err = net.Listen("tcp", address) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	var listener net.Listener
+	eventually.True(t, "the port is free: another program's connection may have taken it", func() bool {
+		var err error
+		listener, err = net.Listen("tcp", address)
+		return err == nil
+	})
 	back := &http.Server{
 		ReadHeaderTimeout: time.Minute,
 		Handler:           http.HandlerFunc(func(http.ResponseWriter, *http.Request) { connections.Add(1) }),

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -39,7 +39,7 @@ func start(t testing.TB, change ...func(*Options)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	t.Cleanup(cancel)
 	o := Options{Store: s, Codec: codec}
 	for _, f := range change {

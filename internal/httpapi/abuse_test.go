@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -170,13 +172,9 @@ func TestTenThousandBadRequests(t *testing.T) {
 	}
 
 	s.client.CloseIdleConnections()
-	deadline := time.Now().Add(10 * time.Second)
-	for runtime.NumGoroutine() > goroutines && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if now := runtime.NumGoroutine(); now > goroutines {
-		t.Errorf("%d goroutines, %d before", now, goroutines)
-	}
+	eventually.True(t, fmt.Sprintf("there are no more than the %d goroutines of before", goroutines), func() bool {
+		return runtime.NumGoroutine() <= goroutines
+	})
 	const bound = 32 << 20 // the store's history of what was accepted is in there, too
 	if after := liveHeap(); after > before+bound {
 		t.Errorf("the heap grew from %d to %d MiB", before>>20, after>>20)

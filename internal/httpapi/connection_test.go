@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // dial opens a connection and writes to it; the test ends it.
@@ -72,7 +73,7 @@ func closedWithin(t *testing.T, conn net.Conn, limit time.Duration) string {
 
 func TestSlowClientsAreCutOff(t *testing.T) {
 	s := startServer(t, func(o *Options) { o.HeaderTimeout, o.BodyTimeout = 200*time.Millisecond, 200*time.Millisecond })
-	t.Run("no request", func(t *testing.T) { closedWithin(t, s.dial(""), 5*time.Second) })
+	t.Run("no request", func(t *testing.T) { closedWithin(t, s.dial(""), eventually.Limit) })
 	t.Run("half a header", func(t *testing.T) {
 		conn := s.dial("GET /v1/clusters HTTP/1.1\r\nHost: a\r\nX-A: ")
 		go func() {
@@ -80,19 +81,19 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				if _, err := conn.Write([]byte("a")); err != nil {
 					return
 				}
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the client is slow
 			}
 		}()
-		closedWithin(t, conn, 5*time.Second)
+		closedWithin(t, conn, eventually.Limit)
 	})
 	t.Run("half a body", func(t *testing.T) {
-		got := closedWithin(t, s.dial("PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"), 5*time.Second)
+		got := closedWithin(t, s.dial("PUT /v1/clusters/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"), eventually.Limit)
 		if !strings.Contains(got, " 408 ") {
 			t.Errorf("answer %q", got)
 		}
 	})
 	t.Run("body of a request that is refused", func(t *testing.T) {
-		got := closedWithin(t, s.dial("PUT /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"), 5*time.Second)
+		got := closedWithin(t, s.dial("PUT /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"), eventually.Limit)
 		if !strings.Contains(got, " 404 ") {
 			t.Errorf("answer %q", got)
 		}
@@ -125,7 +126,7 @@ func TestBrokenRequestsGetAnAnswerBelow500(t *testing.T) {
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		got := closedWithin(t, conn, 5*time.Second)
+		got := closedWithin(t, conn, eventually.Limit)
 		var status int
 		if _, err := fmt.Sscanf(got, "HTTP/1.1 %d", &status); got != "" && (err != nil || status < 400 && !strings.HasPrefix(text, "OPTIONS") || status >= 500 && status != http.StatusHTTPVersionNotSupported) {
 			t.Errorf("%.40q gives %.100q", text, got)
@@ -152,11 +153,9 @@ func TestSlowWatchersAreDropped(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
-	for valueOf(t, s.metrics.watchers) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the watcher is there", func() bool { return valueOf(t, s.metrics.watchers) > 0 })
 	region := strings.Repeat("x", 500_000)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(eventually.Limit)
 	for i := 0; valueOf(t, s.metrics.watchers) > 0; i++ {
 		if time.Now().After(deadline) {
 			t.Fatal("a watcher that reads nothing is still served")

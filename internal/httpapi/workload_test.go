@@ -11,6 +11,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 const (
@@ -320,7 +321,7 @@ func TestBlockingGetOfAWorkload(t *testing.T) {
 		if got := decodeAs[api.Workload](t, a); got.Status.Clusters[0].Name != "eu-2" {
 			t.Errorf("%s", a.body)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Error("no answer")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
@@ -155,7 +156,7 @@ func (y *system) observe(name string, value float64) {
 
 func (y *system) settle(revision int64) {
 	y.t.Helper()
-	ctx, cancel := context.WithTimeout(y.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(y.t.Context(), eventually.Limit)
 	defer cancel()
 	if err := y.reconciler.Settle(ctx, revision); err != nil {
 		y.t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // prices is a server of one document for each zone, and of one for the fleet.
@@ -127,17 +127,9 @@ func TestEachClusterHasItsOwnValue(t *testing.T) {
 	// What does not list the metric any more, or is gone, has no value of it.
 	b.put(clusterIn("bonn", map[string]string{"zone": "fr"}))
 	b.remove(api.Key{Kind: api.KindCluster, Name: "oslo"})
-	deadline := time.Now().Add(time.Minute)
-	for {
-		left := b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters
-		if len(left) == 3 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left are %v", left)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.True(t, "three clusters are left", func() bool {
+		return len(b.fleet.Snapshot().Get(api.Key{Kind: api.KindMetric, Name: "price"}).Object.(*api.Metric).Status.Clusters) == 3
+	})
 
 	// A value that was good stays while the server does not answer.
 	server.Close()
@@ -177,13 +169,7 @@ func TestRestartKeepsTheValuesOfClusters(t *testing.T) {
 	world.take()
 	b = start(t, s, codec)
 	b.reading("price", "berlin", 30, "")
-	deadline := time.Now().Add(time.Minute)
-	for asked := 0; asked == 0; asked = len(world.take()) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is not read again after the restart")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.True(t, "it is read again after the restart", func() bool { return len(world.take()) > 0 })
 	b.put(clusterIn("bonn", map[string]string{"zone": "de"}, "price"))
 	b.reading("price", "bonn", 30, "")
 	if after, err := s.Revision(t.Context()); err != nil || after != before+2 {

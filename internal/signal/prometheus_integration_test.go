@@ -183,7 +183,7 @@ func TestRealPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) //nolint:forbidigo // nothing shows that no reading follows
 	if after, err := s.Revision(t.Context()); err != nil || after != before {
 		t.Errorf("without change the revision went from %d to %d, %v", before, after, err)
 	}

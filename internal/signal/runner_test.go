@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
@@ -77,7 +78,7 @@ func start(t testing.TB, s *store.Store, codec *store.Codec) *bench {
 // put writes the user-written part of an object and waits for the signals.
 func (b *bench) put(object api.Object) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)
 	defer cancel()
 	b.settle(ctx, b.write(ctx, object))
 }
@@ -119,7 +120,7 @@ func (b *bench) settle(ctx context.Context, revision int64) {
 
 func (b *bench) remove(key api.Key) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)
 	defer cancel()
 	revision, err := b.store.Commit(ctx, store.Write{Key: key, Part: store.Spec, Expect: -1}, store.Write{Key: key, Part: store.Status, Expect: -1})
 	if err != nil {

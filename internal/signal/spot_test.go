@@ -3,9 +3,9 @@ package signal
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // nobodysKubeconfig is that of an API server that refuses connections.
@@ -30,7 +30,7 @@ func TestSpotNodesAreInTheFleet(t *testing.T) {
 // awaitSpot waits until the cluster has that many spot nodes.
 func (b *bench) awaitSpot(nodes int64) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), eventually.Limit)
 	defer cancel()
 	key := api.Key{Kind: api.KindCluster, Name: "a"}
 	for entry := b.fleet.Snapshot().Get(key); ; {

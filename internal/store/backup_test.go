@@ -13,13 +13,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // backup makes a store with some history and returns its backup.
 func backup(t *testing.T) (archive []byte, revision int64) {
 	t.Helper()
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 50)
 	if _, err := s.Derive(ctx, statuses(revisions, "status")); err != nil {
 		t.Fatal(err)
@@ -41,7 +43,7 @@ func backup(t *testing.T) (archive []byte, revision int64) {
 func TestRestoredStoreGoesOn(t *testing.T) {
 	archive, revision := backup(t)
 	dir := filepath.Join(t.TempDir(), "new")
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	if err := Restore(ctx, bytes.NewReader(archive), dir); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	for name, content := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := Restore(timeout(t, 30*time.Second), bytes.NewReader(content), dir); !errors.Is(err, ErrBadBackup) {
+			if err := Restore(timeout(t), bytes.NewReader(content), dir); !errors.Is(err, ErrBadBackup) {
 				t.Fatalf("error %v", err)
 			}
 			entries, err := os.ReadDir(dir)
@@ -169,12 +171,13 @@ func TestRestoreEndsWithItsContext(t *testing.T) {
 // began, and a whole number of transactions.
 func TestBackupUnderWrites(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	stop, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	acked := map[int]int{}
-	for w := range 4 {
+	const writers = 4
+	for w := range writers {
 		wg.Go(func() {
 			for n := 1; stop.Err() == nil; n++ {
 				value := []byte(fmt.Sprint(n))
@@ -188,7 +191,11 @@ func TestBackupUnderWrites(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond)
+	eventually.True(t, "every writer has written", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(acked) == writers
+	})
 	mu.Lock()
 	before := map[int]int{}
 	for w, n := range acked {

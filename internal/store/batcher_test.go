@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 )
 
 // runBatcher runs a batcher until the test ends.
@@ -37,7 +36,7 @@ func TestBatcherAnswersEachWriter(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			ctx := timeout(t, 30*time.Second)
+			ctx := timeout(t)
 			revision, err := b.Submit(ctx, StatusWrite{Key: placement(i), Value: []byte(fmt.Sprint(i)), SpecRevision: revisions[i]})
 			if i%10 == 0 {
 				var conflict *ConflictError
@@ -91,7 +90,7 @@ func TestBatcherKeepsTheOrderOfOneObject(t *testing.T) {
 		last = max(last, revision)
 		seen[revision] = true
 	}
-	_, status, err := s.Read(timeout(t, 10*time.Second), placement(0))
+	_, status, err := s.Read(timeout(t), placement(0))
 	if err != nil || string(status.Value) != "19" || status.ModRevision != last || len(seen) != 20 {
 		t.Fatalf("status %v, %v, revisions %v", status, err, seen)
 	}

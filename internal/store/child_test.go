@@ -109,7 +109,7 @@ func acknowledged(t *testing.T, output io.Reader, acked map[int]int64) int {
 func checkAcknowledged(t *testing.T, s *Store, acked map[int]int64) {
 	t.Helper()
 	found := map[api.Key]int64{}
-	_, err := s.Load(timeout(t, time.Minute), func(r Record) error {
+	_, err := s.Load(timeout(t), func(r Record) error {
 		value, _, _ := strings.Cut(string(r.Value), " ")
 		v, err := strconv.ParseInt(value, 10, 64)
 		found[r.Key] = v

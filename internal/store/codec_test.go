@@ -114,7 +114,7 @@ func TestSecretsAreSealedEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, func(o *Options) { o.DataDir = dir })
 	codec := testCodec(t, 1)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	for _, object := range secretObjects() {
 		value, err := codec.EncodeSpec(object)
 		if err != nil {

@@ -7,14 +7,13 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 func TestCompareAndSet(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	there, absent := placement(1), placement(2)
 	r := put(t, s, there, "old")
 	cases := []struct {
@@ -57,7 +56,7 @@ func TestCompareAndSet(t *testing.T) {
 
 func TestCommitIsAllOrNothing(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	put(t, s, placement(1), "old")
 	_, err := s.Commit(ctx,
 		Write{Key: placement(2), Value: []byte("v"), Expect: 0},
@@ -91,7 +90,7 @@ func TestCommitRefusesWhatItCannotHold(t *testing.T) {
 	}
 	for name, writes := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := s.Commit(timeout(t, 10*time.Second), writes...); !errors.Is(err, ErrInvalid) {
+			if _, err := s.Commit(timeout(t), writes...); !errors.Is(err, ErrInvalid) {
 				t.Fatalf("error %v", err)
 			}
 		})
@@ -105,7 +104,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	var wg sync.WaitGroup
 	for range writers {
 		wg.Go(func() {
-			ctx := timeout(t, 60*time.Second)
+			ctx := timeout(t)
 			for done := 0; done < rounds; {
 				spec, _, err := s.Read(ctx, placement(0))
 				if err != nil {
@@ -126,7 +125,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	spec, _, err := s.Read(timeout(t, 10*time.Second), placement(0))
+	spec, _, err := s.Read(timeout(t), placement(0))
 	if err != nil || string(spec.Value) != strconv.Itoa(writers*rounds) {
 		t.Fatalf("counted %s, %v; want %d", spec.Value, err, writers*rounds)
 	}
@@ -150,7 +149,7 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	if _, err := s.Commit(ctx, Write{Key: placement(1), Value: []byte("v"), Expect: Any}); err == nil || errors.Is(err, ErrUncertain) {
 		t.Fatalf("error %v", err)
 	}
-	if spec, _, err := s.Read(timeout(t, 10*time.Second), placement(1)); err != nil || spec != nil {
+	if spec, _, err := s.Read(timeout(t), placement(1)); err != nil || spec != nil {
 		t.Fatalf("read %v, %v", spec, err)
 	}
 }
@@ -161,7 +160,7 @@ func score(cluster, name string) api.Key {
 
 func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}
 	put(t, s, cluster, "{}")
 	var gone []api.Key
@@ -205,7 +204,7 @@ func TestDeletingAClusterDeletesWhatBelongsToIt(t *testing.T) {
 
 func TestACheckGuardsTheOtherWrites(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	cluster := api.Key{Kind: api.KindCluster, Name: "c1"}
 	r := put(t, s, cluster, "{}")
 	write := Write{Key: score("c1", "s"), Value: []byte("{}"), Expect: Any}
@@ -240,7 +239,7 @@ func TestACheckGuardsTheOtherWrites(t *testing.T) {
 
 func mustRevision(t *testing.T, s *Store) int64 {
 	t.Helper()
-	revision, err := s.Revision(timeout(t, 20*time.Second))
+	revision, err := s.Revision(timeout(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -21,7 +20,7 @@ func fill(t testing.TB, s *Store, n int) []int64 {
 		for i := begin; i < min(n, begin+maxDeriveWrites); i++ {
 			writes = append(writes, Write{Key: placement(i), Value: []byte("spec"), Expect: 0})
 		}
-		revision, err := s.Commit(timeout(t, 10*time.Second), writes...)
+		revision, err := s.Commit(timeout(t), writes...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +41,7 @@ func statuses(revisions []int64, value string) []StatusWrite {
 
 func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 350)
 	changed, deleted, never := 7, 120, len(revisions)
 	put(t, s, placement(changed), "newer")
@@ -78,7 +77,7 @@ func TestChangedObjectsDoNotStopTheOthers(t *testing.T) {
 
 func TestLargeStatusesAreSplit(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 40)
 	value := string(bytes.Repeat([]byte("v"), 100<<10))
 	if _, err := s.Derive(ctx, statuses(revisions, value)); err != nil {
@@ -124,7 +123,7 @@ func TestDeriveRefusesWhatItCannotHold(t *testing.T) {
 // One status that is refused, by the store or already before, costs no other.
 func TestDeriveWritesTheOthers(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 250)
 	writes := statuses(revisions, "status")
 	const large, unread = 130, 17
@@ -151,7 +150,7 @@ func TestDeriveWritesTheOthers(t *testing.T) {
 
 func TestSecondEpochFencesTheFirst(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 3)
 	if _, err := s.Derive(ctx, statuses(revisions, "before")); err != nil {
 		t.Fatal(err)
@@ -173,7 +172,7 @@ func TestSecondEpochFencesTheFirst(t *testing.T) {
 
 func TestFenceWinsOverConflicts(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, s, 2)
 	put(t, s, placement(0), "newer")
 	if _, err := s.client.Put(ctx, epochKey, "somebody else"); err != nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // mountTmpfs makes a file system of a size in MiB. It needs root.
@@ -38,7 +40,7 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
 		o.WatchdogInterval = 50 * time.Millisecond
 	})
-	ctx := timeout(t, 2*time.Minute)
+	ctx := timeout(t)
 	value := bytes.Repeat([]byte("v"), 256<<10)
 	var err error
 	written := 0
@@ -87,9 +89,10 @@ func TestWatchdogRefusesWritesBeforeTheDiskIsFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", syscall.MS_REMOUNT, "size=1000m"); err != nil {
 		t.Fatal(err)
 	}
-	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	eventually.True(t, "there is room again", func() bool {
 		_, err = s.Commit(ctx, Write{Key: placement(9999), Value: []byte("v"), Expect: 0})
-	}
+		return !errors.Is(err, ErrFull)
+	})
 	if err != nil {
 		t.Fatalf("with room again: %v", err)
 	}
@@ -105,7 +108,7 @@ func TestABurstOfWritesStopsBeforeTheEndOfTheDisk(t *testing.T) {
 		o.WatchdogInterval = time.Second
 		o.Fatal = func(err error) { t.Errorf("the member died: %v", err) }
 	})
-	ctx := timeout(t, 2*time.Minute)
+	ctx := timeout(t)
 	value := bytes.Repeat([]byte("v"), mebibyte)
 	var writers sync.WaitGroup
 	for w := range 160 {
@@ -135,7 +138,7 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
 		o.WatchdogInterval = 5 * time.Second
 	})
-	ctx := timeout(t, 3*time.Minute)
+	ctx := timeout(t)
 	value := bytes.Repeat([]byte("v"), 256<<10)
 	write := func(n int) error {
 		_, err := s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: Any})
@@ -161,10 +164,11 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	err := ErrFull
-	for ; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	var err error
+	eventually.True(t, "there is room again", func() bool {
 		err = write(9999)
-	}
+		return !errors.Is(err, ErrFull)
+	})
 	if err != nil {
 		t.Fatalf("with room again: %v", err)
 	}

@@ -38,7 +38,7 @@ func damage(t *testing.T, s *Store, key string, value []byte) {
 // read it, and nothing else is.
 func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, time.Minute)
+	ctx := timeout(t)
 	for n := range 3 {
 		revision := put(t, s, placement(n), `{"a":1}`)
 		if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(n), Value: []byte(`{"b":2}`), SpecRevision: revision}}); err != nil {
@@ -108,7 +108,7 @@ func TestFlippedBitIsFoundByEveryReader(t *testing.T) {
 // of the format.
 func TestEveryKeyHasAnEnvelope(t *testing.T) {
 	s := open(t, func(o *Options) { o.MarkInterval = time.Nanosecond })
-	ctx := timeout(t, time.Minute)
+	ctx := timeout(t)
 	revision := put(t, s, placement(0), `{}`)
 	put(t, s, api.Key{Kind: "token", Name: "0123"}, `{}`)
 	if _, err := s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: []byte(`{}`), SpecRevision: revision}}); err != nil {

@@ -33,7 +33,7 @@ func TestExternalClusterHasTheSameSemantics(t *testing.T) {
 	address := cluster(t)
 	external := func(o *Options) { o.DataDir, o.Endpoints = "", []string{address} }
 	first := open(t, external)
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	revisions := fill(t, first, 150)
 	watch := first.Watch(ctx, revisions[0])
 	if _, err := first.Derive(ctx, statuses(revisions, "first")); err != nil {

@@ -23,7 +23,7 @@ func TestKillDuringFirstStart(t *testing.T) {
 		}
 		// Spread over the whole of a start, which takes some 100 ms on a quiet machine.
 		delay := time.Duration(round) * 12 * time.Millisecond
-		time.Sleep(delay)
+		time.Sleep(delay) //nolint:forbidigo // the instant of the kill is what differs
 		_ = child.Process.Kill()
 		_ = child.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), startTime)

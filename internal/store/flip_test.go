@@ -24,7 +24,7 @@ func worn(t *testing.T) (dir string, want map[partKey][]byte) {
 	t.Helper()
 	dir, want = t.TempDir(), map[partKey][]byte{}
 	s := open(t, func(o *Options) { o.DataDir = dir })
-	ctx := timeout(t, time.Minute)
+	ctx := timeout(t)
 	const objects = 300
 	for round := range 3 {
 		for n := range objects {

@@ -107,7 +107,7 @@ func TestReplacedStoreIsNoticed(t *testing.T) {
 			c.swap(t, r, old)
 			t.Cleanup(r.Close)
 			for refused := false; !refused; {
-				_, err := s.Commit(timeout(t, time.Minute), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
+				_, err := s.Commit(timeout(t), Write{Key: placement(0), Value: []byte("{}"), Expect: Any})
 				switch {
 				case err == nil && !c.probed:
 					t.Fatal("a write on a replaced store was acknowledged")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // BenchmarkInspectMember reads the files of a store of some 100 MiB, which every
@@ -21,7 +20,7 @@ func BenchmarkInspectMember(b *testing.B) {
 		for i := range writes {
 			writes[i] = Write{Key: placement(n + i), Value: fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, n+i, text), Expect: Any}
 		}
-		if _, err := s.Commit(timeout(b, time.Minute), writes...); err != nil {
+		if _, err := s.Commit(timeout(b), writes...); err != nil {
 			b.Fatal(err)
 		}
 	}

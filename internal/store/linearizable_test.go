@@ -55,7 +55,7 @@ var register = porcupine.Model{
 
 func TestCommitAndReadAreLinearizable(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	const clients, operations, objects = 8, 60, 3
 	var mu sync.Mutex
 	var history []porcupine.Operation

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"go.uber.org/zap"
 )
 
@@ -46,21 +47,18 @@ func TestHistoryIsKeptByAgeAndNumber(t *testing.T) {
 
 func TestHistoryGoesByItself(t *testing.T) {
 	s := open(t, func(o *Options) { o.KeepRevisions, o.CompactInterval = 5, 10*time.Millisecond })
-	ctx := timeout(t, 30*time.Second)
+	ctx := timeout(t)
 	old := put(t, s, placement(1), "v")
 	for range 20 {
 		put(t, s, placement(1), "v")
 	}
-	for {
+	eventually.True(t, "the old revision is gone", func() bool {
 		_, _, _, _, err := s.Page(ctx, "placement", "", "", 1, old)
-		if errors.Is(err, ErrCompacted) {
-			return
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrCompacted) {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return err != nil
+	})
 }
 
 // noise cannot be compressed, nor told apart from data.
@@ -77,7 +75,7 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
 	})
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	value := noise(256 << 10)
 	n := 0
 	var err error
@@ -96,9 +94,10 @@ func TestQuotaRefusesGrowthAndHeals(t *testing.T) {
 		}
 	}
 	// Deleted and compacted, the space comes back without a restart.
-	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	eventually.True(t, "there is room again", func() bool {
 		_, err = s.Commit(ctx, Write{Key: placement(0), Value: value, Expect: Any})
-	}
+		return !errors.Is(err, ErrFull)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +110,7 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 		o.QuotaBytes = 24 * mebibyte
 		o.WatchdogInterval, o.CompactInterval = time.Hour, time.Hour // nobody stops before, nobody heals
 	})
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	const writers = 32
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -162,7 +161,7 @@ func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
 		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
 		o.WatchdogInterval = time.Hour // nobody heals
 	})
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	r := put(t, s, placement(0), "spec")
 	value := noise(256 << 10)
 	var err error
@@ -180,9 +179,10 @@ func TestRaisedAlarmSurvivesARestartAndHeals(t *testing.T) {
 		o.DataDir, o.QuotaBytes = dir, 16*mebibyte
 		o.WatchdogInterval = 20 * time.Millisecond
 	})
-	for err = ErrFull; errors.Is(err, ErrFull) && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	eventually.True(t, "there is room again", func() bool {
 		_, err = s.Derive(ctx, []StatusWrite{{Key: placement(0), Value: []byte("v"), SpecRevision: r}})
-	}
+		return !errors.Is(err, ErrFull)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestDefragmentingGoesThroughTheServer(t *testing.T) {
 	s := open(t)
 	put(t, s, placement(1), "v")
 	s.noSpace.Store(true)
-	if err := s.makeRoom(timeout(t, 30*time.Second)); err != nil {
+	if err := s.makeRoom(timeout(t)); err != nil {
 		t.Fatal(err)
 	}
 	if s.noSpace.Load() {

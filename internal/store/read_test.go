@@ -7,14 +7,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	const n = 95
 	revisions := fill(t, s, n)
 	if _, err := s.Derive(ctx, statuses(revisions[:50], "first")); err != nil {
@@ -73,7 +72,7 @@ func TestPagesShowOneRevisionWhileWritesGoOn(t *testing.T) {
 
 func TestPageOfOneNamespace(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	for _, namespace := range []string{"", "a", "a-b", "b"} {
 		for i := range 3 {
 			key := api.Key{Kind: api.KindMetric, Namespace: namespace, Name: fmt.Sprintf("m%d", i)}
@@ -120,7 +119,7 @@ func TestPageOfOneNamespace(t *testing.T) {
 
 func TestCompactedRevisionIsGone(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	old := put(t, s, placement(1), "1")
 	now := put(t, s, placement(1), "2")
 	if err := s.Compact(ctx, now); err != nil {
@@ -139,7 +138,7 @@ func TestCompactedRevisionIsGone(t *testing.T) {
 
 func TestLoadShowsOneRevisionSpecsFirst(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 60*time.Second)
+	ctx := timeout(t)
 	const n = loadPage + 500
 	revisions := fill(t, s, n)
 	if _, err := s.Derive(ctx, statuses(revisions, "status")); err != nil {

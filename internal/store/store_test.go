@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -63,8 +64,8 @@ func placement(n int) api.Key {
 	return api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: fmt.Sprintf("p-%05d", n)}
 }
 
-func timeout(t testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+func timeout(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -72,7 +73,7 @@ func timeout(t testing.TB, d time.Duration) context.Context {
 // put writes the Spec part of an object, whatever it was.
 func put(t testing.TB, s *Store, key api.Key, value string) int64 {
 	t.Helper()
-	revision, err := s.Commit(timeout(t, 10*time.Second), Write{Key: key, Value: []byte(value), Expect: Any})
+	revision, err := s.Commit(timeout(t), Write{Key: key, Value: []byte(value), Expect: Any})
 	if err != nil {
 		t.Fatalf("put %s: %v", key, err)
 	}
@@ -81,7 +82,7 @@ func put(t testing.TB, s *Store, key api.Key, value string) int64 {
 
 func TestObjectLivesInTwoParts(t *testing.T) {
 	s := open(t)
-	ctx := timeout(t, 20*time.Second)
+	ctx := timeout(t)
 	key := placement(1)
 	created, err := s.Commit(ctx, Write{Key: key, Value: []byte("spec"), Expect: 0})
 	if err != nil {

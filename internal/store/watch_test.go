@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
 // next takes a batch off a watch.
@@ -19,7 +20,7 @@ func next(t testing.TB, watch <-chan Batch) Batch {
 			t.Fatal("the watch ended")
 		}
 		return batch
-	case <-time.After(10 * time.Second):
+	case <-time.After(eventually.Limit):
 		t.Fatal("nothing arrives on the watch")
 	}
 	return Batch{}
@@ -146,7 +147,7 @@ func TestProgressOfAnIdleWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := time.After(10 * time.Second)
+	stop := time.After(eventually.Limit)
 	for {
 		if err := s.RequestProgress(ctx); err != nil {
 			t.Fatal(err)

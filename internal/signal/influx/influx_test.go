@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
@@ -292,7 +293,7 @@ func TestProviderFailures(t *testing.T) {
 			defer s.Close()
 			src := openAt(t, provider(s.URL))
 			for _, queries := range [][]string{nil, {"a"}, {"a", "b"}} {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 				if strings.HasPrefix(c.name, "hangs") {
 					ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 				}

@@ -10,9 +10,9 @@ import (
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/source"
 )
@@ -73,7 +73,7 @@ func TestValueThatIsNoNumberCostsNoOtherMetric(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 3 {
-					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 					readings, err := src.Read(ctx, queries)
 					cancel()
 					if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+
 	"go.uber.org/goleak"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -166,7 +168,7 @@ func (b *bench) eventually(what string, ok func() bool) {
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(eventually.Limit)
 	for !ok() {
 		select {
 		case <-tick.C:
