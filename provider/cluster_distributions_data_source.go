@@ -11,18 +11,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// distributionStateDoc explains the states of a split.
-const distributionStateDoc = "`converged`: every pod is where it should be. `replacing`: pods are replaced, one after the other. `waiting`: pods are to be replaced, and the message says what has to be over before. `degraded`: pods for spot nodes run on on-demand ones, because there are too few spot nodes. `blocked`: the message says why it cannot get there. `absent`: the cluster has no such workload. `unmanaged`: nobody splits it there."
-
-// distributionDocs says what the API's own documentation leaves to its reader.
-var distributionDocs = map[string]string{
-	"workloads.cluster":   "Name of the cluster.",
-	"workloads.namespace": "Namespace in the cluster.",
-	"workloads.name":      "Name of the Deployment or StatefulSet.",
-	"workloads.state":     distributionStateDoc,
-	"workloads.message":   "What is done, or in the way.",
-}
-
 // clusterDistributions are the split workloads of a cluster as Terraform shows them.
 type clusterDistributions struct {
 	Workloads []api.DistributedWorkload `json:"workloads" doc:"The Deployments and StatefulSets that are split, by namespace, kind and name."`
@@ -38,7 +26,7 @@ func newClusterDistributionsDataSource() datasource.DataSource {
 			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Only those of this namespace in the cluster. Without it those of all.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		Answer: terraform.ComputedAttributes(reflect.TypeFor[clusterDistributions](), distributionDocs),
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[clusterDistributions]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 			workloads, err := s.Client().ListDistributions(ctx, terraform.Argument(arguments, "cluster"))
 			if err != nil {

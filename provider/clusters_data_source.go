@@ -38,7 +38,7 @@ func newClustersDataSource() datasource.DataSource {
 			"clusters": schema.ListNestedAttribute{
 				MarkdownDescription: "The clusters in full, as the data source `scheduler_cluster` shows one.",
 				Computed:            true,
-				NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ObjectAttributes(api.KindCluster, clusterDocs)},
+				NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ObjectAttributes(api.KindCluster)},
 			},
 		},
 		Ask: readClusters,

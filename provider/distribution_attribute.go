@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
@@ -15,26 +14,6 @@ import (
 
 // distribution is the attribute that asks for a split.
 const distribution = "distribution"
-
-// distributionAttribute says how replicas are split over on-demand and spot nodes.
-func distributionAttribute() schema.Attribute {
-	return schema.SingleNestedAttribute{
-		MarkdownDescription: "How the replicas are split over on-demand and spot nodes, inside each cluster that has `spot` enabled. For `Deployment` and `StatefulSet` of `apps/v1`. It goes before labels of the same purpose in the cluster; `{}` is the default split.",
-		Optional:            true,
-		Attributes: map[string]schema.Attribute{
-			"mode": schema.StringAttribute{
-				MarkdownDescription: "`all_in_on_demand`, `all_in_spot`, `majority_in_on_demand` (more than half of the replicas in each cluster) or `custom`. Default: a Deployment goes to spot nodes, a StatefulSet of one replica to an on-demand node, and of a larger one more than half of the replicas.",
-				Optional:            true,
-				Validators:          terraform.NotEmpty,
-			},
-			"custom_on_demand": schema.StringAttribute{
-				MarkdownDescription: "Replicas on on-demand nodes under `custom`: a number (`\"3\"`), which holds over all clusters together, or a percentage (`\"30%\"`), rounded up in each cluster. Required under `custom`, and without effect otherwise.",
-				Optional:            true,
-				Validators:          terraform.NotEmpty,
-			},
-		},
-	}
-}
 
 // clampedDistribution warns of more replicas on on-demand nodes than there are: all
 // of them go there, and after a scale-up as many as asked for.

@@ -5,29 +5,12 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
 func newMagnumClusterResource() *terraform.Resource {
-	attributes := map[string]schema.Attribute{
-		"label_constraints": schema.ListAttribute{
-			MarkdownDescription: "Conditions on the project's labels, all of which must hold: `location is DE`, `tier not in (test)`.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"metric_constraints": schema.ListAttribute{
-			MarkdownDescription: "Conditions on the project's metrics, all of which must hold: `price < 5`. A failing metric satisfies none.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"metrics": metricsAttribute("cluster"),
-		"template_id": schema.StringAttribute{
-			MarkdownDescription: "ID of the Magnum cluster template. Without it that of the project.",
-			Optional:            true,
-		},
-	}
+	attributes := terraform.SpecAttributes(api.KindMagnumCluster)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	for name, description := range map[string]string{
 		"project":              "The decision: name of the chosen `scheduler_openstack_project`, null where none fits. Its score, and the labels and metrics that the cluster has from it, are read with the data source `scheduler_magnum_cluster`.",

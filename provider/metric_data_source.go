@@ -19,9 +19,7 @@ func newMetricDataSource() datasource.DataSource {
 			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
-		Answer: terraform.ObjectAttributes(api.KindMetric, map[string]string{
-			"metrics_provider": "Where the value is read.",
-		}),
+		Answer: terraform.ObjectAttributes(api.KindMetric),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 			metric, err := s.Client().Get(ctx, api.Key{Kind: api.KindMetric, Namespace: terraform.Argument(arguments, "namespace"), Name: terraform.Argument(arguments, "name")})
 			if err != nil {

@@ -12,25 +12,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// liveDocs says what the API's own documentation leaves to its reader.
-var liveDocs = map[string]string{
-	"projects":                 "The projects, by name.",
-	"projects.id":              "ID of the project.",
-	"projects.name":            "Name of the project.",
-	"projects.domain_id":       "ID of its domain.",
-	"projects.parent_id":       "ID of the project, or domain, that it is in.",
-	"projects.enabled":         "It may be used.",
-	"projects.description":     "What it is for.",
-	"templates.id":             "ID of the template.",
-	"templates.name":           "Name of the template.",
-	"templates.region":         "Region whose Magnum has it.",
-	"templates.public":         "Every project may use it.",
-	"templates.image_id":       "Image of the machines.",
-	"templates.keypair_id":     "SSH key of the machines.",
-	"templates.network_driver": "Network plugin of the clusters, such as `calico`.",
-	"templates.labels":         "Settings of the clusters, as Magnum has them.",
-}
-
 func newOpenStackProjectsDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "openstack_projects",
@@ -45,7 +26,7 @@ func newOpenStackProjectsDataSource() datasource.DataSource {
 				Optional:            true,
 			},
 		},
-		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.LiveOpenStack](), liveDocs),
+		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.LiveOpenStack]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 			disabled, _ := arguments["disabled"].(bool)
 			live, err := s.Client().OpenStackProjects(ctx, terraform.Argument(arguments, "cloud"), api.LiveOptions{Tags: terraform.Texts(arguments, "tags"), Disabled: disabled})

@@ -18,14 +18,7 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 		Description: "The present decision of a placement, with scores, ranks, groups and times. For a placement of the same configuration use " +
 			"`scheduler_placement.<name>.clusters` where the names are enough: it stays known while the placement is edited.",
 		Arguments: placementArguments(),
-		Answer: terraform.ComputedAttributes(reflect.TypeFor[api.PlacementStatus](), map[string]string{
-			"decisions":                    "The chosen clusters in full, best first.",
-			"cluster":                      "Name of the cluster.",
-			"score":                        "Score as of the decision.",
-			"decision_groups":              "The chosen clusters by group.",
-			"cluster_count":                "How many clusters the group has.",
-			"observed_reschedule_requests": "How many requests for a fresh decision were answered.",
-		}),
+		Answer:    terraform.ComputedAttributes(reflect.TypeFor[api.PlacementStatus]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {
 			key := s.NamespacedKey(api.KindPlacement, arguments)
 			placement, err := s.Client().Get(ctx, key)

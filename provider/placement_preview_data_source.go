@@ -13,17 +13,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// previewDocs says what the API's own documentation leaves to its reader.
-var previewDocs = map[string]string{
-	"decisions":       "The clusters that would be chosen in full, best first.",
-	"decision_groups": "The clusters that would be chosen by group.",
-	"expires_at":      "Until when the server keeps the preview.",
-	"cluster":         "Name of the cluster.",
-	"score":           "Score of the cluster.",
-	"group":           "Decision group the cluster would be in.",
-	"cluster_count":   "How many clusters the group would have.",
-}
-
 // ofWorkloads are the fields of previews and explanations that those of placements
 // do not have.
 var ofWorkloads = []string{
@@ -32,19 +21,19 @@ var ofWorkloads = []string{
 }
 
 func newPlacementPreviewDataSource() datasource.DataSource {
-	arguments := terraform.DataSourceArguments(placementSpecAttributes())
+	arguments := terraform.DataSourceArguments(terraform.SpecAttributes(api.KindPlacement))
 	maps.Copy(arguments, placementArguments())
 	arguments["labels"] = schema.MapAttribute{
-		MarkdownDescription: "Labels of the placement. They do not change the decision; the token holds for a placement that has the same.",
+		MarkdownDescription: "Labels of the placement. They do not change the decision, but the token is only valid for a placement with the same labels.",
 		ElementType:         types.StringType,
 		Optional:            true,
 	}
-	answer := terraform.ComputedAttributes(reflect.TypeFor[api.Preview](), previewDocs)
+	answer := terraform.ComputedAttributes(reflect.TypeFor[api.Preview]())
 	for _, name := range slices.Concat([]string{"id", "kind", "name", "namespace", "spec", "labels", "created_at"}, ofWorkloads) {
 		delete(answer, name)
 	}
 	answer["token"] = schema.StringAttribute{
-		MarkdownDescription: "For the placement's `preview_token_wo`: the plan then shows exactly this decision, and the apply makes it or fails. Different in every plan.",
+		MarkdownDescription: "Set the placement's `preview_token_wo` to this token: the plan then shows exactly this decision, and the apply commits it or fails. The token differs in every plan.",
 		Computed:            true,
 	}
 	return &terraform.DataSource{

@@ -14,7 +14,7 @@ import (
 )
 
 func newPlacementResource() *terraform.Resource {
-	attributes := placementSpecAttributes()
+	attributes := terraform.SpecAttributes(api.KindPlacement)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["clusters"] = schema.ListAttribute{
 		MarkdownDescription: "The decision: names of the chosen clusters, best first. Scores, reasons and times are read with the data sources `scheduler_placement_decisions` and `scheduler_placement_explanation`.",
@@ -30,7 +30,6 @@ func newPlacementResource() *terraform.Resource {
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
 		Attributes: attributes,
 		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
-		Dependent:  terraform.DependentDefaults{On: "strategy", Names: []string{"metrics", "prioritizer_policy", "reschedule_after"}},
 		Decision:   placementDecision,
 		Previewed:  previewedPlacement,
 		Inputs:     inputs,
@@ -83,4 +82,4 @@ func clustersOfPlacement() *terraform.Choice {
 }
 
 // placementUnsettled: the strategy says which of its settings may be there.
-var placementUnsettled = terraform.Companions("strategy", "metrics", "prioritizer_policy")
+var placementUnsettled = terraform.Choices(api.KindPlacement)

@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
@@ -12,17 +10,6 @@ func newPlacementScoreResource() *terraform.Resource {
 		Kind: api.KindPlacementScore,
 		Description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +
 			"Agents write the same objects over the API (`PUT /v1/clusters/{cluster}/placement-scores/{name}`): leave a bundle to one of the two, for Terraform puts back what differs from its configuration.",
-		Attributes: map[string]schema.Attribute{
-			"scores": schema.MapAttribute{
-				MarkdownDescription: "Score by name, each a whole number from -100 to 100.",
-				ElementType:         terraform.WholeNumber{},
-				Required:            true,
-			},
-			"valid_until": schema.StringAttribute{
-				MarkdownDescription: "After this moment (RFC 3339) the scores count as 0. Without it they never expire.",
-				Optional:            true,
-				PlanModifiers:       []planmodifier.String{terraform.SameInstant{}},
-			},
-		},
+		Attributes: terraform.SpecAttributes(api.KindPlacementScore),
 	}
 }

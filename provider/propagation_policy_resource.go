@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -14,7 +15,7 @@ import (
 )
 
 func newPropagationPolicyResource() *terraform.Resource {
-	attributes := propagationPolicySpecAttributes()
+	attributes := terraform.SpecAttributes(api.KindPropagationPolicy)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["bindings"] = schema.MapAttribute{
 		MarkdownDescription: "Where the workloads run that the policy has claimed: replicas by cluster, by `namespace/name` of the workload. Groups and conditions are read with the data source `scheduler_propagation_bindings`.",
@@ -104,4 +105,16 @@ func pendingBindings(policy *api.PropagationPolicy) (waiting int, texts []string
 		texts = append(texts, fmt.Sprintf("And %d more.", more))
 	}
 	return waiting, texts
+}
+
+// overflowUnsettled reports that at is the list of overflow affinities of a group,
+// and that how replicas are divided, or what the group selects, is not known yet:
+// both say whether there may be any.
+func overflowUnsettled(base, at path.Path, unknown []path.Path) bool {
+	steps := at.Steps()
+	if len(steps) == 0 || !steps[len(steps)-1].Equal(path.PathStepAttributeName("overflow_affinities")) {
+		return false
+	}
+	division := base.AtName("placement").AtName("replica_scheduling")
+	return slices.ContainsFunc(unknown, func(p path.Path) bool { return terraform.Related(p, division) || terraform.Related(p, at.ParentPath()) })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	resource "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
@@ -32,44 +31,42 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 			"its `clusters`, or `bindings`, are then known in the plan, also where it is created, so that `for_each` over them works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan. " +
 			"A preview goes by the clusters, policies and workloads that the server has: what the same apply is still to create does not count.",
 		Arguments: map[string]schema.Attribute{
-			workloadArgument: previewArgument("A workload, with the attributes of its `scheduler_workload`.", api.KindWorkload, workloadSpecAttributes()),
-			policyArgument:   previewArgument("A policy, with the attributes of its `scheduler_propagation_policy`.", api.KindPropagationPolicy, propagationPolicySpecAttributes()),
+			workloadArgument: previewArgument("A workload, with the attributes of its `scheduler_workload`.", api.KindWorkload),
+			policyArgument:   previewArgument("A policy, with the attributes of its `scheduler_propagation_policy`.", api.KindPropagationPolicy),
 		},
 		Answer: map[string]schema.Attribute{
 			"clusters": schema.MapAttribute{
-				MarkdownDescription: "Of a workload: replicas by cluster as they would be. Empty for a policy.",
+				MarkdownDescription: "For a workload: replicas by cluster as they would be. Empty for a policy.",
 				ElementType:         types.Int64Type,
 				Computed:            true,
 			},
 			"evicting": schema.MapAttribute{
-				MarkdownDescription: "Of a workload: replicas by cluster that would go on running on clusters it is leaving. Empty for a policy.",
+				MarkdownDescription: "For a workload: replicas by cluster that would keep running on clusters that it is leaving. Empty for a policy.",
 				ElementType:         types.Int64Type,
 				Computed:            true,
 			},
 			"current": schema.MapAttribute{
-				MarkdownDescription: "Of a workload: replicas by cluster now.",
+				MarkdownDescription: "For a workload: current replicas by cluster.",
 				ElementType:         types.Int64Type,
 				Computed:            true,
 			},
-			"policy_name":       schema.StringAttribute{MarkdownDescription: "Of a workload: the policy that it would follow, as `namespace/name`, or `name` of a global one.", Computed: true},
-			"observed_affinity": schema.StringAttribute{MarkdownDescription: "Of a workload: the affinity group that would be used.", Computed: true},
-			"satisfied":         schema.BoolAttribute{MarkdownDescription: "Of a workload: it would get all its replicas.", Computed: true},
-			"summary":           schema.StringAttribute{MarkdownDescription: "The sentence that sums the decision up.", Computed: true},
+			"policy_name":       schema.StringAttribute{MarkdownDescription: "For a workload: the policy that it would follow, as `namespace/name`, or `name` for a global policy.", Computed: true},
+			"observed_affinity": schema.StringAttribute{MarkdownDescription: "For a workload: the affinity group that would be used.", Computed: true},
+			"satisfied":         schema.BoolAttribute{MarkdownDescription: "For a workload: whether it would get all its replicas.", Computed: true},
+			"summary":           schema.StringAttribute{MarkdownDescription: "One sentence that sums up the decision.", Computed: true},
 			"bindings": schema.MapAttribute{
-				MarkdownDescription: "Of a policy: replicas by cluster, by `namespace/name` of each workload that it would have claimed. Empty for a workload.",
+				MarkdownDescription: "For a policy: replicas by cluster for each workload that it would claim, by `namespace/name`. Empty for a workload.",
 				ElementType:         types.MapType{ElemType: types.Int64Type},
 				Computed:            true,
 			},
 			"workloads": schema.ListNestedAttribute{
-				MarkdownDescription: "Of a policy: what becomes of every workload that it would have claimed, or has now.",
+				MarkdownDescription: "For a policy: what happens to every workload that it would claim or has claimed.",
 				Computed:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.PreviewedBinding](), map[string]string{
-					"summary": "The sentence that sums the decision up.",
-				})},
+				NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.PreviewedBinding]())},
 			},
 			"expires_at": schema.StringAttribute{MarkdownDescription: "Until when the server keeps the preview.", Computed: true},
 			"token": schema.StringAttribute{
-				MarkdownDescription: "For the resource's `preview_token_wo`: the plan then shows exactly this decision, and the apply makes it or fails. Different in every plan.",
+				MarkdownDescription: "Set the resource's `preview_token_wo` to this token: the plan then shows exactly this decision, and the apply commits it or fails. The token differs in every plan.",
 				Computed:            true,
 			},
 		},
@@ -78,8 +75,9 @@ func newPropagationPreviewDataSource() datasource.DataSource {
 }
 
 // previewArgument takes an object of a kind.
-func previewArgument(description string, kind api.Kind, spec map[string]resource.Attribute) schema.Attribute {
+func previewArgument(description string, kind api.Kind) schema.Attribute {
 	info, _ := api.LookupKind(kind)
+	spec := terraform.SpecAttributes(kind)
 	maps.Copy(spec, terraform.MetadataAttributes(info.Scope))
 	return schema.SingleNestedAttribute{MarkdownDescription: description, Optional: true, Attributes: terraform.DataSourceArguments(spec)}
 }

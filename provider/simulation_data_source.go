@@ -9,10 +9,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timetypes/timetypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
@@ -23,32 +21,7 @@ func newSimulationDataSource() datasource.DataSource {
 		Subject: "the simulation",
 		Description: "What the server would decide if some objects were different, without changing anything: " +
 			"lays `objects` over the present fleet, or over an empty one, leaves out those of `delete`, and makes one full pass.",
-		Arguments: map[string]schema.Attribute{
-			"base": schema.StringAttribute{
-				MarkdownDescription: "`live` (default): the present fleet. `empty`: only the given objects.",
-				Optional:            true,
-				Validators:          []validator.String{stringvalidator.OneOf("live", "empty")},
-			},
-			"now": schema.StringAttribute{
-				MarkdownDescription: "Moment of the pass (RFC 3339). Default: the server's clock.",
-				CustomType:          timetypes.RFC3339Type{},
-				Optional:            true,
-			},
-			"objects": schema.ListAttribute{
-				MarkdownDescription: "Objects as JSON, as the API shows them: `jsonencode({ kind = \"cluster\", metadata = { name = \"a\" }, spec = {} })`. A status is taken as the previous decision, or as the observed values.",
-				ElementType:         jsontypes.NormalizedType{},
-				Optional:            true,
-			},
-			"delete": schema.ListNestedAttribute{
-				MarkdownDescription: "Objects to leave out of the base.",
-				Optional:            true,
-				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"kind":      schema.StringAttribute{MarkdownDescription: "`cluster`, `cluster_set`, `metrics_provider`, `metric`, `placement_score`, `placement`, `workload` or `propagation_policy`.", Required: true},
-					"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the object, if it has one; of a `placement_score` its cluster.", Optional: true},
-					"name":      schema.StringAttribute{MarkdownDescription: "Name of the object.", Required: true},
-				}},
-			},
-		},
+		Arguments: simulationArguments(),
 		Answer: map[string]schema.Attribute{
 			"result": schema.SingleNestedAttribute{
 				MarkdownDescription: "What the server would decide.",
@@ -62,22 +35,35 @@ func newSimulationDataSource() datasource.DataSource {
 					"changes": schema.ListNestedAttribute{
 						MarkdownDescription: "Decisions that would differ from the present ones.",
 						Computed:            true,
-						NestedObject: schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Change](), map[string]string{
-							"kind":      "Kind of the object.",
-							"namespace": "Namespace of the object.",
-							"name":      "Name of the object.",
-						})},
+						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Change]())},
 					},
 					"explanations": schema.ListNestedAttribute{
 						MarkdownDescription: "Why each placement and each workload would have the clusters it would have.",
 						Computed:            true,
-						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs)},
+						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Explanation]())},
 					},
 				},
 			},
 		},
 		Ask: simulate,
 	}
+}
+
+// simulationArguments are the fields of a simulation; its objects are JSON, and its
+// moment is checked while Terraform plans.
+func simulationArguments() map[string]schema.Attribute {
+	arguments := terraform.Arguments(reflect.TypeFor[api.Simulation]())
+	arguments["now"] = schema.StringAttribute{
+		MarkdownDescription: arguments["now"].GetMarkdownDescription(),
+		CustomType:          timetypes.RFC3339Type{},
+		Optional:            true,
+	}
+	arguments["objects"] = schema.ListAttribute{
+		MarkdownDescription: arguments["objects"].GetMarkdownDescription() + " Each is a JSON document: `jsonencode({ kind = \"cluster\", metadata = { name = \"a\" }, spec = {} })`.",
+		ElementType:         jsontypes.NormalizedType{},
+		Optional:            true,
+	}
+	return arguments
 }
 
 func simulate(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -557,7 +557,7 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 	}
 	broken := doc{"name": "web", "prioritizer_policy": doc{"mode": "both"}, "metrics": doc{"stickiness": -1}}
 	errs := check(t, v, "scheduler_placement", withUnknown(configValue(t, v.types["scheduler_placement"], broken), "strategy", false))
-	if len(errs) != 1 || errs["metrics.stickiness"] == "" {
+	if len(errs) != 2 || errs["metrics.stickiness"] == "" || errs["prioritizer_policy.mode"] == "" {
 		t.Errorf("what is wrong under any strategy is not refused: %v", errs)
 	}
 }

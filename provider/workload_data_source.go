@@ -13,38 +13,15 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 )
 
-// workloadDocs says what the API's own documentation leaves to its reader.
-var workloadDocs = map[string]string{
-	"clusters.name":     "Name of the cluster.",
-	"cluster":           "Name of the cluster.",
-	"evictions.message": "What happened.",
-	"purge_mode":        "What becomes of the replicas: `Directly` (they are gone), `Gracefully` or `Never`.",
-	"since":             "Since when.",
-	"at":                "When.",
-	"health.status":     "`healthy`, `unhealthy` or `unknown`.",
-	"health.message":    "What is wrong.",
-	"affinity_name":     "Name of the affinity group.",
-	"feasible_since":    "Since when the group could take the whole workload.",
-
-	"distribution.state":   distributionStateDoc,
-	"distribution.message": "What is done, or in the way.",
-
-	"allocation.regions.region":        "Name of the region.",
-	"allocation.geo_location.country":  "Country.",
-	"allocation.geo_location.area":     "Area of the country.",
-	"allocation.geo_location.province": "Province.",
-	"allocation.geo_location.city":     "City.",
-}
-
 func newWorkloadDataSource() datasource.DataSource {
 	arguments := namespacedArguments("workload")
 	arguments["explain"] = schema.BoolAttribute{
 		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Default `false`.",
 		Optional:            true,
 	}
-	asked := terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadSpec](), workloadDocs)
+	asked := terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadSpec]())
 	answer := maps.Clone(asked)
-	maps.Copy(answer, terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadStatus](), workloadDocs))
+	maps.Copy(answer, terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadStatus]()))
 	for _, name := range []string{"observed_reschedule_requests", "policy_uid", "policy_generation"} {
 		delete(answer, name)
 	}
@@ -76,7 +53,7 @@ func newWorkloadDataSource() datasource.DataSource {
 		"explanation": schema.SingleNestedAttribute{
 			MarkdownDescription: "Why the workload runs where it runs: which policy it follows, what became of each affinity group, and for every cluster what rejected it or how its replicas came about. Null unless `explain` is set.",
 			Computed:            true,
-			Attributes:          terraform.ComputedAttributes(reflect.TypeFor[api.Explanation](), explanationDocs),
+			Attributes:          terraform.ComputedAttributes(reflect.TypeFor[api.Explanation]()),
 		},
 	})
 	return &terraform.DataSource{

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
@@ -17,7 +16,7 @@ import (
 const referToClusters = "Where the same configuration creates the clusters, refer to them, with `cluster_sets = [scheduler_cluster_set.<name>.name]` whose clusters are there before, or `depends_on = [scheduler_cluster.<name>]`: what is decided before they exist is decided without them. "
 
 func newWorkloadResource() *terraform.Resource {
-	attributes := workloadSpecAttributes()
+	attributes := terraform.SpecAttributes(api.KindWorkload)
 	// Policies select workloads by their labels, so these say where it runs, too.
 	inputs := append(slices.Sorted(maps.Keys(attributes)), "labels")
 	// How replicas are split inside of clusters does not say which those are.
@@ -49,39 +48,6 @@ func newWorkloadResource() *terraform.Resource {
 		PlanDivision: planSplit,
 		Choice:       clustersOfWorkload(),
 		Warn:         clampedDistribution,
-	}
-}
-
-// workloadSpecAttributes say what is to be placed.
-func workloadSpecAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"api_version": schema.StringAttribute{
-			MarkdownDescription: "Group and version of the resource, such as `apps/v1`.",
-			Required:            true,
-		},
-		"kind": schema.StringAttribute{
-			MarkdownDescription: "Kind of the resource, such as `Deployment`.",
-			Required:            true,
-		},
-		"replicas": schema.Int64Attribute{
-			CustomType:          terraform.WholeNumber{},
-			MarkdownDescription: "How many replicas to place. Without it the workload is not replicated: every chosen cluster gets a copy.",
-			Optional:            true,
-		},
-		"replica_requests": schema.MapAttribute{
-			MarkdownDescription: "What one replica needs, by resource, as Kubernetes quantities: `{ cpu = \"500m\", memory = \"1Gi\" }`. Reserved on the chosen clusters.",
-			ElementType:         types.StringType,
-			Optional:            true,
-		},
-		"priority": schema.Int64Attribute{
-			CustomType:          terraform.WholeNumber{},
-			MarkdownDescription: "Workloads with a higher number are placed first. Default `0`.",
-			Optional:            true,
-			Computed:            true,
-			Default:             int64default.StaticInt64(0),
-		},
-		distribution: distributionAttribute(),
-		"allocation": allocationAttribute(),
 	}
 }
 

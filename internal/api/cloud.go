@@ -16,38 +16,38 @@ type Cloud struct {
 
 // CloudSpec is what the owner of a cloud declares.
 type CloudSpec struct {
-	Namespace string         `json:"namespace,omitempty" doc:"Owner: only clusters of this namespace are created on the cloud, and prefer it. Absent = all."`
-	Metrics   []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the cloud, each with its weight."`
-	OpenStack *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack, from which the figures of its zones are collected."`
+	Namespace string         `json:"namespace,omitempty" doc:"Namespace that owns the cloud: only its clusters are created on the cloud, and they prefer it. If omitted, clusters of all namespaces are."`
+	Metrics   []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the cloud. Only a cloud with a 'namespace' may list metrics of namespaces."`
+	OpenStack *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API, from which the amounts in each availability zone are collected. Without credentials, nothing is collected."`
 }
 
 // CloudStatus is what the server knows about a cloud.
 type CloudStatus struct {
-	ObservedGeneration int64                 `json:"observed_generation,omitempty"`
-	Conditions         []Condition           `json:"conditions,omitempty"`
-	Regions            []CloudRegion         `json:"regions,omitempty" doc:"By name."`
-	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"The present values of the cloud's metrics."`
+	ObservedGeneration int64                 `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	Conditions         []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+	Regions            []CloudRegion         `json:"regions,omitempty" doc:"Regions, sorted by name."`
+	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the cloud's metrics."`
 	// Collector is who pushed last, where a collector runs apart.
-	Collector *CollectorStatus `json:"collector,omitempty"`
+	Collector *CollectorStatus `json:"collector,omitempty" doc:"Collector that pushes the data, if one runs outside the server."`
 }
 
 // CollectorStatus is how far the pushes of a collector have come.
 type CollectorStatus struct {
-	Name     string `json:"name" doc:"Differs for every start of a collector."`
-	Sequence int64  `json:"sequence" doc:"Number of the last push that was taken in."`
+	Name     string `json:"name" doc:"Name of the collector. A new one is chosen at every start."`
+	Sequence int64  `json:"sequence" doc:"Number of the last push that was accepted."`
 }
 
 // CloudRegion is one region of a cloud.
 type CloudRegion struct {
-	Name         string            `json:"name"`
-	ObservedAt   *time.Time        `json:"observed_at,omitempty" doc:"When something in the region was last found to be different."`
-	Failures     int64             `json:"failures,omitempty" doc:"Collections in a row that failed, counted up to 5: from then on the region counts as lost."`
-	FailingSince *time.Time        `json:"failing_since,omitempty"`
-	Reason       string            `json:"reason,omitempty" doc:"Unauthorized or RegionFailed, where the last collection failed; Pending, where there was none yet."`
+	Name         string            `json:"name" doc:"Name of the region."`
+	ObservedAt   *time.Time        `json:"observed_at,omitempty" doc:"When something in the region last changed."`
+	Failures     int64             `json:"failures,omitempty" doc:"Number of consecutive failed collections, counted up to 5. At 5, the region counts as lost."`
+	FailingSince *time.Time        `json:"failing_since,omitempty" doc:"When collections began to fail."`
+	Reason       string            `json:"reason,omitempty" doc:"'Unauthorized' or 'RegionFailed' if the last collection failed; 'Pending' before the first one."`
 	Message      string            `json:"message,omitempty" doc:"Why the last collection failed."`
-	Zones        []CloudZone       `json:"zones,omitempty" doc:"Availability zones by name."`
-	Flavors      []CloudFlavor     `json:"flavors,omitempty" doc:"By name."`
-	VolumeTypes  []CloudVolumeType `json:"volume_types,omitempty" doc:"By name."`
+	Zones        []CloudZone       `json:"zones,omitempty" doc:"Availability zones, sorted by name."`
+	Flavors      []CloudFlavor     `json:"flavors,omitempty" doc:"Flavors, sorted by name."`
+	VolumeTypes  []CloudVolumeType `json:"volume_types,omitempty" doc:"Volume types, sorted by name."`
 }
 
 // Unreachable reports whether so many collections in a row have failed that the
@@ -67,15 +67,15 @@ func (r *CloudRegion) Observed() bool {
 // "cpu", "memory", "storage/<volume type>" and "floating_ips"; those that are of
 // the whole region, as storage and floating IPs are, stand in each of its zones.
 type CloudZone struct {
-	Name        string     `json:"name"`
-	Hosts       int64      `json:"hosts" doc:"Hosts that are up and enabled."`
-	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount by resource, as the hosts have it."`
-	Allocatable Quantities `json:"allocatable,omitempty" doc:"The total with the allocation ratios, less what is reserved."`
-	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount in use."`
-	Available   Quantities `json:"available,omitempty" doc:"allocatable - allocated, never negative."`
-	ObservedAt  *time.Time `json:"observed_at,omitempty" doc:"When the figures were last found to be different."`
+	Name        string     `json:"name" doc:"Name of the availability zone."`
+	Hosts       int64      `json:"hosts" doc:"Number of hosts that are up and enabled."`
+	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource on the hosts."`
+	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that can be used: the total times the allocation ratio, less what is reserved."`
+	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use."`
+	Available   Quantities `json:"available,omitempty" doc:"Amount of each resource that is free: 'allocatable' less 'allocated', never negative."`
+	ObservedAt  *time.Time `json:"observed_at,omitempty" doc:"When the amounts last changed."`
 	// GoneResources are told apart from those that never were observed.
-	GoneResources []string `json:"gone_resources,omitempty" doc:"Resources that the zone had before and has no more: there is 0 of them."`
+	GoneResources []string `json:"gone_resources,omitempty" doc:"Resources that the zone used to have. It has 0 of each now."`
 }
 
 // The names of the resources of a zone.
@@ -89,19 +89,19 @@ const (
 
 // CloudFlavor is a size of machines.
 type CloudFlavor struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	VCPUs     int64  `json:"vcpus"`
-	MemoryMiB int64  `json:"memory_mib"`
-	DiskGiB   int64  `json:"disk_gib,omitempty"`
-	Public    bool   `json:"public,omitempty"`
+	ID        string `json:"id" doc:"ID of the flavor."`
+	Name      string `json:"name" doc:"Name of the flavor."`
+	VCPUs     int64  `json:"vcpus" doc:"Virtual CPUs of a machine."`
+	MemoryMiB int64  `json:"memory_mib" doc:"Memory of a machine in MiB."`
+	DiskGiB   int64  `json:"disk_gib,omitempty" doc:"Root disk of a machine in GiB."`
+	Public    bool   `json:"public,omitempty" doc:"Whether every project may use the flavor."`
 }
 
 // CloudVolumeType is a type of volumes.
 type CloudVolumeType struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Backend string `json:"backend,omitempty" doc:"volume_backend_name of its extra specs."`
+	ID      string `json:"id" doc:"ID of the volume type."`
+	Name    string `json:"name" doc:"Name of the volume type."`
+	Backend string `json:"backend,omitempty" doc:"Name of the storage backend ('volume_backend_name' in the extra specs)."`
 }
 
 // Observed reports whether it is known which regions the cloud has.
@@ -138,29 +138,29 @@ func (r *CloudRegion) Zone(name string) *CloudZone {
 // collector are numbered from 1; one that does not follow on the last is refused,
 // and the collector then sends a full one, which any number may have.
 type CloudReport struct {
-	Collector string `json:"collector" doc:"Name of the collector; differs for every start."`
-	Sequence  int64  `json:"sequence" doc:"Number of the report, one more than that of the last."`
-	Full      bool   `json:"full,omitempty" doc:"The report holds all there is: regions and zones that it lacks are gone."`
-	More      bool   `json:"more,omitempty" doc:"The report goes on in the one with the next number; nothing of it counts before its last part is here."`
+	Collector string `json:"collector" doc:"Name of the collector. A new one is chosen at every start."`
+	Sequence  int64  `json:"sequence" doc:"Number of the report: one more than the previous report's."`
+	Full      bool   `json:"full,omitempty" doc:"The report is complete: regions and zones that it does not list are gone."`
+	More      bool   `json:"more,omitempty" doc:"The report continues in the one with the next number. It takes effect when its last part arrives."`
 	// Error says that not even the regions could be asked for; it counts for each
 	// that is known. Such a report is never full, and may have any number.
-	Error   string              `json:"error,omitempty" doc:"Why the OpenStack could not be asked at all."`
-	Reason  string              `json:"reason,omitempty" doc:"Reason of the condition that follows from an error."`
-	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something is different."`
+	Error   string              `json:"error,omitempty" doc:"Why OpenStack could not be queried at all."`
+	Reason  string              `json:"reason,omitempty" doc:"Reason for the condition that an error sets."`
+	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something changed."`
 }
 
 // CloudRegionReport is what is different in one region.
 type CloudRegionReport struct {
-	Name  string `json:"name"`
-	Error string `json:"error,omitempty" doc:"Why the collection failed; nothing else is given then."`
+	Name  string `json:"name" doc:"Name of the region."`
+	Error string `json:"error,omitempty" doc:"Why the collection failed. Nothing else is given then."`
 	// Reason is that of the condition that follows from an error.
-	Reason       string             `json:"reason,omitempty"`
-	Failures     int64              `json:"failures,omitempty" doc:"With an error: how many collections in a row failed. Absent = one more than before."`
-	Full         bool               `json:"full,omitempty" doc:"The report holds all zones of the region: those that it lacks are gone."`
-	Zones        []CloudZone        `json:"zones,omitempty" doc:"Zones whose figures are different."`
-	RemovedZones []string           `json:"removed_zones,omitempty"`
-	Flavors      *[]CloudFlavor     `json:"flavors,omitempty" doc:"All flavors, where they are different."`
-	VolumeTypes  *[]CloudVolumeType `json:"volume_types,omitempty" doc:"All volume types, where they are different."`
+	Reason       string             `json:"reason,omitempty" doc:"Reason for the condition that the error sets."`
+	Failures     int64              `json:"failures,omitempty" doc:"With an error: number of consecutive failed collections. If omitted, one more than before."`
+	Full         bool               `json:"full,omitempty" doc:"The report lists all zones of the region: zones that it does not list are gone."`
+	Zones        []CloudZone        `json:"zones,omitempty" doc:"Zones whose amounts changed."`
+	RemovedZones []string           `json:"removed_zones,omitempty" doc:"Zones that are gone."`
+	Flavors      *[]CloudFlavor     `json:"flavors,omitempty" doc:"All flavors, if any of them changed."`
+	VolumeTypes  *[]CloudVolumeType `json:"volume_types,omitempty" doc:"All volume types, if any of them changed."`
 }
 
 // Validate returns every rule the report breaks.
@@ -269,8 +269,7 @@ func (c *Cloud) SetDefaults() {
 	c.Kind = KindCloud
 	setOwner(&c.Metadata, &c.Spec.Namespace)
 	c.Metadata.setDefaults(Global)
-	setDefaultWeights(c.Spec.Metrics)
-	c.Spec.OpenStack.setDefaults()
+	setDefaults(&c.Spec)
 }
 
 // Owners are the namespaces that the cloud belongs to; none = everybody's.
@@ -290,7 +289,7 @@ func (c *Cloud) Serves(cluster *Cluster) bool {
 // Validate implements Object.
 func (c *Cloud) Validate() FieldErrors {
 	var errs FieldErrors
-	c.Metadata.validate(Global, &errs)
+	errs.checkObject(c, Global)
 	if c.Spec.Namespace != "" {
 		errs.check("spec.namespace", checkName(c.Spec.Namespace))
 	}
@@ -302,5 +301,5 @@ func (c *Cloud) Validate() FieldErrors {
 		}
 	}
 	c.Spec.OpenStack.validate(&errs)
-	return errs
+	return errs.inOrder(c)
 }

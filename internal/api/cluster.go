@@ -25,73 +25,73 @@ type Cluster struct {
 
 // ClusterSpec is what the owner of a cluster declares.
 type ClusterSpec struct {
-	Namespace       string            `json:"namespace,omitempty" doc:"Owner: only placements of this namespace see the cluster. Absent = all."`
-	Namespaces      []string          `json:"namespaces,omitempty" doc:"Several owners: only placements of these namespaces see the cluster. Absent = as namespace says; both may not be given. An empty list is refused."`
-	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Who runs the cluster's machines, such as \"aws\"."`
-	Region          string            `json:"region,omitempty"`
-	Zones           []string          `json:"zones,omitempty"`
-	Claims          map[string]string `json:"claims,omitempty" doc:"Facts about the cluster by name, such as its version or its platform."`
-	Taints          []Taint           `json:"taints,omitempty" doc:"Keep placements that do not tolerate them off the cluster."`
-	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions the cluster has, as <plural>.<group>."`
-	APIResources    []string          `json:"api_resources,omitempty" doc:"Types of resources the cluster takes, as <api version>/<kind>: \"apps/v1/Deployment\". Absent = not known, and not looked at."`
-	Metrics         []MetricRef       `json:"metrics,omitempty" doc:"Metrics that rate the cluster, each with its weight."`
-	Capacity        Quantities        `json:"capacity,omitempty" doc:"Total amount by resource."`
-	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount that workloads may use, by resource."`
-	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount in use, by resource. Writing it is a capacity report: reservations of older decisions end."`
-	Paused          bool              `json:"paused,omitempty" doc:"Takes no new decision; present ones stay."`
-	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty"`
-	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server finds out whether the cluster is online. Without it, without a kubeconfig and without heartbeats, the cluster counts as online, unless it is still to be created."`
+	Namespace       string            `json:"namespace,omitempty" doc:"Namespace that owns the cluster: only placements of this namespace see it. If omitted, all do."`
+	Namespaces      []string          `json:"namespaces,omitempty" doc:"Namespaces that own the cluster, if there are several: only placements of these namespaces see it. Must not be empty. Cannot be combined with 'namespace'."`
+	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Provider of the cluster's machines, such as 'aws'."`
+	Region          string            `json:"region,omitempty" doc:"Region that the cluster is in."`
+	Zones           []string          `json:"zones,omitempty" doc:"Availability zones that the cluster spans."`
+	Claims          map[string]string `json:"claims,omitempty" doc:"Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements."`
+	Taints          []Taint           `json:"taints,omitempty" doc:"Taints keep placements that do not tolerate them off the cluster."`
+	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions in the cluster, as '<plural>.<group>'."`
+	APIResources    []string          `json:"api_resources,omitempty" doc:"Types of resources that the cluster accepts, as '<api version>/<kind>': 'apps/v1/Deployment'. Only workloads of these types are placed on it. If omitted, all are."`
+	Metrics         []MetricRef       `json:"metrics,omitempty" doc:"Metrics that rate the cluster."`
+	Capacity        Quantities        `json:"capacity,omitempty" doc:"Total amount of each resource, as Kubernetes quantities: '{ cpu = \"64\", memory = \"256Gi\" }'."`
+	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use."`
+	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount of each resource in use. Writing it is a capacity report: reservations for earlier decisions end."`
+	Paused          bool              `json:"paused,omitempty" default:"false" doc:"If true, the cluster gets no new decisions. Existing ones stay."`
+	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty" doc:"Access to the Kubernetes API. The server then observes the cluster's state, amounts, region, zones, custom resource definitions and resource types."`
+	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server checks whether the cluster is online. If omitted, a cluster with a kubeconfig is watched. One without a kubeconfig and without heartbeats counts as online, unless it has yet to be created."`
 
-	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads over the on-demand and spot nodes of the cluster."`
-	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: its amounts and flavors are those of the zone."`
-	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. The labels and metrics that they name are inherited from the cloud. The cluster is pending until something shows that it exists: a kubeconfig that works, a heartbeat, a probe, or amounts."`
-	InheritLabels    bool              `json:"inherit_labels,omitempty" doc:"Take over the labels of the cloud that was chosen to create the cluster on; of equal ones that of the cloud counts."`
-	InheritMetrics   bool              `json:"inherit_metrics,omitempty" doc:"Take over the metrics of that cloud, in addition to its own."`
-	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Sizes of machines that the cluster has, in addition to those of its cloud."`
+	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads over the on-demand and spot nodes of the cluster: workloads with a 'distribution', and Deployments and StatefulSets that request it by label. If omitted, the server changes nothing in the cluster. Removing it removes the webhook and leaves the pods as they are."`
+	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: it has the amounts and flavors of the zone."`
+	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. It inherits the labels and metrics that the constraints name from the chosen cloud. The cluster is 'pending', and gets no placements, until something shows that it exists: a kubeconfig or health check that works, a heartbeat, or amounts."`
+	InheritLabels    bool              `json:"inherit_labels,omitempty" default:"false" doc:"If true, the cluster inherits all labels of the chosen cloud. The cloud's value wins over the cluster's own."`
+	InheritMetrics   bool              `json:"inherit_metrics,omitempty" default:"false" doc:"If true, the cluster inherits all metrics of the chosen cloud, in addition to its own."`
+	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Machine sizes that the cluster offers, in addition to those of its cloud."`
 }
 
 // ClusterOpenStack is the availability zone that a cluster stands for.
 type ClusterOpenStack struct {
 	Cloud            string `json:"cloud" ref:"cloud" doc:"Name of the cloud."`
 	Region           string `json:"region" doc:"Region of the cloud."`
-	AvailabilityZone string `json:"availability_zone" doc:"Availability zone of the region."`
+	AvailabilityZone string `json:"availability_zone" doc:"Availability zone in the region."`
 }
 
 // CloudConstraints say which clouds a cluster may be created on.
 type CloudConstraints struct {
-	LabelConstraints  []string `json:"label_constraints,omitempty" doc:"Constraints that the labels of the cloud must fulfil, all of them."`
-	MetricConstraints []string `json:"metric_constraints,omitempty" doc:"Constraints that the metrics of the cloud must fulfil, all of them."`
+	LabelConstraints  []string `json:"label_constraints,omitempty" doc:"Constraints on the cloud's labels, all of which must hold: 'location is DE', 'operator not in (a, b)'."`
+	MetricConstraints []string `json:"metric_constraints,omitempty" doc:"Constraints on the cloud's metrics, all of which must hold: 'price < 5'. A metric without a value satisfies none."`
 }
 
 // ClusterFlavor is a size of machines that a cluster has. Where its size is
 // known, how many there is room for follows from the available amounts.
 type ClusterFlavor struct {
-	Name   string   `json:"name"`
-	VCPUs  int64    `json:"vcpus,omitempty"`
-	Memory Quantity `json:"memory,omitempty"`
-	Count  *int64   `json:"count,omitempty" doc:"How many there is room for, as long as no amounts are reported."`
+	Name   string   `json:"name" doc:"Name of the flavor."`
+	VCPUs  int64    `json:"vcpus,omitempty" minimum:"0" doc:"Virtual CPUs of a machine."`
+	Memory Quantity `json:"memory,omitempty" doc:"Memory of a machine, as a Kubernetes quantity such as '4Gi'."`
+	Count  *int64   `json:"count,omitempty" minimum:"0" doc:"Number of machines that there is room for, used as long as no amounts are reported."`
 }
 
 // KubernetesSpec holds the access to a Kubernetes cluster.
 type KubernetesSpec struct {
-	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Kept sealed and never returned. Absent or null keeps the stored one, an empty text takes it away." writeOnly:"true" nullable:"true"`
+	Kubeconfig Secret `json:"kubeconfig,omitzero" doc:"Self-contained kubeconfig file: it holds tokens and certificates, not names of files or programs." writeOnly:"true" nullable:"true"`
 }
 
 // HealthSpec says how the state of a cluster is found out: by an HTTP(S) probe
 // where URL is set, else by watching the cluster where there is a kubeconfig, else
 // by heartbeats that must arrive within Interval.
 type HealthSpec struct {
-	URL              string   `json:"url,omitempty" doc:"Probed with GET; an answer of 200 to 299 is a success. Absent = the cluster is watched by its kubeconfig; one without a kubeconfig is expected to send heartbeats."`
-	Interval         Duration `json:"interval,omitempty" doc:"Time between two probes, or in which a heartbeat is expected. Default \"10s\"."`
-	FailureThreshold int64    `json:"failure_threshold,omitempty" doc:"Failures in a row that take the cluster out. Default 3."`
-	SuccessThreshold int64    `json:"success_threshold,omitempty" doc:"Successes in a row that bring it back. Default 2."`
+	URL              string   `json:"url,omitempty" doc:"Address that the server requests with GET; a response from 200 to 299 is a success. If omitted, the cluster is watched through its kubeconfig, or is expected to send heartbeats if it has none."`
+	Interval         Duration `json:"interval,omitempty" default:"10s" doc:"Time between two checks, or within which a heartbeat is expected."`
+	FailureThreshold int64    `json:"failure_threshold,omitempty" default:"3" minimum:"1" doc:"Number of consecutive failures after which the cluster is taken out of service."`
+	SuccessThreshold int64    `json:"success_threshold,omitempty" default:"2" minimum:"1" doc:"Number of consecutive successes after which it is back in service."`
 }
 
 // MetricRef is a metric that rates a cluster.
 type MetricRef struct {
-	Name      string   `json:"name" ref:"metric,sibling,optional"`
-	Namespace string   `json:"namespace,omitempty" doc:"Namespace of the metric. Absent = a global metric."`
-	Weight    *float64 `json:"weight,omitempty" doc:"At least 0. Default 1."`
+	Name      string   `json:"name" ref:"metric,sibling,optional" doc:"Name of the metric."`
+	Namespace string   `json:"namespace,omitempty" doc:"Namespace of the metric. If omitted, the metric is global."`
+	Weight    *float64 `json:"weight,omitempty" default:"1" minimum:"0" doc:"Weight of the metric in the score."`
 }
 
 // Key is the key of the metric referred to.
@@ -121,65 +121,65 @@ const (
 
 // ClusterStatus is what the server knows about a cluster.
 type ClusterStatus struct {
-	ObservedGeneration int64        `json:"observed_generation,omitempty"`
-	State              ClusterState `json:"state,omitempty" doc:"online, pending, connecting, offline, unhealthy, notready. Only online clusters take new workloads."`
-	Conditions         []Condition  `json:"conditions,omitempty"`
+	ObservedGeneration int64        `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	State              ClusterState `json:"state,omitempty" doc:"'online', 'pending', 'connecting', 'offline', 'unhealthy' or 'notready'. Only online clusters get new workloads."`
+	Conditions         []Condition  `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 	// Capacity, Allocatable and Allocated are the amounts last reported with a
 	// heartbeat; they take the place of the declared ones, name by name.
-	Capacity    Quantities `json:"capacity,omitempty"`
-	Allocatable Quantities `json:"allocatable,omitempty"`
-	Allocated   Quantities `json:"allocated,omitempty"`
-	Available   Quantities `json:"available,omitempty" doc:"allocatable - allocated - reservations of decisions newer than the last capacity report."`
+	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource, as last reported or observed."`
+	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use, as last reported or observed."`
+	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use, as last reported or observed."`
+	Available   Quantities `json:"available,omitempty" doc:"Amount of each resource that is free: 'allocatable' less 'allocated' and less the reservations for decisions made since the last capacity report."`
 	// GoneResources and ObservedZone keep what was observed apart from what never
 	// was: of the one there is 0, of the other nobody knows how much there is.
-	GoneResources []string              `json:"gone_resources,omitempty" doc:"Resources that were reported before and no longer are: the cluster has 0 of them."`
-	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster stands for, once its amounts were observed: where it is gone the cluster has nothing."`
-	Metrics       []ClusterMetricStatus `json:"metrics,omitempty"`
-	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, declared and automatic."`
+	GoneResources []string              `json:"gone_resources,omitempty" doc:"Resources that used to be reported. The cluster has 0 of each now."`
+	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster stands for, once its amounts were observed. If the zone disappears, the cluster has nothing."`
+	Metrics       []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the cluster's metrics."`
+	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, both declared and automatic."`
 	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
 	Cloud      string   `json:"cloud,omitempty" ref:"cloud,optional" doc:"Cloud that was chosen to create the cluster on."`
 	CloudScore *float64 `json:"cloud_score,omitempty" doc:"Score of the cloud when it was chosen."`
 	// What was observed in the cluster itself counts in addition to what is
 	// declared; a declared region or zone counts instead.
-	Region            string            `json:"region,omitempty" doc:"Region of the cluster's nodes, as their labels have it."`
-	Zones             []string          `json:"zones,omitempty" doc:"Zones of the cluster's nodes, as their labels have them."`
+	Region            string            `json:"region,omitempty" doc:"Region of the cluster's nodes, according to their labels."`
+	Zones             []string          `json:"zones,omitempty" doc:"Zones of the cluster's nodes, according to their labels."`
 	CustomResources   []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions that are installed."`
 	APIResources      []string          `json:"api_resources,omitempty" doc:"Types of resources that the cluster serves."`
 	KubernetesVersion string            `json:"kubernetes_version,omitempty" doc:"Version of the cluster's API server."`
-	Nodes             *ClusterNodes     `json:"nodes,omitempty" doc:"How many nodes there are, and how many of them are well."`
-	Labels            map[string]string `json:"labels,omitempty" doc:"The cluster's labels together with those that it inherits; absent where it inherits none."`
+	Nodes             *ClusterNodes     `json:"nodes,omitempty" doc:"Number of nodes, and how many of them are healthy."`
+	Labels            map[string]string `json:"labels,omitempty" doc:"The cluster's own labels and those that it inherits. Absent if it inherits none."`
 	Spot              *SpotStatus       `json:"spot,omitempty" doc:"What is split over spot and on-demand nodes in the cluster."`
-	Flavors           map[string]int64  `json:"flavors,omitempty" doc:"How many machines of each flavor there is room for."`
+	Flavors           map[string]int64  `json:"flavors,omitempty" doc:"Number of machines of each flavor that there is room for."`
 	// LastHeartbeatAt is when an agent of the cluster last reported.
-	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty"`
+	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty" doc:"When an agent in the cluster last sent a heartbeat."`
 	// CapacityReportedAt is when `allocated` was last declared or reported.
-	CapacityReportedAt *time.Time `json:"capacity_reported_at,omitempty"`
+	CapacityReportedAt *time.Time `json:"capacity_reported_at,omitempty" doc:"When 'allocated' was last declared or reported."`
 }
 
 // ClusterNodes counts the nodes of a cluster.
 type ClusterNodes struct {
-	Total    int64 `json:"total"`
-	Ready    int64 `json:"ready" doc:"Nodes that are ready, and not under pressure."`
-	Pressure int64 `json:"pressure,omitempty" doc:"Nodes that report pressure on memory, disk or processes."`
+	Total    int64 `json:"total" doc:"Number of nodes."`
+	Ready    int64 `json:"ready" doc:"Number of nodes that are ready and not under pressure."`
+	Pressure int64 `json:"pressure,omitempty" doc:"Number of nodes that report memory, disk or process ID pressure."`
 }
 
 // ClusterMetricStatus is the present value of one of the cluster's metrics.
 type ClusterMetricStatus struct {
-	Name       string     `json:"name"`
-	Namespace  string     `json:"namespace,omitempty"`
-	Weight     float64    `json:"weight"`
+	Name       string     `json:"name" doc:"Name of the metric."`
+	Namespace  string     `json:"namespace,omitempty" doc:"Namespace of the metric. Absent for a global one."`
+	Weight     float64    `json:"weight" doc:"Weight of the metric in the score."`
 	Value      *float64   `json:"value,omitempty" doc:"Raw value."`
-	Normalized *float64   `json:"normalized,omitempty" doc:"0 to 1; 1 is best."`
-	ObservedAt *time.Time `json:"observed_at,omitempty"`
-	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available. Withheld: it belongs to a namespace that the reader may not read."`
+	Normalized *float64   `json:"normalized,omitempty" doc:"Value mapped to the range 0 to 1, where 1 is best."`
+	ObservedAt *time.Time `json:"observed_at,omitempty" doc:"When the value was observed."`
+	Reason     string     `json:"reason,omitempty" doc:"Why the metric is not available. 'Withheld' means that it belongs to a namespace that the reader may not read."`
 }
 
 // Heartbeat is what an agent of a cluster reports. All of it is optional; an
 // empty heartbeat says that the cluster is alive.
 type Heartbeat struct {
-	Capacity    Quantities `json:"capacity,omitempty"`
-	Allocatable Quantities `json:"allocatable,omitempty"`
-	Allocated   Quantities `json:"allocated,omitempty"`
+	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource."`
+	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use."`
+	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use."`
 }
 
 // Validate returns every rule the heartbeat breaks.
@@ -246,11 +246,10 @@ func (c *Cluster) SetSecret(field string, secret Secret) {
 // receiver implements secretReceiver: a kubeconfig says itself where it goes.
 func (c *Cluster) receiver(string) receiver { return receiver{} }
 
-// The defaults of a health check.
+// The thresholds of a health check, also where a cluster declares none.
 const (
-	DefaultHealthInterval   Duration = "10s"
-	DefaultFailureThreshold int64    = 3
-	DefaultSuccessThreshold int64    = 2
+	DefaultFailureThreshold int64 = 3
+	DefaultSuccessThreshold int64 = 2
 )
 
 // SetDefaults implements Object. A namespace in the metadata is read as the
@@ -259,21 +258,7 @@ func (c *Cluster) SetDefaults() {
 	c.Kind = KindCluster
 	setOwner(&c.Metadata, &c.Spec.Namespace)
 	c.Metadata.setDefaults(Global)
-	setDefaultWeights(c.Spec.Metrics)
-	if h := c.Spec.Health; h != nil {
-		if h.Interval == "" {
-			h.Interval = DefaultHealthInterval
-		}
-		if h.FailureThreshold == 0 {
-			h.FailureThreshold = DefaultFailureThreshold
-		}
-		if h.SuccessThreshold == 0 {
-			h.SuccessThreshold = DefaultSuccessThreshold
-		}
-	}
-	if c.Spec.Spot != nil {
-		c.Spec.Spot.setDefaults()
-	}
+	setDefaults(&c.Spec)
 	c.Status.State = ClusterState(strings.ToLower(string(c.Status.State)))
 }
 
@@ -282,7 +267,7 @@ var customResourceShape = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[
 // Validate implements Object.
 func (c *Cluster) Validate() FieldErrors {
 	var errs FieldErrors
-	c.Metadata.validate(Global, &errs)
+	errs.checkObject(c, Global)
 	s := &c.Spec
 	if s.Namespace != "" {
 		errs.check("spec.namespace", checkName(s.Namespace))
@@ -324,9 +309,9 @@ func (c *Cluster) Validate() FieldErrors {
 	}
 	validateFlavors(&errs, s.Flavors)
 	if s.Spot != nil {
-		s.Spot.validate(&errs, "spec.spot")
+		errs.check("spec.spot.node_type_key", checkKubernetesKey(s.Spot.NodeTypeKey))
 	}
-	return errs
+	return errs.inOrder(c)
 }
 
 // validateNamespaces checks the owners. A list that has become empty would show
@@ -375,15 +360,6 @@ func setOwner(m *Metadata, namespace *string) {
 	}
 }
 
-func setDefaultWeights(refs []MetricRef) {
-	for i := range refs {
-		if refs[i].Weight == nil {
-			one := 1.0
-			refs[i].Weight = &one
-		}
-	}
-}
-
 // validateMetricRefs checks the metrics that rate an object, in spec.metrics.
 func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
 	seen := make(map[Key]int, len(refs))
@@ -403,8 +379,7 @@ func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
 		case ref.Weight == nil:
 			complete = false
 		case !(*ref.Weight >= 0) || math.IsInf(*ref.Weight, 0):
-			errs.Add(field+".weight", "%v must be a finite number of at least 0", *ref.Weight)
-			complete = false
+			complete = false // the field's own rule says so
 		default:
 			sum += *ref.Weight
 		}
@@ -421,18 +396,12 @@ func validateFlavors(errs *FieldErrors, flavors []ClusterFlavor) {
 		at := index("spec.flavors", i)
 		names[i] = f.Name
 		errs.check(at+".name", checkText(f.Name))
-		if f.VCPUs < 0 {
-			errs.Add(at+".vcpus", "%d must not be negative", f.VCPUs)
-		}
 		if f.Memory != "" {
 			if milli, err := f.Memory.Milli(); err != nil {
 				errs.Add(at+".memory", "%s", err)
 			} else if milli < 0 {
 				errs.Add(at+".memory", "%q must not be negative", string(f.Memory))
 			}
-		}
-		if f.Count != nil && *f.Count < 0 {
-			errs.Add(at+".count", "%d must not be negative", *f.Count)
 		}
 	}
 	checkUnique(errs, "spec.flavors", names)
@@ -457,12 +426,6 @@ func (h *HealthSpec) validate(errs *FieldErrors, field string) {
 		errs.check(field+".url", checkURL(h.URL))
 	}
 	errs.check(field+".interval", h.Interval.check(100*time.Millisecond))
-	if h.FailureThreshold < 1 {
-		errs.Add(field+".failure_threshold", "%d must be at least 1", h.FailureThreshold)
-	}
-	if h.SuccessThreshold < 1 {
-		errs.Add(field+".success_threshold", "%d must be at least 1", h.SuccessThreshold)
-	}
 }
 
 func validateCustomResources(errs *FieldErrors, field string, names []string) {

@@ -13,15 +13,15 @@ type ClusterSet struct {
 // ClusterSetSpec says who belongs to the set, and who may use it. An empty list
 // is not an absent one: no cluster, or no namespace.
 type ClusterSetSpec struct {
-	Selector   *LabelSelector `json:"selector,omitempty" doc:"Clusters whose labels match; an empty selector matches all. Either this or clusters."`
-	Clusters   []string       `json:"clusters,omitzero" ref:"cluster" doc:"Clusters by name; those that do not exist are passed over. Either this or selector."`
-	Namespaces []string       `json:"namespaces,omitzero" doc:"Namespaces whose placements may use the set. Default [\"*\"]: all."`
+	Selector   *LabelSelector `json:"selector,omitempty" doc:"Selects the clusters of the set by their labels; an empty selector ('{}') selects all. Exactly one of 'selector' and 'clusters' is required."`
+	Clusters   []string       `json:"clusters,omitzero" ref:"cluster" doc:"Names of the clusters in the set. Clusters that do not exist are ignored. Exactly one of 'selector' and 'clusters' is required."`
+	Namespaces []string       `json:"namespaces,omitzero" default:"[\"*\"]" doc:"Namespaces whose placements may use the set; '[\"*\"]' stands for all."`
 }
 
 // ClusterSetStatus says what is wrong with a set: who belongs to it is seen in the
 // clusters.
 type ClusterSetStatus struct {
-	Conditions []Condition `json:"conditions,omitempty" doc:"ReferencesResolved, where a cluster does not exist."`
+	Conditions []Condition `json:"conditions,omitempty" doc:"'ReferencesResolved', if a cluster does not exist."`
 }
 
 // AllNamespaces stands for every namespace in a cluster set.
@@ -52,9 +52,7 @@ func (s *ClusterSet) SetSecret(string, Secret) {}
 func (s *ClusterSet) SetDefaults() {
 	s.Kind = KindClusterSet
 	s.Metadata.setDefaults(Global)
-	if s.Spec.Namespaces == nil {
-		s.Spec.Namespaces = []string{AllNamespaces}
-	}
+	setDefaults(&s.Spec)
 }
 
 // Admits reports whether placements of a namespace may use the set.
@@ -73,7 +71,7 @@ func (s *ClusterSet) Has(cluster *Cluster) bool {
 // Validate implements Object.
 func (s *ClusterSet) Validate() FieldErrors {
 	var errs FieldErrors
-	s.Metadata.validate(Global, &errs)
+	errs.checkObject(s, Global)
 	switch {
 	case s.Spec.Selector == nil && s.Spec.Clusters == nil:
 		errs.Add("spec.selector", "either selector or clusters is required; an empty selector matches every cluster")
@@ -89,5 +87,5 @@ func (s *ClusterSet) Validate() FieldErrors {
 			errs.check(index("spec.namespaces", i), checkName(name))
 		}
 	}
-	return errs
+	return errs.inOrder(s)
 }

@@ -211,11 +211,11 @@ const (
 
 // Condition is one observation about an object.
 type Condition struct {
-	Type             string          `json:"type"`
-	Status           ConditionStatus `json:"status" enum:"True,False,Unknown"`
-	Reason           string          `json:"reason,omitempty"`
-	Message          string          `json:"message,omitempty"`
-	Detail           string          `json:"detail,omitempty" doc:"What another server said about it, in its own words. Shown only to those who may write the object that names that server."`
+	Type             string          `json:"type" doc:"What the condition is about."`
+	Status           ConditionStatus `json:"status" enum:"True,False,Unknown" doc:"Whether the condition holds."`
+	Reason           string          `json:"reason,omitempty" doc:"One word that says why."`
+	Message          string          `json:"message,omitempty" doc:"A sentence that says why."`
+	Detail           string          `json:"detail,omitempty" doc:"What another server said about it, verbatim. Shown only to those who may write the object that names that server."`
 	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
 }
 

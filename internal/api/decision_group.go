@@ -12,30 +12,27 @@ import (
 // DecisionStrategy divides the chosen clusters into groups, such as the steps of
 // a rollout.
 type DecisionStrategy struct {
-	ClustersPerDecisionGroup GroupSize       `json:"clusters_per_decision_group,omitempty" doc:"Clusters of a group at most: a number, or a percentage of the chosen clusters such as \"25%\", rounded up. Default \"100%\"."`
-	DecisionGroups           []DecisionGroup `json:"decision_groups,omitempty" doc:"Named groups, in order; a cluster belongs to the first that it matches. The others form groups without a name."`
+	ClustersPerDecisionGroup GroupSize       `json:"clusters_per_decision_group,omitempty" default:"100%" doc:"Largest number of clusters in a group, or a percentage of the chosen clusters such as '25%', rounded up."`
+	DecisionGroups           []DecisionGroup `json:"decision_groups,omitempty" doc:"Named groups, in order: a cluster belongs to the first group that it matches. The remaining clusters form groups without a name."`
 }
 
 // DecisionGroup is a named group of chosen clusters.
 type DecisionGroup struct {
-	Name          string         `json:"name"`
-	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the labels of the clusters that belong to it."`
+	Name          string         `json:"name" doc:"Name of the group."`
+	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Selects the clusters of the group by their labels."`
 }
 
 // ChosenGroup is a group of the clusters of a decision.
 type ChosenGroup struct {
-	Index        int64    `json:"index" doc:"Position of the group, from 0."`
-	Name         string   `json:"name" doc:"Empty for clusters that match no named group."`
-	Clusters     []string `json:"clusters" ref:"cluster,optional" doc:"In the order of the ranking, best first."`
-	ClusterCount int64    `json:"cluster_count"`
+	Index        int64    `json:"index" doc:"Position of the group, counted from 0."`
+	Name         string   `json:"name" doc:"Name of the group. Empty for clusters that match no named group."`
+	Clusters     []string `json:"clusters" ref:"cluster,optional" doc:"Clusters of the group, best first."`
+	ClusterCount int64    `json:"cluster_count" doc:"Number of clusters in the group."`
 }
 
 // GroupSize is a number of clusters, or a percentage of them, as text: "10" or
 // "25%". In JSON a plain number is accepted, too.
 type GroupSize string
-
-// DefaultGroupSize puts all clusters in one group.
-const DefaultGroupSize GroupSize = "100%"
 
 var (
 	groupSizeShape = regexp.MustCompile(`^((100|[1-9][0-9]?)%|[1-9][0-9]*)$`)

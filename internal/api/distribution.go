@@ -10,8 +10,8 @@ import (
 // DistributionSpec says how the replicas of a workload are split over on-demand
 // and spot nodes, inside each of its clusters.
 type DistributionSpec struct {
-	Mode           DistributionMode `json:"mode,omitempty" enum:"all_in_on_demand,all_in_spot,majority_in_on_demand,custom" doc:"Default: a Deployment goes to spot nodes, a StatefulSet of one replica to an on-demand node, and of a larger one more than half of the replicas."`
-	CustomOnDemand OnDemandAmount   `json:"custom_on_demand,omitempty" doc:"Replicas on on-demand nodes under custom: a number (\"3\"), which holds over all clusters together, or a percentage (\"30%\"), rounded up in each cluster."`
+	Mode           DistributionMode `json:"mode,omitempty" enum:"all_in_on_demand,all_in_spot,majority_in_on_demand,custom" doc:"Where the replicas run in each cluster; 'majority_in_on_demand' is more than half of them on on-demand nodes. If omitted, a Deployment runs on spot nodes, a StatefulSet with one replica on an on-demand node, and a larger StatefulSet with more than half of its replicas on on-demand nodes."`
+	CustomOnDemand OnDemandAmount   `json:"custom_on_demand,omitempty" doc:"Replicas on on-demand nodes if 'mode' is 'custom': a number ('\"3\"') for all clusters together, or a percentage ('\"30%\"'), rounded up in each cluster. Required if 'mode' is 'custom', and ignored otherwise."`
 }
 
 // DistributionMode names a split.
@@ -65,9 +65,6 @@ func (d *DistributionSpec) validate(errs *FieldErrors, w *WorkloadSpec) {
 	if !w.Distributable() {
 		errs.Add(at, "%s has no pods that can be split: only Deployment and StatefulSet of apps/v1 have", quote(w.APIResource()))
 	}
-	if d.Mode != ModeDefault {
-		errs.check(at+".mode", oneOf(d.Mode, DistributionModes...))
-	}
 	switch {
 	case d.CustomOnDemand != "":
 		if _, _, err := d.CustomOnDemand.Parse(); err != nil {
@@ -104,17 +101,17 @@ const (
 
 // ClusterDistribution is what was observed of a workload's split in one cluster.
 type ClusterDistribution struct {
-	Cluster        string            `json:"cluster" ref:"cluster,optional"`
-	Replicas       int64             `json:"replicas" doc:"Replicas that the workload has there by its own spec."`
+	Cluster        string            `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
+	Replicas       int64             `json:"replicas" doc:"Replicas in the workload's own spec in the cluster."`
 	Mode           DistributionMode  `json:"mode,omitempty" doc:"Mode in force."`
-	TargetOnDemand int64             `json:"target_on_demand" doc:"Pods that should be on on-demand nodes."`
-	TargetSpot     int64             `json:"target_spot" doc:"Pods that should be on spot nodes."`
-	OnDemand       int64             `json:"on_demand" doc:"Pods that were created for on-demand nodes; one that was created before the split counts where it runs."`
-	Spot           int64             `json:"spot" doc:"Pods that were created for spot nodes, likewise."`
-	FallenBack     int64             `json:"fallen_back,omitempty" doc:"Pods for spot nodes that run on on-demand ones."`
-	Replaced       int64             `json:"replaced,omitempty" doc:"Pods replaced so far, since the server started."`
-	State          DistributionState `json:"state" enum:"converged,replacing,waiting,degraded,blocked,absent,unmanaged"`
-	Message        string            `json:"message,omitempty"`
+	TargetOnDemand int64             `json:"target_on_demand" doc:"Number of pods that should be on on-demand nodes."`
+	TargetSpot     int64             `json:"target_spot" doc:"Number of pods that should be on spot nodes."`
+	OnDemand       int64             `json:"on_demand" doc:"Number of pods created for on-demand nodes. A pod created before the split counts where it runs."`
+	Spot           int64             `json:"spot" doc:"Number of pods created for spot nodes. A pod created before the split counts where it runs."`
+	FallenBack     int64             `json:"fallen_back,omitempty" doc:"Number of pods meant for spot nodes that run on on-demand nodes."`
+	Replaced       int64             `json:"replaced,omitempty" doc:"Number of pods replaced since the server started."`
+	State          DistributionState `json:"state" enum:"converged,replacing,waiting,degraded,blocked,absent,unmanaged" doc:"'converged': every pod is where it should be. 'replacing': pods are being replaced, one at a time. 'waiting': pods are to be replaced; 'message' says what must finish first. 'degraded': pods meant for spot nodes run on on-demand nodes, because there are too few spot nodes. 'blocked': the split cannot be reached; 'message' says why. 'absent': the cluster has no such workload. 'unmanaged': the workload is not split in the cluster."`
+	Message        string            `json:"message,omitempty" doc:"What is being done, or what prevents it."`
 	ObservedAt     *time.Time        `json:"observed_at,omitempty" doc:"When this was last observed to change."`
 }
 
@@ -127,10 +124,10 @@ func (d ClusterDistribution) Same(other ClusterDistribution) bool {
 // DistributedWorkload is a workload in a cluster whose pods are split, whether a
 // scheduler_workload asks for it or labels of its own.
 type DistributedWorkload struct {
-	Kind      string             `json:"kind" doc:"Deployment or StatefulSet."`
-	Namespace string             `json:"namespace"`
-	Name      string             `json:"name"`
-	Source    DistributionSource `json:"source" enum:"workload,labels" doc:"Who asks for the split: the workload object of the same namespace and name, or the labels of the resource in the cluster."`
+	Kind      string             `json:"kind" doc:"'Deployment' or 'StatefulSet'."`
+	Namespace string             `json:"namespace" doc:"Namespace in the cluster."`
+	Name      string             `json:"name" doc:"Name of the Deployment or StatefulSet."`
+	Source    DistributionSource `json:"source" enum:"workload,labels" doc:"What requests the split: 'workload' (the workload object with the same namespace and name) or 'labels' (the labels of the resource in the cluster)."`
 	ClusterDistribution
 }
 

@@ -8,42 +8,42 @@ import (
 // Explanation says, for every candidate of a placement or a workload, why it was
 // chosen, passed over or rejected.
 type Explanation struct {
-	Kind      Kind      `json:"kind,omitempty" doc:"placement or workload."`
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	At        time.Time `json:"at" doc:"The moment the explanation holds for."`
+	Kind      Kind      `json:"kind,omitempty" doc:"'placement' or 'workload'."`
+	Namespace string    `json:"namespace" doc:"Namespace of the object."`
+	Name      string    `json:"name" doc:"Name of the object."`
+	At        time.Time `json:"at" doc:"Time for which the explanation holds."`
 	// Summary is one sentence: "2 of 120 clusters chosen: ...".
-	Summary  string `json:"summary" doc:"The sentence that sums it up."`
-	Wanted   *int64 `json:"wanted,omitempty" doc:"How many clusters the placement asks for. Absent = all that fit."`
-	Total    int    `json:"total" doc:"How many clusters were looked at."`
-	Feasible int    `json:"feasible" doc:"How many clusters fit."`
+	Summary  string `json:"summary" doc:"One sentence that sums up the decision."`
+	Wanted   *int64 `json:"wanted,omitempty" doc:"Number of clusters that the placement asks for. Absent if it asks for all that fit."`
+	Total    int    `json:"total" doc:"Number of clusters examined."`
+	Feasible int    `json:"feasible" doc:"Number of clusters that fit."`
 	// Rejections counts the clusters each filter removed, in the order of the
 	// filters; a cluster counts once, at the first filter that removed it.
-	Rejections []Rejection `json:"rejections,omitempty"`
-	Candidates []Candidate `json:"candidates"`
+	Rejections []Rejection `json:"rejections,omitempty" doc:"Number of clusters that each filter rejected, most first."`
+	Candidates []Candidate `json:"candidates" doc:"Every cluster that was examined."`
 	// Kept says why the present decision stands although a fresh look might
 	// choose otherwise: "reschedule_after", "migration", "misconfigured", "balance".
-	Kept string `json:"kept,omitempty" doc:"Why the present decision is kept although a fresh one would differ: reschedule_after, migration, misconfigured, or balance (another is better only by what other placements decided)."`
+	Kept string `json:"kept,omitempty" doc:"Why the current decision is kept although a fresh one would differ: 'reschedule_after', 'migration', 'misconfigured', or 'balance' (another cluster is better only because of what other placements decided)."`
 	// NearestMiss is the constraint that alone keeps most clusters out.
-	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The single constraint that, if dropped, would admit most clusters."`
+	NearestMiss *NearestMiss `json:"nearest_miss,omitempty" doc:"The one constraint that would admit the most clusters if it were dropped."`
 	// NextAt is when time alone may change the decision.
-	NextAt *time.Time `json:"next_at,omitempty" doc:"When time alone may change the decision."`
+	NextAt *time.Time `json:"next_at,omitempty" doc:"When the passing of time alone may change the decision."`
 	// Margin is how much the best cluster outside the decision lacks to be
 	// chosen: a move happens when it gains more than this.
-	Margin *MoveMargin `json:"margin,omitempty"`
+	Margin *MoveMargin `json:"margin,omitempty" doc:"How close the decision is to moving."`
 	// The rest is about workloads only.
-	Policy           string          `json:"policy,omitempty" doc:"Of a workload: the propagation policy that was followed, and why that one in policy_reason."`
-	PolicyReason     string          `json:"policy_reason,omitempty"`
-	ObservedAffinity string          `json:"observed_affinity,omitempty" doc:"Of a workload: the affinity group the clusters were chosen from."`
-	Affinities       []AffinityTried `json:"affinities,omitempty" doc:"Of a workload: what became of each affinity group, in order."`
-	Groups           []GroupReason   `json:"groups,omitempty" doc:"Of a workload: the groups of clusters that spread_constraints look at."`
+	Policy           string          `json:"policy,omitempty" doc:"For a workload: the propagation policy that it follows. 'policy_reason' says why."`
+	PolicyReason     string          `json:"policy_reason,omitempty" doc:"For a workload: why it follows this policy."`
+	ObservedAffinity string          `json:"observed_affinity,omitempty" doc:"For a workload: the affinity group that the clusters were chosen from."`
+	Affinities       []AffinityTried `json:"affinities,omitempty" doc:"For a workload: the result for each affinity group, in order."`
+	Groups           []GroupReason   `json:"groups,omitempty" doc:"For a workload: the groups of clusters that 'spread_constraints' consider."`
 }
 
 // AffinityTried is what became of one affinity group.
 type AffinityTried struct {
-	AffinityName string `json:"affinity_name"`
-	Result       string `json:"result" enum:"scheduled,kept,no_fit,unschedulable,not_tried" doc:"scheduled, kept (it has the workload and nothing has to change), no_fit (no cluster fits), unschedulable (clusters fit, but lack room or are too few), or not_tried."`
-	Message      string `json:"message,omitempty"`
+	AffinityName string `json:"affinity_name" doc:"Name of the affinity group."`
+	Result       string `json:"result" enum:"scheduled,kept,no_fit,unschedulable,not_tried" doc:"'scheduled', 'kept' (the group has the workload and nothing has to change), 'no_fit' (no cluster fits), 'unschedulable' (clusters fit, but have too little room or are too few) or 'not_tried'."`
+	Message      string `json:"message,omitempty" doc:"Why."`
 }
 
 // The results of an affinity group.
@@ -57,18 +57,18 @@ const (
 
 // GroupReason is one group of clusters as a spread constraint sees it.
 type GroupReason struct {
-	By       string `json:"by" doc:"region, zone, provider, or label \"key\"."`
-	Group    string `json:"group"`
-	Clusters int    `json:"clusters" doc:"Clusters of the group that fit."`
-	Chosen   bool   `json:"chosen"`
-	Reason   string `json:"reason,omitempty"`
+	By       string `json:"by" doc:"What the clusters are grouped by: 'region', 'zone', 'provider', or 'label \"key\"'."`
+	Group    string `json:"group" doc:"Name of the group."`
+	Clusters int    `json:"clusters" doc:"Number of clusters in the group that fit."`
+	Chosen   bool   `json:"chosen" doc:"Whether the group was chosen."`
+	Reason   string `json:"reason,omitempty" doc:"Why the group was not chosen."`
 }
 
 // Rejection counts the clusters a filter removed on one ground.
 type Rejection struct {
-	Filter string `json:"filter"`
-	On     string `json:"on,omitempty" doc:"The constraint, metric or resource the filter looked at."`
-	Count  int    `json:"count"`
+	Filter string `json:"filter" doc:"Name of the filter."`
+	On     string `json:"on,omitempty" doc:"The constraint, metric or resource that the filter checked."`
+	Count  int    `json:"count" doc:"Number of clusters rejected."`
 }
 
 // OwnershipFilter is the filter that rejects the clusters of other namespaces.
@@ -76,45 +76,45 @@ const OwnershipFilter = "namespace"
 
 // NearestMiss is a constraint that is the only one some clusters fail.
 type NearestMiss struct {
-	Filter string `json:"filter"`
-	On     string `json:"on,omitempty" doc:"The constraint, taint, metric or resource the filter looked at."`
-	Count  int    `json:"count" doc:"How many more clusters would fit without it."`
+	Filter string `json:"filter" doc:"Name of the filter."`
+	On     string `json:"on,omitempty" doc:"The constraint, taint, metric or resource that the filter checked."`
+	Count  int    `json:"count" doc:"Number of clusters that would fit without it."`
 }
 
 // Candidate is one cluster as the placement sees it.
 type Candidate struct {
-	Cluster  string `json:"cluster"`
-	Selected bool   `json:"selected"`
-	Current  bool   `json:"current" doc:"Part of the decision before this look."`
-	Rank     int64  `json:"rank,omitempty" doc:"1 is best; absent for rejected clusters."`
+	Cluster  string `json:"cluster" doc:"Name of the cluster."`
+	Selected bool   `json:"selected" doc:"Whether the cluster was chosen."`
+	Current  bool   `json:"current" doc:"Whether the cluster was part of the previous decision."`
+	Rank     int64  `json:"rank,omitempty" doc:"Rank of the cluster, where 1 is best. Absent for rejected clusters."`
 	// Filter and Reason are set where the cluster was rejected; Reason alone where
 	// it fits and a spread constraint passes it over.
-	Filter string `json:"filter,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	Filter string `json:"filter,omitempty" doc:"Filter that rejected the cluster."`
+	Reason string `json:"reason,omitempty" doc:"Why the cluster was rejected, or not chosen."`
 	// Tells is the metric whose value the reason tells, nil where it tells of none.
 	Tells  *Key        `json:"-"`
-	Score  *float64    `json:"score,omitempty"`
-	Scores []ScorePart `json:"scores,omitempty"`
+	Score  *float64    `json:"score,omitempty" doc:"Total score."`
+	Scores []ScorePart `json:"scores,omitempty" doc:"Parts of the score."`
 	// Replicas and the rest are of workloads; Reason then says how the number came
 	// about.
-	Replicas  *int64 `json:"replicas,omitempty" doc:"Of a workload: replicas the cluster gets."`
-	Available *int64 `json:"available,omitempty" doc:"Of a workload: replicas the cluster has room for, those it has included. Absent = not known, taken as enough."`
-	Weight    *int64 `json:"weight,omitempty" doc:"Of a workload: weight of the cluster in the division."`
-	Tier      string `json:"tier,omitempty" doc:"Of a workload: the overflow affinity the cluster belongs to."`
+	Replicas  *int64 `json:"replicas,omitempty" doc:"For a workload: replicas that the cluster gets."`
+	Available *int64 `json:"available,omitempty" doc:"For a workload: replicas that the cluster has room for, including those it already runs. Absent if not known; the room then counts as sufficient."`
+	Weight    *int64 `json:"weight,omitempty" doc:"For a workload: weight of the cluster when replicas are divided."`
+	Tier      string `json:"tier,omitempty" doc:"For a workload: overflow affinity that the cluster belongs to."`
 }
 
 // ScorePart is what one metric, the stickiness or one prioritizer adds to a
 // score.
 type ScorePart struct {
-	Name   string   `json:"name"`
-	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed or written, also where it has expired. Absent = there is none."`
-	Value  float64  `json:"value" doc:"Under metrics the normalised value, 0 to 1; under prioritizers the score, -100 to 100."`
-	Weight float64  `json:"weight"`
-	Share  float64  `json:"share" doc:"What it adds to the score: under metrics value x weight / sum of weights, under prioritizers value x weight."`
+	Name   string   `json:"name" doc:"Name of the metric or prioritizer."`
+	Raw    *float64 `json:"raw,omitempty" doc:"Value as observed or written, even if it has expired. Absent if there is none."`
+	Value  float64  `json:"value" doc:"With strategy 'metrics' the normalized value, 0 to 1; with 'prioritizers' the score, -100 to 100."`
+	Weight float64  `json:"weight" doc:"Weight of the part."`
+	Share  float64  `json:"share" doc:"What the part adds to the score: with strategy 'metrics' value × weight / sum of weights, with 'prioritizers' value × weight."`
 	// ExpiredAt and Reason tell a score that has expired from one that was never
 	// there, and both from a 0.
-	ExpiredAt *time.Time `json:"expired_at,omitempty" doc:"Since when the raw value no longer counts."`
-	Reason    string     `json:"reason,omitempty" doc:"Why it counts as 0 although nobody scored it 0: expired, absent or not available, with the cause. Or that the figures are withheld, because the metric is of a namespace that the reader may not read."`
+	ExpiredAt *time.Time `json:"expired_at,omitempty" doc:"When the raw value expired."`
+	Reason    string     `json:"reason,omitempty" doc:"Why the part counts as 0 although nobody scored it 0: expired, absent or not available, with the cause. Or that the values are withheld, because the metric belongs to a namespace that the reader may not read."`
 	// Tells is the metric whose value the part tells, nil where it is of something
 	// else.
 	Tells *Key `json:"-"`
@@ -122,24 +122,24 @@ type ScorePart struct {
 
 // MoveMargin is the distance of the decision from its next change.
 type MoveMargin struct {
-	From   string  `json:"from" doc:"The chosen cluster that would go."`
-	To     string  `json:"to" doc:"The cluster that would take its place."`
-	Margin float64 `json:"margin" doc:"The challenger's score must rise by more than this. Negative: it would move now if it were not held."`
+	From   string  `json:"from" doc:"The chosen cluster that would be given up."`
+	To     string  `json:"to" doc:"The cluster that would replace it."`
+	Margin float64 `json:"margin" doc:"How much the challenger's score must rise before the decision moves. If negative, the decision would move now if it were not kept."`
 }
 
 // Simulation asks what the server would decide, without changing anything.
 type Simulation struct {
-	Base    string            `json:"base,omitempty" doc:"live (default): lay the objects over the present state. empty: only the given objects." enum:"live,empty"`
-	Now     *time.Time        `json:"now,omitempty" doc:"Moment of the pass. Default: the server's clock."`
-	Objects []json.RawMessage `json:"objects,omitempty" doc:"Objects as the API shows them, status included."`
+	Base    string            `json:"base,omitempty" enum:"live,empty" default:"live" doc:"'live' lays the objects over the current fleet; 'empty' uses only the given objects."`
+	Now     *time.Time        `json:"now,omitempty" doc:"Time of the simulation (RFC 3339). If omitted, the server's clock is used."`
+	Objects []json.RawMessage `json:"objects,omitempty" doc:"Objects as the API shows them, including their status: the status is taken as the previous decision or the observed values."`
 	Delete  []Key             `json:"delete,omitempty" doc:"Objects to leave out of the base."`
 }
 
 // SimulationResult is the answer to a Simulation.
 type SimulationResult struct {
-	Objects      []Object      `json:"objects"`
-	Explanations []Explanation `json:"explanations"`
-	Changes      []Change      `json:"changes"`
+	Objects      []Object      `json:"objects" doc:"The given objects with their new status, and the placements and workloads that would change."`
+	Explanations []Explanation `json:"explanations" doc:"Why each placement and workload would get its clusters."`
+	Changes      []Change      `json:"changes" doc:"Decisions that would differ from the current ones."`
 }
 
 // Change is a decision that differs from the one before.
@@ -148,7 +148,7 @@ type Change struct {
 	From []string `json:"from" doc:"Clusters before."`
 	To   []string `json:"to" doc:"Clusters after."`
 	// FromReplicas and ToReplicas are of workloads.
-	FromReplicas map[string]int64 `json:"from_replicas,omitempty" doc:"Of a workload: replicas by cluster before."`
-	ToReplicas   map[string]int64 `json:"to_replicas,omitempty" doc:"Of a workload: replicas by cluster after."`
-	Message      string           `json:"message" doc:"The explanation's summary."`
+	FromReplicas map[string]int64 `json:"from_replicas,omitempty" doc:"For a workload: replicas by cluster before."`
+	ToReplicas   map[string]int64 `json:"to_replicas,omitempty" doc:"For a workload: replicas by cluster after."`
+	Message      string           `json:"message" doc:"Summary of the explanation."`
 }

@@ -12,8 +12,8 @@ import (
 // FieldError is one broken rule of one field. Field is the path in the JSON
 // document: `spec.metrics[0].weight`, `metadata.labels["team/name"]`.
 type FieldError struct {
-	Field   string `json:"field" doc:"Path of the field in the document: spec.metrics[0].weight."`
-	Message string `json:"message" doc:"What is wrong and what would be right."`
+	Field   string `json:"field" doc:"Path of the field in the document: 'spec.metrics[0].weight'."`
+	Message string `json:"message" doc:"What is wrong, and what would be right."`
 }
 
 // Error joins the field and the message.

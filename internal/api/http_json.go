@@ -10,8 +10,8 @@ import (
 
 // HTTPJSONSpec addresses JSON documents that are read over HTTP.
 type HTTPJSONSpec struct {
-	URL   string `json:"url" doc:"Address of the document. ${cluster.name}, ${region}, ${labels.x} and ${claims.x} stand for those of the cluster that the metric is read for, ${metric} for metrics_provider.metric of the metric. They may be used in the path and in the query, and are escaped there."`
-	Value string `json:"value" doc:"JSON pointer (RFC 6901) to the value: a number, or a string that holds one. The placeholders of url may be used here as well. Empty = the document is the number."`
+	URL   string `json:"url" doc:"URL of the document. '${cluster.name}', '${region}', '${labels.x}' and '${claims.x}' stand for those of the cluster that the metric is read for, and '${metric}' for the metric's 'metrics_provider.metric'. Placeholders may be used in the path and in the query, where they are escaped."`
+	Value string `json:"value" doc:"JSON pointer ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) to the value: a number, or a string that holds one. May contain the placeholders of 'url'. If empty, the document itself is the number."`
 }
 
 // maxURL is the longest address that is read, in bytes.

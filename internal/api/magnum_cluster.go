@@ -15,25 +15,25 @@ type MagnumCluster struct {
 
 // MagnumClusterSpec says which projects fit.
 type MagnumClusterSpec struct {
-	LabelConstraints  []string    `json:"label_constraints,omitempty" doc:"Constraints that the labels of the project must fulfil, all of them."`
-	MetricConstraints []string    `json:"metric_constraints,omitempty" doc:"Constraints that the metrics of the project must fulfil, all of them."`
-	Metrics           []MetricRef `json:"metrics,omitempty" doc:"Metrics of the cluster itself, each with its weight; with those of its project they rate it."`
-	TemplateID        string      `json:"template_id,omitempty" doc:"ID of the Magnum cluster template. Absent = that of the project."`
+	LabelConstraints  []string    `json:"label_constraints,omitempty" doc:"Constraints on the project's labels, all of which must hold: 'location is DE', 'tier not in (test)'."`
+	MetricConstraints []string    `json:"metric_constraints,omitempty" doc:"Constraints on the project's metrics, all of which must hold: 'price < 5'. A metric without a value satisfies none."`
+	Metrics           []MetricRef `json:"metrics,omitempty" doc:"Metrics of the cluster itself. Together with those of its project, they rate it."`
+	TemplateID        string      `json:"template_id,omitempty" doc:"ID of the Magnum cluster template. If omitted, the project's template is used."`
 }
 
 // MagnumClusterStatus is the decision.
 type MagnumClusterStatus struct {
-	ObservedGeneration         int64                 `json:"observed_generation,omitempty"`
-	ObservedRescheduleRequests int64                 `json:"observed_reschedule_requests,omitempty"`
-	Project                    string                `json:"project,omitempty" ref:"openstack_project,own,optional" doc:"Chosen project, of the same namespace."`
+	ObservedGeneration         int64                 `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	ObservedRescheduleRequests int64                 `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
+	Project                    string                `json:"project,omitempty" ref:"openstack_project,own,optional" doc:"Name of the chosen project, in the same namespace."`
 	Score                      *float64              `json:"score,omitempty" doc:"Score of the project when it was chosen."`
 	ScheduledAt                *time.Time            `json:"scheduled_at,omitempty" doc:"When the project was chosen."`
-	DecisionRevision           int64                 `json:"decision_revision,omitempty" doc:"Counts the changes of the decision."`
-	Conditions                 []Condition           `json:"conditions,omitempty"`
-	ProjectID                  string                `json:"project_id,omitempty" doc:"ID of the project in the OpenStack."`
-	TemplateID                 string                `json:"template_id,omitempty" doc:"Template to create the cluster from: its own, or that of the project."`
-	Labels                     map[string]string     `json:"labels,omitempty" doc:"Labels of the project and of the cluster; its own count where both have one."`
-	Metrics                    []ClusterMetricStatus `json:"metrics,omitempty" doc:"Metrics of the project and of the cluster; its own count where both have one."`
+	DecisionRevision           int64                 `json:"decision_revision,omitempty" doc:"Number of times that the decision has changed."`
+	Conditions                 []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+	ProjectID                  string                `json:"project_id,omitempty" doc:"ID of the project in OpenStack."`
+	TemplateID                 string                `json:"template_id,omitempty" doc:"Template to create the cluster from: the cluster's own, or that of the project."`
+	Labels                     map[string]string     `json:"labels,omitempty" doc:"Labels of the project and of the cluster. The cluster's own win."`
+	Metrics                    []ClusterMetricStatus `json:"metrics,omitempty" doc:"Metrics of the project and of the cluster. The cluster's own win."`
 }
 
 // ObjectKind implements Object.
@@ -61,14 +61,14 @@ func (m *MagnumCluster) SetSecret(string, Secret) {}
 func (m *MagnumCluster) SetDefaults() {
 	m.Kind = KindMagnumCluster
 	m.Metadata.setDefaults(Namespaced)
-	setDefaultWeights(m.Spec.Metrics)
+	setDefaults(&m.Spec)
 }
 
 // Validate implements Object.
 func (m *MagnumCluster) Validate() FieldErrors {
 	var errs FieldErrors
-	m.Metadata.validate(Namespaced, &errs)
+	errs.checkObject(m, Namespaced)
 	validateConstraints(&errs, "spec", m.Spec.LabelConstraints, m.Spec.MetricConstraints)
 	validateMetricRefs(&errs, m.Spec.Metrics)
-	return errs
+	return errs.inOrder(m)
 }

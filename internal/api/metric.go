@@ -38,38 +38,38 @@ const (
 
 // MetricSpec is what the user declares of a metric.
 type MetricSpec struct {
-	Min             *float64          `json:"min,omitempty" doc:"Value that maps to 0 (to 1 when descending). Required."`
-	Max             *float64          `json:"max,omitempty" doc:"Value that maps to 1 (to 0 when descending). Required, above min."`
+	Min             *float64          `json:"min,omitempty" required:"true" doc:"Value that maps to 0, or to 1 if 'direction' is 'descending'."`
+	Max             *float64          `json:"max,omitempty" required:"true" doc:"Value that maps to 1, or to 0 if 'direction' is 'descending'. Must be greater than 'min'."`
 	AllowedValues   []float64         `json:"allowed_values,omitempty" doc:"If not empty, any other value is invalid."`
-	MetricsProvider MetricProviderRef `json:"metrics_provider"`
-	Direction       Direction         `json:"direction,omitempty" enum:"ascending,descending" doc:"ascending (default): bigger is better."`
-	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" doc:"What becomes of a cluster when the metric has no usable value. Default exclude."`
-	MaxAge          Duration          `json:"max_age,omitempty" doc:"How long the last good value stays usable while the provider cannot be reached. Default 4 intervals of the provider."`
+	MetricsProvider MetricProviderRef `json:"metrics_provider" doc:"Where the value is read."`
+	Direction       Direction         `json:"direction,omitempty" enum:"ascending,descending" default:"ascending" doc:"'ascending': higher values are better. 'descending': lower values are better."`
+	OnFailure       OnFailure         `json:"on_failure,omitempty" enum:"exclude,ignore,last_value" default:"exclude" doc:"What happens to a cluster whose metric has no usable value: 'exclude' the cluster, 'ignore' the metric, or use its 'last_value'."`
+	MaxAge          Duration          `json:"max_age,omitempty" doc:"How long the last valid value remains usable while the provider cannot be reached. If omitted, 4 times the provider's interval."`
 }
 
 // MetricProviderRef names the provider, and the metric's name or query there.
 type MetricProviderRef struct {
-	Name   string `json:"name" ref:"metrics_provider,own,optional" doc:"Name of the metrics_provider, in the namespace of the metric."`
-	Metric string `json:"metric" doc:"What the provider is asked for. Prometheus: an expression; InfluxDB: a measurement, also as measurement.field{tag=\"value\"}, with names in double quotes where they have a dot; ksqlDB: what the comparison column holds; static: a name; http_json: what ${metric} stands for."`
+	Name   string `json:"name" ref:"metrics_provider,own,optional" doc:"Name of the metrics provider, in the namespace of the metric."`
+	Metric string `json:"metric" doc:"What to ask the provider for. Prometheus: an expression. InfluxDB: a measurement, optionally as 'measurement.field{tag=\"value\"}', with names that contain a dot in double quotes. ksqlDB: the value in the comparison column. Static: a name. HTTP JSON: what '${metric}' stands for."`
 }
 
 // MetricStatus is the last observation.
 type MetricStatus struct {
-	ObservedGeneration int64       `json:"observed_generation,omitempty"`
-	Value              *float64    `json:"value,omitempty" doc:"Last good raw value."`
-	Normalized         *float64    `json:"normalized,omitempty" doc:"Last good value mapped to 0 to 1; 1 is best."`
-	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen good. While the metric is available it is written when the value changes."`
-	Conditions         []Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64       `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	Value              *float64    `json:"value,omitempty" doc:"Last valid raw value."`
+	Normalized         *float64    `json:"normalized,omitempty" doc:"Last valid value mapped to the range 0 to 1, where 1 is best."`
+	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen valid. While the metric is available, this is updated only when the value changes."`
+	Conditions         []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 	// Clusters are the last observations where each cluster has a value of its own.
-	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, where the provider's url or value names something of the cluster. Left out for a token that is bound to namespaces: the clusters' own status has what it may see."`
+	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, if the provider's URL or value refers to the cluster. Not shown to a token that is bound to namespaces; it finds what it may see in the status of the clusters."`
 }
 
 // MetricReading is the last observation of a metric for one cluster.
 type MetricReading struct {
-	Value      *float64   `json:"value,omitempty" doc:"Last good raw value."`
-	ObservedAt *time.Time `json:"observed_at,omitempty" doc:"When the value was last seen good. While it is available it is written when the value changes."`
-	Reason     string     `json:"reason,omitempty" doc:"Why there is no present value; absent where there is one."`
-	Message    string     `json:"message,omitempty"`
+	Value      *float64   `json:"value,omitempty" doc:"Last valid raw value."`
+	ObservedAt *time.Time `json:"observed_at,omitempty" doc:"When the value was last seen valid. While the metric is available, this is updated only when the value changes."`
+	Reason     string     `json:"reason,omitempty" doc:"Why there is no current value. Absent if there is one."`
+	Message    string     `json:"message,omitempty" doc:"A sentence that says why."`
 }
 
 // ObjectKind implements Object.
@@ -103,18 +103,13 @@ func (m *Metric) ProviderKey() Key {
 func (m *Metric) SetDefaults() {
 	m.Kind = KindMetric
 	m.Metadata.setDefaults(GlobalOrNamespaced)
-	if m.Spec.Direction == "" {
-		m.Spec.Direction = Ascending
-	}
-	if m.Spec.OnFailure == "" {
-		m.Spec.OnFailure = FailureExclude
-	}
+	setDefaults(&m.Spec)
 }
 
 // Validate implements Object.
 func (m *Metric) Validate() FieldErrors {
 	var errs FieldErrors
-	m.Metadata.validate(GlobalOrNamespaced, &errs)
+	errs.checkObject(m, GlobalOrNamespaced)
 	s := &m.Spec
 	finite := func(field string, v *float64) bool {
 		switch {
@@ -147,10 +142,8 @@ func (m *Metric) Validate() FieldErrors {
 	} else if len(s.MetricsProvider.Metric) > 4096 {
 		errs.Add("spec.metrics_provider.metric", "must have at most 4096 characters, has %d", len(s.MetricsProvider.Metric))
 	}
-	errs.check("spec.direction", oneOf(s.Direction, Ascending, Descending))
-	errs.check("spec.on_failure", oneOf(s.OnFailure, FailureExclude, FailureIgnore, FailureLastValue))
 	if s.MaxAge != "" {
 		errs.check("spec.max_age", s.MaxAge.check(0))
 	}
-	return errs
+	return errs.inOrder(m)
 }

@@ -32,53 +32,53 @@ const (
 
 // MetricsProviderSpec is a type and exactly the block of that name.
 type MetricsProviderSpec struct {
-	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static,http_json"`
-	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty"`
-	Kafka              *KafkaSpec        `json:"kafka,omitempty"`
-	Influx             *InfluxSpec       `json:"influx,omitempty"`
-	Static             *StaticSpec       `json:"static,omitempty"`
-	HTTPJSON           *HTTPJSONSpec     `json:"http_json,omitempty"`
-	Interval           Duration          `json:"interval,omitempty" doc:"Time between two readings. Default \"15s\"."`
-	Timeout            Duration          `json:"timeout,omitempty" doc:"How long one reading may take. Default \"20s\", \"10s\" for influx."`
-	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. The values are never returned. Absent or null keeps those that are stored; of a map that is given, null keeps a value, and an empty text takes it away. They are kept only while the address of the server and the check of its certificate are." writeOnly:"true" nullable:"true"`
-	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Sent as Authorization: Bearer. Never returned. Kept and taken away as headers are." writeOnly:"true" nullable:"true"`
+	Type               ProviderType      `json:"type" enum:"prometheus,kafka,influx,static,http_json" doc:"Type of the provider; 'kafka' is ksqlDB. The block of the same name holds its settings."`
+	Prometheus         *PrometheusSpec   `json:"prometheus,omitempty" doc:"A Prometheus server, or any server that supports its query API."`
+	Kafka              *KafkaSpec        `json:"kafka,omitempty" doc:"A ksqlDB server, and a table on it that has a row for each metric."`
+	Influx             *InfluxSpec       `json:"influx,omitempty" doc:"An InfluxDB server, version 1.x or 2.x."`
+	Static             *StaticSpec       `json:"static,omitempty" doc:"A fixed table of values."`
+	HTTPJSON           *HTTPJSONSpec     `json:"http_json,omitempty" doc:"JSON documents that are read over HTTP, such as prices, carbon intensity or an inventory: one document for all clusters, or one for each."`
+	Interval           Duration          `json:"interval,omitempty" default:"15s" doc:"Time between two readings."`
+	Timeout            Duration          `json:"timeout,omitempty" defaultBy:"type influx=10s else=20s" doc:"Time limit for one reading."`
+	Headers            map[string]Secret `json:"headers,omitempty" doc:"HTTP headers sent with every request. They are kept only while the server's address and certificate checks stay the same." writeOnly:"true" nullable:"true"`
+	BearerToken        Secret            `json:"bearer_token,omitzero" doc:"Token sent as 'Authorization: Bearer'. It is kept only while the server's address and certificate checks stay the same." writeOnly:"true" nullable:"true"`
 	CACert             string            `json:"ca_cert,omitempty" doc:"PEM certificates that the server's certificate must chain to."`
-	InsecureSkipVerify bool              `json:"insecure_skip_verify,omitempty" doc:"Do not check the server's certificate."`
+	InsecureSkipVerify bool              `json:"insecure_skip_verify,omitempty" default:"false" doc:"If true, the server's certificate is not verified."`
 }
 
 // PrometheusSpec addresses a Prometheus server or anything that speaks its
 // query API.
 type PrometheusSpec struct {
-	URL string `json:"url" doc:"Base address, such as http://prometheus:9090."`
+	URL string `json:"url" doc:"Base URL, such as 'http://prometheus:9090'."`
 }
 
 // KafkaSpec addresses a ksqlDB server, and the table in it that has a row for
 // each metric.
 type KafkaSpec struct {
-	URL              string `json:"url" doc:"Base address of the ksqlDB server, such as http://ksqldb:8088."`
-	Table            string `json:"table" doc:"Table, or materialized view, with a row for each metric."`
-	ComparisonColumn string `json:"comparison_column" doc:"Column that holds the metrics' names."`
+	URL              string `json:"url" doc:"Base URL of the ksqlDB server, such as 'http://ksqldb:8088'."`
+	Table            string `json:"table" doc:"Table, or materialized view, that has a row for each metric."`
+	ComparisonColumn string `json:"comparison_column" doc:"Column that holds the names of the metrics."`
 	ValueColumn      string `json:"value_column" doc:"Column that holds their values."`
 }
 
 // InfluxSpec addresses an InfluxDB server: 2.x, or 1.x, where the bucket is a
 // database or database/retention-policy and the token is user:password.
 type InfluxSpec struct {
-	URL    string `json:"url" doc:"Base address, such as http://influxdb:8086."`
-	Token  Secret `json:"token,omitzero" doc:"API token; user:password for InfluxDB 1.x. Never returned. Kept and taken away as headers are." writeOnly:"true" nullable:"true"`
-	Org    string `json:"org,omitempty" doc:"Organization; InfluxDB 1.x has none."`
-	Bucket string `json:"bucket" doc:"Bucket; a database, or database/retention-policy, for InfluxDB 1.x."`
+	URL    string `json:"url" doc:"Base URL, such as 'http://influxdb:8086'."`
+	Token  Secret `json:"token,omitzero" doc:"API token, or 'user:password' for InfluxDB 1.x. It is kept only while the server's address and certificate checks stay the same." writeOnly:"true" nullable:"true"`
+	Org    string `json:"org,omitempty" doc:"Organization. InfluxDB 1.x has none."`
+	Bucket string `json:"bucket" doc:"Bucket, or for InfluxDB 1.x a database or 'database/retention-policy'."`
 }
 
 // StaticSpec is a fixed table of values.
 type StaticSpec struct {
-	Metrics map[string]float64 `json:"metrics,omitempty" doc:"Value by metric name."`
+	Metrics map[string]float64 `json:"metrics,omitempty" doc:"Value of each metric, by name."`
 }
 
 // MetricsProviderStatus is the result of the last reading.
 type MetricsProviderStatus struct {
-	ObservedGeneration int64       `json:"observed_generation,omitempty"`
-	Conditions         []Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64       `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	Conditions         []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
 // ObjectKind implements Object.
@@ -176,35 +176,23 @@ func (s *MetricsProviderSpec) blocks() map[ProviderType]string {
 
 func headerField(name string) string { return "spec.headers[" + quote(name) + "]" }
 
-// The defaults of a metrics provider.
-const (
-	DefaultProviderInterval Duration = "15s"
-	DefaultProviderTimeout  Duration = "20s"
-	DefaultInfluxTimeout    Duration = "10s"
-)
+// DefaultProviderInterval is the default interval of a metrics provider, also for one
+// that does not exist.
+const DefaultProviderInterval Duration = "15s"
 
 // SetDefaults implements Object.
 func (p *MetricsProvider) SetDefaults() {
 	p.Kind = KindMetricsProvider
 	p.Metadata.setDefaults(GlobalOrNamespaced)
-	if p.Spec.Interval == "" {
-		p.Spec.Interval = DefaultProviderInterval
-	}
-	if p.Spec.Timeout == "" {
-		p.Spec.Timeout = DefaultProviderTimeout
-		if p.Spec.Type == ProviderInflux {
-			p.Spec.Timeout = DefaultInfluxTimeout
-		}
-	}
+	setDefaults(&p.Spec)
 }
 
 // Validate implements Object.
 func (p *MetricsProvider) Validate() FieldErrors {
 	var errs FieldErrors
-	p.Metadata.validate(GlobalOrNamespaced, &errs)
+	errs.checkObject(p, GlobalOrNamespaced)
 	s := &p.Spec
 	types := []ProviderType{ProviderHTTPJSON, ProviderInflux, ProviderKafka, ProviderPrometheus, ProviderStatic}
-	errs.check("spec.type", oneOf(s.Type, types...))
 	blocks := s.blocks()
 	for _, t := range types {
 		switch _, there := blocks[t]; {
@@ -261,7 +249,7 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
 		errs.Add("spec.ca_cert", "contains no PEM certificate")
 	}
-	return errs
+	return errs.inOrder(p)
 }
 
 // isHeaderValue refuses what would end a header early.

@@ -37,9 +37,9 @@ const DefaultNamespace = "default"
 // Key identifies an object: its kind, its namespace ("" for a global object, the
 // cluster for one that belongs to a cluster) and its name.
 type Key struct {
-	Kind      Kind   `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	Kind      Kind   `json:"kind" enum:"cluster_set,cluster,metrics_provider,metric,placement_score,placement,workload,propagation_policy,cloud,openstack_project,magnum_cluster" doc:"Kind of the object."`
+	Namespace string `json:"namespace,omitempty" doc:"Namespace of the object, if it has one. For a 'placement_score', its cluster."`
+	Name      string `json:"name" doc:"Name of the object."`
 }
 
 // String renders the key for messages: `placement "shop/web"`.
@@ -71,22 +71,22 @@ func (k Key) Compare(other Key) int {
 // Metadata identifies an object and counts its versions. Only Name, Namespace
 // and Labels are the user's; the server keeps the rest.
 type Metadata struct {
-	Name      string            `json:"name" doc:"DNS-1123 label, at most 63 characters."`
-	Cluster   string            `json:"cluster,omitempty" doc:"Cluster the object belongs to; absent for kinds that belong to none."`
-	Namespace string            `json:"namespace,omitempty" doc:"Namespace of the object; default \"default\" for namespaced kinds, absent for global objects."`
-	Labels    map[string]string `json:"labels,omitempty" doc:"Labels that constraints and selectors match."`
+	Name      string            `json:"name" doc:"Name of the object: lowercase letters, digits and '-', at most 63 characters."`
+	Cluster   string            `json:"cluster,omitempty" doc:"Cluster that the object belongs to."`
+	Namespace string            `json:"namespace,omitempty" doc:"Namespace of the object."`
+	Labels    map[string]string `json:"labels,omitempty" doc:"Labels, matched by constraints and selectors."`
 	// UID distinguishes an object from an earlier one of the same name.
-	UID string `json:"uid,omitempty" doc:"Set by the server; differs for two objects that had the same name one after the other."`
+	UID string `json:"uid,omitempty" doc:"Set by the server. Tells an object from an earlier one with the same name."`
 	// Generation grows by one with every change of the spec or the labels.
-	Generation int64 `json:"generation,omitempty" doc:"Set by the server; grows with every change of spec or labels."`
+	Generation int64 `json:"generation,omitempty" doc:"Set by the server. Grows with every change of the spec or the labels."`
 	// ResourceVersion is the compare-and-set token: the store revision of the
 	// last change of the object, status included, as a decimal number.
-	ResourceVersion string     `json:"resource_version,omitempty" doc:"Set by the server; the compare-and-set token (ETag)."`
-	CreatedAt       *time.Time `json:"created_at,omitempty" doc:"Set by the server."`
-	ModifiedAt      *time.Time `json:"modified_at,omitempty" doc:"Set by the server; last change of spec or labels."`
+	ResourceVersion string     `json:"resource_version,omitempty" doc:"Set by the server. Compare-and-set token (ETag)."`
+	CreatedAt       *time.Time `json:"created_at,omitempty" doc:"Set by the server. When the object was created."`
+	ModifiedAt      *time.Time `json:"modified_at,omitempty" doc:"Set by the server. When the spec or the labels last changed."`
 	// RescheduleRequests counts explicit requests for a fresh decision. The
 	// reconciler answers one when the status repeats the number.
-	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server; counts explicit requests for a fresh decision."`
+	RescheduleRequests int64 `json:"reschedule_requests,omitempty" doc:"Set by the server. Number of explicit requests for a fresh decision."`
 }
 
 // Object is what all kinds have in common.

@@ -9,21 +9,21 @@ import (
 // who asks. Without credentials nothing is asked; the figures of a cloud are then
 // pushed by a collector that runs elsewhere.
 type OpenStackSpec struct {
-	AuthURL                     string   `json:"auth_url" doc:"Address of the identity service, such as https://keystone:5000/v3."`
-	Username                    string   `json:"username,omitempty"`
-	UserID                      string   `json:"user_id,omitempty" doc:"In place of username and user_domain_name."`
-	UserDomainName              string   `json:"user_domain_name,omitempty" doc:"Domain of the user. Default \"Default\" with a username."`
-	Password                    Secret   `json:"password,omitzero" doc:"Never returned. Absent or null keeps the stored one, an empty text takes it away. It is kept only while the user, auth_url and the check of certificates are." writeOnly:"true" nullable:"true"`
-	ProjectName                 string   `json:"project_name,omitempty" doc:"Project that the user's role is in."`
-	ProjectID                   string   `json:"project_id,omitempty" doc:"In place of project_name and project_domain_name."`
-	ProjectDomainName           string   `json:"project_domain_name,omitempty" doc:"Domain of the project. Default \"Default\" with a project_name."`
-	ApplicationCredentialID     string   `json:"application_credential_id,omitempty" doc:"In place of user, password and project."`
-	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Never returned. Absent or null keeps the stored one, an empty text takes it away. It is kept only while the application credential, auth_url and the check of certificates are." writeOnly:"true" nullable:"true"`
-	Regions                     []string `json:"regions,omitempty" doc:"Regions that count. Absent = all that the identity service lists."`
-	Interval                    Duration `json:"interval,omitempty" doc:"Time between two collections. Default \"60s\"."`
-	Timeout                     Duration `json:"timeout,omitempty" doc:"How long one collection of a region may take. Default \"60s\"."`
+	AuthURL                     string   `json:"auth_url" doc:"URL of the identity service, such as 'https://keystone:5000/v3'."`
+	Username                    string   `json:"username,omitempty" doc:"Name of the user. A password and a project are required with it."`
+	UserID                      string   `json:"user_id,omitempty" doc:"ID of the user, instead of 'username' and 'user_domain_name'."`
+	UserDomainName              string   `json:"user_domain_name,omitempty" defaultBy:"username *=Default" doc:"Domain of the user."`
+	Password                    Secret   `json:"password,omitzero" doc:"Password of the user. It is kept only while the user, 'auth_url' and the certificate checks stay the same." writeOnly:"true" nullable:"true"`
+	ProjectName                 string   `json:"project_name,omitempty" doc:"Name of the project in which the user has a role."`
+	ProjectID                   string   `json:"project_id,omitempty" doc:"ID of the project, instead of 'project_name' and 'project_domain_name'."`
+	ProjectDomainName           string   `json:"project_domain_name,omitempty" defaultBy:"project_name *=Default" doc:"Domain of the project."`
+	ApplicationCredentialID     string   `json:"application_credential_id,omitempty" doc:"ID of an application credential, instead of a user, password and project."`
+	ApplicationCredentialSecret Secret   `json:"application_credential_secret,omitzero" doc:"Secret of the application credential. It is kept only while the application credential, 'auth_url' and the certificate checks stay the same." writeOnly:"true" nullable:"true"`
+	Regions                     []string `json:"regions,omitempty" doc:"Regions to use. If omitted, all regions that the identity service lists."`
+	Interval                    Duration `json:"interval,omitempty" default:"60s" doc:"Time between two collections."`
+	Timeout                     Duration `json:"timeout,omitempty" default:"60s" doc:"Time limit for collecting one region."`
 	CACert                      string   `json:"ca_cert,omitempty" doc:"PEM certificates that the servers' certificates must chain to."`
-	InsecureSkipVerify          bool     `json:"insecure_skip_verify,omitempty" doc:"Do not check the servers' certificates."`
+	InsecureSkipVerify          bool     `json:"insecure_skip_verify,omitempty" default:"false" doc:"If true, the servers' certificates are not verified."`
 }
 
 // The defaults of the access to an OpenStack.
@@ -37,24 +37,6 @@ const (
 // HasCredentials reports whether the server can ask for itself.
 func (s *OpenStackSpec) HasCredentials() bool {
 	return s != nil && (!s.Password.IsZero() || !s.ApplicationCredentialSecret.IsZero())
-}
-
-func (s *OpenStackSpec) setDefaults() {
-	if s == nil {
-		return
-	}
-	if s.Username != "" && s.UserDomainName == "" {
-		s.UserDomainName = DefaultOpenStackDomain
-	}
-	if s.ProjectName != "" && s.ProjectDomainName == "" {
-		s.ProjectDomainName = DefaultOpenStackDomain
-	}
-	if s.Interval == "" {
-		s.Interval = DefaultCollectInterval
-	}
-	if s.Timeout == "" {
-		s.Timeout = DefaultCollectTimeout
-	}
 }
 
 const openStackField = "spec.openstack"

@@ -11,18 +11,18 @@ type OpenStackProject struct {
 
 // OpenStackProjectSpec is what the owner of a project declares.
 type OpenStackProjectSpec struct {
-	Metrics    []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the project, each with its weight."`
-	ProjectID  string         `json:"project_id,omitempty" doc:"ID of the project in the OpenStack."`
+	Metrics    []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the project."`
+	ProjectID  string         `json:"project_id,omitempty" doc:"ID of the project in OpenStack."`
 	UserID     string         `json:"user_id,omitempty" doc:"ID of the user who creates clusters in the project."`
 	TemplateID string         `json:"template_id,omitempty" doc:"ID of the Magnum cluster template that clusters are created from."`
-	OpenStack  *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack."`
+	OpenStack  *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API, for whoever creates the clusters."`
 }
 
 // OpenStackProjectStatus is what the server knows about a project.
 type OpenStackProjectStatus struct {
-	ObservedGeneration int64                 `json:"observed_generation,omitempty"`
-	Conditions         []Condition           `json:"conditions,omitempty"`
-	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"The present values of the project's metrics."`
+	ObservedGeneration int64                 `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	Conditions         []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
+	Metrics            []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the project's metrics."`
 }
 
 // ObjectKind implements Object.
@@ -59,15 +59,14 @@ func (p *OpenStackProject) receiver(field string) receiver { return p.Spec.OpenS
 func (p *OpenStackProject) SetDefaults() {
 	p.Kind = KindOpenStackProject
 	p.Metadata.setDefaults(Namespaced)
-	setDefaultWeights(p.Spec.Metrics)
-	p.Spec.OpenStack.setDefaults()
+	setDefaults(&p.Spec)
 }
 
 // Validate implements Object.
 func (p *OpenStackProject) Validate() FieldErrors {
 	var errs FieldErrors
-	p.Metadata.validate(Namespaced, &errs)
+	errs.checkObject(p, Namespaced)
 	validateMetricRefs(&errs, p.Spec.Metrics)
 	p.Spec.OpenStack.validate(&errs)
-	return errs
+	return errs.inOrder(p)
 }

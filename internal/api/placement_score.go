@@ -18,14 +18,14 @@ type PlacementScore struct {
 
 // PlacementScoreSpec holds the scores.
 type PlacementScoreSpec struct {
-	Scores     map[string]int64 `json:"scores" doc:"Score by name, each from -100 to 100."`
-	ValidUntil *time.Time       `json:"valid_until,omitempty" doc:"After this moment the scores count as 0. Absent = they never expire."`
+	Scores     map[string]int64 `json:"scores" minimum:"-100" maximum:"100" doc:"Scores by name, each a whole number."`
+	ValidUntil *time.Time       `json:"valid_until,omitempty" doc:"Time (RFC 3339) after which the scores count as 0. If omitted, they do not expire."`
 }
 
 // PlacementScoreStatus says whether the scores count. It is not stored: it
 // follows from the clock.
 type PlacementScoreStatus struct {
-	Conditions []Condition `json:"conditions,omitempty"`
+	Conditions []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
 // The bounds of a score.
@@ -100,19 +100,15 @@ func checkScoreName(name string) string {
 // Validate implements Object.
 func (p *PlacementScore) Validate() FieldErrors {
 	var errs FieldErrors
-	p.Metadata.validate(OfCluster, &errs)
+	errs.checkObject(p, OfCluster)
 	if p.Spec.Scores == nil {
 		errs.Add("spec.scores", "is required")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Spec.Scores)) {
-		at := "spec.scores[" + quote(name) + "]"
-		errs.check(at, checkScoreName(name))
-		if v := p.Spec.Scores[name]; v < MinScore || v > MaxScore {
-			errs.Add(at, "%d must be from %d to %d", v, MinScore, MaxScore)
-		}
+		errs.check("spec.scores["+quote(name)+"]", checkScoreName(name))
 	}
 	if t := p.Spec.ValidUntil; t != nil && (t.Year() < 1 || t.Year() > 9999) {
 		errs.Add("spec.valid_until", "must be a time in the years 1 to 9999")
 	}
-	return errs
+	return errs.inOrder(p)
 }

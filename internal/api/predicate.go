@@ -7,7 +7,7 @@ import "github.com/scheduler/terraform-provider-scheduler/internal/constraint/ex
 type Predicate struct {
 	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
 	ClaimSelector *LabelSelector `json:"claim_selector,omitempty" doc:"Conditions on the cluster's claims."`
-	CEL           []string       `json:"cel,omitempty" doc:"CEL expressions that must all be true: managedCluster.metadata.labels[\"tier\"] == \"gold\". One that fails (an absent label) is not true."`
+	CEL           []string       `json:"cel,omitempty" doc:"CEL expressions that must all be true, such as 'managedCluster.metadata.labels[\"tier\"] == \"gold\"'. An expression that fails, for example because a label is absent, counts as false."`
 }
 
 func validatePredicates(errs *FieldErrors, field string, predicates []Predicate) {

@@ -8,30 +8,30 @@ import (
 // Preview is the decision that a placement would get, kept for a day so that a
 // plan can show it and the apply can insist on it.
 type Preview struct {
-	ID        string `json:"id"`
-	Token     string `json:"token" doc:"To be sent as Preview-Token with the PUT that is to commit exactly this decision."`
-	Kind      Kind   `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	ID        string `json:"id" doc:"ID of the preview."`
+	Token     string `json:"token" doc:"Send it as 'Preview-Token' with the PUT that is to commit exactly this decision."`
+	Kind      Kind   `json:"kind" doc:"Kind of the object."`
+	Namespace string `json:"namespace" doc:"Namespace of the object."`
+	Name      string `json:"name" doc:"Name of the object."`
 	// Spec is what the preview was made of: a write that is to commit it has the same.
-	Spec      json.RawMessage   `json:"spec,omitempty" doc:"What was previewed, defaults filled in. Only an object with the same spec can be written with the token."`
-	Labels    map[string]string `json:"labels,omitempty" doc:"Labels of what was previewed."`
-	CreatedAt time.Time         `json:"created_at"`
-	ExpiresAt time.Time         `json:"expires_at"`
+	Spec      json.RawMessage   `json:"spec,omitempty" doc:"The spec that was previewed, with defaults filled in. Only an object with the same spec can be written with the token."`
+	Labels    map[string]string `json:"labels,omitempty" doc:"Labels of the previewed object."`
+	CreatedAt time.Time         `json:"created_at" doc:"When the preview was made."`
+	ExpiresAt time.Time         `json:"expires_at" doc:"Until when the server keeps the preview."`
 	// Current is where the placement is now, and Clusters where it would be.
-	Current   []string      `json:"current" doc:"Clusters of the present decision, best first."`
+	Current   []string      `json:"current" doc:"Clusters of the current decision, best first."`
 	Clusters  []string      `json:"clusters" doc:"Clusters that would be chosen, best first."`
-	Decisions []Decision    `json:"decisions"`
-	Groups    []ChosenGroup `json:"decision_groups,omitempty"`
-	Summary   string        `json:"summary" doc:"The sentence that sums the decision up."`
-	Satisfied bool          `json:"satisfied" doc:"The placement would get as many clusters as it asks for, the workload all its replicas."`
+	Decisions []Decision    `json:"decisions" doc:"Details of the clusters that would be chosen, best first."`
+	Groups    []ChosenGroup `json:"decision_groups,omitempty" doc:"The clusters that would be chosen, by group."`
+	Summary   string        `json:"summary" doc:"One sentence that sums up the decision."`
+	Satisfied bool          `json:"satisfied" doc:"Whether the placement would get all the clusters, or the workload all the replicas, that it asks for."`
 	// The rest is of workloads and propagation policies.
-	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"Of a workload: replicas by cluster now."`
-	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"Of a workload: replicas by cluster as they would be."`
-	Evicting         map[string]int64   `json:"evicting,omitempty" doc:"Of a workload: replicas by cluster that would go on running on clusters it is leaving."`
-	Policy           string             `json:"policy,omitempty" doc:"Of a workload: the propagation policy that would be followed."`
-	ObservedAffinity string             `json:"observed_affinity,omitempty" doc:"Of a workload: the affinity group that would be used."`
-	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"Of a propagation policy: every workload that it would have claimed, or has now."`
+	CurrentReplicas  map[string]int64   `json:"current_replicas,omitempty" doc:"For a workload: current replicas by cluster."`
+	Replicas         map[string]int64   `json:"replicas,omitempty" doc:"For a workload: replicas by cluster as they would be."`
+	Evicting         map[string]int64   `json:"evicting,omitempty" doc:"For a workload: replicas by cluster that would keep running on clusters that it is leaving."`
+	Policy           string             `json:"policy,omitempty" doc:"For a workload: the propagation policy that it would follow."`
+	ObservedAffinity string             `json:"observed_affinity,omitempty" doc:"For a workload: the affinity group that would be used."`
+	Bindings         []PreviewedBinding `json:"bindings,omitempty" doc:"For a propagation policy: every workload that it would claim or has claimed."`
 }
 
 // PreviewedWorkload is a workload as it would be if a propagation policy were
@@ -46,11 +46,11 @@ type PreviewedWorkload struct {
 // PreviewedBinding is what becomes of one workload when a propagation policy is
 // written.
 type PreviewedBinding struct {
-	Workload        string           `json:"workload" doc:"namespace/name."`
-	CurrentReplicas map[string]int64 `json:"current_replicas" doc:"Replicas by cluster now."`
+	Workload        string           `json:"workload" doc:"The workload, as 'namespace/name'."`
+	CurrentReplicas map[string]int64 `json:"current_replicas" doc:"Current replicas by cluster."`
 	Replicas        map[string]int64 `json:"replicas" doc:"Replicas by cluster as they would be."`
-	Claimed         bool             `json:"claimed" doc:"The policy would have the workload."`
-	Summary         string           `json:"summary"`
+	Claimed         bool             `json:"claimed" doc:"Whether the policy would claim the workload."`
+	Summary         string           `json:"summary" doc:"One sentence that sums up the binding."`
 }
 
 // PreviewLifetime is for how long a preview is kept.

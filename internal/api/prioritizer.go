@@ -50,17 +50,17 @@ const MaxPrioritizerWeight = 10
 
 // PrioritizerPolicy says what the score of a cluster is the sum of.
 type PrioritizerPolicy struct {
-	Mode           PrioritizerMode     `json:"mode,omitempty" enum:"additive,exact" doc:"additive (default): balance 1 and steady 1, which configurations override or extend. exact: only what is listed."`
-	Configurations []PrioritizerConfig `json:"configurations,omitempty"`
+	Mode           PrioritizerMode     `json:"mode,omitempty" enum:"additive,exact" default:"additive" doc:"'additive': 'balance' and 'steady' with weight 1 each, which 'configurations' override or extend. 'exact': only what is listed."`
+	Configurations []PrioritizerConfig `json:"configurations,omitempty" doc:"Prioritizers and their weights. The score of a cluster is the sum of weight × score, where each score is from -100 to 100."`
 }
 
 // PrioritizerConfig is one prioritizer and its weight.
 type PrioritizerConfig struct {
-	Type         PrioritizerType `json:"type,omitempty" enum:"builtin,addon,metric" doc:"builtin (default), addon (a score of the clusters' placement scores) or metric (a metric the clusters list)."`
-	Name         string          `json:"name,omitempty" doc:"Of a builtin: balance, steady, resource_allocatable_cpu, resource_allocatable_memory, resource_available_cpu, resource_available_memory or spread. Of a metric: its name."`
-	ResourceName string          `json:"resource_name,omitempty" doc:"Of an addon: name of the placement score."`
-	ScoreName    string          `json:"score_name,omitempty" doc:"Of an addon: name of the score in it."`
-	Weight       *int64          `json:"weight,omitempty" doc:"-10 to 10; 0 disables, a negative weight prefers low scores. Default 1."`
+	Type         PrioritizerType `json:"type,omitempty" enum:"builtin,addon,metric" default:"builtin" doc:"'builtin': computed by the server. 'addon': a score in the clusters' placement scores. 'metric': a metric that the clusters list, mapped to the range -100 to 100."`
+	Name         string          `json:"name,omitempty" doc:"For type 'builtin': 'balance' (clusters with fewer decisions of other placements), 'steady' (clusters of the current decision), 'resource_allocatable_cpu', 'resource_allocatable_memory', 'resource_available_cpu', 'resource_available_memory' or 'spread'. For type 'metric': name of the metric."`
+	ResourceName string          `json:"resource_name,omitempty" doc:"For type 'addon': name of the placement score, the same on every cluster."`
+	ScoreName    string          `json:"score_name,omitempty" doc:"For type 'addon': name of the score in it."`
+	Weight       *int64          `json:"weight,omitempty" default:"1" minimum:"-10" maximum:"10" doc:"Weight of the score. '0' disables the prioritizer; a negative weight prefers low scores."`
 }
 
 // SpreadType says what a spread constraint divides clusters by.
@@ -92,51 +92,14 @@ const (
 
 // SpreadConstraint asks for the chosen clusters to be divided evenly.
 type SpreadConstraint struct {
-	TopologyKey       string        `json:"topology_key" doc:"Label or claim whose values divide the clusters, or with type Field: region, zone or cloud_provider."`
-	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" doc:"Default Label."`
-	MaxSkew           *int64        `json:"max_skew,omitempty" doc:"By how many clusters the fullest part may exceed the emptiest that has clusters which fit. At least 1, default 1."`
-	WhenUnsatisfiable Unsatisfiable `json:"when_unsatisfiable,omitempty" enum:"DoNotSchedule,ScheduleAnyway" doc:"ScheduleAnyway (default): clusters that would break it come last. DoNotSchedule: they are not chosen."`
+	TopologyKey       string        `json:"topology_key" doc:"Label or claim whose values group the clusters, or 'region', 'zone' or 'cloud_provider' if 'type' is 'Field'."`
+	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" default:"Label" doc:"What 'topology_key' names."`
+	MaxSkew           *int64        `json:"max_skew,omitempty" default:"1" minimum:"1" doc:"Largest allowed difference between the groups with the most and the fewest chosen clusters. Only groups with clusters that fit count."`
+	WhenUnsatisfiable Unsatisfiable `json:"when_unsatisfiable,omitempty" enum:"DoNotSchedule,ScheduleAnyway" default:"ScheduleAnyway" doc:"'ScheduleAnyway': clusters that would violate the constraint come last. 'DoNotSchedule': they are not chosen."`
 }
 
 // maxSpreadConstraints bounds a placement's spread constraints.
 const maxSpreadConstraints = 8
-
-func (s *PlacementSpec) setPrioritizerDefaults() {
-	if s.Strategy == StrategyPrioritizers {
-		p := PrioritizerPolicy{}
-		if s.PrioritizerPolicy != nil {
-			p = *s.PrioritizerPolicy
-		}
-		if p.Mode == "" {
-			p.Mode = ModeAdditive
-		}
-		p.Configurations = slices.Clone(p.Configurations)
-		for i := range p.Configurations {
-			c := &p.Configurations[i]
-			if c.Type == "" {
-				c.Type = PrioritizerBuiltin
-			}
-			if c.Weight == nil {
-				one := int64(1)
-				c.Weight = &one
-			}
-		}
-		s.PrioritizerPolicy = &p
-	}
-	for i := range s.SpreadConstraints {
-		c := &s.SpreadConstraints[i]
-		if c.Type == "" {
-			c.Type = SpreadLabel
-		}
-		if c.MaxSkew == nil {
-			one := int64(1)
-			c.MaxSkew = &one
-		}
-		if c.WhenUnsatisfiable == "" {
-			c.WhenUnsatisfiable = ScheduleAnyway
-		}
-	}
-}
 
 func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {
 	switch {
@@ -146,9 +109,6 @@ func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {
 		errs.Add("spec.prioritizer_policy", "belongs to strategy %q; the strategy is %q", string(StrategyPrioritizers), string(s.Strategy))
 	}
 	if p := s.PrioritizerPolicy; p != nil {
-		if s.Strategy == StrategyPrioritizers {
-			errs.check("spec.prioritizer_policy.mode", oneOf(p.Mode, ModeAdditive, ModeExact))
-		}
 		for i := range p.Configurations {
 			p.Configurations[i].validate(errs, index("spec.prioritizer_policy.configurations", i))
 		}
@@ -176,11 +136,6 @@ func (c *PrioritizerConfig) validate(errs *FieldErrors, field string) {
 		errs.check(field+".name", checkName(c.Name))
 		unused("resource_name", c.ResourceName)
 		unused("score_name", c.ScoreName)
-	default:
-		errs.check(field+".type", oneOf(c.Type, PrioritizerBuiltin, PrioritizerAddon, PrioritizerMetric))
-	}
-	if w := c.Weight; w != nil && (*w < -MaxPrioritizerWeight || *w > MaxPrioritizerWeight) {
-		errs.Add(field+".weight", "%d must be from %d to %d", *w, -MaxPrioritizerWeight, MaxPrioritizerWeight)
 	}
 }
 
@@ -195,7 +150,6 @@ func validateSpread(errs *FieldErrors, field string, constraints []SpreadConstra
 	seen := map[topology]int{}
 	for i, c := range constraints {
 		at := index(field, i)
-		errs.check(at+".type", oneOf(c.Type, SpreadLabel, SpreadClaim, SpreadField))
 		switch {
 		case c.TopologyKey == "":
 			errs.Add(at+".topology_key", "is required")
@@ -209,9 +163,5 @@ func validateSpread(errs *FieldErrors, field string, constraints []SpreadConstra
 		} else {
 			seen[topology{c.Type, c.TopologyKey}] = i
 		}
-		if c.MaxSkew != nil && *c.MaxSkew < 1 {
-			errs.Add(at+".max_skew", "%d must be at least 1", *c.MaxSkew)
-		}
-		errs.check(at+".when_unsatisfiable", oneOf(c.WhenUnsatisfiable, DoNotSchedule, ScheduleAnyway))
 	}
 }

@@ -7,11 +7,11 @@ import (
 
 // Problem is an error answer (RFC 9457).
 type Problem struct {
-	Type   ProblemType `json:"type,omitempty" doc:"What went wrong, for programs: one of the types that the guide on errors lists."`
-	Title  string      `json:"title"`
-	Status int         `json:"status"`
-	Detail string      `json:"detail,omitempty"`
-	Errors FieldErrors `json:"errors,omitempty"`
+	Type   ProblemType `json:"type,omitempty" doc:"Type of the problem, for programs. The guide on errors lists all types."`
+	Title  string      `json:"title" doc:"Short summary of the type."`
+	Status int         `json:"status" doc:"HTTP status code."`
+	Detail string      `json:"detail,omitempty" doc:"What went wrong in this case."`
+	Errors FieldErrors `json:"errors,omitempty" doc:"Invalid fields."`
 }
 
 // Error is the problem as one line.

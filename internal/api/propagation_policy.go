@@ -17,13 +17,13 @@ type PropagationPolicy struct {
 
 // PropagationPolicySpec is what the user asks for.
 type PropagationPolicySpec struct {
-	ResourceSelectors  []ResourceSelector   `json:"resource_selectors" doc:"Workloads that the policy is for; matching one selector is enough."`
-	Placement          PropagationPlacement `json:"placement,omitzero" doc:"Where they run."`
-	Priority           int64                `json:"priority,omitempty" doc:"Of several policies that select a workload the one with the highest number claims it; of equals the one that selects more precisely (by name, by labels, by kind), then the first by name. Default 0."`
-	Preemption         Preemption           `json:"preemption,omitempty" enum:"Never,Always" doc:"Always: the policy takes over workloads that another one has claimed, if it has the higher priority, or is namespaced and the other global. Default Never."`
-	WorkloadPreemption WorkloadPreemption   `json:"workload_preemption,omitempty" enum:"Never,LowerPriority" doc:"LowerPriority: a workload that does not fit takes the place of workloads of a lower priority. Default Never."`
-	Failover           *Failover            `json:"failover,omitempty" doc:"What happens when a cluster is lost or the application fails on it."`
-	FailBack           *FailBack            `json:"fail_back,omitempty" doc:"Whether an earlier affinity group takes the workload back. Absent = never."`
+	ResourceSelectors  []ResourceSelector   `json:"resource_selectors" doc:"Workloads that the policy applies to. A workload must match at least one selector."`
+	Placement          PropagationPlacement `json:"placement,omitzero" doc:"Where the workloads run. If omitted, on every visible cluster, each with all replicas."`
+	Priority           int64                `json:"priority,omitempty" default:"0" doc:"If several policies select a workload, the one with the highest priority claims it. On equal priority, the most precise selector wins (by name, then by labels, then by kind), then the first policy by name. Policies in the workload's namespace come before global ones."`
+	Preemption         Preemption           `json:"preemption,omitempty" enum:"Never,Always" default:"Never" doc:"'Always': the policy takes over workloads that another policy has claimed, if its own 'priority' is higher, or if it is namespaced and the other one is global. Every selector then needs a 'name'. 'Never': claims stay as they are."`
+	WorkloadPreemption WorkloadPreemption   `json:"workload_preemption,omitempty" enum:"Never,LowerPriority" default:"Never" doc:"'LowerPriority': a workload that does not fit displaces workloads with a lower 'priority'. 'Never': it waits for room."`
+	Failover           *Failover            `json:"failover,omitempty" doc:"How a workload leaves a cluster that is lost or on which it is unhealthy."`
+	FailBack           *FailBack            `json:"fail_back,omitempty" doc:"Whether an earlier group of 'cluster_affinities' takes the workload back. If omitted, it does not."`
 }
 
 // Preemption says whether a policy takes over claimed workloads.
@@ -46,51 +46,51 @@ const (
 
 // ResourceSelector selects workloads.
 type ResourceSelector struct {
-	APIVersion    string         `json:"api_version"`
-	Kind          string         `json:"kind"`
-	Namespace     string         `json:"namespace,omitempty" doc:"Default: the policy's own; for a global policy all."`
-	Name          string         `json:"name,omitempty" ref:"workload,sibling,optional" doc:"Absent = every name."`
-	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the workload's labels; not looked at where name is given."`
+	APIVersion    string         `json:"api_version" doc:"API version of the workload, such as 'apps/v1'."`
+	Kind          string         `json:"kind" doc:"Kind of the workload, such as 'Deployment'."`
+	Namespace     string         `json:"namespace,omitempty" doc:"Namespace of the workload. If omitted, the policy's own, or all namespaces for a global policy."`
+	Name          string         `json:"name,omitempty" ref:"workload,sibling,optional" doc:"Name of the workload. If omitted, any name."`
+	LabelSelector *LabelSelector `json:"label_selector,omitempty" doc:"Conditions on the workload's labels. Ignored if 'name' is set."`
 }
 
 // PropagationPlacement says which clusters are chosen, and how replicas are
 // divided over them.
 type PropagationPlacement struct {
-	ClusterAffinity    *ClusterAffinity   `json:"cluster_affinity,omitempty" doc:"Clusters to choose from. Absent, like cluster_affinities = every visible cluster."`
-	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" doc:"Groups of clusters to choose from, in order of preference: the first that can take the workload does. Not together with cluster_affinity."`
-	ClusterTolerations []Toleration       `json:"cluster_tolerations,omitempty" doc:"Taints that do not keep the workload off a cluster."`
-	SpreadConstraints  []GroupConstraint  `json:"spread_constraints,omitempty" doc:"Over how many clusters, regions, zones, providers or values of a label the workload is spread."`
-	ReplicaScheduling  *ReplicaScheduling `json:"replica_scheduling,omitempty" doc:"How replicas are divided. Absent = every chosen cluster gets all of them (Duplicated)."`
-	EmptyClusters      bool               `json:"empty_clusters,omitempty" doc:"Chosen clusters that get no replica stay in the binding, with 0. Default false."`
+	ClusterAffinity    *ClusterAffinity   `json:"cluster_affinity,omitempty" doc:"Clusters to choose from. If neither this nor 'cluster_affinities' is set, every visible cluster."`
+	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" doc:"Groups of clusters to choose from, in order of preference: the first group that can take the whole workload gets it. Cannot be combined with 'cluster_affinity'."`
+	ClusterTolerations []Toleration       `json:"cluster_tolerations,omitempty" doc:"Taints that the workloads tolerate."`
+	SpreadConstraints  []GroupConstraint  `json:"spread_constraints,omitempty" doc:"Over how many clusters, regions, zones, providers or values of a label a workload is spread. They hold for the clusters that have replicas in the end. If one uses a field other than 'cluster', there must also be one for 'cluster'."`
+	ReplicaScheduling  *ReplicaScheduling `json:"replica_scheduling,omitempty" doc:"How replicas are divided among clusters. If omitted, every chosen cluster gets all of them ('Duplicated')."`
+	EmptyClusters      bool               `json:"empty_clusters,omitempty" default:"false" doc:"If true, chosen clusters that get no replicas stay in the binding, with 0."`
 }
 
 // ClusterAffinity selects clusters: all that it says must hold, and excluded
 // ones are out in any case. An empty one selects every cluster.
 type ClusterAffinity struct {
-	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster"`
-	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional"`
+	ClusterNames    []string           `json:"cluster_names,omitempty" ref:"cluster" doc:"Names of clusters. If omitted, any name."`
+	ExcludeClusters []string           `json:"exclude_clusters,omitempty" ref:"cluster,optional" doc:"Names of clusters that are never chosen."`
 	LabelSelector   *LabelSelector     `json:"label_selector,omitempty" doc:"Conditions on the cluster's labels."`
-	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones."`
+	FieldSelector   []FieldRequirement `json:"field_selector,omitempty" doc:"Conditions on the cluster's provider, region and zones, all of which must hold."`
 }
 
 // FieldRequirement is one condition on a field of a cluster. A cluster in
 // several zones meets In with one of them, and NotIn with none.
 type FieldRequirement struct {
-	Key      string           `json:"key" enum:"provider,region,zone" doc:"provider (the cluster's cloud_provider), region or zone."`
-	Operator SelectorOperator `json:"operator" enum:"In,NotIn"`
-	Values   []string         `json:"values"`
+	Key      string           `json:"key" enum:"provider,region,zone" rule:"own" doc:"Field of the cluster; 'provider' is its 'cloud_provider'."`
+	Operator SelectorOperator `json:"operator" enum:"In,NotIn" rule:"own" doc:"How the field is compared. A cluster in several zones matches 'In' if any of them is listed, and 'NotIn' if none is."`
+	Values   []string         `json:"values" doc:"Values to compare with."`
 }
 
 // AffinityTerm is a named group of clusters.
 type AffinityTerm struct {
-	AffinityName string `json:"affinity_name" doc:"1 to 32 characters, unique in the policy."`
+	AffinityName string `json:"affinity_name" doc:"Name of the group: 1 to 32 characters, unique in the policy."`
 	ClusterAffinity
-	OverflowAffinities []OverflowAffinity `json:"overflow_affinities,omitempty" doc:"Further clusters, in order, for the replicas that the group itself has no room for; they are given up in reverse order. Needs Divided with Aggregated or dynamic weight."`
+	OverflowAffinities []OverflowAffinity `json:"overflow_affinities,omitempty" doc:"Further clusters, in order, for replicas that the group has no room for. They are given up in reverse order. Requires 'replica_scheduling' of type 'Divided' with 'Aggregated' or 'dynamic_weight'."`
 }
 
 // OverflowAffinity is a named tier of an affinity group.
 type OverflowAffinity struct {
-	AffinityName string `json:"affinity_name"`
+	AffinityName string `json:"affinity_name" doc:"Name of the tier, unique in the group."`
 	ClusterAffinity
 }
 
@@ -104,10 +104,10 @@ const (
 
 // GroupConstraint bounds over how many groups of clusters a workload is spread.
 type GroupConstraint struct {
-	SpreadByField string `json:"spread_by_field,omitempty" enum:"cluster,region,zone,provider" doc:"Default cluster, where spread_by_label is absent."`
-	SpreadByLabel string `json:"spread_by_label,omitempty" doc:"Clusters with the same value of this label are a group."`
-	MinGroups     *int64 `json:"min_groups,omitempty" doc:"Default 1."`
-	MaxGroups     *int64 `json:"max_groups,omitempty" doc:"Absent or 0 = no limit."`
+	SpreadByField string `json:"spread_by_field,omitempty" enum:"cluster,region,zone,provider" defaultBy:"spread_by_label =cluster" doc:"Field by which clusters are grouped. Cannot be combined with 'spread_by_label'."`
+	SpreadByLabel string `json:"spread_by_label,omitempty" doc:"Label by which clusters are grouped: those with the same value form a group."`
+	MinGroups     *int64 `json:"min_groups,omitempty" default:"1" minimum:"0" doc:"Smallest number of groups."`
+	MaxGroups     *int64 `json:"max_groups,omitempty" minimum:"0" doc:"Largest number of groups. If omitted or '0', there is no limit."`
 }
 
 // ReplicaSchedulingType says whether clusters share the replicas.
@@ -134,50 +134,50 @@ const DynamicWeightAvailable = "AvailableReplicas"
 
 // ReplicaScheduling says how replicas are divided over the chosen clusters.
 type ReplicaScheduling struct {
-	Type               ReplicaSchedulingType `json:"type,omitempty" enum:"Duplicated,Divided" doc:"Divided (default): the clusters share the replicas. Duplicated: each gets all of them."`
-	DivisionPreference DivisionPreference    `json:"division_preference,omitempty" enum:"Aggregated,Weighted" doc:"Of Divided. Weighted (default): by weight. Aggregated: on as few clusters as have room."`
-	WeightPreference   *WeightPreference     `json:"weight_preference,omitempty" doc:"Of Weighted. Absent = equal weights."`
-	ClusterLimits      []ClusterLimit        `json:"cluster_limits,omitempty" doc:"Bounds on the replicas of single clusters; of several that match the tightest counts."`
+	Type               ReplicaSchedulingType `json:"type,omitempty" enum:"Duplicated,Divided" default:"Divided" doc:"'Divided': the clusters share the replicas. 'Duplicated': each cluster gets all of them."`
+	DivisionPreference DivisionPreference    `json:"division_preference,omitempty" enum:"Aggregated,Weighted" defaultBy:"type Divided=Weighted" doc:"For type 'Divided'. 'Weighted': by weight. 'Aggregated': on as few clusters as have room."`
+	WeightPreference   *WeightPreference     `json:"weight_preference,omitempty" doc:"For 'division_preference' 'Weighted'. If omitted, all weights are equal."`
+	ClusterLimits      []ClusterLimit        `json:"cluster_limits,omitempty" doc:"Limits on the replicas of individual clusters. If several match a cluster, the tightest apply."`
 }
 
 // WeightPreference says what weight clusters have.
 type WeightPreference struct {
-	StaticWeights []StaticWeight `json:"static_weights,omitempty" doc:"Of several that match a cluster the largest counts; a cluster that none matches gets nothing, unless none matches any."`
-	DynamicWeight string         `json:"dynamic_weight,omitempty" enum:"AvailableReplicas" doc:"AvailableReplicas: by how many replicas a cluster has room for. Takes the place of static_weights."`
+	StaticWeights []StaticWeight `json:"static_weights,omitempty" doc:"Weights of clusters. If several match a cluster, the largest counts. A cluster that none matches gets no replicas, unless none matches any cluster."`
+	DynamicWeight string         `json:"dynamic_weight,omitempty" enum:"AvailableReplicas" doc:"'AvailableReplicas': the weight of a cluster is the number of replicas that it has room for. Replaces 'static_weights'."`
 }
 
 // StaticWeight is the weight of the clusters that match.
 type StaticWeight struct {
-	Affinity ClusterAffinity `json:"affinity,omitzero"`
-	Weight   int64           `json:"weight" doc:"At least 1."`
+	Affinity ClusterAffinity `json:"affinity,omitzero" doc:"Clusters that have the weight. If omitted, every cluster."`
+	Weight   int64           `json:"weight" minimum:"1" maximum:"2147483647" doc:"Weight of each of these clusters."`
 }
 
 // ClusterLimit bounds the replicas of each cluster that matches.
 type ClusterLimit struct {
-	Affinity    ClusterAffinity `json:"affinity,omitzero"`
-	MinReplicas *int64          `json:"min_replicas,omitempty" doc:"A cluster that is used gets at least as many."`
-	MaxReplicas *int64          `json:"max_replicas,omitempty"`
+	Affinity    ClusterAffinity `json:"affinity,omitzero" doc:"Clusters that the limits apply to. If omitted, every cluster."`
+	MinReplicas *int64          `json:"min_replicas,omitempty" minimum:"0" maximum:"2147483647" doc:"Smallest number of replicas on a cluster that is used."`
+	MaxReplicas *int64          `json:"max_replicas,omitempty" minimum:"0" maximum:"2147483647" doc:"Largest number of replicas on a cluster."`
 }
 
 // Failover says how a workload leaves a cluster that is lost, or on which it
 // does not work.
 type Failover struct {
-	Cluster     *ClusterFailover     `json:"cluster,omitempty" doc:"When a cluster goes offline, or gets a taint that evicts."`
-	Application *ApplicationFailover `json:"application,omitempty" doc:"When the workload is reported unhealthy on a cluster. Absent = it stays there."`
+	Cluster     *ClusterFailover     `json:"cluster,omitempty" doc:"What happens if a cluster goes offline, or gets a taint that evicts. If omitted, replicas are moved gracefully, with the defaults below."`
+	Application *ApplicationFailover `json:"application,omitempty" doc:"What happens if the workload is reported unhealthy on a cluster. If omitted, it stays there."`
 }
 
 // ClusterFailover says how a workload leaves a lost cluster.
 type ClusterFailover struct {
-	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully" doc:"Gracefully (default): the replicas there count as running until their replacement is healthy or grace_period is over. Directly: they are gone at once."`
-	GracePeriod Duration  `json:"grace_period,omitempty" doc:"Default \"10m\"."`
+	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are gone at once."`
+	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 
 // ApplicationFailover says when and how a workload leaves a cluster on which it
 // is unhealthy.
 type ApplicationFailover struct {
-	Toleration  Duration  `json:"toleration,omitempty" doc:"For how long it may be unhealthy. Default \"5m\"."`
-	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully,Never" doc:"Gracefully (default), Directly, or Never: the replicas stay until an explicit reschedule."`
-	GracePeriod Duration  `json:"grace_period,omitempty" doc:"Of Gracefully. Default \"10m\"."`
+	Toleration  Duration  `json:"toleration,omitempty" default:"5m" doc:"How long the workload may be unhealthy."`
+	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully,Never" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are gone at once. 'Never': they stay until an explicit reschedule."`
+	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 
 // FailBackMode says whether an earlier affinity group takes a workload back.
@@ -191,24 +191,24 @@ const (
 
 // FailBack says when an earlier affinity group takes a workload back.
 type FailBack struct {
-	Mode          FailBackMode `json:"mode,omitempty" enum:"never,automatic" doc:"automatic (default): once it could have taken the workload for the whole of stabilization. never: only an explicit reschedule does."`
-	Stabilization Duration     `json:"stabilization,omitempty" doc:"Default \"10m\"."`
+	Mode          FailBackMode `json:"mode,omitempty" enum:"never,automatic" default:"automatic" doc:"'automatic': an earlier group takes the workload back once it could have taken it for the whole of 'stabilization'. 'never': only an explicit reschedule does."`
+	Stabilization Duration     `json:"stabilization,omitempty" default:"10m" doc:"How long an earlier group must be able to take the workload."`
 }
 
 // PropagationPolicyStatus shows the bindings that follow the policy. It is not
 // stored: it follows from the workloads.
 type PropagationPolicyStatus struct {
-	ObservedGeneration int64       `json:"observed_generation,omitempty"`
-	Conditions         []Condition `json:"conditions,omitempty" doc:"ReferencesResolved and WorkloadsSelected, where something is missing."`
-	Bindings           []Binding   `json:"bindings,omitempty" doc:"Workloads that the policy has claimed, by namespace and name."`
+	ObservedGeneration int64       `json:"observed_generation,omitempty" doc:"Generation that the status describes."`
+	Conditions         []Condition `json:"conditions,omitempty" doc:"'ReferencesResolved' and 'WorkloadsSelected', if something is missing."`
+	Bindings           []Binding   `json:"bindings,omitempty" doc:"Workloads that the policy has claimed, sorted by namespace and name."`
 }
 
 // Binding is where one workload runs.
 type Binding struct {
-	Workload         string            `json:"workload" doc:"namespace/name."`
-	Clusters         []WorkloadCluster `json:"clusters"`
-	ObservedAffinity string            `json:"observed_affinity,omitempty"`
-	Conditions       []Condition       `json:"conditions,omitempty"`
+	Workload         string            `json:"workload" doc:"The workload, as 'namespace/name'."`
+	Clusters         []WorkloadCluster `json:"clusters" doc:"Chosen clusters, each with its replicas."`
+	ObservedAffinity string            `json:"observed_affinity,omitempty" doc:"Affinity group that the clusters were chosen from."`
+	Conditions       []Condition       `json:"conditions,omitempty" doc:"Conditions of the workload."`
 }
 
 // ObjectKind implements Object.
@@ -232,80 +232,20 @@ func (p *PropagationPolicy) Secrets() map[string]Secret { return nil }
 // SetSecret implements Object.
 func (p *PropagationPolicy) SetSecret(string, Secret) {}
 
-// The defaults of failover and fail-back.
-const (
-	DefaultGracePeriod   Duration = "10m"
-	DefaultToleration    Duration = "5m"
-	DefaultStabilization Duration = "10m"
-)
+// DefaultGracePeriod is how long a lost cluster's replicas count as running, also where
+// a policy does not say.
+const DefaultGracePeriod Duration = "10m"
 
 // SetDefaults implements Object.
 func (p *PropagationPolicy) SetDefaults() {
 	p.Kind = KindPropagationPolicy
 	p.Metadata.setDefaults(GlobalOrNamespaced)
-	s := &p.Spec
-	if s.Preemption == "" {
-		s.Preemption = PreemptNever
-	}
-	if s.WorkloadPreemption == "" {
-		s.WorkloadPreemption = WorkloadPreemptionNever
-	}
-	setTolerationDefaults(s.Placement.ClusterTolerations)
-	for i := range s.Placement.SpreadConstraints {
-		s.Placement.SpreadConstraints[i].setDefaults()
-	}
-	if r := s.Placement.ReplicaScheduling; r != nil {
-		if r.Type == "" {
-			r.Type = Divided
-		}
-		if r.Type == Divided && r.DivisionPreference == "" {
-			r.DivisionPreference = Weighted
+	for i := range p.Spec.Placement.SpreadConstraints {
+		if c := &p.Spec.Placement.SpreadConstraints[i]; c.MinGroups != nil && *c.MinGroups == 0 {
+			c.MinGroups = nil // 0 is the default
 		}
 	}
-	s.Failover.setDefaults()
-	if b := s.FailBack; b != nil {
-		if b.Mode == "" {
-			b.Mode = FailBackAutomatic
-		}
-		if b.Stabilization == "" {
-			b.Stabilization = DefaultStabilization
-		}
-	}
-}
-
-func (f *Failover) setDefaults() {
-	if f == nil {
-		return
-	}
-	if c := f.Cluster; c != nil {
-		if c.PurgeMode == "" {
-			c.PurgeMode = PurgeGracefully
-		}
-		if c.GracePeriod == "" && c.PurgeMode == PurgeGracefully {
-			c.GracePeriod = DefaultGracePeriod
-		}
-	}
-	if a := f.Application; a != nil {
-		if a.Toleration == "" {
-			a.Toleration = DefaultToleration
-		}
-		if a.PurgeMode == "" {
-			a.PurgeMode = PurgeGracefully
-		}
-		if a.GracePeriod == "" && a.PurgeMode == PurgeGracefully {
-			a.GracePeriod = DefaultGracePeriod
-		}
-	}
-}
-
-func (c *GroupConstraint) setDefaults() {
-	if c.SpreadByField == "" && c.SpreadByLabel == "" {
-		c.SpreadByField = GroupByCluster
-	}
-	if c.MinGroups == nil || *c.MinGroups == 0 {
-		one := int64(1)
-		c.MinGroups = &one
-	}
+	setDefaults(&p.Spec)
 }
 
 // Max is the largest number of groups; ok is false where there is no limit.

@@ -172,9 +172,10 @@ func TestPropagationPolicyValidate(t *testing.T) {
 				DynamicWeight: "available", StaticWeights: []StaticWeight{{Weight: 1}, {Weight: 0}, {Weight: 1 << 31}, {Weight: 1, Affinity: ClusterAffinity{ClusterNames: []string{"C"}}}},
 			}}
 		}, []string{
-			at + "replica_scheduling.type", at + "replica_scheduling.division_preference", at + "replica_scheduling.weight_preference.dynamic_weight",
+			at + "replica_scheduling.type", at + "replica_scheduling.division_preference",
 			at + "replica_scheduling.weight_preference.static_weights[1].weight", at + "replica_scheduling.weight_preference.static_weights[2].weight",
 			at + "replica_scheduling.weight_preference.static_weights[3].affinity.cluster_names[0]",
+			at + "replica_scheduling.weight_preference.dynamic_weight",
 		}},
 		{"limits", func(_ *policy, s *placement) {
 			s.ReplicaScheduling = &ReplicaScheduling{ClusterLimits: []ClusterLimit{
@@ -326,7 +327,7 @@ func TestGroupConstraint(t *testing.T) {
 func TestAPIResourcesOfClusters(t *testing.T) {
 	c := &Cluster{Metadata: Metadata{Name: "c"}}
 	c.Spec.APIResources = []string{"apps/v1/Deployment", "v1/ConfigMap", "Deployment", "apps/Deployment", "apps/v1/Deployment", "/v1/X", "v1/"}
-	want := []string{"spec.api_resources[4]", "spec.api_resources[2]", "spec.api_resources[3]", "spec.api_resources[5]", "spec.api_resources[6]"}
+	want := []string{"spec.api_resources[2]", "spec.api_resources[3]", "spec.api_resources[4]", "spec.api_resources[5]", "spec.api_resources[6]"}
 	if got := paths(c.Validate()); !slices.Equal(got, want) {
 		t.Errorf("errors in %q, want %q", got, want)
 	}

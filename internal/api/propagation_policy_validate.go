@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// maxStaticWeight bounds static weights, so that no product of a weight and a
-// number of replicas overflows.
-const maxStaticWeight = 1<<31 - 1
-
 // The bounds on what one policy may list.
 const (
 	maxAffinities       = 64
@@ -18,7 +14,7 @@ const (
 // Validate implements Object.
 func (p *PropagationPolicy) Validate() FieldErrors {
 	var errs FieldErrors
-	p.Metadata.validate(GlobalOrNamespaced, &errs)
+	errs.checkObject(p, GlobalOrNamespaced)
 	s := &p.Spec
 	if len(s.ResourceSelectors) == 0 {
 		errs.Add("spec.resource_selectors", "must have at least one entry")
@@ -26,15 +22,12 @@ func (p *PropagationPolicy) Validate() FieldErrors {
 	for i := range s.ResourceSelectors {
 		p.validateSelector(&errs, index("spec.resource_selectors", i), &s.ResourceSelectors[i])
 	}
-	errs.check("spec.preemption", oneOf(s.Preemption, PreemptNever, PreemptAlways))
-	errs.check("spec.workload_preemption", oneOf(s.WorkloadPreemption, WorkloadPreemptionNever, WorkloadPreemptionLowerPriority))
 	s.Placement.validate(&errs, "spec.placement")
 	s.Failover.validate(&errs, "spec.failover")
 	if b := s.FailBack; b != nil {
-		errs.check("spec.fail_back.mode", oneOf(b.Mode, FailBackNever, FailBackAutomatic))
 		errs.check("spec.fail_back.stabilization", b.Stabilization.check(0))
 	}
-	return errs
+	return errs.inOrder(p)
 }
 
 func (p *PropagationPolicy) validateSelector(errs *FieldErrors, field string, r *ResourceSelector) {
@@ -154,8 +147,6 @@ func validateGroupConstraints(errs *FieldErrors, field string, constraints []Gro
 			errs.Add(at, "spread_by_label should not co-exist with spread_by_field")
 		case c.SpreadByLabel != "":
 			errs.check(at+".spread_by_label", checkLabelKey(c.SpreadByLabel))
-		default:
-			errs.check(at+".spread_by_field", oneOf(c.SpreadByField, GroupByCluster, GroupByRegion, GroupByZone, GroupByProvider))
 		}
 		byField = byField || c.SpreadByField != ""
 		byCluster = byCluster || c.SpreadByField == GroupByCluster
@@ -168,15 +159,7 @@ func validateGroupConstraints(errs *FieldErrors, field string, constraints []Gro
 		if c.MinGroups != nil {
 			least = *c.MinGroups
 		}
-		if least < 0 {
-			errs.Add(at+".min_groups", "%d must be at least 0", least)
-		}
-		if c.MaxGroups == nil {
-			continue
-		}
-		if *c.MaxGroups < 0 {
-			errs.Add(at+".max_groups", "%d must be at least 0", *c.MaxGroups)
-		} else if *c.MaxGroups > 0 && *c.MaxGroups < least {
+		if c.MaxGroups != nil && *c.MaxGroups > 0 && *c.MaxGroups < least {
 			errs.Add(at+".max_groups", "%d must not be lower than min_groups, %d", *c.MaxGroups, least)
 		}
 	}
@@ -197,20 +180,9 @@ func (r *ReplicaScheduling) validate(errs *FieldErrors, field string) {
 	if r == nil {
 		return
 	}
-	errs.check(field+".type", oneOf(r.Type, Duplicated, Divided))
-	if r.DivisionPreference != "" {
-		errs.check(field+".division_preference", oneOf(r.DivisionPreference, Aggregated, Weighted))
-	}
 	if w := r.WeightPreference; w != nil {
-		if w.DynamicWeight != "" {
-			errs.check(field+".weight_preference.dynamic_weight", oneOf(w.DynamicWeight, DynamicWeightAvailable))
-		}
 		for i := range w.StaticWeights {
-			at := index(field+".weight_preference.static_weights", i)
-			w.StaticWeights[i].Affinity.validate(errs, at+".affinity")
-			if v := w.StaticWeights[i].Weight; v < 1 || v > maxStaticWeight {
-				errs.Add(at+".weight", "%d must be from 1 to %d", v, maxStaticWeight)
-			}
+			w.StaticWeights[i].Affinity.validate(errs, index(field+".weight_preference.static_weights", i)+".affinity")
 		}
 	}
 	for i := range r.ClusterLimits {
@@ -223,9 +195,6 @@ func (l *ClusterLimit) validate(errs *FieldErrors, field string) {
 	least := int64(0)
 	if l.MinReplicas != nil {
 		least = *l.MinReplicas
-		if least < 0 || least > maxReplicas {
-			errs.Add(field+".min_replicas", "%d must be from 0 to %d", least, maxReplicas)
-		}
 	}
 	if l.MaxReplicas == nil {
 		if l.MinReplicas == nil {
@@ -233,9 +202,7 @@ func (l *ClusterLimit) validate(errs *FieldErrors, field string) {
 		}
 		return
 	}
-	if *l.MaxReplicas < 0 || *l.MaxReplicas > maxReplicas {
-		errs.Add(field+".max_replicas", "%d must be from 0 to %d", *l.MaxReplicas, maxReplicas)
-	} else if *l.MaxReplicas < least {
+	if most := *l.MaxReplicas; most >= 0 && most < least {
 		errs.Add(field+".max_replicas", "%d must not be lower than min_replicas, %d", *l.MaxReplicas, least)
 	}
 }
@@ -245,12 +212,10 @@ func (f *Failover) validate(errs *FieldErrors, field string) {
 		return
 	}
 	if c := f.Cluster; c != nil {
-		errs.check(field+".cluster.purge_mode", oneOf(c.PurgeMode, PurgeDirectly, PurgeGracefully))
 		validateGracePeriod(errs, field+".cluster.grace_period", c.GracePeriod, c.PurgeMode)
 	}
 	if a := f.Application; a != nil {
 		errs.check(field+".application.toleration", a.Toleration.check(0))
-		errs.check(field+".application.purge_mode", oneOf(a.PurgeMode, PurgeDirectly, PurgeGracefully, PurgeNever))
 		validateGracePeriod(errs, field+".application.grace_period", a.GracePeriod, a.PurgeMode)
 	}
 }

@@ -210,8 +210,8 @@ func (n *referenceNode) list(kind Kind, field string) []ReferenceField {
 }
 
 func under(field, name string) string {
-	if name == "" {
-		return field
+	if field == "" || name == "" {
+		return field + name
 	}
 	return field + "." + name
 }

@@ -8,8 +8,8 @@ import (
 // LabelSelector matches labels, or claims, as Kubernetes' label selectors do:
 // everything in it must hold, and an empty one matches everything.
 type LabelSelector struct {
-	MatchLabels      map[string]string     `json:"match_labels,omitempty" doc:"Labels that must have exactly these values."`
-	MatchExpressions []SelectorRequirement `json:"match_expressions,omitempty"`
+	MatchLabels      map[string]string     `json:"match_labels,omitempty" doc:"Keys that must have exactly these values."`
+	MatchExpressions []SelectorRequirement `json:"match_expressions,omitempty" doc:"Conditions on individual keys, all of which must hold."`
 }
 
 // SelectorOperator compares the value of a label with values.
@@ -26,9 +26,9 @@ const (
 
 // SelectorRequirement is one condition on one label.
 type SelectorRequirement struct {
-	Key      string           `json:"key"`
-	Operator SelectorOperator `json:"operator" enum:"In,NotIn,Exists,DoesNotExist"`
-	Values   []string         `json:"values,omitempty" doc:"Needed by In and NotIn."`
+	Key      string           `json:"key" doc:"Key that the condition applies to."`
+	Operator SelectorOperator `json:"operator" enum:"In,NotIn,Exists,DoesNotExist" doc:"How the value is compared. 'NotIn' and 'DoesNotExist' also match if the key is absent."`
+	Values   []string         `json:"values,omitempty" doc:"Values that 'In' and 'NotIn' compare with."`
 }
 
 // Matches reports whether one value, or its absence, meets the requirement.
@@ -84,7 +84,6 @@ func (s *LabelSelector) validate(errs *FieldErrors, field string) {
 		} else {
 			errs.check(at+".key", checkLabelKey(r.Key))
 		}
-		errs.check(at+".operator", oneOf(r.Operator, SelectorIn, SelectorNotIn, SelectorExists, SelectorDoesNotExist))
 		switch r.Operator {
 		case SelectorIn, SelectorNotIn:
 			if len(r.Values) == 0 {

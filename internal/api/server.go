@@ -4,38 +4,38 @@ import "time"
 
 // List is one page of a collection.
 type List[T Object] struct {
-	Items           []T    `json:"items"`
-	Continue        string `json:"continue,omitempty" doc:"Token of the next page; absent on the last one."`
+	Items           []T    `json:"items" doc:"Objects on this page."`
+	Continue        string `json:"continue,omitempty" doc:"Token of the next page. Absent on the last one."`
 	ResourceVersion string `json:"resource_version" doc:"Store revision that all pages show."`
 	// Damaged are objects that belong to the list and cannot be shown.
-	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist and cannot be shown, because they are damaged in the store; whether they match label_selector is not known. Absent where there are none."`
+	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects that exist but cannot be shown, because they are damaged in the store. Whether they match 'label_selector' is not known. Absent if there are none."`
 }
 
 // DamagedObject names a stored object whose value is not the one that was written.
 type DamagedObject struct {
 	Kind      Kind   `json:"kind" doc:"Kind of the object."`
-	Namespace string `json:"namespace,omitempty" doc:"Namespace, or cluster, of the object; absent for global ones."`
+	Namespace string `json:"namespace,omitempty" doc:"Namespace or cluster of the object. Absent for global objects."`
 	Name      string `json:"name" doc:"Name of the object."`
 }
 
 // ServerInfo is what /v1/server says.
 type ServerInfo struct {
-	Version string    `json:"version"`
-	Leader  bool      `json:"leader"`
-	Now     time.Time `json:"now"`
-	Store   StoreInfo `json:"store"`
+	Version string    `json:"version" doc:"Version of the server."`
+	Leader  bool      `json:"leader" doc:"Whether this server makes the decisions."`
+	Now     time.Time `json:"now" doc:"The server's clock."`
+	Store   StoreInfo `json:"store" doc:"State of the store."`
 	// Damaged are all objects and records that are damaged in the store.
-	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent where there are none."`
+	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent if there are none."`
 }
 
 // StoreInfo is the state of the store.
 type StoreInfo struct {
-	Mode       string `json:"mode" doc:"embedded or external."`
-	ClusterID  string `json:"cluster_id"`
-	Revision   int64  `json:"revision"`
-	SizeBytes  int64  `json:"size_bytes"`
-	InUseBytes int64  `json:"in_use_bytes"`
-	QuotaBytes int64  `json:"quota_bytes"`
+	Mode       string `json:"mode" doc:"'embedded' or 'external'."`
+	ClusterID  string `json:"cluster_id" doc:"ID of the store."`
+	Revision   int64  `json:"revision" doc:"Revision of the store. Grows with every change."`
+	SizeBytes  int64  `json:"size_bytes" doc:"Size of the store on disk."`
+	InUseBytes int64  `json:"in_use_bytes" doc:"Part of the size that holds data."`
+	QuotaBytes int64  `json:"quota_bytes" doc:"Size at which the store stops accepting writes."`
 }
 
 // EventType says what happened to an object.
@@ -50,7 +50,7 @@ const (
 // Event is one change on a watch stream. The object of a delete has only its
 // metadata.
 type Event struct {
-	Type            EventType `json:"type"`
-	ResourceVersion string    `json:"resource_version"`
-	Object          Object    `json:"object"`
+	Type            EventType `json:"type" doc:"Type of the event."`
+	ResourceVersion string    `json:"resource_version" doc:"Store revision of the event."`
+	Object          Object    `json:"object" doc:"The object."`
 }

@@ -10,9 +10,9 @@ import (
 // SpotSpec switches on that workloads are split over the on-demand and spot nodes
 // of a cluster.
 type SpotSpec struct {
-	Enabled     bool      `json:"enabled,omitempty" doc:"Split the pods of workloads that ask for it. Needs a kubeconfig."`
-	NodeTypeKey string    `json:"node_type_key,omitempty" doc:"Label of nodes that says which they are. Default \"node.kubernetes.io/capacity\" with the values on-demand and spot; those of Karpenter, EKS, GKE and AKS are known by their keys."`
-	OnDisable   OnDisable `json:"on_disable,omitempty" enum:"keep,recreate" doc:"What becomes of the pods when a workload is not split any more. keep (default): they stay as they are. recreate: they are replaced, one after the other."`
+	Enabled     bool      `json:"enabled,omitempty" default:"false" doc:"If true, the pods of workloads that request it are split. Requires a kubeconfig and a server that the cluster can reach ('--webhook-listen')."`
+	NodeTypeKey string    `json:"node_type_key,omitempty" default:"node.kubernetes.io/capacity" doc:"Node label that tells on-demand from spot nodes, with the values 'on-demand' and 'spot'. The labels 'karpenter.sh/capacity-type', 'eks.amazonaws.com/capacityType', 'cloud.google.com/gke-spot' and 'kubernetes.azure.com/scalesetpriority' are recognized with their own values."`
+	OnDisable   OnDisable `json:"on_disable,omitempty" enum:"keep,recreate" default:"keep" doc:"What happens to the pods when a workload is no longer split. 'keep': they stay as they are. 'recreate': they are replaced by pods without a node type, one at a time."`
 }
 
 // SpotEnabled reports whether the pods of workloads are split in the cluster.
@@ -31,15 +31,6 @@ const (
 
 // DefaultNodeTypeKey is the label of nodes that says which they are.
 const DefaultNodeTypeKey = "node.kubernetes.io/capacity"
-
-func (s *SpotSpec) setDefaults() {
-	if s.NodeTypeKey == "" {
-		s.NodeTypeKey = DefaultNodeTypeKey
-	}
-	if s.OnDisable == "" {
-		s.OnDisable = OnDisableKeep
-	}
-}
 
 // kubernetesNameShape and kubernetesPrefixShape are the parts of a label's key as
 // Kubernetes takes them, which is stricter than what the labels of this server may be:
@@ -66,23 +57,18 @@ func checkKubernetesKey(key string) string {
 	return ""
 }
 
-func (s *SpotSpec) validate(errs *FieldErrors, field string) {
-	errs.check(field+".node_type_key", checkKubernetesKey(s.NodeTypeKey))
-	errs.check(field+".on_disable", oneOf(s.OnDisable, OnDisableKeep, OnDisableRecreate))
-}
-
 // SpotStatus is what the server does about the spot nodes of a cluster.
 type SpotStatus struct {
-	OnDemandNodes int64 `json:"on_demand_nodes" doc:"Nodes that take pods and are on-demand."`
-	SpotNodes     int64 `json:"spot_nodes" doc:"Nodes that take pods and are spot."`
-	EndingNodes   int64 `json:"ending_nodes,omitempty" doc:"Nodes that announced their end."`
-	Workloads     int64 `json:"workloads" doc:"Workloads whose pods are split."`
-	Converged     int64 `json:"converged" doc:"Those of them that have their split."`
-	Pods          int64 `json:"pods" doc:"Pods of those workloads."`
-	FallenBack    int64 `json:"fallen_back,omitempty" doc:"Pods for spot nodes that run on on-demand ones."`
+	OnDemandNodes int64 `json:"on_demand_nodes" doc:"Number of on-demand nodes that accept pods."`
+	SpotNodes     int64 `json:"spot_nodes" doc:"Number of spot nodes that accept pods."`
+	EndingNodes   int64 `json:"ending_nodes,omitempty" doc:"Number of nodes that announced their termination."`
+	Workloads     int64 `json:"workloads" doc:"Number of workloads whose pods are split."`
+	Converged     int64 `json:"converged" doc:"Number of those workloads that have reached their split."`
+	Pods          int64 `json:"pods" doc:"Number of pods of those workloads."`
+	FallenBack    int64 `json:"fallen_back,omitempty" doc:"Number of pods meant for spot nodes that run on on-demand nodes."`
 }
 
 // Interruption announces that a node of a cluster ends.
 type Interruption struct {
-	Deadline *time.Time `json:"deadline,omitempty" doc:"When the node ends. Default: in two minutes."`
+	Deadline *time.Time `json:"deadline,omitempty" doc:"When the node terminates. If omitted, in two minutes."`
 }

@@ -56,17 +56,17 @@ func AutomaticTaint(key string) bool { return key == TaintUnreachable || key == 
 
 // Taint keeps placements that do not tolerate it off a cluster.
 type Taint struct {
-	Key    string      `json:"key"`
-	Value  string      `json:"value,omitempty"`
-	Effect TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"NoSelect (= NoExecute): no new decision, present ones end. NoSelectIfNew (= NoSchedule): no new decision. PreferNoSelect (= PreferNoSchedule): ranked last among equals."`
+	Key    string      `json:"key" doc:"Key of the taint, in the form of a label key."`
+	Value  string      `json:"value,omitempty" doc:"Value that tolerations may compare with."`
+	Effect TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"'NoSelect' (or 'NoExecute'): no new decisions, and existing ones end. 'NoSelectIfNew' (or 'NoSchedule'): no new decisions, but existing ones stay. 'PreferNoSelect' (or 'PreferNoSchedule'): ranked last among equals."`
 }
 
 // ClusterTaint is a taint in force, with the moment since when.
 type ClusterTaint struct {
-	Key       string      `json:"key"`
-	Value     string      `json:"value,omitempty"`
-	Effect    TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule"`
-	TimeAdded *time.Time  `json:"time_added,omitempty" doc:"Since when the taint is there; toleration_seconds count from it."`
+	Key       string      `json:"key" doc:"Key of the taint."`
+	Value     string      `json:"value,omitempty" doc:"Value that tolerations may compare with."`
+	Effect    TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"What happens to placements that do not tolerate the taint, as for declared taints."`
+	TimeAdded *time.Time  `json:"time_added,omitempty" doc:"When the taint was added. 'toleration_seconds' counts from then."`
 }
 
 // Is reports whether the taint in force is the declared one, whichever spelling
@@ -117,7 +117,6 @@ func validateTaints(errs *FieldErrors, field string, taints []Taint) {
 		if len(t.Value) > 1024 {
 			errs.Add(at+".value", "must have at most 1024 characters, has %d", len(t.Value))
 		}
-		errs.check(at+".effect", oneOf(t.Effect, TaintEffects...))
 		spelled := t.Effect
 		t.Effect = t.Effect.Canonical()
 		switch first, ok := seen[t]; {
@@ -142,11 +141,11 @@ const (
 
 // Toleration lets a placement use clusters with taints it matches.
 type Toleration struct {
-	Key               string             `json:"key,omitempty" doc:"Key of the taint. Absent with operator Exists = every taint."`
-	Operator          TolerationOperator `json:"operator,omitempty" enum:"Equal,Exists" doc:"Equal (default) compares the value, Exists does not."`
-	Value             string             `json:"value,omitempty"`
-	Effect            TaintEffect        `json:"effect,omitempty" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"Effect of the taint. Absent = every effect."`
-	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"For how long the taint is tolerated, counted from its time_added. Absent = for ever; 0 or less = not at all once time_added has come."`
+	Key               string             `json:"key,omitempty" doc:"Key of the taint. If omitted, and 'operator' is 'Exists', every taint."`
+	Operator          TolerationOperator `json:"operator,omitempty" enum:"Equal,Exists" default:"Equal" doc:"'Equal' compares the value, 'Exists' does not."`
+	Value             string             `json:"value,omitempty" doc:"Value of the taint."`
+	Effect            TaintEffect        `json:"effect,omitempty" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"Effect of the taint, in either spelling. If omitted, every effect."`
+	TolerationSeconds *int64             `json:"toleration_seconds,omitempty" doc:"How long the taint is tolerated after it was added. If omitted, forever. '0' or less means not at all."`
 }
 
 // Matches reports whether the toleration is about a taint, whatever the time.
@@ -178,18 +177,9 @@ func (t *Toleration) String() string {
 	return text
 }
 
-func setTolerationDefaults(tolerations []Toleration) {
-	for i := range tolerations {
-		if tolerations[i].Operator == "" {
-			tolerations[i].Operator = TolerationEqual
-		}
-	}
-}
-
 func validateTolerations(errs *FieldErrors, field string, tolerations []Toleration) {
 	for i, t := range tolerations {
 		at := index(field, i)
-		errs.check(at+".operator", oneOf(t.Operator, TolerationEqual, TolerationExists))
 		switch {
 		case t.Key == "" && t.Operator == TolerationEqual:
 			errs.Add(at+".operator", "If the key is empty, operator must be Exists.")
@@ -198,9 +188,6 @@ func validateTolerations(errs *FieldErrors, field string, tolerations []Tolerati
 		}
 		if t.Operator == TolerationExists && t.Value != "" {
 			errs.Add(at+".value", "If the operator is Exists, the value should be empty.")
-		}
-		if t.Effect != "" {
-			errs.check(at+".effect", oneOf(t.Effect, TaintEffects...))
 		}
 	}
 }

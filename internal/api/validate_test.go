@@ -64,7 +64,7 @@ func TestValidate(t *testing.T) {
 		{"cluster lists", cluster(func(c *Cluster) {
 			c.Spec.Namespace, c.Spec.Zones = "A", []string{"a", "", "a"}
 			c.Spec.CustomResources = []string{"crontabs", "a.b", "a.b", "A.b"}
-		}), []string{"spec.namespace", "spec.zones[2]", "spec.zones[1]", "spec.custom_resources[2]", "spec.custom_resources[0]", "spec.custom_resources[3]"}},
+		}), []string{"spec.namespace", "spec.zones[1]", "spec.zones[2]", "spec.custom_resources[0]", "spec.custom_resources[2]", "spec.custom_resources[3]"}},
 		{"cluster metrics", cluster(func(c *Cluster) {
 			c.Spec.Metrics = []MetricRef{
 				{Name: "", Weight: ptr(1.0)}, {Name: "m", Weight: ptr(-1.0)}, {Name: "m", Weight: ptr(1.0)},
@@ -126,8 +126,8 @@ func TestValidate(t *testing.T) {
 			p.Spec.BearerToken = NewSecret("t")
 			p.Spec.Headers = map[string]Secret{"authorization": NewSecret("x"), "a b": NewSecret("x"), "X-Split": NewSecret("a\r\nb")}
 		}), []string{
-			"spec.prometheus.url", "spec.interval", "spec.timeout", `spec.headers["X-Split"]`,
-			"spec.headers", `spec.headers["authorization"]`, "spec.ca_cert",
+			"spec.prometheus.url", "spec.interval", "spec.timeout", "spec.headers",
+			`spec.headers["X-Split"]`, `spec.headers["authorization"]`, "spec.ca_cert",
 		}},
 		{"static values", provider(func(p *MetricsProvider) {
 			p.Spec.Type, p.Spec.Prometheus = ProviderStatic, nil

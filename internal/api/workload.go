@@ -18,30 +18,30 @@ type Workload struct {
 
 // WorkloadSpec says what is to be placed.
 type WorkloadSpec struct {
-	APIVersion      string     `json:"api_version" doc:"Group and version of the resource, such as \"apps/v1\"."`
-	Kind            string     `json:"kind" doc:"Kind of the resource, such as \"Deployment\"."`
-	Replicas        *int64     `json:"replicas,omitempty" doc:"How many replicas to place. Absent = not replicated: every chosen cluster gets a copy."`
-	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"What one replica needs, by resource; reserved on the chosen clusters."`
-	Priority        int64      `json:"priority,omitempty" doc:"Workloads with a higher number are placed first. Default 0."`
+	APIVersion      string     `json:"api_version" doc:"API version of the resource, such as 'apps/v1'."`
+	Kind            string     `json:"kind" doc:"Kind of the resource, such as 'Deployment'."`
+	Replicas        *int64     `json:"replicas,omitempty" minimum:"0" maximum:"2147483647" doc:"Number of replicas to place. If omitted, the workload is not replicated: every chosen cluster gets a copy."`
+	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"Amounts that one replica needs, as Kubernetes quantities: '{ cpu = \"500m\", memory = \"1Gi\" }'. They are reserved on the chosen clusters."`
+	Priority        int64      `json:"priority,omitempty" default:"0" doc:"Workloads with a higher priority are placed first."`
 
-	Distribution *DistributionSpec `json:"distribution,omitempty" doc:"How the replicas are split over on-demand and spot nodes, inside each cluster that has spot enabled."`
+	Distribution *DistributionSpec `json:"distribution,omitempty" doc:"How the replicas are split over on-demand and spot nodes, in each cluster that has 'spot' enabled. For 'Deployment' and 'StatefulSet' of 'apps/v1'. Takes precedence over labels in the cluster that request a split. '{}' requests the default split."`
 
-	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload by itself, as the Arktos global scheduler does; no policy is needed, and none applies."`
+	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload without a policy: none is needed, and none applies. The workload goes to sites, which are clusters with a region and a zone."`
 }
 
 // AllocationSpec says on which sites, which are clusters with a region and a
 // zone, a workload is placed, and how its replicas are divided over them.
 type AllocationSpec struct {
-	Flavors           []string           `json:"flavors,omitempty" doc:"Sizes of machines for one replica, the best first: a site takes the first that it has room for. In addition to replica_requests."`
-	Machines          map[string]int64   `json:"machines,omitempty" doc:"Further machines of one replica: how many of each size, by the name of the flavor."`
-	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Where the sites may be: in any of these. Absent = anywhere."`
-	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites have to be: what is given must be equal."`
-	Operator          string             `json:"operator,omitempty" doc:"Who runs the sites."`
-	SiteID            string             `json:"site_id,omitempty" doc:"A site, as <region>--<zone>, or with <region>-- all of a region."`
-	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" doc:"centralize: fill the best site first. discrete (default): share by how many each site has room for; a single replica goes to the best site."`
-	RegionStrategy    RegionStrategy     `json:"region_strategy,omitempty" enum:"alone" doc:"alone: all replicas in one region, the one with the most room."`
-	StackAffinity     []string           `json:"stack_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads of the namespace that this one prefers to be with."`
-	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads of the namespace that it prefers not to be with."`
+	Flavors           []string           `json:"flavors,omitempty" doc:"Machine sizes for one replica, best first: a site uses the first one that it has room for. In addition to 'replica_requests'."`
+	Machines          map[string]int64   `json:"machines,omitempty" minimum:"1" maximum:"100000" doc:"Further machines of one replica: how many of each flavor."`
+	Regions           []AllocationRegion `json:"regions,omitempty" doc:"Regions where the sites may be. If omitted, anywhere."`
+	GeoLocation       *GeoLocation       `json:"geo_location,omitempty" doc:"Where the sites must be. Each part that is set must equal the cluster's claim of the same name."`
+	Operator          string             `json:"operator,omitempty" doc:"Operator of the sites: must equal the clusters' claim 'operator'."`
+	SiteID            string             `json:"site_id,omitempty" doc:"A site, as '<region>--<zone>', or all sites of a region, as '<region>--'."`
+	LocationStrategy  LocationStrategy   `json:"location_strategy,omitempty" enum:"centralize,discrete" default:"discrete" doc:"'discrete': the replicas are shared in proportion to the room at each site; a single replica goes to the best site. 'centralize': the best site is filled first."`
+	RegionStrategy    RegionStrategy     `json:"region_strategy,omitempty" enum:"alone" doc:"'alone': all replicas go to one region, the one with the most room. If omitted, to any regions."`
+	StackAffinity     []string           `json:"stack_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads in the same namespace that this one prefers to be with."`
+	StackAntiAffinity []string           `json:"stack_anti_affinity,omitempty" ref:"workload,own,optional" doc:"Workloads in the same namespace that this one prefers not to be with."`
 }
 
 // Machines are those that each replica consists of besides its own, by flavor.
@@ -54,16 +54,16 @@ func (s *WorkloadSpec) Machines() map[string]int64 {
 
 // AllocationRegion is a region, or zones of it.
 type AllocationRegion struct {
-	Region            string   `json:"region"`
-	AvailabilityZones []string `json:"availability_zones,omitempty" doc:"Absent = the whole region."`
+	Region            string   `json:"region" doc:"Name of the region."`
+	AvailabilityZones []string `json:"availability_zones,omitempty" doc:"Zones in the region. If omitted, the whole region."`
 }
 
 // GeoLocation is a place on earth. Sites have theirs as claims of these names.
 type GeoLocation struct {
-	Country  string `json:"country,omitempty"`
-	Area     string `json:"area,omitempty"`
-	Province string `json:"province,omitempty"`
-	City     string `json:"city,omitempty"`
+	Country  string `json:"country,omitempty" doc:"Country."`
+	Area     string `json:"area,omitempty" doc:"Area of the country."`
+	Province string `json:"province,omitempty" doc:"Province."`
+	City     string `json:"city,omitempty" doc:"City."`
 }
 
 // The claims of a cluster that a site's place and operator are kept in.
@@ -122,16 +122,9 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 	for _, flavor := range slices.Sorted(maps.Keys(a.Machines)) {
 		under := at + ".machines[" + quote(flavor) + "]"
 		errs.check(under, checkText(flavor))
-		if n := a.Machines[flavor]; n < 1 || n > MaxMachines {
-			errs.Add(under, "%d must be from 1 to %d", n, MaxMachines)
-		}
 	}
 	for i, r := range a.Regions {
 		errs.check(index(at+".regions", i)+".region", checkText(r.Region))
-	}
-	errs.check(at+".location_strategy", oneOf(a.LocationStrategy, LocationCentralize, LocationDiscrete))
-	if a.RegionStrategy != "" {
-		errs.check(at+".region_strategy", oneOf(a.RegionStrategy, RegionAlone))
 	}
 	checkNames(errs, at+".stack_affinity", a.StackAffinity)
 	checkNames(errs, at+".stack_anti_affinity", a.StackAntiAffinity)
@@ -140,34 +133,34 @@ func (a *AllocationSpec) validate(errs *FieldErrors, replicated bool) {
 // WorkloadStatus is the binding: where the workload runs, and why.
 type WorkloadStatus struct {
 	ObservedGeneration         int64             `json:"observed_generation,omitempty" doc:"Generation of the spec that the binding answers."`
-	ObservedRescheduleRequests int64             `json:"observed_reschedule_requests,omitempty"`
-	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters by name, each with its replicas."`
+	ObservedRescheduleRequests int64             `json:"observed_reschedule_requests,omitempty" doc:"Number of requests for a fresh decision that were answered."`
+	Clusters                   []WorkloadCluster `json:"clusters,omitempty" doc:"Chosen clusters, sorted by name, each with its replicas."`
 	// Policy is the claim: another policy takes the workload over only by
 	// preemption, or when this one no longer selects it.
-	Policy            string            `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: namespace/name, or the name of a global one."`
-	PolicyUID         string            `json:"policy_uid,omitempty"`
+	Policy            string            `json:"policy,omitempty" ref:"propagation_policy,path,optional" doc:"Policy that the binding follows: 'namespace/name', or the name of a global policy."`
+	PolicyUID         string            `json:"policy_uid,omitempty" doc:"UID of the policy."`
 	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
 	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
 	Evictions         []Eviction        `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
-	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters that workloads of a higher priority took from this one since it was last complete."`
-	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas of clusters that were lost, which no affinity group has room for yet."`
+	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters that workloads with a higher priority took from this one since it was last complete."`
+	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas from lost clusters that no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
 	// Distribution is what the watchers of the clusters report.
 	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"What was observed of the split over on-demand and spot nodes, by cluster."`
 	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
-	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Counts the changes of the binding."`
-	Conditions       []Condition           `json:"conditions,omitempty"`
+	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Number of times that the binding has changed."`
+	Conditions       []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 }
 
 // WorkloadCluster is one cluster of a binding.
 type WorkloadCluster struct {
-	Name     string     `json:"name" ref:"cluster,optional"`
-	Replicas int64      `json:"replicas" doc:"0 where the workload is not replicated."`
-	OnDemand *int64     `json:"on_demand,omitempty" doc:"Replicas that go to on-demand nodes, where the workload has a distribution."`
-	Spot     *int64     `json:"spot,omitempty" doc:"Replicas that go to spot nodes, likewise."`
-	Flavor   string     `json:"flavor,omitempty" doc:"Size of machines that each replica gets, where the workload asks for flavors."`
-	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its present number of replicas."`
+	Name     string     `json:"name" ref:"cluster,optional" doc:"Name of the cluster."`
+	Replicas int64      `json:"replicas" doc:"Replicas on the cluster. 0 if the workload is not replicated."`
+	OnDemand *int64     `json:"on_demand,omitempty" doc:"Replicas that go to on-demand nodes, if the workload has a distribution."`
+	Spot     *int64     `json:"spot,omitempty" doc:"Replicas that go to spot nodes, if the workload has a distribution."`
+	Flavor   string     `json:"flavor,omitempty" doc:"Flavor that each replica gets, if the workload asks for flavors."`
+	Since    *time.Time `json:"since,omitempty" doc:"When the cluster got its current number of replicas."`
 }
 
 // PurgeMode says what becomes of the replicas on a cluster that a workload has
@@ -188,22 +181,22 @@ const (
 // Eviction is a cluster that a workload is leaving. It gets no new replicas
 // there meanwhile.
 type Eviction struct {
-	Cluster   string     `json:"cluster" ref:"cluster,optional"`
+	Cluster   string     `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
-	Reason    string     `json:"reason" doc:"ClusterLost, ApplicationUnhealthy, FailedOver or FailedBack."`
-	Message   string     `json:"message,omitempty"`
-	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never"`
-	Since     *time.Time `json:"since,omitempty"`
-	Until     *time.Time `json:"until,omitempty" doc:"When the replicas go at the latest."`
+	Reason    string     `json:"reason" doc:"'ClusterLost', 'ApplicationUnhealthy', 'FailedOver' or 'FailedBack'."`
+	Message   string     `json:"message,omitempty" doc:"What happened."`
+	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never" doc:"What happens to the replicas: 'Directly' (they are gone), 'Gracefully' or 'Never'."`
+	Since     *time.Time `json:"since,omitempty" doc:"When the eviction began."`
+	Until     *time.Time `json:"until,omitempty" doc:"When the replicas are removed at the latest."`
 }
 
 // PreemptedBy is a cluster that a workload of a higher priority took.
 type PreemptedBy struct {
-	Cluster  string     `json:"cluster" ref:"cluster,optional"`
-	Replicas int64      `json:"replicas" doc:"Replicas that had to go."`
-	Workload string     `json:"workload,omitempty" ref:"workload,path,optional" doc:"The workload that took their place: namespace/name. Absent for who may not read it."`
-	Priority *int64     `json:"priority,omitempty" doc:"Its priority. Absent for who may not read it."`
-	At       *time.Time `json:"at,omitempty"`
+	Cluster  string     `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
+	Replicas int64      `json:"replicas" doc:"Replicas that were displaced."`
+	Workload string     `json:"workload,omitempty" ref:"workload,path,optional" doc:"Workload that took their place, as 'namespace/name'. Absent if the reader may not read it."`
+	Priority *int64     `json:"priority,omitempty" doc:"Priority of that workload. Absent if the reader may not read it."`
+	At       *time.Time `json:"at,omitempty" doc:"When it happened."`
 }
 
 // The reasons of evictions.
@@ -234,10 +227,10 @@ const (
 
 // ClusterHealth is what was last reported about a workload on one cluster.
 type ClusterHealth struct {
-	Cluster string       `json:"cluster" ref:"cluster,optional"`
-	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
-	Message string       `json:"message,omitempty"`
-	Since   *time.Time   `json:"since,omitempty" doc:"Since when the status is what it is."`
+	Cluster string       `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
+	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown" doc:"Health of the workload on the cluster."`
+	Message string       `json:"message,omitempty" doc:"What is wrong."`
+	Since   *time.Time   `json:"since,omitempty" doc:"When the status last changed."`
 	// ReportedAt is when the last report told something new.
 	ReportedAt *time.Time `json:"reported_at,omitempty" doc:"When the status was last reported after it, or the binding, had changed."`
 }
@@ -246,8 +239,8 @@ type ClusterHealth struct {
 // are agents of the cluster, or whoever looks after the workload.
 type HealthReport struct {
 	Cluster string       `json:"cluster" doc:"Cluster that the report is about."`
-	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown"`
-	Message string       `json:"message,omitempty" doc:"What is wrong, at most 1024 characters."`
+	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown" doc:"Health of the workload on the cluster."`
+	Message string       `json:"message,omitempty" doc:"What is wrong, in at most 1024 characters."`
 }
 
 // maxReportMessage bounds what a report may say.
@@ -261,16 +254,16 @@ func (r *HealthReport) SetDefaults() { r.Status = HealthStatus(strings.ToLower(s
 func (r *HealthReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("cluster", checkName(r.Cluster))
-	errs.check("status", oneOf(r.Status, Healthy, Unhealthy, HealthUnknown))
+	errs.checkFields("", r)
 	checkLength(&errs, "message", r.Message)
-	return errs
+	return errs.inOrder(r)
 }
 
 // EarlierAffinity is an affinity group before the observed one that could take
 // the whole workload.
 type EarlierAffinity struct {
-	AffinityName  string     `json:"affinity_name"`
-	FeasibleSince *time.Time `json:"feasible_since,omitempty"`
+	AffinityName  string     `json:"affinity_name" doc:"Name of the affinity group."`
+	FeasibleSince *time.Time `json:"feasible_since,omitempty" doc:"Since when the group could take the whole workload."`
 }
 
 // APIResource is the resource's type as clusters list it: "apps/v1/Deployment".
@@ -340,9 +333,7 @@ func (w *Workload) SetSecret(string, Secret) {}
 func (w *Workload) SetDefaults() {
 	w.Kind = KindWorkload
 	w.Metadata.setDefaults(Namespaced)
-	if a := w.Spec.Allocation; a != nil && a.LocationStrategy == "" {
-		a.LocationStrategy = LocationDiscrete
-	}
+	setDefaults(&w.Spec)
 }
 
 // maxReplicas is what Kubernetes counts replicas in.
@@ -351,13 +342,10 @@ const maxReplicas = 1<<31 - 1
 // Validate implements Object.
 func (w *Workload) Validate() FieldErrors {
 	var errs FieldErrors
-	w.Metadata.validate(Namespaced, &errs)
+	errs.checkObject(w, Namespaced)
 	s := &w.Spec
 	errs.check("spec.api_version", checkAPIVersion(s.APIVersion))
 	errs.check("spec.kind", checkResourceKind(s.Kind))
-	if s.Replicas != nil && (*s.Replicas < 0 || *s.Replicas > maxReplicas) {
-		errs.Add("spec.replicas", "%d must be from 0 to %d", *s.Replicas, maxReplicas)
-	}
 	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
 	if s.Distribution != nil {
 		s.Distribution.validate(&errs, s)
@@ -365,7 +353,7 @@ func (w *Workload) Validate() FieldErrors {
 	if s.Allocation != nil {
 		s.Allocation.validate(&errs, s.Replicated())
 	}
-	return errs
+	return errs.inOrder(w)
 }
 
 // Validate returns every rule that the replicas in a status break. A status is

@@ -53,6 +53,7 @@ func (s *Server) routes() http.Handler {
 	arktos.Register(s.api, arktosBackend{view: v, waits: s.waits, changes: c, decisions: o.Decisions, signals: o.Signals, now: o.Now}, o.Fleet, o.Faults)
 	describeFreshness(s.api.Document())
 	describeDeadline(s.api.Document())
+	describeFields(s.api.Document())
 	document := operation.EncodeJSON(s.api.Document())
 	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")

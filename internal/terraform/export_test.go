@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -96,3 +98,6 @@ func (s *Server) Exact(kind api.Kind, t tftypes.Type, private []byte) []byte {
 	private, _ = json.Marshal(data) // cannot fail: it is bytes by name
 	return private
 }
+
+// OwnTraits are the fields that Terraform adds something to.
+func OwnTraits() []string { return slices.Collect(maps.Keys(ownTraits)) }

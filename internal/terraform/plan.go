@@ -78,21 +78,16 @@ func (r *Resource) planNamespace(m modification) (moves bool) {
 	return m.was != nil && TextOf(m.was["namespace"]) != r.session.namespace
 }
 
-// DependentDefaults are attributes whose default follows from another attribute.
-type DependentDefaults struct {
-	On    string
-	Names []string
-}
-
 // planDependentDefaults fills in the API's own defaults for the value of the
 // attribute they follow from; while that is unknown, so are they.
 func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[string]tftypes.Value) error {
-	if len(r.Dependent.Names) == 0 {
+	dependsOn, names := dependentDefaults(r.Kind)
+	if len(names) == 0 {
 		return nil
 	}
 	var document map[string]any
-	if on := plan[r.Dependent.On]; on.IsKnown() {
-		object, err := Unflatten(r.Kind, map[string]any{r.Dependent.On: TextOf(on)})
+	if on := plan[dependsOn]; on.IsKnown() {
+		object, err := Unflatten(r.Kind, map[string]any{dependsOn: TextOf(on)})
 		if err != nil {
 			return err
 		}
@@ -100,7 +95,7 @@ func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[s
 			return err
 		}
 	}
-	for _, name := range r.Dependent.Names {
+	for _, name := range names {
 		if given := config[name]; !given.IsKnown() || !given.IsNull() {
 			continue
 		}

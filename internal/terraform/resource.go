@@ -44,8 +44,6 @@ type Resource struct {
 	// Significant names the attributes that say something even where they are empty,
 	// so that an empty one is not as good as none.
 	Significant []string
-	// Dependent are the attributes whose default follows from another one.
-	Dependent DependentDefaults
 	// Decision are the computed attributes that come from the object's status,
 	// as JSON; nil = none.
 	Decision func(api.Object) map[string]any

@@ -27,13 +27,13 @@ const (
 // SecretsVersion is the former name of all the versions together.
 const SecretsVersion = "secrets_version"
 
-// WithSecrets completes the attributes of a resource in which every secret has one
+// withSecrets completes the attributes of a resource in which every secret has one
 // of its name.
-func WithSecrets(attributes map[string]schema.Attribute) map[string]schema.Attribute {
+func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attribute {
 	all := withNestedSecrets(attributes)
 	all[SecretsVersion] = schema.Int64Attribute{
 		CustomType:          WholeNumber{},
-		MarkdownDescription: "Former name of the versions of all secrets: any whole number; changing it sends the secrets that are given.",
+		MarkdownDescription: "Former name of the versions of all secrets. Any whole number: changing it sends the secrets that are set.",
 		DeprecationMessage:  "Use the version beside the secret, such as kubeconfig_wo_version.",
 		Optional:            true,
 	}
@@ -52,7 +52,7 @@ func withNestedSecrets(attributes map[string]schema.Attribute) map[string]schema
 		}
 		now := name + WriteOnlySuffix
 		former := "Use " + now + "."
-		kept := " The server keeps it sealed and never returns it; it is in no plan and no state. Null keeps what is stored, and `\"\"` takes it away."
+		kept := " The server stores it encrypted and never returns it; it appears in no plan or state. Null keeps the stored value, `\"\"` removes it."
 		switch a := attribute.(type) {
 		case schema.StringAttribute:
 			text := a.MarkdownDescription
@@ -61,24 +61,24 @@ func withNestedSecrets(attributes map[string]schema.Attribute) map[string]schema
 			a.MarkdownDescription, a.DeprecationMessage = "Former name of `"+now+"`.", former
 			all[name] = a
 			all[name+storedSuffix] = schema.BoolAttribute{
-				MarkdownDescription: "The server has one.",
+				MarkdownDescription: "Whether the server has a value.",
 				Computed:            true,
 			}
 		case schema.MapAttribute:
 			text := a.MarkdownDescription
-			a.MarkdownDescription = text + " The server keeps the values sealed and never returns them; they are in no plan and no state. Null keeps what is stored, and `{}` takes all away; in a map, null keeps a value, and those that the map does not name go."
+			a.MarkdownDescription = text + " The server stores the values encrypted and never returns them; they appear in no plan or state. Null keeps the stored values, `{}` removes all of them. In a map, null keeps a value, and values that the map does not name are removed."
 			all[now] = a
 			a.MarkdownDescription, a.DeprecationMessage = "Former name of `"+now+"`.", former
 			all[name] = a
 			all[name+storedSuffix] = schema.ListAttribute{
-				MarkdownDescription: "Names of those that the server has.",
+				MarkdownDescription: "Names of the values that the server has.",
 				ElementType:         types.StringType,
 				Computed:            true,
 			}
 		}
 		all[name+versionSuffix] = schema.Int64Attribute{
 			CustomType:          WholeNumber{},
-			MarkdownDescription: "Any whole number; change it to send another `" + now + "`, for Terraform cannot see that it changed. Changed while `" + now + "` is null, it takes the stored one away, and the plan says so.",
+			MarkdownDescription: "Any whole number. Change it to send a new `" + now + "`, because Terraform cannot detect that it changed. If it changes while `" + now + "` is null, the stored value is removed, and the plan says so.",
 			Optional:            true,
 		}
 	}

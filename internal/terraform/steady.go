@@ -21,7 +21,7 @@ type steadyRule struct {
 	// fallback is the default, which takes the place of null; nil = none.
 	fallback *tftypes.Value
 	// siblings are the defaults that follow from an attribute beside it.
-	siblings []SiblingDefault
+	siblings []siblingDefault
 	// nested are the rules of the attributes inside, of each element of a list.
 	nested []steadyRule
 	list   bool
@@ -52,7 +52,7 @@ func steadyRules(ctx context.Context, attributes map[string]schema.Attribute) ([
 		switch a := attribute.(type) {
 		case schema.StringAttribute:
 			for _, modifier := range a.PlanModifiers {
-				if sibling, ok := modifier.(SiblingDefault); ok {
+				if sibling, ok := modifier.(siblingDefault); ok {
 					rule.siblings = append(rule.siblings, sibling)
 				} else if !slices.Contains(leavesAlone, reflect.TypeOf(modifier)) {
 					return nil, fmt.Errorf("%s: has the plan modifier %T", name, modifier)
@@ -102,7 +102,7 @@ func steady(rules []steadyRule, config, prior map[string]tftypes.Value) bool {
 			return false
 		}
 		for _, sibling := range rule.siblings {
-			text, ok := sibling.follows(TextOf(prior[sibling.On]))
+			text, ok := sibling.by.For(TextOf(prior[sibling.by.On]))
 			if given.IsNull() && (is.IsNull() == ok || TextOf(is) != text) {
 				return false
 			}

@@ -9,18 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
-
-// NotEmpty refuses "" where the server would read it as absent and put a default
-// in its place.
-var NotEmpty = []validator.String{stringvalidator.LengthAtLeast(1)}
 
 // ValidateConfig implements resource.ResourceWithValidateConfig with the rules
 // of the server itself. What depends on values that are not known yet is checked
@@ -112,6 +106,28 @@ func Companions(names ...string) Unsettled {
 		}
 		return among(at) && slices.ContainsFunc(unknown, among)
 	}
+}
+
+// Choices are the companions of a kind that follow from its fields: one that chooses,
+// and the blocks that are named like its values or have a default under one of them.
+func Choices(kind api.Kind) Unsettled {
+	fields := api.Fields(specOf(kind))
+	for i := range fields {
+		choice := &fields[i]
+		names := []string{choice.Name}
+		for j := range fields {
+			f := &fields[j]
+			s, _ := shapeOf(f.Type)
+			chosen := slices.Contains(choice.Enum, f.Name) || f.DefaultBy != nil && f.DefaultBy.On == choice.Name
+			if s == shapeObject && chosen {
+				names = append(names, f.Name)
+			}
+		}
+		if len(names) > 1 {
+			return Companions(names...)
+		}
+	}
+	return nil
 }
 
 // validateTimeouts refuses time limits that leave no time. Texts that are no

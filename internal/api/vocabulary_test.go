@@ -1,0 +1,290 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// spoken are the types that users read or write. Those inside of them are found.
+func spoken() map[string]reflect.Type {
+	types := map[string]reflect.Type{
+		"metadata": reflect.TypeFor[Metadata](), "explanation": reflect.TypeFor[Explanation](), "simulation": reflect.TypeFor[Simulation](),
+		"simulation result": reflect.TypeFor[SimulationResult](), "preview": reflect.TypeFor[Preview](), "server": reflect.TypeFor[ServerInfo](),
+		"live OpenStack": reflect.TypeFor[LiveOpenStack](), "distribution": reflect.TypeFor[DistributedWorkload](), "problem": reflect.TypeFor[Problem](),
+		"heartbeat": reflect.TypeFor[Heartbeat](), "health report": reflect.TypeFor[HealthReport](), "cloud report": reflect.TypeFor[CloudReport](),
+		"interruption": reflect.TypeFor[Interruption](),
+	}
+	for _, info := range Kinds {
+		object := info.New()
+		types[string(info.Kind)+" spec"] = reflect.TypeOf(object.SpecPart()).Elem()
+		types[string(info.Kind)+" status"] = reflect.TypeOf(object.StatusPart()).Elem()
+	}
+	return types
+}
+
+// eachField calls f with every field in a type, and its path.
+func eachField(t reflect.Type, at string, f func(at string, field *Field)) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	fields := Fields(t)
+	for i := range fields {
+		path := strings.TrimPrefix(at+"."+fields[i].Name, ".")
+		f(path, &fields[i])
+		eachField(fields[i].Type, path, f)
+	}
+}
+
+func TestEveryFieldIsDescribed(t *testing.T) {
+	for name, of := range spoken() {
+		eachField(of, "", func(at string, f *Field) {
+			switch {
+			case f.Doc == "":
+				t.Errorf("%s: %s has no description", name, at)
+			case !strings.HasSuffix(f.Doc, "."):
+				t.Errorf("%s: the description of %s is no sentence: %s", name, at, f.Doc)
+			case strings.Count(f.Doc, "`")%2 != 0, strings.Contains(f.Doc, " '"):
+				t.Errorf("%s: the quotes in the description of %s do not match: %s", name, at, f.Doc)
+			case strings.Contains(f.Doc, "Default") && at != "objects" || strings.Contains(f.Doc, "(default)"):
+				t.Errorf("%s: the description of %s repeats the default: %s", name, at, f.Doc)
+			}
+		})
+	}
+}
+
+// A default is a value that the field takes, and the field beside, which it follows
+// from, exists.
+func TestDefaultsKeepTheRules(t *testing.T) {
+	for name, of := range spoken() {
+		eachField(of, "", func(at string, f *Field) {
+			texts := []string{f.Default}
+			if f.DefaultBy != nil {
+				for _, c := range f.DefaultBy.Cases {
+					texts = append(texts, c.Value)
+				}
+			}
+			for _, text := range texts {
+				if text == "" {
+					continue
+				}
+				var errs FieldErrors
+				r := rule{Field: f}
+				if r.checkValue(&errs, defaultValue(f.Type, text), at); errs != nil {
+					t.Errorf("%s: the default of %s breaks its rules: %s", name, at, errs)
+				}
+			}
+		})
+	}
+}
+
+// What code uses as a default is the default of the field.
+func TestDefaultsThatCodeNames(t *testing.T) {
+	for _, tt := range []struct {
+		of   reflect.Type
+		name string
+		want any
+	}{
+		{reflect.TypeFor[HealthSpec](), "failure_threshold", DefaultFailureThreshold},
+		{reflect.TypeFor[HealthSpec](), "success_threshold", DefaultSuccessThreshold},
+		{reflect.TypeFor[MetricsProviderSpec](), "interval", DefaultProviderInterval},
+		{reflect.TypeFor[MetricsStrategy](), "stickiness", DefaultStickiness},
+		{reflect.TypeFor[OpenStackSpec](), "interval", DefaultCollectInterval},
+		{reflect.TypeFor[OpenStackSpec](), "timeout", DefaultCollectTimeout},
+		{reflect.TypeFor[OpenStackSpec](), "user_domain_name", DefaultOpenStackDomain},
+		{reflect.TypeFor[OpenStackSpec](), "project_domain_name", DefaultOpenStackDomain},
+		{reflect.TypeFor[ClusterFailover](), "grace_period", DefaultGracePeriod},
+		{reflect.TypeFor[SpotSpec](), "node_type_key", DefaultNodeTypeKey},
+		{reflect.TypeFor[ClusterSetSpec](), "namespaces", `["` + AllNamespaces + `"]`},
+	} {
+		f := fieldNamed(t, tt.of, tt.name)
+		got := f.Default
+		if f.DefaultBy != nil {
+			got = f.DefaultBy.Cases[0].Value
+		}
+		if want := fmt.Sprint(tt.want); got != want {
+			t.Errorf("%s.%s defaults to %q, and the code says %q", tt.of.Name(), tt.name, got, want)
+		}
+	}
+	for name, want := range map[string][2]float64{"weight": {-MaxPrioritizerWeight, MaxPrioritizerWeight}} {
+		if f := fieldNamed(t, reflect.TypeFor[PrioritizerConfig](), name); *f.Minimum != want[0] || *f.Maximum != want[1] {
+			t.Errorf("%s is from %v to %v, and the code says %v", name, *f.Minimum, *f.Maximum, want)
+		}
+	}
+	if f := fieldNamed(t, reflect.TypeFor[PlacementScoreSpec](), "scores"); *f.Minimum != MinScore || *f.Maximum != MaxScore {
+		t.Errorf("scores are from %v to %v, and the code says %v to %v", *f.Minimum, *f.Maximum, MinScore, MaxScore)
+	}
+}
+
+func fieldNamed(t *testing.T, of reflect.Type, name string) *Field {
+	t.Helper()
+	fields := Fields(of)
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("%s has no field %s", of.Name(), name)
+	}
+	return &fields[i]
+}
+
+// The values of an enumeration are the constants of its type. Some fields take only
+// some of them.
+func TestEnumerationsAreTheConstants(t *testing.T) {
+	constants := constantsByType(t)
+	some := map[string]bool{"purge_mode": true, "operator": true, "mode": true}
+	for name, of := range spoken() {
+		eachField(of, "", func(at string, f *Field) {
+			known := constants[f.Type.Name()]
+			if f.Enum == nil || len(known) == 0 {
+				return
+			}
+			for _, value := range f.Enum {
+				if !known[value] {
+					t.Errorf("%s: %s may be %q, which no constant of %s is", name, at, value, f.Type.Name())
+				}
+			}
+			for value := range known {
+				if value != "" && !some[f.Name] && !slices.Contains(f.Enum, value) {
+					t.Errorf("%s: %s may not be %q, which is a constant of %s", name, at, value, f.Type.Name())
+				}
+			}
+		})
+	}
+}
+
+// constantsByType are the texts that the source of the package declares as constants of
+// a type.
+func constantsByType(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	out := map[string]map[string]bool{}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				return true
+			}
+			kind, named := spec.Type.(*ast.Ident)
+			value, literal := spec.Values[0].(*ast.BasicLit)
+			if !named || !literal || value.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(value.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out[kind.Name] == nil {
+				out[kind.Name] = map[string]bool{}
+			}
+			out[kind.Name][text] = true
+			return true
+		})
+	}
+	return out
+}
+
+// Every rule of a tag is kept by the validation of the kind, wherever in the spec the
+// field is.
+func TestTagsAreValidated(t *testing.T) {
+	checked := 0
+	for _, info := range Kinds {
+		var visit func(of reflect.Type, build func(leaf any) map[string]any, at string)
+		visit = func(of reflect.Type, build func(leaf any) map[string]any, at string) {
+			fields := Fields(of)
+			for i := range fields {
+				f := &fields[i]
+				path := at + "." + f.Name
+				var bad any
+				switch inner := f.Type; {
+				case f.Enum != nil:
+					bad = "not one of them"
+				case f.Minimum != nil:
+					bad = min(*f.Minimum-1, -1) // 0 can be absence
+					if scalarKind(f.Type) == reflect.Int64 && f.Type.Kind() == reflect.Map {
+						bad, path = map[string]any{"x": bad}, path+`["x"]`
+					}
+				default:
+					for inner.Kind() == reflect.Pointer {
+						inner = inner.Elem()
+					}
+					switch {
+					case inner.Kind() == reflect.Struct && len(Fields(inner)) > 0:
+						visit(inner, func(leaf any) map[string]any { return build(map[string]any{f.Name: leaf}) }, path)
+					case inner.Kind() == reflect.Slice && inner.Elem().Kind() == reflect.Struct:
+						visit(inner.Elem(), func(leaf any) map[string]any { return build(map[string]any{f.Name: []any{leaf}}) }, path+"[0]")
+					}
+					continue
+				}
+				data, err := json.Marshal(build(map[string]any{f.Name: bad}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				object := info.New()
+				if err := json.Unmarshal(data, object.SpecPart()); err != nil {
+					t.Fatalf("%s: %s: %s", info.Kind, data, err)
+				}
+				object.SetDefaults()
+				checked++
+				if !slices.ContainsFunc(object.Validate(), func(e FieldError) bool { return e.Field == path }) {
+					t.Errorf("%s: nothing is wrong with %s of %s: %s", info.Kind, path, data, object.Validate())
+				}
+			}
+		}
+		visit(reflect.TypeOf(info.New().SpecPart()).Elem(), func(leaf any) map[string]any {
+			document, _ := leaf.(map[string]any)
+			return document
+		}, "spec")
+	}
+	if checked < 60 {
+		t.Errorf("only %d fields with rules were found", checked)
+	}
+}
+
+func TestDescriptions(t *testing.T) {
+	for doc, want := range map[string]string{
+		"'a': the cluster's own. 'b' (or 'c'): the clusters' claim 'd'.": "`a`: the cluster's own. `b` (or `c`): the clusters' claim `d`.",
+		"A number ('\"3\"') of it's own":                                 "A number (`\"3\"`) of it's own",
+	} {
+		if got := Markdown(doc); got != want {
+			t.Errorf("%s is %s, want %s", doc, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		of   reflect.Type
+		name string
+		want string
+	}{
+		{reflect.TypeFor[HealthSpec](), "interval", "Time between two checks, or within which a heartbeat is expected. Defaults to `10s`."},
+		{reflect.TypeFor[HealthSpec](), "failure_threshold", "Number of consecutive failures after which the cluster is taken out of service. At least 1. Defaults to `3`."},
+		{reflect.TypeFor[PrioritizerConfig](), "weight", "Weight of the score. `0` disables the prioritizer; a negative weight prefers low scores. From -10 to 10. Defaults to `1`."},
+		{reflect.TypeFor[SpreadConstraint](), "type", "What `topology_key` names. One of `Label`, `Claim` or `Field`. Defaults to `Label`."},
+		{reflect.TypeFor[OpenStackSpec](), "user_domain_name", "Domain of the user. Defaults to `Default` if `username` is set."},
+		{reflect.TypeFor[PlacementSpec](), "reschedule_after", "A decision younger than this is kept as long as it fits. Defaults to `0s` if `strategy` is `prioritizers`, otherwise to `60s`."},
+		{reflect.TypeFor[GroupConstraint](), "max_groups", "Largest number of groups. If omitted or `0`, there is no limit."},
+		{reflect.TypeFor[ClusterLimit](), "max_replicas", "Largest number of replicas on a cluster."},
+	} {
+		if got := fieldNamed(t, tt.of, tt.name).Describe(); got != tt.want {
+			t.Errorf("%s.%s is described as\n%s\nwant\n%s", tt.of.Name(), tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package terraform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// The attributes of resources and data sources follow from the fields of the API: their
+// names, types, descriptions, defaults, and whether they are required, secret or
+// computed. What only Terraform knows is in ownTraits.
+
+// traits are what Terraform adds to a field of the API.
+type traits struct {
+	// set says that the elements have no order.
+	set bool
+	// notEmpty says that "" is refused, which the API reads as absent. Of a field with
+	// a default it is refused anyway.
+	notEmpty bool
+	// notZero says that 0 is refused, which the API reads as absent.
+	notZero bool
+	// also follows the description of the API.
+	also string
+}
+
+// ownTraits are those of all fields that have any, by the type that declares the field.
+var ownTraits = map[string]traits{
+	"CloudSpec.namespace":    {notEmpty: true},
+	"ClusterSpec.namespace":  {notEmpty: true},
+	"ClusterSpec.namespaces": {set: true},
+	"ClusterSpec.zones":      {set: true},
+	"ClusterSpec.taints": {set: true, also: "The server adds taints of its own (`" + api.TaintUnreachable + "`, `" + api.TaintUnhealthy +
+		"`) to clusters that are offline. The data source `scheduler_cluster` shows all taints."},
+	"ClusterSpec.spot":                        {also: "See the guide *Spot nodes*."},
+	"DistributionSpec.mode":                   {notEmpty: true},
+	"DistributionSpec.custom_on_demand":       {notEmpty: true},
+	"GroupConstraint.spread_by_label":         {notEmpty: true},
+	"GroupConstraint.min_groups":              {notZero: true},
+	"HTTPJSONSpec.url":                        {also: "In Terraform, write `$${cluster.name}`: with a single `$`, Terraform evaluates the expression itself."},
+	"MetricRef.namespace":                     {notEmpty: true},
+	"OpenStackSpec.username":                  {notEmpty: true},
+	"OpenStackSpec.user_id":                   {notEmpty: true},
+	"OpenStackSpec.project_name":              {notEmpty: true},
+	"OpenStackSpec.project_id":                {notEmpty: true},
+	"OpenStackSpec.application_credential_id": {notEmpty: true},
+	"OpenStackSpec.ca_cert":                   {notEmpty: true},
+	"PlacementSpec.decision_strategy":         {also: "The data source `scheduler_placement_decisions` shows the groups."},
+	"PlacementSpec.kubernetes_version":        {notEmpty: true},
+	"ResourceSelector.namespace":              {notEmpty: true},
+	"ResourceSelector.name":                   {notEmpty: true},
+	"WeightPreference.dynamic_weight":         {notEmpty: true},
+}
+
+func traitsOf(f *api.Field) traits { return ownTraits[f.Of.Name()+"."+f.Name] }
+
+// SpecAttributes are the attributes of a resource that hold the spec of a kind. With
+// secrets, there are those of every secret, and SecretsVersion.
+func SpecAttributes(kind api.Kind) map[string]schema.Attribute {
+	fields := api.Fields(specOf(kind))
+	attributes := specAttributes(fields)
+	for i := range fields {
+		// The engine plans these, because other attributes of the resource count as well.
+		if text, ok := attributes[fields[i].Name].(schema.StringAttribute); ok && fields[i].DefaultBy != nil {
+			text.PlanModifiers = nil
+			attributes[fields[i].Name] = text
+		}
+	}
+	if hasSecrets(fields) {
+		return withSecrets(attributes)
+	}
+	return attributes
+}
+
+func hasSecrets(fields []api.Field) bool {
+	return slices.ContainsFunc(fields, func(f api.Field) bool {
+		s, inner := shapeOf(f.Type)
+		return f.Secret || s == shapeObject && hasSecrets(api.Fields(inner))
+	})
+}
+
+func specOf(kind api.Kind) reflect.Type {
+	info, _ := api.LookupKind(kind)
+	return reflect.TypeOf(info.New().SpecPart()).Elem()
+}
+
+// dependentDefaults are the attributes of a kind whose default follows from another
+// one, and that one.
+func dependentDefaults(kind api.Kind) (on string, names []string) {
+	for _, f := range api.Fields(specOf(kind)) {
+		if f.DefaultBy != nil {
+			on, names = f.DefaultBy.On, append(names, f.Name)
+		}
+	}
+	return on, names
+}
+
+// Arguments are the fields of a structure of the API as arguments of a data source. No
+// object's validation looks at them, so their enumerations are checked here.
+func Arguments(t reflect.Type) map[string]datasource.Attribute {
+	fields := api.Fields(t)
+	arguments := DataSourceArguments(specAttributes(fields))
+	for i := range fields {
+		if text, ok := arguments[fields[i].Name].(datasource.StringAttribute); ok && fields[i].Enum != nil {
+			text.Validators = []validator.String{stringvalidator.OneOf(fields[i].Enum...)}
+			arguments[fields[i].Name] = text
+		}
+	}
+	return arguments
+}
+
+func specAttributes(fields []api.Field) map[string]schema.Attribute {
+	attributes := make(map[string]schema.Attribute, len(fields))
+	for i := range fields {
+		attributes[fields[i].Name] = specAttribute(&fields[i])
+	}
+	return attributes
+}
+
+// shape is the type of an attribute, as far as Terraform tells types apart.
+type shape int
+
+const (
+	shapeText shape = iota
+	shapeInstant
+	shapeBool
+	shapeWhole
+	shapeDecimal
+	shapeObject
+	shapeObjects // a list or a set of objects
+	shapeList    // or a set, of scalars
+	shapeMap     // of scalars
+	shapeObjectMap
+)
+
+// shapeOf is the shape of a field, and the type of what is in it: the structure of an
+// object, the elements of a list or map.
+func shapeOf(t reflect.Type) (shape, reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return shapeInstant, nil
+	case t == reflect.TypeFor[api.Secret](), t.Kind() == reflect.String:
+		return shapeText, nil
+	case t.Kind() == reflect.Bool:
+		return shapeBool, nil
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		return shapeWhole, nil
+	case t.Kind() == reflect.Float64:
+		return shapeDecimal, nil
+	case t.Kind() == reflect.Struct:
+		return shapeObject, t
+	case t == reflect.TypeFor[json.RawMessage]():
+		return shapeText, nil
+	case t.Kind() == reflect.Map && element(t).Kind() == reflect.Struct && element(t) != reflect.TypeFor[api.Secret]():
+		return shapeObjectMap, element(t)
+	case t.Kind() == reflect.Map:
+		return shapeMap, t.Elem()
+	case t.Kind() == reflect.Slice && element(t).Kind() == reflect.Struct:
+		return shapeObjects, element(t)
+	case t.Kind() == reflect.Slice:
+		return shapeList, t.Elem()
+	}
+	panic(fmt.Sprintf("a field of type %s has no attribute", t)) // a new type of field, which the tests meet
+}
+
+// elementType is the type of the elements of a list or a map. whole is that of whole
+// numbers.
+func elementType(t reflect.Type, whole attr.Type) attr.Type {
+	switch s, _ := shapeOf(t); s { //nolint:exhaustive // lists and maps of other things do not exist
+	case shapeDecimal:
+		return types.Float64Type
+	case shapeWhole:
+		return whole
+	case shapeText:
+		return types.StringType
+	}
+	panic(fmt.Sprintf("a list or map of %s has no attribute", t))
+}
+
+func specAttribute(f *api.Field) schema.Attribute {
+	own := traitsOf(f)
+	description := f.Describe()
+	if own.also != "" {
+		description += " " + own.also
+	}
+	required, optional, computed := f.Required, !f.Required, f.Default != "" || f.DefaultBy != nil
+	s, inner := shapeOf(f.Type)
+	switch s {
+	case shapeText, shapeInstant:
+		a := schema.StringAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, Sensitive: f.Secret, WriteOnly: f.Secret}
+		if computed || own.notEmpty {
+			a.Validators = NotEmpty
+		}
+		switch {
+		case s == shapeInstant:
+			a.PlanModifiers = []planmodifier.String{SameInstant{}}
+		case f.DefaultBy != nil:
+			a.PlanModifiers = []planmodifier.String{siblingDefault{f.DefaultBy}}
+		case f.Default != "":
+			a.Default = stringdefault.StaticString(f.Default)
+		}
+		return a
+	case shapeBool:
+		a := schema.BoolAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
+		if f.Default != "" {
+			a.Default = booldefault.StaticBool(f.Default == "true")
+		}
+		return a
+	case shapeWhole:
+		a := schema.Int64Attribute{CustomType: WholeNumber{}, MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
+		if f.Default != "" {
+			a.Default = int64default.StaticInt64(wholeDefault(f))
+		}
+		if own.notZero || f.Type.Kind() != reflect.Pointer && f.Default != "" && wholeDefault(f) != 0 {
+			a.Validators = []validator.Int64{notZero{}}
+		}
+		return a
+	case shapeDecimal:
+		a := schema.Float64Attribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed}
+		if f.Default != "" {
+			value, _ := strconv.ParseFloat(f.Default, 64) // the tests of the API read every default
+			a.Default = StaticDecimal(value)
+		}
+		return a
+	case shapeObject:
+		return schema.SingleNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, Attributes: specAttributes(api.Fields(inner))}
+	case shapeObjects:
+		object := schema.NestedAttributeObject{Attributes: specAttributes(api.Fields(inner))}
+		if own.set {
+			return schema.SetNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
+		}
+		return schema.ListNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
+	case shapeList:
+		if own.set {
+			return schema.SetAttribute{MarkdownDescription: description, Required: required, Optional: optional, ElementType: elementType(inner, WholeNumber{})}
+		}
+		a := schema.ListAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, ElementType: elementType(inner, WholeNumber{})}
+		if f.Default != "" {
+			a.Default = listdefault.StaticValue(listDefault(f))
+		}
+		return a
+	case shapeObjectMap: // of statuses alone
+	case shapeMap:
+		return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elementType(inner, WholeNumber{})}
+	}
+	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name))
+}
+
+func wholeDefault(f *api.Field) int64 {
+	value, _ := strconv.ParseInt(f.Default, 10, 64) // the tests of the API read every default
+	return value
+}
+
+func listDefault(f *api.Field) types.List {
+	var texts []string
+	_ = json.Unmarshal([]byte(f.Default), &texts) // the tests of the API read every default
+	values := make([]attr.Value, len(texts))
+	for i, text := range texts {
+		values[i] = types.StringValue(text)
+	}
+	return types.ListValueMust(types.StringType, values)
+}
+
+// ComputedAttributes describes a structure of the API as computed attributes: what a
+// data source shows is always what the API has. Secrets are never shown.
+func ComputedAttributes(t reflect.Type) map[string]datasource.Attribute {
+	attributes := map[string]datasource.Attribute{}
+	fields := api.Fields(t)
+	for i := range fields {
+		f := &fields[i]
+		if f.Secret {
+			continue
+		}
+		attribute := computedAttribute(f)
+		if nested, ok := attribute.(datasource.SingleNestedAttribute); ok && len(nested.Attributes) == 0 {
+			continue // all of it is secret
+		}
+		attributes[f.Name] = attribute
+	}
+	return attributes
+}
+
+func computedAttribute(f *api.Field) datasource.Attribute {
+	description := f.DescribeValue()
+	s, inner := shapeOf(f.Type)
+	switch s {
+	case shapeText, shapeInstant:
+		return datasource.StringAttribute{MarkdownDescription: description, Computed: true}
+	case shapeBool:
+		return datasource.BoolAttribute{MarkdownDescription: description, Computed: true}
+	case shapeWhole:
+		return datasource.Int64Attribute{MarkdownDescription: description, Computed: true}
+	case shapeDecimal:
+		return datasource.Float64Attribute{MarkdownDescription: description, Computed: true}
+	case shapeObject:
+		return datasource.SingleNestedAttribute{MarkdownDescription: description, Computed: true, Attributes: ComputedAttributes(inner)}
+	case shapeObjects:
+		return datasource.ListNestedAttribute{MarkdownDescription: description, Computed: true,
+			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
+	case shapeList:
+		return datasource.ListAttribute{MarkdownDescription: description, Computed: true, ElementType: elementType(inner, types.Int64Type)}
+	case shapeObjectMap:
+		return datasource.MapNestedAttribute{MarkdownDescription: description, Computed: true,
+			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
+	case shapeMap:
+		return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elementType(inner, types.Int64Type)}
+	}
+	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name))
+}
+
+func element(t reflect.Type) reflect.Type {
+	e := t.Elem()
+	for e.Kind() == reflect.Pointer {
+		e = e.Elem()
+	}
+	return e
+}
+
+// ObjectAttributes shows an object of a kind in full: what was asked for at the
+// top as in the resource, the server's metadata beside it, and the status.
+func ObjectAttributes(kind api.Kind) map[string]datasource.Attribute {
+	info, _ := api.LookupKind(kind)
+	attributes := ComputedAttributes(reflect.TypeFor[api.Metadata]())
+	if info.Scope == api.Global {
+		delete(attributes, "namespace") // the spec may have one: the owner
+	}
+	if info.Scope != api.OfCluster {
+		delete(attributes, "cluster")
+	}
+	maps.Copy(attributes, ComputedAttributes(specOf(kind)))
+	attributes["status"] = datasource.SingleNestedAttribute{
+		MarkdownDescription: "What the server knows about it.",
+		Computed:            true,
+		Attributes:          ComputedAttributes(reflect.TypeOf(info.New().StatusPart()).Elem()),
+	}
+	return attributes
+}
+
+// ObjectDocument is the document of ObjectAttributes.
+func ObjectDocument(object api.Object) (map[string]any, error) {
+	document, err := Flatten(object)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := JSONDocument(object.Meta())
+	if err != nil {
+		return nil, err
+	}
+	if object.Meta().Namespace == "" {
+		delete(metadata, "namespace")
+	}
+	maps.Copy(document, metadata)
+	status, err := JSONDocument(object.StatusPart())
+	if err != nil {
+		return nil, err
+	}
+	document["status"] = status
+	return document, nil
+}

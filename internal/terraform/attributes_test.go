@@ -1,0 +1,231 @@
+package terraform_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/provider"
+)
+
+// ownDescriptions are the attributes whose descriptions are the provider's own, and
+// why. A path ends in one of them, or it starts with "resource " or "data " and is one
+// of them. All others are described by the API.
+var ownDescriptions = map[string]string{
+	".timeouts":                     "a block of Terraform",
+	".timeouts.create":              "a block of Terraform",
+	".timeouts.read":                "a block of Terraform",
+	".timeouts.update":              "a block of Terraform",
+	".timeouts.delete":              "a block of Terraform",
+	".wait":                         "what an apply waits for",
+	".wait.for":                     "what an apply waits for",
+	".wait.on_timeout":              "what an apply waits for",
+	"_wo":                           "how Terraform keeps secrets out of state",
+	"_wo_version":                   "how Terraform keeps secrets out of state",
+	"_stored":                       "how Terraform keeps secrets out of state",
+	".secrets_version":              "how Terraform keeps secrets out of state",
+	".kubernetes.kubeconfig":        "the former name of a secret",
+	".influx.token":                 "the former name of a secret",
+	".headers":                      "the former name of a secret",
+	".bearer_token":                 "the former name of a secret",
+	".openstack.password":           "the former name of a secret",
+	"application_credential_secret": "the former name of a secret",
+
+	// The identity of an object, which Terraform replaces it by.
+	".name":      "changing it makes a new object",
+	".namespace": "changing it makes a new object",
+	".cluster":   "changing it makes a new object",
+	".labels":    "the labels that the kind's reader cares about",
+
+	// Decisions, with where else to look.
+	"resource cluster.cloud":                       "a decision in state",
+	"resource magnum_cluster.project":              "a decision in state",
+	"resource magnum_cluster.project_id":           "a decision in state",
+	"resource magnum_cluster.selected_template_id": "a decision in state",
+	"resource placement.clusters":                  "a decision in state",
+	"resource propagation_policy.bindings":         "a decision in state",
+	"resource workload.clusters":                   "a decision in state",
+	"resource workload.evicting":                   "a decision in state",
+	"resource workload.on_demand":                  "a decision in state",
+	"resource workload.spot":                       "a decision in state",
+
+	// Questions and answers that only data sources have.
+	".status":                                      "the status as a block",
+	"data cluster_distributions.workloads":         "the list itself",
+	"data clusters.clusters":                       "the list itself",
+	"data clusters.names":                          "the list itself",
+	"data clusters.label_selector":                 "an argument",
+	"data clusters.label_constraints":              "an argument",
+	"data openstack_projects.cloud":                "an argument",
+	"data placement_preview.token":                 "for preview_token_wo",
+	"data propagation_bindings.bindings.message":   "taken out of a condition",
+	"data propagation_bindings.bindings.scheduled": "taken out of a condition",
+	"data propagation_bindings.bindings.clusters":  "replicas alone",
+	"data propagation_bindings.bindings":           "replicas alone",
+	"data propagation_preview.workload":            "an object as an argument",
+	"data propagation_preview.policy":              "an object as an argument",
+	"data propagation_preview.policy_name":         "of a workload or a policy",
+	"data propagation_preview.satisfied":           "of a workload or a policy",
+	"data propagation_preview.bindings":            "of a workload or a policy",
+	"data propagation_preview.workloads":           "of a workload or a policy",
+	"data propagation_preview.token":               "for preview_token_wo",
+	"data openstack_projects.tags":                 "an argument",
+	"data openstack_projects.disabled":             "an argument",
+	"data simulation.result":                       "the answer as a block",
+	"data simulation.result.objects":               "JSON in Terraform",
+	"data simulation.result.changes":               "the answer as a block",
+	"data simulation.result.explanations":          "the answer as a block",
+	"data workload.explain":                        "an argument",
+	"data workload.explanation":                    "null unless explain is set",
+	"data workload.clusters":                       "replicas alone",
+	"data workload.evicting":                       "replicas alone",
+	"data workload.on_demand":                      "replicas alone",
+	"data workload.spot":                           "replicas alone",
+	"data workload.summary":                        "taken out of the explanation",
+}
+
+// described is an attribute of a resource or a data source.
+type described interface{ GetMarkdownDescription() string }
+
+// Every attribute has a description, and it is that of the API's field unless it is
+// listed as the provider's own.
+func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
+	texts := apiTexts()
+	used := map[string]bool{}
+	check := func(at string, a described, plain string) {
+		text := a.GetMarkdownDescription()
+		if text == "" {
+			text = plain
+		}
+		if text == "" {
+			t.Errorf("%s has no description", at)
+		}
+		if !strings.HasSuffix(text, ".") {
+			t.Errorf("the description of %s is no sentence: %s", at, text)
+		}
+		if slices.ContainsFunc(texts, func(api string) bool { return text == api || strings.HasPrefix(text, api+" ") }) {
+			return
+		}
+		for own := range ownDescriptions {
+			if at == own || !strings.Contains(own, " ") && strings.HasSuffix(at, own) {
+				used[own] = true
+				return
+			}
+		}
+		t.Errorf("the description of %s is neither the API's nor listed as the provider's own: %s", at, text)
+	}
+	for kind, r := range objectResources(t) {
+		eachAttribute("resource "+string(kind), schemaOf(t.Context(), r).Attributes, check)
+	}
+	for _, newSource := range (&provider.Provider{}).DataSources(t.Context()) {
+		source, ok := newSource().(*terraform.DataSource)
+		if !ok {
+			t.Fatalf("%T is not a terraform.DataSource", newSource())
+		}
+		var resp datasource.SchemaResponse
+		source.Schema(context.Background(), datasource.SchemaRequest{}, &resp)
+		eachSourceAttribute("data "+source.Name, resp.Schema.Attributes, check)
+	}
+	for own := range ownDescriptions {
+		if !used[own] {
+			t.Errorf("%s is listed as the provider's own, and is not", own)
+		}
+	}
+}
+
+// apiTexts are the descriptions of all fields of the API.
+func apiTexts() []string {
+	var texts []string
+	seen := map[reflect.Type]bool{}
+	var visit func(t reflect.Type)
+	visit = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range api.Fields(t) {
+			texts = append(texts, f.Describe(), f.DescribeValue())
+			visit(f.Type)
+		}
+	}
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[api.Metadata](), reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.Preview](), reflect.TypeFor[api.ServerInfo](),
+		reflect.TypeFor[api.LiveOpenStack](), reflect.TypeFor[api.DistributedWorkload](), reflect.TypeFor[api.Simulation](), reflect.TypeFor[api.SimulationResult](),
+	} {
+		visit(t)
+	}
+	for _, info := range api.Kinds {
+		visit(reflect.TypeOf(info.New()))
+	}
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+func eachAttribute(at string, attributes map[string]schema.Attribute, f func(at string, a described, plain string)) {
+	for name, a := range attributes {
+		path := at + "." + name
+		f(path, a, a.GetDescription())
+		switch a := a.(type) {
+		case schema.SingleNestedAttribute:
+			eachAttribute(path, a.Attributes, f)
+		case schema.ListNestedAttribute:
+			eachAttribute(path, a.NestedObject.Attributes, f)
+		case schema.SetNestedAttribute:
+			eachAttribute(path, a.NestedObject.Attributes, f)
+		}
+	}
+}
+
+func eachSourceAttribute(at string, attributes map[string]datasourceschema.Attribute, f func(at string, a described, plain string)) {
+	for name, a := range attributes {
+		path := at + "." + name
+		f(path, a, a.GetDescription())
+		switch a := a.(type) {
+		case datasourceschema.SingleNestedAttribute:
+			eachSourceAttribute(path, a.Attributes, f)
+		case datasourceschema.ListNestedAttribute:
+			eachSourceAttribute(path, a.NestedObject.Attributes, f)
+		case datasourceschema.MapNestedAttribute:
+			eachSourceAttribute(path, a.NestedObject.Attributes, f)
+		case datasourceschema.SetNestedAttribute:
+			eachSourceAttribute(path, a.NestedObject.Attributes, f)
+		}
+	}
+}
+
+// What Terraform adds to a field of the API is added to a field that there is.
+func TestTraitsAreOfFields(t *testing.T) {
+	fields := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	var visit func(t reflect.Type)
+	visit = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range api.Fields(t) {
+			fields[f.Of.Name()+"."+f.Name] = true
+			visit(f.Type)
+		}
+	}
+	for _, info := range api.Kinds {
+		visit(reflect.TypeOf(info.New().SpecPart()))
+	}
+	for _, name := range terraform.OwnTraits() {
+		if !fields[name] {
+			t.Errorf("there are traits of %s, which is no field of a spec", name)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package provider
+
+import (
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+)
+
+// accessUnsettled reports that at is a user or a project of the access to an
+// OpenStack, of which one is required, and that the other way to name it is not
+// known yet.
+func accessUnsettled(access, at path.Path, unknown []path.Path) bool {
+	for name, id := range map[string]string{"username": "user_id", "project_name": "project_id"} {
+		if at.Equal(access.AtName(name)) && slices.ContainsFunc(unknown, access.AtName(id).Equal) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownerUnsettled reports that at is the namespace of one of a cloud's metrics, and
+// that its owner is not known yet: only a cloud with one may have such metrics.
+func ownerUnsettled(base, at path.Path, unknown []path.Path) bool {
+	steps := at.Steps()
+	return len(steps) > 0 && steps[len(steps)-1].Equal(path.PathStepAttributeName("namespace")) &&
+		terraform.Related(base.AtName("metrics"), at) && slices.ContainsFunc(unknown, base.AtName("namespace").Equal)
+}
+
+// openStackUnsettled is that of what is in an OpenStack, and may have an owner.
+func openStackUnsettled(base, at path.Path, unknown []path.Path) bool {
+	return accessUnsettled(base.AtName("openstack"), at, unknown) || ownerUnsettled(base, at, unknown)
+}
