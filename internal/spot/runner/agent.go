@@ -44,12 +44,11 @@ type agent struct {
 	name   string
 	target target
 	secret string
-	quit   chan struct{}
-	done   chan struct{} // closed when it has ended
 	figure *clusterFigures
+	end    sync.Once
+	done   chan struct{} // closed when it has come to its end
 
 	mu        sync.Mutex
-	quitting  bool
 	remove    bool // what was installed, at the end
 	asked     map[inventory.Key]inventory.Asked
 	inventory *inventory.Inventory // nil before it is connected
@@ -61,8 +60,8 @@ type agent struct {
 
 func newAgent(r *Runner, name string, t target, asked map[inventory.Key]inventory.Asked) *agent {
 	a := &agent{
-		runner: r, name: name, target: t, quit: make(chan struct{}), done: make(chan struct{}), asked: asked,
-		told: map[inventory.Key]replacement.Report{}, figure: r.figures.of(name),
+		runner: r, name: name, target: t, asked: asked,
+		told: map[inventory.Key]replacement.Report{}, done: make(chan struct{}), figure: r.figures.of(name),
 	}
 	if r.Authority != nil {
 		a.secret = r.Authority.Secret(t.uid)
@@ -70,15 +69,11 @@ func newAgent(r *Runner, name string, t target, asked map[inventory.Key]inventor
 	return a
 }
 
-// stop has the agent end, without waiting for it. remove says that what it installed
-// is removed.
-func (a *agent) stop(remove bool) {
+// leave says before the agent is stopped whether what it installed is removed.
+func (a *agent) leave(remove bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.quitting {
-		a.quitting, a.remove = true, remove
-		close(a.quit)
-	}
+	a.remove = remove
 }
 
 // ask tells what workloads ask for in the cluster.
@@ -117,25 +112,14 @@ func (a *agent) Assign(ctx context.Context, c webhook.Creation) webhook.Assignme
 	}
 }
 
-// run works until the agent is stopped or ctx ends. It begins when before is closed,
-// the end of the agent that the cluster had.
-func (a *agent) run(ctx context.Context, before <-chan struct{}) {
-	defer close(a.done)
-	if before != nil {
-		<-before
+// run works on the cluster until ctx ends, or nothing is left to do. The error is a
+// *fault.Panic: what an agent knew when it panicked is of no use, and it begins anew.
+func (a *agent) run(ctx context.Context) error {
+	err := fault.Confine("", func() error { return a.attend(ctx) })
+	if err == nil {
+		a.end.Do(func() { close(a.done) })
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-a.quit:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	// What an agent knew when it panicked is of no use: it begins anew. It has no error
-	// of its own.
-	_ = a.runner.faults.Keep(ctx, api.Key{Kind: api.KindCluster, Name: a.name}.String(), a.attend)
+	return err
 }
 
 // attend works on the cluster until ctx ends. The error is a *fault.Panic.

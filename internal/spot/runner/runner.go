@@ -16,6 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
@@ -71,11 +72,10 @@ type Runner struct {
 	faults  *fault.Component
 	wishes  wishes
 	reports *reports
-	ending  sync.WaitGroup // agents that are on their way out
+	running *keyed.Group[string] // the agents
 
-	mu      sync.Mutex
-	agents  map[string]*agent        // by cluster
-	leaving map[string]chan struct{} // closed when the last agent that a cluster had has ended
+	mu     sync.Mutex
+	agents map[string]*agent // by cluster
 }
 
 // New makes a Runner without agents.
@@ -89,7 +89,8 @@ func New(o Options) *Runner {
 	if o.Gone == nil {
 		o.Gone = func(string) {}
 	}
-	r := &Runner{Options: o, faults: o.Faults.Component("spot"), wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}, leaving: map[string]chan struct{}{}}
+	r := &Runner{Options: o, faults: o.Faults.Component("spot"), wishes: newWishes(), reports: newReports(o.Workloads, o.Logger), agents: map[string]*agent{}}
+	r.running = keyed.New(r.faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() })
 	r.figures = newFigures(r)
 	return r
 }
@@ -107,25 +108,19 @@ func (r *Runner) Run(ctx context.Context) error {
 	subscription := r.Fleet.Subscribe(fleet.SubscribeOptions{Unbounded: true})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.faults.Supervise(ctx, r.reports.run) })
+	group.Go(func() error { return r.running.Run(ctx) })
 	group.Go(func() error { return r.follow(ctx, subscription) })
-	err := group.Wait()
-	r.mu.Lock()
-	for _, a := range r.agents {
-		a.stop(false)
+	if err := group.Wait(); !errors.Is(err, context.Canceled) {
+		return err
 	}
-	r.mu.Unlock()
-	r.ending.Wait()
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) error {
 	snapshot := subscription.Snapshot()
 	for _, kind := range []api.Kind{api.KindWorkload, api.KindCluster} {
 		for entry := range snapshot.All(kind, "") {
-			r.take(ctx, api.KeyOf(entry.Object), entry)
+			r.take(api.KeyOf(entry.Object), entry)
 		}
 	}
 	r.deliver()
@@ -135,14 +130,14 @@ func (r *Runner) follow(ctx context.Context, subscription *fleet.Subscription) e
 			return err
 		}
 		for _, change := range batch.Changes {
-			r.take(ctx, change.Key, change.New)
+			r.take(change.Key, change.New)
 		}
 		r.deliver()
 	}
 }
 
 // take takes in an object as it is now; nil says that it is gone.
-func (r *Runner) take(ctx context.Context, key api.Key, now *fleet.Entry) {
+func (r *Runner) take(key api.Key, now *fleet.Entry) {
 	// The agent of a cluster remembers what it ends with by the cluster's key.
 	err := fault.Confine(key.String(), func() error {
 		switch {
@@ -152,9 +147,9 @@ func (r *Runner) take(ctx context.Context, key api.Key, now *fleet.Entry) {
 			r.wishes.remove(key)
 			r.reports.remove(key)
 		case key.Kind == api.KindCluster && now != nil:
-			r.putCluster(ctx, now.Object)
+			r.putCluster(now.Object)
 		case key.Kind == api.KindCluster:
-			r.putTarget(ctx, key.Name, target{})
+			r.putTarget(key.Name, target{})
 		}
 		return nil
 	})
@@ -201,14 +196,14 @@ func (r *Runner) reportUnsplit(cluster string) {
 	}
 }
 
-func (r *Runner) putCluster(ctx context.Context, object api.Object) {
+func (r *Runner) putCluster(object api.Object) {
 	if c, ok := object.(*api.Cluster); ok {
-		r.putTarget(ctx, c.Metadata.Name, targetOf(c))
+		r.putTarget(c.Metadata.Name, targetOf(c))
 	}
 }
 
 // putTarget has a cluster treated in another way than before, if it is another.
-func (r *Runner) putTarget(ctx context.Context, name string, t target) {
+func (r *Runner) putTarget(name string, t target) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.agents[name]
@@ -217,37 +212,20 @@ func (r *Runner) putTarget(ctx context.Context, name string, t target) {
 	}
 	if old != nil {
 		// What a new agent of the same cluster is going to install needs no removal.
-		old.stop(!t.splits() || t.uid != old.target.uid)
-		select {
-		case <-old.done:
-		default:
-			r.leaving[name] = old.done
-		}
+		old.leave(!t.splits() || t.uid != old.target.uid)
 		delete(r.agents, name)
+		r.running.Stop(name)
 	}
 	if t != (target{}) {
 		a := newAgent(r, name, t, r.wishes.of(name))
 		r.agents[name] = a
-		before := r.leaving[name]
-		r.ending.Go(func() {
-			defer r.left(name, a)
-			a.run(ctx, before)
-		})
+		r.running.Start(name, a.run)
 	}
 	if !t.splits() {
 		r.figures.forget(name)
 		r.Gone(name)
 	}
 	r.reportUnsplit(name)
-}
-
-// left takes in that an agent has ended.
-func (r *Runner) left(name string, a *agent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.leaving[name] == a.done {
-		delete(r.leaving, name)
-	}
 }
 
 func (r *Runner) agent(name string) *agent {

@@ -159,7 +159,9 @@ func newBench(t *testing.T) *bench {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	b.ctx = ctx
-	t.Cleanup(func() { cancel(); b.ending.Wait() })
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = b.running.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
 	return b
 }
 
@@ -183,7 +185,7 @@ func (b *bench) enable(c *cluster, uid, token string, alter ...func(*target)) {
 	for _, f := range alter {
 		f(&t)
 	}
-	b.putTarget(b.ctx, "a", t)
+	b.putTarget("a", t)
 }
 
 func (b *bench) synced() bool { _, err := b.connected("a"); return err == nil }
@@ -202,7 +204,7 @@ func TestInstalledAndRemoved(t *testing.T) {
 		{"another node type key", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.label = "k" }) }, false, true},
 		{"recreate", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.recreate = true }) }, false, true},
 		{"switched off", func(b *bench, c *cluster) { b.enable(c, "1", "one", func(t *target) { t.enabled = false }) }, true, false},
-		{"deleted", func(b *bench, _ *cluster) { b.putTarget(b.ctx, "a", target{}) }, true, false},
+		{"deleted", func(b *bench, _ *cluster) { b.putTarget("a", target{}) }, true, false},
 		{"another one of the name", func(b *bench, c *cluster) { b.enable(c, "2", "one") }, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestDeletedAndBack(t *testing.T) {
 	hold := c.hold
 	c.mu.Unlock()
 	old := b.agent("a")
-	b.putTarget(b.ctx, "a", target{})
+	b.putTarget("a", target{})
 	b.eventually("it is being removed", func() bool { removed, _ := c.counts(); return removed > 0 })
 	b.enable(c, "2", "one")
 	again := b.agent("a")
@@ -265,11 +267,6 @@ func TestDeletedAndBack(t *testing.T) {
 		t.Error("it is connected before the old one has ended")
 	}
 	b.eventually("it is installed again", func() bool { _, written := c.counts(); return written > before })
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.leaving) != 0 {
-		t.Errorf("%d are still waited for", len(b.leaving))
-	}
 }
 
 // TestQuestions: what is asked about a cluster in which nothing is split, that is not
@@ -317,7 +314,7 @@ func TestQuestions(t *testing.T) {
 	c.mu.Unlock()
 	b.eventually("it is connected", b.synced)
 	check("connected", spot.ErrNoNode)
-	b.putTarget(b.ctx, "a", target{uid: "1", kubeconfig: api.NewSecret("{"), enabled: true})
+	b.putTarget("a", target{uid: "1", kubeconfig: api.NewSecret("{"), enabled: true})
 	b.eventually("the kubeconfig is found to be wrong", func() bool {
 		b.statuses.mu.Lock()
 		defer b.statuses.mu.Unlock()
