@@ -100,6 +100,7 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 		default:
 			if changed, moved := k.decided(p, d, now); changed {
 				p.found.add(d, moved)
+				continue // which is taken down at the end of the pass
 			}
 		}
 		p.note(d)
