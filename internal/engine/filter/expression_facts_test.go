@@ -1,0 +1,81 @@
+package filter
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/constraint/expression"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
+)
+
+// TestExpressionsReadWhatTheySay: whatever an expression can ask of a cluster changes
+// only with an aspect that expressions say they read, and each of these is needed: of
+// every one there is a change that nothing else would have told of.
+func TestExpressionsReadWhatTheySay(t *testing.T) {
+	asked := reflect.TypeFor[expression.Cluster]()
+	ask := func(f *columns.Fleet, row int, method string) string {
+		m := reflect.ValueOf(&clusterFacts{fleet: f, namespace: "shop", row: row}).MethodByName(method)
+		var args []reflect.Value
+		switch m.Type().NumIn() {
+		case 0:
+		case 1:
+			args = []reflect.Value{reflect.ValueOf(map[string]string{"Scores": "speed", "Metric": "load"}[method])}
+		default:
+			t.Fatalf("%s: the test does not know what to ask", method)
+		}
+		// Since when scores have expired is only told.
+		answers := m.Call(args)
+		if method == "Scores" {
+			answers = answers[:1]
+		}
+		out := ""
+		for _, v := range answers {
+			out += fmt.Sprintf("%v ", v.Interface())
+		}
+		return out
+	}
+	const all = expressionFacts | columns.MetricValues | columns.ScoreValues
+	missing := columns.Aspects(all)
+	d := enginetest.FixedDice(7)
+	for round := 0; round < 20 || round < 200 && missing != 0; round++ {
+		w := enginetest.RollLawWorld(d)
+		f := w.Fleet()
+		for range 40 {
+			changes := enginetest.RollLawStep(d, w)
+			w.Apply(changes, w.Now)
+			g, delta := f.With(changes, w.Now)
+			f.Live().Each(func(row int) {
+				if !g.Live().Has(row) {
+					return
+				}
+				for i := range asked.NumMethod() {
+					method := asked.Method(i).Name
+					if ask(f, row, method) == ask(g, row, method) {
+						continue
+					}
+					reads := columns.Aspects(expressionFacts)
+					switch method {
+					case "Metric":
+						reads = columns.MetricValues
+					case "Scores":
+						reads = columns.ScoreValues
+					}
+					if !delta.ConcernsRow(row, reads) {
+						t.Fatalf("%s of %s changes, and expressions do not say that they read that", method, f.Name(row))
+					}
+					for left := reads; left != 0; left &= left - 1 {
+						if aspect := left &^ (left - 1); !delta.ConcernsRow(row, reads&^aspect) {
+							missing &^= aspect
+						}
+					}
+				}
+			})
+			f = g
+		}
+	}
+	if missing != 0 {
+		t.Errorf("expressions say that they read aspects %b, and nothing shows it", missing)
+	}
+}
