@@ -24,6 +24,8 @@ type cohort[D member] struct {
 	view  *placement.View  // nil where members are decided once: guests
 	reads columns.Aspects  // what any member reads of clusters
 	uses  int              // how often members have it
+	at    time.Time        // when time alone next changes the view; zero = never
+	seen  int              // version of the picture when a change was last seen
 	// waiting are the members that did not get what they want, and so hear of every
 	// change of the clusters that fit.
 	waiting map[D]struct{}
@@ -39,6 +41,9 @@ type member interface {
 
 // shared is the part that all sorts of cohorts have.
 func (c *cohort[D]) shared() *cohort[D] { return c }
+
+func (c *cohort[D]) instant() *time.Time { return &c.at }
+func (c *cohort[D]) over() bool          { return c.uses == 0 }
 
 // wait notes whether a member waits for what it did not get.
 func (c *cohort[D]) wait(d D, waits bool) {
@@ -101,12 +106,28 @@ func (c *cohort[D]) silence(own **sentence) {
 	}
 }
 
-// toldOtherwise reports whether a sentence about why clusters do not fit differs now.
-func (c *cohort[D]) toldOtherwise(p *picture) bool {
+// toldOtherwise reports whether a sentence about why clusters do not fit differs now,
+// after what a delta says. before is the fleet before it, nil where it says nothing of
+// the fleet.
+func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta) bool {
+	since := c.seen
+	c.seen = p.version
+	if len(c.waiting) == 0 {
+		return false
+	}
+	same := before != nil && !c.query.Reads().Any(columns.Clock) && delta.Fleet == 0 && !delta.Concerns(0)
+	var rows []int
+	if same {
+		rows = concerned(delta, c.reads)
+	}
 	changed := false
 	for _, s := range c.sentences {
-		before := s.text
-		changed = s.tell(p) != before || changed
+		if same && s.version >= since && len(rows) <= manyRows && placement.RejectedAlike(before, p.fleet, s.query, p.others(), rows) {
+			s.version = p.version
+			continue
+		}
+		was := s.text
+		changed = s.tell(p) != was || changed
 	}
 	return changed
 }
@@ -119,6 +140,8 @@ type cohorts[D member, C cohortOf[D]] struct {
 	reading map[columns.Aspects]map[C]struct{}
 	// readers are those that read what no row tells of.
 	readers readers[C]
+	// agenda holds when time alone takes a cluster out of their views.
+	agenda agenda[*cohort[D]]
 	// views are theirs, for the snapshots that follow.
 	views *btree.BTreeG[seen]
 }
@@ -168,8 +191,9 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta)
 	return was, rows
 }
 
-// note takes down what a cohort sees now.
+// note takes down what a cohort sees now, and for how long.
 func (all *cohorts[D, C]) note(c *cohort[D]) {
+	all.agenda.set(c, c.view.Until)
 	view := *c.view
 	view.Ranking = nil
 	all.views.ReplaceOrInsert(seen{c.query.Class, view})
@@ -239,26 +263,15 @@ func (all *cohorts[D, C]) leave(c C) (last bool) {
 
 // expire refreshes the views out of which time alone takes a cluster, because a
 // toleration has run out, and then does something with each and the rows that are
-// gone. Who has such a cluster is on the agenda.
+// gone. Who has such a cluster is on the agenda of decisions.
 func (all *cohorts[D, C]) expire(p *picture, now time.Time, then func(c C, gone []int)) {
-	for c := range all.readers[columns.Clock] {
-		s := c.shared()
-		if until := s.view.Until; until.IsZero() || now.Before(until) {
-			continue
-		}
+	for _, s := range all.agenda.due(now) {
 		p.version++
 		gone := s.view.Refresh(p.fleet, s.query, p.others())
+		s.seen = p.version
 		all.note(s)
-		then(c, gone)
+		then(all.of[s.query.Class], gone)
 	}
-}
-
-// until is when that happens next; zero = never.
-func (all *cohorts[D, C]) until() (next time.Time) {
-	for c := range all.readers[columns.Clock] {
-		next = sooner(next, c.shared().view.Until)
-	}
-	return next
 }
 
 // sooner is the earlier of two instants, of which zero is none.

@@ -325,7 +325,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 // again.
 func (p *planner) reservedChanged(rows []int) {
 	delta := columns.AllOf(columns.Reserved, rows)
-	p.touch(&delta)
+	p.touch(nil, &delta)
 }
 
 // advance brings the fleet to a moment, with the pending changes.
@@ -359,7 +359,7 @@ func (p *planner) advance(now time.Time) {
 			}
 		}
 	}
-	p.touch(&delta)
+	p.touch(was, &delta)
 	p.bindings.advance(was, delta, rooms)
 }
 
@@ -376,7 +376,7 @@ func (p *planner) expired(c *class, gone []int) {
 // nextAt is when the planner has to be called again although nothing changed.
 func (p *planner) nextAt() time.Time {
 	next := sooner(p.queue.agenda.next(), p.fleet.NextAt())
-	return sooner(next, sooner(p.classes.until(), p.bindings.scopes.until()))
+	return sooner(next, sooner(p.classes.agenda.next(), p.bindings.scopes.agenda.next()))
 }
 
 // decide makes one decision again, and reports whether the status differs, and

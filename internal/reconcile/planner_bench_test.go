@@ -103,3 +103,72 @@ func BenchmarkOneMetric(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkWaiting changes one metric while placements of 100 classes wait for a
+// cluster: a metric that one of 10,000 clusters lists, and the one that they all wait
+// for, which a thousand list. Target (DESIGN section 6): 0.4 ms.
+func BenchmarkWaiting(b *testing.B) {
+	for _, change := range []string{"own", "shared"} {
+		b.Run(change, func(b *testing.B) {
+			w, p := newWorld(), newPlanner(discard())
+			w.write(p, provider())
+			w.write(p, metric("shared", 0.5))
+			for i := range 10_000 {
+				name := fmt.Sprintf("c%05d", i)
+				refs := []api.MetricRef{{Name: "m-" + name}}
+				if i%10 == 0 {
+					refs = append(refs, api.MetricRef{Name: "shared"})
+				}
+				w.write(p, metric("m-"+name, 0.5))
+				w.write(p, cluster(name, map[string]string{"region": fmt.Sprintf("r%d", i%20)}, refs...))
+			}
+			for i := range 1_000 {
+				w.write(p, newPlacement(fmt.Sprintf("p%06d", i), 3, func(s *api.PlacementSpec) {
+					s.LabelConstraints = []string{fmt.Sprintf("region != r%d", i%20)}
+					s.MetricConstraints = []string{fmt.Sprintf("shared > 1.%d", i%100)}
+				}))
+			}
+			p.pass(epoch)
+			if n := len(p.classes.of); n != 100 {
+				b.Fatalf("%d classes", n)
+			}
+			random, name := rand.New(rand.NewPCG(3, 4)), ""
+			written := 0
+			b.ReportAllocs()
+			begin := cputime.Used(b)
+			for b.Loop() {
+				if name = "shared"; change == "own" {
+					name = fmt.Sprintf("m-c%05d", random.IntN(1_000)*10)
+				}
+				w.write(p, metric(name, random.Float64()))
+				written += len(p.pass(epoch))
+			}
+			b.ReportMetric(float64(cputime.Used(b)-begin)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(written)/float64(b.N), "decisions/op")
+		})
+	}
+}
+
+// BenchmarkTimedViews makes passes in which nothing has changed, with 20,000 classes
+// whose tolerations run out at some time. Target: nothing for each of them.
+func BenchmarkTimedViews(b *testing.B) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, provider())
+	c := cluster("c1", nil)
+	c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}}
+	c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: &epoch}}
+	w.write(p, c)
+	for i := range 20_000 {
+		w.write(p, newPlacement(fmt.Sprintf("p%06d", i), 1, func(s *api.PlacementSpec) {
+			s.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: ptr(int64(1_000 + i))}}
+		}))
+	}
+	p.pass(epoch)
+	if n := len(p.classes.of); n != 20_000 {
+		b.Fatalf("%d classes", n)
+	}
+	cputime.Measure(b, func() {
+		p.pass(epoch)
+		p.nextAt()
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
@@ -125,6 +126,11 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 		}
 		if !out.Same {
 			continue
+		}
+		if s := placed.sentence; s != nil && s.version >= placed.class.seen && !s.query.Reads().Any(columns.Clock) {
+			if fits := placement.Sentence(p.fleet, s.query, p.others()); s.text != fits {
+				t.Fatalf("%s is told %q, a fresh look says %q", key, s.text, fits)
+			}
 		}
 		for i, group := range status.DecisionGroups {
 			if len(placed.status.DecisionGroups) != len(status.DecisionGroups) || !slices.Equal(placed.status.DecisionGroups[i].Clusters, group.Clusters) {

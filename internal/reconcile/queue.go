@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -20,6 +21,7 @@ type decision interface {
 	// wants reports whether it did not get what it wants.
 	wants() bool
 	queued() *turn
+	appointee
 }
 
 // turn is what the queue keeps of a decision.
@@ -30,13 +32,15 @@ type turn struct {
 	at     time.Time // when time alone makes it stale; zero = never
 }
 
-func (t *turn) queued() *turn { return t }
+func (t *turn) queued() *turn       { return t }
+func (t *turn) instant() *time.Time { return &t.at }
+func (t *turn) over() bool          { return t.gone }
 
 // queue holds the decisions that are to be made again: those that are stale, and
 // those that time alone makes so.
 type queue struct {
 	stale  [][]decision // by rank of their kind
-	agenda agenda
+	agenda agenda[decision]
 }
 
 func newQueue() queue { return queue{stale: make([][]decision, len(decidedKinds))} }
@@ -102,44 +106,58 @@ func (r *rounds) another(pass int) bool {
 	return r.made <= maxRounds
 }
 
-// agenda holds the instants at which decisions have to be looked at again. An
-// entry that no longer equals the decision's own instant is void.
-type agenda []appointment
+// agenda holds the instants at which decisions, or views, have to be looked at again.
+// An entry that no longer equals the instant of its own is void.
+type agenda[T appointee] []appointment[T]
 
-type appointment struct {
+type appointment[T appointee] struct {
 	at   time.Time
-	with decision
+	with T
 }
 
+// appointee is what has to be looked at again.
+type appointee interface {
+	instant() *time.Time // when that is, zero for never
+	over() bool          // it is no more
+}
+
+func (a *appointment[T]) void() bool { return !a.with.instant().Equal(a.at) || a.with.over() }
+
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (a *agenda) Len() int           { return len(*a) }
-func (a *agenda) Less(i, j int) bool { return (*a)[i].at.Before((*a)[j].at) }
-func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
-func (a *agenda) Push(x any)         { *a = append(*a, x.(appointment)) } //nolint:forcetypeassert // only set pushes
-func (a *agenda) Pop() any {
+func (a *agenda[T]) Len() int           { return len(*a) }
+func (a *agenda[T]) Less(i, j int) bool { return (*a)[i].at.Before((*a)[j].at) }
+func (a *agenda[T]) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
+func (a *agenda[T]) Push(x any)         { *a = append(*a, x.(appointment[T])) } //nolint:forcetypeassert // only set pushes
+func (a *agenda[T]) Pop() any {
 	last := len(*a) - 1
 	x := (*a)[last]
+	(*a)[last] = appointment[T]{}
 	*a = (*a)[:last]
 	return x
 }
 
 // set makes at the instant of one; zero is none.
-func (a *agenda) set(with decision, at time.Time) {
-	own := with.queued()
-	if own.at.Equal(at) {
+func (a *agenda[T]) set(with T, at time.Time) {
+	own := with.instant()
+	if own.Equal(at) {
 		return
 	}
-	own.at = at
-	if !at.IsZero() {
-		heap.Push(a, appointment{at, with})
+	*own = at
+	if at.IsZero() {
+		return
 	}
+	if len(*a) == cap(*a) { // it is not to grow by what is void
+		*a = slices.DeleteFunc(*a, func(x appointment[T]) bool { return x.void() })
+		heap.Init(a)
+		*a = slices.Grow(*a, len(*a)+1)
+	}
+	heap.Push(a, appointment[T]{at, with})
 }
 
 // next is the earliest instant, zero if there is none.
-func (a *agenda) next() time.Time {
+func (a *agenda[T]) next() time.Time {
 	for len(*a) > 0 {
-		first := (*a)[0]
-		if own := first.with.queued(); own.at.Equal(first.at) && !own.gone {
+		if first := &(*a)[0]; !first.void() {
 			return first.at
 		}
 		heap.Pop(a)
@@ -148,8 +166,8 @@ func (a *agenda) next() time.Time {
 }
 
 // due removes and returns those whose instant has come.
-func (a *agenda) due(now time.Time) []decision {
-	var out []decision
+func (a *agenda[T]) due(now time.Time) []T {
+	var out []T
 	for {
 		at := a.next()
 		if at.IsZero() || at.After(now) {
@@ -157,7 +175,7 @@ func (a *agenda) due(now time.Time) []decision {
 		}
 		with := (*a)[0].with
 		heap.Pop(a)
-		with.queued().at = time.Time{}
+		*with.instant() = time.Time{}
 		out = append(out, with)
 	}
 }

@@ -8,13 +8,20 @@ import (
 )
 
 // touch finds the placements that changed rows concern and marks them stale. It errs
-// on the side of marking.
-func (p *planner) touch(delta *columns.Delta) {
+// on the side of marking. before is the fleet before the change, nil where it is none
+// of the fleet.
+func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
 	}
 	for c := range p.classes.concerned(delta) {
-		p.touchClass(c, delta)
+		p.touchClass(c, before, delta)
+	}
+	for c := range p.classes.readers[columns.Clock] {
+		// Time alone may have clusters rejected for something else.
+		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.picture, before, delta) {
+			c.wake(&p.queue)
+		}
 	}
 	for _, r := range p.rankings {
 		p.touchRanking(r, delta)
@@ -42,7 +49,7 @@ func (p *planner) touch(delta *columns.Delta) {
 
 // touchClass looks at changed rows of which the class reads what changed. Those that
 // are only rated otherwise are for its ranking to look at.
-func (p *planner) touchClass(c *class, delta *columns.Delta) {
+func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta) {
 	p.focus(c.placements[0].query.Key)
 	was, _ := p.classes.follow(p.picture, c.shared(), delta)
 	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
@@ -60,7 +67,7 @@ func (p *planner) touchClass(c *class, delta *columns.Delta) {
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
-	if len(c.waiting) > 0 && c.toldOtherwise(p.picture) {
+	if c.toldOtherwise(p.picture, before, delta) {
 		c.wake(&p.queue)
 	}
 }

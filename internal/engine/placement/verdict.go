@@ -206,6 +206,46 @@ func (v *Verdicts) Rejected() []api.Candidate {
 // Sentence is the sentence about how many clusters fit a query, and why the others do
 // not.
 func Sentence(f *columns.Fleet, q *Query, others ledger.Others) string {
-	v, _ := NewVerdicts(f, q, others)
+	p := newPass(f, q, others.Reserved)
+	v := &Verdicts{pass: p, checks: q.Checks.All, Admitted: slices.Clone(f.Live())}
+	v.counts, v.turnedAway = make([]int, len(v.checks)), make([]columns.Bitmap, len(v.checks))
+	left := f.Len()
+	for i, check := range v.checks {
+		var before columns.Bitmap
+		if _, ok := check.(filter.Causer); ok { // it has to know which ones, too
+			before = slices.Clone(v.Admitted)
+		}
+		check.Apply(&p.Look, v.Admitted)
+		now := v.Admitted.Count()
+		if v.counts[i] = left - now; v.counts[i] > 0 && before != nil {
+			before.AndNot(v.Admitted)
+			v.turnedAway[i] = before
+		}
+		left = now
+	}
 	return v.Sentence()
+}
+
+// RejectedAlike reports whether some rows are admitted in two versions of a fleet, or
+// rejected in both by the same check for the same cause: then the Sentence of the query is the
+// same, where nothing else differs.
+func RejectedAlike(before, now *columns.Fleet, q *Query, others ledger.Others, rows []int) bool {
+	was, is := q.look(before, others.Reserved), q.look(now, others.Reserved)
+	for _, row := range rows {
+		by := rejecting(q.Checks.All, &is, row)
+		if by != rejecting(q.Checks.All, &was, row) {
+			return false
+		}
+		if by >= 0 {
+			if _, ok := q.Checks.All[by].(filter.Causer); ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rejecting is the position of the first check that rejects a row, -1 where none does.
+func rejecting(checks []filter.Check, l *filter.Look, row int) int {
+	return slices.IndexFunc(checks, func(c filter.Check) bool { return !c.Admits(l, row, false) })
 }
