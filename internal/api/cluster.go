@@ -27,6 +27,7 @@ type Cluster struct {
 type ClusterSpec struct {
 	Namespace       string            `json:"namespace,omitempty" doc:"Namespace that owns the cluster: only placements of this namespace see it. If omitted, all do."`
 	Namespaces      []string          `json:"namespaces,omitempty" doc:"Namespaces that own the cluster, if there are several: only placements of these namespaces see it. Must not be empty. Cannot be combined with 'namespace'."`
+	Description     string            `json:"description,omitempty" doc:"Free text about the cluster, in at most 1024 characters. Shown in explanations and lists."`
 	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Provider of the cluster's machines, such as 'aws'."`
 	Region          string            `json:"region,omitempty" doc:"Region that the cluster is in."`
 	Zones           []string          `json:"zones,omitempty" doc:"Availability zones that the cluster spans."`
@@ -273,6 +274,7 @@ func (c *Cluster) Validate() FieldErrors {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
 	s.validateNamespaces(&errs)
+	checkLength(&errs, "spec.description", s.Description)
 	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
 		if zone == "" {

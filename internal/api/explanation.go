@@ -83,10 +83,11 @@ type NearestMiss struct {
 
 // Candidate is one cluster as the placement sees it.
 type Candidate struct {
-	Cluster  string `json:"cluster" doc:"Name of the cluster."`
-	Selected bool   `json:"selected" doc:"Whether the cluster was chosen."`
-	Current  bool   `json:"current" doc:"Whether the cluster was part of the previous decision."`
-	Rank     int64  `json:"rank,omitempty" doc:"Rank of the cluster, where 1 is best. Absent for rejected clusters."`
+	Cluster     string `json:"cluster" doc:"Name of the cluster."`
+	Description string `json:"description,omitempty" doc:"Description of the cluster."`
+	Selected    bool   `json:"selected" doc:"Whether the cluster was chosen."`
+	Current     bool   `json:"current" doc:"Whether the cluster was part of the previous decision."`
+	Rank        int64  `json:"rank,omitempty" doc:"Rank of the cluster, where 1 is best. Absent for rejected clusters."`
 	// Filter and Reason are set where the cluster was rejected; Reason alone where
 	// it fits and a spread constraint passes it over.
 	Filter string `json:"filter,omitempty" doc:"Filter that rejected the cluster."`

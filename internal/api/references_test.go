@@ -97,7 +97,7 @@ var plainTexts = []string{
 	"placement spec.prioritizer_policy.configurations[].score_name",
 	"workload spec.allocation.flavors[]", "workload spec.allocation.site_id",
 	// Facts about clusters, and conditions on them.
-	"cluster spec.cloud_provider", "cluster spec.region", "cluster spec.zones[]", "cluster spec.custom_resources[]", "cluster spec.api_resources[]",
+	"cluster spec.description", "cluster spec.cloud_provider", "cluster spec.region", "cluster spec.zones[]", "cluster spec.custom_resources[]", "cluster spec.api_resources[]",
 	"cluster spec.taints[].key", "cluster spec.taints[].value", "cluster spec.flavors[].name", "cluster spec.flavors[].memory",
 	"cluster spec.openstack.region", "cluster spec.openstack.availability_zone", "cluster spec.spot.node_type_key",
 	"cluster spec.cloud_constraints.label_constraints[]", "magnum_cluster spec.label_constraints[]", "placement spec.label_constraints[]",

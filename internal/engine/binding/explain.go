@@ -136,7 +136,7 @@ func (e *bindingExplained) render(now time.Time) *api.Explanation {
 // candidate describes a cluster that fits; c is nil where it was not asked.
 func (e *bindingExplained) candidate(row int32, c *division.Candidate) api.Candidate {
 	p := e.b.p
-	out := api.Candidate{Cluster: e.b.fleet.Name(int(row)), Current: e.Current.Has(int(row))}
+	out := api.Candidate{Cluster: e.b.fleet.Name(int(row)), Description: e.b.fleet.Description(int(row)), Current: e.Current.Has(int(row))}
 	if c == nil {
 		if p.replicated && p.replicas == 0 {
 			out.Reason = "fits, and no replicas are wanted"

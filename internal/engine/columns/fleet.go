@@ -141,6 +141,9 @@ func (f *Fleet) Provider(key api.Key) *api.MetricsProvider { return f.providers[
 // Name is the cluster's name in a used row.
 func (f *Fleet) Name(row int) string { return f.rows[row].cluster.Metadata.Name }
 
+// Description is the cluster's description in a used row.
+func (f *Fleet) Description(row int) string { return f.rows[row].cluster.Spec.Description }
+
 // isOnline reports whether the cluster takes workloads.
 func isOnline(c *api.Cluster) bool { return State(c) == api.StateOnline }
 

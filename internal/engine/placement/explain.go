@@ -154,7 +154,7 @@ func (e *Explained) admitted(row int) api.Candidate {
 	sticky := current && !e.present.Fresh
 	score := q.scoring.Score(&e.pass.Rating, row, sticky)
 	return api.Candidate{
-		Cluster: e.pass.Fleet.Name(row), Current: current, Score: &score,
+		Cluster: e.pass.Fleet.Name(row), Description: e.pass.Fleet.Description(row), Current: current, Score: &score,
 		Scores: q.scoring.Parts(&e.pass.Rating, row, sticky),
 	}
 }

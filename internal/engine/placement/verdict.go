@@ -191,7 +191,7 @@ func (v *Verdicts) Rejected() []api.Candidate {
 		if by := v.RejectedBy(int(row)); by >= 0 {
 			check := v.checks[by]
 			candidate := api.Candidate{
-				Cluster: f.Name(int(row)), Current: v.Current.Has(int(row)),
+				Cluster: f.Name(int(row)), Description: f.Description(int(row)), Current: v.Current.Has(int(row)),
 				Filter: check.Name(), Reason: check.Reason(&v.pass.Look, int(row)),
 			}
 			if t, ok := check.(filter.Teller); ok {
