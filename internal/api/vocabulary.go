@@ -283,7 +283,7 @@ func defaultValue(t reflect.Type, text string) reflect.Value {
 		data, _ = json.Marshal(text) // cannot fail for a text
 	}
 	if err := json.Unmarshal(data, value.Interface()); err != nil {
-		panic(fmt.Sprintf("the default %q of a %s: %s", text, t, err)) // a mistake in a tag, which the tests meet
+		panic(fmt.Sprintf("the default %q of a %s: %s", text, t, err)) //nolint:forbidigo // a mistake in a tag, which the tests meet
 	}
 	return value.Elem()
 }

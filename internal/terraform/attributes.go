@@ -179,7 +179,7 @@ func shapeOf(t reflect.Type) (shape, reflect.Type) {
 	case t.Kind() == reflect.Slice:
 		return shapeList, t.Elem()
 	}
-	panic(fmt.Sprintf("a field of type %s has no attribute", t)) // a new type of field, which the tests meet
+	panic(fmt.Sprintf("a field of type %s has no attribute", t)) //nolint:forbidigo // a new type of field, which the tests meet
 }
 
 // elementType is the type of the elements of a list or a map. whole is that of whole
@@ -193,7 +193,7 @@ func elementType(t reflect.Type, whole attr.Type) attr.Type {
 	case shapeText:
 		return types.StringType
 	}
-	panic(fmt.Sprintf("a list or map of %s has no attribute", t))
+	panic(fmt.Sprintf("a list or map of %s has no attribute", t)) //nolint:forbidigo // as above
 }
 
 func specAttribute(f *api.Field) schema.Attribute {
@@ -262,7 +262,7 @@ func specAttribute(f *api.Field) schema.Attribute {
 	case shapeMap:
 		return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elementType(inner, WholeNumber{})}
 	}
-	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name))
+	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name)) //nolint:forbidigo // as above
 }
 
 func wholeDefault(f *api.Field) int64 {
@@ -324,7 +324,7 @@ func computedAttribute(f *api.Field) datasource.Attribute {
 	case shapeMap:
 		return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elementType(inner, types.Int64Type)}
 	}
-	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name))
+	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name)) //nolint:forbidigo // as above
 }
 
 func element(t reflect.Type) reflect.Type {
