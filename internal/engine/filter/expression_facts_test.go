@@ -37,7 +37,7 @@ func TestExpressionsReadWhatTheySay(t *testing.T) {
 		return out
 	}
 	const all = expressionFacts | columns.MetricValues | columns.ScoreValues
-	missing := columns.Aspects(all)
+	missing := all
 	d := enginetest.FixedDice(7)
 	for round := 0; round < 20 || round < 200 && missing != 0; round++ {
 		w := enginetest.RollLawWorld(d)
@@ -55,7 +55,7 @@ func TestExpressionsReadWhatTheySay(t *testing.T) {
 					if ask(f, row, method) == ask(g, row, method) {
 						continue
 					}
-					reads := columns.Aspects(expressionFacts)
+					reads := expressionFacts
 					switch method {
 					case "Metric":
 						reads = columns.MetricValues

@@ -62,7 +62,3 @@ func scoresValidCondition(f *columns.Fleet, q *Query, v *View, out Outcome) api.
 	}
 	return c
 }
-
-// namesMetrics reports that the query concerns metrics by name, so that it
-// matters whether they exist.
-func (q *Query) namesMetrics() bool { return q.Reads().Any(columns.MetricNames) }
