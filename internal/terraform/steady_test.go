@@ -83,6 +83,63 @@ func TestSteadyPlansAreTheFrameworks(t *testing.T) {
 	}
 }
 
+// A plan is not answered without the framework where the state has something else than
+// what follows from the rest of it.
+func TestUnsteadyPlans(t *testing.T) {
+	server := configured(t, "http://127.0.0.1:9") // which nobody asks
+	policy := func(purge, period any) doc {
+		return doc{
+			"name": "p", "namespace": "shop", "priority": 0, "preemption": "Never", "workload_preemption": "Never", "bindings": doc{},
+			"resource_selectors": list{doc{"api_version": "v1", "kind": "ConfigMap"}},
+			"failover":           doc{"cluster": doc{"purge_mode": purge, "grace_period": period}},
+		}
+	}
+	for _, test := range []struct {
+		name          string
+		config, state doc
+		private       string
+		steady        bool
+	}{
+		{"as it follows", policy("Gracefully", nil), policy("Gracefully", "10m"), "", true},
+		{"another default of a sibling", policy("Gracefully", nil), policy("Gracefully", "5m"), "", false},
+		{"none of a sibling", policy("Gracefully", nil), policy("Gracefully", nil), "", false},
+		{"one where there is none", policy("Directly", nil), policy("Directly", "10m"), "", false},
+		{"none where there is none", policy("Directly", nil), policy("Directly", nil), "", true},
+		{"a default", policy(nil, "1m"), policy("Directly", "1m"), "", false},
+		{"finished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",false,""]`, true},
+		{"unfinished", policy("Directly", nil), policy("Directly", nil), `["u",1,"7",true,""]`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := resourceOf(t, api.KindPropagationPolicy)
+			typ, _ := schemaOf(t.Context(), r).Type().TerraformType(t.Context()).(tftypes.Object)
+			delete(test.config, "bindings")
+			state := dynamic(t, typ, configValue(t, typ, test.state))
+			req := &tfprotov6.PlanResourceChangeRequest{
+				TypeName: "scheduler_propagation_policy", PriorState: state, ProposedNewState: state, Config: dynamic(t, typ, configValue(t, typ, test.config)),
+			}
+			if test.private != "" {
+				private, err := json.Marshal(map[string][]byte{"version": []byte(test.private)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.PriorPrivate = private
+			}
+			resp, err := server.PlanResourceChange(t.Context(), req)
+			if err != nil || len(resp.Diagnostics) > 0 {
+				t.Fatal(resp, err)
+			}
+			planned, err := resp.PlannedState.Unmarshal(typ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same := planned.Equal(configValue(t, typ, test.state))
+			if steady := resp.PlannedState == req.PriorState; steady != test.steady || same != test.steady {
+				t.Errorf("answered without the framework: %v, planned %s", steady, planned)
+			}
+		})
+	}
+}
+
 // What is read without the framework is what the framework reads, for every resource:
 // the state as it is, where the object that a list shows is the one it was made from.
 func TestSteadyReadsAreTheFrameworks(t *testing.T) {
