@@ -229,7 +229,7 @@ func (t endingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, net.ErrClosed
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	stop := context.AfterFunc(t.open, cancel)
+	stop := context.AfterFunc(t.open, cancel) //nolint:contextcheck // the life of the transport, which ends its requests
 	resp, err := t.base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		stop()

@@ -32,12 +32,6 @@ func (p *prices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, body)
 }
 
-func (p *prices) set(zone, body string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.zones[zone] = body
-}
-
 // take returns how often what was asked for, and begins to count anew.
 func (p *prices) take() map[string]int {
 	p.mu.Lock()
