@@ -243,24 +243,30 @@ func FindCondition(conditions []Condition, conditionType string) *Condition {
 // stays, and becomes now where it changes. A list that changes is replaced, not
 // written.
 func SetCondition(conditions *[]Condition, c Condition, now time.Time) (changed bool) {
-	now = now.UTC()
-	c.LastTransitionAt = &now
 	at := slices.IndexFunc(*conditions, func(old Condition) bool { return old.Type == c.Type })
 	if at < 0 {
+		c.LastTransitionAt = stamp(now)
 		*conditions = append(slices.Clip(*conditions), c)
 		return true
 	}
 	old := (*conditions)[at]
 	dated := old.LastTransitionAt != nil
-	if old.Status == c.Status && dated {
-		c.LastTransitionAt = old.LastTransitionAt
-	}
 	same := old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message && old.Detail == c.Detail
 	if !same || !dated {
+		if c.LastTransitionAt = old.LastTransitionAt; old.Status != c.Status || !dated {
+			c.LastTransitionAt = stamp(now)
+		}
 		*conditions = slices.Clone(*conditions)
 		(*conditions)[at] = c
 	}
 	return !same
+}
+
+// stamp is a time as statuses have it. It is only made where it is needed: most
+// conditions stay as they are.
+func stamp(now time.Time) *time.Time {
+	now = now.UTC()
+	return &now
 }
 
 // RemoveCondition takes the condition of a type away, and reports whether there was

@@ -61,11 +61,13 @@ func (k Key) Path() string {
 
 // Compare orders keys by kind, namespace and name.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(
-		strings.Compare(string(k.Kind), string(other.Kind)),
-		strings.Compare(k.Namespace, other.Namespace),
-		strings.Compare(k.Name, other.Name),
-	)
+	if c := strings.Compare(string(k.Kind), string(other.Kind)); c != 0 {
+		return c
+	}
+	if c := strings.Compare(k.Namespace, other.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(k.Name, other.Name)
 }
 
 // Metadata identifies an object and counts its versions. Only Name, Namespace

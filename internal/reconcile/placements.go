@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -29,7 +28,7 @@ var placements = row[*api.Placement, *tracked]{
 	holds: heldByPlacement,
 	// Placements that compete for resources take their turn by name.
 	turn: func(a, b *tracked) int {
-		return cmp.Or(cmp.Compare(a.query.Key.Namespace, b.query.Key.Namespace), cmp.Compare(a.query.Key.Name, b.query.Key.Name))
+		return a.query.Key.Compare(b.query.Key)
 	},
 	decide:  (*planner).decide,
 	rests:   func(p *planner, placed *tracked) api.Key { return p.lost.underPlacement(placed) },

@@ -141,9 +141,12 @@ func (p *planner) put(object api.Object, specRevision int64) {
 	}
 	if known != nil && known.revision() == specRevision {
 		k.see(p, known, object)
-	} else {
-		k.take(p, known, object, specRevision)
+		return
 	}
+	if known != nil {
+		known.queued().place = place{} // its turn may depend on what changes
+	}
+	k.take(p, known, object, specRevision)
 }
 
 // remove tells the planner that an object is gone.
@@ -388,12 +391,11 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
 	object := *placed.object
 	object.Status = placed.status
-	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, func() string {
-		if len(out.Choices) == 0 && len(present.Decisions) == 0 {
-			return placed.class.fits(p.picture, &placed.sentence, placed.query)
-		}
-		return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
-	})
+	var why func() string
+	if !out.Full || len(out.Choices) == 0 {
+		why = p.why(placed, present, len(out.Choices), now)
+	}
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, why)
 	before := placed.status
 	placed.status = status
 	if !out.Same {
@@ -407,6 +409,16 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
 	return changed, !out.Same
+}
+
+// why tells why a placement does not have what it wants.
+func (p *planner) why(placed *tracked, present placement.Present, chosen int, now time.Time) func() string {
+	return func() string {
+		if chosen == 0 && len(present.Decisions) == 0 {
+			return placed.class.fits(p.picture, &placed.sentence, placed.query)
+		}
+		return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now).Summary()
+	}
 }
 
 func (p *planner) setWanting(placed *tracked, wanting bool) {

@@ -27,7 +27,7 @@ type Tally struct {
 	Wanted, Chosen int
 	Fleet          *columns.Fleet
 	In             filter.Confining // nil: every cluster set
-	Explain        func() string
+	Explain        func() string    // nil: nothing is missing
 	why            string
 }
 
@@ -41,7 +41,7 @@ func (t *Tally) Missing() int {
 
 // Why is the sentence about clusters that are missing.
 func (t *Tally) Why() string {
-	if t.why == "" {
+	if t.why == "" && t.Explain != nil {
 		t.why = t.Explain()
 	}
 	return t.why
