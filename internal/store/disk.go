@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,15 +63,15 @@ type diskWatch struct {
 	logger       *slog.Logger
 	reserve      *reserve
 	low          atomic.Bool
-	free         atomic.Int64
+	measured     atomic.Pointer[space]
 
 	// Bytes of writes that were accepted, of those that have been answered, and of
 	// those that the free space shows: etcd keeps what is written in memory until the
 	// next commit of its database.
 	accepted, answered, shown atomic.Int64
 
-	// settling guards settle. It is held while etcd commits, and no other lock is
-	// taken under it.
+	// settling guards settle. It is held while etcd commits, and taken before the lock
+	// of the reserve.
 	settling sync.Mutex
 	// settle makes etcd write to its database what it keeps in memory; nil while
 	// there is no member.
@@ -81,14 +82,29 @@ type diskWatch struct {
 	deletions, reclaimed atomic.Int64
 }
 
+// space is the free space, and the reserve that was there when it was measured.
+type space struct{ free, reserve int64 }
+
+// enough reports whether so much is left of a space when what is pending has taken
+// its part, the reserve included, and apart from it what a log that goes on growing
+// needs. A limit below zero is none.
+func (s space) enough(pending, bytes int64) bool {
+	free := s.free - pending
+	return bytes < 0 || free+s.reserve >= bytes && free >= min(growBytes, bytes)
+}
+
+// free is the free space as last measured.
+func (d *diskWatch) free() int64 { return d.measured.Load().free }
+
 func newDiskWatch(o Options) *diskWatch {
 	d := &diskWatch{
 		dir: o.DataDir, stop: o.MinFreeBytes, resume: o.ResumeFreeBytes, interval: o.WatchdogInterval, logger: o.Logger,
 		reserve: openReserve(o.DataDir, o.MinFreeBytes),
 	}
+	d.measured.Store(&space{free: math.MaxInt64 / 2}) // where it cannot be measured, nothing is refused
 	d.look()
 	// The member needs room for a segment of its log to start.
-	if d.low.Load() && d.free.Load() < reserveBytes {
+	if d.low.Load() && d.free() < reserveBytes {
 		d.releaseReserve()
 	}
 	return d
@@ -117,8 +133,11 @@ func (d *diskWatch) tick() {
 	}
 	d.settling.Lock()
 	defer d.settling.Unlock()
-	d.shown.Store(d.answered.Load())
-	d.look()
+	if d.reserve.mu.TryRLock() {
+		d.shown.Store(d.answered.Load())
+		d.measure()
+		d.reserve.mu.RUnlock()
+	}
 }
 
 // accept takes a write of so many bytes, or a deletion. Where it returns true,
@@ -140,23 +159,23 @@ func (d *diskWatch) full(grows bool) bool {
 	if d.near() {
 		d.look()
 	}
-	if !d.low.Load() && !d.enough(d.free.Load()-d.pending(), d.stop) {
+	if !d.low.Load() && !d.measured.Load().enough(d.pending(), d.stop) {
 		d.lookThrough()
 	}
 	if grows || !d.low.Load() {
 		return d.low.Load()
 	}
 	d.deletions.Add(1)
-	if d.look(); d.free.Load() < reserveBytes {
+	if d.look(); d.free() < reserveBytes {
 		d.releaseReserve()
 	}
-	return d.free.Load() < min(deleteBytes, d.stop)
+	return d.free() < min(deleteBytes, d.stop)
 }
 
 // near reports whether the end of the disk may have come within reach since the last
 // look. The log takes a whole segment at once.
 func (d *diskWatch) near() bool {
-	return d.free.Load()-d.pending() < d.stop+growBytes
+	return d.free()-d.pending() < d.stop+growBytes
 }
 
 // pending is what the writes that the free space does not show yet may take: once
@@ -168,11 +187,15 @@ func (d *diskWatch) pending() int64 { return 2 * (d.accepted.Load() - d.shown.Lo
 func (d *diskWatch) lookThrough() {
 	d.settling.Lock()
 	defer d.settling.Unlock()
-	if answered := d.answered.Load(); d.settle != nil && answered > d.shown.Load() {
-		d.settle()
-		d.shown.Store(answered)
+	if d.reserve.mu.TryRLock() {
+		if answered := d.answered.Load(); d.settle != nil && answered > d.shown.Load() {
+			d.settle()
+			d.shown.Store(answered)
+		}
+		d.measure()
+		d.reserve.mu.RUnlock()
 	}
-	if d.look(); !d.enough(d.free.Load()-d.pending(), d.stop) {
+	if !d.measured.Load().enough(d.pending(), d.stop) {
 		d.refuse()
 	}
 }
@@ -185,29 +208,34 @@ func (d *diskWatch) settleWith(settle func()) {
 	d.settle = settle
 }
 
-// enough reports whether that much is free, the reserve included, and apart from
-// it what a log that goes on growing needs. A limit below zero is none.
-func (d *diskWatch) enough(free, bytes int64) bool {
-	return bytes < 0 || free+d.reserve.held.Load() >= bytes && free >= min(growBytes, bytes)
-}
-
 // settled reports whether nobody has to wait for the room of what was deleted:
 // either it has been given back, or there is plenty without it.
 func (d *diskWatch) settled(free int64) bool {
 	return free >= 2*d.resume || d.reclaimed.Load() == d.deletions.Load()
 }
 
+// look measures the free space, unless the reserve is just being made or removed:
+// what was measured before it is right until then.
 func (d *diskWatch) look() {
+	if d.reserve.mu.TryRLock() {
+		d.measure()
+		d.reserve.mu.RUnlock()
+	}
+}
+
+// measure is called with the reserve's lock held.
+func (d *diskWatch) measure() {
 	free, err := freeSpace(d.dir)
 	if err != nil {
 		d.logger.Warn("the free space of the data directory cannot be read", "error", err)
 		return
 	}
-	d.free.Store(free)
+	now := space{free, d.reserve.held.Load()}
+	d.measured.Store(&now)
 	switch {
-	case !d.enough(free, d.stop):
+	case !now.enough(0, d.stop):
 		d.refuse()
-	case d.enough(free-d.pending(), d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
+	case now.enough(d.pending(), d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
 		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
 	}
 }
@@ -216,17 +244,22 @@ func (d *diskWatch) look() {
 func (d *diskWatch) refuse() {
 	if d.low.CompareAndSwap(false, true) {
 		d.logger.Error("the disk of the store is almost full: writes are refused until there is room; deletions are accepted",
-			"directory", d.dir, "free_bytes", d.free.Load(), "resume_at_bytes", d.resume)
+			"directory", d.dir, "free_bytes", d.free(), "resume_at_bytes", d.resume)
 	}
 }
 
 // fillReserve sets the reserve aside where nobody misses it.
 func (d *diskWatch) fillReserve() {
 	r := d.reserve
-	if d.low.Load() || r.held.Load() > 0 || d.free.Load()-r.size < min(growBytes, d.stop)+deleteBytes {
+	if d.low.Load() || r.held.Load() > 0 || d.free()-d.pending()-r.size < min(growBytes, d.stop)+deleteBytes {
 		return
 	}
-	if err := r.fill(); err != nil {
+	// Until the free space can be measured again, the reserve counts as made.
+	err := r.fill(func() {
+		d.measure()
+		d.measured.Store(&space{d.free() - r.size, r.size})
+	})
+	if err != nil {
 		d.logger.Warn("no room could be set aside for deletions on a full disk", "error", err)
 	}
 	d.look()

@@ -149,10 +149,10 @@ func (s *Store) shrink() (tried bool, err error) {
 	if size-inUse < shrinkBytes {
 		return false, nil
 	}
-	if s.disk.look(); s.disk.free.Load() < inUse+deleteBytes {
+	if s.disk.look(); s.disk.free() < inUse+deleteBytes {
 		s.disk.releaseReserve()
 	}
-	if free := s.disk.free.Load(); free < inUse+deleteBytes {
+	if free := s.disk.free(); free < inUse+deleteBytes {
 		return true, fmt.Errorf("%w: %d MiB are free, and a copy of the %d MiB in use is needed", ErrFull, free/mebibyte, inUse/mebibyte)
 	}
 	if err := s.member.Server.Defragment(); err != nil {

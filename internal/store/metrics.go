@@ -49,7 +49,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 	}
 	return append(collectors,
 		gauge("scheduler_store_quota_bytes", "Largest size of the database.", func() int64 { return s.options.QuotaBytes }),
-		gauge("scheduler_store_disk_free_bytes", "Free space of the file system that holds the data directory.", s.disk.free.Load),
+		gauge("scheduler_store_disk_free_bytes", "Free space of the file system that holds the data directory.", s.disk.free),
 		gauge("scheduler_store_refuses_writes", "1 while writes are refused because the disk or the quota is used up.", func() int64 {
 			if s.disk.low.Load() || s.noSpace.Load() || s.overQuota.Load() {
 				return 1

@@ -34,7 +34,9 @@ type reserve struct {
 	path string
 	size int64 // when it is there
 
-	mu   sync.Mutex
+	// mu is held for writing while the file is made or removed: the free space shows
+	// only a part of that then, and held none. Who looks at both holds it for reading.
+	mu   sync.RWMutex
 	held atomic.Int64 // its size, 0 while it is not there
 }
 
@@ -47,13 +49,14 @@ func openReserve(dataDir string, minFree int64) *reserve {
 	return r
 }
 
-// fill makes the reserve.
-func (r *reserve) fill() error {
+// fill makes the reserve. begin is called before anything is taken from the disk.
+func (r *reserve) fill(begin func()) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held.Load() > 0 {
 		return nil
 	}
+	begin()
 	file, err := os.OpenFile(r.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err == nil {
 		err = errors.Join(fileutil.Preallocate(file, r.size, true), file.Close())
