@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"testing"
@@ -13,7 +12,7 @@ import (
 // A large batch is sorted once, and kept in mind while nothing changes that turns
 // depend on; the order is that of the turns however often it is taken.
 func TestLargeBatchesKeepTheirTurns(t *testing.T) {
-	p := newPlanner(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	p := newPlanner(slog.New(slog.DiscardHandler))
 	k := decidedAs(api.KindWorkload)
 	put := func(n int, priority int64, revision int64) {
 		w := workload(fmt.Sprintf("w%04d", n), 1, func(w *api.Workload) { w.Spec.Priority = priority })
