@@ -211,7 +211,8 @@ func (d *diskWatch) settleWith(settle func()) {
 // settled reports whether nobody has to wait for the room of what was deleted:
 // either it has been given back, or there is plenty without it.
 func (d *diskWatch) settled(free int64) bool {
-	return free >= 2*d.resume || d.reclaimed.Load() == d.deletions.Load()
+	plenty := max(2*d.resume, d.resume+d.reserve.size+logSegment) // also when the reserve is made and the log grows
+	return free >= plenty || d.reclaimed.Load() == d.deletions.Load()
 }
 
 // look measures the free space, unless the reserve is just being made or removed:
