@@ -64,6 +64,7 @@ type diskWatch struct {
 	reserve      *reserve
 	low          atomic.Bool
 	measured     atomic.Pointer[space]
+	wasLow       atomic.Bool // and writes are accepted again
 
 	// Bytes of writes that were accepted, of those that have been answered, and of
 	// those that the free space shows: etcd keeps what is written in memory until the
@@ -237,6 +238,7 @@ func (d *diskWatch) measure() {
 	case !now.enough(0, d.stop):
 		d.refuse()
 	case now.enough(d.pending(), d.resume) && d.settled(free) && d.low.CompareAndSwap(true, false):
+		d.wasLow.Store(true)
 		d.logger.Info("the disk of the store has room again: writes are accepted", "directory", d.dir, "free_bytes", free)
 	}
 }
@@ -252,7 +254,11 @@ func (d *diskWatch) refuse() {
 // fillReserve sets the reserve aside where nobody misses it.
 func (d *diskWatch) fillReserve() {
 	r := d.reserve
-	if d.low.Load() || r.held.Load() > 0 || d.free()-d.pending()-r.size < min(growBytes, d.stop)+deleteBytes {
+	keep := min(growBytes, d.stop) + deleteBytes
+	if d.wasLow.Load() {
+		keep += logSegment // whose room may be that of the next segment: writes would be refused again
+	}
+	if d.low.Load() || r.held.Load() > 0 || d.free()-d.pending()-r.size < keep {
 		return
 	}
 	// Until the free space can be measured again, the reserve counts as made.
