@@ -56,7 +56,7 @@ func drawAllocation(t *rapid.T, w *api.Workload) {
 
 // checkAllocation demands of a workload that is placed by itself all its replicas,
 // or a reason, on sites that it asks for, with flavors that they have.
-func checkAllocation(t checker, p *planner, w *bound) {
+func checkAllocation(t checker, p *planner, w *workloadBinding) {
 	a := w.object.Spec.Allocation
 	if a == nil {
 		return
@@ -90,7 +90,7 @@ func checkAllocation(t checker, p *planner, w *bound) {
 
 // promised adds up, by cluster and resource, what replicas need that workloads have
 // there.
-func promised(p *planner, has func(*bound) []api.WorkloadCluster) map[string]map[string]int64 {
+func promised(p *planner, has func(*workloadBinding) []api.WorkloadCluster) map[string]map[string]int64 {
 	promised := map[string]map[string]int64{}
 	for _, w := range p.bindings.workloads {
 		for _, c := range has(w) {
@@ -129,7 +129,7 @@ func promised(p *planner, has func(*bound) []api.WorkloadCluster) map[string]map
 
 // checkPromised demands that nothing is promised that there is not.
 func checkPromised(t checker, p *planner) {
-	has := func(w *bound) []api.WorkloadCluster {
+	has := func(w *workloadBinding) []api.WorkloadCluster {
 		if w.pending || w.p == nil {
 			return nil // what runs stays, also where its replicas have grown beyond the room
 		}

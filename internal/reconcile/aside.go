@@ -17,12 +17,12 @@ func (p *planner) setAside(object api.Object) {
 	if k == nil {
 		return
 	}
-	var held []hold
-	if err := fault.Confine("", func() error { held = k.held(object); return nil }); err != nil {
+	var holds []hold
+	if err := fault.Confine("", func() error { holds = k.holdsOf(object); return nil }); err != nil {
 		return // the reserving itself is what panics
 	}
 	key := api.KeyOf(object)
-	for _, h := range held {
+	for _, h := range holds {
 		p.reserved.HoldReplicas(p.fleet, key, h.needs, h.cluster, h.replicas, h.since)
 		if p.aside == nil {
 			p.aside = map[api.Key][]string{}
@@ -60,8 +60,8 @@ type hold struct {
 	since    time.Time
 }
 
-// heldByPlacement is what a placement holds, by its status.
-func heldByPlacement(p *api.Placement) (held []hold) {
+// holdsOfPlacement is what a placement holds, by its status.
+func holdsOfPlacement(p *api.Placement) (holds []hold) {
 	query, err := placement.NewQuery(p)
 	if err != nil || !query.HasRequests() {
 		return nil
@@ -71,19 +71,19 @@ func heldByPlacement(p *api.Placement) (held []hold) {
 		if since == nil {
 			since = p.Status.ScheduledAt
 		}
-		held = append(held, hold{d.Cluster, query.Requests(), 1, timeOf(since)})
+		holds = append(holds, hold{d.Cluster, query.Requests(), 1, timeOf(since)})
 	}
-	return held
+	return holds
 }
 
-// heldByWorkload is what a workload holds, by its status.
-func heldByWorkload(w *api.Workload) (held []hold) {
+// holdsOfWorkload is what a workload holds, by its status.
+func holdsOfWorkload(w *api.Workload) (holds []hold) {
 	needs, err := ledger.NewNeeds(w)
 	if err != nil {
 		return nil
 	}
 	for name, replicas := range clustersOf(&w.Status) {
-		held = append(held, hold{name, needs, replicas, sinceOf(&w.Status, name)})
+		holds = append(holds, hold{name, needs, replicas, sinceOf(&w.Status, name)})
 	}
-	return held
+	return holds
 }

@@ -21,16 +21,16 @@ type bindings struct {
 	// amountsChanged tells the planner of rows on which reservations differ.
 	amountsChanged func(rows []int)
 
-	workloads map[api.Key]*bound
+	workloads map[api.Key]*workloadBinding
 	claims    *claim.Index
 	binder    binding.Binder
-	scopes    cohorts[*bound, *scope]
-	members   map[string]map[*bound]struct{} // by cluster that they run on, or are leaving
+	scopes    cohorts[*workloadBinding, *scope]
+	members   map[string]map[*workloadBinding]struct{} // by cluster that they run on, or are leaving
 	followers *btree.BTreeG[follower]
-	changed   []api.Key // of whom anything changed since the last pass that a fork has to know
-	now       time.Time // of the pass
-	observed  []*bound  // those of whose split something else was observed, or may be
-	braked    bool      // evictions from clusters that are offline are held back
+	changed   []api.Key          // of whom anything changed since the last pass that a fork has to know
+	now       time.Time          // of the pass
+	observed  []*workloadBinding // those of whose split something else was observed, or may be
+	braked    bool               // evictions from clusters that are offline are held back
 
 	// failed remembers what found no room since the reservations last changed, so
 	// that many alike cost little.
@@ -46,10 +46,10 @@ type bindings struct {
 	explained map[api.Key]*api.Explanation
 }
 
-// bound is one workload and its binding.
-type bound struct {
+// workloadBinding is one workload and its binding.
+type workloadBinding struct {
 	turn
-	boundState
+	bindingState
 	object *api.Workload
 	// status is the binding as last decided, which may be ahead of the store.
 	status api.WorkloadStatus
@@ -62,9 +62,9 @@ type bound struct {
 	split    splitNews
 }
 
-// boundState is what a fork has to know of a workload besides its object. What it
+// bindingState is what a fork has to know of a workload besides its object. What it
 // refers to never changes.
-type boundState struct {
+type bindingState struct {
 	specRevision int64
 	policy       *api.PropagationPolicy // the claim; nil where no policy selects the workload
 	reason       string                 // why that one
@@ -91,13 +91,13 @@ type boundState struct {
 func newBindings(p *picture) *bindings {
 	b := &bindings{
 		picture:   p,
-		workloads: map[api.Key]*bound{},
+		workloads: map[api.Key]*workloadBinding{},
 		claims:    claim.New(),
-		scopes:    newCohorts[*bound, *scope](),
-		members:   map[string]map[*bound]struct{}{},
+		scopes:    newCohorts[*workloadBinding, *scope](),
+		members:   map[string]map[*workloadBinding]struct{}{},
 		followers: newFollowers(),
 	}
-	p.bound = b
+	p.running = b
 	return b
 }
 
@@ -122,7 +122,7 @@ func (b *bindings) changePolicy(key api.Key, policy *api.PropagationPolicy) {
 // reclaim has workloads ask again which policy they follow: those that a policy
 // selects or selected, and those that follow it.
 func (b *bindings) reclaim(affected []api.Key, path string) {
-	ask := func(w *bound) {
+	ask := func(w *workloadBinding) {
 		w.unclaimed = true
 		b.queue.mark(w)
 	}
@@ -137,7 +137,7 @@ func (b *bindings) reclaim(affected []api.Key, path string) {
 }
 
 // putWorkload takes in a new workload, or a new spec of one.
-func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int64) {
+func (b *bindings) putWorkload(w *workloadBinding, object *api.Workload, specRevision int64) {
 	key := api.KeyOf(object)
 	needs, err := ledger.NewNeeds(object)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int6
 	}
 	b.claims.PutWorkload(object)
 	if w == nil {
-		w = &bound{object: object, status: object.Status, boundState: boundState{needs: needs}}
+		w = &workloadBinding{object: object, status: object.Status, bindingState: bindingState{needs: needs}}
 		b.workloads[key] = w
 		b.index(w, &api.WorkloadStatus{})
 		b.hold(w) // before any other is decided
@@ -170,7 +170,7 @@ func (b *bindings) putWorkload(w *bound, object *api.Workload, specRevision int6
 }
 
 // seeWorkload takes in a status of a known spec.
-func (b *bindings) seeWorkload(w *bound, object *api.Workload) {
+func (b *bindings) seeWorkload(w *workloadBinding, object *api.Workload) {
 	if sameBinding(&object.Status, &w.status) {
 		w.object = object
 		w.status = object.Status // share the memory of the fleet's copy
@@ -205,7 +205,7 @@ func (b *bindings) removeWorkload(key api.Key) {
 }
 
 // index keeps members and followers in step with a status.
-func (b *bindings) index(w *bound, before *api.WorkloadStatus) {
+func (b *bindings) index(w *workloadBinding, before *api.WorkloadStatus) {
 	for name := range clustersOf(before) {
 		drop(b.members, name, w)
 	}
@@ -242,7 +242,7 @@ func timeOf(t *time.Time) time.Time {
 }
 
 // turnOfWorkload has the most important first; of equals those that wait longest.
-func turnOfWorkload(x, y *bound) int {
+func turnOfWorkload(x, y *workloadBinding) int {
 	return cmp.Or(
 		cmp.Compare(y.object.Spec.Priority, x.object.Spec.Priority),
 		timeOf(x.object.Metadata.CreatedAt).Compare(timeOf(y.object.Metadata.CreatedAt)),
@@ -251,7 +251,7 @@ func turnOfWorkload(x, y *bound) int {
 }
 
 // claim finds out which policy a workload follows, and makes it ready to decide.
-func (b *bindings) claim(w *bound) {
+func (b *bindings) claim(w *workloadBinding) {
 	if w.unclaimed {
 		w.unclaimed = false
 		policy, reason := b.claims.Choose(w.object, w.status.Policy)
@@ -280,7 +280,7 @@ func (b *bindings) claim(w *bound) {
 
 // decide makes one binding again, and reports whether the status differs, and
 // whether clusters or replicas do.
-func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
+func (b *bindings) decide(w *workloadBinding, now time.Time) (changed, moved bool) {
 	b.focus(w.key())
 	b.claim(w)
 	object := *w.object
@@ -318,7 +318,7 @@ func (b *bindings) decide(w *bound, now time.Time) (changed, moved bool) {
 
 // written reports whether something was reported that is not written yet, and takes
 // it as written from now on.
-func (w *bound) written() bool {
+func (w *workloadBinding) written() bool {
 	news := w.reported || w.split.unwritten
 	w.reported, w.split.unwritten = false, false
 	return news
@@ -330,7 +330,7 @@ func leaves(s *api.WorkloadStatus, cluster string) bool {
 }
 
 // bind answers where a workload goes that has a policy, or needs none.
-func (b *bindings) bind(w *bound, present binding.Present, now time.Time) binding.Binding {
+func (b *bindings) bind(w *workloadBinding, present binding.Present, now time.Time) binding.Binding {
 	out, ok := b.known(w)
 	if _, wanted := b.explained[w.key()]; wanted {
 		out, b.explained[w.key()] = b.binder.Explain(b.fleet, w.p, w.views(), b.others(), present, now)
@@ -352,7 +352,7 @@ func (b *bindings) bind(w *bound, present binding.Present, now time.Time) bindin
 
 // policyPath is the path of the policy that a workload follows, "" where it needs
 // none.
-func (w *bound) policyPath() string {
+func (w *workloadBinding) policyPath() string {
 	if w.policy == nil {
 		return ""
 	}
@@ -360,7 +360,7 @@ func (w *bound) policyPath() string {
 }
 
 // views are those of the affinity groups, in order.
-func (w *bound) views() []*placement.View {
+func (w *workloadBinding) views() []*placement.View {
 	views := make([]*placement.View, len(w.scopes))
 	for i, s := range w.scopes {
 		views[i] = s.view
@@ -369,7 +369,7 @@ func (w *bound) views() []*placement.View {
 }
 
 // report takes in how a workload does on a cluster, if that says anything new.
-func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) {
+func (b *bindings) report(w *workloadBinding, r api.HealthReport, now time.Time) {
 	now = now.UTC()
 	h := api.ClusterHealth{Cluster: r.Cluster, Status: r.Status, Message: r.Message, Since: &now, ReportedAt: &now}
 	list := slices.Clone(w.status.Health)
@@ -395,7 +395,7 @@ func (b *bindings) report(w *bound, r api.HealthReport, now time.Time) {
 }
 
 // explain looks at one workload without changing anything.
-func (b *bindings) explain(w *bound, now time.Time) *api.Explanation {
+func (b *bindings) explain(w *workloadBinding, now time.Time) *api.Explanation {
 	object := *w.object
 	object.Status = w.status
 	reason := w.reason

@@ -240,8 +240,8 @@ func checkBindings(t *rapid.T, p *planner, now time.Time) {
 
 // overbooked reports whether a workload is on a cluster that has shrunk below what
 // runs there.
-func overbooked(p *planner, w *bound) bool {
-	all := promised(p, func(w *bound) []api.WorkloadCluster {
+func overbooked(p *planner, w *workloadBinding) bool {
+	all := promised(p, func(w *workloadBinding) []api.WorkloadCluster {
 		has := slices.Clone(w.status.Clusters)
 		for _, e := range w.status.Evictions {
 			has = append(has, api.WorkloadCluster{Name: e.Cluster, Replicas: e.Replicas})
@@ -262,7 +262,7 @@ func overbooked(p *planner, w *bound) bool {
 }
 
 // checkIndexes: who has a cluster is known under its name, and holds what it has.
-func checkIndexes(t checker, p *planner, w *bound) {
+func checkIndexes(t checker, p *planner, w *workloadBinding) {
 	has := clustersOf(&w.status)
 	for name, members := range p.bindings.members {
 		_, in := members[w]
@@ -278,7 +278,7 @@ func checkIndexes(t checker, p *planner, w *bound) {
 }
 
 // checkFreshLook decides a binding from scratch.
-func checkFreshLook(t checker, p *planner, w *bound, now time.Time) {
+func checkFreshLook(t checker, p *planner, w *workloadBinding, now time.Time) {
 	compiled, err := binding.NewPropagation(w.object, w.policy)
 	if err != nil {
 		t.Fatalf("%s: %v", w.key(), err)
@@ -325,7 +325,7 @@ func seatsOf(s *api.WorkloadStatus) map[string]int64 {
 
 // checkPromises: a workload that is scheduled has all its replicas, on clusters
 // that it may use, within the limits and over as many groups as it wants.
-func checkPromises(t *rapid.T, p *planner, w *bound) {
+func checkPromises(t *rapid.T, p *planner, w *workloadBinding) {
 	s, spec, place := &w.status, &w.object.Spec, &w.policy.Spec.Placement
 	fail := func(format string, args ...any) {
 		t.Helper()
@@ -392,7 +392,7 @@ func checkPromises(t *rapid.T, p *planner, w *bound) {
 
 // roomFor adds up how many replicas of a workload there is room for, those that it
 // has included; known is false where that is not all that matters.
-func roomFor(p *planner, w *bound) (room int64, known bool) {
+func roomFor(p *planner, w *workloadBinding) (room int64, known bool) {
 	place := &w.policy.Spec.Placement
 	unwell := slices.ContainsFunc(w.status.Health, func(h api.ClusterHealth) bool { return h.Status == api.Unhealthy })
 	if w.object.Spec.Replicas == nil || len(w.object.Spec.ReplicaRequests) == 0 || len(place.ClusterAffinities)+len(place.SpreadConstraints) > 0 || unwell || binding.Brakes(p.fleet) {
@@ -445,7 +445,7 @@ func groupOf(c *api.Cluster, by *api.GroupConstraint) string {
 
 // checkCluster: one cluster of a workload that is scheduled is one that it may
 // use.
-func checkCluster(t *rapid.T, w *bound, has api.WorkloadCluster) {
+func checkCluster(t *rapid.T, w *workloadBinding, has api.WorkloadCluster) {
 	place := &w.policy.Spec.Placement
 	if len(place.ClusterAffinities) > 0 {
 		i := slices.IndexFunc(place.ClusterAffinities, func(a api.AffinityTerm) bool { return a.AffinityName == w.status.ObservedAffinity })

@@ -265,7 +265,7 @@ func TestARestartMovesNoWorkload(t *testing.T) {
 			again.put(object, w.specs[key])
 		}
 		for _, write := range again.pass(epoch) {
-			b, _ := write.decision.(*bound)
+			b, _ := write.decision.(*workloadBinding)
 			if b != nil && write.moved {
 				t.Fatalf("%s had %v, and after a restart %v", b.key(), p.bindings.workloads[b.key()].status.Clusters, b.status.Clusters)
 			}

@@ -78,7 +78,7 @@ func (b *bindings) observeSplit(key api.Key, d api.ClusterDistribution, now time
 }
 
 // look has the next pass look at what follows from what was observed of a split.
-func (b *bindings) look(w *bound) {
+func (b *bindings) look(w *workloadBinding) {
 	if !w.split.listed {
 		w.split.listed = true
 		b.observed = append(b.observed, w)
@@ -87,7 +87,7 @@ func (b *bindings) look(w *bound) {
 
 // keepObserved keeps what was observed of a split through a binding that was
 // committed from outside: what that says is as old as its preview.
-func (b *bindings) keepObserved(w *bound, before *api.WorkloadStatus) {
+func (b *bindings) keepObserved(w *workloadBinding, before *api.WorkloadStatus) {
 	if !slices.EqualFunc(w.status.Distribution, before.Distribution, api.ClusterDistribution.Same) {
 		w.status.Distribution = before.Distribution
 		w.split.unwritten = true

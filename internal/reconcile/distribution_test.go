@@ -162,7 +162,7 @@ func drawObserved(t *rapid.T, cluster string) api.ClusterDistribution {
 
 // checkSplit: the parts of every cluster add up, the sum keeps the promise of the
 // mode, and what is told of the observed is about where the workload is.
-func checkSplit(t checker, p *planner, w *bound) {
+func checkSplit(t checker, p *planner, w *workloadBinding) {
 	spec, s := &w.object.Spec, &w.status
 	condition := api.FindCondition(s.Conditions, api.ConditionDistributed)
 	if (condition != nil) != (spec.Distribution != nil) {

@@ -87,7 +87,7 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 
 // adoptWorkload takes over a workload of a snapshot.
 func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
-	w := &bound{boundState: r.bound.boundState, object: object, status: object.Status}
+	w := &workloadBinding{bindingState: r.binding.bindingState, object: object, status: object.Status}
 	b.workloads[r.key] = w
 	// Why it follows its policy is asked again: it may be because it has.
 	w.unclaimed, w.reason = true, ""
@@ -100,7 +100,7 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 		b.watch(w)
 	}
 	w.gained = math.MaxInt64 // how much it is, is not recorded
-	b.queue.agenda.set(w, r.bound.at)
+	b.queue.agenda.set(w, r.binding.at)
 }
 
 // adopt gives a member the sentence that it was told last.

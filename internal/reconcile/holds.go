@@ -11,10 +11,10 @@ import (
 
 // hold keeps the reservations in step with a status, and has everything looked at
 // again that concerns the room on the touched clusters.
-func (b *bindings) hold(w *bound) { b.holdAs(w, w.needs) }
+func (b *bindings) hold(w *workloadBinding) { b.holdAs(w, w.needs) }
 
 // holdAs is hold where each replica needs an amount, and its machine.
-func (b *bindings) holdAs(w *bound, needs ledger.Needs) {
+func (b *bindings) holdAs(w *workloadBinding, needs ledger.Needs) {
 	after := clustersOf(&w.status)
 	machines := b.machinesOf(w, needs)
 	var more, less []int
@@ -69,7 +69,7 @@ func (b *bindings) holdAs(w *bound, needs ledger.Needs) {
 }
 
 // machinesOf is what a replica needs on the clusters on which it has a flavor.
-func (b *bindings) machinesOf(w *bound, needs ledger.Needs) (machines map[string]ledger.Needs) {
+func (b *bindings) machinesOf(w *workloadBinding, needs ledger.Needs) (machines map[string]ledger.Needs) {
 	further := w.object.Spec.Machines()
 	for i := range w.status.Clusters {
 		c := &w.status.Clusters[i]
@@ -85,7 +85,9 @@ func (b *bindings) machinesOf(w *bound, needs ledger.Needs) (machines map[string
 }
 
 // heldOn is what each replica of a workload holds on a cluster.
-func (w *bound) heldOn(cluster string) ledger.Needs { return eachOn(w.machines, w.heldNeeds, cluster) }
+func (w *workloadBinding) heldOn(cluster string) ledger.Needs {
+	return eachOn(w.machines, w.heldNeeds, cluster)
+}
 
 func eachOn(machines map[string]ledger.Needs, needs ledger.Needs, cluster string) ledger.Needs {
 	if m, ok := machines[cluster]; ok {

@@ -278,7 +278,7 @@ func (h *hosts) follow(now time.Time) {
 			h.cohort.wake(&h.picture.queue)
 		}
 	}
-	if h.picture.queue.holds(h.kind) {
+	if h.picture.queue.has(h.kind) {
 		h.fleet, _ = h.fleet.With(columns.Changes{}, now) // last good values may be too old by now
 	}
 }
@@ -362,8 +362,8 @@ func (h *hosts) choose(g *guest, now time.Time) bool {
 	return true
 }
 
-// bound is the Bound condition of a guest, nil where it has none.
-func (g *guest) bound(reason string) *api.Condition {
+// condition is the Bound condition of a guest, nil where it has none.
+func (g *guest) condition(reason string) *api.Condition {
 	switch {
 	case g.host != "":
 		return &api.Condition{Type: api.ConditionBound, Status: api.ConditionTrue, Reason: api.ReasonBound}
@@ -374,12 +374,12 @@ func (g *guest) bound(reason string) *api.Condition {
 }
 
 // setBound makes the Bound condition what it is now.
-func setBound(conditions *[]api.Condition, bound *api.Condition, now time.Time) {
-	if bound == nil {
+func setBound(conditions *[]api.Condition, condition *api.Condition, now time.Time) {
+	if condition == nil {
 		api.RemoveCondition(conditions, api.ConditionBound)
 		return
 	}
-	api.SetCondition(conditions, *bound, now)
+	api.SetCondition(conditions, *condition, now)
 }
 
 // explain says why a guest has the host it has.

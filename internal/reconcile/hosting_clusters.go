@@ -75,7 +75,7 @@ var clustersOnClouds = role{
 			return g.object
 		}
 		c.Status.Cloud, c.Status.CloudScore = g.host, g.score
-		setBound(&c.Status.Conditions, g.bound(api.ReasonNoSuitableCloud), now)
+		setBound(&c.Status.Conditions, g.condition(api.ReasonNoSuitableCloud), now)
 		if g.zone != nil {
 			c.Status.ObservedZone = g.zone
 		}

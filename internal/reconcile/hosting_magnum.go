@@ -96,7 +96,7 @@ func decideMagnum(m *api.MagnumCluster, g *guest, project *api.OpenStackProject,
 		s.TemplateID = cmp.Or(m.Spec.TemplateID, project.Spec.TemplateID)
 		s.Labels = api.Overlay(project.Metadata.Labels, m.Metadata.Labels)
 	}
-	setBound(&s.Conditions, g.bound(api.ReasonNoSuitableProject), now)
+	setBound(&s.Conditions, g.condition(api.ReasonNoSuitableProject), now)
 }
 
 // magnumMetrics are the metrics of a Magnum cluster: those of its project, and its

@@ -326,7 +326,7 @@ func TestAHostThatListsNoLostMetricHoldsNobody(t *testing.T) {
 	w.write(p, guest)
 	held := func() *api.Condition {
 		p.pass(epoch)
-		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withHeld(guest)), api.ConditionMoveHeld)
+		return api.FindCondition(*api.ConditionsOf(p.snapshot(nil).withMoveHeld(guest)), api.ConditionMoveHeld)
 	}
 	if held() == nil {
 		t.Fatal("nothing holds it, so this tests nothing")

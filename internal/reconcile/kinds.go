@@ -27,7 +27,7 @@ type decidedKind interface {
 	see(p *planner, known decision, object api.Object)
 	forget(p *planner, key api.Key)
 	adopted(p *planner, r *record)
-	held(object api.Object) []hold
+	holdsOf(object api.Object) []hold
 	sort(batch []decision)
 	decided(p *planner, d decision, now time.Time) (changed, moved bool)
 	restsOn(p *planner, d decision) api.Key
@@ -168,7 +168,7 @@ func (r *row[O, D]) forget(p *planner, key api.Key) { r.remove(p, key) }
 
 func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.object), known) }
 
-func (r *row[O, D]) held(object api.Object) []hold { return r.holds(as[O](object)) }
+func (r *row[O, D]) holdsOf(object api.Object) []hold { return r.holds(as[O](object)) }
 
 func (r *row[O, D]) sort(batch []decision) {
 	slices.SortFunc(batch, func(a, b decision) int { return r.turn(as[D](a), as[D](b)) })

@@ -125,9 +125,9 @@ func anyOf(keys iter.Seq[api.Key]) api.Key {
 	return first
 }
 
-// holds reports whether a decision has to stay, as it answers its spec and rests, or
+// defers reports whether a decision has to stay, as it answers its spec and rests, or
 // may rest, on something that is lost.
-func (p *planner) holds(d decision) bool {
+func (p *planner) defers(d decision) bool {
 	if p.lost == nil {
 		return false
 	}
@@ -141,69 +141,69 @@ func (p *planner) holds(d decision) bool {
 }
 
 // underPlacement is what a placement rests on.
-func (l *lost) underPlacement(placed *tracked) (held api.Key) {
+func (l *lost) underPlacement(placed *tracked) (on api.Key) {
 	if present := placed.present(); !present.Answered || present.Fresh {
-		return held
+		return on
 	}
 	q := placed.query
 	switch {
 	case len(l.dubious) > 0 && (q.Relative() || q.Spreads()):
-		held = anyOf(maps.Values(l.dubious)) // each counts for all
+		on = anyOf(maps.Values(l.dubious)) // each counts for all
 	case len(l.scores) > 0 && (q.Reads() | q.ScoreReads()).Any(columns.ScoreValues):
-		held = anyOf(maps.Keys(l.scores))
+		on = anyOf(maps.Keys(l.scores))
 	}
 	for _, set := range q.Sets() {
 		if key := (api.Key{Kind: api.KindClusterSet, Name: set}); l.sets[key] {
-			held = key
+			on = key
 		}
 	}
 	for _, name := range placed.status.Clusters {
 		if key, dubious := l.dubious[name]; dubious {
-			held = key
+			on = key
 		}
 	}
-	return held
+	return on
 }
 
 // underWorkload is what a binding rests on.
-func (l *lost) underWorkload(w *bound) api.Key {
+func (l *lost) underWorkload(w *workloadBinding) api.Key {
 	meta := &w.object.Metadata
 	if w.status.ObservedGeneration != meta.Generation || w.status.ObservedRescheduleRequests != meta.RescheduleRequests {
 		return api.Key{}
 	}
-	var held []api.Key
+	var on []api.Key
 	for key := range l.policies {
 		if key.Path() == w.status.Policy {
-			held = append(held, key)
+			on = append(on, key)
 		}
 	}
 	for name := range clustersOf(&w.status) {
 		if key, dubious := l.dubious[name]; dubious {
-			held = append(held, key)
+			on = append(on, key)
 		}
 	}
-	return anyOf(slices.Values(held))
+	return anyOf(slices.Values(on))
 }
 
 // underGuest is what the choice of a host rests on.
-func (l *lost) underGuest(g *guest) (held api.Key) {
+func (l *lost) underGuest(g *guest) (on api.Key) {
 	if g.host == "" {
-		return held
+		return on
 	}
 	for key := range l.hosts {
 		if key.Path() == g.host {
-			held = key
+			on = key
 		}
 	}
-	if row := g.hosting.hosts[g.host]; row != nil && held == (api.Key{}) {
-		held = l.lacks(row.Spec.Metrics, g.hosting.figures)
+	if row := g.hosting.hosts[g.host]; row != nil && on == (api.Key{}) {
+		on = l.lacks(row.Spec.Metrics, g.hosting.figures)
 	}
-	return held
+	return on
 }
 
-// withHeld returns a copy of an object with a condition that says what its decision
+// withMoveHeld returns a copy of an object with a condition that says what its decision
 // waits for; the object itself where it waits for nothing.
-func (s *snapshot) withHeld(object api.Object) api.Object {
+func (s *snapshot) withMoveHeld(object api.Object) api.Object {
 	if s.waiting == nil {
 		return object
 	}

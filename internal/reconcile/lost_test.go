@@ -100,7 +100,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 				t.Errorf("%v have moved", got)
 			}
 			for k, placed := range again.placements {
-				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withHeld(placed.result())), api.ConditionMoveHeld)
+				held := api.FindCondition(*api.ConditionsOf(again.snapshot(nil).withMoveHeld(placed.result())), api.ConditionMoveHeld)
 				if (held != nil) != slices.Contains(test.held, k.Name) {
 					t.Errorf("%s has the condition %v", k.Name, held)
 				}

@@ -52,7 +52,7 @@ func newLot() *lot {
 	return &lot{of: map[api.Key]*parked{}, trials: map[api.Key]int{}, suspicions: map[api.Key][]time.Time{}}
 }
 
-func (l *lot) holds(key api.Key) bool {
+func (l *lot) has(key api.Key) bool {
 	_, ok := l.of[key]
 	return ok
 }
@@ -169,7 +169,7 @@ func (r *Reconciler) lost(at *fleet.Snapshot) []api.Key {
 // panics on, and takes it into use. It returns what to write.
 func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes []write, err error) {
 	for {
-		s := r.newSearch(ctx, loaded, r.lot.holds)
+		s := r.newSearch(ctx, loaded, r.lot.has)
 		p := r.newPlanner(r.logger)
 		p.lose(r.lost(loaded))
 		for key := range r.lot.of {
@@ -200,12 +200,12 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 // and leaves them out. Objects that were left out before are asked again: what they
 // panic on may be the same.
 func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause *fault.Panic) error {
-	s := r.newSearch(ctx, loaded, func(key api.Key) bool { return r.lot.holds(key) && !isDecided(key.Kind) })
+	s := r.newSearch(ctx, loaded, func(key api.Key) bool { return r.lot.has(key) && !isDecided(key.Kind) })
 	culprits := s.culprits()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.holds(key) }) {
+	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return !r.lot.has(key) }) {
 		return cause // there is nothing to do without
 	}
 	defer r.showLot()
@@ -215,7 +215,7 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 		maps.DeleteFunc(r.lot.of, func(key api.Key, _ *parked) bool { return isDecided(key.Kind) })
 	}
 	for _, key := range culprits {
-		if !r.lot.holds(key) {
+		if !r.lot.has(key) {
 			r.park(key, cause.Error(), loaded)
 		}
 	}
@@ -238,7 +238,7 @@ func (r *Reconciler) retry(ctx context.Context, at *fleet.Snapshot) {
 	if len(due) == 0 {
 		return
 	}
-	s := r.newSearch(ctx, at, r.lot.holds)
+	s := r.newSearch(ctx, at, r.lot.has)
 	everybody := append(onlooker(), s.decided...)
 	for _, key := range due {
 		entry := at.Get(key)

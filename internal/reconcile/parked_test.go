@@ -319,7 +319,7 @@ func TestPanicsAtRandom(t *testing.T) {
 				y.look(func(p *planner) {
 					for entry := range y.fleet.Snapshot().All(api.KindPlacement, "") {
 						k := api.KeyOf(entry.Object)
-						if _, known := p.placements[k]; known == y.reconciler.lot.holds(k) {
+						if _, known := p.placements[k]; known == y.reconciler.lot.has(k) {
 							t.Errorf("step %d: %s is known: %v", step, k, known)
 						}
 					}

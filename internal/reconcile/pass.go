@@ -93,7 +93,7 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 		switch {
 		case t.gone:
 			continue
-		case p.holds(d):
+		case p.defers(d):
 		case !t.rounds.another(p.passes):
 			p.logger.Warn("a decision did not settle in one pass; it is looked at again in a second", "object", d.key().String())
 			p.queue.agenda.set(d, now.Add(time.Second))

@@ -14,7 +14,7 @@ type picture struct {
 	fleet    *columns.Fleet
 	reserved *ledger.Reservations
 	load     *ledger.Load
-	bound    ledger.Bindings
+	running  ledger.Bindings // where workloads run
 	queue    queue
 	// lost may be nil.
 	lost *lost
@@ -37,5 +37,5 @@ func (p *picture) focus(key api.Key) {
 
 // others is what the decisions amount to.
 func (p *picture) others() ledger.Others {
-	return ledger.Others{Reserved: p.reserved, Load: p.load, Bindings: p.bound}
+	return ledger.Others{Reserved: p.reserved, Load: p.load, Bindings: p.running}
 }

@@ -25,7 +25,7 @@ var placements = row[*api.Placement, *tracked]{
 		}
 	},
 	adopt: (*planner).adoptPlacement,
-	holds: heldByPlacement,
+	holds: holdsOfPlacement,
 	// Placements that compete for resources take their turn by name.
 	turn: func(a, b *tracked) int {
 		return a.query.Key.Compare(b.query.Key)

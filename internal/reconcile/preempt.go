@@ -14,7 +14,7 @@ import (
 // workloads of a lower priority, if that lets it have all that it wants; otherwise
 // nobody loses anything. Of the workloads on a cluster the least important goes
 // first, of equals the latest, and no more than needed.
-func (b *bindings) preempt(w *bound, present binding.Present, now time.Time) (binding.Binding, bool) {
+func (b *bindings) preempt(w *workloadBinding, present binding.Present, now time.Time) (binding.Binding, bool) {
 	spare := b.spareFor(w.p.Priority)
 	if w.rivals = spare != nil; !w.rivals {
 		return binding.Binding{}, false
@@ -73,19 +73,19 @@ func (b *bindings) wakePreempting() {
 }
 
 // yields reports whether a workload gives way to another.
-func (b *bindings) yields(victim, w *bound) bool {
+func (b *bindings) yields(victim, w *workloadBinding) bool {
 	return victim != w && !victim.gone && victim.object.Spec.Priority < w.p.Priority
 }
 
 // clear takes one cluster from workloads until there is room for the replicas of w.
-func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now time.Time) {
-	var victims []*bound
+func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas int64, now time.Time) {
+	var victims []*workloadBinding
 	for victim := range b.members[cluster] {
 		if b.yields(victim, w) {
 			victims = append(victims, victim)
 		}
 	}
-	slices.SortFunc(victims, func(x, y *bound) int {
+	slices.SortFunc(victims, func(x, y *workloadBinding) int {
 		return cmp.Or(
 			cmp.Compare(x.object.Spec.Priority, y.object.Spec.Priority),
 			timeOf(y.status.ScheduledAt).Compare(timeOf(x.status.ScheduledAt)),
@@ -106,7 +106,7 @@ func (b *bindings) clear(w *bound, cluster string, row int, replicas int64, now 
 // take ends what a workload has on a cluster, because another needs the room. The
 // amounts are free for that one at once, also where only the next capacity report
 // will show them.
-func (b *bindings) take(victim *bound, cluster string, by *bound, freed ledger.Spare, now time.Time) {
+func (b *bindings) take(victim *workloadBinding, cluster string, by *workloadBinding, freed ledger.Spare, now time.Time) {
 	i := slices.IndexFunc(victim.status.Clusters, func(c api.WorkloadCluster) bool { return c.Name == cluster })
 	if i < 0 {
 		return

@@ -89,8 +89,8 @@ func (q *queue) len() int {
 	return n
 }
 
-// holds reports whether decisions of a kind are stale.
-func (q *queue) holds(k decidedKind) bool { return len(q.stale[k.rank()]) > 0 }
+// has reports whether decisions of a kind are stale.
+func (q *queue) has(k decidedKind) bool { return len(q.stale[k.rank()]) > 0 }
 
 // take returns the stale decisions of a kind in the order in which they are made.
 // Each stays marked until its turn, so that those before it do not add it again.

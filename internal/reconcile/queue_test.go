@@ -28,7 +28,7 @@ func TestLargeBatchesKeepTheirTurns(t *testing.T) {
 		if len(batch) != all {
 			t.Fatalf("%s: %d of %d are stale", what, len(batch), all)
 		}
-		if !slices.IsSortedFunc(batch, func(a, b decision) int { return turnOfWorkload(as[*bound](a), as[*bound](b)) }) {
+		if !slices.IsSortedFunc(batch, func(a, b decision) int { return turnOfWorkload(as[*workloadBinding](a), as[*workloadBinding](b)) }) {
 			t.Errorf("%s: the turns are in another order", what)
 		}
 		for _, d := range batch {

@@ -173,7 +173,7 @@ func (r *Reconciler) session(ctx context.Context) error {
 			return err
 		}
 		r.metrics.unwritten(unwritten)
-		if !unwritten.holds() {
+		if !unwritten.waits() {
 			r.settle(at.Revision())
 			for _, report := range r.unanswered {
 				report.done <- nil
@@ -229,7 +229,7 @@ func (r *Reconciler) pauseAfter(p *fault.Panic) bool {
 		return false
 	}
 	snapshot := r.options.Fleet.Snapshot()
-	if snapshot.Get(suspect) == nil || r.lot.holds(suspect) {
+	if snapshot.Get(suspect) == nil || r.lot.has(suspect) {
 		return true
 	}
 	r.park(suspect, p.Error(), snapshot)
@@ -293,7 +293,7 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 		for n := 1; ; n++ {
 			for _, change := range batch.Changes {
 				switch {
-				case r.lot.holds(change.Key):
+				case r.lot.has(change.Key):
 					if change.New == nil {
 						p.takeBack(change.Key)
 					}
@@ -378,10 +378,10 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 	begin := time.Now()
 	failed := map[api.Key]error{}
 	derived := make([]store.StatusWrite, 0, len(batch))
-	var bound []write
+	var hosted []write
 	for _, w := range batch {
 		if w.key().Kind == api.KindCluster && r.options.BindCluster != nil {
-			bound = append(bound, w)
+			hosted = append(hosted, w)
 			continue
 		}
 		var value []byte
@@ -399,7 +399,7 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 	if err != nil {
 		return fmt.Errorf("stop deciding: %w", err)
 	}
-	revision = max(revision, r.bind(ctx, bound, failed))
+	revision = max(revision, r.bind(ctx, hosted, failed))
 	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
 		return nil //nolint:nilerr // the end of Run is not an error
 	}
@@ -551,5 +551,5 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 // object that has nothing of that is returned as it is.
 func (r *Reconciler) Observe(object api.Object) api.Object {
 	s := r.current.Load()
-	return s.faulted(s.withHeld(s.observe(object)))
+	return s.faulted(s.withMoveHeld(s.observe(object)))
 }

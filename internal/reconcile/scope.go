@@ -15,30 +15,30 @@ import (
 // scope is a cohort of affinity groups of workloads: they admit the same clusters.
 // Who waits in it waits for room, or for a cluster.
 type scope struct {
-	cohort[*bound]
+	cohort[*workloadBinding]
 	// watching have what they need, and yet want to know: they take every cluster that
 	// fits, or would be taken back by this group.
-	watching map[*bound]struct{}
+	watching map[*workloadBinding]struct{}
 	// growing are those of watching for which room may be enough, and awaiting those
 	// for which there has to be enough until they are taken back.
-	growing, awaiting map[*bound]struct{}
+	growing, awaiting map[*workloadBinding]struct{}
 }
 
 // joinScopes gives a workload the views of its affinity groups.
-func (b *bindings) joinScopes(w *bound) {
+func (b *bindings) joinScopes(w *workloadBinding) {
 	w.scopes, w.sentences = make([]*scope, len(w.p.Groups)), make([]*sentence, len(w.p.Groups))
 	for i := range w.p.Groups {
-		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*bound]) *scope {
+		w.scopes[i] = b.scopes.join(w.p.Groups[i].Query, w.p.Reads(), func(shared cohort[*workloadBinding]) *scope {
 			shared.view = b.scopes.view(b.picture, shared.query, nil)
 			return &scope{
-				cohort: shared, watching: map[*bound]struct{}{},
-				growing: map[*bound]struct{}{}, awaiting: map[*bound]struct{}{},
+				cohort: shared, watching: map[*workloadBinding]struct{}{},
+				growing: map[*workloadBinding]struct{}{}, awaiting: map[*workloadBinding]struct{}{},
 			}
 		})
 	}
 }
 
-func (b *bindings) leaveScopes(w *bound) {
+func (b *bindings) leaveScopes(w *workloadBinding) {
 	for i, s := range w.scopes {
 		s.wait(w, false)
 		s.unwatch(w)
@@ -48,7 +48,7 @@ func (b *bindings) leaveScopes(w *bound) {
 	w.scopes, w.sentences = nil, nil
 }
 
-func (b *bindings) setPending(w *bound, pending bool) {
+func (b *bindings) setPending(w *workloadBinding, pending bool) {
 	w.pending = pending
 	for _, s := range w.scopes {
 		s.wait(w, pending)
@@ -56,13 +56,13 @@ func (b *bindings) setPending(w *bound, pending bool) {
 }
 
 // watch says which groups a workload that has what it needs has to hear of.
-func (b *bindings) watch(w *bound) {
+func (b *bindings) watch(w *workloadBinding) {
 	observed := w.p.Group(w.status.ObservedAffinity)
 	for _, s := range w.scopes {
 		s.unwatch(w)
 	}
 	for i, s := range w.scopes { // groups that select the same clusters share one
-		in := func(set map[*bound]struct{}, is bool) {
+		in := func(set map[*workloadBinding]struct{}, is bool) {
 			if is {
 				set[w] = struct{}{}
 			}
@@ -76,7 +76,7 @@ func (b *bindings) watch(w *bound) {
 	}
 }
 
-func (s *scope) unwatch(w *bound) {
+func (s *scope) unwatch(w *workloadBinding) {
 	delete(s.watching, w)
 	delete(s.growing, w)
 	delete(s.awaiting, w)
@@ -161,9 +161,9 @@ func (b *bindings) touchMembers(delta *columns.Delta) {
 
 // concerned reports whether it matters to a workload what one of its clusters
 // says now.
-func (b *bindings) concerned(w *bound, row int) bool {
-	held := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
-	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || held != nil && held.Status == api.ConditionTrue {
+func (b *bindings) concerned(w *workloadBinding, row int) bool {
+	brake := api.FindCondition(w.status.Conditions, api.ConditionFailoverHeld)
+	if w.p == nil || w.pending || len(w.status.Evictions) > 0 || w.p.DependsOnPlace() || brake != nil && brake.Status == api.ConditionTrue {
 		return true
 	}
 	observed := w.p.Group(w.status.ObservedAffinity)
@@ -223,7 +223,7 @@ func (b *bindings) roomTaken(rows []int) {
 // mayFit reports whether the room that has grown on a cluster may be enough for
 // what a workload lacks. It counts all the room there, so it errs on the side of
 // looking again.
-func (w *bound) mayFit(lack int64, room ledger.RowRoom) bool {
+func (w *workloadBinding) mayFit(lack int64, room ledger.RowRoom) bool {
 	fits := room.For(w.needs)
 	if fits == 0 {
 		return false
@@ -235,13 +235,13 @@ func (w *bound) mayFit(lack int64, room ledger.RowRoom) bool {
 }
 
 // takesBack reports whether a group is known to have room for a workload.
-func takesBack(w *bound, name string) bool {
+func takesBack(w *workloadBinding, name string) bool {
 	return slices.ContainsFunc(w.status.EarlierAffinities, func(e api.EarlierAffinity) bool { return e.AffinityName == name })
 }
 
 // alike is equal for two workloads that ask for the same under the same policy, or
 // of the same sites.
-func alike(w *bound) string {
+func alike(w *workloadBinding) string {
 	replicas := int64(-1)
 	if w.object.Spec.Replicas != nil {
 		replicas = *w.object.Spec.Replicas
@@ -264,7 +264,7 @@ func sortedResources(q api.Quantities) []string {
 
 // known is what another workload that asks for the same has just found, where
 // that was nothing and this one has nothing either.
-func (b *bindings) known(w *bound) (binding.Binding, bool) {
+func (b *bindings) known(w *workloadBinding) (binding.Binding, bool) {
 	if b.failedVersion != b.version || !isNew(&w.status) {
 		return binding.Binding{}, false
 	}
@@ -276,7 +276,7 @@ func isNew(s *api.WorkloadStatus) bool {
 	return len(s.Clusters)+len(s.Evictions)+len(s.EarlierAffinities) == 0 && s.LostReplicas == 0 && s.ObservedAffinity == ""
 }
 
-func (b *bindings) remember(w *bound, out binding.Binding) {
+func (b *bindings) remember(w *workloadBinding, out binding.Binding) {
 	if out.Complete || !isNew(&w.status) {
 		return
 	}

@@ -44,16 +44,16 @@ const maxViews = 32
 
 // record is something that is decided, or a cloud or a project, as of the last pass.
 type record struct {
-	key    api.Key
-	object api.Object   // with its status as last decided
-	placed *placedState // of a placement
-	bound  *boundRecord // of a workload
-	guest  *guest       // what is known of what is created on a host, a copy
+	key     api.Key
+	object  api.Object     // with its status as last decided
+	placed  *placedState   // of a placement
+	binding *bindingRecord // of a workload
+	guest   *guest         // what is known of what is created on a host, a copy
 }
 
-// boundRecord is the state of a workload.
-type boundRecord struct {
-	boundState
+// bindingRecord is the state of a workload.
+type bindingRecord struct {
+	bindingState
 	at time.Time // its own instant
 }
 
@@ -112,8 +112,8 @@ func (p *planner) recordDecision(known decision) {
 			d.recorded = &s
 		}
 		r.placed = d.recorded
-	case *bound:
-		if r.bound = (&boundRecord{d.boundState, d.at}); !sameBinding(&d.object.Status, &d.status) {
+	case *workloadBinding:
+		if r.binding = (&bindingRecord{d.bindingState, d.at}); !sameBinding(&d.object.Status, &d.status) {
 			r.object = d.result()
 		}
 	case *guest:

@@ -93,8 +93,8 @@ func checkRecords(t checker, p *planner) {
 		found(key, &placed.status)
 	}
 	for key, w := range p.bindings.workloads {
-		if d := found(key, &w.status); d.bound.policy != w.policy || d.bound.reason != w.reason {
-			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.bound, w.policy, w.reason)
+		if d := found(key, &w.status); d.binding.policy != w.policy || d.binding.reason != w.reason {
+			t.Fatalf("%s is recorded with %+v, and follows %v: %s", key, d.binding, w.policy, w.reason)
 		}
 	}
 	for _, h := range []*hosts{p.clouds, p.projects} {

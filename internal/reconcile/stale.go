@@ -116,10 +116,10 @@ func (c *class) markAll(p *planner) {
 // touchMember looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
 func (p *planner) touchMember(placed *tracked, row int, delta *columns.Delta) {
-	held := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
+	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
-	if !placed.decided || placed.query.Minds() || held || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || placed.query.Minds() || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) {
 		p.queue.mark(placed)
 		return
 	}

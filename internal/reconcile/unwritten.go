@@ -116,8 +116,8 @@ func (a *attempt) givenUp() bool {
 	return a.failures >= patience
 }
 
-// holds reports that something is not durable that may soon be.
-func (u *unwritten) holds() bool {
+// waits reports that something is not durable that may soon be.
+func (u *unwritten) waits() bool {
 	for _, a := range u.attempts {
 		if !a.givenUp() {
 			return true

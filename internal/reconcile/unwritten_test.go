@@ -160,7 +160,7 @@ func TestUnwritten(t *testing.T) {
 		u.add(write{decision: poison, specRevision: 1, moved: true})
 		u.add(write{decision: sound, specRevision: 1})
 		began := time.Now()
-		if due := u.due(began); len(due) != 2 || !u.holds() {
+		if due := u.due(began); len(due) != 2 || !u.waits() {
 			t.Fatalf("due %v", due)
 		}
 		u.done(sound)
@@ -174,7 +174,7 @@ func TestUnwritten(t *testing.T) {
 				u.failed(w.decision, errors.New("no"), time.Now())
 				u.add(write{decision: poison, specRevision: 1}) // decided again meanwhile
 			}
-			if held < 0 && !u.holds() {
+			if held < 0 && !u.waits() {
 				held = time.Since(began)
 			}
 			next := u.next()
@@ -195,13 +195,13 @@ func TestUnwritten(t *testing.T) {
 		// A new spec is tried at once, and so is what never failed.
 		poison.specRevision = 2
 		u.add(write{decision: poison, specRevision: 2})
-		if due := u.due(time.Now()); len(due) != 1 || !u.holds() {
+		if due := u.due(time.Now()); len(due) != 1 || !u.waits() {
 			t.Errorf("due after a change of the spec: %v", due)
 		}
 		// One that is gone is forgotten.
 		u.failed(poison, errors.New("no"), time.Now())
 		poison.gone = true
-		if due := u.due(time.Now()); len(due) != 0 || u.holds() || u.len() != 0 || !u.next().IsZero() {
+		if due := u.due(time.Now()); len(due) != 0 || u.waits() || u.len() != 0 || !u.next().IsZero() {
 			t.Errorf("after its end: due %v, %d unwritten", due, u.len())
 		}
 	})
@@ -216,7 +216,7 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 		u.add(write{decision: placed, specRevision: 1})
 		began := time.Now()
 		for time.Since(began) < 8*time.Second {
-			if !u.holds() {
+			if !u.waits() {
 				t.Fatalf("settled after %s", time.Since(began))
 			}
 			for _, w := range u.due(time.Now()) {

@@ -14,24 +14,24 @@ import (
 
 // workloads is how workloads are decided: bindings say on which clusters they run,
 // and with how many replicas.
-var workloads = row[*api.Workload, *bound]{
+var workloads = row[*api.Workload, *workloadBinding]{
 	kind: api.KindWorkload,
-	find: func(p *planner, key api.Key) (*bound, bool) {
+	find: func(p *planner, key api.Key) (*workloadBinding, bool) {
 		w, ok := p.bindings.workloads[key]
 		return w, ok
 	},
-	put: func(p *planner, w *bound, object *api.Workload, specRevision int64) {
+	put: func(p *planner, w *workloadBinding, object *api.Workload, specRevision int64) {
 		p.bindings.putWorkload(w, object, specRevision)
 	},
-	seen:   func(p *planner, w *bound, object *api.Workload) { p.bindings.seeWorkload(w, object) },
+	seen:   func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
-	holds:  heldByWorkload,
+	holds:  holdsOfWorkload,
 	turn:   turnOfWorkload,
-	decide: func(p *planner, w *bound, now time.Time) (changed, moved bool) {
+	decide: func(p *planner, w *workloadBinding, now time.Time) (changed, moved bool) {
 		return p.bindings.decide(w, now)
 	},
-	rests:   func(p *planner, w *bound) api.Key { return p.lost.underWorkload(w) },
+	rests:   func(p *planner, w *workloadBinding) api.Key { return p.lost.underWorkload(w) },
 	explain: (*snapshot).explainWorkload,
 	preview: (*snapshot).previewWorkload,
 	where: func(w *api.Workload) where {
@@ -42,7 +42,7 @@ var workloads = row[*api.Workload, *bound]{
 		return at
 	},
 	observe: func(_ *snapshot, w *api.Workload) api.Object { return w },
-	simulate: simulated[*api.Workload, *bound]{
+	simulate: simulated[*api.Workload, *workloadBinding]{
 		// A workload that brings no binding of its own is changed as it is live: what its
 		// replicas hold is what they were chosen for, not what the new version requests,
 		// or they would count as fitting wherever they are.
@@ -53,14 +53,14 @@ var workloads = row[*api.Workload, *bound]{
 			}
 		},
 		// A binding is explained while it is made.
-		foresee: func(p *planner, w *bound, _ time.Time) *api.Explanation {
+		foresee: func(p *planner, w *workloadBinding, _ time.Time) *api.Explanation {
 			if p.bindings.explained == nil {
 				p.bindings.explained = map[api.Key]*api.Explanation{}
 			}
 			p.bindings.explained[w.key()] = nil
 			return nil
 		},
-		recall: func(p *planner, w *bound, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
+		recall: func(p *planner, w *workloadBinding, _ *api.Explanation, _ bool, now time.Time) *api.Explanation {
 			if x := p.bindings.explained[w.key()]; x != nil {
 				return x
 			}
@@ -70,22 +70,22 @@ var workloads = row[*api.Workload, *bound]{
 	},
 }
 
-func (w *bound) kind() decidedKind  { return &workloads }
-func (w *bound) key() api.Key       { return api.KeyOf(w.object) }
-func (w *bound) stored() api.Object { return w.object }
-func (w *bound) wants() bool        { return w.pending }
-func (w *bound) revision() int64    { return w.specRevision }
+func (w *workloadBinding) kind() decidedKind  { return &workloads }
+func (w *workloadBinding) key() api.Key       { return api.KeyOf(w.object) }
+func (w *workloadBinding) stored() api.Object { return w.object }
+func (w *workloadBinding) wants() bool        { return w.pending }
+func (w *workloadBinding) revision() int64    { return w.specRevision }
 
 // result is the workload with its status as last decided.
-func (w *bound) result() api.Object {
+func (w *workloadBinding) result() api.Object {
 	object := *w.object
 	object.Status = w.status
 	return &object
 }
 
-// explainWorkload says why a workload is bound as it is.
+// explainWorkload says why a workload runs where it does.
 func (s *snapshot) explainWorkload(w *api.Workload, r *record, now time.Time) *api.Explanation {
-	policy, reason := r.bound.policy, r.bound.reason
+	policy, reason := r.binding.policy, r.binding.reason
 	if binding.Directed(w, policy) {
 		if p, err := binding.NewPropagation(w, policy); err == nil {
 			_, x := s.bind(p, w, policy, reason, now)
