@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ type bindings struct {
 	claims    *claim.Index
 	binder    binding.Binder
 	scopes    cohorts[*workloadBinding, *scope]
-	members   map[string]map[*workloadBinding]struct{} // by cluster that they run on, or are leaving
+	occupants occupants[*workloadBinding]
 	followers *btree.BTreeG[follower]
 	changed   []api.Key          // of whom anything changed since the last pass that a fork has to know
 	now       time.Time          // of the pass
@@ -94,7 +95,7 @@ func newBindings(p *picture) *bindings {
 		workloads: map[api.Key]*workloadBinding{},
 		claims:    claim.New(),
 		scopes:    newCohorts[*workloadBinding, *scope](),
-		members:   map[string]map[*workloadBinding]struct{}{},
+		occupants: occupants[*workloadBinding]{},
 		followers: newFollowers(),
 	}
 	p.running = b
@@ -204,14 +205,9 @@ func (b *bindings) removeWorkload(key api.Key) {
 	delete(b.workloads, key)
 }
 
-// index keeps members and followers in step with a status.
+// index keeps occupants and followers in step with a status.
 func (b *bindings) index(w *workloadBinding, before *api.WorkloadStatus) {
-	for name := range clustersOf(before) {
-		drop(b.members, name, w)
-	}
-	for name := range clustersOf(&w.status) {
-		add(b.members, name, w)
-	}
+	b.occupants.move(w, maps.Keys(clustersOf(before)), maps.Keys(clustersOf(&w.status)))
 	if w.status.Policy == before.Policy {
 		return
 	}

@@ -106,7 +106,7 @@ func BenchmarkClusterLost(b *testing.B) {
 		w.write(p, lost)
 		now = now.Add(time.Second)
 		moved += len(p.pass(now))
-		for w := range p.bindings.members[lost.Metadata.Name] {
+		for w := range p.bindings.occupants[lost.Metadata.Name] {
 			if slices.Contains(w.status.Names(), lost.Metadata.Name) {
 				b.Fatalf("%s is still on the lost cluster", w.key())
 			}

@@ -264,15 +264,15 @@ func overbooked(p *planner, w *workloadBinding) bool {
 // checkIndexes: who has a cluster is known under its name, and holds what it has.
 func checkIndexes(t checker, p *planner, w *workloadBinding) {
 	has := clustersOf(&w.status)
-	for name, members := range p.bindings.members {
-		_, in := members[w]
+	for name := range p.bindings.occupants {
+		in := p.bindings.occupants.has(name, w)
 		if _, want := has[name]; in != want {
-			t.Fatalf("%s: members of %s are out of step: %t, and it has %v", w.key(), name, in, has)
+			t.Fatalf("%s: occupants of %s are out of step: %t, and it has %v", w.key(), name, in, has)
 		}
 	}
 	for name := range has {
-		if _, in := p.bindings.members[name][w]; !in {
-			t.Fatalf("%s is not among the members of %s", w.key(), name)
+		if !p.bindings.occupants.has(name, w) {
+			t.Fatalf("%s is not among the occupants of %s", w.key(), name)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // at which time alone takes a cluster out of its view.
 type cohort[D member] struct {
 	query *placement.Query // of any member
-	view  *placement.View  // nil where members are decided once: guests
+	view  *placement.View  // nil for guests: those of a role wait together, and ask for different things
 	reads columns.Aspects  // what any member reads of clusters
 	uses  int              // how often members have it
 	at    time.Time        // when time alone next changes the view; zero = never

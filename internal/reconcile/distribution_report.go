@@ -103,7 +103,7 @@ func (b *bindings) spotChanged(was *columns.Fleet, clusters map[string]*api.Clus
 		if c == nil || !known || was.Cluster(row).SpotEnabled() == c.SpotEnabled() {
 			continue
 		}
-		for w := range b.members[name] {
+		for w := range b.occupants[name] {
 			if w.object.Spec.Distribution != nil {
 				b.look(w)
 			}

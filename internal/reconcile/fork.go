@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/binding"
@@ -59,9 +60,7 @@ func (h *hosts) adopt(r *record) {
 	g := *r.guest
 	g.turn, g.hosting = turn{}, h
 	h.guests[r.key] = &g
-	if g.host != "" {
-		add(h.on, g.host, &g)
-	}
+	h.occupants.move(&g, nowhere, inPlace(g.host))
 	h.cohort.wait(&g, g.waits)
 }
 
@@ -71,8 +70,8 @@ func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	placed := &tracked{object: object, specRevision: s.specRevision, query: s.query, status: object.Status, recorded: s}
 	p.placements[r.key] = placed
 	p.joinClass(placed)
+	p.occupants.move(placed, nowhere, slices.Values(placed.status.Clusters))
 	for _, name := range placed.status.Clusters {
-		add(p.members, name, placed)
 		p.load.Restore(name)
 	}
 	placed.holding = s.query.HasRequests() && len(placed.status.Decisions) > 0
@@ -91,9 +90,7 @@ func (b *bindings) adoptWorkload(object *api.Workload, r *record) {
 	b.workloads[r.key] = w
 	// Why it follows its policy is asked again: it may be because it has.
 	w.unclaimed, w.reason = true, ""
-	for name := range clustersOf(&w.status) {
-		add(b.members, name, w)
-	}
+	b.occupants.move(w, nowhere, maps.Keys(clustersOf(&w.status)))
 	if w.p != nil {
 		b.joinScopes(w)
 		b.setPending(w, w.pending)

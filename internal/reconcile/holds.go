@@ -104,7 +104,7 @@ func (b *bindings) resize(was *columns.Fleet, rows []int) {
 		if cluster == nil || ledger.SameMachines(was, b.fleet, row) {
 			continue
 		}
-		for w := range b.members[cluster.Metadata.Name] {
+		for w := range b.occupants[cluster.Metadata.Name] {
 			if w.machines != nil {
 				b.holdAs(w, w.heldNeeds)
 				b.changed = append(b.changed, w.key())

@@ -9,6 +9,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // hosting decides on which host each guest is created: clusters on clouds, Magnum
@@ -26,13 +28,17 @@ type hosts struct {
 	pending columns.Changes // of the fleet, not yet applied
 	figures figures
 
-	hosts  map[string]*api.Cluster // as rows, by name
-	listed map[api.Key]int         // metrics, by how many hosts list them
-	guests map[api.Key]*guest
-	on     map[string]map[*guest]struct{} // guests by host
+	hosts     map[string]*api.Cluster // as rows, by name
+	listed    map[api.Key]int         // metrics, by how many hosts list them
+	guests    map[api.Key]*guest
+	occupants occupants[*guest]
 	// cohort is of all guests: each asks for something else, and hears of every change
 	// of the hosts while no host fits it, or a figure is missing.
 	cohort cohort[*guest]
+	// views are what guests that ask the same see of the hosts, by engine.Query.Class, as
+	// of a version of the fleet.
+	views  map[string]*placement.View
+	viewed *columns.Fleet
 }
 
 // figures are all metrics and providers there are, for hosts that begin to list
@@ -97,7 +103,7 @@ func newHosting(kind decidedKind, r role, p *planner) *hosts {
 	return &hosts{
 		role: r, kind: kind, picture: p.picture, fleet: &columns.Fleet{}, figures: p,
 		hosts: map[string]*api.Cluster{}, listed: map[api.Key]int{}, guests: map[api.Key]*guest{},
-		on: map[string]map[*guest]struct{}{},
+		occupants: occupants[*guest]{},
 	}
 }
 
@@ -142,9 +148,7 @@ func (h *hosts) putHost(name string, row *api.Cluster) {
 		}
 	}
 	pend(&h.pending.Clusters, name, row)
-	for g := range h.on[name] {
-		h.picture.queue.mark(g) // its status repeats what the host says
-	}
+	h.occupants.wake(&h.picture.queue, name) // their statuses repeat what the host says
 	if row == nil {
 		delete(h.hosts, name)
 		return
@@ -187,9 +191,7 @@ func (h *hosts) putGuest(g *guest, object api.Object, specRevision int64) {
 	if isNew {
 		g = h.newGuest(object)
 		h.guests[g.key()] = g
-		if g.host != "" {
-			add(h.on, g.host, g)
-		}
+		h.occupants.move(g, nowhere, inPlace(g.host))
 	} else {
 		g.answered = false
 	}
@@ -265,7 +267,7 @@ func (h *hosts) removeGuest(key api.Key) {
 	g.gone = true
 	delete(h.guests, key)
 	h.cohort.wait(g, false)
-	drop(h.on, g.host, g)
+	h.occupants.move(g, inPlace(g.host), nowhere)
 }
 
 // follow brings the hosts to a moment, with what changed up to now, before their
@@ -290,10 +292,7 @@ func (h *hosts) decide(g *guest, now time.Time) (changed bool) {
 	before := g.host
 	chosen := h.settle(g, now)
 	if before != g.host {
-		drop(h.on, before, g)
-		if g.host != "" {
-			add(h.on, g.host, g)
-		}
+		h.occupants.move(g, inPlace(before), inPlace(g.host))
 	}
 	g.waits = g.wish != noWish && (g.host == "" || !chosen)
 	h.cohort.wait(g, g.waits)
@@ -352,7 +351,7 @@ func (h *hosts) choose(g *guest, now time.Time) bool {
 		g.lack = fmt.Sprintf("metric %q has not been read yet", unread)
 		return false
 	}
-	host, score, ok := g.query.Choose(h.fleet, now)
+	host, score, ok := g.query.Choose(h.fleet, h.view, now)
 	g.host, g.score, g.lack = "", nil, ""
 	if ok {
 		g.host, g.score = host, &score
@@ -360,6 +359,19 @@ func (h *hosts) choose(g *guest, now time.Time) bool {
 	}
 	g.lack = g.query.Sentence(h.fleet)
 	return true
+}
+
+// view is what all guests that ask the same see of the hosts now.
+func (h *hosts) view(q *placement.Query) *placement.View {
+	if h.viewed != h.fleet {
+		h.viewed, h.views = h.fleet, map[string]*placement.View{}
+	}
+	v, seen := h.views[q.Class]
+	if !seen {
+		v = placement.NewView(h.fleet, q, ledger.Others{}, nil)
+		h.views[q.Class] = v
+	}
+	return v
 }
 
 // condition is the Bound condition of a guest, nil where it has none.

@@ -11,6 +11,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/hosting"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
 // checkHosted demands of every guest what hosting promises, and of every cluster in
@@ -34,7 +36,9 @@ func checkHosted(t interface{ Fatalf(string, ...any) }, w *world, p *planner, no
 			if err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
-			if host, _, ok := query.Choose(h.fleet, now); ok {
+			if host, _, ok := query.Choose(h.fleet, func(q *placement.Query) *placement.View {
+				return placement.NewView(h.fleet, q, ledger.Others{}, nil) // nobody else's
+			}, now); ok {
 				t.Fatalf("%s has no host, and %q fits", key, host)
 			}
 			for name, row := range h.hosts {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,27 @@ func TestAClusterIsBoundOnceAndStays(t *testing.T) {
 	w.stored(p, p.pass(epoch.Add(5*time.Hour)))
 	if cloudOf() != "rome" {
 		t.Errorf("not bound when a cloud appeared: %q", cloudOf())
+	}
+}
+
+// Clusters that ask for the same share what they see of the clouds, until a cloud
+// changes.
+func TestGuestsThatAskTheSameShareAView(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cloud("south", "", map[string]string{"location": "IT"}))
+	for i := range 20 {
+		w.write(p, wishing(fmt.Sprintf("c%d", i), "location is IT"))
+	}
+	w.write(p, wishing("other", "location is not IT"))
+	w.stored(p, p.pass(epoch))
+	// Each asks once more for clouds with a metric that fails.
+	if n := len(p.clouds.views); n != 4 {
+		t.Errorf("21 clusters that ask for two things see the clouds in %d ways", n)
+	}
+	w.write(p, cloud("north", "", map[string]string{"location": "NO"}))
+	w.stored(p, p.pass(epoch.Add(time.Minute)))
+	if host := p.clouds.guests[api.Key{Kind: api.KindCluster, Name: "other"}].host; host != "north" {
+		t.Errorf("the other is on %q", host)
 	}
 }
 

@@ -24,8 +24,8 @@ type planner struct {
 
 	placements map[api.Key]*tracked
 	classes    cohorts[*tracked, *class]
-	rankings   map[string]*ranking              // by rankKey
-	members    map[string]map[*tracked]struct{} // placements by chosen cluster
+	rankings   map[string]*ranking // by rankKey
+	occupants  occupants[*tracked]
 	passes     int
 	found      writes // since the last pass
 	// aside are the clusters on which something is reserved for an object that is left
@@ -104,7 +104,7 @@ func newPlanner(logger *slog.Logger) *planner {
 		rankings:   map[string]*ranking{},
 		placements: map[api.Key]*tracked{},
 		classes:    newCohorts[*tracked, *class](),
-		members:    map[string]map[*tracked]struct{}{},
+		occupants:  occupants[*tracked]{},
 
 		cloudObjects:   map[string]*api.Cloud{},
 		cloudOf:        map[string]string{},
@@ -273,17 +273,17 @@ func (p *planner) leaveClass(placed *tracked) {
 	}
 }
 
-// index keeps members, and the count of decisions, in step with a decision.
+// index keeps occupants, and the count of decisions, in step with a decision.
 func (p *planner) index(placed *tracked, before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
 			p.load.Drop(p.fleet, name)
-			drop(p.members, name, placed)
+			drop(p.occupants, name, placed)
 		}
 	}
 	for _, name := range after {
-		if _, known := p.members[name][placed]; !known {
-			add(p.members, name, placed)
+		if !p.occupants.has(name, placed) {
+			add(p.occupants, name, placed)
 			p.load.Add(p.fleet, name)
 		}
 	}
@@ -349,9 +349,7 @@ func (p *planner) advance(now time.Time) {
 	p.load.Sync(next, delta)
 	p.updateRankings(delta.Rows)
 	for _, name := range delta.Gone {
-		for placed := range p.members[name] {
-			p.queue.mark(placed)
-		}
+		p.occupants.wake(&p.queue, name)
 	}
 	// Whether a metric exists, and a set exists and has members, stands in the
 	// conditions.

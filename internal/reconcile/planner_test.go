@@ -142,9 +142,9 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 				t.Fatalf("%s: condition %s is %+v, a fresh look gives %+v", key, c.Type, old, c)
 			}
 		}
-		for name := range p.members {
-			if _, in := p.members[name][placed]; in != contains(placed.status.Clusters, name) {
-				t.Fatalf("%s: members of %s are out of step", key, name)
+		for name := range p.occupants {
+			if p.occupants.has(name, placed) != contains(placed.status.Clusters, name) {
+				t.Fatalf("%s: occupants of %s are out of step", key, name)
 			}
 		}
 	}

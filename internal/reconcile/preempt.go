@@ -80,7 +80,7 @@ func (b *bindings) yields(victim, w *workloadBinding) bool {
 // clear takes one cluster from workloads until there is room for the replicas of w.
 func (b *bindings) clear(w *workloadBinding, cluster string, row int, replicas int64, now time.Time) {
 	var victims []*workloadBinding
-	for victim := range b.members[cluster] {
+	for victim := range b.occupants[cluster] {
 		if b.yields(victim, w) {
 			victims = append(victims, victim)
 		}

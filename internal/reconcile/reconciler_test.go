@@ -324,8 +324,8 @@ func TestADeletedPlacementLeavesNothing(t *testing.T) {
 	if _, err := y.reconciler.Explain(key); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Explain of a deleted placement: %v", err)
 	}
-	if n := len(y.reconciler.planner.members); n != 0 {
-		t.Errorf("%d clusters still have members", n)
+	if n := len(y.reconciler.planner.occupants); n != 0 {
+		t.Errorf("%d clusters still have occupants", n)
 	}
 	if _, status, err := y.store.Read(t.Context(), key); err != nil || status != nil {
 		t.Errorf("status after the delete: %v, %v", status, err)

@@ -97,9 +97,7 @@ func (b *bindings) rooms(rows []int) map[int]ledger.RowRoom {
 // before on the rows that changed.
 func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[int]ledger.RowRoom) {
 	for _, name := range delta.Gone {
-		for w := range b.members[name] {
-			b.queue.mark(w)
-		}
+		b.occupants.wake(&b.queue, name)
 	}
 	b.resize(was, delta.Rows)
 	if braked := binding.Brakes(b.fleet); braked != b.braked {
@@ -111,7 +109,7 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 	for s := range b.scopes.concerned(&delta) {
 		b.touchScope(s, &delta)
 	}
-	b.touchMembers(&delta)
+	b.touchOccupants(&delta)
 	other := concerned(&delta, columns.Amounts)
 	b.roomTaken(other)
 	var grown []int
@@ -143,15 +141,15 @@ func (b *bindings) wake(s *scope) {
 // expired takes in that time alone has taken a cluster out of the view of a scope.
 func (b *bindings) expired(s *scope, _ []int) { b.wake(s) }
 
-// touchMembers looks at rows that say something else as those see them that have
+// touchOccupants looks at rows that say something else as those see them that have
 // them.
-func (b *bindings) touchMembers(delta *columns.Delta) {
+func (b *bindings) touchOccupants(delta *columns.Delta) {
 	for _, row := range delta.Rows {
 		cluster := b.fleet.Cluster(row)
 		if cluster == nil {
 			continue
 		}
-		for w := range b.members[cluster.Metadata.Name] {
+		for w := range b.occupants[cluster.Metadata.Name] {
 			if !w.stale && (w.p == nil || delta.ConcernsRow(row, w.p.Reads())) && b.concerned(w, row) {
 				b.queue.mark(w)
 			}
@@ -182,7 +180,7 @@ func (b *bindings) roomChanged(rows []int) {
 		if c := b.fleet.Cluster(row); c != nil {
 			name = c.Metadata.Name
 		}
-		for w := range b.members[name] {
+		for w := range b.occupants[name] {
 			// It may grow there, though others may not come; what it has may be more than
 			// there was room for; and what it is leaving may take it back.
 			if w.pending || leaves(&w.status, name) {

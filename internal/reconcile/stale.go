@@ -38,10 +38,10 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 		if cluster == nil {
 			continue
 		}
-		for placed := range p.members[cluster.Metadata.Name] {
+		for placed := range p.occupants[cluster.Metadata.Name] {
 			reads := placed.query.Reads() | placed.query.ScoreReads()&columns.OfCluster | placed.query.SeatReads()
 			if !placed.stale && delta.ConcernsRow(row, reads) {
-				p.touchMember(placed, row, delta)
+				p.touchOccupant(placed, row, delta)
 			}
 		}
 	}
@@ -113,9 +113,9 @@ func (c *class) markAll(p *planner) {
 	}
 }
 
-// touchMember looks at a changed row as a chosen cluster of a placement. What
+// touchOccupant looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
-func (p *planner) touchMember(placed *tracked, row int, delta *columns.Delta) {
+func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) {
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)

@@ -90,8 +90,9 @@ func NewHostQuery(r HostRequest) (*HostQuery, error) {
 
 // Choose is the host for a guest, with its score. A host of the guest's own
 // namespace goes before one of nobody, whatever their scores
-// (reference: "global clouds are tried only if no namespaced cloud matches").
-func (h *HostQuery) Choose(f *columns.Fleet, now time.Time) (host string, score float64, ok bool) {
+// (reference: "global clouds are tried only if no namespaced cloud matches"). view is
+// what all queries of a class see of the hosts.
+func (h *HostQuery) Choose(f *columns.Fleet, view func(*placement.Query) *placement.View, now time.Time) (host string, score float64, ok bool) {
 	queries := []*placement.Query{h.query}
 	if h.request.Desperate {
 		queries = append(queries, h.mild)
@@ -99,7 +100,7 @@ func (h *HostQuery) Choose(f *columns.Fleet, now time.Time) (host string, score 
 	var first placement.Choice
 	for _, owned := range []bool{true, false} {
 		for _, q := range queries {
-			out := placement.Decide(f, q, placement.NewView(f, q, ledger.Others{}, nil), ledger.Others{}, placement.Present{}, now)
+			out := placement.Decide(f, q, view(q), ledger.Others{}, placement.Present{}, now)
 			for _, c := range out.Choices {
 				if (len(f.Cluster(c.Row).Owners()) > 0) == owned {
 					first, ok = c, true
