@@ -72,13 +72,13 @@ func (e *Explained) staying() int {
 // Summary is the answer in one sentence: "0 of 120 clusters fit: 80 do not
 // match label constraint \"location is DE\", 40 are not online".
 func (e *Explained) Summary() string {
-	f, q := e.pass.Fleet, e.pass.Query
+	q := e.pass.Query
 	var b strings.Builder
 	fit := e.Admitted.Count()
 	if q.Wanted != 0 && fit > 0 {
-		names := make([]string, 0, 3)
-		for _, c := range e.Choices[:min(len(e.Choices), 3)] {
-			names = append(names, f.Name(c.Row))
+		names := make([]string, 0, 4)
+		for i := range e.Choices[:min(len(e.Choices), 3)] {
+			names = append(names, e.listed(i))
 		}
 		if more := len(e.Choices) - len(names); more > 0 {
 			names = append(names, fmt.Sprintf("%d more", more))
@@ -94,6 +94,15 @@ func (e *Explained) Summary() string {
 	}
 	b.WriteString(e.Sentence())
 	return b.String()
+}
+
+// listed is the name of one of the chosen clusters in the order of the status: a
+// decision that stays keeps its order, whatever the scores are by now (see NewStatus).
+func (e *Explained) listed(i int) string {
+	if e.Same && e.present.settled() {
+		return e.present.Decisions[i].Cluster
+	}
+	return e.pass.Fleet.Name(e.Choices[i].Row)
 }
 
 // Render writes the explanation out, cluster by cluster: the chosen ones first,

@@ -151,6 +151,35 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 	}
 }
 
+// A decision that stays is told in the order in which it stands in the status,
+// whatever the scores are by now: else the sentence would depend on when somebody last
+// looked.
+func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
+	w := krakeWorld()
+	w.Cluster("c1", map[string]float64{"ge": 1})
+	w.Cluster("c4", map[string]float64{"ec": 1})
+	p := enginetest.NewPlacement("web")
+	p.Spec.NumberOfClusters = ptr[int64](3)
+	present := Present{Decisions: []api.Decision{{Cluster: "c1"}, {Cluster: "c4"}}, Answered: true}
+	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+	if first := w.Fleet().Name(e.Choices[0].Row); first != "c4" {
+		t.Fatalf("%s is best, and the test is about c4 having risen above c1", first)
+	}
+	if got, want := e.Summary(), "c1, c4 chosen, 3 wanted; "; !strings.HasPrefix(got, want) {
+		t.Errorf("a decision that stays is told as %q, want %q", got, want)
+	}
+	for name, present := range map[string]Present{
+		"another spec":       {Decisions: present.Decisions},
+		"a fresh decision":   {Decisions: present.Decisions, Answered: true, Fresh: true},
+		"one of them is new": {Decisions: present.Decisions[1:], Answered: true},
+	} {
+		e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+		if got, want := e.Summary(), "c4, c1 chosen, 3 wanted; "; !strings.HasPrefix(got, want) {
+			t.Errorf("%s is told as %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestSummary: the sentence names the chosen ones, how many fit, and every
 // ground with its number, in words that fit the number.
 func TestSummary(t *testing.T) {
