@@ -68,7 +68,7 @@ func (r *CloudRegion) Observed() bool {
 // the whole region, as storage and floating IPs are, stand in each of its zones.
 type CloudZone struct {
 	Name        string     `json:"name" doc:"Name of the availability zone."`
-	Hosts       int64      `json:"hosts" doc:"Number of hosts that are up and enabled."`
+	Hosts       int64      `json:"hosts" minimum:"0" doc:"Number of hosts that are up and enabled."`
 	Capacity    Quantities `json:"capacity,omitempty" doc:"Total amount of each resource on the hosts."`
 	Allocatable Quantities `json:"allocatable,omitempty" doc:"Amount of each resource that can be used: the total times the allocation ratio, less what is reserved."`
 	Allocated   Quantities `json:"allocated,omitempty" doc:"Amount of each resource in use."`
@@ -91,9 +91,9 @@ const (
 type CloudFlavor struct {
 	ID        string `json:"id" doc:"ID of the flavor."`
 	Name      string `json:"name" doc:"Name of the flavor."`
-	VCPUs     int64  `json:"vcpus" doc:"Virtual CPUs of a machine."`
-	MemoryMiB int64  `json:"memory_mib" doc:"Memory of a machine in MiB."`
-	DiskGiB   int64  `json:"disk_gib,omitempty" doc:"Root disk of a machine in GiB."`
+	VCPUs     int64  `json:"vcpus" minimum:"0" doc:"Virtual CPUs of a machine."`
+	MemoryMiB int64  `json:"memory_mib" minimum:"0" doc:"Memory of a machine in MiB."`
+	DiskGiB   int64  `json:"disk_gib,omitempty" minimum:"0" doc:"Root disk of a machine in GiB."`
 	Public    bool   `json:"public,omitempty" doc:"Whether every project may use the flavor."`
 }
 
@@ -139,12 +139,12 @@ func (r *CloudRegion) Zone(name string) *CloudZone {
 // and the collector then sends a full one, which any number may have.
 type CloudReport struct {
 	Collector string `json:"collector" doc:"Name of the collector. A new one is chosen at every start."`
-	Sequence  int64  `json:"sequence" doc:"Number of the report: one more than the previous report's."`
+	Sequence  int64  `json:"sequence" minimum:"1" doc:"Number of the report: one more than the previous report's."`
 	Full      bool   `json:"full,omitempty" doc:"The report is complete: regions and zones that it does not list are gone."`
 	More      bool   `json:"more,omitempty" doc:"The report continues in the one with the next number. It takes effect when its last part arrives."`
 	// Error says that not even the regions could be asked for; it counts for each
 	// that is known. Such a report is never full, and may have any number.
-	Error   string              `json:"error,omitempty" doc:"Why OpenStack could not be queried at all."`
+	Error   string              `json:"error,omitempty" maxLength:"1024" doc:"Why OpenStack could not be queried at all."`
 	Reason  string              `json:"reason,omitempty" doc:"Reason for the condition that an error sets."`
 	Regions []CloudRegionReport `json:"regions,omitempty" doc:"Regions in which something changed."`
 }
@@ -152,10 +152,10 @@ type CloudReport struct {
 // CloudRegionReport is what is different in one region.
 type CloudRegionReport struct {
 	Name  string `json:"name" doc:"Name of the region."`
-	Error string `json:"error,omitempty" doc:"Why the collection failed. Nothing else is given then."`
+	Error string `json:"error,omitempty" maxLength:"1024" doc:"Why the collection failed. Nothing else is given then."`
 	// Reason is that of the condition that follows from an error.
 	Reason       string             `json:"reason,omitempty" doc:"Reason for the condition that the error sets."`
-	Failures     int64              `json:"failures,omitempty" doc:"With an error: number of consecutive failed collections. If omitted, one more than before."`
+	Failures     int64              `json:"failures,omitempty" minimum:"0" doc:"With an error: number of consecutive failed collections. If omitted, one more than before."`
 	Full         bool               `json:"full,omitempty" doc:"The report lists all zones of the region: zones that it does not list are gone."`
 	Zones        []CloudZone        `json:"zones,omitempty" doc:"Zones whose amounts changed."`
 	RemovedZones []string           `json:"removed_zones,omitempty" doc:"Zones that are gone."`
@@ -167,10 +167,7 @@ type CloudRegionReport struct {
 func (r *CloudReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("collector", checkText(r.Collector))
-	if r.Sequence < 1 {
-		errs.Add("sequence", "%d must be at least 1", r.Sequence)
-	}
-	checkLength(&errs, "error", r.Error)
+	errs.checkFields("", r)
 	if r.Error != "" && (r.Full || r.More || len(r.Regions) > 0) {
 		errs.Add("error", "must be absent in a report that is full, goes on or is about regions")
 	}
@@ -178,59 +175,25 @@ func (r *CloudReport) Validate() FieldErrors {
 	for i := range r.Regions {
 		region := &r.Regions[i]
 		at := index("regions", i)
-		checkLength(&errs, at+".error", region.Error)
 		if region.Error != "" && (region.Full || len(region.Zones) > 0 || len(region.RemovedZones) > 0 || region.Flavors != nil || region.VolumeTypes != nil) {
 			errs.Add(at+".error", "must be absent in a report with figures of the region")
 		}
 		names[i] = region.Name
 		errs.check(at+".name", checkText(region.Name))
-		if region.Failures < 0 {
-			errs.Add(at+".failures", "%d must not be negative", region.Failures)
-		}
 		zones := make([]string, len(region.Zones))
 		for j := range region.Zones {
-			zone := &region.Zones[j]
-			under := index(at+".zones", j)
-			zones[j] = zone.Name
-			errs.check(under+".name", checkText(zone.Name))
-			if zone.Hosts < 0 {
-				errs.Add(under+".hosts", "%d must not be negative", zone.Hosts)
-			}
-			validateQuantities(&errs, under+".capacity", zone.Capacity)
-			validateQuantities(&errs, under+".allocatable", zone.Allocatable)
-			validateQuantities(&errs, under+".allocated", zone.Allocated)
-			validateQuantities(&errs, under+".available", zone.Available)
+			zones[j] = region.Zones[j].Name
+			errs.check(index(at+".zones", j)+".name", checkText(zones[j]))
 		}
 		checkUnique(&errs, at+".zones", zones)
-		region.validateFlavors(&errs, at+".flavors")
-	}
-	checkUnique(&errs, "regions", names)
-	return errs
-}
-
-// checkLength bounds what a report may say, as it is stored and shown.
-func checkLength(errs *FieldErrors, field, text string) {
-	if len(text) > maxReportMessage {
-		errs.Add(field, "must have at most %d characters, has %d", maxReportMessage, len(text))
-	}
-}
-
-func (r *CloudRegionReport) validateFlavors(errs *FieldErrors, field string) {
-	if r.Flavors == nil {
-		return
-	}
-	for i, f := range *r.Flavors {
-		at := index(field, i)
-		errs.check(at+".name", checkText(f.Name))
-		for _, size := range []struct {
-			name   string
-			amount int64
-		}{{"vcpus", f.VCPUs}, {"memory_mib", f.MemoryMiB}, {"disk_gib", f.DiskGiB}} {
-			if size.amount < 0 {
-				errs.Add(at+"."+size.name, "%d must not be negative", size.amount)
+		if region.Flavors != nil {
+			for j, flavor := range *region.Flavors {
+				errs.check(index(at+".flavors", j)+".name", checkText(flavor.Name))
 			}
 		}
 	}
+	checkUnique(&errs, "regions", names)
+	return errs.inOrder(r)
 }
 
 // ObjectKind implements Object.

@@ -27,11 +27,11 @@ type Cluster struct {
 type ClusterSpec struct {
 	Namespace       string            `json:"namespace,omitempty" doc:"Namespace that owns the cluster: only placements of this namespace see it. If omitted, all do."`
 	Namespaces      []string          `json:"namespaces,omitempty" doc:"Namespaces that own the cluster, if there are several: only placements of these namespaces see it. Must not be empty. Cannot be combined with 'namespace'."`
-	Description     string            `json:"description,omitempty" doc:"Free text about the cluster, in at most 1024 characters. Shown in explanations and lists."`
+	Description     string            `json:"description,omitempty" maxLength:"1024" doc:"Free text about the cluster. Shown in explanations and lists."`
 	CloudProvider   string            `json:"cloud_provider,omitempty" doc:"Provider of the cluster's machines, such as 'aws'."`
 	Region          string            `json:"region,omitempty" doc:"Region that the cluster is in."`
 	Zones           []string          `json:"zones,omitempty" doc:"Availability zones that the cluster spans."`
-	Claims          map[string]string `json:"claims,omitempty" doc:"Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements."`
+	Claims          map[string]string `json:"claims,omitempty" maxLength:"1024" doc:"Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements."`
 	Taints          []Taint           `json:"taints,omitempty" doc:"Taints keep placements that do not tolerate them off the cluster."`
 	CustomResources []string          `json:"custom_resources,omitempty" doc:"Custom resource definitions in the cluster, as '<plural>.<group>'."`
 	APIResources    []string          `json:"api_resources,omitempty" doc:"Types of resources that the cluster accepts, as '<api version>/<kind>': 'apps/v1/Deployment'. Only workloads of these types are placed on it. If omitted, all are."`
@@ -83,7 +83,7 @@ type KubernetesSpec struct {
 // by heartbeats that must arrive within Interval.
 type HealthSpec struct {
 	URL              string   `json:"url,omitempty" doc:"Address that the server requests with GET; a response from 200 to 299 is a success. If omitted, the cluster is watched through its kubeconfig, or is expected to send heartbeats if it has none."`
-	Interval         Duration `json:"interval,omitempty" default:"10s" doc:"Time between two checks, or within which a heartbeat is expected."`
+	Interval         Duration `json:"interval,omitempty" default:"10s" shortest:"100ms" doc:"Time between two checks, or within which a heartbeat is expected."`
 	FailureThreshold int64    `json:"failure_threshold,omitempty" default:"3" minimum:"1" doc:"Number of consecutive failures after which the cluster is taken out of service."`
 	SuccessThreshold int64    `json:"success_threshold,omitempty" default:"2" minimum:"1" doc:"Number of consecutive successes after which it is back in service."`
 }
@@ -186,10 +186,8 @@ type Heartbeat struct {
 // Validate returns every rule the heartbeat breaks.
 func (h *Heartbeat) Validate() FieldErrors {
 	var errs FieldErrors
-	validateQuantities(&errs, "capacity", h.Capacity)
-	validateQuantities(&errs, "allocatable", h.Allocatable)
-	validateQuantities(&errs, "allocated", h.Allocated)
-	return errs
+	errs.checkFields("", h)
+	return errs.inOrder(h)
 }
 
 // HasKubeconfig reports whether the cluster can be observed.
@@ -274,7 +272,6 @@ func (c *Cluster) Validate() FieldErrors {
 		errs.check("spec.namespace", checkName(s.Namespace))
 	}
 	s.validateNamespaces(&errs)
-	checkLength(&errs, "spec.description", s.Description)
 	checkUnique(&errs, "spec.zones", s.Zones)
 	for i, zone := range s.Zones {
 		if zone == "" {
@@ -282,21 +279,14 @@ func (c *Cluster) Validate() FieldErrors {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Claims)) {
-		at := "spec.claims[" + quote(name) + "]"
-		errs.check(at, checkLabelKey(name))
-		if len(s.Claims[name]) > 1024 {
-			errs.Add(at, "must have at most 1024 characters, has %d", len(s.Claims[name]))
-		}
+		errs.check("spec.claims["+quote(name)+"]", checkLabelKey(name))
 	}
 	validateTaints(&errs, "spec.taints", s.Taints)
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
 	validateAPIResources(&errs, "spec.api_resources", s.APIResources)
 	validateMetricRefs(&errs, s.Metrics)
-	validateQuantities(&errs, "spec.capacity", s.Capacity)
-	validateQuantities(&errs, "spec.allocatable", s.Allocatable)
-	validateQuantities(&errs, "spec.allocated", s.Allocated)
-	if s.Health != nil {
-		s.Health.validate(&errs, "spec.health")
+	if s.Health != nil && s.Health.URL != "" {
+		errs.check("spec.health.url", checkURL(s.Health.URL))
 	}
 	if c.HasKubeconfig() && !s.Kubernetes.Kubeconfig.Withheld() {
 		errs.check("spec.kubernetes.kubeconfig", checkKubeconfig(s.Kubernetes.Kubeconfig.Reveal()))
@@ -394,17 +384,8 @@ func validateMetricRefs(errs *FieldErrors, refs []MetricRef) {
 func validateFlavors(errs *FieldErrors, flavors []ClusterFlavor) {
 	names := make([]string, len(flavors))
 	for i := range flavors {
-		f := &flavors[i]
-		at := index("spec.flavors", i)
-		names[i] = f.Name
-		errs.check(at+".name", checkText(f.Name))
-		if f.Memory != "" {
-			if milli, err := f.Memory.Milli(); err != nil {
-				errs.Add(at+".memory", "%s", err)
-			} else if milli < 0 {
-				errs.Add(at+".memory", "%q must not be negative", string(f.Memory))
-			}
-		}
+		names[i] = flavors[i].Name
+		errs.check(index("spec.flavors", i)+".name", checkText(names[i]))
 	}
 	checkUnique(errs, "spec.flavors", names)
 }
@@ -423,34 +404,11 @@ func validateConstraints(errs *FieldErrors, field string, labels, metrics []stri
 	}
 }
 
-func (h *HealthSpec) validate(errs *FieldErrors, field string) {
-	if h.URL != "" {
-		errs.check(field+".url", checkURL(h.URL))
-	}
-	errs.check(field+".interval", h.Interval.check(100*time.Millisecond))
-}
-
 func validateCustomResources(errs *FieldErrors, field string, names []string) {
 	checkUnique(errs, field, names)
 	for i, name := range names {
 		if !customResourceShape.MatchString(name) {
 			errs.Add(index(field, i), "%q must have the form <plural>.<group>, such as \"crontabs.stable.example.com\"", name)
-		}
-	}
-}
-
-func validateQuantities(errs *FieldErrors, field string, quantities Quantities) {
-	for _, name := range slices.Sorted(maps.Keys(quantities)) {
-		at := field + "[" + quote(name) + "]"
-		if msg := checkLabelKey(name); msg != "" {
-			errs.Add(at, "%s", msg)
-		}
-		milli, err := quantities[name].Milli()
-		switch {
-		case err != nil:
-			errs.Add(at, "%s", err)
-		case milli < 0:
-			errs.Add(at, "%q must not be negative", string(quantities[name]))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -177,11 +178,11 @@ func checkText(text string) string {
 
 // oneOf checks an enumeration.
 func oneOf[T ~string](value T, allowed ...T) string {
+	if slices.Contains(allowed, value) {
+		return ""
+	}
 	words := make([]string, len(allowed))
 	for i, a := range allowed {
-		if value == a {
-			return ""
-		}
 		words[i] = quote(string(a))
 	}
 	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
@@ -204,4 +205,47 @@ func checkUnique(errs *FieldErrors, field string, values []string) {
 		}
 		seen[v] = i
 	}
+}
+
+// inOrder sorts errors by where their fields stand in the document of an object.
+func (e FieldErrors) inOrder(object any) FieldErrors {
+	t := reflect.TypeOf(object).Elem()
+	slices.SortStableFunc(e, func(a, b FieldError) int {
+		return comparePaths(t, SplitField(a.Field), SplitField(b.Field))
+	})
+	return e
+}
+
+// comparePaths compares paths that start in a type: fields by their position, elements
+// by their number or key.
+func comparePaths(t reflect.Type, a, b []any) int {
+	for i := range min(len(a), len(b)) {
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		var next reflect.Type
+		order := 0
+		if t != nil && t.Kind() == reflect.Struct {
+			fields := Fields(t)
+			at := func(step any) int { return slices.IndexFunc(fields, func(f Field) bool { return f.Name == step }) }
+			x := at(a[i])
+			if order = x - at(b[i]); x >= 0 {
+				next = fields[x].Type
+			}
+		} else {
+			if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
+				next = t.Elem()
+			}
+			x, isNumber := a[i].(int)
+			y, alsoNumber := b[i].(int)
+			if order = strings.Compare(fmt.Sprint(a[i]), fmt.Sprint(b[i])); isNumber && alsoNumber {
+				order = x - y
+			}
+		}
+		if order != 0 {
+			return order
+		}
+		t = next
+	}
+	return len(a) - len(b)
 }

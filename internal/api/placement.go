@@ -131,10 +131,8 @@ func (p *Placement) Validate() FieldErrors {
 	validateCustomResources(&errs, "spec.custom_resources", s.CustomResources)
 	validatePredicates(&errs, "spec.predicates", s.Predicates)
 	validateTolerations(&errs, "spec.tolerations", s.Tolerations)
-	validateQuantities(&errs, "spec.resource_requests", s.ResourceRequests)
 	validateSpread(&errs, "spec.spread_constraints", s.SpreadConstraints)
 	s.validatePrioritizers(&errs)
 	s.DecisionStrategy.validate(&errs, "spec.decision_strategy")
-	errs.check("spec.reschedule_after", s.RescheduleAfter.check(0))
 	return errs.inOrder(p)
 }

@@ -76,8 +76,8 @@ type ClusterAffinity struct {
 // FieldRequirement is one condition on a field of a cluster. A cluster in
 // several zones meets In with one of them, and NotIn with none.
 type FieldRequirement struct {
-	Key      string           `json:"key" enum:"provider,region,zone" rule:"own" doc:"Field of the cluster; 'provider' is its 'cloud_provider'."`
-	Operator SelectorOperator `json:"operator" enum:"In,NotIn" rule:"own" doc:"How the field is compared. A cluster in several zones matches 'In' if any of them is listed, and 'NotIn' if none is."`
+	Key      string           `json:"key" enum:"provider,region,zone" doc:"Field of the cluster; 'provider' is its 'cloud_provider'."`
+	Operator SelectorOperator `json:"operator" enum:"In,NotIn" doc:"How the field is compared. A cluster in several zones matches 'In' if any of them is listed, and 'NotIn' if none is."`
 	Values   []string         `json:"values" doc:"Values to compare with."`
 }
 

@@ -24,9 +24,6 @@ func (p *PropagationPolicy) Validate() FieldErrors {
 	}
 	s.Placement.validate(&errs, "spec.placement")
 	s.Failover.validate(&errs, "spec.failover")
-	if b := s.FailBack; b != nil {
-		errs.check("spec.fail_back.stabilization", b.Stabilization.check(0))
-	}
 	return errs.inOrder(p)
 }
 
@@ -121,14 +118,8 @@ func (a *ClusterAffinity) validate(errs *FieldErrors, field string) {
 	checkNames(errs, field+".exclude_clusters", a.ExcludeClusters)
 	a.LabelSelector.validate(errs, field+".label_selector")
 	for i, r := range a.FieldSelector {
-		at := index(field+".field_selector", i)
-		if r.Key != GroupByProvider && r.Key != GroupByRegion && r.Key != GroupByZone {
-			errs.Add(at+".key", "unsupported key %q, must be provider, region, or zone", r.Key)
-		}
-		if r.Operator != SelectorIn && r.Operator != SelectorNotIn {
-			errs.Add(at+".operator", "unsupported operator %q, must be In or NotIn", string(r.Operator))
-		} else if len(r.Values) == 0 {
-			errs.Add(at+".values", "must name at least one value")
+		if len(r.Values) == 0 && (r.Operator == SelectorIn || r.Operator == SelectorNotIn) {
+			errs.Add(index(field+".field_selector", i)+".values", "must name at least one value")
 		}
 	}
 }
@@ -215,13 +206,12 @@ func (f *Failover) validate(errs *FieldErrors, field string) {
 		validateGracePeriod(errs, field+".cluster.grace_period", c.GracePeriod, c.PurgeMode)
 	}
 	if a := f.Application; a != nil {
-		errs.check(field+".application.toleration", a.Toleration.check(0))
 		validateGracePeriod(errs, field+".application.grace_period", a.GracePeriod, a.PurgeMode)
 	}
 }
 
 // validateGracePeriod demands a grace period where replicas are purged
-// gracefully, and nowhere else.
+// gracefully, and nowhere else. That it is a duration is a rule of the field.
 func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode PurgeMode) {
 	if mode != PurgeGracefully {
 		if period != "" {
@@ -229,9 +219,7 @@ func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode 
 		}
 		return
 	}
-	if d, err := period.Parse(); err != nil {
-		errs.Add(field, "%s", err)
-	} else if d <= 0 {
+	if d, err := period.Parse(); err == nil && d == 0 {
 		errs.Add(field, "%q must be longer than 0", string(period))
 	}
 }

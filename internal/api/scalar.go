@@ -39,12 +39,17 @@ func (d Duration) Or(fallback time.Duration) time.Duration {
 	return v
 }
 
-// check returns what is wrong with the duration, or "".
+// check returns what is wrong with the duration, or "". An absent one is not.
 func (d Duration) check(least time.Duration) string {
+	if d == "" {
+		return ""
+	}
 	v, err := d.Parse()
 	switch {
 	case err != nil:
 		return err.Error()
+	case v < 0 && least == 0:
+		return fmt.Sprintf("%q must not be negative", string(d))
 	case v < least:
 		return fmt.Sprintf("%q must be at least %s", string(d), least)
 	}
@@ -82,6 +87,18 @@ func (q Quantity) Milli() (int64, error) {
 		return math.MinInt64, nil
 	}
 	return v.MilliValue(), nil
+}
+
+// check returns what is wrong with the quantity, or "".
+func (q Quantity) check() string {
+	milli, err := q.Milli()
+	switch {
+	case err != nil:
+		return err.Error()
+	case milli < 0:
+		return fmt.Sprintf("%q must not be negative", string(q))
+	}
+	return ""
 }
 
 // plainMilli reads the spellings that nearly all quantities have: digits and

@@ -57,7 +57,7 @@ func AutomaticTaint(key string) bool { return key == TaintUnreachable || key == 
 // Taint keeps placements that do not tolerate it off a cluster.
 type Taint struct {
 	Key    string      `json:"key" doc:"Key of the taint, in the form of a label key."`
-	Value  string      `json:"value,omitempty" doc:"Value that tolerations may compare with."`
+	Value  string      `json:"value,omitempty" maxLength:"1024" doc:"Value that tolerations may compare with."`
 	Effect TaintEffect `json:"effect" enum:"NoSelect,NoSelectIfNew,PreferNoSelect,NoExecute,NoSchedule,PreferNoSchedule" doc:"'NoSelect' (or 'NoExecute'): no new decisions, and existing ones end. 'NoSelectIfNew' (or 'NoSchedule'): no new decisions, but existing ones stay. 'PreferNoSelect' (or 'PreferNoSchedule'): ranked last among equals."`
 }
 
@@ -113,9 +113,6 @@ func validateTaints(errs *FieldErrors, field string, taints []Taint) {
 		}
 		if AutomaticTaint(t.Key) {
 			errs.Add(at+".key", "%q is kept by the server itself: choose another key", t.Key)
-		}
-		if len(t.Value) > 1024 {
-			errs.Add(at+".value", "must have at most 1024 characters, has %d", len(t.Value))
 		}
 		spelled := t.Effect
 		t.Effect = t.Effect.Canonical()

@@ -64,6 +64,130 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
+// No tag has a mistake, so that no user meets one.
+func TestTagsHaveNoMistakes(t *testing.T) {
+	for name, of := range spoken() {
+		if err := structureOf(of).mistakes; err != nil {
+			t.Errorf("%s: %s", name, err)
+		}
+	}
+}
+
+// Every mistake in a tag is found, and the tag says nothing then.
+func TestMistakesInTags(t *testing.T) {
+	for _, tt := range []struct {
+		want string
+		of   reflect.Type
+	}{
+		{`the default of struct { A int64 "json:\"a,omitempty\" default:\"one\"" }.a: "one" is no int64`, reflect.TypeFor[struct {
+			A int64 `json:"a,omitempty" default:"one"`
+		}]()},
+		{".a: there is no text b beside it", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" defaultBy:"b x=1"`
+		}]()},
+		{".a: there is no text b beside it", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" defaultBy:"b x=1"`
+			B int64  `json:"b,omitempty"`
+		}]()},
+		{`"x1" is no case`, reflect.TypeFor[struct {
+			A string `json:"a,omitempty" defaultBy:"b x1"`
+			B string `json:"b,omitempty"`
+		}]()},
+		{"there is no case", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" defaultBy:"b"`
+			B string `json:"b,omitempty"`
+		}]()},
+		{`"many" is no int64`, reflect.TypeFor[struct {
+			A int64  `json:"a,omitempty" defaultBy:"b x=many"`
+			B string `json:"b,omitempty"`
+		}]()},
+		{"the tag minimum", reflect.TypeFor[struct {
+			A int64 `json:"a,omitempty" minimum:"one"`
+		}]()},
+		{"the tag maximum", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" maximum:"1"`
+		}]()},
+		{"the tag maxLength", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" maxLength:"long"`
+		}]()},
+		{"the tag shortest", reflect.TypeFor[struct {
+			A Duration `json:"a,omitempty" shortest:"1"`
+		}]()},
+		{"the tag shortest", reflect.TypeFor[struct {
+			A string `json:"a,omitempty" shortest:"1s"`
+		}]()},
+		{"the tag enum", reflect.TypeFor[struct {
+			A bool `json:"a,omitempty" enum:"true"`
+		}]()},
+		{"the tag enum", reflect.TypeFor[struct {
+			In *[]struct {
+				A int64 `json:"a,omitempty" enum:"1,2"`
+			} `json:"in"`
+		}]()},
+	} {
+		err := structureOf(tt.of).mistakes
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.of, err, tt.want)
+		}
+		empty := reflect.New(tt.of)
+		if setDefaults(empty.Interface()); !empty.Elem().IsZero() {
+			t.Errorf("%s: %v is filled in", tt.of, empty)
+		}
+		var errs FieldErrors
+		if errs.checkFields("", empty.Interface()); errs != nil {
+			t.Errorf("%s: %s", tt.of, errs)
+		}
+	}
+}
+
+// Whoever changes a default in an object changes it in that object alone.
+func TestDefaultsAreSharedByNoTwoObjects(t *testing.T) {
+	for _, document := range written {
+		a, errA := Decode([]byte(document))
+		b, errB := Decode([]byte(document))
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		seen := map[uintptr]string{}
+		addresses(reflect.ValueOf(a.SpecPart()), "spec", func(address uintptr, at string) { seen[address] = at })
+		if len(seen) == 0 {
+			t.Errorf("%s: nothing is behind a pointer", document)
+		}
+		addresses(reflect.ValueOf(b.SpecPart()), "spec", func(address uintptr, at string) {
+			if first, shared := seen[address]; shared {
+				t.Errorf("%s: %s is shared with %s of another object", document, at, first)
+			}
+		})
+	}
+}
+
+// addresses calls f with whatever a value points at.
+func addresses(v reflect.Value, at string, f func(address uintptr, at string)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			if v.Elem().Type().Size() > 0 {
+				f(v.Pointer(), at)
+			}
+			addresses(v.Elem(), at, f)
+		}
+	case reflect.Slice:
+		if v.Len() > 0 {
+			f(v.Pointer(), at)
+		}
+		for i := range v.Len() {
+			addresses(v.Index(i), index(at, i), f)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				addresses(v.Field(i), at+"."+v.Type().Field(i).Name, f)
+			}
+		}
+	default: // holds no pointers, or is no default
+	}
+}
+
 // A default is a value that the field takes, and the field beside, which it follows
 // from, exists.
 func TestDefaultsKeepTheRules(t *testing.T) {
@@ -79,9 +203,16 @@ func TestDefaultsKeepTheRules(t *testing.T) {
 				if text == "" {
 					continue
 				}
+				value, err := parseDefault(f.Type, text)
+				if err != nil {
+					t.Errorf("%s: the default of %s: %s", name, at, err)
+				}
 				var errs FieldErrors
-				r := rule{Field: f}
-				if r.checkValue(&errs, defaultValue(f.Type, text), at); errs != nil {
+				r := rule{Field: f, wrong: f.check()}
+				if value.IsValid() && r.wrong != nil {
+					r.checkValue(&errs, value)
+				}
+				if errs != nil {
 					t.Errorf("%s: the default of %s breaks its rules: %s", name, at, errs)
 				}
 			}
@@ -218,11 +349,14 @@ func TestTagsAreValidated(t *testing.T) {
 				switch inner := f.Type; {
 				case f.Enum != nil:
 					bad = "not one of them"
+				case f.Type == reflect.TypeFor[Duration]():
+					bad = (f.Shortest - 1).String()
+				case f.Type == reflect.TypeFor[Quantity](), f.Type == reflect.TypeFor[Quantities]():
+					bad = "-1"
+				case f.MaxLength > 0:
+					bad = strings.Repeat("ü", f.MaxLength+1)
 				case f.Minimum != nil:
 					bad = min(*f.Minimum-1, -1) // 0 can be absence
-					if scalarKind(f.Type) == reflect.Int64 && f.Type.Kind() == reflect.Map {
-						bad, path = map[string]any{"x": bad}, path+`["x"]`
-					}
 				default:
 					for inner.Kind() == reflect.Pointer {
 						inner = inner.Elem()
@@ -234,6 +368,9 @@ func TestTagsAreValidated(t *testing.T) {
 						visit(inner.Elem(), func(leaf any) map[string]any { return build(map[string]any{f.Name: []any{leaf}}) }, path+"[0]")
 					}
 					continue
+				}
+				if f.Type.Kind() == reflect.Map {
+					bad, path = map[string]any{"x": bad}, path+`["x"]`
 				}
 				data, err := json.Marshal(build(map[string]any{f.Name: bad}))
 				if err != nil {
@@ -255,7 +392,7 @@ func TestTagsAreValidated(t *testing.T) {
 			return document
 		}, "spec")
 	}
-	if checked < 60 {
+	if checked < 85 {
 		t.Errorf("only %d fields with rules were found", checked)
 	}
 }
@@ -274,7 +411,7 @@ func TestDescriptions(t *testing.T) {
 		name string
 		want string
 	}{
-		{reflect.TypeFor[HealthSpec](), "interval", "Time between two checks, or within which a heartbeat is expected. Defaults to `10s`."},
+		{reflect.TypeFor[HealthSpec](), "interval", "Time between two checks, or within which a heartbeat is expected. At least `100ms`. Defaults to `10s`."},
 		{reflect.TypeFor[HealthSpec](), "failure_threshold", "Number of consecutive failures after which the cluster is taken out of service. At least 1. Defaults to `3`."},
 		{reflect.TypeFor[PrioritizerConfig](), "weight", "Weight of the score. `0` disables the prioritizer; a negative weight prefers low scores. From -10 to 10. Defaults to `1`."},
 		{reflect.TypeFor[SpreadConstraint](), "type", "What `topology_key` names. One of `Label`, `Claim` or `Field`. Defaults to `Label`."},
@@ -282,6 +419,8 @@ func TestDescriptions(t *testing.T) {
 		{reflect.TypeFor[PlacementSpec](), "reschedule_after", "A decision younger than this is kept as long as it fits. Defaults to `0s` if `strategy` is `prioritizers`, otherwise to `60s`."},
 		{reflect.TypeFor[GroupConstraint](), "max_groups", "Largest number of groups. If omitted or `0`, there is no limit."},
 		{reflect.TypeFor[ClusterLimit](), "max_replicas", "Largest number of replicas on a cluster."},
+		{reflect.TypeFor[ClusterSpec](), "description", "Free text about the cluster. Shown in explanations and lists. At most 1024 characters."},
+		{reflect.TypeFor[ClusterSpec](), "claims", "Facts about the cluster by name, such as its version or platform. Matched by the claim selectors of placements. Each value has at most 1024 characters."},
 	} {
 		if got := fieldNamed(t, tt.of, tt.name).Describe(); got != tt.want {
 			t.Errorf("%s.%s is described as\n%s\nwant\n%s", tt.of.Name(), tt.name, got, tt.want)

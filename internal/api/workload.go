@@ -240,11 +240,8 @@ type ClusterHealth struct {
 type HealthReport struct {
 	Cluster string       `json:"cluster" doc:"Cluster that the report is about."`
 	Status  HealthStatus `json:"status" enum:"healthy,unhealthy,unknown" doc:"Health of the workload on the cluster."`
-	Message string       `json:"message,omitempty" doc:"What is wrong, in at most 1024 characters."`
+	Message string       `json:"message,omitempty" maxLength:"1024" doc:"What is wrong."`
 }
-
-// maxReportMessage bounds what a report may say.
-const maxReportMessage = 1024
 
 // SetDefaults reads the status in any case.
 func (r *HealthReport) SetDefaults() { r.Status = HealthStatus(strings.ToLower(string(r.Status))) }
@@ -255,7 +252,6 @@ func (r *HealthReport) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.check("cluster", checkName(r.Cluster))
 	errs.checkFields("", r)
-	checkLength(&errs, "message", r.Message)
 	return errs.inOrder(r)
 }
 
@@ -346,7 +342,6 @@ func (w *Workload) Validate() FieldErrors {
 	s := &w.Spec
 	errs.check("spec.api_version", checkAPIVersion(s.APIVersion))
 	errs.check("spec.kind", checkResourceKind(s.Kind))
-	validateQuantities(&errs, "spec.replica_requests", s.ReplicaRequests)
 	if s.Distribution != nil {
 		s.Distribution.validate(&errs, s)
 	}

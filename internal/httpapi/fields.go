@@ -15,8 +15,8 @@ const (
 )
 
 // describeFields completes what huma reads from the tags of fields: descriptions in
-// Markdown, defaults that follow from the field beside, the bounds of the numbers in a
-// map, and how secrets are kept.
+// Markdown, defaults that follow from the field beside, the bounds of what is in a
+// map, how short a duration may be, and how secrets are kept.
 func describeFields(document *huma.OpenAPI) {
 	registry := document.Components.Schemas
 	for name, schema := range registry.Map() {
@@ -39,6 +39,7 @@ func describeField(property *huma.Schema, f *api.Field) {
 			property.Description += " " + sentence
 		}
 	}
+	more(f.Limits())
 	if f.DefaultBy != nil {
 		more(f.DefaultBy.Sentence())
 	}
@@ -52,5 +53,6 @@ func describeField(property *huma.Schema, f *api.Field) {
 	if elements, ok := property.AdditionalProperties.(*huma.Schema); ok && isMap {
 		elements.Minimum, property.Minimum = f.Minimum, nil
 		elements.Maximum, property.Maximum = f.Maximum, nil
+		elements.MaxLength, property.MaxLength = property.MaxLength, nil
 	}
 }
