@@ -213,8 +213,12 @@ func (d *diskWatch) settleWith(settle func()) {
 // either it has been given back, or there is plenty without it.
 func (d *diskWatch) settled(free int64) bool {
 	plenty := max(2*d.resume, d.resume+d.reserve.size+logSegment) // also when the reserve is made and the log grows
-	return free >= plenty || d.reclaimed.Load() == d.deletions.Load()
+	return free >= plenty || !d.owesRoom()
 }
+
+// owesRoom reports whether something was deleted while writes were refused of which the
+// disk has not got the room back.
+func (d *diskWatch) owesRoom() bool { return d.reclaimed.Load() != d.deletions.Load() }
 
 // look measures the free space, unless the reserve is just being made or removed:
 // what was measured before it is right until then.

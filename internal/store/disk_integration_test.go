@@ -216,6 +216,52 @@ func TestWritesWaitForTheRoomOfWhatWasDeleted(t *testing.T) {
 	}
 }
 
+// The reserve is for deletions. Where others fill the disk and nothing is deleted, it
+// is not spent on making the database smaller.
+func TestTheReserveIsKeptForDeletions(t *testing.T) {
+	mount := mountTmpfs(t, "360")
+	s := open(t, func(o *Options) {
+		o.DataDir, o.NoFsync = filepath.Join(mount, "data"), false
+		o.MinFreeBytes, o.ResumeFreeBytes = 96*mebibyte, 102*mebibyte
+		o.WatchdogInterval = time.Hour // the test looks itself
+	})
+	ctx := timeout(t)
+	s.disk.fillReserve()
+	if s.disk.reserve.held.Load() == 0 {
+		t.Fatal("there is no reserve")
+	}
+	value := bytes.Repeat([]byte("v"), 256<<10)
+	for n := range 100 { // the half of it is history
+		if _, err := s.Commit(ctx, Write{Key: placement(n / 2), Value: value, Expect: Any}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Compact(ctx, s.revision.Load()); err != nil {
+		t.Fatal(err)
+	}
+	s.member.Server.Backend().ForceCommit()
+	if err := os.WriteFile(filepath.Join(mount, "ballast"), make([]byte, 360*mebibyte), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	shrink := func() (err error) {
+		eventually.True(t, "there is something to give back", func() bool {
+			var tried bool
+			tried, err = s.shrink()
+			return tried
+		})
+		return err
+	}
+	if err := shrink(); !errors.Is(err, ErrFull) || s.disk.reserve.held.Load() == 0 {
+		t.Fatalf("nothing was deleted, and the reserve is %d MiB: %v", s.disk.reserve.held.Load()/mebibyte, err)
+	}
+	if _, err := s.Commit(ctx, Write{Key: placement(0), Expect: Any}); err != nil {
+		t.Fatalf("a deletion: %v", err)
+	}
+	if err := shrink(); err != nil {
+		t.Fatalf("with a deletion: %v", err)
+	}
+}
+
 // logSegments counts the files of the log of a store, each of which takes logSegment.
 func logSegments(t *testing.T, s *Store) int {
 	t.Helper()

@@ -140,7 +140,8 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 const shrinkBytes = 4 * mebibyte
 
 // shrink gives the disk back what compaction freed inside of the database, where
-// there is room for the copy that this takes. It has not been tried where too little
+// there is room for the copy that this takes: that of the reserve too, but only once
+// something was deleted. It has not been tried where too little
 // is free as yet: pages that were freed count as used until the commit after the
 // next.
 func (s *Store) shrink() (tried bool, err error) {
@@ -149,7 +150,7 @@ func (s *Store) shrink() (tried bool, err error) {
 	if size-inUse < shrinkBytes {
 		return false, nil
 	}
-	if s.disk.look(); s.disk.free() < inUse+deleteBytes {
+	if s.disk.look(); s.disk.free() < inUse+deleteBytes && s.disk.owesRoom() {
 		s.disk.releaseReserve()
 	}
 	if free := s.disk.free(); free < inUse+deleteBytes {
