@@ -134,11 +134,7 @@ func (d *diskWatch) tick() {
 	}
 	d.settling.Lock()
 	defer d.settling.Unlock()
-	if d.reserve.mu.TryRLock() {
-		d.shown.Store(d.answered.Load())
-		d.measure()
-		d.reserve.mu.RUnlock()
-	}
+	d.measuring(func() { d.shown.Store(d.answered.Load()) })
 }
 
 // accept takes a write of so many bytes, or a deletion. Where it returns true,
@@ -188,14 +184,12 @@ func (d *diskWatch) pending() int64 { return 2 * (d.accepted.Load() - d.shown.Lo
 func (d *diskWatch) lookThrough() {
 	d.settling.Lock()
 	defer d.settling.Unlock()
-	if d.reserve.mu.TryRLock() {
+	d.measuring(func() {
 		if answered := d.answered.Load(); d.settle != nil && answered > d.shown.Load() {
 			d.settle()
 			d.shown.Store(answered)
 		}
-		d.measure()
-		d.reserve.mu.RUnlock()
-	}
+	})
 	if !d.measured.Load().enough(d.pending(), d.stop) {
 		d.refuse()
 	}
@@ -220,13 +214,18 @@ func (d *diskWatch) settled(free int64) bool {
 // disk has not got the room back.
 func (d *diskWatch) owesRoom() bool { return d.reclaimed.Load() != d.deletions.Load() }
 
-// look measures the free space, unless the reserve is just being made or removed:
-// what was measured before it is right until then.
-func (d *diskWatch) look() {
-	if d.reserve.mu.TryRLock() {
-		d.measure()
-		d.reserve.mu.RUnlock()
+// look measures the free space.
+func (d *diskWatch) look() { d.measuring(func() {}) }
+
+// measuring measures the free space after before has run, unless the reserve is just
+// being made or removed: what was measured before it is right until then.
+func (d *diskWatch) measuring(before func()) {
+	if !d.reserve.mu.TryRLock() {
+		return
 	}
+	defer d.reserve.mu.RUnlock()
+	before()
+	d.measure()
 }
 
 // measure is called with the reserve's lock held.
