@@ -93,20 +93,23 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 
 // A heartbeat that panics leaves nothing locked: the next one is taken.
 func TestAPanicOverAHeartbeatLocksNothing(t *testing.T) {
-	w := newWorld(t, newSite())
-	defer w.run()()
-	w.put(named("eu"))
-	now, broken := w.Now, true
-	w.Now = func() time.Time {
-		if broken {
-			panic("over the time")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newSite())
+		defer w.run()()
+		w.put(named("eu"))
+		synctest.Wait() // the monitor has the clock to itself until nothing is due
+		now, broken := w.Now, true
+		w.Now = func() time.Time {
+			if broken {
+				panic("over the time")
+			}
+			return now()
 		}
-		return now()
-	}
-	if fault.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
-		t.Fatal("nothing panicked")
-	}
-	broken = false
-	w.beat("eu", api.Heartbeat{})
-	w.expect("eu", api.StateOnline)
+		if fault.Confine("", func() error { _, err := w.Heartbeat(t.Context(), "eu", api.Heartbeat{}); return err }) == nil {
+			t.Fatal("nothing panicked")
+		}
+		broken = false
+		w.beat("eu", api.Heartbeat{})
+		w.expect("eu", api.StateOnline)
+	})
 }
