@@ -241,6 +241,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.collections[r.URL.Path]
 	hang := s.hangAll || s.readyz == -1 && r.URL.Path == "/readyz" || c != nil && c.hang
 	wanted, readyz, redirect := s.token, s.readyz, s.redirect
+	var cut chan struct{} // as of the same moment: what is let pass now, a later cut ends
+	if c != nil {
+		cut = c.cut
+	}
 	s.mu.Unlock()
 	switch {
 	case hang:
@@ -257,7 +261,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/version":
 		answer(w, map[string]string{"major": "1", "minor": "37", "gitVersion": "v1.37.1"})
 	case c != nil && r.URL.Query().Get("watch") != "":
-		s.watch(w, r, c)
+		s.watch(w, r, c, cut)
 	case c != nil:
 		s.list(w, r, c)
 	default:
@@ -331,7 +335,7 @@ func reasonOf(code int) metav1.StatusReason {
 	return metav1.StatusReasonInternalError
 }
 
-func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, c *collection) {
+func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, c *collection, cut <-chan struct{}) {
 	from, err := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
 	if err != nil {
 		s.t.Errorf("a watch from nowhere: %s", r.URL)
@@ -343,7 +347,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, c *collection)
 	end := time.NewTimer(time.Duration(seconds) * time.Second)
 	defer end.Stop()
 	s.mu.Lock()
-	status, compacted, cut := c.status, c.compacted, c.cut
+	status, compacted := c.status, c.compacted
 	c.watches++
 	s.mu.Unlock()
 	if status != 0 {
