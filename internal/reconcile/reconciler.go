@@ -212,10 +212,8 @@ func ended(ctx context.Context) error {
 // revision of the fleet.
 func (r *Reconciler) wake(unwritten *unwritten, revision int64) time.Time {
 	next := r.nextAt
-	for _, at := range []time.Time{unwritten.next(), r.lot.next(revision)} {
-		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+	for _, at := range []time.Time{unwritten.next(r.now()), r.lot.next(revision)} {
+		next = sooner(next, at)
 	}
 	return next
 }
@@ -367,7 +365,7 @@ func (r *Reconciler) passed(begin time.Time) {
 	r.metrics.workloads.Set(float64(len(r.planner.bindings.workloads)))
 }
 
-// write makes the decisions that are due durable and visible, and takes them out
+// write makes the decisions that are due next durable and visible, and takes them out
 // of those that are unwritten. The error is that of a store that belongs to
 // somebody else.
 func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -32,10 +31,18 @@ const (
 // unwritten are the decisions that are not durable yet. Each is tried by itself:
 // one that cannot be written neither has the others written again, nor holds up
 // for long those who wait for them.
+//
+// They are written in rounds of all that are due, some at a time: in between, what was
+// written is taken in, and need not be kept twice.
 type unwritten struct {
 	attempts map[decision]*attempt
 	delays   workqueue.TypedRateLimiter[decision]
+	round    []decision // the rest of the present round
 }
+
+// maxWrites is how many decisions are written at a time: enough to keep the store
+// busy, and few beside a large fleet.
+const maxWrites = 5000
 
 // attempt is a decision with what came of writing it.
 type attempt struct {
@@ -68,20 +75,38 @@ func (u *unwritten) add(w write) {
 	before.write = w
 }
 
-// due are the decisions to be written now, in the order of their keys. Those whose
-// object has gone are forgotten.
+// due are the decisions to be written next: of a round, in the order of the keys. What
+// becomes due meanwhile waits for the next round, so that nobody has to wait for more
+// than one. Those whose object has gone are forgotten.
 func (u *unwritten) due(now time.Time) []write {
-	var due []write
-	for decision, a := range u.attempts {
+	if len(u.round) == 0 {
+		u.begin(now)
+	}
+	n := min(len(u.round), maxWrites)
+	due := make([]write, 0, n)
+	for _, d := range u.round[:n] {
+		if d.queued().gone {
+			u.done(d)
+			continue
+		}
+		due = append(due, u.attempts[d].write)
+	}
+	u.round = u.round[n:]
+	return due
+}
+
+// begin begins a round.
+func (u *unwritten) begin(now time.Time) {
+	u.round = nil
+	for d, a := range u.attempts {
 		switch {
-		case a.queued().gone:
-			u.done(decision)
+		case d.queued().gone:
+			u.done(d)
 		case !now.Before(a.at):
-			due = append(due, a.write)
+			u.round = append(u.round, d)
 		}
 	}
-	slices.SortFunc(due, func(a, b write) int { return a.key().Compare(b.key()) })
-	return due
+	slices.SortFunc(u.round, func(a, b decision) int { return a.key().Compare(b.key()) })
 }
 
 // done forgets a decision: it is durable, or another one follows.
@@ -138,13 +163,15 @@ func (u *unwritten) blocked() []api.Key {
 	return keys
 }
 
-// next is when something is to be tried again; zero where nothing is.
-func (u *unwritten) next() time.Time {
+// next is when something is to be tried, now for what has not been; zero where nothing
+// is.
+func (u *unwritten) next(now time.Time) time.Time {
 	var next time.Time
-	for a := range maps.Values(u.attempts) {
-		if next.IsZero() || a.at.Before(next) {
-			next = a.at
+	for _, a := range u.attempts {
+		if a.at.IsZero() {
+			return now
 		}
+		next = sooner(next, a.at)
 	}
 	return next
 }

@@ -177,7 +177,7 @@ func TestUnwritten(t *testing.T) {
 			if held < 0 && !u.waits() {
 				held = time.Since(began)
 			}
-			next := u.next()
+			next := u.next(time.Now())
 			if !next.After(time.Now()) {
 				t.Fatal("it does not wait")
 			}
@@ -201,7 +201,7 @@ func TestUnwritten(t *testing.T) {
 		// One that is gone is forgotten.
 		u.failed(poison, errors.New("no"), time.Now())
 		poison.gone = true
-		if due := u.due(time.Now()); len(due) != 0 || u.waits() || u.len() != 0 || !u.next().IsZero() {
+		if due := u.due(time.Now()); len(due) != 0 || u.waits() || u.len() != 0 || !u.next(time.Now()).IsZero() {
 			t.Errorf("after its end: due %v, %d unwritten", due, u.len())
 		}
 	})
@@ -222,16 +222,44 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 			for _, w := range u.due(time.Now()) {
 				u.failed(w.decision, fmt.Errorf("write: %w", store.ErrUnavailable), time.Now())
 			}
-			if pause := time.Until(u.next()); pause > 2*time.Second {
+			if pause := time.Until(u.next(time.Now())); pause > 2*time.Second {
 				t.Fatalf("the next attempt is in %s", pause)
 			}
-			time.Sleep(time.Until(u.next()))
+			time.Sleep(time.Until(u.next(time.Now())))
 		}
 		u.done(placed)
 		u.add(write{decision: placed, specRevision: 1})
 		u.failed(placed, errors.New("no"), time.Now())
-		if pause := time.Until(u.next()); pause > firstRetry {
+		if pause := time.Until(u.next(time.Now())); pause > firstRetry {
 			t.Errorf("a success is not remembered: the next attempt is in %s", pause)
 		}
 	})
+}
+
+// Very many decisions are written some at a time, in rounds: one that is made again
+// while the others wait does not come before them.
+func TestUnwrittenInRounds(t *testing.T) {
+	u, now := newUnwritten(), time.Unix(1, 0)
+	const all = 2*maxWrites + 10
+	for n := range all {
+		u.add(write{decision: decidable(fmt.Sprintf("p%06d", n)), specRevision: 1})
+	}
+	var written []string
+	for u.len() > 1 {
+		if at := u.next(now); at != now {
+			t.Fatalf("with %d written the next are due at %v, and not now", len(written), at)
+		}
+		due := u.due(now)
+		if len(due) == 0 || len(due) > maxWrites {
+			t.Fatalf("%d are written at a time", len(due))
+		}
+		for _, w := range due {
+			written = append(written, w.key().Name)
+			u.done(w.decision)
+		}
+		u.add(write{decision: due[0].decision, specRevision: 1})
+	}
+	if round := slices.Compact(written[:all]); len(round) != all || !slices.IsSorted(round) {
+		t.Errorf("the first round is not all of them in the order of their keys")
+	}
 }
