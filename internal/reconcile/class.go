@@ -1,6 +1,9 @@
 package reconcile
 
-import "github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+import (
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
+)
 
 // class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
@@ -18,6 +21,11 @@ type class struct {
 	// of the ranking the lowest Worst. floorKnown is false after a decision.
 	floorTotal placement.Merit
 	floorKnown bool
+
+	// absent is how many of those that rest in it a fork has not taken over, and resting
+	// sums them up.
+	absent  int
+	resting restingClass
 }
 
 // forgetFloor has the floor found again when it is needed next.
@@ -32,6 +40,9 @@ func (c *class) concerns(o outsider) bool {
 	floor := &c.ranking.floors[c.at]
 	if !c.floorKnown {
 		c.floorKnown, *floor, c.floorTotal = true, placement.Highest, placement.Highest
+		if c.absent > 0 {
+			*floor, c.floorTotal = c.resting.floor, c.resting.floorTotal
+		}
 		for _, p := range c.placements {
 			if !p.out.Full || p.query.Wanted == 0 {
 				continue
@@ -57,6 +68,20 @@ type outsider struct {
 // reaches reports whether the outsider may take a seat of some merit.
 func (o outsider) reaches(worst, worstTotal placement.Merit) bool {
 	return !o.merit.Less(worst) && (!o.minds || !o.total.Less(worstTotal))
+}
+
+// suspect is whom it is about where looking at the class panics.
+func (c *class) suspect() api.Key {
+	if len(c.placements) == 0 { // a fork has taken over none yet
+		return c.query.Key
+	}
+	return c.placements[0].query.Key
+}
+
+// reachesAbsent reports whether an outsider that is changed, or new, may concern one of
+// the placements that a fork has not taken over.
+func (c *class) reachesAbsent(o outsider, isNew bool) bool {
+	return c.absent > 0 && (isNew && c.resting.unsated > 0 || o.reaches(c.resting.floor, c.resting.floorTotal))
 }
 
 func (c *class) add(placed *tracked) {

@@ -15,31 +15,90 @@ import (
 
 // fork is a planner that stands where that of the snapshot stood, and goes its own
 // way from there. Nothing is decided, compiled or looked at anew: what never changes
-// is shared, what is copied when it changes is shared until then, and of each
-// decision there is a copy. Neither the snapshot nor its planner notices, so there
-// may be any number of forks at once, beside passes.
-func (s *snapshot) fork(logger *slog.Logger) *planner {
+// is shared, what is copied when it changes is shared until then, and a decision is
+// taken over once something has to do with it, which the index of the snapshot tells.
+// Neither the snapshot nor its planner notices, so there may be any number of forks at
+// once, beside passes.
+func (s *snapshot) fork(ix *forkIndex, logger *slog.Logger) *planner {
 	p := newPlanner(logger)
 	p.passes, p.started, p.fleet, p.aside = s.passes, s.started, s.fleet, maps.Clone(s.aside)
-	p.reserved, p.load = s.reserved.Thaw(), s.load.Thaw()
+	p.reserved, p.load = s.reserved.Thaw(), s.load.Thaw(ix.on)
+	p.inherited = &inherited{ix, map[api.Key]struct{}{}, func(r *record) {
+		if k := decidedAs(r.key.Kind); k != nil {
+			k.adopted(p, r)
+		} else if i, ok := inputs[r.key.Kind]; ok {
+			i.adopted(p, r)
+		}
+	}}
 	p.records, p.classes.views = thaw(s.records), thaw(s.classes)
 	b := p.bindings
 	b.followers, b.scopes.views = thaw(s.followers), thaw(s.scopes)
 	b.claims, b.braked = s.policies.Thaw(b.all()), binding.Brakes(p.fleet)
 	p.clouds.begin(s.clouds)
 	p.projects.begin(s.projects)
-	s.records.Ascend(func(r record) bool {
-		if k := decidedAs(r.key.Kind); k != nil {
-			k.adopted(p, &r)
-		} else if i, ok := inputs[r.key.Kind]; ok {
-			i.adopted(p, &r)
-		}
+	ix.resting.Ascend(func(c restingClass) bool {
+		p.adoptClass(c)
 		return true
 	})
+	p.takeOverAll(restless, "")
 	if s.waiting != nil {
 		p.lost = &lost{waiting: thaw(s.waiting)} // for lose, which tells what of
 	}
 	return p
+}
+
+// inherited is what a fork has of its snapshot and has not taken over yet.
+type inherited struct {
+	*forkIndex
+	taken map[api.Key]struct{} // that are taken over, or gone since
+	adopt func(r *record)
+}
+
+// takeOver has the planner know a decision of the snapshot that it was forked from as
+// its own.
+func (p *planner) takeOver(key api.Key) {
+	if p.inherited == nil {
+		return
+	}
+	if _, taken := p.inherited.taken[key]; taken {
+		return
+	}
+	r, known := p.inherited.records.Get(record{key: key})
+	if !known {
+		return
+	}
+	p.inherited.taken[key] = struct{}{}
+	p.inherited.adopt(&r)
+}
+
+// takeOverAll is takeOver for what is related to one thing.
+func (p *planner) takeOverAll(kind relationKind, to string) {
+	if p.inherited == nil {
+		return
+	}
+	for key := range p.inherited.related(kind, to) {
+		p.takeOver(key)
+	}
+}
+
+// takeOverKind is takeOver for all of a kind.
+func (p *planner) takeOverKind(kind api.Kind) {
+	if p.inherited == nil {
+		return
+	}
+	p.inherited.records.AscendGreaterOrEqual(record{key: api.Key{Kind: kind}}, func(r record) bool {
+		if r.key.Kind == kind {
+			p.takeOver(r.key)
+		}
+		return r.key.Kind == kind
+	})
+}
+
+// takeOverMembers is takeOver for those that rest in a class.
+func (p *planner) takeOverMembers(c *class) {
+	if c.absent > 0 {
+		p.takeOverAll(restsIn, c.query.Class)
+	}
 }
 
 // begin takes over the hosts of a snapshot.
@@ -64,16 +123,24 @@ func (h *hosts) adopt(r *record) {
 	h.cohort.wait(&g, g.waits)
 }
 
+// adoptClass takes over a class of a snapshot, without the placements that rest in it.
+func (p *planner) adoptClass(resting restingClass) {
+	c := p.classOf(resting.query)
+	c.uses += resting.n - 1
+	c.absent, c.resting = resting.n, resting
+}
+
 // adoptPlacement takes over a placement of a snapshot.
 func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	s := r.placed
 	placed := &tracked{object: object, specRevision: s.specRevision, query: s.query, status: object.Status, recorded: s}
 	p.placements[r.key] = placed
 	p.joinClass(placed)
-	p.occupants.move(placed, nowhere, slices.Values(placed.status.Clusters))
-	for _, name := range placed.status.Clusters {
-		p.load.Restore(name)
+	if r.rests() {
+		placed.class.absent--
+		placed.class.uses--
 	}
+	p.occupants.move(placed, nowhere, slices.Values(placed.status.Clusters))
 	placed.holding = s.query.HasRequests() && len(placed.status.Decisions) > 0
 	placed.out = placement.Outcome{Full: s.full, Worst: s.worst, WorstTotal: s.worstTotal, NextAt: s.at}
 	placed.decided, placed.resumed = s.decided, s.resumed

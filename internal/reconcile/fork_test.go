@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,12 +48,37 @@ func replay(all stored, started, now time.Time) (p *planner, rests bool) {
 	return p, len(p.pass(now)) == 0
 }
 
-// forked is a planner that was forked from another, as Reconciler.fork does it.
-func forked(p *planner, now time.Time) *planner {
-	f := p.snapshot(nil).fork(discard())
+// shown is what readers of a planner see, and the index that follows it.
+type shown struct {
+	forks
+	current atomic.Pointer[snapshot]
+}
+
+// forked is a planner that was forked from another, as Reconciler.fork does it. The
+// index that was brought there by what differed is one that is made anew.
+func (x *shown) forked(t *rapid.T, now time.Time) *planner {
+	s, index := x.latest(&x.current)
+	got, want := index.lines(), newForkIndex(s).lines()
+	if !slices.Equal(got, want) {
+		t.Fatalf("the index that followed has\n%s\nand one that is made anew\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	f := s.fork(index, discard())
 	f.lose(nil)
 	f.pass(now)
 	return f
+}
+
+// lines are what an index finds.
+func (ix *forkIndex) lines() (all []string) {
+	ix.relations.Ascend(func(r relation) bool {
+		all = append(all, fmt.Sprintf("%d %q %s", r.kind, r.to, r.key))
+		return true
+	})
+	ix.resting.Ascend(func(c restingClass) bool {
+		all = append(all, fmt.Sprintf("%q: %d, %d unsated, %+v, %+v", c.class, c.n, c.unsated, c.floor, c.floorTotal))
+		return true
+	})
+	return all
 }
 
 // drawRequest asks for some of the objects that there were at any time, for others to
@@ -103,6 +129,7 @@ func drawRequest(t *rapid.T, w *world, all stored, now time.Time) api.Simulation
 // checkFork: a simulation on a fork of a planner answers what one answers that
 // replays every object, field by field, and the planner does not notice.
 func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
+	w.shown.show(&w.shown.current, p.snapshot(nil), p.differing.take())
 	if rapid.IntRange(0, 5).Draw(t, "simulate") > 0 {
 		return
 	}
@@ -122,7 +149,7 @@ func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 		return
 	}
 	want, wantErr := ask(replayed)
-	got, gotErr := ask(forked(p, live))
+	got, gotErr := ask(w.shown.forked(t, live))
 	if gotErr != wantErr {
 		t.Fatalf("the fork answers %q, and the replay %q", gotErr, wantErr)
 	}
@@ -167,9 +194,10 @@ func BenchmarkSimulate(b *testing.B) {
 	p.pass(epoch)
 	random := rand.New(rand.NewPCG(5, 6))
 	s := p.snapshot(nil)
+	index := newForkIndex(s)
 	for name, begin := range map[string]func() *planner{
 		"fork": func() *planner {
-			f := s.fork(discard())
+			f := s.fork(index, discard())
 			f.lose(nil)
 			f.pass(epoch)
 			return f

@@ -270,10 +270,15 @@ func (h *hosts) removeGuest(key api.Key) {
 	h.occupants.move(g, inPlace(g.host), nowhere)
 }
 
+// changes reports whether anything of the hosts has changed since they were followed.
+func (h *hosts) changes() bool {
+	return len(h.pending.Clusters)+len(h.pending.Metrics)+len(h.pending.Providers) > 0
+}
+
 // follow brings the hosts to a moment, with what changed up to now, before their
 // guests are decided.
 func (h *hosts) follow(now time.Time) {
-	if len(h.pending.Clusters)+len(h.pending.Metrics)+len(h.pending.Providers) > 0 {
+	if h.changes() {
 		next, delta := h.fleet.With(h.pending, now)
 		h.fleet, h.pending = next, columns.Changes{}
 		if !delta.Empty() {

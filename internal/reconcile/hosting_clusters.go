@@ -204,6 +204,9 @@ func (p *planner) changeCloud(key api.Key, c *api.Cloud) {
 // host chooses clouds and projects.
 func (p *planner) host(now time.Time) {
 	for _, h := range [...]*hosts{p.projects, p.clouds} {
+		if h.kind == &clusters && h.changes() {
+			p.takeOverAll(awaitsHost, "")
+		}
 		h.follow(now)
 		p.decideStale(h.kind, now)
 	}

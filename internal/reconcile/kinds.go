@@ -150,6 +150,7 @@ func (r *row[O, D]) ranked(at int)  { r.place = at }
 func (r *row[O, D]) hosted() bool   { return r.onHost }
 
 func (r *row[O, D]) known(p *planner, key api.Key) decision {
+	p.takeOver(key)
 	if d, ok := r.find(p, key); ok {
 		return d
 	}
@@ -164,7 +165,10 @@ func (r *row[O, D]) see(p *planner, known decision, object api.Object) {
 	r.seen(p, as[D](known), as[O](object))
 }
 
-func (r *row[O, D]) forget(p *planner, key api.Key) { r.remove(p, key) }
+func (r *row[O, D]) forget(p *planner, key api.Key) {
+	p.takeOver(key)
+	r.remove(p, key)
+}
 
 func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.object), known) }
 

@@ -99,6 +99,7 @@ func (p *planner) doubt() {
 	if len(l.metrics)+len(l.providers) == 0 {
 		return
 	}
+	p.takeOverKind(api.KindCluster)
 	for key, g := range p.clouds.guests {
 		c, ok := g.object.(*api.Cluster)
 		if !ok {

@@ -40,6 +40,8 @@ type planner struct {
 	projects       *hosts                         // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
 	records        *btree.BTreeG[record] // for readers
+	differing      differences           // records since the last snapshot
+	inherited      *inherited            // of a fork; else nil
 	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
 }
 
@@ -111,6 +113,7 @@ func newPlanner(logger *slog.Logger) *planner {
 		onCloud:        map[string]map[string]struct{}{},
 		projectObjects: map[string]*api.OpenStackProject{},
 		records:        newRecords(),
+		differing:      differences{many: true},
 	}
 	p.clouds = newHosting(&clusters, clustersOnClouds, p)
 	p.projects = newHosting(&magnumClusters, magnumInProjects(func(path string) *api.OpenStackProject { return p.projectObjects[path] }), p)
@@ -239,13 +242,18 @@ func (p *planner) drop(placed *tracked) {
 }
 
 func (p *planner) joinClass(placed *tracked) {
-	c := p.classes.join(placed.query, concerning(placed.query), func(shared cohort[*tracked]) *class {
+	c := p.classOf(placed.query)
+	c.add(placed)
+	placed.class, placed.wanting, placed.decided = c, false, false
+}
+
+// classOf is the class of a query, which is used once more.
+func (p *planner) classOf(q *placement.Query) *class {
+	return p.classes.join(q, concerning(q), func(shared cohort[*tracked]) *class {
 		c := &class{cohort: shared}
 		p.rank(c)
 		return c
 	})
-	c.add(placed)
-	placed.class, placed.wanting, placed.decided = c, false, false
 }
 
 // concerning are the aspects of a cluster of which a change has the class of a query
@@ -349,6 +357,7 @@ func (p *planner) advance(now time.Time) {
 	p.load.Sync(next, delta)
 	p.updateRankings(delta.Rows)
 	for _, name := range delta.Gone {
+		p.takeOverAll(onCluster, name)
 		p.occupants.wake(&p.queue, name)
 	}
 	// Whether a metric exists, and a set exists and has members, stands in the

@@ -28,10 +28,11 @@ type world struct {
 	objects  map[api.Key]api.Object
 	specs    map[api.Key]int64
 	history  []api.Object // all that was ever written
+	shown    *shown
 }
 
 func newWorld() *world {
-	return &world{objects: map[api.Key]api.Object{}, specs: map[api.Key]int64{}}
+	return &world{objects: map[api.Key]api.Object{}, specs: map[api.Key]int64{}, shown: &shown{}}
 }
 
 func (w *world) write(p *planner, object api.Object) {

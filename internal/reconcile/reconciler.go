@@ -91,6 +91,7 @@ type Reconciler struct {
 	unanswered []report
 	started    time.Time
 
+	forks       forks
 	simulations chan struct{} // a token for each simulation that may run at once
 	reports     chan report
 }
@@ -346,7 +347,7 @@ func (r *Reconciler) decide() (writes []write, err error) {
 func (r *Reconciler) show() {
 	s := r.planner.snapshot(r.current.Load())
 	s.parked, s.taken = r.lot.freeze(), r.damaged
-	r.current.Store(s)
+	r.forks.show(&r.current, s, r.planner.differing.take())
 }
 
 // showLot has readers see what is left out now. The planner may be of no use.

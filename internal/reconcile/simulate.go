@@ -59,9 +59,9 @@ func (r *Reconciler) mayFork(ctx context.Context) (release func(), err error) {
 // and the world that it knows. What has been written since the last pass, it has
 // taken in.
 func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
-	s := r.current.Load()
+	s, index := r.forks.latest(&r.current)
 	base := liveWorld{r.options.Fleet.Snapshot(), s.parked}
-	p := s.fork(r.logger)
+	p := s.fork(index, r.logger)
 	p.lose(base.lost())
 	for key := range s.parked {
 		// What the live decisions are made without would end the simulation. Mostly the

@@ -94,10 +94,12 @@ func (p *planner) record(key api.Key) {
 	if i, ok := inputs[key.Kind]; ok {
 		if object := i.kept(p, key); object != nil {
 			p.records.ReplaceOrInsert(record{key: key, object: object})
+			p.differing.add(key)
 			return
 		}
 	}
 	p.records.Delete(record{key: key})
+	p.differing.add(key)
 }
 
 // recordDecision is record for what is decided.
@@ -121,6 +123,7 @@ func (p *planner) recordDecision(known decision) {
 		r.guest = &copied
 	}
 	p.records.ReplaceOrInsert(r)
+	p.differing.add(r.key)
 }
 
 // snapshot is how everything stands now. before is the last one, or nil.

@@ -38,6 +38,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 		if cluster == nil {
 			continue
 		}
+		p.takeOverAll(onCluster, cluster.Metadata.Name)
 		for placed := range p.occupants[cluster.Metadata.Name] {
 			reads := placed.query.Reads() | placed.query.ScoreReads()&columns.OfCluster | placed.query.SeatReads()
 			if !placed.stale && delta.ConcernsRow(row, reads) {
@@ -50,7 +51,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 // touchClass looks at changed rows of which the class reads what changed. Those that
 // are only rated otherwise are for its ranking to look at.
 func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta) {
-	p.focus(c.placements[0].query.Key)
+	p.focus(c.suspect())
 	was, _ := p.classes.follow(p.picture, c.shared(), delta)
 	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	spread := false
@@ -81,6 +82,9 @@ func (p *planner) touchOutsider(c *class, row int, merit placement.Merit, was bo
 	if was && !c.concerns(o) {
 		return
 	}
+	if c.reachesAbsent(o, !was) {
+		p.takeOverMembers(c)
+	}
 	for _, placed := range c.placements {
 		switch {
 		case placed.stale || !placed.decided || placed.query.Wanted == 0:
@@ -108,6 +112,7 @@ func (c *class) noteExpired(f *columns.Fleet) (changed bool) {
 
 // markAll has every placement of the class decided again.
 func (c *class) markAll(p *planner) {
+	p.takeOverMembers(c)
 	for _, placed := range c.placements {
 		p.queue.mark(placed)
 	}

@@ -12,10 +12,12 @@ import (
 // owns it and must not share it between goroutines without a lock. What Freeze
 // returns may be shared. The nil Load counts nothing.
 type Load struct {
-	names  map[string]int32 // by cluster name; clusters that do not exist, too
-	counts []int32          // by row
-	known  columns.Bitmap   // rows that counts and tally take account of
-	tally  []int            // number of clusters by count
+	names map[string]int32 // by cluster name; clusters that do not exist, too
+	// before is what a thawed one begins with, of those that are not in names.
+	before func(cluster string) int32
+	counts []int32        // by row
+	known  columns.Bitmap // rows that counts and tally take account of
+	tally  []int          // number of clusters by count
 	// frozen is what Freeze last returned, nil once something differs.
 	frozen *Load
 }
@@ -33,13 +35,18 @@ func (l *Load) Freeze() *Load {
 }
 
 // Thaw returns a count that begins with a frozen one, and goes its own way from
-// there, once Restore has told of every decision that is counted.
-func (l *Load) Thaw() *Load {
-	return &Load{names: map[string]int32{}, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
+// there. on says how many decisions chose a cluster, as they are counted already.
+func (l *Load) Thaw(on func(cluster string) int32) *Load {
+	return &Load{names: map[string]int32{}, before: on, counts: l.counts, known: l.known, tally: l.tally, frozen: l}
 }
 
-// Restore tells of a decision for a cluster that is counted already.
-func (l *Load) Restore(cluster string) { l.names[cluster]++ }
+// of is the count of a cluster.
+func (l *Load) of(cluster string) int32 {
+	if count, counted := l.names[cluster]; counted || l.before == nil {
+		return count
+	}
+	return l.before(cluster)
+}
 
 // own makes the counts writable.
 func (l *Load) own() {
@@ -57,8 +64,8 @@ func (l *Load) Add(f *columns.Fleet, cluster string) { l.change(f, cluster, 1) }
 func (l *Load) Drop(f *columns.Fleet, cluster string) { l.change(f, cluster, -1) }
 
 func (l *Load) change(f *columns.Fleet, cluster string, by int32) {
-	count := l.names[cluster] + by
-	if count > 0 {
+	count := l.of(cluster) + by
+	if count > 0 || l.before != nil {
 		l.names[cluster] = count
 	} else {
 		delete(l.names, cluster)
@@ -110,7 +117,7 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 			l.known.Assign(row, live)
 		}
 		if live {
-			l.put(row, l.names[f.Name(row)])
+			l.put(row, l.of(f.Name(row)))
 		}
 	}
 }
