@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
+	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,11 +62,11 @@ func (p *pod) controller() (metav1.OwnerReference, bool) {
 
 // admitPod steers a new pod to the nodes that it is for.
 func admitPod(ctx context.Context, cluster Cluster, r *request) answer {
-	if r.Operation != operationCreate || !r.isObject("", "Pod") {
+	if r.Operation != admissionv1.Create || !r.isObject("", "Pod") {
 		return allowed(resultUnchanged)
 	}
 	var p pod
-	if err := json.Unmarshal(r.Object, &p); err != nil {
+	if err := read(r.Object, &p); err != nil {
 		return unread(err)
 	}
 	owner, ours := p.controller()
@@ -79,7 +79,7 @@ func admitPod(ctx context.Context, cluster Cluster, r *request) answer {
 	assignment := cluster.Assign(ctx, Creation{
 		UID: r.UID, Name: cmp.Or(p.Metadata.Name, r.Name), GenerateName: p.Metadata.GenerateName,
 		Namespace: cmp.Or(r.Namespace, p.Metadata.Namespace),
-		Owner:     owner, Labels: p.Metadata.Labels, Pinned: p.Spec.pinned, DryRun: r.DryRun,
+		Owner:     owner, Labels: p.Metadata.Labels, Pinned: p.Spec.pinned, DryRun: r.dryRun(),
 	})
 	switch {
 	case assignment.Type == split.OnDemand, assignment.Type == split.Spot:

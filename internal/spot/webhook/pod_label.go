@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
@@ -12,7 +13,7 @@ import (
 // checkPodLabels refuses to let a running pod be called something else than what it
 // was created for: its affinity cannot change with the label.
 func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
-	if r.Operation != operationUpdate || !r.isObject("", "Pod") {
+	if r.Operation != admissionv1.Update || !r.isObject("", "Pod") {
 		return allowed(resultUnchanged)
 	}
 	type labelled struct {
@@ -21,13 +22,13 @@ func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
 		} `json:"metadata"`
 	}
 	var pod, old labelled
-	if err := json.Unmarshal(r.Object, &pod); err != nil {
+	if err := read(r.Object, &pod); err != nil {
 		return unread(err)
 	}
-	if err := json.Unmarshal(r.OldObject, &old); err != nil {
+	if err := read(r.OldObject, &old); err != nil {
 		return unread(err)
 	}
-	var causes []statusCause
+	var causes []metav1.StatusCause
 	for _, key := range spot.LabelsAffinity {
 		was, had := old.Metadata.Labels[key]
 		is, has := pod.Metadata.Labels[key]
@@ -38,8 +39,8 @@ func checkPodLabels(_ context.Context, _ Cluster, r *request) answer {
 		if !has {
 			change = fmt.Sprintf("must stay %q and not be removed", was)
 		}
-		causes = append(causes, statusCause{
-			Reason: "FieldValueInvalid", Field: field,
+		causes = append(causes, metav1.StatusCause{
+			Type: metav1.CauseTypeFieldValueInvalid, Field: field,
 			Message: field + ": " + change + ": it says which nodes the pod was created for; delete the pod to have another one placed anew",
 		})
 	}

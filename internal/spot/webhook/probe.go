@@ -3,20 +3,20 @@ package webhook
 import (
 	"context"
 
-	"github.com/go-json-experiment/json"
+	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
 // answerProbe proves that a request came here and its answer back.
 func answerProbe(_ context.Context, _ Cluster, r *request) answer {
-	if !r.DryRun || r.Operation != operationCreate || !r.isObject("", "ConfigMap") {
+	if !r.dryRun() || r.Operation != admissionv1.Create || !r.isObject("", "ConfigMap") {
 		return allowed(resultUnchanged)
 	}
 	var configMap struct {
 		Metadata marks `json:"metadata"`
 	}
-	if err := json.Unmarshal(r.Object, &configMap); err != nil {
+	if err := read(r.Object, &configMap); err != nil {
 		return unread(err)
 	}
 	nonce, ok := configMap.Metadata.Labels[spot.LabelProbe]

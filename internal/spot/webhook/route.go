@@ -85,7 +85,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, cluster, path str
 	}
 	defer places.Release(weight)
 
-	body, err := read(w, r)
+	body, err := readBody(w, r)
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return refuse(w, resultTooLarge, http.StatusRequestEntityTooLarge, "the body is too large")
@@ -123,7 +123,7 @@ func patience(r *http.Request) time.Duration {
 	return min(max(timeout-answerMargin, timeout/2), assignWithin)
 }
 
-func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
 		body.Grow(int(min(r.ContentLength, maxBody)) + bytes.MinRead)

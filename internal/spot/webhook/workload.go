@@ -6,7 +6,8 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/go-json-experiment/json"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -65,17 +66,17 @@ func (m *marks) sameSettings(other *marks) bool {
 // checkWorkload refuses a Deployment or StatefulSet whose labels ask for a split in
 // words that nobody would understand.
 func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
-	create, update := r.Operation == operationCreate, r.Operation == operationUpdate
+	create, update := r.Operation == admissionv1.Create, r.Operation == admissionv1.Update
 	if !create && !update || !r.isObject("apps", api.KindDeployment) && !r.isObject("apps", api.KindStatefulSet) {
 		return allowed(resultUnchanged)
 	}
 	var w, old workload
-	if err := json.Unmarshal(r.Object, &w); err != nil {
+	if err := read(r.Object, &w); err != nil {
 		return unread(err)
 	}
 	same := false
 	if update {
-		if err := json.Unmarshal(r.OldObject, &old); err != nil {
+		if err := read(r.OldObject, &old); err != nil {
 			return unread(err)
 		}
 		same = w.Metadata.sameSettings(&old.Metadata)
@@ -94,14 +95,14 @@ func checkWorkload(_ context.Context, _ Cluster, r *request) answer {
 }
 
 // settingsCauses are what is wrong with the settings, each with its field.
-func settingsCauses(m *marks, err error) []statusCause {
+func settingsCauses(m *marks, err error) []metav1.StatusCause {
 	all := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		all = joined.Unwrap()
 	}
-	causes := make([]statusCause, 0, len(all))
+	causes := make([]metav1.StatusCause, 0, len(all))
 	for _, err := range all {
-		cause := statusCause{Reason: "FieldValueInvalid", Message: err.Error()}
+		cause := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Message: err.Error()}
 		if wrong, ok := errors.AsType[*spot.SettingsError](err); ok {
 			cause.Field = m.field(wrong.Key)
 			cause.Message = cause.Field + ": " + wrong.Message
