@@ -86,7 +86,7 @@ func TestAComponentIsStartedAgain(t *testing.T) {
 				panic("again")
 			})
 		}()
-		time.Sleep(firstPause / 2)
+		time.Sleep(pauses.First / 2)
 		synctest.Wait()
 		if down := r.Down(); len(down) != 1 || down[0] != "signals" || countOf(t, r.down) != 1 {
 			t.Errorf("down: %v", down)
@@ -94,7 +94,7 @@ func TestAComponentIsStartedAgain(t *testing.T) {
 		if got := <-err; !errors.Is(got, want) {
 			t.Errorf("it returned %v", got)
 		}
-		for i, at := range []time.Duration{0, firstPause, 3 * firstPause, 7 * firstPause} {
+		for i, at := range []time.Duration{0, pauses.First, 3 * pauses.First, 7 * pauses.First} {
 			if starts[i] != at {
 				t.Errorf("start %d came after %s, not after %s", i, starts[i], at)
 			}

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // When a component that a panic has ended is started again: the pause doubles with
 // every panic, and begins anew once the component has worked for a while.
-const (
-	firstPause = 250 * time.Millisecond
-	maxPause   = time.Minute
-	settled    = 2 * maxPause
+var (
+	pauses  = backoff.Backoff{First: 250 * time.Millisecond, Most: time.Minute}
+	settled = 2 * pauses.Most
 )
 
 // Supervise runs a component until it returns, or ctx ends. After a panic, or an
@@ -35,16 +36,16 @@ func (c *Component) Keep(ctx context.Context, object string, run func(context.Co
 }
 
 func (c *Component) repeat(ctx context.Context, object string, run func(context.Context) error, wait func(time.Duration) bool) error {
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for failures := 1; ; failures++ {
 		started := time.Now()
 		err := c.Do(object, func() error { return run(ctx) })
 		if _, panicked := errors.AsType[*Panic](err); !panicked {
 			return err
 		}
 		if time.Since(started) >= settled {
-			pause = firstPause
+			failures = 1
 		}
-		if !wait(pause) {
+		if !wait(pauses.After(failures)) {
 			return nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -78,19 +79,21 @@ func New(options Options) *Fleet {
 	return f
 }
 
+// readAgain is when the picture is read anew after it could not be followed.
+var readAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
+
 // Run follows the store until ctx ends. It returns an error when the first load
 // fails, such as for a wrong key; later it goes on by itself, whatever happens.
 func (f *Fleet) Run(ctx context.Context) error {
-	const leastDelay, mostDelay = 50 * time.Millisecond, 5 * time.Second
 	loaded := f.isLoaded()
-	for delay := leastDelay; ; {
+	for failures := 1; ; failures++ {
 		err := f.load(ctx, !loaded)
 		if err == nil {
 			if !loaded {
 				loaded = true
 				close(f.ready)
 			}
-			delay = leastDelay
+			failures = 1
 			err = f.follow(ctx)
 		}
 		switch {
@@ -104,9 +107,8 @@ func (f *Fleet) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(delay):
+		case <-time.After(readAgain.After(failures)):
 		}
-		delay = min(2*delay, mostDelay)
 	}
 }
 

@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 )
 
-// When an object that was left out because of a panic is tried again: once it, or
-// anything else, has changed, and not before a pause that doubles with every panic.
-const (
-	firstTrial = time.Second
-	maxTrial   = 5 * time.Minute
-)
+// tryAgain is when an object that was left out because of a panic is tried again: once
+// it, or anything else, has changed, and not before a pause.
+var tryAgain = backoff.Backoff{First: time.Second, Most: 5 * time.Minute}
 
 // maxSuspicions is how many panics in a row, none of which comes again from nothing,
 // it takes until the object that was worked on is left out.
@@ -72,9 +70,8 @@ func (l *lot) own() {
 
 // park leaves an object out from now on.
 func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64, now time.Time) {
-	pause := min(firstTrial<<min(l.trials[key], 20), maxTrial)
 	l.trials[key]++
-	p := &parked{cause: cause, triedAt: revision, again: now.Add(pause)}
+	p := &parked{cause: cause, triedAt: revision, again: now.Add(tryAgain.After(l.trials[key]))}
 	if entry != nil {
 		p.specRevision = entry.SpecRevision
 	}

@@ -5,19 +5,17 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
-// When a decision that could not be written is tried again: the pause doubles
-// with every failure. It stays short where the store as a whole does not answer,
-// so that decisions follow soon after it is back.
-const (
-	firstRetry     = 250 * time.Millisecond
-	maxRetry       = time.Minute
-	maxOutageRetry = 2 * time.Second
+// When a decision that could not be written is tried again. The pause stays short
+// where the store as a whole does not answer, so that decisions follow soon after it
+// is back.
+var (
+	writeAgain  = backoff.Backoff{First: 250 * time.Millisecond, Most: time.Minute}
+	outageAgain = backoff.Backoff{First: writeAgain.First, Most: 2 * time.Second}
 )
 
 // How many failures in a row of one decision hold up those who wait for others.
@@ -36,7 +34,6 @@ const (
 // written is taken in, and need not be kept twice.
 type unwritten struct {
 	attempts map[decision]*attempt
-	delays   workqueue.TypedRateLimiter[decision]
 	round    []decision // the rest of the present round
 }
 
@@ -53,10 +50,7 @@ type attempt struct {
 }
 
 func newUnwritten() *unwritten {
-	return &unwritten{
-		attempts: map[decision]*attempt{},
-		delays:   workqueue.NewTypedItemExponentialFailureRateLimiter[decision](firstRetry, maxRetry),
-	}
+	return &unwritten{attempts: map[decision]*attempt{}}
 }
 
 // add takes in a new version of a decision. A back-off goes on, unless the spec
@@ -69,7 +63,6 @@ func (u *unwritten) add(w write) {
 	}
 	w.moved, w.observed = w.moved || before.moved, w.observed && before.observed
 	if w.specRevision != before.specRevision {
-		u.delays.Forget(w.decision)
 		before.failures, before.at = 0, time.Time{}
 	}
 	before.write = w
@@ -112,7 +105,6 @@ func (u *unwritten) begin(now time.Time) {
 // done forgets a decision: it is durable, or another one follows.
 func (u *unwritten) done(d decision) {
 	delete(u.attempts, d)
-	u.delays.Forget(d)
 }
 
 // failed notes that a decision could not be written.
@@ -120,11 +112,11 @@ func (u *unwritten) failed(d decision, err error, now time.Time) {
 	a := u.attempts[d]
 	a.err = err
 	a.failures++
-	pause := u.delays.When(d)
+	again := writeAgain
 	if isOutage(err) {
-		pause = min(pause, maxOutageRetry)
+		again = outageAgain
 	}
-	a.at = now.Add(pause)
+	a.at = now.Add(again.After(a.failures))
 }
 
 // isOutage tells a failure of the store from one of the object.

@@ -230,7 +230,7 @@ func TestUnwrittenWhileTheStoreIsAway(t *testing.T) {
 		u.done(placed)
 		u.add(write{decision: placed, specRevision: 1})
 		u.failed(placed, errors.New("no"), time.Now())
-		if pause := time.Until(u.next(time.Now())); pause > firstRetry {
+		if pause := time.Until(u.next(time.Now())); pause > writeAgain.First {
 			t.Errorf("a success is not remembered: the next attempt is in %s", pause)
 		}
 	})

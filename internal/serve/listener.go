@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // Listener accepts connections within a Limit.
@@ -63,11 +65,14 @@ func (at *Listener) await(evicted *conn) {
 	}
 }
 
+// acceptAgain is when a connection is accepted after it could not be.
+var acceptAgain = backoff.Backoff{First: 5 * time.Millisecond, Most: time.Second}
+
 // accept waits for a connection. Only a listener that was closed has none any
 // more: everything else, such as a lack of file descriptors or memory, passes, and
 // is tried again after a pause.
 func (at *Listener) accept() (net.Conn, error) {
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for failures := 1; ; failures++ {
 		inner, err := at.Listener.Accept()
 		if err == nil || errors.Is(err, net.ErrClosed) {
 			return inner, err
@@ -76,7 +81,7 @@ func (at *Listener) accept() (net.Conn, error) {
 		at.limit.options.Logger.Warn("a connection cannot be accepted; it is tried again", "listener", at.name, "error", err)
 		at.limit.makeRoom(at)
 		select {
-		case <-time.After(pause):
+		case <-time.After(acceptAgain.After(failures)):
 		case <-at.closed:
 			return nil, net.ErrClosed
 		}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
@@ -37,11 +38,13 @@ func (s *Store) Watch(ctx context.Context, from int64) <-chan Batch {
 	return out
 }
 
+// watchAgain is when a watch that broke is taken up again.
+var watchAgain = backoff.Backoff{First: 10 * time.Millisecond, Most: time.Second}
+
 // watch reads until ctx ends (nil) or the reader has to load again. A stream
 // that merely breaks is taken up where it ended.
 func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
-	const leastDelay, mostDelay = 10 * time.Millisecond, time.Second
-	for delay := leastDelay; ; delay = min(2*delay, mostDelay) {
+	for failures := 1; ; failures++ {
 		before := next
 		err := s.watchStream(ctx, &next, out)
 		switch {
@@ -51,14 +54,14 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 			return err
 		}
 		if next > before {
-			delay = leastDelay
+			failures = 1
 		}
 		s.metrics.watchRestarts.Inc()
 		s.options.Logger.Warn("the watch of the store broke; it is taken up again", "revision", next, "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(delay):
+		case <-time.After(watchAgain.After(failures)):
 		}
 	}
 }

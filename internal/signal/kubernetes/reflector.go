@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
@@ -29,10 +30,10 @@ const (
 	watchFor = 5 * time.Minute
 	// watchSlack is how much longer than agreed a watch may last.
 	watchSlack = 30 * time.Second
-	// firstRetry and lastRetry are the pauses after failures.
-	firstRetry = time.Second
-	lastRetry  = 15 * time.Second
 )
+
+// readAgain is when something is read again after a failure.
+var readAgain = backoff.Backoff{First: time.Second, Most: 15 * time.Second}
 
 // lister lists and watches the objects of one sort.
 type lister interface {
@@ -59,7 +60,7 @@ var errExpired = errors.New("the resource version is too old")
 // run keeps the table current until ctx ends.
 func (r *reflector[V]) run(ctx context.Context) {
 	position, tornAt := "", ""
-	pause := firstRetry
+	failures := 0
 	for ctx.Err() == nil {
 		// A panic over an object is a failure like others: everything is listed again.
 		err := fault.Confine(api.Key{Kind: api.KindCluster, Name: r.cluster}.String(), func() error { return r.step(ctx, &position) })
@@ -80,23 +81,18 @@ func (r *reflector[V]) run(ctx context.Context) {
 		if torn {
 			tornAt = position
 		}
-		switch {
-		case err == nil || errors.Is(err, errExpired):
-			err = nil
-			pause = firstRetry
-		case errors.Is(err, context.Canceled) || !r.gate.isOpen():
-			// The probes say what is wrong.
-		case r.table.fail(err):
-			r.changed()
+		if err == nil || errors.Is(err, errExpired) {
+			failures = 0
+		} else {
+			failures++
+			// Otherwise the probes say what is wrong.
+			if !errors.Is(err, context.Canceled) && r.gate.isOpen() && r.table.fail(err) {
+				r.changed()
+			}
 		}
-		// A watch that ends at once all the time must not become a busy loop.
-		select {
-		case <-time.After(time.Duration(float64(pause) * (0.5 + rand.Float64()/2))):
-		case <-ctx.Done():
-		}
-		if err != nil {
-			pause = min(2*pause, lastRetry)
-		}
+		// Also after a watch that ended well: one that ends at once all the time must not
+		// become a busy loop.
+		pause(ctx, time.Duration(float64(readAgain.After(failures))*(0.5+rand.Float64()/2)))
 	}
 }
 

@@ -113,7 +113,7 @@ func (t served) texts() []string {
 
 // followTypes reads the types whenever they may have changed, until ctx ends.
 func (w *watcher) followTypes(ctx context.Context) {
-	pause := firstRetry
+	failures := 0
 	for ctx.Err() == nil {
 		err := w.readTypes(ctx)
 		if ctx.Err() != nil {
@@ -121,13 +121,13 @@ func (w *watcher) followTypes(ctx context.Context) {
 		}
 		wait := typesEvery
 		if err != nil {
-			wait = pause
-			pause = min(2*pause, lastRetry)
+			failures++
+			wait = readAgain.After(failures)
 			if !errors.Is(err, context.Canceled) { // otherwise the probes say what is wrong
 				w.failTypes(err)
 			}
 		} else {
-			pause = firstRetry
+			failures = 0
 		}
 		w.changed()
 		if err := w.awaitTypes(ctx, wait); err != nil {

@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
 
 const (
-	// firstRetry is how long after a failed push the next try comes; the time
-	// doubles up to lastRetry.
-	firstRetry = time.Second
-	lastRetry  = time.Minute
 	// DefaultRefresh is the time between two pushes of everything.
 	DefaultRefresh = 10 * time.Minute
 	// The limit of one push at first, which leaves room for what a server adds to
@@ -26,6 +23,9 @@ const (
 	firstLimit = 1 << 20
 	lastLimit  = 4 << 10
 )
+
+// pushAgain is when the next push follows one that failed.
+var pushAgain = backoff.Backoff{First: time.Second, Most: time.Minute}
 
 var (
 	// ErrOutOfOrder says that the server did not take a report, because it does not
@@ -138,7 +138,7 @@ func (p *pusher) keep(ctx context.Context, change func(api.CloudStatus) api.Clou
 
 // send pushes until ctx ends.
 func (p *pusher) send(ctx context.Context) {
-	delay := firstRetry
+	failures := 0
 	interval := p.Access.Interval.Or(time.Minute)
 	for {
 		if !p.full && p.Now().Sub(p.fullAt) >= p.Refresh {
@@ -164,7 +164,7 @@ func (p *pusher) send(ctx context.Context) {
 			if report.Full {
 				p.fullAt = p.answeredAt
 			}
-			p.known, p.full, delay = after, p.full && !report.Full, firstRetry
+			p.known, p.full, failures = after, p.full && !report.Full, 0
 			p.Logger.Debug("pushed", "cloud", p.Cloud, "sequence", p.sequence, "full", report.Full, "regions", len(report.Regions))
 			continue
 		case errors.Is(err, ErrOutOfOrder) && !p.full:
@@ -178,10 +178,10 @@ func (p *pusher) send(ctx context.Context) {
 		}
 		p.full = true // whether it arrived is not known
 		p.Logger.Warn("the figures could not be pushed; trying again", "cloud", p.Cloud, "error", err)
-		if !sleep(ctx, time.Duration(float64(delay)*(1-jitter*rand.Float64()))) {
+		failures++
+		if !sleep(ctx, time.Duration(float64(pushAgain.After(failures))*(1-jitter*rand.Float64()))) {
 			return
 		}
-		delay = min(2*delay, lastRetry)
 	}
 }
 

@@ -193,7 +193,7 @@ func TestPushOutage(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			n := len(r.since(0))
 			r.set(false, false)
-			time.Sleep(lastRetry + time.Second)
+			time.Sleep(pushAgain.Most + time.Second)
 			synctest.Wait()
 			s := r.status("paris")
 			if got := s.Region("RegionOne").Zone("az-b").Available["cpu"]; got != "488" {

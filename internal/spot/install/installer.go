@@ -18,6 +18,8 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 const (
@@ -27,8 +29,6 @@ const (
 	probeInterval = time.Minute
 	// settleTime is what an API server is given to notice a configuration.
 	settleTime = 10 * time.Second
-	// leastDelay and mostDelay are the times between two tries while one fails.
-	leastDelay, mostDelay = time.Second, 30 * time.Second
 	// defaultInterval is the time between two looks at the configurations.
 	defaultInterval = 15 * time.Second
 	// maxRepairs is how many times in a row the configurations are put right before it
@@ -41,6 +41,9 @@ const (
 	// fieldManager owns the fields of the configurations.
 	fieldManager = "scheduler-server"
 )
+
+// installAgain is when the next try follows one that failed.
+var installAgain = backoff.Backoff{First: time.Second, Most: 30 * time.Second}
 
 // Options configures an Installer. Client, BaseURL and Bundle are required.
 type Options struct {
@@ -218,7 +221,7 @@ func (i *Installer) failed(ctx context.Context, found State) time.Duration {
 	if !i.State().Ready || i.failures > 1 || !found.passing() {
 		i.put(ctx, found)
 	}
-	return min(leastDelay<<min(i.failures-1, 10), mostDelay)
+	return installAgain.After(i.failures)
 }
 
 // put sets the state, and logs it if it is another one.

@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
 )
 
-const (
-	// firstRetry and lastRetry are the pauses after a replacement that changed nothing.
-	firstRetry = 30 * time.Second
-	lastRetry  = time.Hour
-)
+// replaceAgain is when the next pod is replaced after a replacement that changed
+// nothing.
+var replaceAgain = backoff.Backoff{First: 30 * time.Second, Most: time.Hour}
 
 // tries is how replacing pods of a workload has gone. A pod that is replaced by one of
 // the same type was taken away for nothing, and so would be the next: something else
@@ -25,7 +24,7 @@ type tries struct {
 }
 
 // pause is how long to wait if the last one has changed nothing either.
-func (t tries) pause() time.Duration { return min(firstRetry<<min(t.failed, 10), lastRetry) }
+func (t tries) pause() time.Duration { return replaceAgain.After(t.failed + 1) }
 
 // helped reports whether the last replacement has brought a workload nearer to its
 // split, or was for another one.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
@@ -28,15 +29,15 @@ const (
 	maxAnswer = 512 << 20
 	// removeWithin is how long the removal of what was installed may take.
 	removeWithin = 10 * time.Second
-	// removeAgain and maxRemoveAgain are the pauses after one that failed.
-	removeAgain    = time.Second
-	maxRemoveAgain = 5 * time.Minute
 	// drainedAfter is how often an agent that splits nothing any more looks whether it
 	// is done.
 	drainedAfter = 5 * time.Second
 	// statusEvery is how often the status of the cluster is looked at.
 	statusEvery = time.Second
 )
+
+// removeAgain is when what was installed is removed after a removal that failed.
+var removeAgain = backoff.Backoff{First: time.Second, Most: 5 * time.Minute}
 
 // agent splits the workloads of one cluster.
 type agent struct {
@@ -285,9 +286,9 @@ func (a *agent) drain(ctx context.Context) error {
 
 // uninstallAtLast removes what was installed as soon as the cluster can be reached.
 func (a *agent) uninstallAtLast(ctx context.Context) {
-	for pause := removeAgain; !a.uninstall(ctx); pause = min(2*pause, maxRemoveAgain) {
+	for failures := 1; !a.uninstall(ctx); failures++ {
 		select {
-		case <-time.After(pause):
+		case <-time.After(removeAgain.After(failures)):
 		case <-ctx.Done():
 			return
 		}

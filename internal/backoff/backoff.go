@@ -1,0 +1,22 @@
+// Package backoff says how long to wait after a failure: the pause doubles with every
+// failure in a row, up to a limit.
+package backoff
+
+import "time"
+
+// Backoff are the pauses of one sort of work. Who does the work counts its failures,
+// and begins anew after a success.
+type Backoff struct {
+	// First is the pause after the first failure, Most the longest one.
+	First, Most time.Duration
+}
+
+// After is the pause after so many failures in a row. Where there was none it is the
+// first: what ends all the time without a failure must not become a busy loop.
+func (b Backoff) After(failures int) time.Duration {
+	pause := b.First
+	for ; failures > 1 && pause < b.Most; failures-- {
+		pause *= 2
+	}
+	return min(pause, b.Most)
+}
