@@ -191,16 +191,7 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	var errs FieldErrors
 	errs.checkObject(p, GlobalOrNamespaced)
 	s := &p.Spec
-	types := []ProviderType{ProviderHTTPJSON, ProviderInflux, ProviderKafka, ProviderPrometheus, ProviderStatic}
-	blocks := s.blocks()
-	for _, t := range types {
-		switch _, there := blocks[t]; {
-		case t == s.Type && !there:
-			errs.Add("spec."+string(t), "is required because spec.type is %q", string(t))
-		case slices.Contains(types, s.Type) && t != s.Type && there:
-			errs.Add("spec."+string(t), "must be absent because spec.type is %q", string(s.Type))
-		}
-	}
+	s.validateBlocks(&errs)
 	if s.Prometheus != nil {
 		errs.check("spec.prometheus.url", checkURL(s.Prometheus.URL))
 	}
@@ -213,9 +204,7 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	if i := s.Influx; i != nil {
 		errs.check("spec.influx.url", checkURL(i.URL))
 		errs.check("spec.influx.bucket", checkText(i.Bucket))
-		if !isHeaderValue(i.Token.Reveal()) {
-			errs.Add("spec.influx.token", "must not contain line breaks")
-		}
+		errs.check("spec.influx.token", checkHeaderValue(i.Token))
 	}
 	if s.Static != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Static.Metrics)) {
@@ -227,30 +216,49 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	if s.HTTPJSON != nil {
 		s.HTTPJSON.validate(&errs)
 	}
-	for i, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if !isHeaderName(name) {
-			// It may be the value, which is a secret, in the place of the name.
-			errs.Add("spec.headers", "number %d of the %d names in alphabetical order is not an HTTP header name, such as \"X-Api-Key\"; it is not repeated here, as it may be a secret", i+1, len(s.Headers))
-			continue
-		}
-		if !isHeaderValue(s.Headers[name].Reveal()) {
-			errs.Add(headerField(name), "the value must not contain line breaks")
-		}
-		if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" && !s.BearerToken.IsZero() {
-			errs.Add(headerField(name), "must be absent because spec.bearer_token is set")
-		}
-	}
-	if !isHeaderValue(s.BearerToken.Reveal()) {
-		errs.Add("spec.bearer_token", "must not contain line breaks")
-	}
+	s.validateHeaders(&errs)
+	errs.check("spec.bearer_token", checkHeaderValue(s.BearerToken))
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
 		errs.Add("spec.ca_cert", "contains no PEM certificate")
 	}
 	return errs.inOrder(p)
 }
 
-// isHeaderValue refuses what would end a header early.
-func isHeaderValue(value string) bool { return !strings.ContainsAny(value, "\r\n\x00") }
+// validateBlocks demands the block of the type, and no other.
+func (s *MetricsProviderSpec) validateBlocks(errs *FieldErrors) {
+	types := []ProviderType{ProviderHTTPJSON, ProviderInflux, ProviderKafka, ProviderPrometheus, ProviderStatic}
+	blocks := s.blocks()
+	for _, t := range types {
+		switch _, there := blocks[t]; {
+		case t == s.Type && !there:
+			errs.Add("spec."+string(t), "is required because spec.type is %q", string(t))
+		case slices.Contains(types, s.Type) && t != s.Type && there:
+			errs.Add("spec."+string(t), "must be absent because spec.type is %q", string(s.Type))
+		}
+	}
+}
+
+func (s *MetricsProviderSpec) validateHeaders(errs *FieldErrors) {
+	for i, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !isHeaderName(name) {
+			// It may be the value, which is a secret, in the place of the name.
+			errs.Add("spec.headers", "number %d of the %d names in alphabetical order is not an HTTP header name, such as \"X-Api-Key\"; it is not repeated here, as it may be a secret", i+1, len(s.Headers))
+			continue
+		}
+		errs.check(headerField(name), checkHeaderValue(s.Headers[name]))
+		if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" && !s.BearerToken.IsZero() {
+			errs.Add(headerField(name), "must be absent because spec.bearer_token is set")
+		}
+	}
+}
+
+// checkHeaderValue refuses what would end a header early.
+func checkHeaderValue(value Secret) string {
+	if strings.ContainsAny(value.Reveal(), "\r\n\x00") {
+		return "must not contain line breaks"
+	}
+	return ""
+}
 
 // isHeaderName accepts the token of RFC 9110 section 5.1.
 func isHeaderName(name string) bool {
