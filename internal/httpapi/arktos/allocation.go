@@ -1,6 +1,7 @@
 package arktos
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,80 +63,107 @@ func ParseAllocation(data []byte, namespace string, newID func() string, known f
 	if err := decode(inner, &body); err != nil {
 		return nil, nil, err
 	}
-	var errs api.FieldErrors
-	sums := requests{}
-	var machines []Machines
-	all := int64(0)
-	if len(body.ResourceGroup.Resources) == 0 {
-		errs.Add("resource_group.resources", "is required")
-	}
-	for i := range body.ResourceGroup.Resources {
-		r := &body.ResourceGroup.Resources[i]
-		at := "resource_group.resources[" + strconv.Itoa(i) + "]"
-		count := int64(1)
-		if r.Count != nil {
-			count = *r.Count
-		}
-		if count < 1 || count > maxCount {
-			errs.Add(at+".count", "%d must be from 1 to %d", count, maxCount)
-			continue
-		}
-		for _, volumeType := range slices.Sorted(maps.Keys(r.Storage)) {
-			under := at + ".storage[" + strconv.Quote(volumeType) + "]"
-			amount, message := quantity(r.Storage[volumeType], gibibytes)
-			if message == "" {
-				message = sums.add(api.ResourceStoragePrefix+volumeType, amount, count)
-			}
-			if message != "" {
-				errs.Add(under, "%s", message)
-			}
-		}
-		if r.NeedEIP {
-			if message := sums.add(api.ResourceFloatingIPs, "1", count); message != "" {
-				errs.Add(at+".need_eip", "%s", message)
-			}
-		}
-		if named := flavorNames(r.Flavors); len(named) > 0 {
-			if count > 1 && !slices.ContainsFunc(named, known) {
-				errs.Add(at+".flavors", "no cluster has %s", strings.Join(named, ", "))
-			}
-			if all += count; all > api.MaxMachines {
-				errs.Add(at+".count", "a group must have at most %d machines", api.MaxMachines)
-			}
-			machines = append(machines, Machines{Flavors: named, Count: count})
-		}
-	}
-	replicas := int64(1)
-	if body.Replicas != nil {
-		replicas = *body.Replicas
-	}
-	if replicas < 1 || replicas > maxReplicas {
-		errs.Add("replicas", "%d must be from 1 to %d", replicas, maxReplicas)
-	}
-	w := &api.Workload{
-		Metadata: api.Metadata{Name: body.ID, Namespace: body.Namespace, Labels: maps.Clone(body.ResourceGroup.Labels)},
-		Spec: api.WorkloadSpec{
-			APIVersion: allocationAPIVersion, Kind: allocationKind, Replicas: &replicas,
-			ReplicaRequests: sums.quantities(), Allocation: body.Selector.allocation(nil),
-		},
-	}
+	group := resourceGroup{requests: requests{}, known: known}
+	group.read(body.ResourceGroup.Resources)
+	replicas := group.number("replicas", body.Replicas, maxReplicas)
+	w := body.workload(&group, replicas, namespace)
 	if w.Metadata.Name == "" {
 		w.Metadata.Name = newID()
 	}
-	if w.Metadata.Namespace == "" {
-		w.Metadata.Namespace = namespace
-	}
-	if name := body.ResourceGroup.Name; name != "" {
-		if w.Metadata.Labels == nil {
-			w.Metadata.Labels = map[string]string{}
-		}
-		w.Metadata.Labels[labelGroup] = name
-	}
-	if len(machines) > 0 {
-		w.Spec.Allocation.Flavors = machines[0].Flavors
-	}
 	w, err = checked(w)
-	return w, machines, also(errs, err)
+	return w, group.machines, also(group.errs, err)
+}
+
+// workload is the workload that an allocation is kept as.
+func (b *allocationBody) workload(group *resourceGroup, replicas int64, namespace string) *api.Workload {
+	labels := maps.Clone(b.ResourceGroup.Labels)
+	if name := b.ResourceGroup.Name; name != "" {
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[labelGroup] = name
+	}
+	var flavors []string
+	if len(group.machines) > 0 {
+		flavors = group.machines[0].Flavors
+	}
+	return &api.Workload{
+		Metadata: api.Metadata{Name: b.ID, Namespace: cmp.Or(b.Namespace, namespace), Labels: labels},
+		Spec: api.WorkloadSpec{
+			APIVersion: allocationAPIVersion, Kind: allocationKind, Replicas: &replicas,
+			ReplicaRequests: group.requests.quantities(), Allocation: b.Selector.allocation(flavors),
+		},
+	}
+}
+
+// resourceGroup adds up what the resources of a group ask for, and what is wrong with
+// them.
+type resourceGroup struct {
+	requests requests
+	machines []Machines
+	count    int64 // of all of them
+	errs     api.FieldErrors
+	// known says whether any site has a flavor.
+	known func(flavor string) bool
+}
+
+func (g *resourceGroup) read(resources []resourceBody) {
+	if len(resources) == 0 {
+		g.errs.Add("resource_group.resources", "is required")
+	}
+	for i := range resources {
+		r := &resources[i]
+		at := "resource_group.resources[" + strconv.Itoa(i) + "]"
+		count := g.number(at+".count", r.Count, maxCount)
+		if count < 1 || count > maxCount {
+			continue
+		}
+		g.addStorage(at, r.Storage, count)
+		if r.NeedEIP {
+			g.check(at+".need_eip", g.requests.add(api.ResourceFloatingIPs, "1", count))
+		}
+		if named := flavorNames(r.Flavors); len(named) > 0 {
+			g.addMachines(at, Machines{Flavors: named, Count: count})
+		}
+	}
+}
+
+// number is a number from 1 to a bound, 1 where none is given.
+func (g *resourceGroup) number(field string, given *int64, most int64) int64 {
+	if given == nil {
+		return 1
+	}
+	if *given < 1 || *given > most {
+		g.errs.Add(field, "%d must be from 1 to %d", *given, most)
+	}
+	return *given
+}
+
+func (g *resourceGroup) check(field, message string) {
+	if message != "" {
+		g.errs.Add(field, "%s", message)
+	}
+}
+
+// addStorage adds the volumes of a number of machines, in GB by volume type.
+func (g *resourceGroup) addStorage(at string, storage map[string]float64, count int64) {
+	for _, volumeType := range slices.Sorted(maps.Keys(storage)) {
+		amount, message := quantity(storage[volumeType], gibibytes)
+		if message == "" {
+			message = g.requests.add(api.ResourceStoragePrefix+volumeType, amount, count)
+		}
+		g.check(at+".storage["+strconv.Quote(volumeType)+"]", message)
+	}
+}
+
+func (g *resourceGroup) addMachines(at string, machines Machines) {
+	if machines.Count > 1 && !slices.ContainsFunc(machines.Flavors, g.known) {
+		g.errs.Add(at+".flavors", "no cluster has %s", strings.Join(machines.Flavors, ", "))
+	}
+	g.machines = append(g.machines, machines)
+	if g.count += machines.Count; g.count > api.MaxMachines {
+		g.errs.Add(at+".count", "a group must have at most %d machines", api.MaxMachines)
+	}
 }
 
 const (

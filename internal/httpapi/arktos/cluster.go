@@ -78,54 +78,81 @@ func ParseCluster(data []byte) (*api.Cluster, error) {
 
 func (b *clusterBody) cluster() (*api.Cluster, error) {
 	var errs api.FieldErrors
-	region := struct{ Region, AvailabilityZone string }{AvailabilityZone: b.AvailabilityZone}
-	switch b.Region.Kind() {
-	case '"':
-		if err := decodeLoosely(b.Region, &region.Region); err != nil {
-			return nil, err
-		}
-	case '{':
-		if err := decodeLoosely(b.Region, &region); err != nil {
-			return nil, err
-		}
-	case 0, 'n':
-	default:
-		errs.Add("region", "must be an object with region and availabilityzone")
+	site, err := b.site(&errs)
+	if err != nil {
+		return nil, err
 	}
 	for _, required := range []struct{ field, value string }{
-		{"name", b.Name}, {"ipaddress", b.IPAddress}, {"region.region", region.Region}, {"region.availabilityzone", region.AvailabilityZone},
+		{"name", b.Name}, {"ipaddress", b.IPAddress}, {"region.region", site.Region}, {"region.availabilityzone", site.AvailabilityZone},
 	} {
 		if required.value == "" {
 			errs.Add(required.field, "is required")
 		}
 	}
+	allocatable, allocated := b.amounts(&errs)
+	c := &api.Cluster{
+		Metadata: api.Metadata{Name: b.Name, Labels: b.Labels},
+		Spec: api.ClusterSpec{
+			Namespace: b.Namespace, Namespaces: b.Namespaces, Region: site.Region, Zones: []string{site.AvailabilityZone},
+			Claims: b.claims(), Allocatable: allocatable, Allocated: allocated, Flavors: b.flavors(&errs),
+		},
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	c.SetDefaults()
+	return c, nil
+}
+
+// clusterSite is where a cluster is.
+type clusterSite struct{ Region, AvailabilityZone string }
+
+func (b *clusterBody) site(errs *api.FieldErrors) (clusterSite, error) {
+	site := clusterSite{AvailabilityZone: b.AvailabilityZone}
+	switch b.Region.Kind() {
+	case '"':
+		return site, decodeLoosely(b.Region, &site.Region)
+	case '{':
+		return site, decodeLoosely(b.Region, &site)
+	case 0, 'n':
+	default:
+		errs.Add("region", "must be an object with region and availabilityzone")
+	}
+	return site, nil
+}
+
+// amounts are what the cluster has of each resource, and that none of it is in use.
+func (b *clusterBody) amounts(errs *api.FieldErrors) (allocatable, allocated api.Quantities) {
 	var a amounts
 	a.set("cpucapacity", api.ResourceCPU, given(b.CPUCapacity), pieces)
 	a.set("memcapacity", api.ResourceMemory, given(b.MemCapacity), mebibytes)
 	a.set("eipcapacity", api.ResourceFloatingIPs, given(b.EIPCapacity), pieces)
 	a.setStorage("storage", slices.DeleteFunc(slices.Clone(b.Storage), func(s storageBody) bool { return s.StorageCapacity != nil && *s.StorageCapacity == 0 }))
-	errs = append(errs, a.errs...)
-	c := &api.Cluster{
-		Metadata: api.Metadata{Name: b.Name, Labels: b.Labels},
-		Spec: api.ClusterSpec{
-			Namespace: b.Namespace, Namespaces: b.Namespaces, Region: region.Region, Zones: []string{region.AvailabilityZone},
-			Claims: b.GeoLocation.Claims(), Allocatable: a.quantities,
-		},
-	}
+	*errs = append(*errs, a.errs...)
 	for name := range a.quantities {
-		if c.Spec.Allocated == nil {
-			c.Spec.Allocated = api.Quantities{}
+		if allocated == nil {
+			allocated = api.Quantities{}
 		}
-		c.Spec.Allocated[name] = "0"
+		allocated[name] = "0"
 	}
+	return a.quantities, allocated
+}
+
+func (b *clusterBody) claims() map[string]string {
+	claims := b.GeoLocation.Claims()
 	for claim, value := range map[string]string{api.ClaimOperator: b.Operator, claimIPAddress: b.IPAddress} {
 		if value != "" {
-			c.Spec.Claims[claim] = value
+			claims[claim] = value
 		}
 	}
 	if b.ServerPrice != nil {
-		c.Spec.Claims[claimServerPrice] = format(*b.ServerPrice)
+		claims[claimServerPrice] = format(*b.ServerPrice)
 	}
+	return claims
+}
+
+func (b *clusterBody) flavors(errs *api.FieldErrors) []api.ClusterFlavor {
+	var flavors []api.ClusterFlavor
 	for i, f := range b.Flavors {
 		at := "flavors[" + strconv.Itoa(i) + "]"
 		if f.FlavorID == "" {
@@ -140,13 +167,9 @@ func (b *clusterBody) cluster() (*api.Cluster, error) {
 			}
 			flavor.Memory = memory
 		}
-		c.Spec.Flavors = append(c.Spec.Flavors, flavor)
+		flavors = append(flavors, flavor)
 	}
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	c.SetDefaults()
-	return c, nil
+	return flavors
 }
 
 // given is a capacity that says something: the custom resource has 0 where none
