@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,7 @@ type previews struct {
 	fleet       *fleet.Fleet
 	rights      auth.Rights
 	decisions   Decisions
+	promises    *promise.Keeper
 	waits       *waits
 	changes     *changes
 	maxPreviews int
@@ -42,7 +44,7 @@ func (ps *previews) routes() {
 	create := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
 		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
-		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to 60 workloads are written at once; of more, they are compared, and decided when the policy is there.",
+		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to " + strconv.Itoa(promise.MaxBindings) + " workloads are written at once; of more, they are compared, and decided when the policy is there.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: ps.api.MaxBody,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	})
@@ -114,7 +116,9 @@ func (ps *previews) foresee(ctx context.Context, p *preview) error {
 	case *api.PropagationPolicy:
 		ctx, cancel := context.WithTimeout(ctx, simulationTime)
 		defer cancel()
-		p.Bindings, _, err = ps.bindingsWith(ctx, object)
+		var workloads map[api.Key]api.PreviewedWorkload
+		workloads, err = ps.decisions.PreviewPolicy(ctx, object)
+		p.Bindings = promise.Bindings(workloads)
 	}
 	if err != nil {
 		return err

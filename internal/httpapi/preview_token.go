@@ -2,12 +2,10 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
-	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -45,19 +43,13 @@ func (ps *previews) redeem(ctx context.Context, token string, next *successor, c
 		}
 		next.also = append(next.also, store.Write{Key: previewKey(p.ID), Part: store.Spec, Value: value, Expect: revision})
 	}
-	var writes []store.Write
-	switch object := next.object.(type) {
-	case *api.Placement:
-		if promised, ok := p.Object.(*api.Placement); ok {
-			writes, err = ps.keepPlacement(&promised.Status, object, current)
-		}
-	case *api.Workload:
-		if promised, ok := p.Object.(*api.Workload); ok {
-			writes, err = ps.keepWorkload(&promised.Status, object, current)
-		}
-	case *api.PropagationPolicy:
-		writes, err = ps.keepBindings(ctx, p.Bindings, object)
+	statusRevision := int64(store.Any)
+	if current != nil {
+		statusRevision = current.statusRevision
 	}
+	ctx, cancel := context.WithTimeout(ctx, simulationTime)
+	defer cancel()
+	writes, err := ps.promises.Keep(ctx, p.Object, p.Bindings, next.object, statusRevision)
 	next.also = append(next.also, writes...)
 	return err
 }
@@ -77,43 +69,4 @@ func (p *preview) matches(object api.Object) error {
 		return problem.New(api.ProblemPreviewMismatch, "the preview was made for another spec of %s: plan again", key)
 	}
 	return nil
-}
-
-// keepPlacement gives a placement the previewed decision, and returns its write.
-func (ps *previews) keepPlacement(promised *api.PlacementStatus, placement *api.Placement, current *stored) ([]store.Write, error) {
-	status, _, err := ps.decisions.Preview(placement)
-	if err != nil {
-		return nil, err
-	}
-	if placement.Status, err = promise.Placement(promised, status); err != nil {
-		return nil, err
-	}
-	return ps.statusWrite(placement, current)
-}
-
-// keepWorkload gives a workload the previewed binding, and returns its write.
-func (ps *previews) keepWorkload(promised *api.WorkloadStatus, workload *api.Workload, current *stored) ([]store.Write, error) {
-	status, _, err := ps.decisions.PreviewWorkload(workload)
-	if err != nil {
-		return nil, err
-	}
-	if err := promise.Workload(promised, &status); err != nil {
-		return nil, err
-	}
-	workload.Status = status
-	return ps.statusWrite(workload, current)
-}
-
-// statusWrite writes the status that an object has been given over the one it
-// was decided from.
-func (ps *previews) statusWrite(object api.Object, current *stored) ([]store.Write, error) {
-	write := store.Write{Key: api.KeyOf(object), Part: store.Status, Expect: store.Any}
-	if current != nil {
-		write.Expect = current.statusRevision
-	}
-	var err error
-	if write.Value, err = ps.codec.EncodeStatus(object); err != nil {
-		return nil, fmt.Errorf("encode the previewed decision: %w", err)
-	}
-	return []store.Write{write}, nil
 }

@@ -388,8 +388,8 @@ func TestBindingsAreWrittenWhileTheyFit(t *testing.T) {
 		long               bool // statuses of many kilobytes
 		written            bool
 	}{
-		{maxBindingWrites, 20, false, true},
-		{maxBindingWrites + 1, 0, false, false},
+		{promise.MaxBindings, 20, false, true},
+		{promise.MaxBindings + 1, 0, false, false},
 		{0, 3, false, true},
 		{40, 0, true, false},
 	} {

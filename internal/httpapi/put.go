@@ -44,64 +44,102 @@ func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, prev
 	if err != nil {
 		return nil, err
 	}
-	who := auth.Of(ctx)
-	guard, err := o.changes.mayPut(ctx, who, intent, false)
-	if err != nil {
+	r := &replacement{
+		objects: o, who: auth.Of(ctx), intent: intent, document: in.Payload.Data, previewToken: previewToken, status: http.StatusOK,
+	}
+	if r.guard, err = o.changes.mayPut(ctx, r.who, intent, false); err != nil {
 		return nil, err
 	}
 	if err := api.CheckOutbound(intent, o.network).Err(); err != nil {
 		return nil, err
 	}
-	status, again, quiet := http.StatusOK, false, false
 	result, err := o.changes.changeLoaded(ctx, key, o.changes.loadAnyhow, pre, func(current *stored) (*successor, error) {
-		if again && guard != nil {
-			if guard, err = o.changes.mayPut(ctx, who, intent, true); err != nil {
-				return nil, err
-			}
-		}
-		again = true
-		now := o.now().UTC()
-		if current != nil && current.damage != nil {
-			next, err := repaired(who, intent.Copy(), current.damage, guard, now)
-			if err != nil {
-				return nil, err
-			}
-			if err := keepSecrets(next.object, nil, in.Payload.Data); err != nil {
-				return nil, err
-			}
-			next.decide = func(next *successor) error { return o.previews.redeem(ctx, previewToken, next, nil) }
-			return next, nil
-		}
-		if current != nil {
-			if err := o.changes.mayWrite(who, current.object); err != nil {
-				return nil, err
-			}
-		}
-		next := &successor{object: intent.Copy(), also: guard}
-		next.decide = func(next *successor) error { return o.previews.redeem(ctx, previewToken, next, current) }
-		if err := keepSecrets(next.object, current, in.Payload.Data); err != nil {
-			return nil, err
-		}
-		if current == nil {
-			status = http.StatusCreated
-			created(next.object.Meta(), now)
-			return next, nil
-		}
-		status = http.StatusOK
-		if api.SameIntent(current.object, next.object) {
-			return nil, nil
-		}
-		replaced(next.object.Meta(), *current.object.Meta(), now)
-		quiet = renews(current.object, next.object, now)
-		return next, nil
+		return r.next(ctx, current)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if quiet {
+	if r.quiet {
 		wait = 0
 	}
-	return o.changes.outcome(ctx, result, wait, status), nil
+	return o.changes.outcome(ctx, result, wait, r.status), nil
+}
+
+// replacement is what one PUT does to an object, which may be tried several times.
+type replacement struct {
+	*objects
+	who          auth.Identity
+	intent       api.Object
+	document     []byte // that the intent was read from
+	previewToken string
+	// guard is written together with the object; see mayPut.
+	guard []store.Write
+	tried bool
+	// status is that of the answer, and quiet says that no decision follows.
+	status int
+	quiet  bool
+}
+
+// next is the object that follows on the present one, nil where that is what is asked for.
+func (r *replacement) next(ctx context.Context, current *stored) (*successor, error) {
+	if r.tried && r.guard != nil {
+		var err error
+		if r.guard, err = r.changes.mayPut(ctx, r.who, r.intent, true); err != nil {
+			return nil, err
+		}
+	}
+	r.tried = true
+	now := r.now().UTC()
+	if current != nil && current.damage != nil {
+		return r.repaired(ctx, current.damage, now)
+	}
+	if current != nil {
+		if err := r.changes.mayWrite(r.who, current.object); err != nil {
+			return nil, err
+		}
+	}
+	next, err := r.successor(ctx, current)
+	switch {
+	case err != nil:
+		return nil, err
+	case current == nil:
+		r.status = http.StatusCreated
+		created(next.object.Meta(), now)
+		return next, nil
+	}
+	r.status = http.StatusOK
+	if api.SameIntent(current.object, next.object) {
+		return nil, nil
+	}
+	replaced(next.object.Meta(), *current.object.Meta(), now)
+	r.quiet = renews(current.object, next.object, now)
+	return next, nil
+}
+
+// successor is the intent with the secrets that it keeps of the present object, and with
+// the decision of its preview.
+func (r *replacement) successor(ctx context.Context, current *stored) (*successor, error) {
+	next := &successor{object: r.intent.Copy(), also: r.guard}
+	next.decide = func(next *successor) error { return r.previews.redeem(ctx, r.previewToken, next, current) }
+	return next, keepSecrets(next.object, current, r.document)
+}
+
+// repaired is an object in the place of one that is damaged. A decision that is
+// sound stays, for the new spec to start from.
+func (r *replacement) repaired(ctx context.Context, damage *damagedParts, now time.Time) (*successor, error) {
+	if err := r.who.MayRepair(api.KeyOf(r.intent)); err != nil {
+		return nil, err
+	}
+	next, err := r.successor(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	created(next.object.Meta(), now)
+	next.object.Meta().Generation = damage.generation + 1
+	if damage.status {
+		next.also = append(slices.Clip(next.also), store.Write{Key: api.KeyOf(r.intent), Part: store.Status, Expect: store.Any})
+	}
+	return next, nil
 }
 
 // decodeIntent reads and checks what a user asks for. Status and what the
@@ -153,21 +191,6 @@ func statedKind(object api.Object) api.Kind {
 		return ""
 	}
 	return api.Kind(field.String())
-}
-
-// repaired is an object in the place of one that is damaged. A decision that is
-// sound stays, for the new spec to start from.
-func repaired(who auth.Identity, intent api.Object, damage *damagedParts, guard []store.Write, now time.Time) (*successor, error) {
-	if err := who.MayRepair(api.KeyOf(intent)); err != nil {
-		return nil, err
-	}
-	created(intent.Meta(), now)
-	intent.Meta().Generation = damage.generation + 1
-	next := &successor{object: intent, also: guard}
-	if damage.status {
-		next.also = append(slices.Clip(guard), store.Write{Key: api.KeyOf(intent), Part: store.Status, Expect: store.Any})
-	}
-	return next, nil
 }
 
 type deleteInput struct {

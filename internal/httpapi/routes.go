@@ -10,6 +10,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/arktos"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -25,7 +26,8 @@ func (s *Server) routes() http.Handler {
 	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
 	s.previews = &previews{
 		api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, decisions: o.Decisions,
-		waits: s.waits, changes: c, maxPreviews: o.MaxPreviews, logger: o.Logger, now: o.Now,
+		promises: &promise.Keeper{Decisions: o.Decisions, Fleet: o.Fleet, EncodeStatus: o.Codec.EncodeStatus},
+		waits:    s.waits, changes: c, maxPreviews: o.MaxPreviews, logger: o.Logger, now: o.Now,
 	}
 	s.watches = &watches{
 		api: s.api, fleet: o.Fleet, rights: rights, sessions: s.sessions, view: v, waits: s.waits, metrics: s.metrics,

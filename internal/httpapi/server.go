@@ -21,6 +21,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile/promise"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
@@ -54,15 +55,8 @@ type Decisions interface {
 	// Observe is a copy of an object with its status completed by what moves
 	// without a write, or the object itself where there is nothing of that.
 	Observe(object api.Object) api.Object
-	// Preview is the status that a placement would get, and why, if it were stored
-	// as given: with its uid, its generation, and the status it has at present.
-	Preview(placement *api.Placement) (status api.PlacementStatus, explanation *api.Explanation, err error)
-	// PreviewWorkload is Preview for a workload.
-	PreviewWorkload(workload *api.Workload) (status api.WorkloadStatus, explanation *api.Explanation, err error)
-	// PreviewPolicy is what becomes of every workload that follows a policy, or
-	// would if the policy were stored as given. It knows at least what the fleet
-	// shows.
-	PreviewPolicy(ctx context.Context, policy *api.PropagationPolicy) (map[api.Key]api.PreviewedWorkload, error)
+	// What is previewed is what promises are about.
+	promise.Decisions
 	// ObservePolicy is a copy of a policy with its present bindings as status.
 	ObservePolicy(policy *api.PropagationPolicy) *api.PropagationPolicy
 	// ReportHealth records how a workload is doing on one of its clusters, and

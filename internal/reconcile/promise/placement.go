@@ -6,9 +6,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Placement is the status that a placement gets now, as it was shown: the clusters are
+// placement is the status that a placement gets now, as it was shown: the clusters are
 // in the order of the promise. The error is a BrokenError where they are others.
-func Placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.PlacementStatus, error) {
+func placement(promised *api.PlacementStatus, now api.PlacementStatus) (api.PlacementStatus, error) {
 	if !sameDecision(promised, &now) {
 		return now, &BrokenError{Names(promised.Clusters), Names(now.Clusters)}
 	}

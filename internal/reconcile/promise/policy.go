@@ -20,7 +20,7 @@ type Binding struct {
 // names.
 func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
 	bindings := make([]Binding, 0, len(workloads))
-	for _, key := range slices.SortedFunc(maps.Keys(workloads), api.Key.Compare) {
+	for _, key := range sortedKeys(workloads) {
 		w := workloads[key]
 		scheduled := api.FindCondition(w.Object.Status.Conditions, api.ConditionScheduled)
 		bindings = append(bindings, Binding{
@@ -34,9 +34,9 @@ func Bindings(workloads map[api.Key]api.PreviewedWorkload) []Binding {
 	return bindings
 }
 
-// Policy is a BrokenError that names a workload whose binding is not the one that was
+// compareBindings is a BrokenError that names a workload whose binding is not the one that was
 // promised.
-func Policy(promised, now []Binding) error {
+func compareBindings(promised, now []Binding) error {
 	was, is := byWorkload(promised), byWorkload(now)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(was)), maps.Keys(is))
 	slices.Sort(names)
@@ -48,6 +48,10 @@ func Policy(promised, now []Binding) error {
 		}
 	}
 	return nil
+}
+
+func sortedKeys(workloads map[api.Key]api.PreviewedWorkload) []api.Key {
+	return slices.SortedFunc(maps.Keys(workloads), api.Key.Compare)
 }
 
 func byWorkload(bindings []Binding) map[string]*Binding {

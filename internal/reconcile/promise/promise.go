@@ -1,6 +1,6 @@
-// Package promise says what a preview promises, and whether a decision that would be made
-// now still is the one that was shown. It compares statuses; it neither decides nor
-// stores.
+// Package promise says what a preview promises, whether a decision that would be made now
+// still is the one that was shown, and what has to be written so that it is the one that
+// is stored. It decides nothing itself.
 package promise
 
 import (

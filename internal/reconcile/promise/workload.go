@@ -9,9 +9,9 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Workload is a BrokenError where the binding of a workload is now another one than was
+// workload is a BrokenError where the binding of a workload is now another one than was
 // promised.
-func Workload(promised, now *api.WorkloadStatus) error {
+func workload(promised, now *api.WorkloadStatus) error {
 	if !sameBinding(promised, now) {
 		return &BrokenError{bindingText(promised), bindingText(now)}
 	}
