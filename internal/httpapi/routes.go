@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
@@ -56,10 +57,11 @@ func (s *Server) routes() http.Handler {
 	describeFreshness(s.api.Document())
 	describeDeadline(s.api.Document())
 	describeFields(s.api.Document())
-	document := operation.EncodeJSON(s.api.Document())
+	// Made when somebody asks for it: that takes longer than all else of a start.
+	document := sync.OnceValue(func() []byte { return operation.EncodeJSON(s.api.Document()) })
 	mux.HandleFunc("GET "+openAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(document) // the client went away: there is nobody to tell
+		_, _ = w.Write(document()) // the client went away: there is nobody to tell
 	})
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
 	mux.HandleFunc("GET /healthz", health)
