@@ -39,7 +39,7 @@ func change(t *testing.T, dir, pattern string, edit func([]byte) []byte) {
 }
 
 // end is where the content of a preallocated file ends.
-func end(b []byte) int { return (len(strings.TrimRight(string(b), "\x00")) + 7) &^ 7 }
+func end(b []byte) int { return (withoutZeros(b) + 7) &^ 7 }
 
 func TestTornLogTailIsRecovered(t *testing.T) {
 	dir := written(t)

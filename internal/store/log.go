@@ -157,15 +157,15 @@ func readFrom(path string, offset int64) ([]byte, error) {
 		return nil, err
 	}
 	var content []byte
-	zeros := 0 // that content does not have yet
+	gap := 0 // zeros that content does not have yet
 	chunk := make([]byte, 64<<10)
 	for {
 		n, err := io.ReadFull(file, chunk)
-		if used := len(bytes.TrimRight(chunk[:n], "\x00")); used > 0 {
-			content = append(append(content, make([]byte, zeros)...), chunk[:used]...)
-			zeros = n - used
+		if used := withoutZeros(chunk[:n]); used > 0 {
+			content = append(append(content, make([]byte, gap)...), chunk[:used]...)
+			gap = n - used
 		} else {
-			zeros += n
+			gap += n
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -174,6 +174,17 @@ func readFrom(path string, offset int64) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+var zeros [4 << 10]byte
+
+// withoutZeros is the length of b without the zeros at its end. They are compared
+// by the block: a log file consists mostly of them, and is read at every start.
+func withoutZeros(b []byte) int {
+	for len(b) >= len(zeros) && bytes.Equal(b[len(b)-len(zeros):], zeros[:]) {
+		b = b[:len(b)-len(zeros)]
+	}
+	return len(bytes.TrimRight(b, "\x00"))
 }
 
 const frameHeader = 8
