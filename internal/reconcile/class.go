@@ -44,14 +44,14 @@ func (c *class) concerns(o outsider) bool {
 			*floor, c.floorTotal = c.resting.floor, c.resting.floorTotal
 		}
 		for _, p := range c.placements {
-			if !p.out.Full || p.query.Wanted == 0 {
+			if !p.full || p.query.Wanted == 0 {
 				continue
 			}
-			if p.out.Worst.Less(*floor) {
-				*floor = p.out.Worst
+			if p.worst.Less(*floor) {
+				*floor = p.worst
 			}
-			if p.out.WorstTotal.Less(c.floorTotal) {
-				c.floorTotal = p.out.WorstTotal
+			if p.worstTotal.Less(c.floorTotal) {
+				c.floorTotal = p.worstTotal
 			}
 		}
 	}

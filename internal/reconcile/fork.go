@@ -133,16 +133,16 @@ func (p *planner) adoptClass(resting restingClass) {
 // adoptPlacement takes over a placement of a snapshot.
 func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	s := r.placed
-	placed := &tracked{object: object, specRevision: s.specRevision, query: s.query, status: object.Status, recorded: s}
+	placed := &tracked{object: object, specRevision: s.specRevision, query: s.query, latest: object, recorded: s}
 	p.placements[r.key] = placed
 	p.joinClass(placed)
 	if r.rests() {
 		placed.class.absent--
 		placed.class.uses--
 	}
-	p.occupants.move(placed, nowhere, slices.Values(placed.status.Clusters))
-	placed.holding = s.query.HasRequests() && len(placed.status.Decisions) > 0
-	placed.out = placement.Outcome{Full: s.full, Worst: s.worst, WorstTotal: s.worstTotal, NextAt: s.at}
+	p.occupants.move(placed, nowhere, slices.Values(object.Status.Clusters))
+	placed.holding = s.query.HasRequests() && len(object.Status.Decisions) > 0
+	placed.taken = s.taken
 	placed.decided, placed.resumed = s.decided, s.resumed
 	p.setWanting(placed, s.wanting)
 	if s.told != "" {

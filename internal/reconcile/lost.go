@@ -158,7 +158,7 @@ func (l *lost) underPlacement(placed *tracked) (on api.Key) {
 			on = key
 		}
 	}
-	for _, name := range placed.status.Clusters {
+	for _, name := range placed.latest.Status.Clusters {
 		if key, dubious := l.dubious[name]; dubious {
 			on = key
 		}

@@ -59,11 +59,7 @@ func (p *tracked) wants() bool        { return p.wanting }
 func (p *tracked) revision() int64    { return p.specRevision }
 
 // result is the placement with its status as last decided.
-func (p *tracked) result() api.Object {
-	object := *p.object
-	object.Status = p.status
-	return &object
-}
+func (p *tracked) result() api.Object { return p.latest }
 
 // explainPlacement says why a placement is where it is.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
@@ -94,7 +90,7 @@ func (p *planner) recall(placed *tracked, foreseen *api.Explanation, written boo
 	}
 	was := *placed
 	if !placed.query.HasRequests() {
-		was.status = placed.object.Status
+		was.latest = placed.object
 	}
 	return p.explainFrom(&was, was.present(), now).Render()
 }

@@ -48,15 +48,16 @@ type planner struct {
 // tracked is one placement and its decision.
 type tracked struct {
 	turn
-	object       *api.Placement
+	object *api.Placement
+	// latest is the object with its status as last decided, which may be ahead of the
+	// store; the object itself where it is not. It never changes.
+	latest       *api.Placement
 	specRevision int64
 	query        *placement.Query
 	class        *class
 	seat         int // position among the class's placements
-	// status is the decision as last decided, which may be ahead of the store.
-	status api.PlacementStatus
 
-	out     placement.Outcome // of the last decision, without its choices
+	taken
 	decided bool
 	resumed bool // was decided by an earlier run of the server, and not looked at since
 	wanting bool // did not get what it wants
@@ -67,25 +68,31 @@ type tracked struct {
 	recorded *placedState
 }
 
+// taken says whether every wanted seat is, and what an outsider has to be better than:
+// see placement.Outcome.
+type taken struct {
+	full              bool
+	worst, worstTotal placement.Merit
+}
+
 // placedState is what a fork has to know of a placement besides its object. It never
 // changes.
 type placedState struct {
-	specRevision      int64
-	query             *placement.Query
-	full              bool // see placement.Outcome
-	worst, worstTotal placement.Merit
-	decided           bool
-	resumed           bool
-	wanting           bool
-	told              string    // its sentence
-	at                time.Time // its own instant
+	taken
+
+	specRevision int64
+	query        *placement.Query
+	decided      bool
+	resumed      bool
+	wanting      bool
+	told         string    // its sentence
+	at           time.Time // its own instant
 }
 
 // state is that of a placement now.
 func (p *tracked) state() placedState {
 	s := placedState{
-		specRevision: p.specRevision, query: p.query, full: p.out.Full, worst: p.out.Worst, worstTotal: p.out.WorstTotal,
-		decided: p.decided, resumed: p.resumed, wanting: p.wanting, at: p.at,
+		taken: p.taken, specRevision: p.specRevision, query: p.query, decided: p.decided, resumed: p.resumed, wanting: p.wanting, at: p.at,
 	}
 	if p.sentence != nil {
 		s.told = p.sentence.text
@@ -189,37 +196,47 @@ func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevisi
 		return
 	}
 	if known == nil {
-		known = &tracked{object: object, specRevision: specRevision, query: query, status: object.Status, resumed: p.passes == 0}
+		known = &tracked{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0}
 		p.placements[query.Key] = known
 		p.joinClass(known)
-		p.index(known, nil, known.status.Clusters)
-		p.reserve(known, nil, known.status.Decisions)
+		p.index(known, nil, object.Status.Clusters)
+		p.reserve(known, nil, object.Status.Decisions)
 		p.queue.mark(known)
 		return
 	}
 	p.leaveClass(known)
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
-	before := known.status
+	before := &known.latest.Status
+	known.latest = withStatus(object, before)
 	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
 		now.ObservedGeneration > before.ObservedGeneration {
 		// The decision was committed together with the spec: it had been previewed.
 		// One that was made here meanwhile for the spec before, and could not be
 		// written any more, is void.
-		known.status = object.Status
-		p.index(known, before.Clusters, known.status.Clusters)
+		known.latest = object
+		p.index(known, before.Clusters, object.Status.Clusters)
 	}
-	p.reserve(known, before.Decisions, known.status.Decisions)
+	p.reserve(known, before.Decisions, known.latest.Status.Decisions)
 	p.queue.mark(known)
 }
 
 // seePlacement takes in a status of a known spec. An older one may arrive after a
 // newer one was decided.
 func (p *planner) seePlacement(known *tracked, object *api.Placement) {
-	if sameStatus(&object.Status, &known.status) {
-		known.object = object
-		known.status = object.Status // share the memory of the fleet's copy
+	if sameStatus(&object.Status, &known.latest.Status) {
+		known.object, known.latest = object, object // share the memory of the fleet's copy
 	}
+}
+
+// withStatus is a placement with a status, which it may have.
+func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placement {
+	if sameStatus(&object.Status, status) {
+		return object
+	}
+	other := *object
+	other.Status = *status
+	return &other
 }
 
 // sameStatus reports whether two statuses of one placement say the same.
@@ -236,8 +253,8 @@ func sameCondition(x, y api.Condition) bool {
 func (p *planner) drop(placed *tracked) {
 	placed.gone = true
 	p.leaveClass(placed)
-	p.index(placed, placed.status.Clusters, nil)
-	p.reserve(placed, placed.status.Decisions, nil)
+	p.index(placed, placed.latest.Status.Clusters, nil)
+	p.reserve(placed, placed.latest.Status.Decisions, nil)
 	delete(p.placements, placed.query.Key)
 }
 
@@ -308,7 +325,7 @@ func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
 		p.reserved.Release(p.fleet, placed.query.Key, d.Cluster)
 	}
 	for _, d := range after {
-		since := placed.status.ScheduledAt
+		since := placed.latest.Status.ScheduledAt
 		if d.Since != nil {
 			since = d.Since
 		}
@@ -396,23 +413,25 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 	present := placed.present()
 	present.Standing = placed.resumed
 	out := placement.Decide(p.fleet, placed.query, placed.class.view, p.others(), present, now)
-	object := *placed.object
-	object.Status = placed.status
 	var why func() string
 	if !out.Full || len(out.Choices) == 0 {
 		why = p.why(placed, present, len(out.Choices), now)
 	}
-	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &object, out, now, why)
-	before := placed.status
-	placed.status = status
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, placed.latest, out, now, why)
+	before := &placed.latest.Status
+	if changed {
+		latest := *placed.object
+		latest.Status = status
+		placed.latest = &latest
+	}
 	if !out.Same {
 		p.index(placed, before.Clusters, status.Clusters)
 		p.reserve(placed, before.Decisions, status.Decisions)
 	}
 	wanting := placed.query.Wanted != 0 && !out.Full && (placed.query.Wanted != score.All || len(out.Choices) == 0)
 	p.setWanting(placed, wanting)
-	out.Choices = nil
-	placed.out, placed.decided, placed.resumed = out, true, false
+	placed.taken = taken{out.Full, out.Worst, out.WorstTotal}
+	placed.decided, placed.resumed = true, false
 	placed.class.forgetFloor()
 	p.queue.agenda.set(placed, out.NextAt)
 	return changed, !out.Same
@@ -440,7 +459,7 @@ func (p *planner) setWanting(placed *tracked, wanting bool) {
 }
 
 // present is the placement's decision as the engine takes it.
-func (p *tracked) present() placement.Present { return presentOf(p.object, &p.status) }
+func (p *tracked) present() placement.Present { return presentOf(p.object, &p.latest.Status) }
 
 // presentOf is the decision in a status of a placement as the engine takes it.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {

@@ -107,9 +107,7 @@ func (p *planner) recordDecision(known decision) {
 	r := record{key: known.key(), object: known.stored()}
 	switch d := known.(type) {
 	case *tracked:
-		if !sameStatus(&d.object.Status, &d.status) {
-			r.object = d.result()
-		}
+		r.object = d.latest
 		if s := d.state(); d.recorded == nil || *d.recorded != s {
 			d.recorded = &s
 		}

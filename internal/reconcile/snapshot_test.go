@@ -90,7 +90,7 @@ func checkRecords(t checker, p *planner) {
 		return &d
 	}
 	for key, placed := range p.placements {
-		found(key, &placed.status)
+		found(key, &placed.latest.Status)
 	}
 	for key, w := range p.bindings.workloads {
 		if d := found(key, &w.status); d.binding.policy != w.policy || d.binding.reason != w.reason {

@@ -88,14 +88,14 @@ func (p *planner) touchOutsider(c *class, row int, merit placement.Merit, was bo
 	for _, placed := range c.placements {
 		switch {
 		case placed.stale || !placed.decided || placed.query.Wanted == 0:
-		case !placed.out.Full:
+		case !placed.full:
 			// It has every cluster that fits: a score moves nothing, a new
 			// cluster is wanted.
 			if !was {
 				p.queue.mark(placed)
 			}
-		case o.reaches(placed.out.Worst, placed.out.WorstTotal):
-			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+		case o.reaches(placed.worst, placed.worstTotal):
+			if !slices.Contains(placed.latest.Status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.queue.mark(placed)
 			}
 		}
@@ -134,15 +134,15 @@ func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) 
 	}
 	// While it is no worse than the worst that is chosen, no outsider is better.
 	merit := placement.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
-	if !merit.Less(placed.out.Worst) {
+	if !merit.Less(placed.worst) {
 		return
 	}
-	chosen := func(row int) bool { return slices.Contains(placed.status.Clusters, p.fleet.Name(row)) }
+	chosen := func(row int) bool { return slices.Contains(placed.latest.Status.Clusters, p.fleet.Name(row)) }
 	if placement.Overtaken(p.fleet, placed.query, placed.class.view, p.others(), merit, chosen) {
 		p.queue.mark(placed)
 		return
 	}
-	placed.out.Worst = merit
+	placed.worst = merit
 	placed.class.forgetFloor()
 	p.note(placed)
 }
@@ -151,7 +151,7 @@ func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) 
 // class does not have as candidates, because only the decision may keep them. The
 // scale is its own then.
 func (p *planner) comparesMore(placed *tracked) bool {
-	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
+	return placed.query.Relative() && slices.ContainsFunc(placed.latest.Status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
 		return ok && !placed.class.view.Mask.Has(row)
 	})
