@@ -14,7 +14,17 @@ func (a *allocation) direction(p *Propagation) string {
 	return fmt.Sprintf("%s %q %v %s %s", p.Groups[0].Query.Class, wishes.Flavors, wishes.Machines, wishes.LocationStrategy, wishes.RegionStrategy)
 }
 
-func (a *allocation) reads() columns.Aspects   { return columns.Flavors }
+func (a *allocation) reading(yield func(part string, reads columns.Aspects) bool) {
+	if len(a.further) > 0 && !yield("machines", columns.Flavors) {
+		return
+	}
+	for _, scorer := range siteScorers {
+		if !yield(scorer.Name(), scorer.Reads()) {
+			return
+		}
+	}
+}
+
 func (a *allocation) inOneRegion() bool        { return a.alone }
 func (a *allocation) asks(replicas int64) bool { return replicas > 0 }
 func (a *allocation) takers() string           { return "the sites" }

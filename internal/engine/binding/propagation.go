@@ -206,17 +206,40 @@ func (p *Propagation) WatchesRoom() bool { return !p.divided() }
 func (p *Propagation) FailsBack() bool { return p.failBack }
 
 // Reads are the aspects of clusters that the binding depends on, but for how much
-// room there is: what the checks read, what says which of them share the replicas,
-// and the machines of sites.
+// room there is.
 func (p *Propagation) Reads() columns.Aspects {
 	reads := columns.Aspects(0)
+	for _, part := range p.reading {
+		reads |= part
+	}
+	return reads
+}
+
+// reading yields what reads aspects of clusters, with what it reads: the checks say who
+// may be chosen, limits and weights how many replicas each gets, and the strategy what
+// else there is. By what clusters are grouped the checks read as well: who is in no
+// group is not chosen.
+func (p *Propagation) reading(yield func(part string, reads columns.Aspects) bool) {
 	for i := range p.Groups {
-		reads |= p.Groups[i].Query.Reads()
+		if !yield("checks", p.Groups[i].Query.Reads()) {
+			return
+		}
 	}
-	if p.DependsOnPlace() {
-		reads |= columns.Labels | columns.Place
+	for i := range p.limits {
+		if !yield("cluster_limits", p.limits[i].affinity.Reads()) {
+			return
+		}
 	}
-	return reads | p.strategy.reads()
+	for i := range p.weights {
+		if !yield("static_weights", p.weights[i].affinity.Reads()) {
+			return
+		}
+	}
+	for part, reads := range p.strategy.reading {
+		if !yield(part, reads&^columns.Amounts) {
+			return
+		}
+	}
 }
 
 // DependsOnPlace reports whether it matters where the chosen clusters are, or

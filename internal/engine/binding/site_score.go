@@ -14,6 +14,8 @@ import (
 type siteScorer interface {
 	// Name is the scorer's name in explanations.
 	Name() string
+	// Reads are the aspects of a site that the score depends on.
+	Reads() columns.Aspects
 	// Rate is the score, and the figure that it is made of.
 	Rate(s *siteSeen) (score, raw int64)
 }

@@ -1,10 +1,15 @@
 package binding
 
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+
 // stackAffinity prefers sites that run workloads which this one wants to be with,
 // and those that do not run what it wants to be apart from.
 type stackAffinity struct{}
 
 func (stackAffinity) Name() string { return "StackAffinity" }
+
+// Reads are none: what runs on a site is no fact of the site.
+func (stackAffinity) Reads() columns.Aspects { return 0 }
 
 // Rate is 100 beside a workload that is wanted, 0 beside one that is not, and 50
 // where there is neither; the average where both are asked for. The figure is how

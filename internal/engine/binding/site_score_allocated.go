@@ -11,6 +11,9 @@ type leastAllocated struct{}
 
 func (leastAllocated) Name() string { return "SiteResourcesLeastAllocated" }
 
+// Reads are the amounts that there are and are in use.
+func (leastAllocated) Reads() columns.Aspects { return columns.Amounts }
+
 // ratedAmounts are the resources that are looked at, and how much each counts.
 // Names with a / and a type after them are parts of one amount: storage is the sum
 // over all types.

@@ -1,10 +1,15 @@
 package binding
 
+import "github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+
 // flavorPosition prefers sites that have room for the flavors that come first in
 // the list.
 type flavorPosition struct{}
 
 func (flavorPosition) Name() string { return "Flavor" }
+
+// Reads are the sizes of machines.
+func (flavorPosition) Reads() columns.Aspects { return columns.Flavors }
 
 // Rate is 10 divided by the position of the flavor, cut off: 10, 5, 3, 2, 2, 1. The
 // figure is the position, from 1 on.

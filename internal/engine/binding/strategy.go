@@ -14,8 +14,9 @@ import (
 type strategy interface {
 	// direction is equal for two workloads that are told by the same where to go.
 	direction(p *Propagation) string
-	// reads are the aspects of clusters that matter besides what the checks read.
-	reads() columns.Aspects
+	// reading yields what reads aspects of clusters besides the checks, with what it
+	// reads.
+	reading(yield func(part string, reads columns.Aspects) bool)
 	// inOneRegion reports whether all replicas are to be in one region.
 	inOneRegion() bool
 	// asks reports whether anybody is asked to take so many replicas.
@@ -40,11 +41,12 @@ func (s selection) direction(*Propagation) string {
 	return fmt.Sprintf("%s %s %d", s.policy.Path(), s.policy.Metadata.UID, s.policy.Metadata.Generation)
 }
 
-func (selection) reads() columns.Aspects { return 0 }
-func (selection) inOneRegion() bool      { return false }
-func (selection) asks(int64) bool        { return true }
-func (selection) complete(*Binder)       {}
-func (selection) takers() string         { return "the group" }
+func (selection) reading(func(part string, reads columns.Aspects) bool) {}
+
+func (selection) inOneRegion() bool { return false }
+func (selection) asks(int64) bool   { return true }
+func (selection) complete(*Binder)  {}
+func (selection) takers() string    { return "the group" }
 
 func (selection) divide(b *Binder, group *AffinityGroup) (division.Result, error) {
 	b.gather(group)

@@ -41,9 +41,18 @@ const (
 	MetricValues
 	ScoreValues
 
+	// rowAspects is how many aspects With notes row by row: those above.
+	rowAspects = iota
+)
+
+// OfCluster are the aspects of a cluster that With tells of.
+const OfCluster Aspects = 1<<rowAspects - 1
+
+// The aspects that are no facts of a cluster.
+const (
 	// Reserved is what decisions reserve on the cluster, and Chosen how many decisions
 	// chose it: no facts of the fleet.
-	Reserved
+	Reserved Aspects = 1 << (rowAspects + iota)
 	Chosen
 
 	// MetricNames are which metrics exist, and Sets which cluster sets do, and
@@ -53,12 +62,6 @@ const (
 	// Clock is the time: an answer that reads it runs out.
 	Clock
 )
-
-// rowAspects is how many aspects With notes row by row.
-const rowAspects = 17
-
-// OfCluster are the aspects of a cluster that With tells of.
-const OfCluster = Reserved - 1
 
 // Any reports whether the sets have an aspect in common.
 func (a Aspects) Any(other Aspects) bool { return a&other != 0 }

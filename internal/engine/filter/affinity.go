@@ -35,7 +35,7 @@ func (c *inTiers) Key(k key.Writer) {
 func (c *inTiers) Reads() columns.Aspects {
 	reads := columns.Aspects(0)
 	for i := range c.tiers {
-		reads |= c.tiers[i].reads()
+		reads |= c.tiers[i].Reads()
 	}
 	return reads
 }

@@ -152,7 +152,8 @@ func (a *Affinity) key(k key.Writer) {
 }
 
 // reads are the aspects of a cluster that say whether it is selected.
-func (a *Affinity) reads() columns.Aspects {
+// Reads are the aspects of a cluster that say whether it matches.
+func (a *Affinity) Reads() columns.Aspects {
 	reads := columns.Aspects(0)
 	if len(a.labels) > 0 {
 		reads |= columns.Labels
