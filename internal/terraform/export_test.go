@@ -76,6 +76,18 @@ func (r *Resource) IdentityType() tftypes.Type {
 	return resp.IdentitySchema.Type().TerraformType(context.Background())
 }
 
+// Direct says why a resource is not answered without the framework, nil = it is.
+func (s *Server) Direct(kind api.Kind) error {
+	_, err := s.resources[typePrefix+string(kind)]()
+	return err
+}
+
+// Valid reports that the attributes of a configuration are valid one by one, as far as
+// the server itself says.
+func (s *Server) Valid(kind api.Kind, config tftypes.Value, writeOnly bool) bool {
+	return valid(context.Background(), s.described(typePrefix+string(kind)).rules, AttributesOf(config), writeOnly)
+}
+
 // List makes a list of these objects, which are all that it has.
 func (s *Server) List(objects ...api.Object) {
 	lists := s.session().lists

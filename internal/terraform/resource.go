@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -109,6 +110,11 @@ func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, r
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := maps.Clone(r.Attributes)
 	maps.Copy(attributes, MetadataAttributes(r.scope()))
+	attributes["timeouts"] = timeoutsAttribute(ctx)
+	resp.Schema = schema.Schema{MarkdownDescription: r.Description, Attributes: attributes}
+}
+
+func timeoutsAttribute(ctx context.Context) schema.Attribute {
 	limits := timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, Read: true, Update: true, Delete: true,
 		CreateDescription: timeoutDescription, ReadDescription: timeoutDescription,
@@ -118,8 +124,14 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		nested.MarkdownDescription = "How long each operation may take."
 		limits = nested
 	}
-	attributes["timeouts"] = limits
-	resp.Schema = schema.Schema{MarkdownDescription: r.Description, Attributes: attributes}
+	return limits
+}
+
+// timeLimitValidator is the validator of all time limits.
+func timeLimitValidator() validator.String {
+	limits, _ := timeoutsAttribute(context.Background()).(schema.SingleNestedAttribute)
+	limit, _ := limits.Attributes["create"].(schema.StringAttribute)
+	return limit.Validators[0]
 }
 
 const timeoutDescription = "Time limit, such as `30s` or `5m`. Default `2m`."

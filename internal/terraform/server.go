@@ -4,33 +4,37 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
-// Server is the provider as Terraform talks to it. Where nothing changes, which is
-// nearly always, it answers reads and plans itself: the framework takes a hundred
-// times as long to find that out. Everything else goes to the framework, and what
-// is answered here is what the framework would have answered.
+// Server is the provider as Terraform talks to it. It answers itself what is asked of
+// every resource in every run: whether a configuration is valid, which it nearly always
+// is, what a state has, and what is planned where nothing changes, or where nothing was
+// before. The framework takes many times as long. Everything else goes to the framework,
+// and what is answered here is what the framework would have answered.
 type Server struct {
 	tfprotov6.ProviderServer
 	session   func() *Session
-	resources map[string]func() (*steadyResource, error)
+	resources map[string]func() (*directResource, error)
 }
 
 // NewServer returns the server of a provider. framework serves all of it; session
 // is that of the configured provider, nil before.
 func NewServer(framework tfprotov6.ProviderServer, resources []*Resource, session func() *Session) *Server {
-	s := &Server{ProviderServer: framework, session: session, resources: map[string]func() (*steadyResource, error){}}
+	s := &Server{ProviderServer: framework, session: session, resources: map[string]func() (*directResource, error){}}
 	for _, r := range resources {
-		s.resources[typePrefix+string(r.Kind)] = sync.OnceValues(func() (*steadyResource, error) {
-			return newSteadyResource(context.Background(), r)
+		s.resources[typePrefix+string(r.Kind)] = sync.OnceValues(func() (*directResource, error) {
+			return newDirectResource(context.Background(), r)
 		})
 	}
 	return s
@@ -50,9 +54,29 @@ func (s *Server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 	return s.ProviderServer.CallFunction(ctx, req)
 }
 
+// ValidateResourceConfig implements tfprotov6.ResourceServer.
+func (s *Server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	if r := s.described(req.TypeName); r != nil {
+		if resp := r.validate(ctx, req); resp != nil {
+			return resp, nil
+		}
+	}
+	return s.ProviderServer.ValidateResourceConfig(ctx, req)
+}
+
+// UpgradeResourceState implements tfprotov6.ResourceServer.
+func (s *Server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	if r := s.described(req.TypeName); r != nil {
+		if resp := r.upgrade(req); resp != nil {
+			return resp, nil
+		}
+	}
+	return s.ProviderServer.UpgradeResourceState(ctx, req)
+}
+
 // PlanResourceChange implements tfprotov6.ResourceServer.
 func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	if r := s.steady(req.TypeName); r != nil {
+	if r := s.configured(req.TypeName); r != nil {
 		if resp := r.plan(ctx, req); resp != nil {
 			return resp, nil
 		}
@@ -62,7 +86,7 @@ func (s *Server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanReso
 
 // ReadResource implements tfprotov6.ResourceServer.
 func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	if r := s.steady(req.TypeName); r != nil {
+	if r := s.configured(req.TypeName); r != nil {
 		if resp := r.read(req); resp != nil {
 			return resp, nil
 		}
@@ -70,55 +94,155 @@ func (s *Server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 	return s.ProviderServer.ReadResource(ctx, req)
 }
 
-// steady is a resource of the configured provider, nil where the framework has to
-// answer.
-func (s *Server) steady(typeName string) *steadyResource {
-	session, described := s.session(), s.resources[typeName]
-	if described == nil || session == nil || session.Pending() {
+// described is a resource, of a provider that need not be configured; nil where the
+// framework has to answer.
+func (s *Server) described(typeName string) *directResource {
+	described := s.resources[typeName]
+	if described == nil {
 		return nil
 	}
-	shared, err := described()
+	r, err := described()
 	if err != nil {
+		return nil // TestEveryResourceIsDirect
+	}
+	return r
+}
+
+// configured is a resource of the configured provider; nil where the framework has to
+// answer.
+func (s *Server) configured(typeName string) *directResource {
+	session, shared := s.session(), s.described(typeName)
+	if shared == nil || session == nil || session.Pending() {
 		return nil
 	}
-	r := *shared
-	configured := *shared.Resource
+	r, configured := *shared, *shared.Resource
 	configured.session = session
 	r.Resource = &configured
 	return &r
 }
 
-// steadyResource is a resource as long as nothing about it changes.
-type steadyResource struct {
+// directResource is a resource that answers without the framework.
+type directResource struct {
 	*Resource
+	schema       schema.Schema
 	valueType    tftypes.Object
 	identityType tftypes.Object
-	rules        []steadyRule
+	rules        []attributeRule
 }
 
-func newSteadyResource(ctx context.Context, r *Resource) (*steadyResource, error) {
+func newDirectResource(ctx context.Context, r *Resource) (*directResource, error) {
 	var described resource.SchemaResponse
 	r.Schema(ctx, resource.SchemaRequest{}, &described)
-	rules, err := steadyRules(ctx, described.Schema.Attributes)
+	rules, err := attributeRules(ctx, described.Schema.Attributes)
 	if err != nil {
 		return nil, err
 	}
+	if len(described.Schema.Blocks) > 0 || described.Schema.DeprecationMessage != "" {
+		return nil, errors.New("has blocks, or is deprecated")
+	}
 	var identity resource.IdentitySchemaResponse
 	r.IdentitySchema(ctx, resource.IdentitySchemaRequest{}, &identity)
-	steady := &steadyResource{Resource: r, rules: rules}
-	steady.valueType, _ = described.Schema.Type().TerraformType(ctx).(tftypes.Object)
-	steady.identityType, _ = identity.IdentitySchema.Type().TerraformType(ctx).(tftypes.Object)
-	return steady, nil
+	direct := &directResource{Resource: r, schema: described.Schema, rules: rules}
+	direct.valueType, _ = described.Schema.Type().TerraformType(ctx).(tftypes.Object)
+	direct.identityType, _ = identity.IdentitySchema.Type().TerraformType(ctx).(tftypes.Object)
+	return direct, nil
 }
 
-// plan answers a plan in which nothing changes, nil where something does, or there
-// is something to say.
-func (r *steadyResource) plan(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
-	prior, proposed := req.PriorState, req.ProposedNewState
-	if prior == nil || proposed == nil || req.Config == nil || len(prior.MsgPack) == 0 || !bytes.Equal(prior.MsgPack, proposed.MsgPack) {
+// validate answers that a configuration is valid, nil where there is something to say.
+func (r *directResource) validate(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) *tfprotov6.ValidateResourceConfigResponse {
+	if req.Config == nil {
 		return nil
 	}
-	before, err := prior.Unmarshal(r.valueType)
+	config, err := req.Config.Unmarshal(r.valueType)
+	if err != nil || config.IsNull() || !config.IsKnown() {
+		return nil
+	}
+	writeOnly := req.ClientCapabilities != nil && req.ClientCapabilities.WriteOnlyAttributesAllowed
+	if !valid(ctx, r.rules, AttributesOf(config), writeOnly) {
+		return nil
+	}
+	var resp resource.ValidateConfigResponse
+	r.ValidateConfig(ctx, resource.ValidateConfigRequest{Config: tfsdk.Config{Raw: config, Schema: r.schema}}, &resp)
+	if len(resp.Diagnostics) > 0 {
+		return nil
+	}
+	return &tfprotov6.ValidateResourceConfigResponse{}
+}
+
+// upgrade answers with a state as it is stored, nil where it is not one of this schema.
+func (r *directResource) upgrade(req *tfprotov6.UpgradeResourceStateRequest) *tfprotov6.UpgradeResourceStateResponse {
+	if req.RawState == nil || req.Version != r.schema.Version {
+		return nil
+	}
+	opts := tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}}
+	state, err := req.RawState.UnmarshalWithOpts(r.valueType, opts)
+	if err != nil {
+		return nil
+	}
+	upgraded, err := tfprotov6.NewDynamicValue(r.valueType, state)
+	if err != nil {
+		return nil
+	}
+	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &upgraded}
+}
+
+// plan answers a plan in which nothing changes, or that makes a new object; nil where
+// something changes, or there is something to say.
+func (r *directResource) plan(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
+	prior, proposed := req.PriorState, req.ProposedNewState
+	if prior == nil || proposed == nil || req.Config == nil || len(prior.MsgPack) == 0 {
+		return nil
+	}
+	if bytes.Equal(prior.MsgPack, []byte{null}) {
+		return r.planCreation(ctx, req)
+	}
+	if bytes.Equal(prior.MsgPack, proposed.MsgPack) {
+		return r.planNothing(ctx, req)
+	}
+	return nil
+}
+
+// planCreation answers the plan of a new object, nil where there is something to say.
+func (r *directResource) planCreation(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
+	proposed, err := req.ProposedNewState.Unmarshal(r.valueType)
+	if err != nil || len(req.PriorPrivate) > 0 {
+		return nil
+	}
+	config, err := req.Config.Unmarshal(r.valueType)
+	if err != nil {
+		return nil
+	}
+	plan, given := AttributesOf(proposed), AttributesOf(config)
+	if plan == nil || given == nil || !create(ctx, r.rules, plan, given) {
+		return nil
+	}
+	var diags diag.Diagnostics
+	replace, err := r.modify(ctx, modification{plan: plan, config: config, before: tftypes.NewValue(r.valueType, nil), given: given}, &diags)
+	if err != nil || replace || len(diags) > 0 {
+		return nil
+	}
+	planned, err := tfprotov6.NewDynamicValue(r.valueType, tftypes.NewValue(r.valueType, plan))
+	if err != nil {
+		return nil
+	}
+	return r.planned(req, &planned)
+}
+
+// planned is the answer to a plan, with everything but the state as it was.
+func (r *directResource) planned(req *tfprotov6.PlanResourceChangeRequest, state *tfprotov6.DynamicValue) *tfprotov6.PlanResourceChangeResponse {
+	identity := req.PriorIdentity
+	if identity == nil {
+		if identity = encodeIdentity(r.identityType, nil); identity == nil {
+			return nil
+		}
+	}
+	return &tfprotov6.PlanResourceChangeResponse{PlannedState: state, PlannedPrivate: req.PriorPrivate, PlannedIdentity: identity}
+}
+
+// planNothing answers a plan in which nothing changes, nil where something does, or
+// there is something to say.
+func (r *directResource) planNothing(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) *tfprotov6.PlanResourceChangeResponse {
+	before, err := req.PriorState.Unmarshal(r.valueType)
 	if err != nil || before.IsNull() {
 		return nil
 	}
@@ -142,18 +266,12 @@ func (r *steadyResource) plan(ctx context.Context, req *tfprotov6.PlanResourceCh
 	if err != nil || replace || len(diags) > 0 || !sameAttributes(plan, was) {
 		return nil
 	}
-	identity := req.PriorIdentity
-	if identity == nil {
-		if identity = encodeIdentity(r.identityType, nil); identity == nil {
-			return nil
-		}
-	}
-	return &tfprotov6.PlanResourceChangeResponse{PlannedState: prior, PlannedPrivate: req.PriorPrivate, PlannedIdentity: identity}
+	return r.planned(req, req.PriorState)
 }
 
 // read answers the read of an object that a list shows as the state has it already,
 // nil where it is not listed, or not so.
-func (r *steadyResource) read(req *tfprotov6.ReadResourceRequest) *tfprotov6.ReadResourceResponse {
+func (r *directResource) read(req *tfprotov6.ReadResourceRequest) *tfprotov6.ReadResourceResponse {
 	state := req.CurrentState
 	private, ok := readPrivate(req.Private)
 	if !ok || private == nil || private.Exact == "" || private.Unfinished || state == nil || len(state.MsgPack) == 0 {

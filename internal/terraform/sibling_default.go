@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
@@ -34,4 +35,15 @@ func (d siblingDefault) PlanModifyString(ctx context.Context, req planmodifier.S
 	if text, ok := d.by.For(other.ValueString()); ok {
 		resp.PlanValue = types.StringValue(text)
 	}
+}
+
+// beside is what PlanModifyString plans where nothing is configured beside other.
+func (d siblingDefault) beside(other tftypes.Value) tftypes.Value {
+	if !other.IsKnown() {
+		return tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
+	}
+	if text, ok := d.by.For(TextOf(other)); ok {
+		return tftypes.NewValue(tftypes.String, text)
+	}
+	return tftypes.NewValue(tftypes.String, nil)
 }

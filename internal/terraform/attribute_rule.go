@@ -1,0 +1,375 @@
+package terraform
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// attributeRule is what the framework does with an attribute when it validates and
+// plans: all that the answers without the framework go by.
+type attributeRule struct {
+	name string
+	typ  tftypes.Type
+	// required attributes must not be null, readOnly ones must be null, and deprecated
+	// ones are warned of.
+	required, readOnly, deprecated bool
+	// computed attributes are unknown where the configuration has none, and writeOnly
+	// ones null in every plan.
+	computed, writeOnly bool
+	// fallback is the default, which takes the place of null; nil = none.
+	fallback *tftypes.Value
+	// siblings are the defaults that follow from an attribute beside it.
+	siblings []siblingDefault
+	// texts and wholes are the validators of the values of these types.
+	texts  []validator.String
+	wholes []validator.Int64
+	// narrow is the type of the framework where it does not take all values of the type
+	// of Terraform; nil = it does.
+	narrow attr.Type
+	// nested are the rules of the attributes inside: of an object, or of each element of
+	// a list or a set.
+	nested []attributeRule
+	nests  nesting
+	// planned says that there is more to do in a plan than to copy.
+	planned bool
+}
+
+// nesting is what the nested attributes of an attribute are in.
+type nesting int
+
+const (
+	inObject nesting = iota
+	inList
+	inSet
+)
+
+// leavesAlone are the plan modifiers that do nothing in a new object, nor where plan and
+// state agree and nothing is unknown.
+var leavesAlone = []reflect.Type{
+	reflect.TypeOf(stringplanmodifier.RequiresReplace()),
+	reflect.TypeOf(stringplanmodifier.UseStateForUnknown()),
+	reflect.TypeFor[SameInstant](),
+}
+
+// looksAtValue are the validators that look at nothing but the value, and have nothing
+// to say about null.
+var looksAtValue = []reflect.Type{
+	reflect.TypeFor[notEmpty](),
+	reflect.TypeFor[notZero](),
+	reflect.TypeOf(stringvalidator.OneOf()),
+	reflect.TypeOf(timeLimitValidator()),
+}
+
+// attributeRules are the rules of attributes. The error names one that only the
+// framework understands.
+func attributeRules(ctx context.Context, attributes map[string]schema.Attribute) ([]attributeRule, error) {
+	var rules []attributeRule
+	for name, attribute := range attributes {
+		rule, err := newAttributeRule(ctx, name, attribute)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+func newAttributeRule(ctx context.Context, name string, attribute schema.Attribute) (attributeRule, error) {
+	t := attribute.GetType()
+	rule := attributeRule{
+		name: name, typ: t.TerraformType(ctx),
+		required: attribute.IsRequired(), readOnly: !attribute.IsRequired() && !attribute.IsOptional(),
+		computed: attribute.IsComputed(), writeOnly: attribute.IsWriteOnly(), deprecated: attribute.GetDeprecationMessage() != "",
+	}
+	value, ok, err := defaultOf(ctx, attribute)
+	if err != nil {
+		return rule, err
+	}
+	if ok {
+		rule.fallback = &value
+	}
+	var inside map[string]schema.Attribute
+	var object schema.NestedAttributeObject
+	switch a := attribute.(type) {
+	case schema.StringAttribute:
+		rule.texts = a.Validators
+		for _, modifier := range a.PlanModifiers {
+			if sibling, ok := modifier.(siblingDefault); ok {
+				rule.siblings = append(rule.siblings, sibling)
+			} else if !slices.Contains(leavesAlone, reflect.TypeOf(modifier)) {
+				return rule, fmt.Errorf("has the plan modifier %T", modifier)
+			}
+		}
+	case schema.Int64Attribute:
+		rule.wholes = a.Validators
+	case schema.SingleNestedAttribute:
+		inside = a.Attributes
+	case schema.ListNestedAttribute:
+		object, rule.nests = a.NestedObject, inList
+	case schema.SetNestedAttribute:
+		object, rule.nests = a.NestedObject, inSet
+	}
+	if object.Attributes != nil {
+		inside = object.Attributes
+	}
+	if has(object, "Validators") || has(object, "PlanModifiers") {
+		return rule, fmt.Errorf("its elements have validators, or plan modifiers")
+	}
+	if rule.texts == nil && rule.wholes == nil && has(attribute, "Validators") {
+		return rule, fmt.Errorf("has validators")
+	}
+	if _, isText := attribute.(schema.StringAttribute); !isText && has(attribute, "PlanModifiers") {
+		return rule, fmt.Errorf("has plan modifiers")
+	}
+	for _, v := range rule.texts {
+		if !slices.Contains(looksAtValue, reflect.TypeOf(v)) {
+			return rule, fmt.Errorf("has the validator %T", v)
+		}
+	}
+	for _, v := range rule.wholes {
+		if !slices.Contains(looksAtValue, reflect.TypeOf(v)) {
+			return rule, fmt.Errorf("has the validator %T", v)
+		}
+	}
+	if rule.nested, err = attributeRules(ctx, inside); err != nil {
+		return rule, err
+	}
+	if isNarrow(t) && (rule.nested == nil || rule.nests == inSet) {
+		rule.narrow = t
+	}
+	below := slices.ContainsFunc(rule.nested, func(r attributeRule) bool { return r.planned })
+	rule.planned = below || rule.computed || rule.writeOnly || rule.fallback != nil || rule.siblings != nil || rule.narrow != nil
+	if rule.nests == inSet && slices.ContainsFunc(rule.nested, func(r attributeRule) bool { return r.changes() }) {
+		return rule, fmt.Errorf("elements of a set have defaults, or plan modifiers")
+	}
+	return rule, nil
+}
+
+// changes reports that a plan may have something else than what was proposed.
+func (r *attributeRule) changes() bool {
+	return r.computed || r.writeOnly || r.fallback != nil || r.siblings != nil ||
+		slices.ContainsFunc(r.nested, func(below attributeRule) bool { return below.changes() })
+}
+
+// has reports that a part of a schema has validators, or plan modifiers.
+func has(part any, field string) bool {
+	values := reflect.Indirect(reflect.ValueOf(part)).FieldByName(field)
+	return values.IsValid() && values.Len() > 0
+}
+
+// isNarrow reports a type of the framework that does not take all values of the type of
+// Terraform: not every number is whole, and not every list a set.
+func isNarrow(t attr.Type) bool {
+	if t.TerraformType(context.Background()).Is(tftypes.Number) || t.TerraformType(context.Background()).Is(tftypes.Set{}) {
+		return true
+	}
+	switch t := t.(type) {
+	case attr.TypeWithElementType:
+		return isNarrow(t.ElementType())
+	case attr.TypeWithAttributeTypes:
+		for _, inner := range t.AttributeTypes() {
+			if isNarrow(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takes reports that a type of the framework takes a value.
+func takes(ctx context.Context, t attr.Type, v tftypes.Value) bool {
+	if v.IsNull() || !v.IsKnown() {
+		return true
+	}
+	value, err := t.ValueFromTerraform(ctx, v)
+	if err != nil {
+		return false
+	}
+	switch checked := value.(type) {
+	case xattr.ValidateableAttribute:
+		var resp xattr.ValidateAttributeResponse
+		checked.ValidateAttribute(ctx, xattr.ValidateAttributeRequest{Path: path.Empty()}, &resp)
+		return len(resp.Diagnostics) == 0
+	default:
+		//nolint:staticcheck // the framework's own types have nothing else
+		checkedType, ok := t.(xattr.TypeWithValidate)
+		return !ok || len(checkedType.Validate(ctx, v, path.Empty())) == 0
+	}
+}
+
+// valid reports that the framework has nothing to say about a configuration, as far as
+// attributes on their own say. writeOnly says that Terraform knows write-only
+// attributes.
+func valid(ctx context.Context, rules []attributeRule, config map[string]tftypes.Value, writeOnly bool) bool {
+	for i := range rules {
+		if !rules[i].valid(ctx, config[rules[i].name], writeOnly) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *attributeRule) valid(ctx context.Context, given tftypes.Value, writeOnly bool) bool {
+	switch {
+	case given.IsNull():
+		return !r.required
+	case r.readOnly, r.writeOnly && !writeOnly, r.deprecated && given.IsKnown():
+		return false
+	case !given.IsKnown():
+		return true
+	}
+	if r.narrow != nil && !takes(ctx, r.narrow, given) {
+		return false
+	}
+	for _, v := range r.texts {
+		var resp validator.StringResponse
+		if v.ValidateString(ctx, validator.StringRequest{ConfigValue: types.StringValue(TextOf(given))}, &resp); len(resp.Diagnostics) > 0 {
+			return false
+		}
+	}
+	for _, v := range r.wholes {
+		value, err := types.Int64Type.ValueFromTerraform(ctx, given)
+		whole, ok := value.(types.Int64)
+		if err != nil || !ok {
+			return false
+		}
+		var resp validator.Int64Response
+		if v.ValidateInt64(ctx, validator.Int64Request{ConfigValue: whole}, &resp); len(resp.Diagnostics) > 0 {
+			return false
+		}
+	}
+	switch {
+	case r.nested == nil:
+		return true
+	case r.nests == inObject:
+		return valid(ctx, r.nested, AttributesOf(given), writeOnly)
+	}
+	for _, element := range elementsOf(given) {
+		// What the framework makes of others than whole elements is its own.
+		if element.IsNull() || !element.IsKnown() || r.nests == inSet && !element.IsFullyKnown() || !valid(ctx, r.nested, AttributesOf(element), writeOnly) {
+			return false
+		}
+	}
+	return true
+}
+
+// steady reports that a plan which proposes the prior state leaves it as it is, as
+// far as attributes on their own say.
+func steady(rules []attributeRule, config, prior map[string]tftypes.Value) bool {
+	for i := range rules {
+		rule := &rules[i]
+		if !rule.planned {
+			continue
+		}
+		given, is := config[rule.name], prior[rule.name]
+		switch {
+		case rule.writeOnly && !is.IsNull(),
+			rule.fallback != nil && given.IsNull() && !same(is, *rule.fallback):
+			return false
+		}
+		for _, sibling := range rule.siblings {
+			text, ok := sibling.by.For(TextOf(prior[sibling.by.On]))
+			if given.IsNull() && (is.IsNull() == ok || TextOf(is) != text) {
+				return false
+			}
+		}
+		if rule.nested == nil || is.IsNull() || rule.nests == inSet {
+			continue
+		}
+		if rule.nests == inObject {
+			if !steady(rule.nested, AttributesOf(given), AttributesOf(is)) {
+				return false
+			}
+			continue
+		}
+		elements := elementsOf(given)
+		for i, element := range elementsOf(is) {
+			var of map[string]tftypes.Value
+			if i < len(elements) {
+				of = AttributesOf(elements[i])
+			}
+			if !steady(rule.nested, of, AttributesOf(element)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// create fills in the plan of a new object what follows from attributes on their own:
+// defaults, and that what is computed is unknown. ok is false where only the framework
+// knows.
+func create(ctx context.Context, rules []attributeRule, plan, config map[string]tftypes.Value) (ok bool) {
+	for i := range rules {
+		rule := &rules[i]
+		if !rule.planned {
+			continue
+		}
+		planned, given := plan[rule.name], config[rule.name]
+		if rule.narrow != nil && !takes(ctx, rule.narrow, planned) {
+			return false
+		}
+		if planned, ok = rule.createNested(ctx, planned, given); !ok {
+			return false
+		}
+		switch {
+		case rule.writeOnly:
+			planned = tftypes.NewValue(rule.typ, nil)
+		case !given.IsNull():
+		case rule.fallback != nil:
+			planned = *rule.fallback
+		case rule.computed:
+			planned = tftypes.NewValue(rule.typ, tftypes.UnknownValue)
+		}
+		plan[rule.name] = planned
+	}
+	for i := range rules {
+		rule := &rules[i]
+		for _, sibling := range rule.siblings {
+			if config[rule.name].IsNull() {
+				plan[rule.name] = sibling.beside(plan[sibling.by.On])
+			}
+		}
+	}
+	return true
+}
+
+// createNested is create for the attributes in another one.
+func (r *attributeRule) createNested(ctx context.Context, planned, given tftypes.Value) (value tftypes.Value, ok bool) {
+	if r.nested == nil || r.nests == inSet || planned.IsNull() || !planned.IsKnown() {
+		return planned, true
+	}
+	inside := func(planned, given tftypes.Value) (tftypes.Value, bool) {
+		plan, config := AttributesOf(planned), AttributesOf(given)
+		if plan == nil || config == nil {
+			return planned, false
+		}
+		ok := create(ctx, r.nested, plan, config)
+		return tftypes.NewValue(planned.Type(), plan), ok
+	}
+	if r.nests == inObject {
+		return inside(planned, given)
+	}
+	elements, of := elementsOf(planned), elementsOf(given)
+	if len(elements) != len(of) {
+		return planned, false
+	}
+	for i := range elements {
+		if elements[i], ok = inside(elements[i], of[i]); !ok {
+			return planned, false
+		}
+	}
+	return tftypes.NewValue(planned.Type(), elements), true
+}
