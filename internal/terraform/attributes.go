@@ -2,7 +2,6 @@ package terraform
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -137,7 +136,8 @@ func specAttributes(fields []api.Field) map[string]schema.Attribute {
 type shape int
 
 const (
-	shapeText shape = iota
+	shapeNone shape = iota // of what no attribute holds
+	shapeText
 	shapeInstant
 	shapeBool
 	shapeWhole
@@ -179,11 +179,11 @@ func shapeOf(t reflect.Type) (shape, reflect.Type) {
 	case t.Kind() == reflect.Slice:
 		return shapeList, t.Elem()
 	}
-	panic(fmt.Sprintf("a field of type %s has no attribute", t)) //nolint:forbidigo // a new type of field, which the tests meet
+	return shapeNone, nil
 }
 
-// elementType is the type of the elements of a list or a map. whole is that of whole
-// numbers.
+// elementType is the type of the elements of a list or a map, nil where there is none.
+// whole is that of whole numbers.
 func elementType(t reflect.Type, whole attr.Type) attr.Type {
 	switch s, _ := shapeOf(t); s { //nolint:exhaustive // lists and maps of other things do not exist
 	case shapeDecimal:
@@ -193,7 +193,7 @@ func elementType(t reflect.Type, whole attr.Type) attr.Type {
 	case shapeText:
 		return types.StringType
 	}
-	panic(fmt.Sprintf("a list or map of %s has no attribute", t)) //nolint:forbidigo // as above
+	return nil
 }
 
 func specAttribute(f *api.Field) schema.Attribute {
@@ -250,19 +250,25 @@ func specAttribute(f *api.Field) schema.Attribute {
 		}
 		return schema.ListNestedAttribute{MarkdownDescription: description, Required: required, Optional: optional, NestedObject: object}
 	case shapeList:
-		if own.set {
-			return schema.SetAttribute{MarkdownDescription: description, Required: required, Optional: optional, ElementType: elementType(inner, WholeNumber{})}
+		elements := elementType(inner, WholeNumber{})
+		switch {
+		case elements == nil:
+			return unsupported{why: noAttribute(f)}
+		case own.set:
+			return schema.SetAttribute{MarkdownDescription: description, Required: required, Optional: optional, ElementType: elements}
 		}
-		a := schema.ListAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, ElementType: elementType(inner, WholeNumber{})}
+		a := schema.ListAttribute{MarkdownDescription: description, Required: required, Optional: optional, Computed: computed, ElementType: elements}
 		if f.Default != "" {
 			a.Default = listdefault.StaticValue(listDefault(f))
 		}
 		return a
-	case shapeObjectMap: // of statuses alone
 	case shapeMap:
-		return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elementType(inner, WholeNumber{})}
+		if elements := elementType(inner, WholeNumber{}); elements != nil {
+			return schema.MapAttribute{MarkdownDescription: description, Required: required, Optional: optional, Sensitive: f.Secret, WriteOnly: f.Secret, ElementType: elements}
+		}
+	case shapeObjectMap, shapeNone: // only statuses have maps of objects
 	}
-	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name)) //nolint:forbidigo // as above
+	return unsupported{why: noAttribute(f)}
 }
 
 func wholeDefault(f *api.Field) int64 {
@@ -317,14 +323,19 @@ func computedAttribute(f *api.Field) datasource.Attribute {
 		return datasource.ListNestedAttribute{MarkdownDescription: description, Computed: true,
 			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
 	case shapeList:
-		return datasource.ListAttribute{MarkdownDescription: description, Computed: true, ElementType: elementType(inner, types.Int64Type)}
+		if elements := elementType(inner, types.Int64Type); elements != nil {
+			return datasource.ListAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
+		}
 	case shapeObjectMap:
 		return datasource.MapNestedAttribute{MarkdownDescription: description, Computed: true,
 			NestedObject: datasource.NestedAttributeObject{Attributes: ComputedAttributes(inner)}}
 	case shapeMap:
-		return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elementType(inner, types.Int64Type)}
+		if elements := elementType(inner, types.Int64Type); elements != nil {
+			return datasource.MapAttribute{MarkdownDescription: description, Computed: true, ElementType: elements}
+		}
+	case shapeNone:
 	}
-	panic(fmt.Sprintf("%s.%s has no attribute", f.Of.Name(), f.Name)) //nolint:forbidigo // as above
+	return unsupportedArgument{why: noAttribute(f)}
 }
 
 func element(t reflect.Type) reflect.Type {

@@ -60,6 +60,7 @@ func (d *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	for name, attribute := range d.Arguments {
 		attributes[name] = attribute
 	}
+	checkArguments(typePrefix+d.Name, attributes, &resp.Diagnostics)
 	resp.Schema = schema.Schema{MarkdownDescription: d.Description, Attributes: attributes}
 }
 

@@ -1,6 +1,8 @@
 package terraform
 
 import (
+	"fmt"
+
 	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
@@ -10,17 +12,16 @@ import (
 func DataSourceArguments(attributes map[string]schema.Attribute) map[string]datasource.Attribute {
 	arguments := make(map[string]datasource.Attribute, len(attributes))
 	for name, attribute := range attributes {
-		if argument := dataSourceArgument(attribute); argument != nil {
-			arguments[name] = argument
-		}
+		arguments[name] = dataSourceArgument(attribute)
 	}
 	return arguments
 }
 
-// dataSourceArgument is nil for a type of attribute that no spec has.
 func dataSourceArgument(attribute schema.Attribute) datasource.Attribute {
 	description, required := attribute.GetMarkdownDescription(), attribute.IsRequired()
 	switch a := attribute.(type) {
+	case unsupported:
+		return unsupportedArgument{why: a.why}
 	case schema.StringAttribute:
 		return datasource.StringAttribute{CustomType: a.CustomType, MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators}
 	case schema.BoolAttribute:
@@ -48,5 +49,5 @@ func dataSourceArgument(attribute schema.Attribute) datasource.Attribute {
 			MarkdownDescription: description, Required: required, Optional: !required, Validators: a.Validators,
 		}
 	}
-	return nil
+	return unsupportedArgument{why: fmt.Errorf("a %T is no argument of a data source", attribute)}
 }

@@ -111,6 +111,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	attributes := maps.Clone(r.Attributes)
 	maps.Copy(attributes, MetadataAttributes(r.scope()))
 	attributes["timeouts"] = timeoutsAttribute(ctx)
+	checkAttributes(ctx, typePrefix+string(r.Kind), attributes, &resp.Diagnostics)
 	resp.Schema = schema.Schema{MarkdownDescription: r.Description, Attributes: attributes}
 }
 

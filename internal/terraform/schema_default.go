@@ -2,6 +2,8 @@ package terraform
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -12,7 +14,8 @@ import (
 )
 
 // defaultOf is the value an attribute has when nobody sets it; ok is false for
-// an attribute without a default.
+// an attribute without a default. The error is that of an attribute whose default is
+// not known here, which makes the schema invalid.
 func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.Value, ok bool, err error) {
 	var planned attr.Value
 	switch a := attribute.(type) {
@@ -52,6 +55,26 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 			a.Default.DefaultObject(ctx, defaults.ObjectRequest{}, &resp)
 			planned = resp.PlanValue
 		}
+	case schema.MapAttribute:
+		if a.Default != nil {
+			return value, false, errUnknownDefault
+		}
+	case schema.SetAttribute:
+		if a.Default != nil {
+			return value, false, errUnknownDefault
+		}
+	case schema.ListNestedAttribute:
+		if a.Default != nil {
+			return value, false, errUnknownDefault
+		}
+	case schema.SetNestedAttribute:
+		if a.Default != nil {
+			return value, false, errUnknownDefault
+		}
+	case unsupported:
+		return value, false, a.why
+	default:
+		return value, false, fmt.Errorf("a %T is no attribute of a resource", attribute)
 	}
 	if planned == nil {
 		return tftypes.Value{}, false, nil
@@ -59,6 +82,8 @@ func defaultOf(ctx context.Context, attribute schema.Attribute) (value tftypes.V
 	value, err = planned.ToTerraformValue(ctx)
 	return value, true, err
 }
+
+var errUnknownDefault = errors.New("collections other than lists have no default")
 
 // Decimal is a number as Terraform reads its text. A float64 turned into a
 // number directly would differ from the same text in a configuration or a state
