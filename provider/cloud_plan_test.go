@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // What is created on the chosen cloud, or in the chosen project, must not have to
@@ -64,7 +65,7 @@ func TestPlanKeepsTheChoice(t *testing.T) {
 			for _, name := range []string{"cloud", "project", "project_id", "selected_template_id"} {
 				delete(config, name) // nobody writes a decision
 			}
-			plansAs(t, typ, planOf(t, test.resource, configValue(t, typ, config), test.state), test.want)
+			plansAs(t, typ, planOf(t, test.resource, terraformtest.ConfigValue(t, typ, config), test.state), test.want)
 		})
 	}
 }
@@ -102,7 +103,7 @@ func TestPlanDependentDefaults(t *testing.T) {
 			typ := newValidation(t).types[test.resource]
 			config := doc{"name": "x"}
 			maps.Copy(config, test.config)
-			value := configValue(t, typ, config)
+			value := terraformtest.ConfigValue(t, typ, config)
 			if test.unknown != "" {
 				value = withUnknown(value, test.unknown, false)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // The split is unknown where the replicas by cluster are, or where they are split
@@ -74,7 +75,7 @@ func TestPlanDistribution(t *testing.T) {
 			if !later {
 				config[distribution] = test.distribution
 			}
-			value := configValue(t, typ, config)
+			value := terraformtest.ConfigValue(t, typ, config)
 			if later {
 				value = withUnknown(value, distribution, false)
 			}
@@ -103,7 +104,7 @@ func TestPlanSplitOfPreview(t *testing.T) {
 		{"not split", doc{"a": 3}, 3, nil, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan := terraform.AttributesOf(configValue(t, typ, doc{
+			plan := terraform.AttributesOf(terraformtest.ConfigValue(t, typ, doc{
 				"name": "web", "api_version": "apps/v1", "kind": "Deployment", "replicas": test.replicas, "clusters": test.clusters, distribution: test.distribution,
 			}))
 			if test.distribution == nil {
@@ -187,7 +188,7 @@ func TestConfigurationsThatAreDoubted(t *testing.T) {
 		{"a distribution known after apply", "scheduler_workload", workload(3, "custom", "5"), distribution, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			config := configValue(t, v.types[test.resourceType], test.config)
+			config := terraformtest.ConfigValue(t, v.types[test.resourceType], test.config)
 			if test.unknown != "" {
 				config = withUnknown(config, test.unknown, false)
 			}
@@ -257,7 +258,7 @@ func TestClusterDistributions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	config := configValue(t, schemaOfSource(t, source), doc{"cluster": "west"})
+	config := terraformtest.ConfigValue(t, schemaOfSource(t, source), doc{"cluster": "west"})
 	resp := datasource.ReadResponse{}
 	source.Configure(t.Context(), datasource.ConfigureRequest{ProviderData: terraform.NewSession(c, "test", "", false)}, &datasource.ConfigureResponse{})
 	source.Read(t.Context(), datasource.ReadRequest{Config: tfsdk.Config{Raw: config}}, &resp)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // planOf plans a resource as Terraform does. config and state are documents;
@@ -35,7 +36,7 @@ func planWith(t *testing.T, resourceType string, config tftypes.Value, state doc
 	block := schema.ResourceSchemas[resourceType]
 	before := tftypes.NewValue(block.ValueType(), nil)
 	if state != nil {
-		before = configValue(t, block.ValueType(), state)
+		before = terraformtest.ConfigValue(t, block.ValueType(), state)
 	}
 	// Terraform proposes the configuration, and what the state has of the computed
 	// attributes that it leaves out.
@@ -130,7 +131,7 @@ func TestPlanPlacement(t *testing.T) {
 			if strategy == (unknown{}) {
 				delete(config, "strategy")
 			}
-			value := configValue(t, typ, config)
+			value := terraformtest.ConfigValue(t, typ, config)
 			if strategy == (unknown{}) {
 				value = withUnknown(value, "strategy", false)
 			}
@@ -152,7 +153,7 @@ func TestPlanInstant(t *testing.T) {
 	} {
 		config := maps.Clone(state)
 		config["valid_until"] = test.config
-		planned := planOf(t, "scheduler_placement_score", configValue(t, typ, config), state)
+		planned := planOf(t, "scheduler_placement_score", terraformtest.ConfigValue(t, typ, config), state)
 		if got := terraform.TextOf(planned["valid_until"]); got != test.want {
 			t.Errorf("%s is planned as %q, expected %q", test.config, got, test.want)
 		}

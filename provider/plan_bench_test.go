@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // BenchmarkPlanPlacement is what Terraform asks of the provider to validate and plan one
@@ -29,7 +30,7 @@ func benchmarkPlan(b *testing.B, state doc) {
 		b.Fatal(err)
 	}
 	settings := schema.Provider.ValueType()
-	config, err := tfprotov6.NewDynamicValue(settings, configValue(b, settings, doc{"check_connection": false}))
+	config, err := tfprotov6.NewDynamicValue(settings, terraformtest.ConfigValue(b, settings, doc{"check_connection": false}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func benchmarkPlan(b *testing.B, state doc) {
 	value := func(document doc) *tfprotov6.DynamicValue {
 		decoded := tftypes.NewValue(typ, nil)
 		if document != nil {
-			decoded = configValue(b, typ, document)
+			decoded = terraformtest.ConfigValue(b, typ, document)
 		}
 		dynamic, err := tfprotov6.NewDynamicValue(typ, decoded)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // plansAs checks attributes of a plan. unknown{} stands for what is known after
@@ -22,7 +23,7 @@ func plansAs(t *testing.T, typ tftypes.Type, planned map[string]tftypes.Value, w
 			}
 			continue
 		}
-		if got := terraform.AttributesOf(configValue(t, typ, doc{name: value}))[name]; !planned[name].Equal(got) {
+		if got := terraform.AttributesOf(terraformtest.ConfigValue(t, typ, doc{name: value}))[name]; !planned[name].Equal(got) {
 			t.Errorf("%s is %s, expected %s", name, planned[name], got)
 		}
 	}
@@ -65,7 +66,7 @@ func TestPlanWorkload(t *testing.T) {
 			typ := newValidation(t).types["scheduler_workload"]
 			config := doc{"name": "web", "namespace": "shop", "api_version": "apps/v1", "kind": "Deployment", "replicas": 3}
 			maps.Copy(config, test.config)
-			plansAs(t, typ, planOf(t, "scheduler_workload", configValue(t, typ, config), test.state), test.want)
+			plansAs(t, typ, planOf(t, "scheduler_workload", terraformtest.ConfigValue(t, typ, config), test.state), test.want)
 		})
 	}
 }
@@ -150,7 +151,7 @@ func TestPlanPropagationPolicy(t *testing.T) {
 			typ := newValidation(t).types["scheduler_propagation_policy"]
 			config := doc{"name": "web", "namespace": "shop", "resource_selectors": list{doc{"api_version": "apps/v1", "kind": "Deployment"}}}
 			maps.Copy(config, test.config)
-			plansAs(t, typ, planOf(t, "scheduler_propagation_policy", configValue(t, typ, config), test.state), test.want)
+			plansAs(t, typ, planOf(t, "scheduler_propagation_policy", terraformtest.ConfigValue(t, typ, config), test.state), test.want)
 		})
 	}
 }
@@ -159,7 +160,7 @@ func TestPlanPropagationPolicy(t *testing.T) {
 // period.
 func TestPlanDefaultOfUnknown(t *testing.T) {
 	typ := newValidation(t).types["scheduler_propagation_policy"]
-	config := configValue(t, typ, doc{
+	config := terraformtest.ConfigValue(t, typ, doc{
 		"name": "web", "resource_selectors": list{doc{"api_version": "v1", "kind": "Pod"}}, "failover": doc{"cluster": doc{"purge_mode": "Directly"}},
 	})
 	config, err := tftypes.Transform(config, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
@@ -185,7 +186,7 @@ func TestValidateOverflowWaits(t *testing.T) {
 	config := func(unknownAt string, placement doc) tftypes.Value {
 		document := maps.Clone(valid[policy])
 		document["placement"] = placement
-		value, err := tftypes.Transform(configValue(t, v.types[policy], document), func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		value, err := tftypes.Transform(terraformtest.ConfigValue(t, v.types[policy], document), func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 			if unknownAt != "" && renderPath(at) == unknownAt {
 				return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
 			}

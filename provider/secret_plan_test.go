@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // A plan says which secrets the server has afterwards, in words where they are
@@ -54,7 +55,7 @@ func TestPlanSecrets(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			typ := newValidation(t).types["scheduler_metrics_provider"]
-			planned, diags := planWith(t, "scheduler_metrics_provider", configValue(t, typ, test.config), test.state)
+			planned, diags := planWith(t, "scheduler_metrics_provider", terraformtest.ConfigValue(t, typ, test.config), test.state)
 			var warnings, errors []string
 			for _, d := range diags {
 				if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -86,7 +87,7 @@ func TestPlanSecrets(t *testing.T) {
 func TestPlanWithoutTheBlockOfASecret(t *testing.T) {
 	typ := newValidation(t).types["scheduler_cluster"]
 	state := doc{"name": "c", "paused": false, "kubernetes": doc{"kubeconfig_stored": true}}
-	_, diags := planWith(t, "scheduler_cluster", configValue(t, typ, doc{"name": "c"}), state)
+	_, diags := planWith(t, "scheduler_cluster", terraformtest.ConfigValue(t, typ, doc{"name": "c"}), state)
 	if len(diags) != 1 || diags[0].Summary != `The kubeconfig of cluster "c" will be removed` || renderPath(diags[0].Attribute) != "kubernetes" {
 		t.Errorf("diagnostics are %v", diags)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // The elements of a set have no place: an error is at the set, and says which part
@@ -27,7 +28,7 @@ func TestErrorsInSets(t *testing.T) {
 		{"taints", list{doc{"key": "a", "effect": "NoSelect"}, doc{"key": "a", "effect": "NoExecute"}},
 			`Invalid taints[*]: taints[*]: the taint with the key "a" and the value "" is listed twice: the effects "NoSelect" and "NoExecute" are the same.`},
 	} {
-		errs := check(t, v, "scheduler_cluster", configValue(t, v.types["scheduler_cluster"], doc{"name": "east", test.attribute: test.value}))
+		errs := check(t, v, "scheduler_cluster", terraformtest.ConfigValue(t, v.types["scheduler_cluster"], doc{"name": "east", test.attribute: test.value}))
 		if len(errs) != 1 || !strings.HasPrefix(errs[test.attribute], test.want) {
 			t.Errorf("%s %v: %v, expected %q at %s", test.attribute, test.value, errs, test.want, test.attribute)
 		}
@@ -39,7 +40,7 @@ func TestUnknownElementsOfSets(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_cluster"]
 	taints := func(first, second doc) tftypes.Value {
-		config := terraform.AttributesOf(configValue(t, typ, doc{"name": "east", "taints": list{first, second}}))
+		config := terraform.AttributesOf(terraformtest.ConfigValue(t, typ, doc{"name": "east", "taints": list{first, second}}))
 		var elements []tftypes.Value
 		if err := config["taints"].As(&elements); err != nil {
 			t.Fatal(err)

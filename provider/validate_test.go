@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // badFields breaks every rule of every field once: the attribute, a value for
@@ -402,10 +403,7 @@ type validation struct {
 
 func newValidation(t *testing.T) *validation {
 	t.Helper()
-	server, err := providerserver.NewProtocol6WithError(New("test")())()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := NewServer("test")()
 	schema, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -461,28 +459,10 @@ func renderPath(p *tftypes.AttributePath) string {
 	return b.String()
 }
 
-// configValue makes a configuration of a document.
-func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
-	t.Helper()
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := api.DecodeDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := terraform.Value(typ, decoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
 func TestValidateNamesTheAttribute(t *testing.T) {
 	v := newValidation(t)
 	for name, document := range valid {
-		errs, err := v.check(t.Context(), typeName(name), configValue(t, v.types[typeName(name)], document))
+		errs, err := v.check(t.Context(), typeName(name), terraformtest.ConfigValue(t, v.types[typeName(name)], document))
 		if err != nil || len(errs) > 0 {
 			t.Fatalf("the valid %s is refused: %v %v", name, errs, err)
 		}
@@ -491,7 +471,7 @@ func TestValidateNamesTheAttribute(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
 			document := maps.Clone(valid[test.resource])
 			document[test.attribute] = test.value
-			errs, err := v.check(t.Context(), typeName(test.resource), configValue(t, v.types[typeName(test.resource)], document))
+			errs, err := v.check(t.Context(), typeName(test.resource), terraformtest.ConfigValue(t, v.types[typeName(test.resource)], document))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -516,7 +496,7 @@ func TestValidateSkipsUnknownValues(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s %v", test.resource, test.at, test.value), func(t *testing.T) {
 			document := maps.Clone(valid[test.resource])
 			document[test.attribute] = test.value
-			known := configValue(t, v.types[typeName(test.resource)], document)
+			known := terraformtest.ConfigValue(t, v.types[typeName(test.resource)], document)
 			if errs := check(t, v, typeName(test.resource), withUnknown(known, test.attribute, false)); len(errs) > 0 {
 				t.Errorf("%s is unknown as a whole and refused: %v", test.attribute, errs)
 			}
@@ -550,13 +530,13 @@ func TestValidateWaitsForCompanions(t *testing.T) {
 		{"scheduler_workload", doc{"name": "web", "api_version": "apps/v1", "kind": "Job", "distribution": doc{}}, "kind"},
 		{"scheduler_workload", doc{"name": "web", "api_version": "v1", "kind": "Deployment", "distribution": doc{}}, "api_version"},
 	} {
-		config := configValue(t, v.types[test.resource], test.config)
+		config := terraformtest.ConfigValue(t, v.types[test.resource], test.config)
 		if errs := check(t, v, test.resource, withUnknown(config, test.unknown, false)); len(errs) > 0 {
 			t.Errorf("%s %v is refused although %s is unknown: %v", test.resource, test.config, test.unknown, errs)
 		}
 	}
 	broken := doc{"name": "web", "prioritizer_policy": doc{"mode": "both"}, "metrics": doc{"stickiness": -1}}
-	errs := check(t, v, "scheduler_placement", withUnknown(configValue(t, v.types["scheduler_placement"], broken), "strategy", false))
+	errs := check(t, v, "scheduler_placement", withUnknown(terraformtest.ConfigValue(t, v.types["scheduler_placement"], broken), "strategy", false))
 	if len(errs) != 2 || errs["metrics.stickiness"] == "" || errs["prioritizer_policy.mode"] == "" {
 		t.Errorf("what is wrong under any strategy is not refused: %v", errs)
 	}
@@ -580,7 +560,7 @@ func TestValidateWaitsForAccess(t *testing.T) {
 		{"the user, and there is no project", access(doc{"password_wo": "p"}), "user_id", "openstack.project_name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			config := configValue(t, typ, doc{"name": "de", "openstack": test.access})
+			config := terraformtest.ConfigValue(t, typ, doc{"name": "de", "openstack": test.access})
 			unknown, err := tftypes.Transform(config, func(at *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
 				if renderPath(at) == "openstack."+test.unknown {
 					return tftypes.NewValue(value.Type(), tftypes.UnknownValue), nil
@@ -608,7 +588,7 @@ func TestValidateTellsUnknownElementsApart(t *testing.T) {
 		position int // of the metric whose namespace is unknown
 	}{{"the first", 0}, {"the second", 1}} {
 		t.Run(test.name, func(t *testing.T) {
-			config := configValue(t, typ, doc{"name": "east", "metrics": list{doc{"name": "a"}, doc{"name": "a"}, doc{"name": "B"}}})
+			config := terraformtest.ConfigValue(t, typ, doc{"name": "east", "metrics": list{doc{"name": "a"}, doc{"name": "a"}, doc{"name": "B"}}})
 			unknown, err := tftypes.Transform(config, func(at *tftypes.AttributePath, value tftypes.Value) (tftypes.Value, error) {
 				if renderPath(at) == fmt.Sprintf("metrics[%d].namespace", test.position) {
 					return tftypes.NewValue(value.Type(), tftypes.UnknownValue), nil
@@ -629,7 +609,7 @@ func TestValidateTellsUnknownElementsApart(t *testing.T) {
 // A fraction where a whole number belongs is the user's mistake, and one error.
 func TestValidateWholeNumbers(t *testing.T) {
 	v := newValidation(t)
-	config := configValue(t, v.types["scheduler_placement"], doc{"name": "web", "number_of_clusters": 1.5})
+	config := terraformtest.ConfigValue(t, v.types["scheduler_placement"], doc{"name": "web", "number_of_clusters": 1.5})
 	errs := check(t, v, "scheduler_placement", config)
 	want := "Invalid number_of_clusters: number_of_clusters: 1.5 is not a whole number of at most 64 bits."
 	if len(errs) != 1 || errs["number_of_clusters"] != want {
@@ -722,7 +702,7 @@ func TestValidUntilGivesOneError(t *testing.T) {
 	v := newValidation(t)
 	typ := v.types["scheduler_placement_score"]
 	for _, text := range []string{"soon", "", "2026-13-01T00:00:00Z", "2026-11-22 10:00:00", "2026-11-22"} {
-		config := configValue(t, typ, doc{"name": "s", "cluster": "c", "scores": doc{"a": 1}, "valid_until": text})
+		config := terraformtest.ConfigValue(t, typ, doc{"name": "s", "cluster": "c", "scores": doc{"a": 1}, "valid_until": text})
 		value, err := tfprotov6.NewDynamicValue(typ, config)
 		if err != nil {
 			t.Fatal(err)

@@ -142,7 +142,23 @@ func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
 
 // apiTexts are the descriptions of all fields of the API.
 func apiTexts() []string {
+	roots := []reflect.Type{
+		reflect.TypeFor[api.Metadata](), reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.Preview](), reflect.TypeFor[api.ServerInfo](),
+		reflect.TypeFor[api.LiveOpenStack](), reflect.TypeFor[api.DistributedWorkload](), reflect.TypeFor[api.Simulation](), reflect.TypeFor[api.SimulationResult](),
+	}
+	for _, info := range api.Kinds {
+		roots = append(roots, reflect.TypeOf(info.New()))
+	}
 	var texts []string
+	for _, f := range fieldsUnder(roots...) {
+		texts = append(texts, f.Describe(), f.DescribeValue())
+	}
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+// fieldsUnder are the fields of structures of the API, and of all that is in them.
+func fieldsUnder(roots ...reflect.Type) []api.Field {
+	var all []api.Field
 	seen := map[reflect.Type]bool{}
 	var visit func(t reflect.Type)
 	visit = func(t reflect.Type) {
@@ -154,20 +170,14 @@ func apiTexts() []string {
 		}
 		seen[t] = true
 		for _, f := range api.Fields(t) {
-			texts = append(texts, f.Describe(), f.DescribeValue())
+			all = append(all, f)
 			visit(f.Type)
 		}
 	}
-	for _, t := range []reflect.Type{
-		reflect.TypeFor[api.Metadata](), reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.Preview](), reflect.TypeFor[api.ServerInfo](),
-		reflect.TypeFor[api.LiveOpenStack](), reflect.TypeFor[api.DistributedWorkload](), reflect.TypeFor[api.Simulation](), reflect.TypeFor[api.SimulationResult](),
-	} {
-		visit(t)
+	for _, root := range roots {
+		visit(root)
 	}
-	for _, info := range api.Kinds {
-		visit(reflect.TypeOf(info.New()))
-	}
-	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	return all
 }
 
 func eachAttribute(at string, attributes map[string]schema.Attribute, f func(at string, a described, plain string)) {
@@ -204,24 +214,13 @@ func eachSourceAttribute(at string, attributes map[string]datasourceschema.Attri
 
 // What Terraform adds to a field of the API is added to a field that there is.
 func TestTraitsAreOfFields(t *testing.T) {
-	fields := map[string]bool{}
-	seen := map[reflect.Type]bool{}
-	var visit func(t reflect.Type)
-	visit = func(t reflect.Type) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct || seen[t] {
-			return
-		}
-		seen[t] = true
-		for _, f := range api.Fields(t) {
-			fields[f.Of.Name()+"."+f.Name] = true
-			visit(f.Type)
-		}
-	}
+	var specs []reflect.Type
 	for _, info := range api.Kinds {
-		visit(reflect.TypeOf(info.New().SpecPart()))
+		specs = append(specs, reflect.TypeOf(info.New().SpecPart()))
+	}
+	fields := map[string]bool{}
+	for _, f := range fieldsUnder(specs...) {
+		fields[f.Of.Name()+"."+f.Name] = true
 	}
 	for _, name := range terraform.OwnTraits() {
 		if !fields[name] {

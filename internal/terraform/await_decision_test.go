@@ -14,6 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // undecidedPlacement is what a server shows that has not decided yet.
@@ -93,7 +94,7 @@ func TestAwaitDecision(t *testing.T) {
 				document["wait"] = test.wait
 			}
 			object, diags := resources[api.KindPlacement].Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
-				Object: undecidedPlacement(), Plan: configValue(t, typ, document), Created: test.created, Limit: time.Minute,
+				Object: undecidedPlacement(), Plan: terraformtest.ConfigValue(t, typ, document), Created: test.created, Limit: time.Minute,
 			})
 			if decided := object != nil; decided != (test.polls > 0) {
 				t.Errorf("decided is %v", decided)
@@ -155,7 +156,7 @@ func TestAwaitBinding(t *testing.T) {
 			}
 			defer c.Close()
 			object, diags := resourceOf(t, api.KindWorkload).Await(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
-				Object: written, Plan: configValue(t, typ, validWorkload), Created: test.created, Limit: time.Minute,
+				Object: written, Plan: terraformtest.ConfigValue(t, typ, validWorkload), Created: test.created, Limit: time.Minute,
 			})
 			if resourceOf(t, api.KindWorkload).Answered(object) != 2 {
 				t.Errorf("the wait ended with %+v", object)
@@ -251,7 +252,7 @@ func TestAwaitCloudAndProject(t *testing.T) {
 			r := objectResources(t)[test.written.ObjectKind()]
 			typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
 			_, diags := r.Await(t.Context(), terraform.NewSession(c, "test", "", false), terraform.DecisionWait{
-				Object: test.written, Plan: configValue(t, typ, doc{"name": "x"}), Created: test.created, Limit: time.Minute,
+				Object: test.written, Plan: terraformtest.ConfigValue(t, typ, doc{"name": "x"}), Created: test.created, Limit: time.Minute,
 			})
 			if len(shown) > 0 {
 				t.Errorf("the wait ended before %+v", shown[0])

@@ -14,6 +14,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 )
 
 // On request an apply waits until the pods are split. Where time runs out, the state
@@ -80,7 +81,7 @@ func TestAwaitSplit(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			plan := configValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
+			plan := terraformtest.ConfigValue(t, typ, doc{"name": "web", "namespace": "shop", "wait": doc{"for": test.wait}})
 			object, diags := resourceOf(t, api.KindWorkload).Await(ctx, terraform.NewSession(c, "test", "", false), terraform.DecisionWait{Object: written, Plan: plan, Created: test.created, Limit: time.Minute})
 			if got := int(polls.Load()); object == nil || got != test.polls {
 				t.Errorf("the wait ended after %d requests with %+v", got, object)

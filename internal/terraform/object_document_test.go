@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 	"pgregory.net/rapid"
 )
 
@@ -376,7 +377,7 @@ func FuzzAttributePath(f *testing.F) {
 func TestSetsKeepTheirSpelling(t *testing.T) {
 	r := objectResources(t)[api.KindCluster]
 	typ := schemaOf(t.Context(), r).Type().TerraformType(t.Context())
-	prior := terraform.AttributesOf(configValue(t, typ, doc{"name": "east", "taints": list{
+	prior := terraform.AttributesOf(terraformtest.ConfigValue(t, typ, doc{"name": "east", "taints": list{
 		doc{"key": "a", "value": "", "effect": "NoSelect"}, doc{"key": "b", "effect": "NoSelect"}, doc{"key": "c", "value": "x", "effect": "NoExecute"},
 	}}))
 	cluster := &api.Cluster{Metadata: api.Metadata{Name: "east"}, Spec: api.ClusterSpec{Taints: []api.Taint{

@@ -2,12 +2,10 @@ package terraform_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
@@ -50,22 +48,4 @@ func schemaOf(ctx context.Context, r *terraform.Resource) schema.Schema {
 	var resp resource.SchemaResponse
 	r.Schema(ctx, resource.SchemaRequest{}, &resp)
 	return resp.Schema
-}
-
-// configValue makes a configuration of a document.
-func configValue(t testing.TB, typ tftypes.Type, document doc) tftypes.Value {
-	t.Helper()
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := api.DecodeDocument(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := terraform.Value(typ, decoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
+	"github.com/scheduler/terraform-provider-scheduler/internal/terraform/terraformtest"
 	"github.com/scheduler/terraform-provider-scheduler/provider"
 	"pgregory.net/rapid"
 )
@@ -31,7 +32,7 @@ func configured(t testing.TB, endpoint string) *terraform.Server {
 		t.Fatal(err)
 	}
 	typ := described.Provider.ValueType()
-	config := dynamic(t, typ, configValue(t, typ, doc{"endpoint": endpoint, "warn_unsatisfied": false, "check_connection": false, "namespace": "shop"}))
+	config := dynamic(t, typ, terraformtest.ConfigValue(t, typ, doc{"endpoint": endpoint, "warn_unsatisfied": false, "check_connection": false, "namespace": "shop"}))
 	resp, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: config})
 	if err != nil || len(resp.Diagnostics) > 0 {
 		t.Fatal(resp, err)
@@ -113,9 +114,9 @@ func TestUnsteadyPlans(t *testing.T) {
 			r := resourceOf(t, api.KindPropagationPolicy)
 			typ, _ := schemaOf(t.Context(), r).Type().TerraformType(t.Context()).(tftypes.Object)
 			delete(test.config, "bindings")
-			state := dynamic(t, typ, configValue(t, typ, test.state))
+			state := dynamic(t, typ, terraformtest.ConfigValue(t, typ, test.state))
 			req := &tfprotov6.PlanResourceChangeRequest{
-				TypeName: "scheduler_propagation_policy", PriorState: state, ProposedNewState: state, Config: dynamic(t, typ, configValue(t, typ, test.config)),
+				TypeName: "scheduler_propagation_policy", PriorState: state, ProposedNewState: state, Config: dynamic(t, typ, terraformtest.ConfigValue(t, typ, test.config)),
 			}
 			if test.private != "" {
 				private, err := json.Marshal(map[string][]byte{"version": []byte(test.private)})
@@ -132,7 +133,7 @@ func TestUnsteadyPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same := planned.Equal(configValue(t, typ, test.state))
+			same := planned.Equal(terraformtest.ConfigValue(t, typ, test.state))
 			if steady := resp.PlannedState == req.PriorState; steady != test.steady || same != test.steady {
 				t.Errorf("answered without the framework: %v, planned %s", steady, planned)
 			}
