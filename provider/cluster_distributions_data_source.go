@@ -24,7 +24,7 @@ func newClusterDistributionsDataSource() datasource.DataSource {
 			"The cluster has `spot` enabled and is connected.",
 		Arguments: map[string]schema.Attribute{
 			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Only those of this namespace in the cluster. Without it those of all.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Only workloads of this namespace in the cluster. If omitted, those of all namespaces.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
 		Answer: terraform.ComputedAttributes(reflect.TypeFor[clusterDistributions]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -44,46 +44,46 @@ const environmentPrefix = "SCHEDULER_"
 func configurationAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"endpoint": schema.StringAttribute{
-			MarkdownDescription: "Address of the scheduling server. Default `" + client.DefaultEndpoint + "`; also `SCHEDULER_ENDPOINT`.",
+			MarkdownDescription: "Address of the scheduling server. Defaults to `" + client.DefaultEndpoint + "`. Environment variable: `SCHEDULER_ENDPOINT`.",
 			Optional:            true,
 		},
 		"token": schema.StringAttribute{
-			MarkdownDescription: "Bearer token, made by `scheduler-server token create`. Also `SCHEDULER_TOKEN`.",
+			MarkdownDescription: "Bearer token, made by `scheduler-server token create`. Environment variable: `SCHEDULER_TOKEN`.",
 			Optional:            true,
 			Sensitive:           true,
 		},
 		"ca_cert_file": schema.StringAttribute{
-			MarkdownDescription: "File with the PEM certificates that the server's certificate must chain to. Default: those of the operating system. Also `SCHEDULER_CA_CERT_FILE`.",
+			MarkdownDescription: "File with the PEM certificates that the server's certificate must chain to. Defaults to the certificates that the operating system trusts. Environment variable: `SCHEDULER_CA_CERT_FILE`.",
 			Optional:            true,
 		},
 		"client_cert_file": schema.StringAttribute{
-			MarkdownDescription: "File with the PEM certificate shown to the server; needs `client_key_file`. Also `SCHEDULER_CLIENT_CERT_FILE`.",
+			MarkdownDescription: "File with the PEM certificate shown to the server; needs `client_key_file`. Environment variable: `SCHEDULER_CLIENT_CERT_FILE`.",
 			Optional:            true,
 		},
 		"client_key_file": schema.StringAttribute{
-			MarkdownDescription: "File with the PEM key of `client_cert_file`. Also `SCHEDULER_CLIENT_KEY_FILE`.",
+			MarkdownDescription: "File with the PEM key of `client_cert_file`. Environment variable: `SCHEDULER_CLIENT_KEY_FILE`.",
 			Optional:            true,
 		},
 		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of placements that name none. Default `" + api.DefaultNamespace + "`; also `SCHEDULER_NAMESPACE`.",
+			MarkdownDescription: "Namespace of objects that name none. Defaults to `" + api.DefaultNamespace + "`. Environment variable: `SCHEDULER_NAMESPACE`.",
 			Optional:            true,
 		},
 		"request_timeout": schema.StringAttribute{
-			MarkdownDescription: "How long one attempt of a request may take, on top of the time the server is asked to wait for a decision. Default `" + client.DefaultRequestTimeout.String() + "`; also `SCHEDULER_REQUEST_TIMEOUT`.",
+			MarkdownDescription: "Time limit for one attempt of a request, in addition to the time that the server is asked to wait for a decision. Defaults to `" + client.DefaultRequestTimeout.String() + "`. Environment variable: `SCHEDULER_REQUEST_TIMEOUT`.",
 			Optional:            true,
 		},
 		"max_retries": schema.Int64Attribute{
 			CustomType:          terraform.WholeNumber{},
-			MarkdownDescription: "How often a request is repeated while the server cannot be reached or asks for patience; 0 = never. Default " + strconv.Itoa(client.DefaultMaxRetries) + "; also `SCHEDULER_MAX_RETRIES`.",
+			MarkdownDescription: "How many times a request is retried if the server cannot be reached or is busy. `0` turns retries off. Defaults to `" + strconv.Itoa(client.DefaultMaxRetries) + "`. Environment variable: `SCHEDULER_MAX_RETRIES`.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
 		},
 		"check_connection": schema.BoolAttribute{
-			MarkdownDescription: "Whether to ask, before anything else is done, if the server is there and takes the token: what is wrong is then said once and at once. `false` is for a server that is started by the same apply whose `endpoint` is known beforehand, and for plans without a server. Default `true`; also `SCHEDULER_CHECK_CONNECTION`.",
+			MarkdownDescription: "Whether to check first that the server can be reached and accepts the token, so that a problem is reported once and early. Set it to `false` if the same apply starts the server, or to plan without a server. Defaults to `true`. Environment variable: `SCHEDULER_CHECK_CONNECTION`.",
 			Optional:            true,
 		},
 		"warn_unsatisfied": schema.BoolAttribute{
-			MarkdownDescription: "Whether a refresh warns of placements, workloads, policies and clusters on clouds that do not have what they ask for: one warning for all that are in this state, each with the reason. Default `true`; also `SCHEDULER_WARN_UNSATISFIED`.",
+			MarkdownDescription: "Whether a refresh warns about placements, workloads, policies and clusters on clouds that did not get what they ask for. One warning lists all of them, each with the reason. Defaults to `true`. Environment variable: `SCHEDULER_WARN_UNSATISFIED`.",
 			Optional:            true,
 		},
 	}

@@ -17,7 +17,7 @@ func newMetricDataSource() datasource.DataSource {
 		Description: "A metric: what was declared, and in `status` its present value, or why it has none.",
 		Arguments: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Without it a global metric.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Omit it if the metric is global.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
 		Answer: terraform.ObjectAttributes(api.KindMetric),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -20,9 +20,9 @@ func newOpenStackProjectsDataSource() datasource.DataSource {
 			"With `for_each` a `scheduler_openstack_project` can be declared for each.",
 		Arguments: map[string]schema.Attribute{
 			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
-			"tags":  schema.ListAttribute{MarkdownDescription: "Tags that a project must have, all of them. Without it any project.", ElementType: types.StringType, Optional: true},
+			"tags":  schema.ListAttribute{MarkdownDescription: "Only projects that have all of these tags. If omitted, all projects.", ElementType: types.StringType, Optional: true},
 			"disabled": schema.BoolAttribute{
-				MarkdownDescription: "`true`: the projects that are disabled, in place of the others. Default `false`.",
+				MarkdownDescription: "`true`: list disabled projects instead of enabled ones. Defaults to `false`.",
 				Optional:            true,
 			},
 		},

@@ -43,7 +43,7 @@ func namespacedArguments(what string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": schema.StringAttribute{MarkdownDescription: "Name of the " + what + ".", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of the " + what + ". Default: that of the provider.",
+			MarkdownDescription: "Namespace of the " + what + ". Defaults to the namespace of the provider.",
 			Optional:            true,
 			Computed:            true,
 			Validators:          []validator.String{terraform.ObjectName{}},

@@ -17,7 +17,7 @@ func newPlacementResource() *terraform.Resource {
 	attributes := terraform.SpecAttributes(api.KindPlacement)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["clusters"] = schema.ListAttribute{
-		MarkdownDescription: "The decision: names of the chosen clusters, best first. Scores, reasons and times are read with the data sources `scheduler_placement_decisions` and `scheduler_placement_explanation`.",
+		MarkdownDescription: "The decision: names of the chosen clusters, best first. For scores, reasons and times, use the data sources `scheduler_placement_decisions` and `scheduler_placement_explanation`.",
 		ElementType:         types.StringType,
 		Computed:            true,
 	}
@@ -26,7 +26,7 @@ func newPlacementResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindPlacement,
 		Unsettled: placementUnsettled,
-		Description: "Asks for clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
+		Description: "Selects clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
 			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
 		Attributes: attributes,
 		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
@@ -43,7 +43,7 @@ func newPlacementResource() *terraform.Resource {
 func noClusterWanted(config map[string]tftypes.Value, diags *diag.Diagnostics) {
 	const name = "number_of_clusters"
 	if n := config[name]; n.IsKnown() && !n.IsNull() && wholeOf(n) == 0 {
-		diags.AddAttributeWarning(path.Root(name), "The placement asks for no cluster", "number_of_clusters = 0 chooses none, however many fit. Leave it out for all that fit.")
+		diags.AddAttributeWarning(path.Root(name), "The placement asks for no cluster", "number_of_clusters = 0 selects no cluster, however many fit. Omit it to select all that fit.")
 	}
 }
 

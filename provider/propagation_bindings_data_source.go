@@ -20,7 +20,7 @@ func newPropagationBindingsDataSource() datasource.DataSource {
 			"`scheduler_propagation_policy.<name>.bindings` where the replicas are enough.",
 		Arguments: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{MarkdownDescription: "Name of the policy.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Without it the global policy of the name.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Omit it if the policy is global.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
 		Answer: map[string]schema.Attribute{
 			"bindings": schema.MapNestedAttribute{

@@ -18,7 +18,7 @@ func newPropagationPolicyResource() *terraform.Resource {
 	attributes := terraform.SpecAttributes(api.KindPropagationPolicy)
 	inputs := slices.Sorted(maps.Keys(attributes))
 	attributes["bindings"] = schema.MapAttribute{
-		MarkdownDescription: "Where the workloads run that the policy has claimed: replicas by cluster, by `namespace/name` of the workload. Groups and conditions are read with the data source `scheduler_propagation_bindings`.",
+		MarkdownDescription: "Where the workloads run that the policy has claimed: replicas by cluster, by `namespace/name` of the workload. For groups and conditions, use the data source `scheduler_propagation_bindings`.",
 		ElementType:         types.MapType{ElemType: types.Int64Type},
 		Computed:            true,
 	}

@@ -16,7 +16,7 @@ import (
 func newWorkloadDataSource() datasource.DataSource {
 	arguments := namespacedArguments("workload")
 	arguments["explain"] = schema.BoolAttribute{
-		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Default `false`.",
+		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Defaults to `false`.",
 		Optional:            true,
 	}
 	asked := terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadSpec]())
@@ -28,14 +28,14 @@ func newWorkloadDataSource() datasource.DataSource {
 	answer["binding"] = answer["clusters"]
 	answer["distribution_spec"] = asked[distribution]
 	maps.Copy(answer, map[string]schema.Attribute{
-		"labels": schema.MapAttribute{MarkdownDescription: "Labels, which policies select by.", ElementType: types.StringType, Computed: true},
+		"labels": schema.MapAttribute{MarkdownDescription: "Labels, by which policies select the workload.", ElementType: types.StringType, Computed: true},
 		"clusters": schema.MapAttribute{
 			MarkdownDescription: "Replicas by cluster, `0` where the workload is not replicated.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
 		"evicting": schema.MapAttribute{
-			MarkdownDescription: "Replicas, by cluster, that are to go on running on clusters the workload is leaving.",
+			MarkdownDescription: "Replicas, by cluster, that keep running on clusters that the workload is leaving.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},

@@ -45,5 +45,5 @@ func (notZero) ValidateInt64(_ context.Context, req validator.Int64Request, resp
 }
 
 func sayAbsent(at path.Path, message string) string {
-	return Sentence(at.String() + ": " + message + "; omit the attribute if it is not to be set")
+	return Sentence(at.String() + ": " + message + "; to leave it unset, omit the attribute")
 }

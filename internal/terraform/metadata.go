@@ -37,12 +37,12 @@ func parentAttribute(scope api.Scope) string {
 func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"name": schema.StringAttribute{
-			MarkdownDescription: "Name: lower case letters, digits and `-`, at most 63. Changing it makes a new object.",
+			MarkdownDescription: "Name: up to 63 lower case letters, digits and `-`, starting and ending with a letter or digit. Changing it replaces the object.",
 			Required:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"labels": schema.MapAttribute{
-			MarkdownDescription: "Labels, which constraints and selectors match.",
+			MarkdownDescription: "Labels, by which constraints and selectors find the object.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},
@@ -51,7 +51,7 @@ func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 	case api.Global:
 	case api.Namespaced:
 		attributes["namespace"] = schema.StringAttribute{
-			MarkdownDescription: "Namespace. Default: that of the provider. Changing it makes a new object.",
+			MarkdownDescription: "Namespace. Defaults to the namespace of the provider. Changing it replaces the object.",
 			Optional:            true,
 			Computed:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
@@ -59,14 +59,14 @@ func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 		}
 	case api.GlobalOrNamespaced:
 		attributes["namespace"] = schema.StringAttribute{
-			MarkdownDescription: "Namespace. Without one the object is global. Changing it makes a new object.",
+			MarkdownDescription: "Namespace. If omitted, the object is global. Changing it replaces the object.",
 			Optional:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			Validators:          NotEmpty,
 		}
 	case api.OfCluster:
 		attributes["cluster"] = schema.StringAttribute{
-			MarkdownDescription: "Name of the cluster it belongs to, which must exist and which it is deleted with. Changing it makes a new object.",
+			MarkdownDescription: "Name of the cluster that the object belongs to. The cluster must exist, and the object is deleted with it. Changing it replaces the object.",
 			Required:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		}
@@ -82,11 +82,11 @@ func (r *Resource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRe
 	switch r.scope() {
 	case api.Global:
 	case api.Namespaced:
-		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object. Default: that of the provider."}
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object. Defaults to the namespace of the provider."}
 	case api.GlobalOrNamespaced:
-		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object; absent for a global one."}
+		attributes["namespace"] = identityschema.StringAttribute{OptionalForImport: true, Description: "Namespace of the object. Omit it if the object is global."}
 	case api.OfCluster:
-		attributes["cluster"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Cluster the object belongs to."}
+		attributes["cluster"] = identityschema.StringAttribute{RequiredForImport: true, Description: "Name of the cluster that the object belongs to."}
 	}
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
 }
@@ -128,10 +128,10 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		key.Namespace = parent.ValueString()
 		r.defaultNamespace(&key)
 		if key.Name == "" {
-			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's name must not be empty.")
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The name in the identity must not be empty.")
 		}
 		if r.scope() == api.OfCluster && key.Namespace == "" {
-			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's cluster must not be empty.")
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The cluster in the identity must not be empty.")
 		}
 	}
 	if resp.Diagnostics.HasError() {

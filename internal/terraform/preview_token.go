@@ -27,7 +27,7 @@ const PreviewToken = "preview_token_wo"
 // which the attribute decision is known in a plan.
 func PreviewTokenAttribute(dataSource, decision string) schema.Attribute {
 	return schema.StringAttribute{
-		MarkdownDescription: fmt.Sprintf("The `token` of a `%s` with the same attributes. `%s` is then known in the plan, and the apply commits exactly that decision or fails because the fleet has changed since. Where nothing changes that the decision follows from, the token means nothing.", dataSource, decision),
+		MarkdownDescription: fmt.Sprintf("The `token` of a `%s` with the same attributes. `%s` is then known in the plan, and the apply commits exactly that decision or fails because the fleet has changed since. If the plan changes nothing that the decision depends on, the token is ignored.", dataSource, decision),
 		Optional:            true,
 		WriteOnly:           true,
 		Validators:          NotEmpty,
@@ -47,7 +47,7 @@ func (r *Resource) planPreview(ctx context.Context, plan, config, before map[str
 	preview, err := r.session.client.GetPreview(ctx, token)
 	switch {
 	case client.IsNotFound(err):
-		diags.AddAttributeError(at, "The preview is gone", fmt.Sprintf("The server has no preview of this token: it keeps one for %s. Plan again.", api.PreviewLifetime))
+		diags.AddAttributeError(at, "The preview is gone", fmt.Sprintf("The server has no preview with this token. Previews expire after %s. Plan again.", api.PreviewLifetime))
 		return
 	case err != nil:
 		r.failed(diags, "read the preview of "+want.String(), tftypes.DynamicPseudoType, err)
@@ -55,7 +55,7 @@ func (r *Resource) planPreview(ctx context.Context, plan, config, before map[str
 	}
 	of := api.Key{Kind: preview.Kind, Namespace: preview.Namespace, Name: preview.Name}
 	if identified := plan["namespace"].IsKnown() && plan["name"].IsKnown(); of != want && (identified || of.Kind != want.Kind) {
-		diags.AddAttributeError(at, "The preview is of something else", fmt.Sprintf("The token is that of a preview of %s; this is %s. Give both the same name and namespace.", of, want))
+		diags.AddAttributeError(at, "The preview is of another object", fmt.Sprintf("The token belongs to a preview of %s, but this is %s. Use the same name and namespace in both.", of, want))
 		return
 	}
 	if r.differsFromPreview(preview, tftypes.NewValue(t, plan), tftypes.NewValue(t, config), diags) {
@@ -121,7 +121,7 @@ func (r *Resource) differsFromPreview(preview *api.Preview, plan, config tftypes
 		return false
 	}
 	diags.AddAttributeError(first, "The preview is of another "+string(r.Kind),
-		fmt.Sprintf("%s: not what the preview of %s was made with. Give both the same attributes, such as from one locals block; planning again does not help.", strings.Join(differences, ", "), r.key(AttributesOf(plan))))
+		fmt.Sprintf("%s: differs from the preview of %s. Use the same attributes in both, for example from one locals block; planning again does not help.", strings.Join(differences, ", "), r.key(AttributesOf(plan))))
 	return true
 }
 

@@ -122,7 +122,7 @@ func timeoutsAttribute(ctx context.Context) schema.Attribute {
 		UpdateDescription: timeoutDescription, DeleteDescription: timeoutDescription,
 	})
 	if nested, ok := limits.(schema.SingleNestedAttribute); ok {
-		nested.MarkdownDescription = "How long each operation may take."
+		nested.MarkdownDescription = "Time limits for the operations on this object."
 		limits = nested
 	}
 	return limits
@@ -135,7 +135,7 @@ func timeLimitValidator() validator.String {
 	return limit.Validators[0]
 }
 
-const timeoutDescription = "Time limit, such as `30s` or `5m`. Default `2m`."
+const timeoutDescription = "Time limit, such as `30s` or `5m`. Defaults to `2m`."
 
 func (r *Resource) scope() api.Scope {
 	info, _ := api.LookupKind(r.Kind)

@@ -67,7 +67,7 @@ func sessionOf(data any, diags *diag.Diagnostics) *Session {
 	}
 	s, ok := data.(*Session)
 	if !ok {
-		diags.AddError("The provider is wired wrongly", fmt.Sprintf("Expected its session, got %T. This is a bug in the provider.", data))
+		diags.AddError("The provider passed on the wrong data", fmt.Sprintf("Expected a session, got %T. This is a bug in the provider.", data))
 	}
 	return s
 }

@@ -138,7 +138,7 @@ func validateTimeouts(config tftypes.Value, diags *diag.Diagnostics) {
 		text := TextOf(limits[operation])
 		if limit, err := time.ParseDuration(text); err == nil && limit <= 0 {
 			at := path.Root("timeouts").AtName(operation)
-			diags.AddAttributeError(at, "Invalid "+at.String(), Sentence(fmt.Sprintf("%s: %q must be above 0", at, text)))
+			diags.AddAttributeError(at, "Invalid "+at.String(), Sentence(fmt.Sprintf("%s: %q must be longer than 0s", at, text)))
 		}
 	}
 }

@@ -79,7 +79,7 @@ func keepVersion(ctx context.Context, private privateData, v version, stateStays
 	}
 	data, err := v.encode()
 	if err != nil {
-		diags.AddError("Cannot remember the version of the object", err.Error())
+		diags.AddError("Cannot store the version of the object", err.Error())
 		return
 	}
 	diags.Append(private.SetKey(ctx, versionKey, data)...)

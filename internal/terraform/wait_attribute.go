@@ -13,12 +13,12 @@ import (
 // "cluster", "clusters".
 func WaitAttribute(what, chosen, attribute string) schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
-		MarkdownDescription: "What an apply waits for. `for` is a word of Terraform's language, so write it in quotes: `wait = { \"for\" = \"none\" }`.",
+		MarkdownDescription: "What `terraform apply` waits for. `for` is a keyword of Terraform, so put it in quotes: `wait = { \"for\" = \"none\" }`.",
 		Optional:            true,
 		Attributes: map[string]schema.Attribute{
-			"for": waitForAttribute(fmt.Sprintf("`decided` (default): the decision that answers what was written. `none`: nothing; `%s` is then what the server happened to have.", attribute), waitDecided, waitNone),
+			"for": waitForAttribute(fmt.Sprintf("`decided` (default): wait until the server has decided. `none`: do not wait; `%s` then shows the decision that the server has at that moment, if any.", attribute), waitDecided, waitNone),
 			"on_timeout": schema.StringAttribute{
-				MarkdownDescription: fmt.Sprintf("What it means when no decision comes in time, or no %s fits: `warning` (default on create) or `error` (default on update). Terraform replaces what failed to be created, so an `error` on create makes the next apply create the %s anew.", chosen, what),
+				MarkdownDescription: fmt.Sprintf("What to report if there is no decision within the time limit, or no %s fits: `warning` (default on create) or `error` (default on update). An `error` on create makes the next apply replace the %s, because Terraform replaces what it failed to create.", chosen, what),
 				Optional:            true,
 				Validators:          []validator.String{stringvalidator.OneOf(onTimeoutWarning, onTimeoutError)},
 			},
@@ -37,6 +37,6 @@ func waitForAttribute(description string, values ...string) schema.StringAttribu
 // WorkloadWaitAttribute is that of a workload, whose pods can be waited for, too.
 func WorkloadWaitAttribute() schema.SingleNestedAttribute {
 	wait := WaitAttribute("workload", "cluster", "clusters")
-	wait.Attributes["for"] = waitForAttribute("`decided` (default): the decision that answers what was written. `distributed`: also until the pods are split as `distribution` says, for which the time limits have to be long enough. It is for workloads that run already: what is created after this resource is not there to be split. `none`: nothing; `clusters` is then what the server happened to have.", waitDecided, waitDistributed, waitNone)
+	wait.Attributes["for"] = waitForAttribute("`decided` (default): wait until the server has decided. `distributed`: also wait until the pods are split as `distribution` says; allow enough time in `timeouts`. Use it only for workloads that are already running: pods that are created after this resource cannot be split yet. `none`: do not wait; `clusters` then shows the decision that the server has at that moment, if any.", waitDecided, waitDistributed, waitNone)
 	return wait
 }
