@@ -100,11 +100,13 @@ func specOf(kind api.Kind) reflect.Type {
 }
 
 // dependentDefaults are the attributes of a kind whose default follows from another
-// one, and that one.
-func dependentDefaults(kind api.Kind) (on string, names []string) {
-	for _, f := range api.Fields(specOf(kind)) {
-		if f.DefaultBy != nil {
-			on, names = f.DefaultBy.On, append(names, f.Name)
+// one, and the field of that one; nil = there are none.
+func dependentDefaults(kind api.Kind) (on *api.Field, names []string) {
+	fields := api.Fields(specOf(kind))
+	for i := range fields {
+		if by := fields[i].DefaultBy; by != nil {
+			names = append(names, fields[i].Name)
+			on = &fields[slices.IndexFunc(fields, func(f api.Field) bool { return f.Name == by.On })]
 		}
 	}
 	return on, names

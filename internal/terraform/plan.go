@@ -3,6 +3,7 @@ package terraform
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -85,13 +86,10 @@ func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[s
 	if len(names) == 0 {
 		return nil
 	}
-	var document map[string]any
-	if on := plan[dependsOn]; on.IsKnown() {
-		object, err := Unflatten(r.Kind, map[string]any{dependsOn: TextOf(on)})
-		if err != nil {
-			return err
-		}
-		if document, err = Flatten(object); err != nil {
+	var values map[string]tftypes.Value
+	if on := plan[dependsOn.Name]; on.IsKnown() {
+		var err error
+		if values, err = r.dependentValues(ctx, dependsOn, TextOf(on), names); err != nil {
 			return err
 		}
 	}
@@ -99,19 +97,48 @@ func (r *Resource) planDependentDefaults(ctx context.Context, plan, config map[s
 		if given := config[name]; !given.IsKnown() || !given.IsNull() {
 			continue
 		}
-		t := plan[name].Type()
-		if document == nil {
-			plan[name] = tftypes.NewValue(t, tftypes.UnknownValue)
+		if values == nil {
+			plan[name] = tftypes.NewValue(plan[name].Type(), tftypes.UnknownValue)
 			continue
 		}
-		value, err := stateValue(ctx, r.Attributes[name], t, document[name], tftypes.NewValue(t, nil))
-		if err != nil {
-			return err
-		}
-		plan[name] = value
+		plan[name] = values[name].Copy()
 	}
 	return nil
 }
+
+// dependentValues are the defaults of attributes for a value of the one they depend on.
+// For values that there are, they are worked out once.
+func (r *Resource) dependentValues(ctx context.Context, on *api.Field, value string, names []string) (map[string]tftypes.Value, error) {
+	type forValue struct {
+		kind  api.Kind
+		value string
+	}
+	known := value == "" || slices.Contains(on.Enum, value)
+	if values, ok := dependentValuesOf.Load(forValue{r.Kind, value}); ok {
+		return values.(map[string]tftypes.Value), nil //nolint:forcetypeassert // nothing else is stored
+	}
+	object, err := Unflatten(r.Kind, map[string]any{on.Name: value})
+	if err != nil {
+		return nil, err
+	}
+	document, err := Flatten(object)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]tftypes.Value, len(names))
+	for _, name := range names {
+		t := r.Attributes[name].GetType().TerraformType(ctx)
+		if values[name], err = stateValue(ctx, r.Attributes[name], t, document[name], tftypes.NewValue(t, nil)); err != nil {
+			return nil, err
+		}
+	}
+	if known {
+		dependentValuesOf.Store(forValue{r.Kind, value}, values)
+	}
+	return values, nil
+}
+
+var dependentValuesOf sync.Map // kind and value → map[string]tftypes.Value
 
 // planDecision keeps the decision of the state in the plan unless one of the
 // attributes it follows from changes. A label or a time limit may then be edited
