@@ -146,7 +146,7 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 	if rule.nested, err = attributeRules(ctx, inside); err != nil {
 		return rule, err
 	}
-	if isNarrow(t) && (rule.nested == nil || rule.nests == inSet) {
+	if isNarrow(ctx, t) && (rule.nested == nil || rule.nests == inSet) {
 		rule.narrow = t
 	}
 	below := slices.ContainsFunc(rule.nested, func(r attributeRule) bool { return r.planned })
@@ -171,16 +171,16 @@ func has(part any, field string) bool {
 
 // isNarrow reports a type of the framework that does not take all values of the type of
 // Terraform: not every number is whole, and not every list a set.
-func isNarrow(t attr.Type) bool {
-	if t.TerraformType(context.Background()).Is(tftypes.Number) || t.TerraformType(context.Background()).Is(tftypes.Set{}) {
+func isNarrow(ctx context.Context, t attr.Type) bool {
+	if plain := t.TerraformType(ctx); plain.Is(tftypes.Number) || plain.Is(tftypes.Set{}) {
 		return true
 	}
 	switch t := t.(type) {
 	case attr.TypeWithElementType:
-		return isNarrow(t.ElementType())
+		return isNarrow(ctx, t.ElementType())
 	case attr.TypeWithAttributeTypes:
 		for _, inner := range t.AttributeTypes() {
-			if isNarrow(inner) {
+			if isNarrow(ctx, inner) {
 				return true
 			}
 		}
