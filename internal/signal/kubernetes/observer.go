@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -47,7 +48,7 @@ type Options struct {
 // rest.
 type Observer struct {
 	Options
-	places   places
+	places   *semaphore.Weighted // bound how many pages are read at a time
 	count    prometheus.Gauge
 	watchers *keyed.Group[string] // by cluster
 
@@ -58,7 +59,7 @@ type Observer struct {
 // New makes an Observer that knows no clusters.
 func New(options Options) *Observer {
 	return &Observer{
-		Options: options, places: make(places, listsAtOnce), known: map[string]target{},
+		Options: options, places: semaphore.NewWeighted(listsAtOnce), known: map[string]target{},
 		watchers: keyed.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",

@@ -1,12 +1,15 @@
 package kubernetes
 
 import (
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -54,15 +57,18 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 	})
 }
 
-// A panic over a node says why the nodes are not current.
+// A panic over a node says why the nodes are not current, and is counted and logged with
+// the cluster that it is about.
 func TestAPanicOverANodeIsAFailure(t *testing.T) {
+	var log strings.Builder
+	recorder := fault.New(slog.New(slog.NewTextHandler(&log, nil)))
 	table := &table[node]{reduce: func(runtime.Object) (node, bool) { panic("over a node") }}
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("eu").put(machine("n1"))
 		c := on("eu", "eu")
 		target, _ := targetOf(c)
-		watcher := newWatcher("eu", target, w.monitor, make(places, 1))
-		watcher.nodes = table
+		watcher := newWatcher("eu", target, w.monitor, semaphore.NewWeighted(1))
+		watcher.nodes, watcher.faults = table, recorder.Component("kubernetes")
 		done := make(chan error, 1)
 		ctx := t.Context()
 		go func() { done <- watcher.run(ctx, w.observer.Clusters) }()
@@ -75,6 +81,15 @@ func TestAPanicOverANodeIsAFailure(t *testing.T) {
 		}
 		if c := condition(watcher.parts()); c.Status != api.ConditionFalse || !strings.Contains(c.Message, "nodes: a fault of the server: over a node") {
 			t.Errorf("the condition is %+v", c)
+		}
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(recorder.Collectors()...)
+		families, err := registry.Gather()
+		if err != nil || len(families) != 1 || families[0].GetMetric()[0].GetCounter().GetValue() == 0 {
+			t.Errorf("counted are %v, %v", families, err)
+		}
+		if text := log.String(); !strings.Contains(text, `component=kubernetes object="cluster \"eu\"" panic="over a node"`) {
+			t.Errorf("logged is %.500s", text)
 		}
 		watcher.client.Close()
 	})

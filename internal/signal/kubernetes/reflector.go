@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,7 @@ type reflector[V comparable] struct {
 	table   *table[V]
 	lister  lister
 	gate    *gate
-	places  places
+	places  *semaphore.Weighted
 	changed func()
 	faults  *fault.Component
 	cluster string
@@ -141,10 +142,10 @@ func (r *reflector[V]) list(ctx context.Context) (version string, err error) {
 }
 
 func (r *reflector[V]) page(ctx context.Context, next string) (runtime.Object, error) {
-	if err := r.places.take(ctx); err != nil {
+	if err := r.places.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer r.places.give()
+	defer r.places.Release(1)
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return r.lister.list(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
@@ -224,17 +225,3 @@ func expired(err error) error {
 	}
 	return err
 }
-
-// places bound how many lists are read at a time, over all clusters.
-type places chan struct{}
-
-func (p places) take(ctx context.Context) error {
-	select {
-	case p <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (p places) give() { <-p }

@@ -48,10 +48,10 @@ func (w *watcher) readTypes(ctx context.Context) error {
 		return err
 	}
 	defer cancel()
-	if err := w.places.take(ctx); err != nil {
+	if err := w.places.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer w.places.give()
+	defer w.places.Release(1)
 	ctx, cancelTimeout := context.WithTimeout(ctx, answerWithin)
 	defer cancelTimeout()
 	version, err := w.client.discovery.ServerVersionWithContext(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/klog/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -41,7 +42,7 @@ type watcher struct {
 	name   string
 	target target
 	sink   Sink
-	places places
+	places *semaphore.Weighted
 	client *client
 	gate   *gate
 	faults *fault.Component
@@ -60,7 +61,7 @@ type watcher struct {
 	typesChanged chan struct{} // has room for one
 }
 
-func newWatcher(name string, t target, sink Sink, p places) *watcher {
+func newWatcher(name string, t target, sink Sink, p *semaphore.Weighted) *watcher {
 	return &watcher{
 		name: name, target: t, sink: sink, places: p, gate: newGate(),
 		nodes: &table[node]{reduce: nodeOf}, pods: &table[pod]{reduce: podOf},
@@ -101,7 +102,7 @@ func (w *watcher) run(ctx context.Context, clusters *kube.Clusters) error {
 }
 
 func newReflector[V comparable](w *watcher, t *table[V], l lister, changed func()) *reflector[V] {
-	return &reflector[V]{table: t, lister: l, gate: w.gate, places: w.places, changed: changed}
+	return &reflector[V]{table: t, lister: l, gate: w.gate, places: w.places, changed: changed, faults: w.faults, cluster: w.name}
 }
 
 func (w *watcher) changed() { signal(w.wake) }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -289,10 +291,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // lanes bound how many regions are read at a time.
-type lanes struct{ well, failing chan struct{} }
+type lanes struct{ well, failing *semaphore.Weighted }
 
 func newLanes(width int) *lanes {
-	return &lanes{well: make(chan struct{}, width), failing: make(chan struct{}, width)}
+	return &lanes{well: semaphore.NewWeighted(int64(width)), failing: semaphore.NewWeighted(int64(width))}
 }
 
 // enter waits for a place.
@@ -301,10 +303,8 @@ func (l *lanes) enter(ctx context.Context, failing bool) (leave func(), err erro
 	if failing {
 		lane = l.failing
 	}
-	select {
-	case lane <- struct{}{}:
-		return func() { <-lane }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := lane.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	return func() { lane.Release(1) }, nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 )
 
@@ -58,8 +60,8 @@ type Search struct {
 	ctx      context.Context
 	patience *Patience
 	timeout  string // as the spec writes it, for messages
-	lanes    chan struct{}
-	apart    chan struct{}
+	lanes    *semaphore.Weighted
+	apart    *semaphore.Weighted
 	running  sync.WaitGroup
 	half     time.Time     // when half of the time is over; zero where it has no bound
 	part     time.Duration // the share of a part
@@ -80,7 +82,7 @@ type Search struct {
 func NewSearch(ctx context.Context, timeout string, patience *Patience, queries []string) *Search {
 	patience.forget(queries)
 	s := &Search{
-		ctx: ctx, patience: patience, timeout: timeout, lanes: make(chan struct{}, parallel), apart: make(chan struct{}, parallelApart),
+		ctx: ctx, patience: patience, timeout: timeout, lanes: semaphore.NewWeighted(parallel), apart: semaphore.NewWeighted(parallelApart),
 		out: make(map[string]Reading, len(queries)), divisions: divisions,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -109,12 +111,10 @@ func (s *Search) Request(ctx context.Context, stage Stage, send func(ctx context
 	if stage == Part || stage == Slow {
 		lanes = s.apart
 	}
-	select {
-	case lanes <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := lanes.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	defer func() { <-lanes }()
+	defer lanes.Release(1)
 	if deadline, ok := ctx.Deadline(); ok && stage != Alone {
 		within := s.part
 		switch stage {
