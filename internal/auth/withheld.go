@@ -32,10 +32,8 @@ func (who Identity) Disclosed(object api.Object) api.Object {
 	case *api.Workload:
 		return who.disclosedPreemptions(o)
 	case *api.Metric:
-		if o.Status.Clusters != nil { // the names of clusters, each of which has its value in its own status
-			m := *o
-			m.Status.Clusters = nil
-			return &m
+		if o.Status.Clusters != nil {
+			return disclosedMetric(o)
 		}
 	}
 	hidden := func(m api.ClusterMetricStatus) bool { return !who.Sees(OwnersIn(m.Namespace)...) }
@@ -52,6 +50,18 @@ func (who Identity) Disclosed(object api.Object) api.Object {
 		}
 	}
 	return object
+}
+
+// disclosedMetric is a metric with a value for each cluster, without their names. Each
+// has its value in its own status.
+func disclosedMetric(metric *api.Metric) *api.Metric {
+	m := *metric
+	m.Status.Clusters = nil
+	m.Status.Conditions = slices.Clone(m.Status.Conditions)
+	if available := api.FindCondition(m.Status.Conditions, api.ConditionAvailable); available != nil && available.Status == api.ConditionTrue {
+		available.Message = "" // it counts clusters
+	}
+	return &m
 }
 
 // metricsOf are the metrics that the status of an object shows the values of, nil

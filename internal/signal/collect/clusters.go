@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -164,8 +165,7 @@ func (l *loop) observeEach(it item, readings map[string]source.Reading, err erro
 		condition.Status, condition.Reason = api.ConditionFalse, api.ReasonInvalidMetric
 		condition.Message = "no cluster that lists it has a value; the status of each cluster says why"
 	case failed > 0:
-		// Not how many: who reads the metric may not know of all the clusters.
-		condition.Message = "some clusters that list it have no value; the status of each cluster says why"
+		condition.Message = fmt.Sprintf("%d of the %d clusters that list it have no value; the status of each cluster says why", failed, len(next.Clusters))
 	}
 	if len(next.Clusters) == 0 {
 		next.Clusters = nil // the form that it has when it is read back
