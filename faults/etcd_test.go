@@ -20,6 +20,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // member is an etcd in a process of its own, at addresses that stay the same.
@@ -60,7 +62,7 @@ func startEtcd(t testing.TB, members int) []*member {
 	var list []*member
 	var initial []string
 	for n := range members {
-		m := &member{t: t, name: fmt.Sprintf("m%d", n), dir: filepath.Join(t.TempDir(), "etcd"), client: freeAddress(t), peer: freeAddress(t)}
+		m := &member{t: t, name: fmt.Sprintf("m%d", n), dir: filepath.Join(t.TempDir(), "etcd"), client: proxytest.FreeAddress(t), peer: proxytest.FreeAddress(t)}
 		initial = append(initial, m.name+"=http://"+m.peer)
 		list = append(list, m)
 	}

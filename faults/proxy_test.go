@@ -4,35 +4,12 @@ package faults
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
 	"time"
 )
-
-// given are the ports that freeAddress has given away.
-var given sync.Map
-
-// freeAddress is an address on which nothing listens, and which nobody else gets:
-// it lies below the ports that the kernel gives to those who ask for none.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000))
-		if _, taken := given.LoadOrStore(address, true); taken {
-			continue
-		}
-		if l, err := net.Listen("tcp", address); err == nil {
-			_ = l.Close()
-			return address
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
 
 // weather is what a proxy does to the bytes in one direction.
 type weather int

@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // floodTime is how long the flood of connections goes on.
@@ -70,7 +71,7 @@ func (f *flood) run(stop <-chan struct{}, from net.IP, to, text string) {
 // the flood's.
 func TestSilentConnections(t *testing.T) {
 	const addresses, each = 50, 20 // of each address to each listener: 2000 in all
-	webhook := freeAddress(t)
+	webhook := proxytest.FreeAddress(t)
 	p := startCommand(t, "bash", "-c", `ulimit -n 1024; exec "$@"`, "bash", serverBinary, "serve", "--data-dir", t.TempDir(),
 		"--listen", "127.0.0.1:0", "--webhook-listen", webhook, "--keep-history", "1m")
 	listeners := []string{strings.TrimPrefix(p.url, "http://"), webhook}

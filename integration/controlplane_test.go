@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,7 +103,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 	)
 	p.run("kube-scheduler", kubernetesScript, "--config="+in("scheduler.yaml"), "--secure-port=0")
 	p.run("kwok", kwokScript,
-		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address="+freeAddress(t),
+		"--kubeconfig="+in("kubelets.kubeconfig"), "--manage-all-nodes", "--node-lease-duration-seconds=40", "--server-address="+proxytest.FreeAddress(t),
 		"--cidr=10.64.0.0/10", "--config="+testbedBinary(t, "kwok-stages.yaml", kwokScript), "--config="+filepath.Join("testdata", "kwok", "pod-stages.yaml"),
 	)
 	eventually.True(t, "the controllers work", func() bool {

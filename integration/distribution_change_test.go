@@ -43,6 +43,7 @@ func (s *splitCluster) ended(w workloadID, n int, nodeType string) {
 // TestDistributionChanges has workloads that run already be split, and be split
 // otherwise, by replacing no more pods than it takes, and one at a time.
 func TestDistributionChanges(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startSplitCluster(t, 2, 0)
 	// These run before there are spot nodes and before there is a server: all of
 	// their pods are on on-demand nodes.

@@ -18,6 +18,7 @@ import (
 // to on-demand ones and returns, and a node that announces its end is left in
 // time. Users' own rules about nodes hold all along.
 func TestDistributionNodes(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startSplitCluster(t, 3, 3)
 	s.startServer()
 	s.register()

@@ -16,6 +16,7 @@ import (
 // webhook was asked about them: rehearsals, and those that a quota refuses. They
 // take no place in the split. Neither does what is not to be split at all.
 func TestDistributionRefused(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startSplitCluster(t, 2, 2)
 	s.startServer()
 	s.register()

@@ -13,6 +13,7 @@ import (
 // sizes: the split holds at the end of each. And it has them be created while the
 // server is down: they run all the same, and are put right when it is back.
 func TestDistributionRollouts(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startSplitCluster(t, 2, 2)
 	s.startServer()
 	s.register()

@@ -101,6 +101,7 @@ func (f *terraform) output(name string, into any) {
 // TestDistributionTerraform switches the distribution on for a Deployment that
 // runs already, by terraform apply, and reads how its split comes about.
 func TestDistributionTerraform(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := startSplitCluster(t, 2, 0)
 	s.namespace("shop", nil)
 	web := s.create(manifest{workloadID: workloadID{"Deployment", "shop", "web"}, replicas: 5, readyAfter: 2 * time.Second})

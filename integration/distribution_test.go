@@ -9,6 +9,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // The labels that ask for a split, as users write them.
@@ -32,7 +33,7 @@ type splitCluster struct {
 // startSplitCluster starts a control plane with nodes of both types.
 func startSplitCluster(t *testing.T, onDemand, spot int) *splitCluster {
 	t.Helper()
-	s := &splitCluster{controlPlane: startControlPlane(t), whole: t, dataDir: t.TempDir(), webhook: freeAddress(t)}
+	s := &splitCluster{controlPlane: startControlPlane(t), whole: t, dataDir: t.TempDir(), webhook: proxytest.FreeAddress(t)}
 	s.credentials = s.grantDocumented()
 	s.history = record(t, s.controlPlane)
 	// Pods are on the nodes of the zones in turn.

@@ -32,6 +32,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // testbedBinary is a program that one of scripts/build-*.sh built. There has to
@@ -131,16 +132,6 @@ type control struct {
 	exited  chan struct{}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // startEtcd runs an etcd in this process, and returns its address.
 func startEtcd(t *testing.T) string {
 	t.Helper()
@@ -171,7 +162,7 @@ func startControl(t *testing.T) *control {
 // the API server's files are.
 func startControlWith(t *testing.T, flags func(dir string) []string) *control {
 	t.Helper()
-	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: freeAddress(t)}
+	c := &control{t: t, dir: t.TempDir(), etcd: startEtcd(t), address: proxytest.FreeAddress(t)}
 	c.flags = flags(c.dir)
 	_, account := sign(t, &x509.Certificate{}, nil)
 	c.write("sa.key", keyPEM(t, account))

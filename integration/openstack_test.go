@@ -143,6 +143,7 @@ func collected(c *api.Cloud) string {
 
 // TestOpenStack runs the collector against a real OpenStack.
 func TestOpenStack(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	startOpenStack(t)
 	p := startServer(t, t.TempDir())
 	cloud := func() *api.Cloud { return get[*api.Cloud](p, realCloud) }

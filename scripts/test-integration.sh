@@ -15,4 +15,4 @@ names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(t \*testing\.T).*/\1/p' "${files[@
 mapfile -t packages < <(dirname "${files[@]}" | sort -u)
 
 # One package at a time: the tests start servers and measure how they recover.
-exec go test -tags integration -count=1 -p 1 -timeout 45m -run "^($names)\$" "${packages[@]}"
+exec go test -tags integration -count=1 -p 1 -parallel 3 -timeout 45m -run "^($names)\$" "${packages[@]}"

@@ -1,5 +1,6 @@
-// Package proxytest is a TCP proxy for tests that lets connections stall, in both
-// directions or in one, breaks them off, and counts what it did.
+// Package proxytest is test code for connections: a TCP proxy that lets them stall, in
+// both directions or in one, breaks them off, and counts what it did, and addresses on
+// which nothing listens.
 package proxytest
 
 import (

@@ -1,0 +1,30 @@
+package proxytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+)
+
+// given are the addresses that FreeAddress has given away.
+var given sync.Map
+
+// FreeAddress is an address on which nothing listens, and which nobody else gets:
+// its port is below those that the kernel gives to whoever asks for none.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000)) //nolint:gosec // any port will do
+		if _, taken := given.LoadOrStore(address, true); taken {
+			continue
+		}
+		if l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address); err == nil {
+			_ = l.Close() // nothing was accepted
+			return address
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
