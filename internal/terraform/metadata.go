@@ -128,10 +128,10 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		key.Namespace = parent.ValueString()
 		r.defaultNamespace(&key)
 		if key.Name == "" {
-			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The name in the identity must not be empty.")
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's name must not be empty.")
 		}
 		if r.scope() == api.OfCluster && key.Namespace == "" {
-			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The cluster in the identity must not be empty.")
+			resp.Diagnostics.AddError("Cannot import "+typePrefix+string(r.Kind), "The identity's cluster must not be empty.")
 		}
 	}
 	if resp.Diagnostics.HasError() {
