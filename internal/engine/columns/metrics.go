@@ -48,8 +48,10 @@ func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
 
 // metricID is the id of a metric, a new one where it is seen first.
 func (b *edit) metricID(key api.Key) int32 {
-	if id, ok := b.metricIDs[key]; ok {
-		return id
+	for _, id := range b.named[key.Name] { // mostly one; a name costs less to find than a key
+		if b.metrics[id].Key == key {
+			return id
+		}
 	}
 	b.cloneMetricIDs()
 	b.cloneMetrics()
