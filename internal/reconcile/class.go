@@ -11,6 +11,7 @@ type class struct {
 	ranking    *ranking // that of the view
 	at         int      // position among the ranking's classes
 	placements []*tracked
+	wording    string // of its query, "" where nobody has asked for it
 	// spreading are those under spread constraints: where one sits depends on the places
 	// of all that fit. A class is who admits and rates alike, so it has them beside others.
 	spreading map[*tracked]struct{}
@@ -82,6 +83,20 @@ func (c *class) suspect() api.Key {
 // the placements that a fork has not taken over.
 func (c *class) reachesAbsent(o outsider, isNew bool) bool {
 	return c.absent > 0 && (isNew && c.resting.unsated > 0 || o.reaches(c.resting.floor, c.resting.floorTotal))
+}
+
+// share has the query of a new member share the memory of the class's, where it asks
+// in the same words: most are made from a template.
+func (c *class) share(q *placement.Query) {
+	if q == c.query {
+		return
+	}
+	if c.wording == "" {
+		c.wording = c.query.Wording()
+	}
+	if q.Wording() == c.wording {
+		q.Share(c.query)
+	}
 }
 
 func (c *class) add(placed *tracked) {

@@ -199,6 +199,7 @@ func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevisi
 		known = &tracked{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0}
 		p.placements[query.Key] = known
 		p.joinClass(known)
+		known.class.share(query)
 		p.index(known, nil, object.Status.Clusters)
 		p.reserve(known, nil, object.Status.Decisions)
 		p.queue.mark(known)
@@ -207,6 +208,7 @@ func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevisi
 	p.leaveClass(known)
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
+	known.class.share(query)
 	before := &known.latest.Status
 	known.latest = withStatus(object, before)
 	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&

@@ -16,20 +16,15 @@ import (
 // Query is a placement made ready to decide: what is asked of clusters as checks,
 // and how those that fit are chosen from. Immutable.
 type Query struct {
+	*asked
+
 	Key api.Key
-	// Class is equal for two queries that admit and score the same, whatever they
-	// are named and however they spell it: their mask can be shared.
-	Class string
 	// Wanted is how many clusters to choose, or All.
 	Wanted          int
 	rescheduleAfter time.Duration
 	Migration       bool
 
-	Checks      filter.Checks
-	tolerations *filter.Tolerations // those of the checks: they also say who ranks last
-	seed        uint64              // of the tie hash
-	reserves    ledger.Needs        // what is reserved
-
+	seed           uint64 // of the tie hash
 	minImprovement float64
 	scoring        *score.Scoring
 	spread         []api.SpreadConstraint
@@ -38,6 +33,21 @@ type Query struct {
 	// One and many are what hosts are called; empty = "cluster", "clusters".
 	One, Many string
 }
+
+// asked is the part of a query that those share which ask for the same in the same
+// words: see Share.
+type asked struct {
+	// Class is equal for two queries that admit and score the same, whatever they
+	// are named and however they spell it: their mask can be shared.
+	Class       string
+	Checks      filter.Checks
+	tolerations *filter.Tolerations // those of the checks: they also say who ranks last
+	reserves    ledger.Needs        // what is reserved
+}
+
+// Share has a query that nobody else has yet, and that has the Class and the Wording
+// of another, keep no memory of its own for what is the same in both.
+func (q *Query) Share(other *Query) { q.asked = other.asked }
 
 // NewQuery compiles a placement. The error is that of a spec that never should
 // have passed validation.
@@ -48,6 +58,7 @@ func NewQuery(p *api.Placement) (*Query, error) { return Compile(p, false) }
 func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	spec := &p.Spec
 	q := &Query{
+		asked:           &asked{},
 		Key:             api.KeyOf(p),
 		Wanted:          score.All,
 		rescheduleAfter: spec.RescheduleAfter.Or(0),
@@ -67,11 +78,11 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 	if q.scoring, err = score.Compile(spec); err != nil {
 		return nil, fmt.Errorf("%s: %w", q.Key, err)
 	}
-	asked := &filter.Spec{
+	err = q.ask(&filter.Spec{
 		Namespace: p.Metadata.Namespace, Placement: spec, Rated: q.scoring.Traits.Metrics, TakesFailing: takesFailing,
 		Tolerations: filter.NewTolerations(spec.Tolerations),
-	}
-	if err := q.ask(asked); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", q.Key, err)
 	}
 	return q, nil
@@ -80,7 +91,7 @@ func Compile(p *api.Placement, takesFailing bool) (*Query, error) {
 // NewGroupQuery is the query of what chooses among the clusters that fit by other
 // means than a score.
 func NewGroupQuery(key api.Key, s *filter.Spec) (*Query, error) {
-	q := &Query{Key: key, Wanted: score.All, Migration: true}
+	q := &Query{asked: &asked{}, Key: key, Wanted: score.All, Migration: true}
 	if err := q.ask(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}

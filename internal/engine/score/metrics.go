@@ -32,7 +32,7 @@ var (
 
 func newWeightedMean(spec *api.PlacementSpec) *Scoring {
 	switch m := spec.Metrics; {
-	case m == nil || m.Stickiness == nil:
+	case m == nil || m.Stickiness == nil || *m.Stickiness == 0:
 		return loose
 	case *m.Stickiness == api.DefaultStickiness:
 		return usual
