@@ -142,7 +142,7 @@ func (s *server) components() []component {
 		{"signals", s.signals.Run},
 	}
 	list = append(list, s.spot.components()...)
-	list = append(list, component{"certificates", s.certificates.Run})
+	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", giveBackMemory})
 	for i, c := range list {
 		list[i].run = func(ctx context.Context) error { return s.faults.Component(c.name).Supervise(ctx, c.run) }
 	}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestMemoryIsGivenBackAtRest(t *testing.T) {
+	const mebi = 1 << 20
+	for _, tt := range []struct {
+		name string
+		// looks at the server, of which the last is the one that is asked about
+		looks []memory
+		want  bool
+	}{
+		{"at rest after much work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}}, true},
+		{"at work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1100 * mebi, 300 * mebi, 900 * mebi}}, false},
+		{"given back already", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}, {1002 * mebi, 300 * mebi, 900 * mebi}}, false},
+		{"little is free", []memory{{1000 * mebi, 300 * mebi, 400 * mebi}, {1001 * mebi, 300 * mebi, 400 * mebi}}, false},
+		{"small", []memory{{100 * mebi, 10 * mebi, 60 * mebi}, {101 * mebi, 10 * mebi, 60 * mebi}}, false},
+		{"the first look", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var r rest
+			got := false
+			for _, now := range tt.looks {
+				got = r.begins(now)
+			}
+			if got != tt.want {
+				t.Errorf("given back: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What the runtime calls free is given back.
+func TestReadMemory(t *testing.T) {
+	garbage = make([]byte, 256<<20)
+	clear(garbage)
+	before := readMemory()
+	if before.allocated < 256<<20 || before.heap < 256<<20 {
+		t.Fatalf("it says %+v of 256 MiB", before)
+	}
+	garbage = nil
+	debug.FreeOSMemory()
+	if after := readMemory(); after.heap > before.heap-200<<20 || after.live > after.heap {
+		t.Errorf("it says %+v, and %+v before", after, before)
+	}
+}
+
+var garbage []byte
