@@ -8,8 +8,8 @@ import (
 // class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
 	cohort[*tracked]
-	ranking    *ranking // that of the view
-	at         int      // position among the ranking's classes
+	panel      *panel // which has the ranking of the view
+	at         int    // position among the panel's classes
 	placements []*tracked
 	wording    string // of its query, "" where nobody has asked for it
 	// spreading are those under spread constraints: where one sits depends on the places
@@ -18,10 +18,7 @@ type class struct {
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
-	// floorTotal is at most the lowest WorstTotal of the full placements, and the floor
-	// of the ranking the lowest Worst. floorKnown is false after a decision.
-	floorTotal placement.Merit
-	floorKnown bool
+	floorKnown bool // false after a decision
 
 	// absent is how many of those that rest in it a fork has not taken over, and resting
 	// sums them up.
@@ -32,31 +29,31 @@ type class struct {
 // forgetFloor has the floor found again when it is needed next.
 func (c *class) forgetFloor() {
 	c.floorKnown = false
-	c.ranking.floors[c.at] = noFloor
+	c.panel.floors[c.at] = noFloor
 }
 
 // concerns reports whether an outsider of some merit can be of interest to a
 // full placement of the class.
 func (c *class) concerns(o outsider) bool {
-	floor := &c.ranking.floors[c.at]
+	is := &c.panel.floors[c.at]
 	if !c.floorKnown {
-		c.floorKnown, *floor, c.floorTotal = true, placement.Highest, placement.Highest
+		c.floorKnown, *is = true, floor{placement.Highest, placement.Highest}
 		if c.absent > 0 {
-			*floor, c.floorTotal = c.resting.floor, c.resting.floorTotal
+			*is = floor{c.resting.floor, c.resting.floorTotal}
 		}
 		for _, p := range c.placements {
 			if !p.full || p.query.Wanted == 0 {
 				continue
 			}
-			if p.worst.Less(*floor) {
-				*floor = p.worst
+			if p.worst.Less(is.own) {
+				is.own = p.worst
 			}
-			if p.worstTotal.Less(c.floorTotal) {
-				c.floorTotal = p.worstTotal
+			if p.worstTotal.Less(is.total) {
+				is.total = p.worstTotal
 			}
 		}
 	}
-	return o.reaches(*floor, c.floorTotal)
+	return o.reaches(is)
 }
 
 // outsider is a changed row as those see it that have not chosen it.
@@ -66,9 +63,18 @@ type outsider struct {
 	minds bool            // that total counts, too
 }
 
-// reaches reports whether the outsider may take a seat of some merit.
-func (o outsider) reaches(worst, worstTotal placement.Merit) bool {
-	return !o.merit.Less(worst) && (!o.minds || !o.total.Less(worstTotal))
+// outsider is a row as the classes of a panel see it, by any of them.
+func (p *planner) outsider(c *class, row int) outsider {
+	o := outsider{merit: placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false)}
+	if c.query.Minds() {
+		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
+	}
+	return o
+}
+
+// reaches reports whether the outsider may take a seat that is not below a floor.
+func (o *outsider) reaches(f *floor) bool {
+	return !o.merit.Less(f.own) && (!o.minds || !o.total.Less(f.total))
 }
 
 // suspect is whom it is about where looking at the class panics.
@@ -82,7 +88,7 @@ func (c *class) suspect() api.Key {
 // reachesAbsent reports whether an outsider that is changed, or new, may concern one of
 // the placements that a fork has not taken over.
 func (c *class) reachesAbsent(o outsider, isNew bool) bool {
-	return c.absent > 0 && (isNew && c.resting.unsated > 0 || o.reaches(c.resting.floor, c.resting.floorTotal))
+	return c.absent > 0 && (isNew && c.resting.unsated > 0 || o.reaches(&floor{c.resting.floor, c.resting.floorTotal}))
 }
 
 // share has the query of a new member share the memory of the class's, where it asks

@@ -146,8 +146,8 @@ type cohorts[D member, C cohortOf[D]] struct {
 	views *btree.BTreeG[seen]
 }
 
-// seen is what a cohort sees of the fleet, without the ranking: that is changed in
-// place.
+// seen is what a cohort sees of the fleet, without what is changed in place: the
+// ranking and the ceiling.
 type seen struct {
 	class string // engine.Query.Class
 	view  placement.View
@@ -195,7 +195,7 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta)
 func (all *cohorts[D, C]) note(c *cohort[D]) {
 	all.agenda.set(c, c.view.Until)
 	view := *c.view
-	view.Ranking = nil
+	view.Ranking, view.Ceiling = nil, nil
 	all.views.ReplaceOrInsert(seen{c.query.Class, view})
 }
 

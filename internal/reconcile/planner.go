@@ -395,7 +395,7 @@ func (p *planner) advance(now time.Time) {
 // expired takes in that time alone has taken rows out of the view of a class.
 func (p *planner) expired(c *class, gone []int) {
 	c.markSpreading(p)
-	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
+	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, gone)
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}

@@ -15,26 +15,38 @@ import (
 type ranking struct {
 	*score.Ranking                  // nil: the order is that of the fleet
 	query          *placement.Query // of any class
-	classes        []*class
-	// floors are at most the lowest Worst of the full placements of each class: an
-	// outsider below it concerns none of them.
-	floors []placement.Merit
+	panels         map[string]*panel
 }
+
+// panel are the classes of a ranking to which such a cluster also has the same total.
+type panel struct {
+	ranking *ranking
+	key     string // placement.Query.ScoreKey
+	classes []*class
+	floors  []floor // of the classes
+	ceiling score.Ceiling
+}
+
+// floor is at most the lowest Worst and the lowest WorstTotal of the full placements of
+// a class: an outsider below either concerns none of them.
+type floor struct{ own, total placement.Merit }
 
 // noFloor is the floor of a class of which it is not known.
-var noFloor = placement.Merit{Standing: columns.Standing{Score: math.Inf(-1)}}
+var noFloor = floor{lowest, lowest}
 
-func (r *ranking) add(c *class) {
-	c.ranking, c.at = r, len(r.classes)
-	r.classes, r.floors = append(r.classes, c), append(r.floors, noFloor)
+var lowest = placement.Merit{Standing: columns.Standing{Score: math.Inf(-1)}}
+
+func (p *panel) add(c *class) {
+	c.panel, c.at = p, len(p.classes)
+	p.classes, p.floors = append(p.classes, c), append(p.floors, noFloor)
 }
 
-func (r *ranking) remove(c *class) {
-	last := len(r.classes) - 1
-	r.classes[c.at], r.floors[c.at] = r.classes[last], r.floors[last]
-	r.classes[c.at].at = c.at
-	r.classes[last] = nil
-	r.classes, r.floors = r.classes[:last], r.floors[:last]
+func (p *panel) remove(c *class) {
+	last := len(p.classes) - 1
+	p.classes[c.at], p.floors[c.at] = p.classes[last], p.floors[last]
+	p.classes[c.at].at = c.at
+	p.classes[last] = nil
+	p.classes, p.floors = p.classes[:last], p.floors[:last]
 }
 
 // rankKey is equal for two queries that share a ranking.
@@ -50,18 +62,27 @@ func (p *planner) rank(c *class) {
 	key := rankKey(c.query)
 	r, ok := p.rankings[key]
 	if !ok {
-		r = &ranking{query: c.query}
+		r = &ranking{query: c.query, panels: map[string]*panel{}}
 		p.rankings[key] = r
 	}
 	c.view = p.classes.view(p.picture, c.query, r.Ranking)
 	r.Ranking = c.view.Ranking
-	r.add(c)
+	key = c.query.ScoreKey()
+	if r.panels[key] == nil {
+		r.panels[key] = &panel{ranking: r, key: key}
+	}
+	r.panels[key].add(c)
+	c.view.Ceiling = &c.panel.ceiling
 	c.expired = c.view.Expired(p.fleet, c.query)
 }
 
 // unrank gives up the ranking of a class that is no more.
 func (p *planner) unrank(c *class) {
-	if c.ranking.remove(c); len(c.ranking.classes) == 0 {
+	r := c.panel.ranking
+	if c.panel.remove(c); len(c.panel.classes) == 0 {
+		delete(r.panels, c.panel.key)
+	}
+	if len(r.panels) == 0 {
 		delete(p.rankings, rankKey(c.query))
 	}
 }
@@ -80,14 +101,19 @@ func (p *planner) updateRankings(rows []int) {
 // of all classes of a ranking that admit them, as before.
 func (p *planner) touchRanking(r *ranking, delta *columns.Delta) {
 	for _, row := range concerned(delta, r.query.ScoreReads()&columns.OfCluster) {
-		first := r.classes[0]
-		if p.fleet.Cluster(row) == nil || r.query.Relative() && !first.view.Mask.Has(row) {
+		if p.fleet.Cluster(row) == nil {
 			continue
 		}
-		merit := placement.MeritOf(p.fleet, first.query, first.view, p.others(), row, false)
-		for i := range r.floors {
-			if c := r.classes[i]; !merit.Less(r.floors[i]) && c.view.Mask.Has(row) {
-				p.touchOutsider(c, row, merit, true)
+		for _, panel := range r.panels {
+			first := panel.classes[0]
+			if r.query.Relative() && !first.view.Mask.Has(row) {
+				continue
+			}
+			o := p.outsider(first, row)
+			for i := range panel.floors {
+				if c := panel.classes[i]; o.reaches(&panel.floors[i]) && c.view.Mask.Has(row) {
+					p.touchOutsider(c, row, o, true)
+				}
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta) {
 	p.focus(c.suspect())
 	was, _ := p.classes.follow(p.picture, c.shared(), delta)
-	all := c.query.Relative() && placement.UpdateRanking(c.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
+	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
 	spread := false
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
@@ -62,7 +62,7 @@ func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Del
 			c.markSpreading(p)
 		}
 		if is && !all {
-			p.touchOutsider(c, row, placement.MeritOf(p.fleet, c.query, c.view, p.others(), row, false), was)
+			p.touchOutsider(c, row, p.outsider(c, row), was)
 		}
 	}
 	if c.noteExpired(p.fleet) || all {
@@ -74,11 +74,7 @@ func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Del
 }
 
 // touchOutsider looks at one changed row that the class admits.
-func (p *planner) touchOutsider(c *class, row int, merit placement.Merit, was bool) {
-	o := outsider{merit: merit}
-	if c.query.Minds() {
-		o.total, o.minds = placement.TotalOf(p.fleet, c.query, c.view, p.others(), row)
-	}
+func (p *planner) touchOutsider(c *class, row int, o outsider, was bool) {
 	if was && !c.concerns(o) {
 		return
 	}
@@ -94,7 +90,7 @@ func (p *planner) touchOutsider(c *class, row int, merit placement.Merit, was bo
 			if !was {
 				p.queue.mark(placed)
 			}
-		case o.reaches(placed.worst, placed.worstTotal):
+		case o.reaches(&floor{placed.worst, placed.worstTotal}):
 			if !slices.Contains(placed.latest.Status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.queue.mark(placed)
 			}
@@ -124,27 +120,47 @@ func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) 
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
-	if !placed.decided || placed.query.Minds() || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) {
+	if !placed.decided || kept || shown || !placement.Admits(p.fleet, placed.query, p.reserved, row, true) || p.comparesMore(placed) {
 		p.queue.mark(placed)
 		return
 	}
-	if p.comparesMore(placed) {
+	keeps, own, total := p.keepsSeat(placed, row)
+	if !keeps {
 		p.queue.mark(placed)
 		return
 	}
-	// While it is no worse than the worst that is chosen, no outsider is better.
-	merit := placement.MeritOf(p.fleet, placed.query, placed.class.view, p.others(), row, true)
-	if !merit.Less(placed.worst) {
+	if !own.Less(placed.worst) && !total.Less(placed.worstTotal) {
 		return
 	}
-	chosen := func(row int) bool { return slices.Contains(placed.latest.Status.Clusters, p.fleet.Name(row)) }
-	if placement.Overtaken(p.fleet, placed.query, placed.class.view, p.others(), merit, chosen) {
-		p.queue.mark(placed)
-		return
-	}
-	placed.worst = merit
+	placed.worst, placed.worstTotal = lower(own, placed.worst), lower(total, placed.worstTotal)
 	placed.class.forgetFloor()
 	p.note(placed)
+}
+
+// keepsSeat reports whether a chosen row that is rated otherwise keeps its seat, as far
+// as that can be told at once, and how it stands now.
+func (p *planner) keepsSeat(placed *tracked, row int) (keeps bool, own, total placement.Merit) {
+	q, view := placed.query, placed.class.view
+	if q.Minds() {
+		own, total, keeps = placement.KeepsSeat(p.fleet, q, view, p.others(), placed.present(), row)
+		return keeps && !q.Spreads(), own, total
+	}
+	own = placement.MeritOf(p.fleet, q, view, p.others(), row, true)
+	// While it is no worse than the worst that is chosen, no outsider is better.
+	if own.Less(placed.worst) {
+		chosen := func(row int) bool { return slices.Contains(placed.latest.Status.Clusters, p.fleet.Name(row)) }
+		keeps = !placement.Overtaken(p.fleet, q, view, p.others(), own, chosen)
+		return keeps, own, own
+	}
+	return true, own, own
+}
+
+// lower is the lower of two merits.
+func lower(a, b placement.Merit) placement.Merit {
+	if a.Less(b) {
+		return a
+	}
+	return b
 }
 
 // comparesMore reports whether a placement compares its clusters with some that its

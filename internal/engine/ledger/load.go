@@ -18,6 +18,8 @@ type Load struct {
 	counts []int32        // by row
 	known  columns.Bitmap // rows that counts and tally take account of
 	tally  []int          // number of clusters by count
+	// version is another whenever a count is.
+	version int
 	// frozen is what Freeze last returned, nil once something differs.
 	frozen *Load
 }
@@ -29,7 +31,7 @@ func NewLoad() *Load { return &Load{names: map[string]int32{}} }
 // until the first change after it.
 func (l *Load) Freeze() *Load {
 	if l.frozen == nil {
-		l.frozen = &Load{counts: l.counts, known: l.known, tally: l.tally}
+		l.frozen = &Load{counts: l.counts, known: l.known, tally: l.tally, version: l.version}
 	}
 	return l.frozen
 }
@@ -81,6 +83,7 @@ func (l *Load) put(row int, count int32) {
 		return
 	}
 	l.own()
+	l.version++
 	l.tally[l.counts[row]]--
 	l.counts[row] = count
 	for int(count) >= len(l.tally) {
@@ -108,6 +111,7 @@ func (l *Load) Sync(f *columns.Fleet, delta columns.Delta) {
 		live := f.Cluster(row) != nil
 		if was := l.known.Has(row); was != live {
 			l.own()
+			l.version++
 			if was {
 				l.tally[l.counts[row]]--
 			} else {
@@ -177,6 +181,18 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 	}
 	return s
 }
+
+// Of is the load that is seen, and its version: while both are the same, so is every
+// count.
+func (s *LoadSeen) Of() (load *Load, version int) {
+	if s.load == nil {
+		return nil, 0
+	}
+	return s.load, s.load.version
+}
+
+// Whole is the same load with the own decision.
+func (s *LoadSeen) Whole() LoadSeen { return s.load.Without(nil, 0) }
 
 // At is the count of a row without the own decision.
 func (s *LoadSeen) At(row int) int32 {

@@ -113,6 +113,16 @@ func TotalOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int)
 	return p.merit(row, false, score), ok
 }
 
+// KeepsSeat reports whether a chosen row keeps its seat as it is rated now, as far as
+// that can be told without looking at many; own and total are its merits. It has to be
+// admitted, and the query to mind what others decided and not to spread.
+func KeepsSeat(f *columns.Fleet, q *Query, v *View, others ledger.Others, present Present, row int) (own, total Merit, keeps bool) {
+	p := v.decision(f, q, others, presentRows(f, present))
+	p.Settled = present.settled()
+	own, total = p.own(row, true), p.total(row, true)
+	return own, total, p.Settled && p.outOfReach(v, own, total)
+}
+
 // Overtaken reports whether a cluster that is admitted and not chosen has at least
 // some merit, without regard to what other placements decided.
 func Overtaken(f *columns.Fleet, q *Query, v *View, others ledger.Others, merit Merit, chosen func(row int) bool) bool {

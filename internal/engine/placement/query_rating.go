@@ -21,6 +21,13 @@ func (q *Query) RankKey() string {
 	return k.String()
 }
 
+// ScoreKey is equal for two queries that rate clusters alike.
+func (q *Query) ScoreKey() string {
+	k := key.New()
+	q.scoring.Key(k)
+	return k.String()
+}
+
 // Minds reports that something counts in the score which says where a new seat goes
 // but moves none.
 func (q *Query) Minds() bool { return q.scoring.Traits.Minds }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
 // seating says who gets the wanted seats, and names the best of those that got
@@ -176,11 +177,17 @@ func (s *incumbent) yields(r rival) bool { return s.total.Less(r.merit) && s.own
 // rivals are the outsiders that some incumbent would yield to, best first; of
 // many, those that are enough to replace them all.
 func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) []rival {
-	lowest := staying[0].own
+	lowest, least := staying[0].own, staying[0].total
 	for _, s := range staying {
 		if s.own.Less(lowest) {
 			lowest = s.own
 		}
+		if s.total.Less(least) {
+			least = s.total
+		}
+	}
+	if p.outOfReach(v, lowest, least) {
+		return nil
 	}
 	taken, present, most := p.among(seats), p.among(current), p.MostOfOthers()
 	var found []rival
@@ -225,6 +232,19 @@ func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) 
 	}
 	slices.SortFunc(found, func(a, b rival) int { return p.before(a.contender, b.contender) })
 	return slices.CompactFunc(found, func(a, b rival) bool { return a.row == b.row })
+}
+
+// outOfReach reports whether no outsider is above both a merit by itself and a total,
+// as far as that can be told without looking at many.
+func (p *Pass) outOfReach(v *View, own, total Merit) bool {
+	if p.Ranking == nil || len(p.Ranking.Order) == 0 {
+		return false
+	}
+	if !own.Less(p.own(int(p.Ranking.Order[0]), false)) {
+		return true
+	}
+	score, ok := v.Ceiling.Of(&p.Rating)
+	return ok && !total.Less(Merit{columns.Standing{Scored: true, Score: score}})
 }
 
 // eachByOwn visits the admitted rows, those of the highest own merit first,
@@ -391,15 +411,8 @@ func (p *Pass) walkTies(v *View, best *shortlist, rows columns.Bitmap, present a
 func (p *Pass) walkRanking(v *View, best *shortlist, present among) {
 	most, r, mask, names := p.MostOfOthers(), p.Ranking, v.Mask, p.Fleet.NameRank()
 	seen, minds := p.Seen, p.By.Minds
-	var few [64]float64 // what others add, by the number of decisions
-	known := few[:0]
-	for count := 0; count <= int(seen.High) && count < len(few); count++ {
-		add, ok := p.OfCount(int32(count))
-		if !ok {
-			break
-		}
-		known = append(known, add)
-	}
+	var few [score.MaxByCount]float64
+	known := p.ByCount(few[:0])
 	best.open()
 	full, low, tie := false, 0.0, uint64(0) // the worst that the list keeps
 	for _, at := range r.Order {

@@ -21,6 +21,9 @@ type View struct {
 	// Ranking is the order by the scoring policy; nil where the query is not
 	// Ranked.
 	Ranking *score.Ranking
+	// Ceiling is that of the scorer, nil where nobody keeps one. Like the ranking it
+	// belongs to whoever decides.
+	Ceiling *score.Ceiling
 	// Until is when time alone takes a cluster out of the mask; zero if never.
 	Until time.Time
 }

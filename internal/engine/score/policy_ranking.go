@@ -17,6 +17,8 @@ type Ranking struct {
 	names []int32 // byName of the fleet that it is of: same as long as no cluster comes or goes
 	spans []span
 	spare []int32 // the memory of the order before
+	// version is another after every Update.
+	version int
 }
 
 // NewRanking orders the clusters by the scorer of a look at the fleet; mask is who is
@@ -73,6 +75,7 @@ func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 // cluster may have changed.
 func (r *Ranking) Update(p *Rating, mask columns.Bitmap, rows []int) (all bool) {
 	f, relative := p.Fleet, p.By.Relative()
+	r.version++
 	if relative {
 		if spans := p.measure(mask); !slices.Equal(spans, r.spans) {
 			r.build(p, mask)

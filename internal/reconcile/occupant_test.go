@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// TestWhatIsLeftAloneWouldStay: where no decision moves after some scores have changed,
+// none moves if all are made again, also of those that count what others decide. For
+// those TestPlannerMissesNothing cannot tell: what others have decided since may count.
+func TestWhatIsLeftAloneWouldStay(t *testing.T) {
+	again := func(p *planner) (moved bool) {
+		for _, placed := range p.placements {
+			p.queue.mark(placed)
+		}
+		for _, w := range p.pass(epoch) {
+			moved = moved || w.moved
+		}
+		return moved
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		w, p := newWorld(), newPlanner(discard())
+		clusters := rapid.IntRange(2, 30).Draw(t, "clusters")
+		value := rapid.Int64Range(-8, 8)
+		score := func(i int) *api.PlacementScore {
+			return &api.PlacementScore{
+				Metadata: api.Metadata{Cluster: fmt.Sprintf("c%d", i), Name: rapid.SampledFrom([]string{"s", "s", "s", "t"}).Draw(t, "name")},
+				Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"a": value.Draw(t, "a") * 12}},
+			}
+		}
+		for i := range clusters {
+			c := cluster(fmt.Sprintf("c%d", i), map[string]string{"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone")})
+			c.Spec.Region = rapid.SampledFrom([]string{"eu", "us"}).Draw(t, "region")
+			w.write(p, c)
+			w.write(p, score(i))
+		}
+		for i := range rapid.IntRange(1, 30).Draw(t, "placements") {
+			w.write(p, newPlacement(fmt.Sprintf("p%d", i), rapid.Int64Range(1, 4).Draw(t, "wanted"), func(s *api.PlacementSpec) {
+				if prioritize(t, s); rapid.Bool().Draw(t, "plain") {
+					s.SpreadConstraints, s.ResourceRequests = nil, nil
+					byScore(s)
+					s.PrioritizerPolicy.Mode = api.ModeAdditive
+				}
+				s.ClusterSets = nil
+				s.LabelConstraints = rapid.SampledFrom([][]string{nil, nil, {"zone in (a, b)"}, {"zone != c"}}).Draw(t, "labels")
+			}))
+		}
+		p.pass(epoch)
+		for range rapid.IntRange(1, 8).Draw(t, "steps") {
+			rest := 0
+			for again(p) {
+				if rest++; rest > 30 {
+					return
+				}
+			}
+			moved := false
+			for range rapid.IntRange(1, 4).Draw(t, "passes") {
+				for range rapid.IntRange(1, 2).Draw(t, "changes") {
+					w.write(p, score(rapid.IntRange(0, clusters-1).Draw(t, "cluster")))
+				}
+				for _, write := range p.pass(epoch) {
+					moved = moved || write.moved
+				}
+			}
+			if moved {
+				continue // and so others may move
+			}
+			was := map[api.Key]string{}
+			for key, placed := range p.placements {
+				was[key] = fmt.Sprint(placed.latest.Status.Clusters)
+			}
+			if again(p) {
+				for key, placed := range p.placements {
+					if now := fmt.Sprint(placed.latest.Status.Clusters); now != was[key] {
+						t.Fatalf("%s was left alone on %s, a fresh look gives %s", key, was[key], now)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestAScoreThatTakesNoSeat: a placement that counts what others decide is not decided
+// again because the score of a cluster that it keeps has changed; it is where another
+// is better by its own score and with what others decided.
+func TestAScoreThatTakesNoSeat(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	score := func(cluster string, value int64) { w.write(p, newScore(cluster, value, epoch.Add(3600e9))) }
+	for i := range 4 {
+		w.write(p, cluster(fmt.Sprintf("c%d", i), nil))
+		score(fmt.Sprintf("c%d", i), 10)
+	}
+	w.write(p, newPlacement("web", 1, func(s *api.PlacementSpec) {
+		byScore(s)
+		s.PrioritizerPolicy.Mode = api.ModeAdditive
+	}))
+	p.pass(epoch)
+	web := webOf(p)
+	if got := fmt.Sprint(web.latest.Status.Clusters); got != "[c0]" {
+		t.Fatalf("it is on %s", got)
+	}
+	for _, value := range []int64{50, 11, -80} {
+		score("c0", value)
+		p.advance(epoch)
+		if web.stale {
+			t.Fatalf("a score of %d has it decided again", value)
+		}
+	}
+	score("c0", -95) // and what staying is worth: 5
+	if p.pass(epoch); fmt.Sprint(web.latest.Status.Clusters) != "[c1]" {
+		t.Fatalf("it is on %v, c1 is better", web.latest.Status.Clusters)
+	}
+}
