@@ -196,7 +196,7 @@ func TestFaultUpgrade(t *testing.T) {
 	f.happened()
 	began := time.Now()
 	old := launch(t, nil, serverBinary, embedded(dir)...)
-	if code := old.awaitExit(eventually.Limit); code != 1 || !old.stderr.contains("use a newer program") {
+	if code := old.awaitExit(eventually.Limit); code != 1 || !old.stderr.Contains("use a newer program") {
 		t.Errorf("on the data of a newer program this one ended with %d:\n%s", code, old.stderr)
 	}
 	t.Logf("refused after %s", time.Since(began).Round(time.Millisecond))

@@ -341,7 +341,7 @@ func TestFaultConnectionFlood(t *testing.T) {
 		time.Sleep(time.Duration(rounds(3, 120)) * time.Second) // the flood lasts
 		t.Logf("from %d addresses: %d connections, %d refused", sources, len(open), refused)
 		if !w.p().alive() {
-			t.Errorf("the server has ended:\n%s", w.p().stderr.tail())
+			t.Errorf("the server has ended:\n%s", w.p().stderr.Tail())
 		}
 		for _, c := range open {
 			c.Close()
@@ -519,7 +519,7 @@ func TestFaultTLS(t *testing.T) {
 	expiredCert, expiredKey := certificate(t, t.TempDir(), 3, now.Add(-2*time.Hour), now.Add(-time.Hour))
 	expired := launch(t, nil, serverBinary, embedded(dataDir(t), "--tls-cert-file", expiredCert, "--tls-key-file", expiredKey)...).awaitReady()
 	f.happened()
-	eventually.True(t, "the expired certificate is spoken of", func() bool { return expired.stderr.contains("expired") })
+	eventually.True(t, "the expired certificate is spoken of", func() bool { return expired.stderr.Contains("expired") })
 	expired.kill()
 
 	certFile, _ = certificate(t, files, 4, now.Add(-time.Hour), now.Add(1000*time.Hour))

@@ -141,7 +141,7 @@ func TestFaultSecondServer(t *testing.T) {
 		if code := second.awaitExit(eventually.Limit); code != 1 {
 			t.Errorf("the second server ended with %d", code)
 		}
-		if want := fmt.Sprintf("is in use by process %d", w.p().cmd.Process.Pid); !second.stderr.contains(want) {
+		if want := fmt.Sprintf("is in use by process %d", w.p().cmd.Process.Pid); !second.stderr.Contains(want) {
 			t.Errorf("it does not say %q:\n%s", want, second.stderr)
 		}
 		f.happened()
@@ -170,7 +170,7 @@ func TestFaultTermination(t *testing.T) {
 		// A configuration that is wrong changes nothing.
 		write("log_level: loud\n")
 		w.p().signal(syscall.SIGHUP)
-		eventually.True(t, "the wrong configuration is refused", func() bool { return w.p().stderr.contains("the configuration was not reloaded") })
+		eventually.True(t, "the wrong configuration is refused", func() bool { return w.p().stderr.Contains("the configuration was not reloaded") })
 		f.happened()
 		write("log_level: info\n")
 		w.awaitWrites(5)

@@ -173,7 +173,7 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 	select {
 	case <-p.ready:
 	case <-time.After(eventually.Limit):
-		complain("the start neither works nor ends:\n%s", p.stderr.tail())
+		complain("the start neither works nor ends:\n%s", p.stderr.Tail())
 		return
 	}
 	said := p.stderr.String()
@@ -217,7 +217,7 @@ func (w *world) damaged(d damage, from string, round int, outcomes map[string]in
 		if object != nil {
 			complain("%s is served as\n%.300s\nand was\n%.300s", key, fmt.Sprintf("%+v", object), fmt.Sprintf("%+v", e.object))
 		}
-		if !p.stderr.contains(key.Name) || !strings.Contains(described.body, key.Name) || !strings.Contains(ready.body, "damaged") {
+		if !p.stderr.Contains(key.Name) || !strings.Contains(described.body, key.Name) || !strings.Contains(ready.body, "damaged") {
 			complain("%s is missing, and that is not said (/readyz: %q)", key, ready.body)
 		}
 	}

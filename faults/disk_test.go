@@ -16,6 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // mountTmpfs makes a file system in memory, with options such as size=300m.
@@ -111,7 +112,7 @@ func TestFaultDiskFull(t *testing.T) {
 		}
 		if w.p().alive() {
 			w.readsWork()
-		} else if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+		} else if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
 			t.Errorf("the server exited with %d and did not say why", code)
 		}
 		f.happened()
@@ -122,7 +123,7 @@ func TestFaultDiskFull(t *testing.T) {
 		case <-time.After(eventually.Limit):
 			t.Error("a start on a full disk neither works nor ends")
 		}
-		if full.url == "" && !full.stderr.contains("free") {
+		if full.url == "" && !full.stderr.Contains("free") {
 			t.Errorf("a start on a full disk does not say what is wrong:\n%s", full.stderr)
 		}
 		full.kill()
@@ -159,7 +160,7 @@ func TestFaultInodes(t *testing.T) {
 	eventually.True(t, "1500 writes, or the end of the server", func() bool { return w.ledger.count() > want || !w.p().alive() })
 	w.stopWriting()
 	if !w.p().alive() {
-		if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+		if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
 			t.Errorf("the server exited with %d and did not say why", code)
 		}
 	}
@@ -170,7 +171,7 @@ func TestFaultInodes(t *testing.T) {
 	case <-time.After(eventually.Limit):
 		t.Error("a start without inodes neither works nor ends")
 	}
-	if full.url == "" && !full.stderr.contains("no space left on device") {
+	if full.url == "" && !full.stderr.Contains("no space left on device") {
 		t.Errorf("a start without inodes does not say what is wrong:\n%s", full.stderr)
 	}
 	full.kill()
@@ -200,12 +201,12 @@ func TestFaultReadOnly(t *testing.T) {
 		t.Fatalf("the file system is not read-only: %v", err)
 	}
 	f.happened()
-	if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.contains("STORE FAILED: ") {
+	if code := w.p().awaitExit(eventually.Limit); code != 70 || !w.p().stderr.Contains("STORE FAILED: ") {
 		t.Errorf("the server exited with %d and did not say why", code)
 	}
 	w.stopWriting()
 	again := launch(t, nil, serverBinary, w.args...)
-	if code := again.awaitExit(eventually.Limit); code == 0 || !again.stderr.contains("read-only file system") {
+	if code := again.awaitExit(eventually.Limit); code == 0 || !again.stderr.Contains("read-only file system") {
 		t.Errorf("a start on a read-only file system ended with %d:\n%s", code, again.stderr)
 	}
 	if err := syscall.Unmount(mount, 0); err != nil {
@@ -224,7 +225,7 @@ type tracer struct {
 	t   testing.TB
 	cmd *exec.Cmd
 	out string
-	log log
+	log logtest.Buffer
 }
 
 // inject attaches to a running server: call is what it traces, what the part of
@@ -238,7 +239,7 @@ func inject(t testing.TB, p *process, call, what string) *tracer {
 		t.Fatalf("strace is needed: %v", err)
 	}
 	t.Cleanup(x.stop)
-	eventually.True(t, "strace is attached", func() bool { return x.log.contains("attached") })
+	eventually.True(t, "strace is attached", func() bool { return x.log.Contains("attached") })
 	return x
 }
 
@@ -273,8 +274,8 @@ func TestFaultSyncFails(t *testing.T) {
 			t.Fatalf("%d calls failed, not one", x.count())
 		}
 		f.happened()
-		if code != 70 || !w.p().stderr.contains("STORE FAILED: ") || !w.p().stderr.contains("input/output error") {
-			t.Errorf("the server exited with %d and did not say why:\n%s", code, w.p().stderr.tail())
+		if code != 70 || !w.p().stderr.Contains("STORE FAILED: ") || !w.p().stderr.Contains("input/output error") {
+			t.Errorf("the server exited with %d and did not say why:\n%s", code, w.p().stderr.Tail())
 		}
 		w.start()
 		w.judgeQuickly()
@@ -302,7 +303,7 @@ func TestFaultErrorWhileStarting(t *testing.T) {
 		select {
 		case <-p.ready:
 		case <-time.After(eventually.Limit):
-			t.Fatalf("round %d: after an error of %s the start neither works nor ends:\n%s", round, call, p.stderr.tail())
+			t.Fatalf("round %d: after an error of %s the start neither works nor ends:\n%s", round, call, p.stderr.Tail())
 		}
 		text, err := os.ReadFile(out)
 		if err != nil {

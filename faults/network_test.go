@@ -50,11 +50,11 @@ func TestFaultPausedLeader(t *testing.T) {
 			cancel()
 			time.Sleep(20 * time.Millisecond)
 			if time.Since(began) > eventually.Limit {
-				t.Fatalf("a server that has lost the store goes on:\n%s", first.stderr.tail())
+				t.Fatalf("a server that has lost the store goes on:\n%s", first.stderr.Tail())
 			}
 		}
-		if code := first.awaitExit(eventually.Limit); code == 0 || !first.stderr.contains("another server has taken over the store") {
-			t.Errorf("it ended with %d:\n%s", code, first.stderr.tail())
+		if code := first.awaitExit(eventually.Limit); code == 0 || !first.stderr.Contains("another server has taken over the store") {
+			t.Errorf("it ended with %d:\n%s", code, first.stderr.Tail())
 		}
 		w.seen.mu.Lock()
 		for _, revision := range statusWrites(t, direct, since) {
@@ -349,12 +349,12 @@ func (w *world) replaced() {
 			acknowledged[api.KeyOf(object)] = numberOf(object)
 		}
 		if time.Since(began) > eventually.Limit {
-			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.tail())
+			w.t.Fatalf("the server has not noticed, /readyz says %+v:\n%s", p.readiness(), p.stderr.Tail())
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.contains("the store was replaced under the running server") {
-		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.tail())
+	if code := p.awaitExit(eventually.Limit); code == 0 || !p.stderr.Contains("the store was replaced under the running server") {
+		w.t.Errorf("the server ended with %d:\n%s", code, p.stderr.Tail())
 	}
 	w.t.Logf("noticed after %s", time.Since(began).Round(time.Millisecond))
 	w.start()

@@ -306,7 +306,7 @@ func (w *world) judgeQuickly() map[api.Key]api.Object {
 	p := w.p()
 	eventually.True(w.t, "the server is ready", func() bool {
 		if !p.alive() {
-			w.t.Fatalf("the server has ended:\n%s", p.stderr.tail())
+			w.t.Fatalf("the server has ended:\n%s", p.stderr.Tail())
 		}
 		return p.readiness().status == 200
 	})

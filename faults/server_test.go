@@ -13,13 +13,13 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // process is a server of its own.
@@ -28,7 +28,7 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string
 	client *client.Client
-	stderr *log
+	stderr *logtest.Buffer
 	ready  chan struct{} // closed when it is ready or has ended
 	exited chan struct{} // closed when it has ended
 }
@@ -37,7 +37,7 @@ type process struct {
 // command, such as strace with its arguments; it may be empty.
 func launch(t testing.TB, wrap []string, binary string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, stderr: &log{}, ready: make(chan struct{}), exited: make(chan struct{})}
+	p := &process{t: t, stderr: &logtest.Buffer{}, ready: make(chan struct{}), exited: make(chan struct{})}
 	line := append(append([]string{}, wrap...), binary, "serve", "--listen", "127.0.0.1:0")
 	line = append(line, args...)
 	p.cmd = exec.Command(line[0], line[1:]...)
@@ -65,7 +65,7 @@ func launch(t testing.TB, wrap []string, binary string, args ...string) *process
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("the end of the log of %v:\n%s", args, p.stderr.tail())
+			t.Logf("the end of the log of %v:\n%s", args, p.stderr.Tail())
 		}
 	})
 	return p
@@ -78,10 +78,10 @@ func (p *process) awaitReady() *process {
 	select {
 	case <-p.ready:
 	case <-time.After(eventually.Limit):
-		p.t.Fatalf("the server was not ready within %s:\n%s", eventually.Limit, p.stderr.tail())
+		p.t.Fatalf("the server was not ready within %s:\n%s", eventually.Limit, p.stderr.Tail())
 	}
 	if p.url == "" {
-		p.t.Fatalf("the server ended before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.tail())
+		p.t.Fatalf("the server ended before it was ready (%v):\n%s", p.cmd.ProcessState, p.stderr.Tail())
 	}
 	if !strings.HasPrefix(p.url, "http://") {
 		return p // the test makes its own client
@@ -100,7 +100,7 @@ func (p *process) awaitExit(within time.Duration) int {
 	select {
 	case <-p.exited:
 	case <-time.After(within):
-		p.t.Fatalf("the server did not end within %s:\n%s", within, p.stderr.tail())
+		p.t.Fatalf("the server did not end within %s:\n%s", within, p.stderr.Tail())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -134,7 +134,7 @@ func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
 	if code := p.awaitExit(eventually.Limit); code != 0 {
-		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
+		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.Tail())
 	}
 }
 
@@ -199,31 +199,4 @@ func (p *process) figure(name string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("/metrics has no %s", name)
-}
-
-// log keeps what a process says.
-type log struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (l *log) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, data...)
-	return len(data), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
-}
-
-func (l *log) contains(text string) bool { return strings.Contains(l.String(), text) }
-
-func (l *log) tail() string {
-	text := l.String()
-	return text[max(0, len(text)-3000):]
 }

@@ -307,7 +307,7 @@ func TestFaultMetricStorm(t *testing.T) {
 func (w *world) judgeNothing() {
 	w.t.Helper()
 	if !w.p().alive() {
-		w.t.Fatalf("the server has ended:\n%s", w.p().stderr.tail())
+		w.t.Fatalf("the server has ended:\n%s", w.p().stderr.Tail())
 	}
 }
 

@@ -154,7 +154,7 @@ func TestSilentConnections(t *testing.T) {
 	for end := time.Now().Add(floodTime); time.Now().Before(end); time.Sleep(time.Second) {
 		select {
 		case <-p.exited:
-			t.Fatalf("the server ended:\n%s", p.stderr.tail())
+			t.Fatalf("the server ended:\n%s", p.stderr.Tail())
 		default:
 		}
 		if files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid)); err == nil {
@@ -179,7 +179,7 @@ func TestSilentConnections(t *testing.T) {
 	if len(served) != 9 {
 		t.Errorf("%d of 9 clients were served", len(served))
 	}
-	if !p.stderr.contains("the limit of open files allows no more") {
+	if !p.stderr.Contains("the limit of open files allows no more") {
 		t.Error("the log does not say that fewer connections are taken than the flag says")
 	}
 	get[*api.Cluster](p, api.Key{Kind: api.KindCluster, Name: "c0"}) // what was written is there

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -117,7 +118,7 @@ func startControlPlane(t *testing.T) *controlPlane {
 // run starts one of its programs, which is ended with the test.
 func (p *controlPlane) run(name, script string, args ...string) {
 	p.t.Helper()
-	output := &log{}
+	output := &logtest.Buffer{}
 	cmd := exec.Command(testbedBinary(p.t, name, script), args...)
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
@@ -129,7 +130,7 @@ func (p *controlPlane) run(name, script string, args ...string) {
 		}
 		_ = cmd.Wait() // it was killed
 		if p.t.Failed() {
-			p.t.Logf("the end of the log of %s:\n%s", name, output.tail())
+			p.t.Logf("the end of the log of %s:\n%s", name, output.Tail())
 		}
 	})
 }

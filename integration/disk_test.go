@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("after %d writes: %v", written, err)
 	}
 	eventually.True(t, "the log says that the disk is full", func() bool {
-		return p.stderr.contains("the disk of the store is almost full")
+		return p.stderr.Contains("the disk of the store is almost full")
 	})
 	t.Logf("507 after %d writes of half a MiB", written)
 
@@ -113,7 +113,7 @@ func TestFullDisk(t *testing.T) {
 	if p.alive() {
 		check(p)
 		p.kill()
-	} else if code := p.cmd.ProcessState.ExitCode(); code != 70 || !p.stderr.contains("STORE FAILED: ") {
+	} else if code := p.cmd.ProcessState.ExitCode(); code != 70 || !p.stderr.Contains("STORE FAILED: ") {
 		t.Fatalf("the server exited with %d and did not say why", code)
 	}
 
@@ -218,7 +218,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 				t.Helper()
 				began := time.Now()
 				if err := p.client.Delete(t.Context(), key); err != nil {
-					t.Fatalf("delete %s on the full disk: %v\n%s", key, err, p.stderr.tail())
+					t.Fatalf("delete %s on the full disk: %v\n%s", key, err, p.stderr.Tail())
 				}
 				slowest = max(slowest, time.Since(began))
 			}

@@ -205,7 +205,7 @@ func (s *splitCluster) keepsSecret(t *testing.T) {
 	if len(parts) != 4 || parts[1] != "real" || len(parts[2]) < 20 {
 		t.Fatalf("the address of the webhook does not have the form /clusters/real/secret/pods: it has %d parts", len(parts))
 	}
-	if s.server.stderr.contains(parts[2]) {
+	if s.server.stderr.Contains(parts[2]) {
 		t.Error("the log of the server has the secret of the webhook's address")
 	}
 	if strings.Contains(jsonOf(t, clusterStatus(s.server, "real")), parts[2]) {

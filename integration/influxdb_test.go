@@ -210,7 +210,7 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 			return c != nil && c.Status == api.ConditionFalse && c.Message != ""
 		})
 	}
-	if p.stderr.contains("krake:pw") {
+	if p.stderr.Contains("krake:pw") {
 		t.Error("the token is in the server's log")
 	}
 }

@@ -201,7 +201,7 @@ func TestKubernetesCluster(t *testing.T) {
 		t.Errorf("credentials were changed, and it is %s", s.State)
 	}
 	for _, word := range []string{"client-key-data", "PRIVATE KEY", "certificate-authority-data"} {
-		if p.stderr.contains(word) {
+		if p.stderr.Contains(word) {
 			t.Errorf("the server's log has %q", word)
 		}
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 const openStackScripts = "../scripts/openstack"
@@ -236,7 +237,7 @@ func TestOpenStack(t *testing.T) {
 		if got := collected(right); !strings.HasPrefix(got, "Collected: ") {
 			t.Errorf("after it was corrected: %s", got)
 		}
-		if strings.Contains(p.stderr.tail(), "not-osk") {
+		if strings.Contains(p.stderr.Tail(), "not-osk") {
 			t.Error("the password is in the log")
 		}
 	})
@@ -326,7 +327,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	cmd := exec.Command(serverBinary, "collect", "--server", wire.URL, "--cloud", "pushed", "--auth-url", authURL,
 		"--username", "admin", "--project-name", "admin", "--interval", "1s")
 	cmd.Env = append(os.Environ(), "SCHEDULER_PASSWORD=osk")
-	output := &log{}
+	output := &logtest.Buffer{}
 	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -334,7 +335,7 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("the collector ended with %v:\n%s", err, output.tail())
+			t.Errorf("the collector ended with %v:\n%s", err, output.Tail())
 		}
 	})
 	eventually.True(t, "a first push", func() bool { return len(seen()) > 0 })

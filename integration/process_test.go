@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // serverBinary is the server as it is released, built once.
@@ -53,7 +53,7 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string
 	client *client.Client
-	stderr *log
+	stderr *logtest.Buffer
 	exited chan struct{} // closed when the process has ended
 }
 
@@ -66,7 +66,7 @@ func startServer(t testing.TB, dataDir string, args ...string) *process {
 // startCommand starts a server by a command and waits until it is ready.
 func startCommand(t testing.TB, command ...string) *process {
 	t.Helper()
-	p := &process{t: t, stderr: &log{}, exited: make(chan struct{})}
+	p := &process{t: t, stderr: &logtest.Buffer{}, exited: make(chan struct{})}
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Stderr = p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -84,12 +84,12 @@ func startCommand(t testing.TB, command ...string) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("the end of the server's log:\n%s", p.stderr.tail())
+			t.Logf("the end of the server's log:\n%s", p.stderr.Tail())
 		}
 	})
 	var found bool
 	if p.url, found = strings.CutPrefix(strings.TrimSpace(line), "scheduler-server ready at "); !found {
-		t.Fatalf("the server did not become ready (%q, %v):\n%s", line, err, p.stderr.tail())
+		t.Fatalf("the server did not become ready (%q, %v):\n%s", line, err, p.stderr.Tail())
 	}
 	if p.client, err = client.New(client.Options{Endpoint: p.url, MaxRetries: -1}); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func (p *process) stop() {
 		p.t.Fatalf("the server did not stop within %s", eventually.Limit)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.tail())
+		p.t.Fatalf("the server exited with %d:\n%s", code, p.stderr.Tail())
 	}
 }
 
@@ -154,30 +154,4 @@ func (p *process) objects() map[api.Key]api.Object {
 		}
 	}
 	return out
-}
-
-// log keeps what a process says.
-type log struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (l *log) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, data...)
-	return len(data), nil
-}
-
-func (l *log) contains(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(string(l.text), text)
-}
-
-func (l *log) tail() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text[max(0, len(l.text)-4000):])
 }

@@ -95,13 +95,13 @@ func TestHangupReadsTheLogLevelAgain(t *testing.T) {
 		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, answer, func() bool { return p.stderr.contains(answer) })
+		eventually.True(t, answer, func() bool { return p.stderr.Contains(answer) })
 	}
 	write("log_level: loud\n")
 	hangup("the configuration was not reloaded")
 	write("log_level: debug\n")
 	hangup("the configuration was reloaded")
 	put(p, cluster("x", "static"))
-	eventually.True(t, "requests are logged", func() bool { return p.stderr.contains("level=DEBUG msg=request") })
+	eventually.True(t, "requests are logged", func() bool { return p.stderr.Contains("level=DEBUG msg=request") })
 	p.stop()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // tinyOpenStack has one region, two zones, and a host in each.
@@ -142,7 +143,7 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	logs := &safeBuffer{}
+	logs := &logtest.Buffer{}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- execute(ctx, []string{"collect", "--config", configFile}, strings.NewReader(""), io.Discard, logs)

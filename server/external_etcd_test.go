@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // externalEtcd starts an etcd that listens, as one outside of the server does.
@@ -117,7 +118,7 @@ func TestServerThatLostTheStoreStops(t *testing.T) {
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key")
 	ended := make(chan error, 1)
-	logger, _, err := newLogger(c, &safeBuffer{})
+	logger, _, err := newLogger(c, &logtest.Buffer{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 func TestReloadTakesTheLevelFromTheFile(t *testing.T) {
@@ -28,7 +30,7 @@ func TestReloadTakesTheLevelFromTheFile(t *testing.T) {
 	if err := c.load(flags, nothing); err != nil {
 		t.Fatal(err)
 	}
-	logs := &safeBuffer{}
+	logs := &logtest.Buffer{}
 	logger, level, err := newLogger(c, logs)
 	if err != nil || level.Level() != slog.LevelWarn {
 		t.Fatalf("level %s, %v", level.Level(), err)

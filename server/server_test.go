@@ -15,6 +15,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 func TestMain(m *testing.M) {
@@ -32,7 +33,7 @@ type runningServer struct {
 	t      testing.TB
 	url    string
 	client *client.Client
-	logs   *safeBuffer
+	logs   *logtest.Buffer
 	stop   func() error
 }
 
@@ -48,7 +49,7 @@ func testConfig(dataDir string) config {
 // start runs a server until the test ends or stop is called.
 func start(t testing.TB, c config, options ...func(*client.Options)) *runningServer {
 	t.Helper()
-	s := &runningServer{t: t, logs: &safeBuffer{}}
+	s := &runningServer{t: t, logs: &logtest.Buffer{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, toStdout := io.Pipe()
 	ended := make(chan error, 1)
@@ -144,24 +145,4 @@ func (s *runningServer) objects() []api.Object {
 		}
 	}
 	return out
-}
-
-// safeBuffer is a log that may be read while it is written.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (b *safeBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(data)
-}
-
-// String is what has been written so far.
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // A start that takes long says what it is doing, again and again; one that is
 // over, or does not take long, says nothing.
 func TestLongStartSaysWhatItIsDoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out safeBuffer
+		var out logtest.Buffer
 		s := beginStarting(slog.New(slog.NewTextHandler(&out, nil)))
 		s.doing("opening the store")
 		time.Sleep(quietStart - time.Second)

@@ -20,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	clusterhealth "github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
@@ -38,7 +39,7 @@ type testServer struct {
 	fleet     *fleet.Fleet
 	decisions *fakeDecisions
 	signals   *fakeSignals
-	logs      *safeBuffer
+	logs      *logtest.Buffer
 	token     string
 	stopRun   func() error // stops Run and returns its error
 }
@@ -62,7 +63,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs := &safeBuffer{}
+	logs := &logtest.Buffer{}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	pictures := fleet.New(fleet.Options{Store: opened, Codec: codec})
 	var background sync.WaitGroup
@@ -409,24 +410,6 @@ func (f *fakeSignals) Report(ctx context.Context, name string, amounts clusterhe
 		return 0, err
 	}
 	return f.store.Derive(ctx, []store.StatusWrite{{Key: key, Value: value, SpecRevision: spec.ModRevision}})
-}
-
-// safeBuffer collects logs from many goroutines.
-type safeBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *safeBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(data)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }
 
 // clock is a time that the test moves.

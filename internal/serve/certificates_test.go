@@ -16,11 +16,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 )
 
@@ -101,13 +101,13 @@ func write(t *testing.T, file string, data []byte) {
 // secured is a server with a certificate.
 type secured struct {
 	address string
-	logs    *logs
+	logs    *logtest.Buffer
 }
 
 // serveTLS serves with the certificate of files until the test ends.
 func serveTLS(t *testing.T, files serve.Files, now func() time.Time) *secured {
 	t.Helper()
-	s := &secured{logs: &logs{}}
+	s := &secured{logs: &logtest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(s.logs, nil))
 	certificates, err := serve.LoadCertificates(files, logger, now)
 	if err != nil {
@@ -133,24 +133,6 @@ func serveTLS(t *testing.T, files serve.Files, now func() time.Time) *secured {
 		}
 	})
 	return s
-}
-
-// logs collects log lines from many goroutines.
-type logs struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logs) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(data)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func (s *secured) handshake(config *tls.Config) (subject string, err error) {

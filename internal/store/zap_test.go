@@ -1,35 +1,18 @@
 package store
 
 import (
-	"bytes"
 	"log/slog"
 	"sync"
 	"testing"
 
 	"go.uber.org/zap"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
-
-// lockedBuffer is a buffer that etcd's goroutines may write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // A start without problems warns of none: a warning in the log is worth a look.
 func TestAHealthyStartWarnsOfNothing(t *testing.T) {
-	var logs lockedBuffer
+	var logs logtest.Buffer
 	logger := slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dir := t.TempDir()
 	for range 2 { // new, and again

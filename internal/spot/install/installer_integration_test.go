@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,7 +58,7 @@ func TestRealAPIServer(t *testing.T) {
 	authority := newAuthority(t)
 	h := &hook{addr: "127.0.0.1:0"}
 	h.listen(t, authority.TLSConfig())
-	var log safeBuffer
+	var log logtest.Buffer
 	i, stop := run(t, s.client, h, authority, &log)
 	waitFor(t, i, ReasonInstalled)
 	dynamicClient, err := dynamic.NewForConfig(s.config)
@@ -197,7 +198,7 @@ func TestPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log safeBuffer
+	var log logtest.Buffer
 	i, stop := run(t, client, h, authority, &log)
 	waitFor(t, i, ReasonForbidden)
 	if m := said(i.State()); !strings.Contains(m, "mutatingwebhookconfigurations") || !strings.Contains(m, "validatingwebhookconfigurations") {

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -39,7 +39,7 @@ type request struct {
 type world struct {
 	t      *testing.T
 	client *fake.Clientset
-	log    logBuffer
+	log    logtest.Buffer
 	*Installer
 
 	mu       sync.Mutex
@@ -72,26 +72,6 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	return w
-}
-
-// logBuffer is a log that is read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String implements fmt.Stringer.
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func (w *world) react(action clienttesting.Action) (bool, runtime.Object, error) {
