@@ -60,14 +60,6 @@ func (s *ClusterSet) Admits(namespace string) bool {
 	return slices.Contains(s.Spec.Namespaces, AllNamespaces) || slices.Contains(s.Spec.Namespaces, namespace)
 }
 
-// Has reports whether a cluster belongs to the set.
-func (s *ClusterSet) Has(cluster *Cluster) bool {
-	if s.Spec.Selector != nil {
-		return s.Spec.Selector.Matches(cluster.Metadata.Labels)
-	}
-	return slices.Contains(s.Spec.Clusters, cluster.Metadata.Name)
-}
-
 // Validate implements Object.
 func (s *ClusterSet) Validate() FieldErrors {
 	var errs FieldErrors

@@ -131,7 +131,7 @@ func TestDistributionOnTheWire(t *testing.T) {
 func TestSplitStatusRoundTrip(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	w := testWorkload(func(w *Workload) {
-		w.Status.Clusters = []WorkloadCluster{{Name: "a", Replicas: 3, OnDemand: ptr[int64](0), Spot: ptr[int64](3)}, {Name: "b", Replicas: 3}}
+		w.Status.Clusters = []WorkloadCluster{{Name: "a", Replicas: 3, OnDemand: new(int64(0)), Spot: new(int64(3))}, {Name: "b", Replicas: 3}}
 		w.Status.Distribution = []ClusterDistribution{{
 			Cluster: "a", Replicas: 3, Mode: ModeAllInSpot, TargetSpot: 3, Spot: 3, FallenBack: 1, Replaced: 2, State: DistributionDegraded, Message: "m", ObservedAt: &at,
 		}, {Cluster: "b", State: DistributionAbsent}}

@@ -8,8 +8,6 @@ import (
 	"time"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // paths are the fields of the errors, in their order.
 func paths(errs FieldErrors) []string {
 	var out []string
@@ -73,7 +71,7 @@ func TestKey(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	c := &Cluster{Metadata: Metadata{Name: "c", Namespace: "shop", Labels: map[string]string{}}}
-	c.Spec.Metrics = []MetricRef{{Name: "load"}, {Name: "cost", Weight: ptr(0.0)}}
+	c.Spec.Metrics = []MetricRef{{Name: "load"}, {Name: "cost", Weight: new(0.0)}}
 	c.Spec.Health, c.Status.State = &HealthSpec{}, "OFFLINE"
 	c.SetDefaults()
 	switch {
@@ -96,7 +94,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("placement %+v", p)
 	}
 	given := &MetricsStrategy{}
-	p = &Placement{Spec: PlacementSpec{Metrics: given, Migration: ptr(false), RescheduleAfter: "0s"}}
+	p = &Placement{Spec: PlacementSpec{Metrics: given, Migration: new(false), RescheduleAfter: "0s"}}
 	p.SetDefaults()
 	if given.Stickiness != nil || *p.Spec.Metrics.Stickiness != 0.1 || *p.Spec.Migration || p.Spec.RescheduleAfter != "0s" {
 		t.Errorf("placement %+v: defaults must not write what is shared or set", p.Spec)
@@ -133,7 +131,7 @@ func TestSameIntent(t *testing.T) {
 		"spec":               {func(c *Cluster) { c.Spec.Region = "us" }, false},
 		"secret":             {func(c *Cluster) { c.Spec.Kubernetes = &KubernetesSpec{Kubeconfig: NewSecret("two")} }, false},
 		"secret gone":        {func(c *Cluster) { c.Spec.Kubernetes = &KubernetesSpec{} }, false},
-		"weight, 0 and none": {func(c *Cluster) { c.Spec.Metrics = []MetricRef{{Name: "m", Weight: ptr(0.0)}} }, false},
+		"weight, 0 and none": {func(c *Cluster) { c.Spec.Metrics = []MetricRef{{Name: "m", Weight: new(0.0)}} }, false},
 	} {
 		changed := base()
 		tt.change(changed)

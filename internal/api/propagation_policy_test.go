@@ -139,11 +139,11 @@ func TestPropagationPolicyValidate(t *testing.T) {
 
 		{"spread over clusters", func(_ *policy, s *placement) { s.SpreadConstraints = []GroupConstraint{{}} }, nil},
 		{"spread without an upper bound", func(_ *policy, s *placement) {
-			s.SpreadConstraints = []GroupConstraint{{MinGroups: ptr[int64](5), MaxGroups: ptr[int64](0)}}
+			s.SpreadConstraints = []GroupConstraint{{MinGroups: new(int64(5)), MaxGroups: new(int64(0))}}
 		}, nil},
 		{"spread over everything", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{
-				{SpreadByField: GroupByRegion, MinGroups: ptr[int64](2), MaxGroups: ptr[int64](2)}, {SpreadByField: GroupByZone}, {SpreadByField: GroupByProvider},
+				{SpreadByField: GroupByRegion, MinGroups: new(int64(2)), MaxGroups: new(int64(2))}, {SpreadByField: GroupByZone}, {SpreadByField: GroupByProvider},
 				{SpreadByField: GroupByCluster}, {SpreadByLabel: "tier"}, {SpreadByLabel: "rack"},
 			}
 		}, nil},
@@ -159,8 +159,8 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		}, []string{at + "spread_constraints[2]", at + "spread_constraints[3]"}},
 		{"numbers of groups", func(_ *policy, s *placement) {
 			s.SpreadConstraints = []GroupConstraint{
-				{MinGroups: ptr[int64](-1)}, {SpreadByLabel: "a", MaxGroups: ptr[int64](-1)}, {SpreadByLabel: "b", MinGroups: ptr[int64](3), MaxGroups: ptr[int64](2)},
-				{SpreadByLabel: "c", MinGroups: ptr[int64](0), MaxGroups: ptr[int64](1)},
+				{MinGroups: new(int64(-1))}, {SpreadByLabel: "a", MaxGroups: new(int64(-1))}, {SpreadByLabel: "b", MinGroups: new(int64(3)), MaxGroups: new(int64(2))},
+				{SpreadByLabel: "c", MinGroups: new(int64(0)), MaxGroups: new(int64(1))},
 			}
 		}, []string{at + "spread_constraints[0].min_groups", at + "spread_constraints[1].max_groups", at + "spread_constraints[2].max_groups"}},
 		{"what to spread by", func(_ *policy, s *placement) {
@@ -179,9 +179,9 @@ func TestPropagationPolicyValidate(t *testing.T) {
 		}},
 		{"limits", func(_ *policy, s *placement) {
 			s.ReplicaScheduling = &ReplicaScheduling{ClusterLimits: []ClusterLimit{
-				{MinReplicas: ptr[int64](1)}, {MaxReplicas: ptr[int64](0)}, {MinReplicas: ptr[int64](2), MaxReplicas: ptr[int64](2)},
-				{}, {MinReplicas: ptr[int64](3), MaxReplicas: ptr[int64](2)}, {MinReplicas: ptr[int64](-1)}, {MaxReplicas: ptr[int64](1 << 31)},
-				{MinReplicas: ptr[int64](1), Affinity: ClusterAffinity{FieldSelector: []FieldRequirement{{Key: "name", Operator: SelectorIn, Values: []string{"x"}}}}},
+				{MinReplicas: new(int64(1))}, {MaxReplicas: new(int64(0))}, {MinReplicas: new(int64(2)), MaxReplicas: new(int64(2))},
+				{}, {MinReplicas: new(int64(3)), MaxReplicas: new(int64(2))}, {MinReplicas: new(int64(-1))}, {MaxReplicas: new(int64(1 << 31))},
+				{MinReplicas: new(int64(1)), Affinity: ClusterAffinity{FieldSelector: []FieldRequirement{{Key: "name", Operator: SelectorIn, Values: []string{"x"}}}}},
 			}}
 		}, []string{
 			at + "replica_scheduling.cluster_limits[3]", at + "replica_scheduling.cluster_limits[4].max_replicas", at + "replica_scheduling.cluster_limits[5].min_replicas",
@@ -314,8 +314,8 @@ func TestGroupConstraint(t *testing.T) {
 		limited    bool
 	}{
 		{GroupConstraint{SpreadByField: GroupByRegion}, "region", 0, false},
-		{GroupConstraint{SpreadByField: GroupByZone, MaxGroups: ptr[int64](0)}, "zone", 0, false},
-		{GroupConstraint{SpreadByLabel: "tier", MaxGroups: ptr[int64](2)}, `label "tier"`, 2, true},
+		{GroupConstraint{SpreadByField: GroupByZone, MaxGroups: new(int64(0))}, "zone", 0, false},
+		{GroupConstraint{SpreadByLabel: "tier", MaxGroups: new(int64(2))}, `label "tier"`, 2, true},
 	} {
 		most, limited := tt.constraint.Max()
 		if tt.constraint.By() != tt.by || most != tt.most || limited != tt.limited {

@@ -23,7 +23,7 @@ func TestSecretNeverShows(t *testing.T) {
 	}
 	cluster := &Cluster{Spec: ClusterSpec{Kubernetes: &KubernetesSpec{Kubeconfig: NewSecret(text)}}}
 	values := map[string]any{
-		"secret": NewSecret(text), "pointer": ptr(NewSecret(text)), "list": []Secret{NewSecret(text)},
+		"secret": NewSecret(text), "pointer": new(NewSecret(text)), "list": []Secret{NewSecret(text)},
 		"map": map[string]Secret{"a": NewSecret(text)}, "provider": provider, "cluster": cluster, "spec": cluster.Spec,
 		"kubernetes": *cluster.Spec.Kubernetes, "errors": provider.Validate(),
 	}

@@ -20,7 +20,7 @@ func TestValidate(t *testing.T) {
 	}
 	metric := func(change func(m *Metric)) Object {
 		m := &Metric{Metadata: Metadata{Name: "m"}}
-		m.Spec = MetricSpec{Min: ptr(0.0), Max: ptr(1.0), MetricsProvider: MetricProviderRef{Name: "p", Metric: "m"}}
+		m.Spec = MetricSpec{Min: new(0.0), Max: new(1.0), MetricsProvider: MetricProviderRef{Name: "p", Metric: "m"}}
 		m.SetDefaults()
 		change(m)
 		return m
@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 			c.Metadata.Labels = map[string]string{"a": "", "example.com/b_c.d": "X-1_y", "_": "_"}
 			c.Spec = ClusterSpec{
 				Namespace: "shop", Zones: []string{"a", "b"}, CustomResources: []string{"crontabs.stable.example.com"},
-				Metrics:     []MetricRef{{Name: "m", Weight: ptr(0.0)}, {Name: "m", Namespace: "shop", Weight: ptr(2.0)}},
+				Metrics:     []MetricRef{{Name: "m", Weight: new(0.0)}, {Name: "m", Namespace: "shop", Weight: new(2.0)}},
 				Allocatable: Quantities{"cpu": "1500m", "nvidia.com/gpu": "8"}, Capacity: Quantities{"memory": "64Gi"},
 				Health: &HealthSpec{URL: "https://c1/healthz", Interval: "100ms", FailureThreshold: 1, SuccessThreshold: 1},
 			}
@@ -67,15 +67,15 @@ func TestValidate(t *testing.T) {
 		}), []string{"spec.namespace", "spec.zones[1]", "spec.zones[2]", "spec.custom_resources[0]", "spec.custom_resources[2]", "spec.custom_resources[3]"}},
 		{"cluster metrics", cluster(func(c *Cluster) {
 			c.Spec.Metrics = []MetricRef{
-				{Name: "", Weight: ptr(1.0)}, {Name: "m", Weight: ptr(-1.0)}, {Name: "m", Weight: ptr(1.0)},
+				{Name: "", Weight: new(1.0)}, {Name: "m", Weight: new(-1.0)}, {Name: "m", Weight: new(1.0)},
 				{Name: "n", Namespace: "N", Weight: &nan}, {Name: "o", Weight: &inf}, {Name: "p"},
 			}
 		}), []string{"spec.metrics[0].name", "spec.metrics[1].weight", "spec.metrics[2].name", "spec.metrics[3].namespace", "spec.metrics[3].weight", "spec.metrics[4].weight"}},
 		{"weights without a sum", cluster(func(c *Cluster) {
-			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: ptr(0.0)}, {Name: "n", Weight: ptr(0.0)}}
+			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: new(0.0)}, {Name: "n", Weight: new(0.0)}}
 		}), []string{"spec.metrics"}},
 		{"weights beyond a sum", cluster(func(c *Cluster) {
-			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: ptr(math.MaxFloat64)}, {Name: "n", Weight: ptr(math.MaxFloat64)}}
+			c.Spec.Metrics = []MetricRef{{Name: "m", Weight: new(math.MaxFloat64)}, {Name: "n", Weight: new(math.MaxFloat64)}}
 		}), []string{"spec.metrics"}},
 		{"amounts", cluster(func(c *Cluster) {
 			c.Spec.Capacity = Quantities{"cpu": "one", "memory": "-1"}
@@ -96,10 +96,10 @@ func TestValidate(t *testing.T) {
 		{"metric without anything", metric(func(m *Metric) { m.Spec = MetricSpec{} }), []string{
 			"spec.min", "spec.max", "spec.metrics_provider.name", "spec.metrics_provider.metric", "spec.direction", "spec.on_failure",
 		}},
-		{"range upside down", metric(func(m *Metric) { m.Spec.Min = ptr(2.0) }), []string{"spec.max"}},
-		{"range of nothing", metric(func(m *Metric) { m.Spec.Min = ptr(1.0) }), []string{"spec.max"}},
+		{"range upside down", metric(func(m *Metric) { m.Spec.Min = new(2.0) }), []string{"spec.max"}},
+		{"range of nothing", metric(func(m *Metric) { m.Spec.Min = new(1.0) }), []string{"spec.max"}},
 		{"range of infinity", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = &nan, &inf }), []string{"spec.min", "spec.max"}},
-		{"range too wide", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = ptr(-math.MaxFloat64), ptr(math.MaxFloat64) }), []string{"spec.max"}},
+		{"range too wide", metric(func(m *Metric) { m.Spec.Min, m.Spec.Max = new(-math.MaxFloat64), new(math.MaxFloat64) }), []string{"spec.max"}},
 		{"metric fields", metric(func(m *Metric) {
 			m.Metadata.Namespace = "A"
 			m.Spec.AllowedValues = []float64{0, 2, nan}
@@ -135,9 +135,9 @@ func TestValidate(t *testing.T) {
 		}), []string{`spec.static.metrics["a.b"]`, `spec.static.metrics["c"]`}},
 
 		{"valid placement", placement(func(p *Placement) {
-			p.Spec.NumberOfClusters = ptr[int64](0)
+			p.Spec.NumberOfClusters = new(int64(0))
 			p.Spec.LabelConstraints, p.Spec.MetricConstraints = []string{"a is b", "c not in (d)"}, []string{"load < -0.5"}
-			p.Spec.ResourceRequests, p.Spec.Metrics = Quantities{"cpu": "1"}, &MetricsStrategy{Stickiness: ptr(0.0)}
+			p.Spec.ResourceRequests, p.Spec.Metrics = Quantities{"cpu": "1"}, &MetricsStrategy{Stickiness: new(0.0)}
 			p.Spec.RescheduleAfter, p.Spec.MetricConstraintBasis = "0s", BasisWeighted
 			p.Spec.ClusterNames, p.Spec.ExcludeClusters = []string{"a", "b", "a"}, []string{"b"}
 			p.Spec.KubernetesVersion = ">= 1.33, < 2"
@@ -145,7 +145,7 @@ func TestValidate(t *testing.T) {
 		{"placement fields", placement(func(p *Placement) {
 			p.Metadata.Namespace = "A"
 			p.Spec = PlacementSpec{
-				NumberOfClusters: ptr[int64](-1), ClusterNames: []string{"a", "A"}, ExcludeClusters: []string{""}, KubernetesVersion: "1.33 or so", LabelConstraints: []string{"a is b", "a isb"},
+				NumberOfClusters: new(int64(-1)), ClusterNames: []string{"a", "A"}, ExcludeClusters: []string{""}, KubernetesVersion: "1.33 or so", LabelConstraints: []string{"a is b", "a isb"},
 				MetricConstraints: []string{"load <", "load < x"}, MetricConstraintBasis: "net",
 				CustomResources: []string{"x"}, ResourceRequests: Quantities{"cpu": "-1"}, Strategy: "random",
 				Metrics: &MetricsStrategy{Stickiness: &nan}, RescheduleAfter: "-1s", MinImprovement: inf,
@@ -156,7 +156,7 @@ func TestValidate(t *testing.T) {
 			"spec.strategy", "spec.metrics.stickiness", "spec.reschedule_after", "spec.min_improvement",
 		}},
 		{"negative margins", placement(func(p *Placement) {
-			p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(-0.1), -0.1
+			p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = new(-0.1), -0.1
 		}), []string{"spec.metrics.stickiness", "spec.min_improvement"}},
 	} {
 		errs := tt.object.Validate()

@@ -9,7 +9,7 @@ import (
 )
 
 func testWorkload(change func(w *Workload)) *Workload {
-	w := &Workload{Metadata: Metadata{Name: "w"}, Spec: WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: ptr[int64](3)}}
+	w := &Workload{Metadata: Metadata{Name: "w"}, Spec: WorkloadSpec{APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(3))}}
 	w.SetDefaults()
 	change(w)
 	return w
@@ -26,14 +26,14 @@ func TestWorkloadValidate(t *testing.T) {
 			w.Spec.ReplicaRequests, w.Spec.Priority = Quantities{"cpu": "250m", "nvidia.com/gpu": "1"}, -5
 		}, nil},
 		{"not replicated", func(w *Workload) { w.Spec = WorkloadSpec{APIVersion: "v1", Kind: "ConfigMap"} }, nil},
-		{"no replicas yet", func(w *Workload) { w.Spec.Replicas = ptr[int64](0) }, nil},
-		{"as many replicas as there can be", func(w *Workload) { w.Spec.Replicas = ptr[int64](1<<31 - 1) }, nil},
-		{"one replica more", func(w *Workload) { w.Spec.Replicas = ptr[int64](1 << 31) }, []string{"spec.replicas"}},
+		{"no replicas yet", func(w *Workload) { w.Spec.Replicas = new(int64(0)) }, nil},
+		{"as many replicas as there can be", func(w *Workload) { w.Spec.Replicas = new(int64(1<<31 - 1)) }, nil},
+		{"one replica more", func(w *Workload) { w.Spec.Replicas = new(int64(1 << 31)) }, []string{"spec.replicas"}},
 		{"group with dots", func(w *Workload) { w.Spec.APIVersion = "stable.example.com/v1beta1" }, nil},
 		{"nothing said", func(w *Workload) { w.Spec = WorkloadSpec{} }, []string{"spec.api_version", "spec.kind"}},
 		{"everything wrong", func(w *Workload) {
 			w.Metadata.Name, w.Metadata.Namespace = "W", "_"
-			w.Spec = WorkloadSpec{APIVersion: "apps", Kind: "apps/Deployment", Replicas: ptr[int64](-1), ReplicaRequests: Quantities{"cpu": "-1", "a b": "1"}}
+			w.Spec = WorkloadSpec{APIVersion: "apps", Kind: "apps/Deployment", Replicas: new(int64(-1)), ReplicaRequests: Quantities{"cpu": "-1", "a b": "1"}}
 		}, []string{"metadata.name", "metadata.namespace", "spec.api_version", "spec.kind", "spec.replicas", `spec.replica_requests["a b"]`, `spec.replica_requests["cpu"]`}},
 		{"version without a group's name", func(w *Workload) { w.Spec.APIVersion = "/v1" }, []string{"spec.api_version"}},
 		{"group twice", func(w *Workload) { w.Spec.APIVersion = "apps/v1/Deployment" }, []string{"spec.api_version"}},
@@ -71,7 +71,7 @@ func TestHealthReportValidate(t *testing.T) {
 // TestWorkloadReplicasOnTheWire: none, zero and some replicas are three things,
 // and stay so.
 func TestWorkloadReplicasOnTheWire(t *testing.T) {
-	for text, want := range map[string]*int64{`{}`: nil, `{"replicas":null}`: nil, `{"replicas":0}`: ptr[int64](0), `{"replicas":7}`: ptr[int64](7)} {
+	for text, want := range map[string]*int64{`{}`: nil, `{"replicas":null}`: nil, `{"replicas":0}`: new(int64(0)), `{"replicas":7}`: new(int64(7))} {
 		o, err := Decode([]byte(`{"kind":"workload","metadata":{"name":"w"},"spec":` + text + `}`))
 		if err != nil {
 			t.Fatal(err)
@@ -138,8 +138,8 @@ func TestWorkloadIntent(t *testing.T) {
 	}{
 		"nothing":             {func(*Workload) {}, true},
 		"status":              {func(w *Workload) { w.Status.Clusters = []WorkloadCluster{{Name: "a"}} }, true},
-		"replicas":            {func(w *Workload) { w.Spec.Replicas = ptr[int64](4) }, false},
-		"no longer any":       {func(w *Workload) { w.Spec.Replicas = ptr[int64](0) }, false},
+		"replicas":            {func(w *Workload) { w.Spec.Replicas = new(int64(4)) }, false},
+		"no longer any":       {func(w *Workload) { w.Spec.Replicas = new(int64(0)) }, false},
 		"no longer a number":  {func(w *Workload) { w.Spec.Replicas = nil }, false},
 		"priority":            {func(w *Workload) { w.Spec.Priority = 1 }, false},
 		"labels":              {func(w *Workload) { w.Metadata.Labels = map[string]string{"a": "b"} }, false},

@@ -87,10 +87,10 @@ func (r Rights) Sees(who Identity, object api.Object) bool {
 	return who.Sees(Owners(object)...)
 }
 
-// SeesNew reports whether somebody may see an object of a key that does not exist: its
+// seesNew reports whether somebody may see an object of a key that does not exist: its
 // namespace decides, its owners where it has some, and of what belongs to a cluster the
 // cluster. object is nil where there is only the key.
-func (r Rights) SeesNew(who Identity, key api.Key, object api.Object) bool {
+func (r Rights) seesNew(who Identity, key api.Key, object api.Object) bool {
 	if OfCluster(key.Kind) {
 		cluster := r.cluster(key.Namespace)
 		return cluster == nil || who.SeesOf(cluster)
@@ -155,7 +155,7 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 	}
 	snapshot := r.fleet.Snapshot()
 	for _, key := range request.Delete {
-		if entry := snapshot.Get(key); !r.SeesNew(who, key, nil) || entry != nil && !r.Sees(who, entry.Object) {
+		if entry := snapshot.Get(key); !r.seesNew(who, key, nil) || entry != nil && !r.Sees(who, entry.Object) {
 			return who.Forbidden("simulate changes of " + key.String())
 		}
 	}
@@ -167,7 +167,7 @@ func (r Rights) MaySimulate(who Identity, request api.Simulation) error {
 		key := api.KeyOf(object)
 		var before api.Object
 		switch entry := snapshot.Get(key); {
-		case entry == nil && !r.SeesNew(who, key, object), entry != nil && !r.Sees(who, entry.Object):
+		case entry == nil && !r.seesNew(who, key, object), entry != nil && !r.Sees(who, entry.Object):
 			return who.Forbidden("simulate changes of " + key.String())
 		case entry != nil:
 			before = entry.Object
@@ -240,7 +240,7 @@ func (r Rights) VisibleResult(who Identity, result *api.SimulationResult) *api.S
 		shown.Objects = append(shown.Objects, who.Disclosed(object))
 	}
 	// A cluster has no namespace that would say whose it is.
-	sees := func(key api.Key) bool { return who.SeesKey(key) && !hidden[key] }
+	sees := func(key api.Key) bool { return who.seesKey(key) && !hidden[key] }
 	for i := range result.Explanations {
 		x := &result.Explanations[i]
 		if sees(api.Key{Kind: x.Kind, Namespace: x.Namespace, Name: x.Name}) {

@@ -11,15 +11,15 @@ import (
 // of a spec were written by somebody who may read what they stand for, and are shown;
 // the values that follow from them are shown to those who may read these.
 
-// SeesKey reports whether a reader may see what is in the namespace of a key.
-func (who Identity) SeesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Namespace)...) }
+// seesKey reports whether a reader may see what is in the namespace of a key.
+func (who Identity) seesKey(key api.Key) bool { return who.Sees(OwnersIn(key.Namespace)...) }
 
 // SeesDamaged reports whether a reader may know of an object that is damaged. Whom it
 // belongs to is not known any more, where it says so itself or its cluster does.
 func (who Identity) SeesDamaged(key api.Key) bool {
 	info, _ := api.LookupKind(key.Kind)
 	_, owned := info.New().(interface{ Owners() []string })
-	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.SeesKey(key)
+	return !who.Bound() || !owned && info.Scope != api.OfCluster && who.seesKey(key)
 }
 
 // Disclosed is an object without what its status tells of objects that the reader may
@@ -104,7 +104,7 @@ const withheldReason = "withheld: the metric belongs to a namespace that the tok
 // discloseValues leaves the values of metrics that the reader may not see out of
 // candidates, which have to be a copy.
 func (who Identity) discloseValues(candidates []api.Candidate) {
-	hidden := func(metric *api.Key) bool { return metric != nil && !who.SeesKey(*metric) }
+	hidden := func(metric *api.Key) bool { return metric != nil && !who.seesKey(*metric) }
 	for i := range candidates {
 		c := &candidates[i]
 		if hidden(c.Tells) {

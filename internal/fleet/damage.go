@@ -25,14 +25,6 @@ type Damage struct {
 	status *store.Record
 }
 
-// Cause is what is the matter with the object.
-func (d *Damage) Cause() error {
-	if d.Spec != nil {
-		return d.Spec
-	}
-	return d.Status
-}
-
 func (d *Damage) set(part store.Part, err error) {
 	if part == store.Status {
 		d.Status = err

@@ -29,7 +29,7 @@ func BenchmarkAllocation(b *testing.B) {
 		}
 		f, _ := (&columns.Fleet{}).With(changes, epoch)
 		load := allocated(api.AllocationSpec{Flavors: []string{"m19", "m07"}})
-		load.Spec.Replicas = ptr[int64](100)
+		load.Spec.Replicas = new(int64(100))
 		load.Spec.ReplicaRequests = api.Quantities{"storage/ssd": "10Gi"}
 		p, err := NewPropagation(load, nil)
 		if err != nil {

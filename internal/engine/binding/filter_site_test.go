@@ -16,7 +16,7 @@ import (
 // allocated is a workload that is placed by itself, of one replica.
 func allocated(spec api.AllocationSpec) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: "web", UID: "uid-web", Generation: 1}}
-	w.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "Pod", Replicas: ptr[int64](1), Allocation: &spec}
+	w.Spec = api.WorkloadSpec{APIVersion: "v1", Kind: "Pod", Replicas: new(int64(1)), Allocation: &spec}
 	w.SetDefaults()
 	return w
 }
@@ -119,7 +119,7 @@ func drawSite(t *rapid.T, name string) *api.Cluster {
 	s.Zones = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"az1", "az2"}), 0, 2, rapid.ID).Draw(t, "zones")
 	s.Claims = rapid.MapOfN(rapid.SampledFrom([]string{api.ClaimCountry, api.ClaimCity, api.ClaimOperator}), rapid.SampledFrom([]string{"x", "y"}), 0, 2).Draw(t, "claims")
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"small", "large"}), 0, 2, rapid.ID).Draw(t, "flavors") {
-		s.Flavors = append(s.Flavors, api.ClusterFlavor{Name: name, Count: ptr(rapid.Int64Range(0, 4).Draw(t, "count"))})
+		s.Flavors = append(s.Flavors, api.ClusterFlavor{Name: name, Count: new(rapid.Int64Range(0, 4).Draw(t, "count"))})
 	}
 	if rapid.Bool().Draw(t, "sized") {
 		s.Allocatable = api.Quantities{"storage/ssd": api.Quantity(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "storage")))}
@@ -141,7 +141,7 @@ func drawAllocated(t *rapid.T) *api.Workload {
 		spec.Regions = []api.AllocationRegion{{Region: "East"}, {Region: "West", AvailabilityZones: []string{"az2"}}}
 	}
 	w := allocated(spec)
-	w.Spec.Replicas = ptr(rapid.Int64Range(1, 12).Draw(t, "replicas"))
+	w.Spec.Replicas = new(rapid.Int64Range(1, 12).Draw(t, "replicas"))
 	return w
 }
 
@@ -224,7 +224,7 @@ func TestSiteExplanation(t *testing.T) {
 	}
 	w.clusters["b"].Spec.Allocated["cpu"] = "6"
 	load := allocated(api.AllocationSpec{Flavors: []string{"large", "small"}, RegionStrategy: api.RegionAlone, LocationStrategy: api.LocationCentralize})
-	load.Spec.Replicas = ptr[int64](3)
+	load.Spec.Replicas = new(int64(3))
 	out, x := explainWorkload(t, w.fleet(), load, ledger.Others{})
 	if !out.Complete || x.Summary != "1 cluster chosen: a 3; 3 of 3 clusters fit" {
 		t.Fatalf("%t: %s", out.Complete, x.Summary)

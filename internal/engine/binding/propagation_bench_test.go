@@ -34,7 +34,7 @@ func newBindInputs(n int) *bindInputs {
 	in.workload = &api.Workload{
 		Metadata: api.Metadata{Namespace: "default", Name: "web", UID: "6b1f7d7c-0f6a-4a38-8f0a-1f1f1f1f1f1f", Generation: 1},
 		Spec: api.WorkloadSpec{
-			APIVersion: "apps/v1", Kind: "Deployment", Replicas: ptr(int64(100)),
+			APIVersion: "apps/v1", Kind: "Deployment", Replicas: new(int64(100)),
 			ReplicaRequests: api.Quantities{"cpu": "250m", "memory": "512Mi"},
 		},
 	}

@@ -10,8 +10,6 @@ import (
 // epoch is the moment at which tests begin.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func ptr[T any](v T) *T { return &v }
-
 // world is a fleet as plain objects.
 type world struct{ clusters map[string]*api.Cluster }
 

@@ -9,8 +9,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // TestManagedConditions: the conditions of Open Cluster Management follow the
 // state of the cluster.
 func TestManagedConditions(t *testing.T) {
@@ -20,7 +18,7 @@ func TestManagedConditions(t *testing.T) {
 	} {
 		c := &api.Cluster{Metadata: api.Metadata{Name: "c1", CreatedAt: &enginetest.Epoch}}
 		c.Status.State = state
-		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: ptr(enginetest.Epoch.Add(time.Minute))}}
+		c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Message: "why", LastTransitionAt: new(enginetest.Epoch.Add(time.Minute))}}
 		f, _ := (&columns.Fleet{}).With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": c}}, enginetest.Epoch)
 		got := map[string]string{}
 		for _, o := range columns.ManagedConditions(f.Cluster(0)) {

@@ -10,28 +10,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
 
-func scoreOf(cluster string, value int64, until time.Duration) *api.PlacementScore {
-	s := &api.PlacementScore{Metadata: api.Metadata{Name: "load", Cluster: cluster}}
-	s.Spec.Scores = map[string]int64{"cpu": value}
-	if until != 0 {
-		s.Spec.ValidUntil = ptr(enginetest.Epoch.Add(until))
-	}
-	return s
-}
-
-func scores(list ...*api.PlacementScore) columns.Changes {
-	c := columns.Changes{Scores: map[api.Key]*api.PlacementScore{}}
-	for _, s := range list {
-		c.Scores[api.KeyOf(s)] = s
-	}
-	return c
-}
-
 // A score counts up to and including valid_until, and as 0 from then on, whether
 // or not anybody asks in between.
 func TestScoreExpires(t *testing.T) {
-	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
-	f, delta := f.With(scores(scoreOf("c1", 40, time.Minute)), enginetest.Epoch)
+	f, _ := (&columns.Fleet{}).With(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
+	f, delta := f.With(enginetest.Scores(enginetest.Score("c1", 40, time.Minute)), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) || delta.ConcernsRow(0, ^(columns.MetricValues|columns.ScoreValues)) {
 		t.Errorf("delta %+v, want row 0 with other values and the same facts", delta)
 	}
@@ -62,7 +45,7 @@ func TestScoreExpires(t *testing.T) {
 func TestScoreWaitsForItsCluster(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	gone := columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil}}
-	f, delta := (&columns.Fleet{}).With(scores(scoreOf("c1", 40, 0)), enginetest.Epoch)
+	f, delta := (&columns.Fleet{}).With(enginetest.Scores(enginetest.Score("c1", 40, 0)), enginetest.Epoch)
 	if !delta.Empty() || f.ScoreColumn("load", "cpu") != nil {
 		t.Errorf("delta %+v: nobody has the score yet", delta)
 	}
@@ -74,18 +57,18 @@ func TestScoreWaitsForItsCluster(t *testing.T) {
 			t.Errorf("counts %v, want %d", column, want)
 		}
 	}
-	f, _ = f.With(clusters(c), enginetest.Epoch)
+	f, _ = f.With(enginetest.Clusters(c), enginetest.Epoch)
 	counts(40)
 	f, _ = f.With(gone, enginetest.Epoch)
-	f, _ = f.With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), enginetest.Epoch) // takes the row
+	f, _ = f.With(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), enginetest.Epoch) // takes the row
 	if column := f.ScoreColumn("load", "cpu"); column != nil {
 		t.Errorf("the score of a cluster that is gone counts for another: %v", column)
 	}
-	f, _ = f.With(clusters(c), enginetest.Epoch)
+	f, _ = f.With(enginetest.Clusters(c), enginetest.Epoch)
 	counts(40)
 	// In one change: the cluster comes back, and its score is deleted.
 	f, _ = f.With(gone, enginetest.Epoch)
-	back := clusters(c)
+	back := enginetest.Clusters(c)
 	back.Scores = map[api.Key]*api.PlacementScore{enginetest.ScoreKey("c1", "load"): nil}
 	f, _ = f.With(back, enginetest.Epoch)
 	counts(0)
@@ -97,16 +80,16 @@ func TestScoreWaitsForItsCluster(t *testing.T) {
 // A score that is pushed again, with another value or for longer, copies no set,
 // and says so only where something counts differently.
 func TestScorePushedAgain(t *testing.T) {
-	f, _ := (&columns.Fleet{}).With(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
-	f, _ = f.With(scores(scoreOf("c1", 40, time.Minute)), enginetest.Epoch)
-	g, delta := f.With(scores(scoreOf("c1", 40, time.Hour)), enginetest.Epoch)
+	f, _ := (&columns.Fleet{}).With(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), enginetest.Epoch)
+	f, _ = f.With(enginetest.Scores(enginetest.Score("c1", 40, time.Minute)), enginetest.Epoch)
+	g, delta := f.With(enginetest.Scores(enginetest.Score("c1", 40, time.Hour)), enginetest.Epoch)
 	if !delta.Empty() || g.PlacementScores()["load"].Rows() != f.PlacementScores()["load"].Rows() {
 		t.Errorf("delta %+v: nothing but the end of the score has changed", delta)
 	}
 	if at := g.NextAt(); !at.Equal(enginetest.Epoch.Add(time.Hour + 1)) {
 		t.Errorf("NextAt %v, want the new end", at)
 	}
-	g, delta = g.With(scores(scoreOf("c1", 41, time.Hour)), enginetest.Epoch)
+	g, delta = g.With(enginetest.Scores(enginetest.Score("c1", 41, time.Hour)), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) || g.ScoreColumn("load", "cpu")[0] != 41 || f.ScoreColumn("load", "cpu")[0] != 40 {
 		t.Errorf("delta %+v", delta)
 	}

@@ -1,8 +1,6 @@
 package columns_test
 
 import (
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
-
 	"fmt"
 	"slices"
 	"testing"
@@ -12,28 +10,12 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
-
-func compile(t *testing.T, p *api.Placement) *placement.Query {
-	t.Helper()
-	q, err := placement.NewQuery(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
-
-func clusters(list ...*api.Cluster) columns.Changes {
-	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
-	for _, x := range list {
-		c.Clusters[x.Metadata.Name] = x
-	}
-	return c
-}
 
 func chosen(t *testing.T, f *columns.Fleet, p *api.Placement, present placement.Present) []string {
 	t.Helper()
-	q := compile(t, p)
+	q := enginetest.Compile(t, placement.NewQuery, p)
 	var names []string
 	for _, c := range placement.Decide(f, q, placement.NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, f.Now()).Choices {
 		names = append(names, f.Name(c.Row))
@@ -45,13 +27,13 @@ func chosen(t *testing.T, f *columns.Fleet, p *api.Placement, present placement.
 // of the live one and says something else.
 func TestSameGenerationOtherContent(t *testing.T) {
 	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", UID: "u", Generation: 7, Labels: map[string]string{"zone": "a"}}}
-	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
+	f, _ := (&columns.Fleet{}).With(enginetest.Clusters(old), enginetest.Epoch)
 	p := enginetest.NewPlacement("web")
 	p.Spec.LabelConstraints = []string{"zone is b"}
 	now := *old
 	now.Metadata.Labels = map[string]string{"zone": "b"}
 	now.Spec.Allocatable = api.Quantities{"cpu": "4"}
-	f, delta := f.With(clusters(&now), enginetest.Epoch)
+	f, delta := f.With(enginetest.Clusters(&now), enginetest.Epoch)
 	if got := chosen(t, f, p, placement.Present{}); !slices.Equal(got, []string{"c1"}) {
 		t.Errorf("chosen %q, want c1 by its new label", got)
 	}
@@ -68,10 +50,10 @@ func TestSameGenerationOtherContent(t *testing.T) {
 func TestHeartbeatTouchesNoSet(t *testing.T) {
 	old := &api.Cluster{Metadata: api.Metadata{Name: "c1", Labels: map[string]string{"zone": "a"}}}
 	old.Spec.Allocatable = api.Quantities{"cpu": "4", "memory": "1Gi"}
-	f, _ := (&columns.Fleet{}).With(clusters(old), enginetest.Epoch)
+	f, _ := (&columns.Fleet{}).With(enginetest.Clusters(old), enginetest.Epoch)
 	alive := *old
-	alive.Status.LastHeartbeatAt = ptr(enginetest.Epoch)
-	g, delta := f.With(clusters(&alive), enginetest.Epoch)
+	alive.Status.LastHeartbeatAt = new(enginetest.Epoch)
+	g, delta := f.With(enginetest.Clusters(&alive), enginetest.Epoch)
 	if !delta.Empty() {
 		t.Errorf("delta %+v, want an empty one", delta)
 	}
@@ -80,7 +62,7 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 	}
 	busy := alive
 	busy.Status.Allocated = api.Quantities{"cpu": "1"}
-	h, delta := g.With(clusters(&busy), enginetest.Epoch)
+	h, delta := g.With(enginetest.Clusters(&busy), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
@@ -141,14 +123,14 @@ func TestArrivalOrder(t *testing.T) {
 		return columns.Changes{Providers: map[api.Key]*api.MetricsProvider{m.ProviderKey(): p}}
 	}
 	step(metric(nil), false, false)
-	step(clusters(c), false, false)
+	step(enginetest.Clusters(c), false, false)
 	step(metric(m), false, true)
 	step(from(provider), true, false)
 	step(from(nil), false, false)
 	step(from(provider), true, false)
 	step(metric(nil), false, true)
 	step(metric(m), true, true)
-	step(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), true, false)
+	step(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c1"}}), true, false)
 	step(columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil, "c9": nil}}, false, false)
 	if f.Len() != 0 || f.Slots() != 1 || f.Cluster(0) != nil || f.Cluster(99) != nil {
 		t.Errorf("%d clusters in %d slots, want an empty slot", f.Len(), f.Slots())
@@ -241,7 +223,7 @@ func TestRawValueAlone(t *testing.T) {
 	w.Cluster("c1", map[string]float64{"load": 1})
 	f := w.Fleet()
 	rescaled := *m
-	rescaled.Spec.Max, rescaled.Status.Value = ptr(1.0), ptr(0.5)
+	rescaled.Spec.Max, rescaled.Status.Value = new(1.0), new(0.5)
 	_, delta := f.With(columns.Changes{Metrics: map[api.Key]*api.Metric{{Kind: api.KindMetric, Name: "load"}: &rescaled}}, enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)

@@ -180,7 +180,7 @@ func RollCluster(d Dice, name string, calm bool) *api.Cluster {
 		if d.Chance(4) {
 			ref := api.MetricRef{Name: key.Name, Namespace: key.Namespace}
 			if !d.Chance(5) {
-				ref.Weight = ptr(Pick(d, 0, 0.1, 1, 1, 2.5, 10))
+				ref.Weight = new(Pick(d, 0, 0.1, 1, 1, 2.5, 10))
 			}
 			c.Spec.Metrics = append(c.Spec.Metrics, ref)
 		}
@@ -200,7 +200,7 @@ func RollCluster(d Dice, name string, calm bool) *api.Cluster {
 		c.Status.Allocated = RollQuantities(d)
 	}
 	if d.Chance(2) {
-		c.Status.CapacityReportedAt = ptr(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+		c.Status.CapacityReportedAt = new(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
 	}
 	return c
 }
@@ -219,16 +219,16 @@ func rollObserved(d Dice, c *api.Cluster) {
 // rollHeartbeat draws a change of nothing but the status.
 func rollHeartbeat(d Dice, old *api.Cluster) *api.Cluster {
 	c := *old
-	c.Status.LastHeartbeatAt = ptr(Epoch.Add(time.Duration(d(100)) * time.Second))
+	c.Status.LastHeartbeatAt = new(Epoch.Add(time.Duration(d(100)) * time.Second))
 	switch d(6) {
 	case 0:
 		c.Status.Allocated = RollQuantities(d)
-		c.Status.CapacityReportedAt = ptr(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+		c.Status.CapacityReportedAt = new(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
 	case 1:
 		c.Status.State = Pick(d, api.StateOnline, api.StateOffline)
 		rollTaints(d, &c, 2)
 	case 2:
-		c.Status.CapacityReportedAt = ptr(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
+		c.Status.CapacityReportedAt = new(Epoch.Add(time.Duration(d(5)-2) * 30 * time.Second))
 	case 3:
 		rollObserved(d, &c)
 	case 4:
@@ -272,9 +272,9 @@ func rollPast(d Dice) *time.Time {
 		return nil
 	}
 	if d.Chance(8) {
-		return ptr(Epoch.Add(time.Duration(1+d(5)) * 30 * time.Second))
+		return new(Epoch.Add(time.Duration(1+d(5)) * 30 * time.Second))
 	}
-	return ptr(Epoch.Add(-time.Duration(d(5)) * 30 * time.Second))
+	return new(Epoch.Add(-time.Duration(d(5)) * 30 * time.Second))
 }
 
 func rollMetric(d Dice, key api.Key, calm bool) *api.Metric {
@@ -289,13 +289,13 @@ func rollMetric(d Dice, key api.Key, calm bool) *api.Metric {
 		m.Spec.AllowedValues = []float64{span[0], span[1]}
 	}
 	if !d.Chance(8) || calm {
-		m.Status.Value = ptr(span[0] + (span[1]-span[0])*float64(d(5))/4)
+		m.Status.Value = new(span[0] + (span[1]-span[0])*float64(d(5))/4)
 		if d.Chance(10) {
-			m.Status.Value = ptr(span[1] + 1)
+			m.Status.Value = new(span[1] + 1)
 		}
 	}
 	if !d.Chance(5) {
-		m.Status.ObservedAt = ptr(Epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
+		m.Status.ObservedAt = new(Epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
 	}
 	if d.Chance(2) && !calm {
 		m.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: Pick(d,
@@ -305,9 +305,9 @@ func rollMetric(d Dice, key api.Key, calm bool) *api.Metric {
 	if d.Chance(3) {
 		m.Status.Clusters = map[string]api.MetricReading{}
 		for range d(8) {
-			reading := api.MetricReading{Value: ptr(span[0] + (span[1]-span[0])*float64(d(5))/4)}
+			reading := api.MetricReading{Value: new(span[0] + (span[1]-span[0])*float64(d(5))/4)}
 			if d.Chance(4) {
-				reading.ObservedAt = ptr(Epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
+				reading.ObservedAt = new(Epoch.Add(-time.Duration(d(5)) * 20 * time.Second))
 				reading.Reason = Pick(d, api.ReasonUnreachableMetricsProvider, api.ReasonUnreachableMetricsProvider, api.ReasonInvalidMetric)
 			}
 			if d.Chance(8) {
@@ -396,7 +396,7 @@ func RollScore(d Dice, key api.Key) *api.PlacementScore {
 		}
 	}
 	if !d.Chance(4) {
-		s.Spec.ValidUntil = ptr(Epoch.Add(time.Duration(d(7)-2) * 20 * time.Second))
+		s.Spec.ValidUntil = new(Epoch.Add(time.Duration(d(7)-2) * 20 * time.Second))
 	}
 	return s
 }

@@ -85,7 +85,7 @@ var lawChanges = map[string]func(d Dice, c *api.Cluster){
 		c.Spec.Metrics = nil
 		for _, key := range MetricKeys {
 			if d.Chance(3) {
-				c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: key.Name, Namespace: key.Namespace, Weight: ptr(Pick(d, 0.5, 1, 4))})
+				c.Spec.Metrics = append(c.Spec.Metrics, api.MetricRef{Name: key.Name, Namespace: key.Namespace, Weight: new(Pick(d, 0.5, 1, 4))})
 			}
 		}
 	},
@@ -141,7 +141,7 @@ func RollLawPlacement(d Dice) *api.Placement {
 	if d.Chance(3) {
 		p.Spec.Strategy = api.StrategyPrioritizers
 		p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{
-			{Type: api.PrioritizerMetric, Name: Pick(d, "load", "ghost", "rare"), Weight: ptr[int64](1)},
+			{Type: api.PrioritizerMetric, Name: Pick(d, "load", "ghost", "rare"), Weight: new(int64(1))},
 		}}
 	}
 	if d.Chance(3) {
@@ -165,7 +165,7 @@ func rollLawToleration(d Dice) api.Toleration {
 		t.Value = Pick(d, "", "full")
 	}
 	if d.Chance(2) {
-		t.TolerationSeconds = ptr[int64](30)
+		t.TolerationSeconds = new(int64(30))
 	}
 	return t
 }
@@ -198,7 +198,7 @@ func RollLawWorkload(d Dice) *api.Workload {
 	w := &api.Workload{Metadata: api.Metadata{Name: "w", Namespace: Pick(d, placementNamespaces...)}}
 	w.Spec.APIVersion, w.Spec.Kind, _ = strings.Cut(Pick(d, lawTypes...), "/v1/")
 	w.Spec.APIVersion += "/v1"
-	w.Spec.Replicas = ptr[int64](3)
+	w.Spec.Replicas = new(int64(3))
 	if !d.Chance(2) {
 		return w
 	}

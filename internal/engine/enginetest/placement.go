@@ -28,7 +28,7 @@ func RollPlacement(d Dice) *api.Placement {
 	p.Metadata.UID = Pick(d, "", "uid-"+p.Metadata.Name)
 	s := &p.Spec
 	if !d.Chance(4) {
-		s.NumberOfClusters = ptr(Pick[int64](d, 0, 1, 1, 2, 3, 5, 70, 1000))
+		s.NumberOfClusters = new(Pick[int64](d, 0, 1, 1, 2, 3, 5, 70, 1000))
 	}
 	for range d(3) {
 		s.LabelConstraints = append(s.LabelConstraints, Pick(d,
@@ -62,12 +62,12 @@ func RollPlacement(d Dice) *api.Placement {
 		s.ResourceRequests = api.Quantities{Pick(d, "cpu", "cpu", "memory", "nvidia.com/gpu"): Pick[api.Quantity](d, "0", "500m", "1", "1Gi")}
 	}
 	if d.Chance(4) {
-		s.Metrics = &api.MetricsStrategy{Stickiness: ptr(Pick(d, 0, 0.1, 1, 5))}
+		s.Metrics = &api.MetricsStrategy{Stickiness: new(Pick(d, 0, 0.1, 1, 5))}
 	}
 	RollFilters(d, s)
 	s.RescheduleAfter = Pick[api.Duration](d, "0s", "30s", "60s")
 	s.MinImprovement = Pick(d, 0, 0, 0.05, 0.5)
-	s.Migration = ptr(!d.Chance(4))
+	s.Migration = new(!d.Chance(4))
 	p.SetDefaults()
 	return p
 }
@@ -90,7 +90,7 @@ func RollFilters(d Dice, s *api.PlacementSpec) {
 			t.Effect = Pick(d, api.TaintEffects...)
 		}
 		if d.Chance(2) {
-			t.TolerationSeconds = ptr(Pick[int64](d, -1, 0, 30, 60, 61, 90, 1<<62))
+			t.TolerationSeconds = new(Pick[int64](d, -1, 0, 30, 60, 61, 90, 1<<62))
 		}
 		s.Tolerations = append(s.Tolerations, t)
 	}
@@ -126,7 +126,7 @@ func RollPrioritizers(d Dice) *api.PrioritizerPolicy {
 			c.Name = Pick(d, "load", "load", "cost", "power", "rare", "ghost")
 		}
 		if !d.Chance(3) {
-			c.Weight = ptr(Pick[int64](d, -10, -1, 0, 1, 2, 3, 10))
+			c.Weight = new(Pick[int64](d, -10, -1, 0, 1, 2, 3, 10))
 		}
 		policy.Configurations = append(policy.Configurations, c)
 	}
@@ -140,11 +140,11 @@ func RollScoring(d Dice) *api.Placement {
 	switch d(10) {
 	case 0:
 		p.Spec.Strategy = api.StrategyMetrics
-		p.Spec.Metrics = &api.MetricsStrategy{Stickiness: ptr(Pick(d, 0, 0.1, 2))}
+		p.Spec.Metrics = &api.MetricsStrategy{Stickiness: new(Pick(d, 0, 0.1, 2))}
 	case 1, 2, 3:
 		p.Spec.PrioritizerPolicy = RollPrioritizers(d)
 	default:
-		one := api.PrioritizerConfig{Type: Pick(d, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerMetric), Weight: ptr(Pick[int64](d, -1, 1, 2))}
+		one := api.PrioritizerConfig{Type: Pick(d, api.PrioritizerBuiltin, api.PrioritizerAddon, api.PrioritizerMetric), Weight: new(Pick[int64](d, -1, 1, 2))}
 		switch one.Type {
 		case api.PrioritizerBuiltin:
 			one.Name = Pick(d, api.BuiltinPrioritizers...)

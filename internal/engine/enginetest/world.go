@@ -126,9 +126,7 @@ func (w *World) Cluster(name string, weights map[string]float64) *api.Cluster {
 // NewPlacement is one with the defaults, for one cluster.
 func NewPlacement(name string) *api.Placement {
 	p := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "default", UID: "uid-" + name, Generation: 1}}
-	p.Spec.NumberOfClusters = ptr[int64](1)
+	p.Spec.NumberOfClusters = new(int64(1))
 	p.SetDefaults()
 	return p
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -198,8 +198,8 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 			if !heard(reads) {
 				t.Fatalf("%s %q about %s: it changes with something that it says it does not read", c.Name(), c.On(), before.Fleet.Name(row))
 			}
-			for left := reads; left != 0; left &= left - 1 {
-				if aspect := left &^ (left - 1); !heard(reads &^ aspect) {
+			for aspect := range enginetest.EachAspect(reads) {
+				if !heard(reads &^ aspect) {
 					seen[witness{c.Name(), aspect}] = true
 				}
 			}
@@ -209,8 +209,8 @@ func TestChecksReadWhatTheySay(t *testing.T) {
 	// change was seen to matter.
 	unshown := func() (string, columns.Aspects) {
 		for _, filter := range filters {
-			for left := declared[filter.Name()]; left != 0; left &= left - 1 {
-				if aspect := left &^ (left - 1); !seen[witness{filter.Name(), aspect}] {
+			for aspect := range enginetest.EachAspect(declared[filter.Name()]) {
+				if !seen[witness{filter.Name(), aspect}] {
 					return filter.Name(), aspect
 				}
 			}

@@ -60,7 +60,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			before := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1}}
 			f, _ := (&columns.Fleet{}).With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": before}}, enginetest.Epoch)
-			q := compile(t, withCEL(tt.text))
+			q := enginetest.Compile(t, placement.NewQuery, withCEL(tt.text))
 			view := placement.NewView(f, q, ledger.Others{}, nil)
 			if view.Mask.Has(0) {
 				t.Fatal("matches before the change")
@@ -76,7 +76,7 @@ func TestPredicatesFollowObservations(t *testing.T) {
 				t.Error("does not match after the change")
 			}
 			beat := after
-			beat.Status.LastHeartbeatAt = ptr(enginetest.Epoch.Add(time.Second))
+			beat.Status.LastHeartbeatAt = new(enginetest.Epoch.Add(time.Second))
 			if _, delta := f.With(columns.Changes{Clusters: map[string]*api.Cluster{"c1": &beat}}, enginetest.Epoch); !delta.Empty() {
 				t.Errorf("a heartbeat that says nothing changed rows %v", delta.Rows)
 			}
@@ -93,7 +93,7 @@ func TestAbsentLabelsAreNotShared(t *testing.T) {
 	w.Cluster("zoned", nil).Metadata.Labels = map[string]string{"zone": "a"}
 	w.Clusters["bare"].Metadata.Labels = nil
 	f := w.Fleet()
-	q := compile(t, withCEL(`!("zone" in managedCluster.metadata.labels)`))
+	q := enginetest.Compile(t, placement.NewQuery, withCEL(`!("zone" in managedCluster.metadata.labels)`))
 	mask := placement.NewView(f, q, ledger.Others{}, nil).Mask
 	for name, want := range map[string]bool{"bare": false, "other": true, "zoned": false} {
 		row, _ := f.Row(name)

@@ -65,8 +65,8 @@ func TestExpressionsReadWhatTheySay(t *testing.T) {
 					if !delta.ConcernsRow(row, reads) {
 						t.Fatalf("%s of %s changes, and expressions do not say that they read that", method, f.Name(row))
 					}
-					for left := reads; left != 0; left &= left - 1 {
-						if aspect := left &^ (left - 1); !delta.ConcernsRow(row, reads&^aspect) {
+					for aspect := range enginetest.EachAspect(reads) {
+						if !delta.ConcernsRow(row, reads&^aspect) {
 							missing &^= aspect
 						}
 					}

@@ -12,17 +12,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
 
-func ptr[T any](v T) *T { return &v }
-
-func compile(t *testing.T, p *api.Placement) *placement.Query {
-	t.Helper()
-	q, err := placement.NewQuery(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
-
 // verdictOn is why a cluster does not fit a placement, "" where it does, and the
 // part of the summary that counts it.
 func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster string, current bool) (filter, reason, fits string) {
@@ -32,7 +21,7 @@ func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster stri
 		present = placement.Present{Decisions: []api.Decision{{Cluster: cluster}}, Answered: true, ScheduledAt: w.Now.Add(-time.Hour)}
 	}
 	p.SetDefaults()
-	e := placement.Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+	e := placement.Explain(w.Fleet(), enginetest.Compile(t, placement.NewQuery, p), nil, ledger.Others{}, present, w.Now)
 	for _, c := range e.Render().Candidates {
 		if c.Cluster == cluster {
 			return c.Filter, c.Reason, e.Sentence()
@@ -43,7 +32,7 @@ func verdictOn(t *testing.T, w *enginetest.World, p *api.Placement, cluster stri
 }
 
 func TestTaints(t *testing.T) {
-	ago := func(d time.Duration) *time.Time { return ptr(enginetest.Epoch.Add(-d)) }
+	ago := func(d time.Duration) *time.Time { return new(enginetest.Epoch.Add(-d)) }
 	exists := api.Toleration{Operator: api.TolerationExists}
 	forDisk := func(seconds int64) api.Toleration {
 		return api.Toleration{Key: "disk", Value: "full", TolerationSeconds: &seconds}
@@ -113,7 +102,7 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 			w := enginetest.NewWorld()
 			c := w.Cluster("c1", nil)
 			c.Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelect}}
-			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: ptr(enginetest.Epoch.Add(time.Duration(tt.added) * time.Second))}}
+			c.Status.Taints = []api.ClusterTaint{{Key: "k", Effect: api.EffectNoSelect, TimeAdded: new(enginetest.Epoch.Add(time.Duration(tt.added) * time.Second))}}
 			p := enginetest.NewPlacement("web")
 			p.Spec.Tolerations = []api.Toleration{{Key: "k", Operator: api.TolerationExists, TolerationSeconds: &tt.seconds}}
 			_, reason, _ := verdictOn(t, w, p, "c1", true)
@@ -121,7 +110,7 @@ func TestTolerationsCountFromTimeAdded(t *testing.T) {
 				t.Errorf("%q, want %q", reason, tt.reason)
 			}
 			end := enginetest.Epoch.Add(time.Duration(tt.until) * time.Second)
-			q := compile(t, p)
+			q := enginetest.Compile(t, placement.NewQuery, p)
 			view := placement.NewView(w.Fleet(), q, ledger.Others{}, nil)
 			if tt.until == 0 {
 				if view.Mask.Has(0) {
@@ -148,19 +137,19 @@ func TestOfflineAndTolerated(t *testing.T) {
 	c := w.Cluster("c1", nil)
 	c.Status.State = api.StateOffline
 	c.Status.Conditions = []api.Condition{{Type: api.ConditionReady, Status: api.ConditionFalse, Message: "no heartbeat"}}
-	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: ptr(enginetest.Epoch)}}
+	c.Status.Taints = []api.ClusterTaint{{Key: api.TaintUnreachable, Effect: api.EffectNoSelect, TimeAdded: new(enginetest.Epoch)}}
 	p := enginetest.NewPlacement("web")
 	if filter, reason, _ := verdictOn(t, w, p, "c1", true); filter != "state" || reason != "is offline: no heartbeat" {
 		t.Errorf("%s: %q", filter, reason)
 	}
-	p.Spec.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: ptr[int64](300)}}
+	p.Spec.Tolerations = []api.Toleration{{Key: api.TaintUnreachable, Operator: api.TolerationExists, TolerationSeconds: new(int64(300))}}
 	end := enginetest.Epoch.Add(5 * time.Minute)
 	for _, current := range []bool{false, true} {
 		w.Now = end.Add(-1)
 		if filter, reason, _ := verdictOn(t, w, p, "c1", current); filter != "" {
 			t.Errorf("current %t: %s: %q", current, filter, reason)
 		}
-		if at := placement.NewView(w.Fleet(), compile(t, p), ledger.Others{}, nil).Until; !at.Equal(end) {
+		if at := placement.NewView(w.Fleet(), enginetest.Compile(t, placement.NewQuery, p), ledger.Others{}, nil).Until; !at.Equal(end) {
 			t.Errorf("admitted until %v, want %v", at, end)
 		}
 		w.Now = end
@@ -220,7 +209,7 @@ func TestPredicates(t *testing.T) {
 	c.Spec.Claims = map[string]string{"version": "1.31"}
 	w.Scores[enginetest.ScoreKey("c1", "load")] = &api.PlacementScore{
 		Metadata: api.Metadata{Name: "load", Cluster: "c1"},
-		Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"cpu": 40}, ValidUntil: ptr(enginetest.Epoch.Add(time.Minute))},
+		Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"cpu": 40}, ValidUntil: new(enginetest.Epoch.Add(time.Minute))},
 	}
 	amazon := &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}
 	absent := &api.LabelSelector{MatchExpressions: []api.SelectorRequirement{{Key: "gpu", Operator: api.SelectorNotIn, Values: []string{"x"}}, {Key: "gpu", Operator: api.SelectorDoesNotExist}}}

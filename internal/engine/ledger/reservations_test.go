@@ -1,8 +1,6 @@
 package ledger_test
 
 import (
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
-
 	"testing"
 	"time"
 
@@ -10,32 +8,14 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
+	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
-
-func ptr[T any](v T) *T { return &v }
-
-func compile(t *testing.T, p *api.Placement) *placement.Query {
-	t.Helper()
-	q, err := placement.NewQuery(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
 
 // reserve reserves what a placement asks for on a cluster.
 func reserve(t *testing.T, reserved *ledger.Reservations, f *columns.Fleet, p *api.Placement, cluster string, since time.Time) {
 	t.Helper()
-	q := compile(t, p)
+	q := enginetest.Compile(t, placement.NewQuery, p)
 	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
-}
-
-func clusters(list ...*api.Cluster) columns.Changes {
-	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
-	for _, x := range list {
-		c.Clusters[x.Metadata.Name] = x
-	}
-	return c
 }
 
 // A hold ends with the first report newer than it, and comes back only if the
@@ -44,12 +24,12 @@ func TestReservationFollowsReports(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Allocatable: api.Quantities{"cpu": "4"}}}
 	reported := func(at time.Duration) *api.Cluster {
 		d := *c
-		d.Status.CapacityReportedAt = ptr(enginetest.Epoch.Add(at))
+		d.Status.CapacityReportedAt = new(enginetest.Epoch.Add(at))
 		return &d
 	}
 	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "1"}
-	q := compile(t, p)
+	q := enginetest.Compile(t, placement.NewQuery, p)
 	reserved := ledger.NewReservations()
 	f := &columns.Fleet{}
 	step := func(changes columns.Changes, want api.Quantity) {
@@ -68,17 +48,17 @@ func TestReservationFollowsReports(t *testing.T) {
 		}
 	}
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // before the fleet knows the cluster
-	step(clusters(c), "3")
-	step(clusters(reported(-time.Second)), "3")
-	step(clusters(reported(0)), "4") // the report has it in
-	step(clusters(reported(time.Hour)), "4")
+	step(enginetest.Clusters(c), "3")
+	step(enginetest.Clusters(reported(-time.Second)), "3")
+	step(enginetest.Clusters(reported(0)), "4") // the report has it in
+	step(enginetest.Clusters(reported(time.Hour)), "4")
 	step(columns.Changes{Clusters: map[string]*api.Cluster{"c1": nil}}, "")
-	step(clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), "") // takes the row
-	step(clusters(c), "3")
-	step(clusters(reported(time.Hour)), "4")
+	step(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c0"}}), "") // takes the row
+	step(enginetest.Clusters(c), "3")
+	step(enginetest.Clusters(reported(time.Hour)), "4")
 	reserved.Release(f, q.Key, "c1")
 	step(columns.Changes{}, "4")
-	step(clusters(c), "4")
+	step(enginetest.Clusters(c), "4")
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch)
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch) // replaces, never adds
 	step(columns.Changes{}, "3")
@@ -94,28 +74,28 @@ func TestReservationFollowsReports(t *testing.T) {
 // the amounts must not be charged together with the holds they contain: that put
 // running workloads off their cluster.
 func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
-	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(enginetest.Epoch)}}
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: new(enginetest.Epoch)}}
 	c.Spec.Allocatable, c.Spec.Allocated = api.Quantities{"cpu": "4"}, api.Quantities{"cpu": "1"}
-	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(enginetest.Epoch)
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, new(enginetest.Epoch)
 	declared := *c
-	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, new(enginetest.Epoch.Add(time.Minute))
 	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
 	labelled := declared
-	labelled.Metadata.Generation, labelled.Metadata.ModifiedAt = 3, ptr(enginetest.Epoch.Add(time.Hour))
+	labelled.Metadata.Generation, labelled.Metadata.ModifiedAt = 3, new(enginetest.Epoch.Add(time.Hour))
 	observed := labelled
-	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 3, ptr(enginetest.Epoch.Add(time.Minute))
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 3, new(enginetest.Epoch.Add(time.Minute))
 
 	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
-	q := compile(t, p)
+	q := enginetest.Compile(t, placement.NewQuery, p)
 	reserved := ledger.NewReservations()
-	f, delta := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+	f, delta := (&columns.Fleet{}).With(enginetest.Clusters(c), enginetest.Epoch)
 	reserved.Sync(f, delta)
 	reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(time.Second))
 	small := enginetest.NewPlacement("small")
 	small.Spec.ResourceRequests = api.Quantities{"cpu": "500m"}
 	for i, next := range []*api.Cluster{&declared, &labelled, &observed} {
-		f, delta = f.With(clusters(next), enginetest.Epoch)
+		f, delta = f.With(enginetest.Clusters(next), enginetest.Epoch)
 		reserved.Sync(f, delta)
 		if !placement.Admits(f, q, reserved, 0, true) {
 			t.Errorf("step %d: the placement does not fit where it is", i)
@@ -136,25 +116,25 @@ func TestDeclaredReportEndsHoldsAtOnce(t *testing.T) {
 // Where a heartbeat gave the amounts in use, they count until the status says
 // that the declared ones are newer, and so do the reservations they lack.
 func TestDeclaredReportWaitsForTheHeartbeatsStatus(t *testing.T) {
-	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: ptr(enginetest.Epoch)}}
+	c := &api.Cluster{Metadata: api.Metadata{Name: "c1", Generation: 1, ModifiedAt: new(enginetest.Epoch)}}
 	c.Spec.Allocatable = api.Quantities{"cpu": "4"}
-	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, ptr(enginetest.Epoch)
+	c.Status.ObservedGeneration, c.Status.CapacityReportedAt = 1, new(enginetest.Epoch)
 	c.Status.Allocated = api.Quantities{"cpu": "1"}
 	p := enginetest.NewPlacement("web")
 	p.Spec.ResourceRequests = api.Quantities{"cpu": "2"}
 	reserved := ledger.NewReservations()
-	f, delta := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+	f, delta := (&columns.Fleet{}).With(enginetest.Clusters(c), enginetest.Epoch)
 	reserved.Sync(f, delta)
 	reserve(t, reserved, f, p, "c1", enginetest.Epoch.Add(time.Second))
 
 	declared := *c
-	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
+	declared.Metadata.Generation, declared.Metadata.ModifiedAt = 2, new(enginetest.Epoch.Add(time.Minute))
 	declared.Spec.Allocated = api.Quantities{"cpu": "3"}
 	observed := declared
-	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 2, ptr(enginetest.Epoch.Add(time.Minute))
+	observed.Status.ObservedGeneration, observed.Status.CapacityReportedAt = 2, new(enginetest.Epoch.Add(time.Minute))
 	observed.Status.Allocated = nil
 	for _, next := range []*api.Cluster{&declared, &observed} {
-		f, delta = f.With(clusters(next), enginetest.Epoch)
+		f, delta = f.With(enginetest.Clusters(next), enginetest.Epoch)
 		reserved.Sync(f, delta)
 		if got := ledger.Available(f, reserved, 0)["cpu"]; got != "1" {
 			t.Errorf("%s of cpu are available, want 1: 4 less 1 and a hold of 2, then 4 less 3", got)

@@ -38,7 +38,7 @@ func newMainInputs(n int) *mainInputs {
 		}}})
 		in.scores = append(in.scores, &api.PlacementScore{
 			Metadata: api.Metadata{Cluster: name(i), Name: "demo"},
-			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"demo": int64((i*37)%201 - 100)}, ValidUntil: ptr(enginetest.Epoch.Add(time.Hour))},
+			Spec:     api.PlacementScoreSpec{Scores: map[string]int64{"demo": int64((i*37)%201 - 100)}, ValidUntil: new(enginetest.Epoch.Add(time.Hour))},
 		})
 	}
 	in.others(100, name)
@@ -46,11 +46,11 @@ func newMainInputs(n int) *mainInputs {
 		in.present.Decisions = append(in.present.Decisions, api.Decision{Cluster: name(i)})
 	}
 	in.placement = &api.Placement{Metadata: api.Metadata{Name: "main", Namespace: "default"}, Spec: api.PlacementSpec{
-		NumberOfClusters: ptr(int64(10)),
+		NumberOfClusters: new(int64(10)),
 		Predicates:       []api.Predicate{{LabelSelector: &api.LabelSelector{MatchLabels: map[string]string{"cloud": "Amazon"}}}},
 		Strategy:         api.StrategyPrioritizers,
 		PrioritizerPolicy: &api.PrioritizerPolicy{Mode: api.ModeAdditive, Configurations: []api.PrioritizerConfig{
-			{Type: api.PrioritizerAddon, ResourceName: "demo", ScoreName: "demo", Weight: ptr(int64(1))},
+			{Type: api.PrioritizerAddon, ResourceName: "demo", ScoreName: "demo", Weight: new(int64(1))},
 		}},
 	}}
 	in.placement.SetDefaults()
@@ -140,7 +140,7 @@ var mainVariants = []struct {
 	}},
 	{"half-expired", func(in *mainInputs) {
 		for i := range in.scores[:len(in.scores)/2] {
-			in.scores[i].Spec.ValidUntil = ptr(enginetest.Epoch.Add(-time.Hour))
+			in.scores[i].Spec.ValidUntil = new(enginetest.Epoch.Add(-time.Hour))
 		}
 	}},
 	{"half-missing", func(in *mainInputs) { in.scores = in.scores[:len(in.scores)/2] }},
@@ -151,7 +151,7 @@ var mainVariants = []struct {
 		}
 		policy := in.placement.Spec.PrioritizerPolicy
 		for _, name := range []string{api.PrioritizerAllocatableCPU, api.PrioritizerAllocatableMemory} {
-			policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: name, Weight: ptr(int64(1))})
+			policy.Configurations = append(policy.Configurations, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: name, Weight: new(int64(1))})
 		}
 	}},
 	{"no-predicate", func(in *mainInputs) { in.placement.Spec.Predicates = nil }},
@@ -177,7 +177,7 @@ func BenchmarkMain(b *testing.B) {
 			variant.vary(in)
 			objects := in.objects()
 			f, delta := (&columns.Fleet{}).With(objects, enginetest.Epoch)
-			q := compile(b, in.placement)
+			q := enginetest.Compile(b, NewQuery, in.placement)
 			others := ledger.Others{Load: in.load(f, delta)}
 			view := NewView(f, q, others, nil)
 			want := in.naive()
@@ -204,7 +204,7 @@ func BenchmarkMainOneScore(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		in := newMainInputs(n)
 		f, delta := (&columns.Fleet{}).With(in.objects(), enginetest.Epoch)
-		q := compile(b, in.placement)
+		q := enginetest.Compile(b, NewQuery, in.placement)
 		others := ledger.Others{Load: in.load(f, delta)}
 		view := NewView(f, q, others, nil)
 		r := rand.New(rand.NewPCG(1, 2))
@@ -243,12 +243,12 @@ func BenchmarkDecideSpread(b *testing.B) {
 		for i, c := range in.clusters {
 			c.Spec.Region = fmt.Sprintf("region%02d", i%24)
 		}
-		in.placement.Spec.NumberOfClusters = ptr(int64(48))
+		in.placement.Spec.NumberOfClusters = new(int64(48))
 		in.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{
-			TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule,
+			TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: new(int64(1)), WhenUnsatisfiable: api.DoNotSchedule,
 		}}
 		f, delta := (&columns.Fleet{}).With(in.objects(), enginetest.Epoch)
-		q, others := compile(b, in.placement), ledger.Others{Load: in.load(f, delta)}
+		q, others := enginetest.Compile(b, NewQuery, in.placement), ledger.Others{Load: in.load(f, delta)}
 		view := NewView(f, q, others, nil)
 		regions := map[string]int{}
 		for _, c := range Decide(f, q, view, others, in.present, enginetest.Epoch).Choices {

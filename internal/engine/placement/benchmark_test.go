@@ -93,7 +93,7 @@ func BenchmarkDecideWarm(b *testing.B) {
 		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
 			for _, k := range []int64{3, 100} {
-				q := compile(b, benchPlacement(spec.labels, k))
+				q := enginetest.Compile(b, NewQuery, benchPlacement(spec.labels, k))
 				mask := maskOf(f, q, nil)
 				present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 				b.Run(fmt.Sprintf("n=%d/%s/k=%d", n, spec.name, k), func(b *testing.B) {
@@ -193,7 +193,7 @@ func BenchmarkDecideTies(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, true).Fleet()
 		for _, k := range []int64{3, 100} {
-			q := compile(b, benchPlacement(nil, k))
+			q := enginetest.Compile(b, NewQuery, benchPlacement(nil, k))
 			mask := maskOf(f, q, nil)
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
 				cputime.Measure(b, func() { Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()) })
@@ -208,7 +208,7 @@ func BenchmarkDecideAll(b *testing.B) {
 		f := benchWorld(n, false).Fleet()
 		p := benchPlacement(benchSpecs[0].labels, 0)
 		p.Spec.NumberOfClusters = nil
-		q := compile(b, p)
+		q := enginetest.Compile(b, NewQuery, p)
 		mask := maskOf(f, q, nil)
 		present := benchPresent(f, Decide(f, q, &View{Mask: mask}, ledger.Others{}, Present{}, f.Now()))
 		for name, present := range map[string]Present{"new": {}, "standing": present} {
@@ -225,7 +225,7 @@ func BenchmarkExplain(b *testing.B) {
 	for _, n := range benchSizes {
 		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
-			q := compile(b, benchPlacement(spec.labels, 3))
+			q := enginetest.Compile(b, NewQuery, benchPlacement(spec.labels, 3))
 			present := benchPresent(f, Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, Present{}, f.Now()))
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
 				cputime.Measure(b, func() { Explain(f, q, nil, ledger.Others{}, present, f.Now()) })
@@ -239,7 +239,7 @@ func BenchmarkRender(b *testing.B) {
 	for _, n := range benchSizes[:2] {
 		f := benchWorld(n, false).Fleet()
 		for _, spec := range benchSpecs {
-			e := Explain(f, compile(b, benchPlacement(spec.labels, 3)), nil, ledger.Others{}, Present{}, f.Now())
+			e := Explain(f, enginetest.Compile(b, NewQuery, benchPlacement(spec.labels, 3)), nil, ledger.Others{}, Present{}, f.Now())
 			b.Run(fmt.Sprintf("n=%d/%s/k=3", n, spec.name), func(b *testing.B) {
 				cputime.Measure(b, func() { e.Render() })
 			})
@@ -254,7 +254,7 @@ func BenchmarkWith(b *testing.B) {
 		w := benchWorld(n, false)
 		own := w.Gauge("own", 0, 1, 0.5)
 		first := w.Clusters["cluster000000"]
-		first.Spec.Metrics = append(first.Spec.Metrics, api.MetricRef{Name: "own", Weight: ptr(5.0)})
+		first.Spec.Metrics = append(first.Spec.Metrics, api.MetricRef{Name: "own", Weight: new(5.0)})
 		f := w.Fleet()
 		moved := func(m *api.Metric, value float64) columns.Changes {
 			c := *m
@@ -271,8 +271,8 @@ func BenchmarkWith(b *testing.B) {
 		}{
 			{"own-metric", moved(own, 0.9)},
 			{"shared-metric", moved(w.Metrics[metricKey("m07")], 0.99)},
-			{"report", clusters(&report)},
-			{"new-cluster", clusters(&added)},
+			{"report", enginetest.Clusters(&report)},
+			{"new-cluster", enginetest.Clusters(&added)},
 		} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, step.name), func(b *testing.B) {
 				cputime.Measure(b, func() { f.With(step.changes, f.Now()) })
@@ -288,7 +288,7 @@ func BenchmarkFits(b *testing.B) {
 		f := benchWorld(n, false).Fleet()
 		p := benchPlacement(benchSpecs[0].labels, 3)
 		p.Spec.MetricConstraints = []string{"m07 > 2"}
-		q := compile(b, p)
+		q := enginetest.Compile(b, NewQuery, p)
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			cputime.Measure(b, func() { Sentence(f, q, ledger.Others{}) })
 		})

@@ -91,7 +91,7 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 	empty := enginetest.NewWorld()
 	for range 200 {
 		p, _ := rollPlacement(d, empty)
-		q, r := compile(t, p), compile(t, respelled(d, p))
+		q, r := enginetest.Compile(t, NewQuery, p), enginetest.Compile(t, NewQuery, respelled(d, p))
 		if q.Class != r.Class {
 			t.Fatalf("what asks for the same has the classes %q and %q", q.Class, r.Class)
 		}
@@ -120,14 +120,14 @@ func TestEqualClassesSeeTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Spec.CustomResources = []string{labelled.Canonical()}
-	queries = append(queries, compile(t, a), compile(t, b))
+	queries = append(queries, enginetest.Compile(t, NewQuery, a), enginetest.Compile(t, NewQuery, b))
 	// What rates clusters differently may ask for the same.
 	for _, name := range enginetest.ScoreNames {
 		c := enginetest.NewPlacement("web")
 		c.Spec.Strategy, c.Spec.PrioritizerPolicy = api.StrategyPrioritizers, &api.PrioritizerPolicy{
 			Mode: api.ModeExact, Configurations: []api.PrioritizerConfig{{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: name}},
 		}
-		queries = append(queries, compile(t, c))
+		queries = append(queries, enginetest.Compile(t, NewQuery, c))
 	}
 	for _, part := range []string{"terms", "filter", "checks"} {
 		key := func(q *Query) string {

@@ -189,7 +189,7 @@ func decide(t *testing.T, w *enginetest.World, p *api.Placement, present Present
 	if errs := p.Validate(); errs != nil {
 		t.Fatal(errs)
 	}
-	f, q := w.Fleet(), compile(t, p)
+	f, q := w.Fleet(), enginetest.Compile(t, NewQuery, p)
 	out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 	var names []string
 	for _, c := range out.Choices {
@@ -371,10 +371,10 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 	}
 	names, outcome := decide(t.T, w, p, present)
 	f := w.Fleet()
-	status, _ := NewStatus(f, compile(t.T, p), NewView(f, compile(t.T, p), ledger.Others{}, nil), p, outcome, w.Now, func() string { return "" })
+	status, _ := NewStatus(f, enginetest.Compile(t.T, NewQuery, p), NewView(f, enginetest.Compile(t.T, NewQuery, p), ledger.Others{}, nil), p, outcome, w.Now, func() string { return "" })
 	conformChoice(t, out, names, outcome.kept, &status)
 	scores := map[string]float64{}
-	for _, candidate := range Explain(f, compile(t.T, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
+	for _, candidate := range Explain(f, enginetest.Compile(t.T, NewQuery, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
 		if candidate.Score != nil {
 			scores[candidate.Cluster] = math.Round(*candidate.Score*1e6) / 1e6
 		}
@@ -482,7 +482,7 @@ func conformStickiness(t *conformance.T, in *stickinessIn, out *stickinessOut) {
 	if !slices.Equal(names, []string{want}) {
 		t.Errorf("chosen %q, want %q", names, want)
 	}
-	for _, candidate := range Explain(w.Fleet(), compile(t.T, p), nil, ledger.Others{}, on(w, time.Hour, "current"), w.Now).Render().Candidates {
+	for _, candidate := range Explain(w.Fleet(), enginetest.Compile(t.T, NewQuery, p), nil, ledger.Others{}, on(w, time.Hour, "current"), w.Now).Render().Candidates {
 		want := map[string]*float64{"current": out.Current, "other": out.Other}[candidate.Cluster]
 		if want != nil && !near(*candidate.Score, *want) {
 			t.Errorf("%s scores %v, want %v", candidate.Cluster, *candidate.Score, *want)
@@ -518,9 +518,9 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	switch in.Event.Get() {
 	case "", "re-scheduled, other cluster":
 	case "periodic, same cluster, no update":
-		w.Metrics[metricKey("there")].Status.Value = ptr(0.05)
+		w.Metrics[metricKey("there")].Status.Value = new(0.05)
 	case "user update, migration disabled":
-		p.Spec.Migration = ptr(false)
+		p.Spec.Migration = new(false)
 	default:
 		t.Fatalf("unknown event %q", in.Event.Get())
 	}
@@ -531,7 +531,7 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	present.Answered = p.Status.ObservedGeneration == p.Metadata.Generation
 	p.Status.Decisions, p.Status.ScheduledAt = present.Decisions, &present.ScheduledAt
 	names, outcome := decide(t.T, w, p, present)
-	f, q := w.Fleet(), compile(t.T, p)
+	f, q := w.Fleet(), enginetest.Compile(t.T, NewQuery, p)
 	v := NewView(f, q, ledger.Others{}, nil)
 	explain := func() string { return "" }
 	settled, _ := NewStatus(f, q, v, p, outcome, w.Now, explain)
@@ -581,7 +581,7 @@ func conformMigration(t *conformance.T, in *migrationIn, out *migrationOut) {
 	w := enginetest.NewWorld()
 	w.Cluster("c1", nil)
 	p := enginetest.NewPlacement("web")
-	p.Spec.Migration = ptr(in.Migration.Get())
+	p.Spec.Migration = new(in.Migration.Get())
 	present := Present{}
 	if name := in.ScheduledTo.Get(); name != nil {
 		present = on(w, time.Hour, *name)

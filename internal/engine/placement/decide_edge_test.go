@@ -13,14 +13,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/ledger"
 )
 
-func clusters(list ...*api.Cluster) columns.Changes {
-	c := columns.Changes{Clusters: map[string]*api.Cluster{}}
-	for _, x := range list {
-		c.Clusters[x.Metadata.Name] = x
-	}
-	return c
-}
-
 func TestAmountsAtTheEdge(t *testing.T) {
 	c := &api.Cluster{Metadata: api.Metadata{Name: "c1"}}
 	for _, tt := range []struct {
@@ -36,16 +28,16 @@ func TestAmountsAtTheEdge(t *testing.T) {
 	} {
 		c.Spec.Allocatable = api.Quantities{"memory": tt.allocatable}
 		c.Spec.Allocated = api.Quantities{"memory": tt.allocated}
-		f, _ := (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		f, _ := (&columns.Fleet{}).With(enginetest.Clusters(c), enginetest.Epoch)
 		p := enginetest.NewPlacement("web")
 		p.Spec.ResourceRequests = api.Quantities{"memory": tt.request}
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		reserved := ledger.NewReservations()
 		if got := Admits(f, q, reserved, 0, false); got != tt.fits {
 			t.Errorf("%+v: fits %t", tt, got)
 		}
-		c.Status.CapacityReportedAt = ptr(enginetest.Epoch)
-		f, _ = (&columns.Fleet{}).With(clusters(c), enginetest.Epoch)
+		c.Status.CapacityReportedAt = new(enginetest.Epoch)
+		f, _ = (&columns.Fleet{}).With(enginetest.Clusters(c), enginetest.Epoch)
 		reserved.Hold(f, q.Key, q.Requests(), "c1", enginetest.Epoch.Add(-time.Minute)) // what is allocated has it in
 		if got := Admits(f, q, reserved, 0, true); got != tt.staysOn {
 			t.Errorf("%+v: stays %t", tt, got)
@@ -63,8 +55,8 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	w.Cluster("c3", nil)
 	p := enginetest.NewPlacement("web")
 	p.Spec.NumberOfClusters = nil
-	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = ptr(math.MaxFloat64), math.MaxFloat64
-	f, q := w.Fleet(), compile(t, p)
+	p.Spec.Metrics.Stickiness, p.Spec.MinImprovement = new(math.MaxFloat64), math.MaxFloat64
+	f, q := w.Fleet(), enginetest.Compile(t, NewQuery, p)
 	e := Explain(f, q, nil, ledger.Others{}, on(w, time.Hour, "c1", "c3"), w.Now)
 	for _, c := range e.Render().Candidates {
 		for _, part := range c.Scores {
@@ -79,11 +71,11 @@ func TestScoreOfHugeWeights(t *testing.T) {
 	if got := e.Choices[0].Score; got != 0.75 {
 		t.Errorf("score %v, want 0.75", got)
 	}
-	p.Spec.NumberOfClusters, p.Spec.LabelConstraints = ptr[int64](1), []string{"plain is yes"}
+	p.Spec.NumberOfClusters, p.Spec.LabelConstraints = new(int64(1)), []string{"plain is yes"}
 	for _, name := range []string{"c3", "c4"} {
 		w.Cluster(name, nil).Metadata.Labels = map[string]string{"plain": "yes"}
 	}
-	margin := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, on(w, time.Hour, "c3"), w.Now).Render().Margin
+	margin := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, on(w, time.Hour, "c3"), w.Now).Render().Margin
 	if margin == nil || math.IsInf(margin.Margin, 0) {
 		t.Errorf("margin %+v, want a number", margin)
 	}
@@ -102,7 +94,7 @@ func TestAllSeatsMove(t *testing.T) {
 			w.Cluster(fmt.Sprintf("high%d", i), map[string]float64{"high": 1})
 		}
 		p := enginetest.NewPlacement("web")
-		p.Spec.NumberOfClusters = ptr[int64](4)
+		p.Spec.NumberOfClusters = new(int64(4))
 		names, out := decide(t, w, p, on(w, time.Hour, "low3", "low5", "low7", "low9"))
 		slices.Sort(names)
 		if len(names) != 4 || !slices.Equal(names[:3], []string{"high0", "high1", "high2"}) || !slices.Contains([]string{"low3", "low5", "low7", "low9"}, names[3]) {
@@ -119,7 +111,7 @@ func TestDecisionThatNamesAClusterTwice(t *testing.T) {
 	w.Cluster("c1", nil)
 	w.Cluster("c2", nil)
 	p := enginetest.NewPlacement("web")
-	p.Spec.NumberOfClusters = ptr[int64](2)
+	p.Spec.NumberOfClusters = new(int64(2))
 	names, out := decide(t, w, p, on(w, time.Second, "c1", "c1"))
 	slices.Sort(names)
 	if !slices.Equal(names, []string{"c1", "c2"}) || out.Same {

@@ -31,7 +31,7 @@ func explanationOf(t *testing.T, w *enginetest.World, p *api.Placement, present 
 	for _, name := range present {
 		was.Decisions = append(was.Decisions, api.Decision{Cluster: name})
 	}
-	return Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, was, w.Now).Render()
+	return Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, was, w.Now).Render()
 }
 
 // TestExplanationTellsExpiredFromAbsentFromZero: each counts as 0, and the
@@ -42,12 +42,12 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 	for _, name := range []string{"expired", "zero", "none", "other", "valid"} {
 		w.Cluster(name, nil)
 	}
-	w.Scores[enginetest.ScoreKey("expired", "load")] = scoreOf("expired", 70, time.Minute)
-	w.Scores[enginetest.ScoreKey("zero", "load")] = scoreOf("zero", 0, 0)
-	other := scoreOf("other", 0, 0)
+	w.Scores[enginetest.ScoreKey("expired", "load")] = enginetest.Score("expired", 70, time.Minute)
+	w.Scores[enginetest.ScoreKey("zero", "load")] = enginetest.Score("zero", 0, 0)
+	other := enginetest.Score("other", 0, 0)
 	other.Spec.Scores = map[string]int64{"memory": 3}
 	w.Scores[enginetest.ScoreKey("other", "load")] = other
-	w.Scores[enginetest.ScoreKey("valid", "load")] = scoreOf("valid", 40, time.Hour)
+	w.Scores[enginetest.ScoreKey("valid", "load")] = enginetest.Score("valid", 40, time.Hour)
 	w.Now = enginetest.Epoch.Add(2 * time.Minute)
 	want := map[string]string{
 		"expired": `{"name":"load/cpu","raw":70,"value":0,"weight":1,"share":0,"expired_at":"2026-03-01T12:01:00Z","reason":"expired since 2026-03-01T12:01:00Z; counts as 0"}`,
@@ -73,7 +73,7 @@ func TestExplanationTellsExpiredFromAbsentFromZero(t *testing.T) {
 func TestExplanationOfHeldClusterTellsExpired(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Cluster("held", nil).Spec.Taints = []api.Taint{{Key: "k", Effect: api.EffectNoSelectIfNew}}
-	w.Scores[enginetest.ScoreKey("held", "load")] = scoreOf("held", 70, time.Minute)
+	w.Scores[enginetest.ScoreKey("held", "load")] = enginetest.Score("held", 70, time.Minute)
 	x := explanationOf(t, w, byLoad(), "held")
 	if end := enginetest.Epoch.Add(time.Minute + 1); x.NextAt == nil || !x.NextAt.Equal(end) {
 		t.Errorf("next_at %v, want %v", x.NextAt, end)
@@ -148,8 +148,8 @@ func TestExplanationNextAt(t *testing.T) {
 			w := enginetest.NewWorld()
 			w.Cluster("c1", nil)
 			w.Cluster("c2", nil)
-			w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 50, soon)
-			w.Scores[enginetest.ScoreKey("c2", "load")] = scoreOf("c2", 40, late)
+			w.Scores[enginetest.ScoreKey("c1", "load")] = enginetest.Score("c1", 50, soon)
+			w.Scores[enginetest.ScoreKey("c2", "load")] = enginetest.Score("c2", 40, late)
 			tt.change(w)
 			next := explanationOf(t, w, tt.spec()).NextAt
 			switch {
@@ -165,7 +165,7 @@ func TestExplanationNextAt(t *testing.T) {
 func unreachable(w *enginetest.World, name string, left time.Duration) {
 	m := w.Gauge(name, 0, 1, 0.5)
 	m.Spec.MaxAge = "10m"
-	m.Status.ObservedAt = ptr(enginetest.Epoch.Add(left - 10*time.Minute))
+	m.Status.ObservedAt = new(enginetest.Epoch.Add(left - 10*time.Minute))
 	m.Status.Conditions = []api.Condition{{Type: api.ConditionAvailable, Status: api.ConditionFalse, Reason: api.ReasonUnreachableMetricsProvider}}
 }
 
@@ -174,10 +174,10 @@ func unreachable(w *enginetest.World, name string, left time.Duration) {
 func TestScoresValidMessageIsTrue(t *testing.T) {
 	w := enginetest.NewWorld()
 	w.Cluster("c1", nil)
-	w.Scores[enginetest.ScoreKey("c1", "load")] = scoreOf("c1", 50, time.Minute)
+	w.Scores[enginetest.ScoreKey("c1", "load")] = enginetest.Score("c1", 50, time.Minute)
 	w.Now = enginetest.Epoch.Add(time.Hour)
 	f, p := w.Fleet(), byLoad()
-	q := compile(t, p)
+	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{}, nil)
 	status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, w.Now), w.Now, func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionScoresValid)

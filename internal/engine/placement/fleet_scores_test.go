@@ -7,26 +7,8 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/cputime"
-	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/enginetest"
 )
-
-func scoreOf(cluster string, value int64, until time.Duration) *api.PlacementScore {
-	s := &api.PlacementScore{Metadata: api.Metadata{Name: "load", Cluster: cluster}}
-	s.Spec.Scores = map[string]int64{"cpu": value}
-	if until != 0 {
-		s.Spec.ValidUntil = ptr(enginetest.Epoch.Add(until))
-	}
-	return s
-}
-
-func scores(list ...*api.PlacementScore) columns.Changes {
-	c := columns.Changes{Scores: map[api.Key]*api.PlacementScore{}}
-	for _, s := range list {
-		c.Scores[api.KeyOf(s)] = s
-	}
-	return c
-}
 
 // BenchmarkScorePush is one cluster of many pushing its score: 10,000 that do so
 // every minute are 167 of these a second.
@@ -34,7 +16,7 @@ func BenchmarkScorePush(b *testing.B) {
 	for _, n := range benchSizes {
 		w := benchWorld(n, false)
 		for name := range w.Clusters {
-			s := scoreOf(name, 1, 5*time.Minute)
+			s := enginetest.Score(name, 1, 5*time.Minute)
 			w.Scores[api.KeyOf(s)] = s
 		}
 		f := w.Fleet()
@@ -43,7 +25,7 @@ func BenchmarkScorePush(b *testing.B) {
 			i := 0
 			cputime.Measure(b, func() {
 				at := time.Duration(i) * time.Minute / time.Duration(n)
-				f, _ = f.With(scores(scoreOf(names[i%n], int64(i%100), at+5*time.Minute)), enginetest.Epoch.Add(at))
+				f, _ = f.With(enginetest.Scores(enginetest.Score(names[i%n], int64(i%100), at+5*time.Minute)), enginetest.Epoch.Add(at))
 				i++
 			})
 		})

@@ -149,7 +149,7 @@ func TestKrakeSelection(t *testing.T) {
 				t.Errorf("chosen %q, want %q", names, tt.want)
 			}
 			f := w.Fleet()
-			for _, c := range Explain(f, compile(t, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
+			for _, c := range Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
 				if want, ok := tt.scores[c.Cluster]; ok && (c.Score == nil || !near(*c.Score, want)) {
 					t.Errorf("%s scores %v, want %v", c.Cluster, c.Score, want)
 				}

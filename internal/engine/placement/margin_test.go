@@ -21,7 +21,7 @@ func TestMarginIsWhatAMoveTakes(t *testing.T) {
 		}
 		p := byScore("web", rapid.Int64Range(1, 3).Draw(t, "wanted"), rapid.SampledFrom([]api.PrioritizerMode{api.ModeExact, api.ModeAdditive}).Draw(t, "mode"))
 		p.Spec.PrioritizerPolicy.Configurations = append(p.Spec.PrioritizerPolicy.Configurations,
-			api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: ptr(int64(0))})
+			api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: new(int64(0))})
 		p.Spec.MinImprovement = rapid.SampledFrom([]float64{0, 4}).Draw(t, "min_improvement")
 		q, err := NewQuery(p)
 		if err != nil {

@@ -56,7 +56,7 @@ func TestNewStatus(t *testing.T) {
 	f := w.Fleet()
 	step := func(after time.Duration) (bool, api.PlacementStatus) {
 		t.Helper()
-		q, now := compile(t, p), enginetest.Epoch.Add(after)
+		q, now := enginetest.Compile(t, NewQuery, p), enginetest.Epoch.Add(after)
 		present := Present{Decisions: p.Status.Decisions, Answered: p.Status.ObservedGeneration == p.Metadata.Generation}
 		if p.Status.ScheduledAt != nil {
 			present.ScheduledAt = *p.Status.ScheduledAt
@@ -87,20 +87,20 @@ func TestNewStatus(t *testing.T) {
 		t.Errorf("scheduled at %v: a look is not a decision", p.Status.ScheduledAt)
 	}
 
-	w.Metrics[metricKey("ec")].Status.Value = ptr(0.05) // the same answer with another score writes nothing
+	w.Metrics[metricKey("ec")].Status.Value = new(0.05) // the same answer with another score writes nothing
 	f = w.Fleet()
 	expect(2*time.Second, false, 1, fine, "c1")
 	if p.Status.Decisions[0].Score != 0.9 {
 		t.Errorf("score %v, want that of the decision", p.Status.Decisions[0].Score)
 	}
-	w.Metrics[metricKey("ge")].Status.Value = ptr(0.9)
+	w.Metrics[metricKey("ge")].Status.Value = new(0.9)
 	f = w.Fleet()
 	expect(time.Hour, true, 2, fine, "c2")
 	if !p.Status.ScheduledAt.Equal(enginetest.Epoch.Add(time.Hour)) {
 		t.Errorf("scheduled at %v, want when it moved", p.Status.ScheduledAt)
 	}
 
-	w.Metrics[metricKey("ge")].Status.Value = ptr(0.8)
+	w.Metrics[metricKey("ge")].Status.Value = new(0.8)
 	f = w.Fleet()
 	p.Metadata.Generation++ // another spec, the same clusters
 	expect(2*time.Hour, true, 2, fine, "c2")
@@ -111,7 +111,7 @@ func TestNewStatus(t *testing.T) {
 		t.Errorf("scheduled at %v: the decision did not change", p.Status.ScheduledAt)
 	}
 	p.Metadata.Generation++
-	p.Spec.NumberOfClusters = ptr[int64](3)
+	p.Spec.NumberOfClusters = new(int64(3))
 	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonTooFewClusters, api.ReasonWellConfigured}, "c2", "c1")
 	if !p.Status.Decisions[0].Since.Equal(enginetest.Epoch.Add(time.Hour)) || !p.Status.Decisions[1].Since.Equal(enginetest.Epoch.Add(2*time.Hour)) {
 		t.Errorf("decisions %+v: each cluster keeps its own since", p.Status.Decisions)
@@ -120,10 +120,10 @@ func TestNewStatus(t *testing.T) {
 	p.Spec.NumberOfClusters = nil
 	expect(2*time.Hour, true, 3, []string{api.ReasonScheduled, api.ReasonAllFitting, api.ReasonWellConfigured}, "c2", "c1")
 	p.Metadata.Generation++
-	p.Spec.NumberOfClusters = ptr[int64](0)
+	p.Spec.NumberOfClusters = new(int64(0))
 	expect(2*time.Hour, true, 4, []string{api.ReasonNoClustersWanted, api.ReasonNoClustersWanted, api.ReasonWellConfigured})
 	p.Metadata.Generation++
-	p.Spec.NumberOfClusters, p.Spec.MetricConstraints = ptr[int64](1), []string{"gohst > 1", "gohst < 9"}
+	p.Spec.NumberOfClusters, p.Spec.MetricConstraints = new(int64(1)), []string{"gohst > 1", "gohst < 9"}
 	expect(2*time.Hour, true, 4, []string{api.ReasonNoSuitableClusters, api.ReasonNoSuitableClusters, api.ReasonUnknownMetrics})
 	message := api.FindCondition(p.Status.Conditions, api.ConditionScheduled).Message
 	if message != `0 of 2 clusters fit: 2 do not match metric constraint "gohst > 1"` {
@@ -141,7 +141,7 @@ func TestFailingMetricsAreNamed(t *testing.T) {
 	for name, metric := range map[string]string{"a": "m1", "b": "m3", "c": "m3", "d": "m2"} {
 		w.Cluster(name, nil).Spec.Metrics = []api.MetricRef{{Name: metric}, {Name: "m9", Namespace: "shop"}}
 	}
-	e := Explain(w.Fleet(), compile(t, enginetest.NewPlacement("web")), nil, ledger.Others{}, Present{}, w.Now)
+	e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, enginetest.NewPlacement("web")), nil, ledger.Others{}, Present{}, w.Now)
 	if got, want := e.Summary(), `0 of 4 clusters fit: 4 have a failing metric ("m3": does not exist; "m1": does not exist and 1 more)`; got != want {
 		t.Errorf("summary %s, want %s", got, want)
 	}
@@ -159,9 +159,9 @@ func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
 	w.Cluster("c1", map[string]float64{"ge": 1})
 	w.Cluster("c4", map[string]float64{"ec": 1})
 	p := enginetest.NewPlacement("web")
-	p.Spec.NumberOfClusters = ptr[int64](3)
+	p.Spec.NumberOfClusters = new(int64(3))
 	present := Present{Decisions: []api.Decision{{Cluster: "c1"}, {Cluster: "c4"}}, Answered: true}
-	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+	e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now)
 	if first := w.Fleet().Name(e.Choices[0].Row); first != "c4" {
 		t.Fatalf("%s is best, and the test is about c4 having risen above c1", first)
 	}
@@ -173,7 +173,7 @@ func TestSummaryKeepsTheOrderOfTheStatus(t *testing.T) {
 		"a fresh decision":   {Decisions: present.Decisions, Answered: true, Fresh: true},
 		"one of them is new": {Decisions: present.Decisions[1:], Answered: true},
 	} {
-		e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now)
+		e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now)
 		if got, want := e.Summary(), "c4, c1 chosen, 3 wanted; "; !strings.HasPrefix(got, want) {
 			t.Errorf("%s is told as %q, want %q", name, got, want)
 		}
@@ -186,7 +186,7 @@ func TestSummary(t *testing.T) {
 	w := krakeWorld()
 	p := enginetest.NewPlacement("web")
 	p.Metadata.Namespace = "shop"
-	p.Spec.NumberOfClusters = ptr[int64](5)
+	p.Spec.NumberOfClusters = new(int64(5))
 	p.Spec.LabelConstraints, p.Spec.MetricConstraints = []string{"location is DE"}, []string{"load > 1"}
 	p.Spec.CustomResources, p.Spec.ResourceRequests = []string{"a.example.com"}, api.Quantities{"cpu": "2"}
 	fit := func(name string) *api.Cluster {
@@ -209,7 +209,7 @@ func TestSummary(t *testing.T) {
 	fit("idle").Spec.Metrics = nil
 	fit("full").Spec.Allocated = api.Quantities{"cpu": "1"}
 	fit("silent").Spec.Allocatable = nil
-	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.Now)
+	e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, w.Now)
 	want := `good chosen, 5 wanted; 1 of 10 clusters fits: 1 is not online, 1 is paused, ` +
 		`2 do not match label constraint "location is DE", 1 lacks custom resource "a.example.com", 1 has a failing metric ("nop": metrics_provider "nowhere" does not exist), ` +
 		`1 does not match metric constraint "load > 1", 2 have less than 2 of cpu available`
@@ -230,11 +230,11 @@ func TestSummary(t *testing.T) {
 	}
 	p.Spec = api.PlacementSpec{}
 	p.SetDefaults()
-	if got := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
+	if got := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); !strings.HasPrefix(got, "good, ") && !strings.Contains(got, "more chosen") {
 		t.Errorf("summary %q", got)
 	}
-	p.Spec.NumberOfClusters = ptr[int64](0)
-	if got := Explain((&columns.Fleet{}), compile(t, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
+	p.Spec.NumberOfClusters = new(int64(0))
+	if got := Explain((&columns.Fleet{}), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, w.Now).Summary(); got != "no clusters wanted; 0 of 0 clusters fit" {
 		t.Errorf("summary %q", got)
 	}
 }
@@ -249,24 +249,24 @@ func TestMargin(t *testing.T) {
 	p := enginetest.NewPlacement("web")
 	p.Spec.MinImprovement = 0.1
 	present := on(w, time.Hour, "c1")
-	margin := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, present, w.Now).Render().Margin
+	margin := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, present, w.Now).Render().Margin
 	if margin == nil || margin.From != "c1" || margin.To != "c2" || !near(margin.Margin, 0.6/1.1+0.1-0.5) {
 		t.Fatalf("margin %+v", margin)
 	}
 	for gain, want := range map[float64]string{margin.Margin - 1e-9: "c1", margin.Margin + 1e-9: "c2"} {
-		there.Status.Value = ptr(0.5 + gain)
+		there.Status.Value = new(0.5 + gain)
 		if names, _ := decide(t, w, p, present); names[0] != want {
 			t.Errorf("gaining %v: chosen %q, want %s", gain, names, want)
 		}
 	}
 	young := on(w, time.Second, "c1")
-	there.Status.Value = ptr(1.0)
-	e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, young, w.Now).Render()
+	there.Status.Value = new(1.0)
+	e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, young, w.Now).Render()
 	if e.Kept != string(keptByAge) || e.Margin.Margin >= 0 || !e.NextAt.Equal(young.ScheduledAt.Add(time.Minute)) {
 		t.Errorf("kept %q until %v with margin %+v, want a negative one", e.Kept, e.NextAt, e.Margin)
 	}
 	far := Present{Decisions: young.Decisions, Answered: true, ScheduledAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
-	if e := Explain(w.Fleet(), compile(t, p), nil, ledger.Others{}, far, w.Now); e.kept != keptByAge || e.Render().NextAt != nil {
+	if e := Explain(w.Fleet(), enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, far, w.Now); e.kept != keptByAge || e.Render().NextAt != nil {
 		t.Errorf("held %q: a moment that JSON has no form for is left out", e.kept)
 	}
 }

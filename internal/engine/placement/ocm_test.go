@@ -85,7 +85,7 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	if p.Status.ScheduledAt != nil {
 		present.ScheduledAt = *p.Status.ScheduledAt
 	}
-	q := compile(t, p)
+	q := enginetest.Compile(t, NewQuery, p)
 	v := NewView(f, q, others, nil)
 	e := Explain(f, q, nil, others, present, w.Now)
 	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.Now), w.Now, e.Summary)

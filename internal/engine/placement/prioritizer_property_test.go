@@ -46,7 +46,7 @@ func rollPrioritized(t *rapid.T) (enginetest.Dice, prioritized) {
 	}
 	reserved, holds := rollHolds(t, d, w, f, p, present)
 	x := prioritized{
-		World: w, fleet: f, placement: p, query: compile(t, p), present: present,
+		World: w, fleet: f, placement: p, query: enginetest.Compile(t, NewQuery, p), present: present,
 		oracle: prioritizerOracle{oracle{w, holds}, elsewhere},
 	}
 	x.others = ledger.Others{Reserved: reserved, Load: x.load(f, present)}
@@ -205,11 +205,11 @@ func TestPrioritizersOrderMeansNothing(t *testing.T) {
 			j := d(i + 1)
 			rest[i], rest[j] = rest[j], rest[i]
 		}
-		rest = append(rest, api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: "cpu", Weight: ptr(int64(0))})
+		rest = append(rest, api.PrioritizerConfig{Type: api.PrioritizerAddon, ResourceName: "speed", ScoreName: "cpu", Weight: new(int64(0))})
 		policy.Configurations = append(rest, builtins...)
 
 		other := x
-		other.fleet, other.query = f, compile(t, &p)
+		other.fleet, other.query = f, enginetest.Compile(t, NewQuery, &p)
 		other.others = ledger.Others{Load: x.load(f, x.present)}
 		if got := answerOf(f, other.decide()); !sameAnswer(got, want) {
 			t.Fatalf("%s\ndecided %+v\nwant    %+v", x, got, want)
@@ -309,7 +309,7 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
 	load.Add(f, "a")
-	if e := Explain(f, compile(t, p), nil, ledger.Others{Load: load}, present, f.Now()); e.kept != "" || len(e.Choices) != 3 {
+	if e := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{Load: load}, present, f.Now()); e.kept != "" || len(e.Choices) != 3 {
 		t.Errorf("%d clusters are chosen, held by %q; want 3, held by nothing", len(e.Choices), e.kept)
 	}
 }
@@ -318,7 +318,7 @@ func TestBalanceHoldsNothingOfAll(t *testing.T) {
 // claim and a field of clusters.
 func rollSpread(d enginetest.Dice, spec *api.PlacementSpec, label, claim, field string) {
 	for range 1 + d(2) {
-		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1 + d(2)))}
+		c := api.SpreadConstraint{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: new(int64(1 + d(2)))}
 		switch d(4) {
 		case 0:
 			c.TopologyKey = label
@@ -339,16 +339,16 @@ func TestSpreadAgreesWithOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, x := rollPrioritized(t)
 		x.present.Answered = false
-		x.placement.Spec.Migration = ptr(true)
+		x.placement.Spec.Migration = new(true)
 		spec := &x.placement.Spec
 		rollSpread(d, spec, "tier", "version", api.SpreadRegion)
 		if d.Chance(2) {
 			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
-				Name: api.PrioritizerSpread, Weight: ptr(enginetest.Pick[int64](d, -1, 1, 3)),
+				Name: api.PrioritizerSpread, Weight: new(enginetest.Pick[int64](d, -1, 1, 3)),
 			})
 		}
 		x.placement.SetDefaults()
-		x.query = compile(t, x.placement)
+		x.query = enginetest.Compile(t, NewQuery, x.placement)
 		if x.oracle.misconfigured(x.placement) {
 			return // keeps what it has
 		}
@@ -378,20 +378,20 @@ func TestSpreadNeedsTheBestOfCells(t *testing.T) {
 		d, x := rollPrioritized(t)
 		spec := &x.placement.Spec
 		spec.Predicates, spec.LabelConstraints = nil, nil // mostly many
-		if spec.NumberOfClusters = ptr(int64(1 + d(6))); d.Chance(8) {
-			spec.NumberOfClusters = ptr(int64(1 + d(60)))
+		if spec.NumberOfClusters = new(int64(1 + d(6))); d.Chance(8) {
+			spec.NumberOfClusters = new(int64(1 + d(60)))
 		}
 		rollSpread(d, spec, "tier", "version", enginetest.Pick(d, api.SpreadRegion, api.SpreadZone, api.SpreadProvider))
 		if d.Chance(2) {
 			spec.PrioritizerPolicy.Configurations = append(spec.PrioritizerPolicy.Configurations, api.PrioritizerConfig{
-				Name: api.PrioritizerSpread, Weight: ptr(enginetest.Pick[int64](d, -1, 1, 3)),
+				Name: api.PrioritizerSpread, Weight: new(enginetest.Pick[int64](d, -1, 1, 3)),
 			})
 		}
 		if d.Chance(3) {
 			spec.Strategy, spec.MinImprovement = api.StrategyMetrics, 0
 		}
 		x.placement.SetDefaults()
-		q := compile(t, x.placement)
+		q := enginetest.Compile(t, NewQuery, x.placement)
 		v := NewView(x.fleet, q, x.others, nil)
 		rows := presentRows(x.fleet, x.present)
 		pass := v.decision(x.fleet, q, x.others, rows)

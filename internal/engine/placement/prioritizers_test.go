@@ -32,7 +32,7 @@ func byScore(name string, wanted int64, mode api.PrioritizerMode, more ...api.Pr
 		Spec: api.PlacementSpec{
 			NumberOfClusters: &wanted, Strategy: api.StrategyPrioritizers,
 			PrioritizerPolicy: &api.PrioritizerPolicy{Mode: mode, Configurations: append([]api.PrioritizerConfig{
-				{Type: api.PrioritizerAddon, ResourceName: "s", ScoreName: "a", Weight: ptr(int64(1))},
+				{Type: api.PrioritizerAddon, ResourceName: "s", ScoreName: "a", Weight: new(int64(1))},
 			}, more...)},
 		},
 	}
@@ -65,7 +65,7 @@ func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 	f := w.Fleet()
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: []int{0, 1}})
-	q := compile(t, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: ptr(int64(1))}))
+	q := enginetest.Compile(t, NewQuery, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: new(int64(1))}))
 	if got := chosenBy(f, q, ledger.Others{Load: load}, Present{}); !slices.Equal(got, []string{"a"}) {
 		t.Fatalf("with nobody about: %v", got)
 	}
@@ -96,7 +96,7 @@ func TestBalancePlacesAndDoesNotMove(t *testing.T) {
 // as soon as it is made.
 func TestNegativeSteadyMovesNothing(t *testing.T) {
 	f := rated(map[string]int64{"a": 10, "b": 10}).Fleet()
-	q := compile(t, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: ptr(int64(-5))}))
+	q := enginetest.Compile(t, NewQuery, byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: new(int64(-5))}))
 	if got := chosenBy(f, q, ledger.Others{}, settledOn("a")); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("moved to %v", got)
 	}
@@ -115,7 +115,7 @@ func TestPrioritizerTies(t *testing.T) {
 		{"the present cluster first", settledOn("d"), []string{"b", "d"}},
 		{"also a tainted one", settledOn("a"), []string{"b", "a"}},
 	} {
-		if got := chosenBy(f, compile(t, byScore("web", 2, api.ModeExact)), ledger.Others{}, c.present); !slices.Equal(got, c.want) {
+		if got := chosenBy(f, enginetest.Compile(t, NewQuery, byScore("web", 2, api.ModeExact)), ledger.Others{}, c.present); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -125,8 +125,8 @@ func TestPrioritizerTies(t *testing.T) {
 // is misconfigured, and what is decided stays.
 func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	f := rated(map[string]int64{"a": 100, "b": 0}).Fleet()
-	p := byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "gone", Weight: ptr(int64(1))})
-	q := compile(t, p)
+	p := byScore("web", 1, api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerMetric, Name: "gone", Weight: new(int64(1))})
+	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{}, nil)
 	out := Decide(f, q, view, ledger.Others{}, settledOn("b"), f.Now())
 	if f.Name(out.Choices[0].Row) != "b" || out.kept != keptByMisconfiguration {
@@ -188,25 +188,25 @@ func TestNearestMiss(t *testing.T) {
 	f := w.Fleet()
 	p := &api.Placement{Metadata: api.Metadata{Name: "web", Namespace: "shop"}, Spec: api.PlacementSpec{LabelConstraints: []string{"region is eu", "tier is gold"}}}
 	p.SetDefaults()
-	miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
+	miss := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
 	if want := (api.NearestMiss{Filter: "label_constraints", On: "tier is gold", Count: 2}); miss == nil || *miss != want {
 		t.Errorf("nearest miss %+v, want %+v", miss, want)
 	}
 	w.Clusters = map[string]*api.Cluster{}
 	add("f", "gold", "eu", false)
 	f = w.Fleet()
-	if miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
+	if miss := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
 		t.Errorf("where everything fits there is none, got %+v", miss)
 	}
 	w.Clusters["f"].Spec.Taints = []api.Taint{{Key: "disk", Value: "full", Effect: api.EffectNoSelect}}
 	f = w.Fleet()
-	miss = Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
+	miss = Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss()
 	if miss == nil || miss.Filter != "taints" || !strings.Contains(miss.On, "disk") || miss.Count != 1 {
 		t.Errorf("the taint is named: %+v", miss)
 	}
 	w.Clusters["f"].Spec.Taints = append(w.Clusters["f"].Spec.Taints, api.Taint{Key: "gpu", Effect: api.EffectNoSelect})
 	f = w.Fleet()
-	if miss := Explain(f, compile(t, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
+	if miss := Explain(f, enginetest.Compile(t, NewQuery, p), nil, ledger.Others{}, Present{}, f.Now()).NearestMiss(); miss != nil {
 		t.Errorf("tolerating one of two taints admits nothing, got %+v", miss)
 	}
 }
@@ -234,7 +234,7 @@ func TestConditionsSayWhatOCMSays(t *testing.T) {
 	} {
 		p := byScore("web", c.wanted, api.ModeAdditive)
 		p.Spec.ClusterSets, p.Spec.Predicates = c.sets, c.predicates
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		view := NewView(f, q, ledger.Others{}, nil)
 		status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, f.Now()), f.Now(), func() string { return "why" })
 		got := api.FindCondition(status.Conditions, api.ConditionSatisfied)
@@ -254,8 +254,8 @@ func TestSpreadHoldsAndExplains(t *testing.T) {
 	}
 	f := w.Fleet()
 	p := byScore("web", 3, api.ModeExact)
-	p.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: ptr(int64(1)), WhenUnsatisfiable: api.DoNotSchedule}}
-	q := compile(t, p)
+	p.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: api.SpreadRegion, Type: api.SpreadField, MaxSkew: new(int64(1)), WhenUnsatisfiable: api.DoNotSchedule}}
+	q := enginetest.Compile(t, NewQuery, p)
 	if got := chosenBy(f, q, ledger.Others{}, Present{}); !slices.Equal(got, []string{"a1", "a2", "b1"}) {
 		t.Errorf("chosen %v, want two of a and one of b, best first", got)
 	}
@@ -294,7 +294,7 @@ func TestManySeatsMove(t *testing.T) {
 		}
 		slices.SortFunc(want, func(a, b string) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
 		f := rated(scores).Fleet()
-		q := compile(t, byScore("web", int64(n), api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: ptr(int64(1))}))
+		q := enginetest.Compile(t, NewQuery, byScore("web", int64(n), api.ModeExact, api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerBalance, Weight: new(int64(1))}))
 		if got := chosenBy(f, q, ledger.Others{}, settledOn(before...)); !slices.Equal(got, want) {
 			t.Errorf("%d seats: %v, want %v", n, got, want)
 		}

@@ -18,8 +18,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/score"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // rollPlacement draws a placement, with its present decision.
 func rollPlacement(d enginetest.Dice, w *enginetest.World) (*api.Placement, Present) {
 	p := enginetest.RollPlacement(d)
@@ -27,8 +25,8 @@ func rollPlacement(d enginetest.Dice, w *enginetest.World) (*api.Placement, Pres
 	if n := len(present.Decisions); n > 0 && d.Chance(3) {
 		// Nothing but scores keeps the seats, and there are as many as before.
 		s := &p.Spec
-		s.NumberOfClusters, s.LabelConstraints, s.MetricConstraints = ptr(int64(n)), nil, nil
-		s.Migration, present.Answered = ptr(true), false
+		s.NumberOfClusters, s.LabelConstraints, s.MetricConstraints = new(int64(n)), nil, nil
+		s.Migration, present.Answered = new(true), false
 	}
 	return p, present
 }
@@ -39,7 +37,7 @@ func rollPresent(d enginetest.Dice, w *enginetest.World) Present {
 	for range enginetest.Pick(d, 0, 1, 1, 2, 3, 12) {
 		name := enginetest.Pick(d, names...)
 		if !slices.ContainsFunc(now.Decisions, func(x api.Decision) bool { return x.Cluster == name }) {
-			now.Decisions = append(now.Decisions, api.Decision{Cluster: name, Since: ptr(enginetest.Epoch)})
+			now.Decisions = append(now.Decisions, api.Decision{Cluster: name, Since: new(enginetest.Epoch)})
 		}
 	}
 	now.ScheduledAt = w.Now.Add(-time.Duration(enginetest.Pick(d, 0, 29, 30, 59, 60, 90)) * time.Second)
@@ -50,17 +48,8 @@ func rollPresent(d enginetest.Dice, w *enginetest.World) Present {
 
 // reserve reserves what a placement asks for on a cluster.
 func reserve(t rapid.TB, reserved *ledger.Reservations, f *columns.Fleet, p *api.Placement, cluster string, since time.Time) {
-	q := compile(t, p)
+	q := enginetest.Compile(t, NewQuery, p)
 	reserved.Hold(f, q.Key, q.Requests(), cluster, since)
-}
-
-func compile(t rapid.TB, p *api.Placement) *Query {
-	t.Helper()
-	q, err := NewQuery(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
 }
 
 // rollHolds draws reservations of other placements, and some of p itself on the
@@ -116,7 +105,7 @@ func TestEngineAgreesWithOracle(t *testing.T) {
 		d, w := enginetest.RollFleet(t)
 		f := w.Fleet()
 		p, present := rollPlacement(d, w)
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		reserved, holds := rollHolds(t, d, w, f, p, present)
 		o := oracle{w, holds}
 
@@ -193,7 +182,7 @@ func TestRowOrderMeansNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, w := enginetest.RollFleet(t)
 		p, present := rollPlacement(d, w)
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		sameFleet(t, w.Shuffled(d), w.Fleet(), q, present, w.Now)
 	})
 }
@@ -259,7 +248,7 @@ func TestIncremental(t *testing.T) {
 				}
 			}
 			p, _ := rollPlacement(d, w)
-			q := compile(t, p)
+			q := enginetest.Compile(t, NewQuery, p)
 			before := f
 			w.Apply(changes, now)
 			var delta columns.Delta
@@ -381,7 +370,7 @@ func TestSelectionRules(t *testing.T) {
 		d, w := enginetest.RollFleet(t)
 		f := w.Fleet()
 		p, present := rollPlacement(d, w)
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 		chosen := map[string]float64{}
 		for i, c := range out.Choices {
@@ -439,7 +428,7 @@ func TestWorstAndNext(t *testing.T) {
 		d, w := enginetest.RollFleet(t)
 		f := w.Fleet()
 		p, present := rollPlacement(d, w)
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		out := Decide(f, q, NewView(f, q, ledger.Others{}, nil), ledger.Others{}, present, w.Now)
 		var worst, next Merit
 		chosen, left := 0, 0
@@ -481,7 +470,7 @@ func TestSettled(t *testing.T) {
 		d, w := enginetest.RollFleet(t)
 		f := w.Fleet()
 		p, present := rollPlacement(d, w)
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		view := NewView(f, q, ledger.Others{}, nil)
 		out := Decide(f, q, view, ledger.Others{}, present, w.Now)
 		next := Present{ScheduledAt: w.Now, Answered: true, Fresh: d.Chance(2)}
@@ -523,8 +512,8 @@ func TestClassIsShared(t *testing.T) {
 		slices.Reverse(other.Spec.Tolerations)
 		slices.Reverse(other.Spec.Predicates)
 		other.Spec.ClusterSets = append(slices.Clone(p.Spec.ClusterSets), p.Spec.ClusterSets...)
-		other.Spec.NumberOfClusters = ptr[int64](7)
-		q, r := compile(t, p), compile(t, &other)
+		other.Spec.NumberOfClusters = new(int64(7))
+		q, r := enginetest.Compile(t, NewQuery, p), enginetest.Compile(t, NewQuery, &other)
 		if q.Class != r.Class {
 			t.Fatalf("classes %q and %q", q.Class, r.Class)
 		}
@@ -563,7 +552,7 @@ func TestTiesFollowTheHash(t *testing.T) {
 		f := fleets[rapid.SampledFrom([]int{1, 63, 64, 65, 300, -64, -300}).Draw(t, "clusters")]
 		p := benchPlacement(nil, int64(rapid.IntRange(1, 2*f.Len()).Draw(t, "wanted")))
 		p.Metadata.Name = fmt.Sprint(rapid.Int().Draw(t, "name"))
-		q := compile(t, p)
+		q := enginetest.Compile(t, NewQuery, p)
 		v := &View{Mask: maskOf(f, q, nil)}
 		share := rapid.IntRange(1, 4).Draw(t, "one in")
 		for row := range f.Len() {

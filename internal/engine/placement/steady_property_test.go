@@ -20,7 +20,7 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 		d, x := rollPrioritized(t)
 		x.present.Answered, x.present.Fresh = true, false
 		if d.Chance(3) {
-			x.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: ptr(int64(1))}}
+			x.placement.Spec.SpreadConstraints = []api.SpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: enginetest.Pick(d, api.DoNotSchedule, api.ScheduleAnyway), MaxSkew: new(int64(1))}}
 		}
 		policy := x.placement.Spec.PrioritizerPolicy
 		chosen := func(weight int64) ([]string, Outcome) {
@@ -28,7 +28,7 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 			p.Spec.PrioritizerPolicy = &api.PrioritizerPolicy{Mode: policy.Mode, Configurations: append(slices.Clip(policy.Configurations),
 				api.PrioritizerConfig{Type: api.PrioritizerBuiltin, Name: api.PrioritizerSteady, Weight: &weight})}
 			p.SetDefaults()
-			x.query = compile(t, &p)
+			x.query = enginetest.Compile(t, NewQuery, &p)
 			out := x.decide()
 			names := make([]string, len(out.Choices))
 			for i, c := range out.Choices {
@@ -59,13 +59,13 @@ func TestNegativeSteadyIsNoSteady(t *testing.T) {
 // count, and another only by its own score.
 func TestNegativeSteadyWithBalance(t *testing.T) {
 	w := rated(map[string]int64{"a": 50, "b": 60})
-	p := byScore("web", 1, api.ModeAdditive, api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: ptr(int64(-10))})
+	p := byScore("web", 1, api.ModeAdditive, api.PrioritizerConfig{Name: api.PrioritizerSteady, Weight: new(int64(-10))})
 	f, present := w.Fleet(), settledOn("a")
 	load := ledger.NewLoad()
 	load.Sync(f, columns.Delta{Rows: liveRows(f)})
 	load.Add(f, "a")
 	load.Add(f, "b")
-	q := compile(t, p)
+	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{Load: load}, nil)
 	if out := Decide(f, q, view, ledger.Others{Load: load}, present, f.Now()); !out.Same {
 		t.Errorf("moved: %+v", answerOf(f, out))

@@ -201,8 +201,8 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 		if !heard(reads) {
 			t.Fatalf("%s: it changes with %s, and does not say that it reads that", sortOf(by), what)
 		}
-		for left := reads; left != 0; left &= left - 1 {
-			if aspect := left &^ (left - 1); !heard(reads &^ aspect) {
+		for aspect := range enginetest.EachAspect(reads) {
+			if !heard(reads &^ aspect) {
 				seen[witness{sortOf(by), aspect}] = true
 			}
 		}
@@ -212,8 +212,8 @@ func TestScorersReadWhatTheySay(t *testing.T) {
 	}
 	// unshown is what a query says of itself, and nothing shows yet.
 	unshown := func(by *Scoring) string {
-		for left := by.Traits.Reads; left != 0; left &= left - 1 {
-			if aspect := left &^ (left - 1); !seen[witness{sortOf(by), aspect}] {
+		for aspect := range enginetest.EachAspect(by.Traits.Reads) {
+			if !seen[witness{sortOf(by), aspect}] {
 				return fmt.Sprintf("%s says that it reads aspect %b", sortOf(by), aspect)
 			}
 		}
