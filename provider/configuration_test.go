@@ -26,7 +26,7 @@ func TestConfiguration(t *testing.T) {
 		{name: "endpoint", config: configuration{Endpoint: types.StringValue("localhost")}, want: "is not an address"},
 		{name: "request_timeout", config: configuration{RequestTimeout: types.StringValue("soon")}, want: `"soon" is not a duration`},
 		{name: "max_retries", environment: map[string]string{"SCHEDULER_MAX_RETRIES": "many"}, want: `"many" is not a whole number`},
-		{name: "namespace", config: configuration{Namespace: types.StringValue("My Shop")}, want: "lower case letters"},
+		{name: "namespace", config: configuration{Namespace: types.StringValue("My Shop")}, want: "lowercase letters"},
 		{name: "ca_cert_file", config: configuration{CACertFile: types.StringValue("/does/not/exist")}, want: "CA certificate file"},
 		{name: "token", environment: map[string]string{"SCHEDULER_TOKEN": "abc\n"}, want: "trimspace"},
 		{name: "client_key_file", environment: map[string]string{"SCHEDULER_CLIENT_KEY_FILE": "key.pem"}, want: "needs both files"},

@@ -169,14 +169,14 @@ func (r *CloudReport) Validate() FieldErrors {
 	errs.check("collector", checkText(r.Collector))
 	errs.checkFields("", r)
 	if r.Error != "" && (r.Full || r.More || len(r.Regions) > 0) {
-		errs.Add("error", "must be absent in a report that is full, goes on or is about regions")
+		errs.Add("error", "must be absent in a report with full, more or regions")
 	}
 	names := make([]string, len(r.Regions))
 	for i := range r.Regions {
 		region := &r.Regions[i]
 		at := index("regions", i)
 		if region.Error != "" && (region.Full || len(region.Zones) > 0 || len(region.RemovedZones) > 0 || region.Flavors != nil || region.VolumeTypes != nil) {
-			errs.Add(at+".error", "must be absent in a report with figures of the region")
+			errs.Add(at+".error", "must be absent in a region with full, zones, removed_zones, flavors or volume_types")
 		}
 		names[i] = region.Name
 		errs.check(at+".name", checkText(region.Name))

@@ -314,7 +314,7 @@ func (s *ClusterSpec) validateNamespaces(errs *FieldErrors) {
 		errs.Add(at, "must not be empty: name the namespaces that own the cluster, or leave the field out for a cluster of all")
 	}
 	if s.Namespace != "" && len(s.Namespaces) > 0 {
-		errs.Add(at, "must be absent where spec.namespace is given: name all owners in one of the two")
+		errs.Add(at, "must be absent because spec.namespace is set: name all owners in one of the two")
 	}
 	checkUnique(errs, at, s.Namespaces)
 	for i, namespace := range s.Namespaces {
@@ -427,7 +427,7 @@ func checkURL(text string) string {
 	case u.User != nil:
 		return "must not contain a user or password: use headers or bearer_token"
 	case !PossiblePort(u):
-		return "has a port that does not exist: a port is a number from 1 to 65535"
+		return "must have a port from 1 to 65535, or none"
 	}
 	// What no setting of the server allows is known without the server.
 	if err := netpolicy.OnLoopback().CheckHost(u.Hostname()); err != nil {

@@ -68,7 +68,7 @@ func (s *ClusterSet) Validate() FieldErrors {
 	case s.Spec.Selector == nil && s.Spec.Clusters == nil:
 		errs.Add("spec.selector", "either selector or clusters is required; an empty selector matches every cluster")
 	case s.Spec.Selector != nil && s.Spec.Clusters != nil:
-		errs.Add("spec.clusters", "must be absent where selector is given: a set has one or the other")
+		errs.Add("spec.clusters", "must be absent because spec.selector is set: a set has one or the other")
 	}
 	s.Spec.Selector.validate(&errs, "spec.selector")
 	checkUnique(&errs, "spec.clusters", s.Spec.Clusters)

@@ -131,7 +131,7 @@ func checkName(name string) string {
 	case len(name) > 63:
 		return fmt.Sprintf("must have at most 63 characters, has %d", len(name))
 	case !nameShape.MatchString(name):
-		return fmt.Sprintf("%q must consist of lower case letters, digits and \"-\", and start and end with a letter or digit", name)
+		return fmt.Sprintf("%q must consist of lowercase letters, digits and \"-\", and start and end with a letter or digit", name)
 	}
 	return ""
 }
@@ -184,6 +184,9 @@ func oneOf[T ~string](value T, allowed ...T) string {
 	words := make([]string, len(allowed))
 	for i, a := range allowed {
 		words[i] = quote(string(a))
+	}
+	if value == "" {
+		return "is required: one of " + strings.Join(words, ", ")
 	}
 	return fmt.Sprintf("%q is not one of %s", string(value), strings.Join(words, ", "))
 }

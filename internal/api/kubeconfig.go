@@ -52,7 +52,7 @@ func checkKubeconfig(text string) string {
 			return k.check(context.Context.Cluster, context.Context.User)
 		}
 	}
-	return "is not a complete kubeconfig: contexts has none of the name that current-context gives"
+	return "is not a complete kubeconfig: contexts has no entry with the name in current-context"
 }
 
 func (k *kubeconfig) check(cluster, user string) string {
@@ -67,7 +67,7 @@ func (k *kubeconfig) check(cluster, user string) string {
 		}
 	}
 	if !found {
-		return "is not a complete kubeconfig: clusters has none of the name that the current context gives"
+		return "is not a complete kubeconfig: clusters has no entry with the name in the current context"
 	}
 	found = user == ""
 	for _, u := range k.Users {
@@ -85,7 +85,7 @@ func (k *kubeconfig) check(cluster, user string) string {
 		}
 	}
 	if !found {
-		return "is not a complete kubeconfig: users has none of the name that the current context gives"
+		return "is not a complete kubeconfig: users has no entry with the name in the current context"
 	}
 	return ""
 }

@@ -128,17 +128,17 @@ func (m *Metric) Validate() FieldErrors {
 		case *s.Min >= *s.Max:
 			errs.Add("spec.max", "%v must be above spec.min, which is %v", *s.Max, *s.Min)
 		case math.IsInf(*s.Max-*s.Min, 0):
-			errs.Add("spec.max", "the range from %v to %v is too wide to compute with", *s.Min, *s.Max)
+			errs.Add("spec.max", "the range from %v to %v is too wide: choose bounds that are closer together", *s.Min, *s.Max)
 		}
 	}
 	for i, v := range s.AllowedValues {
 		if okMin && okMax && !(v >= *s.Min && v <= *s.Max) {
-			errs.Add(index("spec.allowed_values", i), "%v is outside of spec.min %v to spec.max %v", v, *s.Min, *s.Max)
+			errs.Add(index("spec.allowed_values", i), "%v must be from spec.min, which is %v, to spec.max, which is %v", v, *s.Min, *s.Max)
 		}
 	}
 	errs.check("spec.metrics_provider.name", checkName(s.MetricsProvider.Name))
 	if s.MetricsProvider.Metric == "" {
-		errs.Add("spec.metrics_provider.metric", "is required: the name or expression the provider is asked for")
+		errs.Add("spec.metrics_provider.metric", "is required: the name or expression that the provider is asked for")
 	}
 	return errs.inOrder(m)
 }

@@ -219,7 +219,7 @@ func (p *MetricsProvider) Validate() FieldErrors {
 	s.validateHeaders(&errs)
 	errs.check("spec.bearer_token", checkHeaderValue(s.BearerToken))
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
-		errs.Add("spec.ca_cert", "contains no PEM certificate")
+		errs.Add("spec.ca_cert", "contains no PEM certificate: it must have a block that begins with -----BEGIN CERTIFICATE-----")
 	}
 	return errs.inOrder(p)
 }

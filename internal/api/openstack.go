@@ -49,7 +49,7 @@ func (s *OpenStackSpec) validate(errs *FieldErrors) {
 		errs.check(index(openStackField+".regions", i), checkText(region))
 	}
 	if s.CACert != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.CACert)) {
-		errs.Add(openStackField+".ca_cert", "contains no PEM certificate")
+		errs.Add(openStackField+".ca_cert", "contains no PEM certificate: it must have a block that begins with -----BEGIN CERTIFICATE-----")
 	}
 }
 

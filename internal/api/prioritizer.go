@@ -104,9 +104,9 @@ const maxSpreadConstraints = 8
 func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {
 	switch {
 	case s.Strategy == StrategyPrioritizers && s.Metrics != nil:
-		errs.Add("spec.metrics", "belongs to strategy %q; the strategy is %q", string(StrategyMetrics), string(s.Strategy))
+		errs.Add("spec.metrics", "must be absent because spec.strategy is %q", string(s.Strategy))
 	case s.Strategy == StrategyMetrics && s.PrioritizerPolicy != nil:
-		errs.Add("spec.prioritizer_policy", "belongs to strategy %q; the strategy is %q", string(StrategyPrioritizers), string(s.Strategy))
+		errs.Add("spec.prioritizer_policy", "must be absent because spec.strategy is %q", string(s.Strategy))
 	}
 	if p := s.PrioritizerPolicy; p != nil {
 		for i := range p.Configurations {
@@ -118,7 +118,7 @@ func (s *PlacementSpec) validatePrioritizers(errs *FieldErrors) {
 func (c *PrioritizerConfig) validate(errs *FieldErrors, field string) {
 	unused := func(name, value string) {
 		if value != "" {
-			errs.Add(field+"."+name, "must be absent for type %q", string(c.Type))
+			errs.Add(field+"."+name, "must be absent because type is %q", string(c.Type))
 		}
 	}
 	switch c.Type {

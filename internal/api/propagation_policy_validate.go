@@ -39,14 +39,14 @@ func (p *PropagationPolicy) validateSelector(errs *FieldErrors, field string, r 
 	if r.Name != "" {
 		errs.check(field+".name", checkName(r.Name))
 	} else if p.Spec.Preemption == PreemptAlways {
-		errs.Add(field+".name", "is required where preemption is %q", string(PreemptAlways))
+		errs.Add(field+".name", "is required because spec.preemption is %q", string(PreemptAlways))
 	}
 	r.LabelSelector.validate(errs, field+".label_selector")
 }
 
 func (s *PropagationPlacement) validate(errs *FieldErrors, field string) {
 	if s.ClusterAffinity != nil && len(s.ClusterAffinities) > 0 {
-		errs.Add(field+".cluster_affinities", "cannot be given together with cluster_affinity: put that one into a group of its own")
+		errs.Add(field+".cluster_affinities", "must be absent because cluster_affinity is set: make that one a group of this list")
 	}
 	s.ClusterAffinity.validate(errs, field+".cluster_affinity")
 	if len(s.ClusterAffinities) > maxAffinities {
@@ -72,7 +72,7 @@ func (s *PropagationPlacement) validateTerm(errs *FieldErrors, field string, ter
 		errs.Add(overflow, "can only be used together with replica_scheduling type %q and division_preference %q or dynamic_weight: otherwise no group ever runs out of room", string(Divided), string(Aggregated))
 	}
 	if term.empty() {
-		errs.Add(overflow, "needs a group to overflow from: the group selects every cluster, give it cluster_names, a label_selector or a field_selector")
+		errs.Add(overflow, "must be absent because the group selects every cluster: nothing is left to overflow to; give the group cluster_names, a label_selector or a field_selector")
 	}
 	if len(term.OverflowAffinities) > maxAffinities {
 		errs.Add(overflow, "must have at most %d entries, has %d", maxAffinities, len(term.OverflowAffinities))
@@ -135,14 +135,14 @@ func validateGroupConstraints(errs *FieldErrors, field string, constraints []Gro
 		at := index(field, i)
 		switch {
 		case c.SpreadByField != "" && c.SpreadByLabel != "":
-			errs.Add(at, "spread_by_label should not co-exist with spread_by_field")
+			errs.Add(at, "must have spread_by_field or spread_by_label, not both")
 		case c.SpreadByLabel != "":
 			errs.check(at+".spread_by_label", checkLabelKey(c.SpreadByLabel))
 		}
 		byField = byField || c.SpreadByField != ""
 		byCluster = byCluster || c.SpreadByField == GroupByCluster
 		if first, ok := seen[c.By()]; ok {
-			errs.Add(at, "%s is already constrained at position %d", c.By(), first)
+			errs.Add(at, "%s is already listed at position %d", c.By(), first)
 		} else {
 			seen[c.By()] = i
 		}
@@ -155,7 +155,7 @@ func validateGroupConstraints(errs *FieldErrors, field string, constraints []Gro
 		}
 	}
 	if byField && !byCluster {
-		errs.Add(field, "must have one constraint with spread_by_field %q where another has a spread_by_field", GroupByCluster)
+		errs.Add(field, "must also have an entry with spread_by_field %q: every other spread_by_field requires it", GroupByCluster)
 	}
 }
 
@@ -215,7 +215,7 @@ func (f *Failover) validate(errs *FieldErrors, field string) {
 func validateGracePeriod(errs *FieldErrors, field string, period Duration, mode PurgeMode) {
 	if mode != PurgeGracefully {
 		if period != "" {
-			errs.Add(field, "must be absent where purge_mode is not %q", string(PurgeGracefully))
+			errs.Add(field, "must be absent because purge_mode is %q", string(mode))
 		}
 		return
 	}

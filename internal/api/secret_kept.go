@@ -31,7 +31,7 @@ func KeepSecrets(next, current Object, document any) FieldErrors {
 		if secret := given[field]; secret.IsZero() || secret.Withheld() {
 			next.SetSecret(field, Secret{})
 			if _, ok := stored[field]; !ok && secret.Withheld() && isElement(field) {
-				errs.Add(field, "null keeps a stored value, and there is none: give the value")
+				errs.Add(field, "null keeps the stored value, but none is stored: give a value, or leave the field out")
 			}
 		}
 	}

@@ -48,9 +48,9 @@ func checkKubernetesKey(key string) string {
 	}
 	switch {
 	case len(key) > 253+1+63:
-		return fmt.Sprintf("has %d characters, more than a label of Kubernetes may have", len(key))
+		return fmt.Sprintf("must have at most %d characters, as the key of a label in Kubernetes, has %d", 253+1+63, len(key))
 	case prefixed && (len(prefix) > 253 || !kubernetesPrefixShape.MatchString(prefix)):
-		return fmt.Sprintf("the prefix %q of the key must be a domain in lower case, such as \"example.com\"", prefix)
+		return fmt.Sprintf("the prefix %q of the key must be a domain in lowercase, such as \"example.com\"", prefix)
 	case !kubernetesNameShape.MatchString(name):
 		return fmt.Sprintf("the key %q must have 1 to 63 letters, digits, \"-\", \"_\" or \".\", and start and end with a letter or digit", name)
 	}

@@ -112,7 +112,7 @@ func validateTaints(errs *FieldErrors, field string, taints []Taint) {
 			errs.check(at+".key", checkLabelKey(t.Key))
 		}
 		if AutomaticTaint(t.Key) {
-			errs.Add(at+".key", "%q is kept by the server itself: choose another key", t.Key)
+			errs.Add(at+".key", "%q is reserved for taints that the server sets itself: choose another key", t.Key)
 		}
 		spelled := t.Effect
 		t.Effect = t.Effect.Canonical()
@@ -184,7 +184,7 @@ func validateTolerations(errs *FieldErrors, field string, tolerations []Tolerati
 			errs.check(at+".key", checkLabelKey(t.Key))
 		}
 		if t.Operator == TolerationExists && t.Value != "" {
-			errs.Add(at+".value", "If the operator is Exists, the value should be empty.")
+			errs.Add(at+".value", "must be absent because operator is %q", string(TolerationExists))
 		}
 	}
 }
