@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // FieldError is one broken rule of one field. Field is the path in the JSON
@@ -163,13 +164,13 @@ func checkLabelValue(value string) string {
 // maxText bounds names that somebody else gives.
 const maxText = 255
 
-// checkText accepts any text of 1 to maxText bytes without control characters.
+// checkText accepts any text of 1 to maxText characters without control characters.
 func checkText(text string) string {
 	switch {
 	case text == "":
 		return "is required"
-	case len(text) > maxText:
-		return fmt.Sprintf("must have at most %d characters, has %d", maxText, len(text))
+	case utf8.RuneCountInString(text) > maxText:
+		return fmt.Sprintf("must have at most %d characters, has %d", maxText, utf8.RuneCountInString(text))
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "must not contain control characters"
 	}

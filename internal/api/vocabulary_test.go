@@ -397,6 +397,19 @@ func TestTagsAreValidated(t *testing.T) {
 	}
 }
 
+// A text may have as many characters as its field says, not as many bytes.
+func TestLengthsAreInCharacters(t *testing.T) {
+	c := &Cluster{Metadata: Metadata{Name: "c1"}, Spec: ClusterSpec{Description: strings.Repeat("ü", 1024)}}
+	c.SetDefaults()
+	if errs := c.Validate(); errs != nil {
+		t.Error(errs)
+	}
+	c.Spec.Description += "u"
+	if errs := c.Validate(); len(errs) != 1 || errs[0] != (FieldError{"spec.description", "must have at most 1024 characters, has 1025"}) {
+		t.Error(errs)
+	}
+}
+
 func TestDescriptions(t *testing.T) {
 	for doc, want := range map[string]string{
 		"'a': the cluster's own. 'b' (or 'c'): the clusters' claim 'd'.": "`a`: the cluster's own. `b` (or `c`): the clusters' claim `d`.",
