@@ -38,8 +38,8 @@ func lawPropagation(t *testing.T, d enginetest.Dice) *Propagation {
 		place.ClusterAffinities = nil
 	}
 	for i := range place.SpreadConstraints {
-		place.SpreadConstraints[i].MinGroups = ptr(int64(d(2)))
-		place.SpreadConstraints[i].MaxGroups = ptr(int64(1 + d(2)))
+		place.SpreadConstraints[i].MinGroups = new(int64(d(2)))
+		place.SpreadConstraints[i].MaxGroups = new(int64(1 + d(2)))
 	}
 	if d.Chance(2) {
 		place.SpreadConstraints = nil
@@ -53,7 +53,7 @@ func lawPropagation(t *testing.T, d enginetest.Dice) *Propagation {
 	r := &api.ReplicaScheduling{Type: api.Divided}
 	place.ReplicaScheduling = r
 	if d.Chance(2) {
-		r.ClusterLimits = []api.ClusterLimit{{Affinity: selected(), MaxReplicas: ptr(int64(d(2)))}}
+		r.ClusterLimits = []api.ClusterLimit{{Affinity: selected(), MaxReplicas: new(int64(d(2)))}}
 	}
 	if d.Chance(2) {
 		r.WeightPreference = &api.WeightPreference{StaticWeights: []api.StaticWeight{{Affinity: selected(), Weight: 2}, {Affinity: selected(), Weight: 1}}}
@@ -171,7 +171,7 @@ func TestBindingsReadWhatTheySay(t *testing.T) {
 func countFlavors(c *api.Cluster) {
 	c.Spec.Flavors = slices.Clone(c.Spec.Flavors)
 	for i := range c.Spec.Flavors {
-		c.Spec.Flavors[i].Count = ptr[int64](9)
+		c.Spec.Flavors[i].Count = new(int64(9))
 	}
 }
 
