@@ -227,3 +227,21 @@ func BenchmarkSimulate(b *testing.B) {
 		})
 	}
 }
+
+// A fork takes over the clusters that await a cloud when one changes, although nothing
+// has asked for them before.
+func TestForksDecideWhoAwaitsAHost(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, wishing("edge", "location is NO"))
+	w.write(p, cluster("plain", nil))
+	w.stored(p, p.pass(epoch))
+	s := p.snapshot(nil)
+	f := s.fork(newForkIndex(s), discard())
+	f.pass(epoch)
+	north := cloud("north", "", map[string]string{"location": "NO"})
+	north.SetDefaults()
+	f.put(north, laid)
+	if got := written(f.pass(epoch.Add(time.Minute)), api.KindCluster); !slices.Equal(got, []string{"edge", "plain"}) {
+		t.Errorf("a cloud that fits both was given to %v", got)
+	}
+}
