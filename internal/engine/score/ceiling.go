@@ -42,9 +42,9 @@ func (r *Rating) ceiling() (highest float64, ok bool) {
 		if i > 0 && own+most <= highest {
 			break
 		}
-		total, ok := own, true
+		var total float64
 		if count := int(whole.Seen.At(row)); i > 0 && count < len(known) {
-			total += known[count]
+			total = own + known[count]
 		} else if total, ok = r.By.Minds.AtMost(&whole, row, own); !ok {
 			return 0, false
 		}
