@@ -16,7 +16,7 @@ var given sync.Map
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000)) //nolint:gosec // any port will do
+		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(20_000))
 		if _, taken := given.LoadOrStore(address, true); taken {
 			continue
 		}
