@@ -45,9 +45,6 @@ func uncommittedOf(c *api.Cluster, resource string) int64 {
 // allocatableOf is the allocatable amount of a resource in thousandths, or
 // unreported where the cluster gives none, or no capacity.
 func allocatableOf(c *api.Cluster, resource string) int64 {
-	if len(c.Status.Capacity)+len(c.Spec.Capacity) == 0 {
-		return Unreported // as most are: their amounts need not be read
-	}
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
 	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !ok || !whole {
 		return Unreported

@@ -48,10 +48,8 @@ func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
 
 // metricID is the id of a metric, a new one where it is seen first.
 func (b *edit) metricID(key api.Key) int32 {
-	for _, id := range b.named[key.Name] { // mostly one; a name costs less to find than a key
-		if b.metrics[id].Key == key {
-			return id
-		}
+	if id, ok := b.metricIDs[key]; ok {
+		return id
 	}
 	b.cloneMetricIDs()
 	b.cloneMetrics()

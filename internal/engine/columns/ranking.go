@@ -1,10 +1,6 @@
 package columns
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "slices"
 
 // rank brings the ranking up to date. A few moved rows are taken out and put back
 // in where they belong; more are merged.
@@ -30,40 +26,8 @@ func (b *edit) rank(delta Delta) {
 		b.ranking = PutRows(TakeRows(list, left, b.old.compareRank), moved, b.compareRank)
 		return
 	}
-	b.sortByRank(moved)
+	slices.SortFunc(moved, b.compareRank)
 	b.ranking = MergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
-}
-
-// sortByRank sorts as compareRank compares, with what it looks at beside the rows.
-func (f *Fleet) sortByRank(rows []int32) {
-	type placed struct {
-		rank uint64 // from best to worst
-		row  int32
-	}
-	list := make([]placed, len(rows))
-	for i, row := range rows {
-		list[i] = placed{math.MaxUint64, row}
-		if at := f.Standing(int(row)); at.Scored {
-			list[i].rank = ^ascending(at.Score)
-		}
-	}
-	slices.SortFunc(list, func(x, y placed) int {
-		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.row, y.row))
-	})
-	for i, p := range list {
-		rows[i] = p.row
-	}
-}
-
-// ascending is a number that is larger for a larger score, and the same for both
-// zeros.
-func ascending(score float64) uint64 {
-	const sign = 1 << 63
-	bits := math.Float64bits(score + 0)
-	if bits&sign != 0 {
-		return ^bits
-	}
-	return bits | sign
 }
 
 // FewRows is the number of rows up to which it costs less to move each by itself than
