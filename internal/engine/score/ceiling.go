@@ -62,7 +62,7 @@ const MaxByCount = 64
 // how many of them chose it, as far as nothing but that number counts.
 func (r *Rating) ByCount(known []float64) []float64 {
 	for count := 0; count <= int(r.Seen.High) && len(known) < cap(known); count++ {
-		add, ok := r.OfCount(int32(count))
+		add, ok := r.ofCount(int32(count))
 		if !ok {
 			break
 		}

@@ -80,9 +80,9 @@ func (r *Rating) base(row int) float64 {
 	return r.By.Ranks.Base(r, row)
 }
 
-// OfCount is what the decisions of others add to the score of any outsider that some
+// ofCount is what the decisions of others add to the score of any outsider that some
 // number of them chose; ok is false where more than the number counts.
-func (r *Rating) OfCount(count int32) (add float64, ok bool) {
+func (r *Rating) ofCount(count int32) (add float64, ok bool) {
 	if r.By.Minds == nil {
 		return 0, true
 	}
