@@ -138,11 +138,12 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 		}
 	}
 	for len(pending) > 0 {
-		if s.fenced.Load() {
+		term := s.term.Load()
+		if term == nil || term.isOver() {
 			fail(ErrFenced)
 			return
 		}
-		resp, err := s.deriveTxn(ctx, writes, pending)
+		resp, err := s.deriveTxn(ctx, term.fence, writes, pending)
 		switch half := len(pending) / 2; {
 		case errors.Is(err, ErrInvalid) && half > 0:
 			s.deriveChunk(ctx, writes, outcomes, pending[:half])
@@ -158,8 +159,8 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 			}
 			return
 		}
-		if found(resp, 0) != s.epoch {
-			s.fenced.Store(true)
+		if term.fence.isBroken(resp, 0) {
+			term.end()
 			fail(ErrFenced)
 			return
 		}
@@ -179,12 +180,12 @@ func (s *Store) deriveChunk(ctx context.Context, writes []StatusWrite, outcomes 
 	}
 }
 
-func (s *Store) deriveTxn(ctx context.Context, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
+func (s *Store) deriveTxn(ctx context.Context, fence fence, writes []StatusWrite, pending []int) (*clientv3.TxnResponse, error) {
 	ifs := make([]clientv3.Cmp, 0, len(pending)+1)
 	thens := make([]clientv3.Op, 0, len(pending))
 	elses := make([]clientv3.Op, 0, len(pending)+1)
-	ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(epochKey), "=", s.epoch))
-	elses = append(elses, clientv3.OpGet(epochKey, clientv3.WithKeysOnly()))
+	ifs = append(ifs, fence.intact())
+	elses = append(elses, fence.look())
 	bytes := 0
 	for _, i := range pending {
 		w := writes[i]

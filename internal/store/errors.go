@@ -32,8 +32,8 @@ var (
 	// the object first.
 	ErrUncertain = errors.New("the outcome of the write is unknown")
 
-	// ErrFenced is returned for derived writes after another process has opened
-	// the store: this one no longer owns the decisions and has to stop.
+	// ErrFenced is returned for derived writes of a process that does not lead, or not
+	// any more: it does not own the decisions.
 	ErrFenced = errors.New("another server has taken over the store")
 
 	// ErrInvalid is returned for a write that the store cannot hold, such as one

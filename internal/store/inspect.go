@@ -158,6 +158,7 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 	}
 	i.last = r
 	kv, ok := parseKeyValue(e.value)
+	live := ok && bytes.HasPrefix(kv.Key, []byte(livePrefix))
 	switch {
 	case !ok:
 		i.fatal("page %d: the record of revision %d%s cannot be read", page, r.main, ofKey(kv))
@@ -166,12 +167,13 @@ func (i *inspector) readRecord(bucket string, page uint64, e element) error {
 			i.deleted[string(kv.Key)] = true
 		}
 	case len(e.value) == 0 && r.main == i.scheduled: // where a restored store begins
-	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0, len(kv.Key) == 0:
+	case tombstone, kv.ModRevision != r.main, kv.CreateRevision <= 0, kv.CreateRevision > kv.ModRevision, kv.Version <= 0, kv.Lease != 0 && !live, len(kv.Key) == 0:
 		i.fatal("page %d: the record of revision %d%s is damaged", page, r.main, ofKey(kv))
 	case string(kv.Key) == formatKey && string(kv.Value) == "1":
 		i.since = noEnvelopes
 	case string(kv.Key) == formatKey:
 		i.since = envelopes(kv.ModRevision)
+	case live: // it goes with its server
 	default:
 		// Whether a value may be without an envelope is known at the end.
 		_, err := envelopes(0).open(kv)

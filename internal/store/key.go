@@ -26,6 +26,11 @@ const (
 	identityKey = systemPrefix + "identity"
 	markKey     = systemPrefix + "mark"
 
+	// livePrefix is above what lives only as long as the server that wrote it, by
+	// a lease, and candidatePrefix above the servers that lead or wait to.
+	livePrefix      = systemPrefix + "live/"
+	candidatePrefix = livePrefix + "servers/"
+
 	globalNamespace = "-"
 )
 

@@ -27,6 +27,13 @@ type Options struct {
 	TLS                *tls.Config
 	Username, Password string
 
+	// LeaseTTL is how long a server of an external cluster leads after it was last
+	// heard of. Zero means 10 seconds.
+	LeaseTTL time.Duration
+	// Candidate is what this server says of itself to the others on the cluster. ID
+	// and Revision are filled in. Nil says nothing.
+	Candidate func() Candidate
+
 	// QuotaBytes limits the embedded member's database. Zero means 4 GiB.
 	QuotaBytes int64
 	// MinFreeBytes is the free space of the file system below which writes are
@@ -84,9 +91,13 @@ func (o Options) withDefaults() Options {
 	o.KeepRevisions = cmp.Or(o.KeepRevisions, 100_000)
 	o.CompactInterval = cmp.Or(o.CompactInterval, time.Minute)
 	o.MarkInterval = cmp.Or(o.MarkInterval, 10*time.Second)
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Candidate == nil {
+		o.Candidate = func() Candidate { return Candidate{} }
 	}
 	if o.Doing == nil {
 		o.Doing = func(string) {}
@@ -111,6 +122,8 @@ func (o Options) check() error {
 		return fmt.Errorf("store: neither a data directory nor the endpoints of an etcd cluster are given")
 	case o.DataDir != "" && len(o.Endpoints) > 0:
 		return fmt.Errorf("store: a data directory and the endpoints of an etcd cluster are given; only one of them can hold the objects")
+	case o.LeaseTTL < time.Second:
+		return fmt.Errorf("store: the lease of a server lasts %s, it must last a second or more", o.LeaseTTL)
 	case o.ResumeFreeBytes < o.MinFreeBytes:
 		return fmt.Errorf("store: writes would resume at %d bytes of free space, below the %d at which they stop", o.ResumeFreeBytes, o.MinFreeBytes)
 	}

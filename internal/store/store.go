@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -28,17 +29,19 @@ type Store struct {
 	first   bool           // the data directory held no store before
 	metrics *storeMetrics
 
-	clusterID uint64
-	envelopes envelopes
-	epoch     int64 // ModRevision of epochKey as this process wrote it
-	fenced    atomic.Bool
-	revision  atomic.Int64 // highest revision seen in any answer
-	noSpace   atomic.Bool  // the quota alarm is raised
-	overQuota atomic.Bool  // live data is close to the quota
-	external  atomic.Pointer[externalSize]
-	guard     guard
-	watches   atomic.Int64 // how many there are
-	watched   atomic.Int64 // the revision that the furthest of them has come to
+	clusterID      uint64
+	formatRevision int64 // of formatKey, 0 where there is none
+	envelopes      envelopes
+	id             string               // of this process
+	term           atomic.Pointer[Term] // the last; nil before the first
+	candidacy      atomic.Pointer[candidacy]
+	revision       atomic.Int64 // highest revision seen in any answer
+	noSpace        atomic.Bool  // the quota alarm is raised
+	overQuota      atomic.Bool  // live data is close to the quota
+	external       atomic.Pointer[externalSize]
+	guard          guard
+	watches        atomic.Int64 // how many there are
+	watched        atomic.Int64 // the revision that the furthest of them has come to
 
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
@@ -60,7 +63,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, metrics: newStoreMetrics()}
+	s := &Store{options: o, metrics: newStoreMetrics(), id: rand.Text()}
 	s.guard.clock.start = time.Now()
 	s.guard.currency.current = s.guard.clock.now()
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -84,7 +87,7 @@ func (s *Store) open(ctx context.Context) error {
 		}
 	}
 	s.options.Doing("taking over the store")
-	if err := s.takeEpoch(ctx); err != nil {
+	if err := s.take(ctx); err != nil {
 		return err
 	}
 	if s.first {
@@ -94,6 +97,9 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.keep(s.maintain)
 	s.keep(s.watchOver)
+	if s.member == nil {
+		s.keep(s.tellProgress)
+	}
 	if s.disk != nil {
 		s.keep(func() { s.disk.run(s.ctx) })
 	}
@@ -155,41 +161,81 @@ func (s *Store) fatal(err error) {
 	})
 }
 
-// takeEpoch makes this process the owner of derived writes: every earlier one
-// is fenced from here on. It also refuses a store of a newer program.
-func (s *Store) takeEpoch(ctx context.Context) error {
+// take makes sure that the store is one that this program knows, and knows it again
+// later. The embedded member begins its term with it.
+func (s *Store) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RequestTimeout)
 	defer cancel()
-	format, err := s.client.Get(ctx, formatKey)
+	known, err := s.readFormat(ctx)
 	if err != nil {
-		return fmt.Errorf("read the format of the store: %w", classify(err, false))
+		return err
 	}
-	s.clusterID = format.Header.ClusterId
-	known, since := 0, int64(0)
-	if len(format.Kvs) > 0 {
-		if known, err = parseFormat(string(format.Kvs[0].Value)); err != nil {
+	if s.member != nil {
+		return s.takeEpoch(ctx, known)
+	}
+	for known < formatVersion {
+		if known, err = s.raiseFormat(ctx); err != nil {
 			return err
 		}
-		since = format.Kvs[0].ModRevision
 	}
-	s.envelopes = envelopes(since)
-	puts := []clientv3.Op{s.envelopes.put(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
+	return s.takeIdentity(ctx)
+}
+
+// readFormat returns the format of the store, 0 where it has none yet. It refuses
+// a store of a newer program.
+func (s *Store) readFormat(ctx context.Context) (known int, err error) {
+	format, err := s.client.Get(ctx, formatKey)
+	if err != nil {
+		return 0, fmt.Errorf("read the format of the store: %w", classify(err, false))
+	}
+	s.clusterID = format.Header.ClusterId
+	s.sawRevision(format.Header.Revision)
+	s.envelopes = noEnvelopes
+	if len(format.Kvs) == 0 {
+		return 0, nil
+	}
+	s.formatRevision = format.Kvs[0].ModRevision
+	if known, err = parseFormat(string(format.Kvs[0].Value)); err == nil && known == formatVersion {
+		s.envelopes = envelopes(s.formatRevision)
+	}
+	return known, err
+}
+
+// putFormat writes the number of the format, which every program has to be able to
+// read.
+func putFormat() clientv3.Op { return clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)) }
+
+// raiseFormat makes the store one of the format of this program, unless another
+// server is faster, and returns the format that it has then.
+func (s *Store) raiseFormat(ctx context.Context) (int, error) {
+	_, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(formatKey), "=", s.formatRevision)).
+		Then(putFormat()).Commit()
+	if err != nil {
+		return 0, fmt.Errorf("set the format of the store: %w", classify(err, true))
+	}
+	return s.readFormat(ctx)
+}
+
+// takeEpoch makes this process the owner of derived writes: every earlier one is
+// fenced from here on.
+func (s *Store) takeEpoch(ctx context.Context, known int) error {
+	puts := []clientv3.Op{envelopes(0).put(epochKey, fmt.Appendf(nil, "pid %d, %s", os.Getpid(), s.options.Now().UTC().Format(time.RFC3339)))}
 	if known < formatVersion {
-		s.envelopes = noEnvelopes
-		puts = append(puts, clientv3.OpPut(formatKey, strconv.Itoa(formatVersion)))
+		puts = append(puts, putFormat())
 	}
 	if s.lowSpace() {
 		return s.inheritEpoch(ctx)
 	}
 	resp, err := s.client.Txn(ctx).Then(puts...).Commit()
-	if err = classify(err, true); errors.Is(err, ErrFull) && s.member != nil {
+	if err = classify(err, true); errors.Is(err, ErrFull) {
 		s.noSpace.Store(true)
 		return s.inheritEpoch(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("take over the store: %w", err)
 	}
-	s.epoch = resp.Header.Revision
+	s.term.Store(newTerm(fence{key: epochKey, revision: resp.Header.Revision}, nil))
 	if known < formatVersion {
 		s.envelopes = envelopes(resp.Header.Revision)
 	}
@@ -216,7 +262,7 @@ func (s *Store) inheritEpoch(ctx context.Context) error {
 	if len(epoch.Kvs) == 0 {
 		return fmt.Errorf("%w: there is no room to set it up", ErrFull)
 	}
-	s.epoch = epoch.Kvs[0].ModRevision
+	s.term.Store(newTerm(fence{key: epochKey, revision: epoch.Kvs[0].ModRevision}, nil))
 	s.sawRevision(epoch.Header.Revision)
 	return nil
 }

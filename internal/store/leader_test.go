@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+)
+
+// onCluster opens a server on a cluster.
+func onCluster(t *testing.T, address, name string) *Store {
+	t.Helper()
+	return open(t, func(o *Options) {
+		o.DataDir, o.Endpoints, o.LeaseTTL, o.Candidate = "", []string{address}, 2*time.Second, func() Candidate { return Candidate{Name: name, URL: "https://" + name} }
+	})
+}
+
+// campaign has a store wait in the line, and returns when it stands there.
+func campaign(t *testing.T, s *Store, before int) <-chan *Term {
+	t.Helper()
+	terms := make(chan *Term, 1)
+	go func() {
+		defer close(terms)
+		if term, err := s.Campaign(t.Context()); err == nil {
+			terms <- term
+		}
+	}()
+	eventually.True(t, "it stands in the line", func() bool {
+		list, err := s.Candidates(t.Context())
+		return err == nil && len(list) == before+1
+	})
+	return terms
+}
+
+func names(t *testing.T, s *Store) (names []string, leader string) {
+	t.Helper()
+	list, err := s.Candidates(timeout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if names = append(names, c.Name); c.Leader {
+			leader = c.Name
+		}
+	}
+	return names, leader
+}
+
+// TestTheNextInTheLineLeads: a server that stops hands over at once, and decides
+// nothing from then on.
+func TestTheNextInTheLineLeads(t *testing.T) {
+	address := cluster(t)
+	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
+	ctx := timeout(t)
+	revisions := fill(t, first, 3)
+	term := lead(t, first)
+	terms := campaign(t, second, 1)
+	campaign(t, third, 2)
+	if list, leader := names(t, third); !slices.Equal(list, []string{"first", "second", "third"}) || leader != "first" {
+		t.Fatalf("the servers are %v, %s leads", list, leader)
+	}
+	if _, err := first.Derive(ctx, statuses(revisions, "first")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Derive(ctx, statuses(revisions, "early")); !errors.Is(err, ErrFenced) {
+		t.Fatalf("one that waits decides: %v", err)
+	}
+	term.Resign()
+	next := <-terms
+	if next == nil {
+		t.Fatal("the second one does not lead")
+	}
+	if _, err := first.Derive(ctx, statuses(revisions, "late")); !errors.Is(err, ErrFenced) {
+		t.Fatalf("one that resigned decides: %v", err)
+	}
+	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
+		t.Fatal(err)
+	}
+	if list, leader := names(t, first); !slices.Equal(list, []string{"second", "third"}) || leader != "second" {
+		t.Fatalf("the servers are %v, %s leads", list, leader)
+	}
+	if _, status, err := third.Read(ctx, placement(0)); err != nil || string(status.Value) != "second" {
+		t.Fatalf("status %v, %v", status, err)
+	}
+}
+
+// TestALeaderThatIsNoLongerHeardOfIsReplaced: its lease ends, it knows, and what it
+// writes all the same is refused by its fence.
+func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
+	address := cluster(t)
+	first, second := onCluster(t, address, "first"), onCluster(t, address, "second")
+	ctx := timeout(t)
+	revisions := fill(t, first, 3)
+	term := lead(t, first)
+	terms := campaign(t, second, 1)
+	// What the end of a lease does, without the wait.
+	if _, err := second.client.Revoke(ctx, first.candidacy.Load().lease); err != nil {
+		t.Fatal(err)
+	}
+	if <-terms == nil {
+		t.Fatal("the second one does not lead")
+	}
+	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
+		t.Fatal(err)
+	}
+	// It may believe that it leads until its next keep-alive.
+	if _, err := first.Derive(ctx, statuses(revisions, "late")); !errors.Is(err, ErrFenced) {
+		t.Fatalf("error %v", err)
+	}
+	<-term.Over()
+	if _, status, err := second.Read(ctx, placement(0)); err != nil || string(status.Value) != "second" {
+		t.Fatalf("status %v, %v", status, err)
+	}
+	// It waits in the line again, behind the other.
+	campaign(t, first, 1)
+	if list, leader := names(t, first); !slices.Equal(list, []string{"second", "first"}) || leader != "second" {
+		t.Fatalf("the servers are %v, %s leads", list, leader)
+	}
+}
+
+// TestALeaseThatEndsWhileWaitingLeadsNowhere: etcd's election says that a server
+// leads whose own place in the line is gone.
+func TestALeaseThatEndsWhileWaitingLeadsNowhere(t *testing.T) {
+	address := cluster(t)
+	first, second := onCluster(t, address, "first"), onCluster(t, address, "second")
+	ctx := timeout(t)
+	revisions := fill(t, first, 3)
+	term := lead(t, first)
+	terms := campaign(t, second, 1)
+	before := second.candidacy.Load().lease
+	if _, err := first.client.Revoke(ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "it waits again, with another lease", func() bool { return second.candidacy.Load().lease != before })
+	eventually.True(t, "it stands in the line", func() bool { list, _ := names(t, first); return len(list) == 2 })
+	if _, err := second.Derive(ctx, statuses(revisions, "early")); !errors.Is(err, ErrFenced) {
+		t.Fatalf("error %v", err)
+	}
+	term.Resign()
+	if <-terms == nil {
+		t.Fatal("the second one does not lead")
+	}
+	if _, err := second.Derive(ctx, statuses(revisions, "second")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhoGivesUpLeavesTheLine: nobody waits for a server that stopped waiting.
+func TestWhoGivesUpLeavesTheLine(t *testing.T) {
+	address := cluster(t)
+	first, second, third := onCluster(t, address, "first"), onCluster(t, address, "second"), onCluster(t, address, "third")
+	term := lead(t, first)
+	ctx, giveUp := context.WithCancel(t.Context())
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := second.Campaign(ctx)
+		gaveUp <- err
+	}()
+	eventually.True(t, "it stands in the line", func() bool { list, _ := names(t, first); return len(list) == 2 })
+	terms := campaign(t, third, 2)
+	giveUp()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	if list, _ := names(t, first); !slices.Equal(list, []string{"first", "third"}) {
+		t.Fatalf("the servers are %v", list)
+	}
+	term.Resign()
+	if <-terms == nil {
+		t.Fatal("the third one does not lead")
+	}
+}
+
+// TestTheEmbeddedMemberLeads until somebody else opens its store.
+func TestTheEmbeddedMemberLeads(t *testing.T) {
+	s := open(t)
+	term := lead(t, s)
+	if _, err := s.client.Put(timeout(t), epochKey, "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Derive(timeout(t), statuses(fill(t, s, 1), "late")); !errors.Is(err, ErrFenced) {
+		t.Fatalf("error %v", err)
+	}
+	<-term.Over()
+	if _, err := s.Campaign(timeout(t)); !errors.Is(err, ErrFenced) {
+		t.Fatalf("error %v", err)
+	}
+}
