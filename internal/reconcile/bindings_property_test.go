@@ -82,6 +82,7 @@ func TestBindingsKeepPromises(t *testing.T) {
 				p.pass(now)
 				checkBindings(t, p, now)
 				checkFork(t, w, p, now)
+				checkSecond(t, w, p, now)
 			},
 		})
 	})

@@ -115,6 +115,11 @@ func onHosts[O api.Object](r row[O, *guest], of func(p *planner) *hosts) row[O, 
 		g, ok := of(p).guests[key]
 		return g, ok
 	}
+	// The rest of the status is not decided.
+	r.agrees = func(g *guest, stored O) bool {
+		host, _ := g.hosting.chosen(stored)
+		return g.host == host
+	}
 	r.holds = func(O) []hold { return nil } // hosts are not used up
 	r.turn = func(a, b *guest) int { return a.key().Compare(b.key()) }
 	r.rests = func(p *planner, g *guest) api.Key { return p.lost.underGuest(g) }

@@ -152,6 +152,7 @@ func TestHostsAreMissedByNobody(t *testing.T) {
 				checkHosted(t, w, p, now)
 				checkRecords(t, p)
 				checkFork(t, w, p, now)
+				checkSecond(t, w, p, now)
 			}
 		}
 		w.stored(p, p.pass(now))

@@ -25,6 +25,7 @@ type decidedKind interface {
 	known(p *planner, key api.Key) decision
 	take(p *planner, known decision, object api.Object, specRevision int64)
 	see(p *planner, known decision, object api.Object)
+	agreed(known decision, object api.Object) bool
 	forget(p *planner, key api.Key)
 	adopted(p *planner, r *record)
 	holdsOf(object api.Object) []hold
@@ -55,6 +56,8 @@ type row[O api.Object, D decision] struct {
 	// and seen one whose spec is known.
 	put  func(p *planner, known D, object O, specRevision int64)
 	seen func(p *planner, known D, object O)
+	// agrees reports whether a decision is as it is stored in an object.
+	agrees func(known D, object O) bool
 	// remove forgets an object, if it is known.
 	remove func(p *planner, key api.Key)
 	// adopt takes over what a snapshot knows of an object.
@@ -163,6 +166,10 @@ func (r *row[O, D]) take(p *planner, known decision, object api.Object, specRevi
 
 func (r *row[O, D]) see(p *planner, known decision, object api.Object) {
 	r.seen(p, as[D](known), as[O](object))
+}
+
+func (r *row[O, D]) agreed(known decision, object api.Object) bool {
+	return r.agrees(as[D](known), as[O](object))
 }
 
 func (r *row[O, D]) forget(p *planner, key api.Key) {

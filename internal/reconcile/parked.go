@@ -168,6 +168,7 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.has)
 		p := r.newPlanner(r.logger)
+		p.following = !r.leads(loaded.Revision())
 		p.lose(r.lost(loaded))
 		for key := range r.lot.of {
 			if entry := loaded.Get(key); entry != nil {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ var placements = row[*api.Placement, *tracked]{
 	},
 	put:  (*planner).putPlacement,
 	seen: (*planner).seePlacement,
+	agrees: func(placed *tracked, stored *api.Placement) bool {
+		return reflect.DeepEqual(&placed.latest.Status, &stored.Status)
+	},
 	remove: func(p *planner, key api.Key) {
 		if placed, ok := p.placements[key]; ok {
 			p.drop(placed)

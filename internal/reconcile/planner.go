@@ -27,6 +27,7 @@ type planner struct {
 	rankings   map[string]*ranking // by rankKey
 	occupants  occupants[*tracked]
 	passes     int
+	following  bool   // another server leads: what it has stored goes before what is decided here
 	found      writes // since the last pass
 	// aside are the clusters on which something is reserved for an object that is left
 	// out.
@@ -145,7 +146,7 @@ func (p *planner) put(object api.Object, specRevision int64) {
 	}
 	p.takeBack(key)
 	known := k.known(p, key)
-	if known != nil && known.stored().Meta().UID != object.Meta().UID {
+	if known != nil && (known.stored().Meta().UID != object.Meta().UID || p.following && !k.agreed(known, object)) {
 		k.forget(p, key)
 		known = nil
 	}
@@ -196,7 +197,7 @@ func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevisi
 		return
 	}
 	if known == nil {
-		known = &tracked{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0}
+		known = &tracked{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0 || p.following}
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)

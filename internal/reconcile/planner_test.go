@@ -29,6 +29,7 @@ type world struct {
 	specs    map[api.Key]int64
 	history  []api.Object // all that was ever written
 	shown    *shown
+	second   *second // that follows; see checkSecond
 }
 
 func newWorld() *world {
@@ -283,6 +284,7 @@ func TestPlannerMissesNothing(t *testing.T) {
 				p.pass(now)
 				checkSettled(t, p, now)
 				checkFork(t, w, p, now)
+				checkSecond(t, w, p, now)
 			},
 		})
 	})

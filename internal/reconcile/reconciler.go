@@ -52,6 +52,10 @@ type Options struct {
 	// Now is the clock. Nil is time.Now.
 	Now func() time.Time
 
+	// Standby begins without leading: until Lead is called, and after it has ended, the
+	// reconciler follows what another server decides, and writes nothing.
+	Standby bool
+
 	probe func(*picture, api.Key) // of the planners; only tests set it
 }
 
@@ -90,17 +94,26 @@ type Reconciler struct {
 	released   []*fleet.Entry
 	unanswered []report
 	started    time.Time
+	// command and ahead belong to Run: whether and as what it leads, and what it
+	// decided otherwise than the server that leads has so far.
+	command *command
+	ahead   map[api.Key]struct{}
 
 	forks       forks
 	simulations chan struct{} // a token for each simulation that may run at once
 	reports     chan report
+	commands    chan *command
 }
 
 // New returns a reconciler that has decided nothing yet.
 func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now,
-		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan report),
+		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan report), commands: make(chan *command),
+		ahead: map[api.Key]struct{}{},
+	}
+	if !options.Standby {
+		r.command = &command{ctx: context.Background()}
 	}
 	if r.logger == nil {
 		r.logger = slog.New(slog.DiscardHandler)
@@ -122,9 +135,13 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	defer r.standDown()
 	return r.faults.Supervise(ctx, func(ctx context.Context) error {
 		for {
 			err := r.session(ctx)
+			if errors.Is(err, errStoodDown) {
+				continue
+			}
 			panicked, ok := errors.AsType[*fault.Panic](err)
 			if !ok {
 				return err
@@ -152,11 +169,22 @@ func (r *Reconciler) session(ctx context.Context) error {
 	defer reading.Wait()
 	defer cancel(nil)
 
+	if r.command.over() {
+		r.standDown()
+	}
+	clear(r.ahead)
+	select {
+	case r.command = <-r.commands: // it can lead from the beginning
+	default:
+	}
 	writes, err := r.begin(ctx, at)
 	if ctx.Err() != nil {
 		return ended(ctx)
 	} else if err != nil {
 		return err
+	}
+	if r.leads(at.Revision()) {
+		r.beginLeading()
 	}
 	r.readyOnce.Do(func() { close(r.ready) })
 	unwritten := newUnwritten()
@@ -168,7 +196,11 @@ func (r *Reconciler) session(ctx context.Context) error {
 	}
 	for {
 		for _, w := range writes {
-			unwritten.add(w)
+			if r.leads(at.Revision()) {
+				unwritten.add(w)
+			} else {
+				r.ahead[w.key()] = struct{}{}
+			}
 		}
 		if err := r.write(ctx, unwritten); err != nil {
 			return err
@@ -181,15 +213,24 @@ func (r *Reconciler) session(ctx context.Context) error {
 			}
 			r.unanswered = nil
 		}
-		switch batch, report := r.wait(ctx, batches, r.wake(unwritten, at.Revision())); {
+		switch news := r.wait(ctx, batches, r.wake(unwritten, at.Revision())); {
 		case ctx.Err() != nil:
 			return ended(ctx)
-		case batch != nil:
-			if at, err = r.takeIn(*batch, batches); err != nil {
+		case r.command.over():
+			return errStoodDown
+		case news.batch != nil:
+			if at, err = r.takeIn(*news.batch, batches); err != nil {
 				return err
 			}
-		case report != nil:
-			if err := r.takeInReports(*report); err != nil {
+		case news.report != nil:
+			if err := r.takeInReports(*news.report); err != nil {
+				return err
+			}
+		case news.command != nil:
+			r.command = news.command
+		}
+		if r.planner.following && r.leads(at.Revision()) {
+			if err := r.takeCommand(at); err != nil {
 				return err
 			}
 		}
@@ -266,23 +307,37 @@ func forward(ctx context.Context, subscription *fleet.Subscription, batches chan
 	}
 }
 
-// wait returns the next change or report, or nothing when the instant has come.
-func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) (*fleet.Batch, *report) {
+// news is what Run has to do next; nothing where an instant has come.
+type news struct {
+	batch   *fleet.Batch
+	report  *report
+	command *command
+}
+
+// wait returns the next news, or none when the instant has come.
+func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next time.Time) news {
 	var alarm <-chan time.Time
 	if !next.IsZero() {
 		timer := time.NewTimer(max(next.Sub(r.now()), 0))
 		defer timer.Stop()
 		alarm = timer.C
 	}
+	reports := r.reports
+	if r.command == nil {
+		reports = nil // they wait for whoever leads
+	}
 	select {
 	case batch := <-batches:
-		return &batch, nil
-	case report := <-r.reports:
-		return nil, &report
+		return news{batch: &batch}
+	case report := <-reports:
+		return news{report: &report}
+	case command := <-r.commands:
+		return news{command: command}
 	case <-alarm:
+	case <-r.command.done():
 	case <-ctx.Done():
 	}
-	return nil, nil
+	return news{}
 }
 
 // takeIn gives the planner a batch and those that wait behind it, and returns
@@ -302,6 +357,7 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 					p.remove(change.Key)
 				default:
 					p.put(change.New.Object, change.New.SpecRevision)
+					delete(r.ahead, change.Key) // what is decided now starts from there
 				}
 			}
 			at = batch.Snapshot
@@ -394,17 +450,24 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 		}
 		derived = append(derived, store.StatusWrite{Key: w.key(), Value: value, SpecRevision: w.specRevision})
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the term ends it as well
 	revision, err := r.derive(ctx, derived, failed)
+	if err != nil && r.options.Standby {
+		r.standDown()
+		return errStoodDown
+	}
 	if err != nil {
 		return fmt.Errorf("stop deciding: %w", err)
 	}
 	revision = max(revision, r.bind(ctx, hosted, failed))
 	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
-		return nil //nolint:nilerr // the end of Run is not an error
+		return nil
 	}
 	if revision > 0 {
 		if _, err := r.options.Fleet.WaitRevision(ctx, revision); err != nil {
-			return nil //nolint:nilerr // ctx has ended
+			return nil
 		}
 	}
 	logged := 0

@@ -23,7 +23,10 @@ var workloads = row[*api.Workload, *workloadBinding]{
 	put: func(p *planner, w *workloadBinding, object *api.Workload, specRevision int64) {
 		p.bindings.putWorkload(w, object, specRevision)
 	},
-	seen:   func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
+	seen: func(p *planner, w *workloadBinding, object *api.Workload) { p.bindings.seeWorkload(w, object) },
+	agrees: func(w *workloadBinding, stored *api.Workload) bool {
+		return reflect.DeepEqual(&w.status, &stored.Status)
+	},
 	remove: func(p *planner, key api.Key) { p.bindings.removeWorkload(key) },
 	adopt:  func(p *planner, w *api.Workload, r *record) { p.bindings.adoptWorkload(w, r) },
 	holds:  holdsOfWorkload,

@@ -1,0 +1,114 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Of several servers on one store, one leads: it alone writes decisions. The others
+// follow. They take in the same objects, and decide as well, so that they can explain
+// and preview, and begin to lead at once; but what they decide is not written, and
+// gives way to whatever the one that leads has written. Before one of them begins to
+// lead it forgets what it decided otherwise than it is stored: no decision moves
+// because another server leads.
+
+// command is a time in which this server leads.
+type command struct {
+	ctx context.Context // ends with it
+	// from is the revision that has to be known before anything is decided: until there
+	// another server may have written.
+	from int64
+	// begin is called once, when decisions begin to be made as of this command.
+	begin func()
+	// ended is closed when nothing is written any more.
+	ended chan struct{}
+}
+
+// over reports whether a command has ended. nil, which is none, has not.
+func (c *command) over() bool { return c != nil && c.ctx.Err() != nil }
+
+// done is closed when a command ends.
+func (c *command) done() <-chan struct{} {
+	if c == nil {
+		return nil
+	}
+	return c.ctx.Done()
+}
+
+// errStoodDown ends a session in which this server led.
+var errStoodDown = errors.New("this server does not lead any more")
+
+// Lead has decisions written from a revision on, which is the one at which this server
+// began to lead, and calls begin when everything up to there is known. It returns when
+// ctx has ended and nothing is written any more.
+func (r *Reconciler) Lead(ctx context.Context, from int64, begin func()) {
+	c := &command{ctx, from, sync.OnceFunc(begin), make(chan struct{})}
+	select {
+	case r.commands <- c:
+		<-ctx.Done()
+		<-c.ended
+	case <-ctx.Done():
+	}
+}
+
+// leads reports whether decisions are written, the fleet being at a revision.
+func (r *Reconciler) leads(revision int64) bool {
+	return r.command != nil && revision >= r.command.from
+}
+
+// standDown ends the command, if there is one.
+func (r *Reconciler) standDown() {
+	if r.command != nil && r.command.ended != nil {
+		close(r.command.ended)
+	}
+	r.command = nil
+	for _, report := range r.unanswered {
+		report.done <- store.ErrFenced
+	}
+	r.unanswered = nil
+}
+
+// beginLeading says that decisions are made as of the command. What was settled before
+// was only known, and not decided.
+func (r *Reconciler) beginLeading() {
+	if r.command.begin == nil {
+		return
+	}
+	r.settleMu.Lock()
+	r.settled = 0
+	r.settleMu.Unlock()
+	r.command.begin()
+}
+
+// takeCommand begins to lead: what was decided here stands only where it is stored.
+func (r *Reconciler) takeCommand(at *fleet.Snapshot) error {
+	r.beginLeading()
+	return r.plan(func(p *planner) {
+		p.following = false
+		for key := range r.ahead {
+			if entry := at.Get(key); entry != nil {
+				p.adoptStored(entry.Object, entry.SpecRevision)
+			}
+		}
+		clear(r.ahead)
+	})
+}
+
+// adoptStored takes an object for decided as it is stored, whatever was decided
+// here.
+func (p *planner) adoptStored(object api.Object, specRevision int64) {
+	key := api.KeyOf(object)
+	p.focus(key)
+	defer p.record(key)
+	k := decidedAs(key.Kind)
+	if k == nil || k.known(p, key) == nil {
+		return
+	}
+	k.forget(p, key)
+	k.take(p, nil, object, specRevision)
+}

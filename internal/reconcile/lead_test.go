@@ -1,0 +1,75 @@
+package reconcile
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// second is a server that follows another one in a world.
+type second struct {
+	p     *planner
+	ahead map[api.Key]struct{} // what it decided otherwise than is stored
+}
+
+// hear has a second server take in how everything is stored, and what is gone, and
+// decide.
+func (s *second) hear(w *world, all stored, now time.Time) {
+	for _, key := range slices.SortedFunc(maps.Keys(w.specs), api.Key.Compare) {
+		if object, there := all[key]; there {
+			s.p.put(object, w.specs[key])
+		} else {
+			s.p.remove(key)
+		}
+		delete(s.ahead, key)
+	}
+	for _, write := range s.p.pass(now) {
+		s.ahead[write.key()] = struct{}{}
+	}
+}
+
+// checkSecond: a server that has followed another one, and knows more or less of what
+// happened, leads from one moment to the next as that one would have: where a restart
+// moves nothing, it writes nothing.
+func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
+	all := w.afterPass(p)
+	if w.second == nil {
+		f := newPlanner(discard())
+		f.started, f.following = p.started, true
+		w.second = &second{f, map[api.Key]struct{}{}}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "hear") > 0 {
+		w.second.hear(w, all, now.Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, "clock"))*time.Second))
+	}
+	if rapid.IntRange(0, 3).Draw(t, "lead") > 0 {
+		return
+	}
+	s := w.second
+	w.second = nil
+	s.hear(w, all, now) // it begins to lead only when it knows everything
+	s.p.following = false
+	for key := range s.ahead {
+		if object, there := all[key]; there {
+			s.p.adoptStored(object, w.specs[key])
+		}
+	}
+	_, rests := replay(all, p.started, now)
+	written := map[api.Key]bool{}
+	for _, write := range s.p.pass(now) {
+		key := write.key()
+		written[key] = true
+		if k := decidedAs(key.Kind); !reflect.DeepEqual(k.at(write.result()), k.at(all[key])) || rests {
+			t.Fatalf("beginning to lead writes %s: %+v, was %+v", key, write.result().StatusPart(), all[key].StatusPart())
+		}
+	}
+	for key, object := range all {
+		if d := s.p.known(key); d != nil && !written[key] && !decidedAs(key.Kind).agreed(d, object) {
+			t.Fatalf("it leads with %s otherwise than it is stored: %+v, and not %+v", key, d.result().StatusPart(), object.StatusPart())
+		}
+	}
+}
