@@ -25,6 +25,10 @@ type config struct {
 	EtcdKeyFile      string
 	EtcdUsername     string
 	EtcdPasswordFile string
+	Name             string
+	AdvertiseURL     string
+	PeerCAFile       string
+	Lease            time.Duration
 	KeyFile          string
 	Quota            byteSize
 	MinFreeSpace     byteSize
@@ -70,6 +74,10 @@ func (c *config) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.EtcdKeyFile, "etcd-key-file", "", "PEM key of etcd-cert-file")
 	flags.StringVar(&c.EtcdUsername, "etcd-username", "", "user name at the external etcd")
 	flags.StringVar(&c.EtcdPasswordFile, "etcd-password-file", "", "file with the password at the external etcd")
+	flags.StringVar(&c.Name, "name", "", "what people call this server among several on one etcd cluster (default the name of the host)")
+	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "where the other servers on the etcd cluster reach this one: https://host:port (default from listen)")
+	flags.StringVar(&c.PeerCAFile, "peer-ca-file", "", "PEM certificates that those of the other servers must chain to (default those of the system)")
+	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long a server that decides is waited for when it is not heard of, until another one does")
 	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that secrets are sealed with; made on first use (default seal.key in the data directory)")
 	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
@@ -129,6 +137,7 @@ func (c *config) check() error {
 	if (c.EtcdUsername == "") != (c.EtcdPasswordFile == "") {
 		wrong("etcd-username and etcd-password-file: one needs the other")
 	}
+	c.checkLeadership(wrong)
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
 		wrong("tls-cert-file and tls-key-file: one needs the other")
 	}

@@ -60,7 +60,7 @@ func TestPrecedenceOfSettings(t *testing.T) {
 func TestEverySettingHasThreeSpellings(t *testing.T) {
 	values := map[string]string{
 		"data-dir": "d", "etcd-endpoints": "http://a:1,http://b:2", "etcd-ca-file": "ca", "etcd-cert-file": "c", "etcd-key-file": "k",
-		"etcd-username": "u", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
+		"etcd-username": "u", "name": "one", "advertise-url": "https://one.example.com:8665", "peer-ca-file": "pca", "lease": "20s", "etcd-password-file": "p", "key-file": "seal", "quota": "8Gi", "min-free-space": "1Gi", "keep-history": "20m0s",
 		"store-timeout": "3s", "listen": "127.0.0.1:1", "tls-cert-file": "cert", "tls-key-file": "key", "client-ca-file": "cca", "insecure": "true",
 		"max-body": "2Mi", "max-simulation": "3Mi", "max-connections": "7", "max-connections-per-ip": "8", "login-failures-per-second": "0.5",
 		"login-failure-burst": "9", "drain-time": "1m0s", "log-level": "debug", "log-format": "json", "debug-listen": "127.0.0.1:2",
@@ -123,7 +123,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 		env        map[string]string
 		want       string
 	}{
-		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; there are client_ca_file, data_dir, debug_listen`},
+		{name: "unknown key", file: "lisen: x", want: `"lisen" is not a known key; there are advertise_url, client_ca_file, data_dir, debug_listen`},
 		{name: "flag spelling", file: "log-level: warn", want: `"log-level" is not a known key`},
 		{name: "config in config", file: "config: x", want: `"config" is not a known key`},
 		{name: "key twice", file: "log_level: warn\nlog_level: info\n", want: `key "log_level" already set`},
@@ -153,6 +153,8 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{name: "outbound never", args: []string{"--outbound-allow=169.254.169.254"}, want: "outbound-allow: 169.254.169.254 is a link-local address, which the server never connects to"},
 		{name: "no return", args: []string{"--spot-return-after=0s"}, want: "spot-return-after: 0s must be above 0"},
 		{name: "no connections", args: []string{"--max-connections=0"}, want: "max-connections: 0 must be at least 1"},
+		{name: "short lease", args: []string{"--lease=1s"}, want: "lease: 1s must be at least 2s"},
+		{name: "nowhere for the others", args: []string{"--advertise-url=one:8665"}, want: `advertise-url: "one:8665" is not an address of the form https://host:port`},
 		{name: "no time", args: []string{"--drain-time=0s"}, want: "drain-time: 0s must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,9 +14,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
-	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
 )
 
 // externalEtcd starts an etcd that listens, as one outside of the server does.
@@ -112,49 +108,43 @@ func TestExternalEtcdHoldsEverything(t *testing.T) {
 	}
 }
 
-// TestServerThatLostTheStoreStops starts a second server on the same etcd: the
-// first must not go on deciding.
-func TestServerThatLostTheStoreStops(t *testing.T) {
+// TestTwoServersShareAStore: each answers every request, one of them decides, and the
+// other one does as soon as that one stops.
+func TestTwoServersShareAStore(t *testing.T) {
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key")
-	ended := make(chan error, 1)
-	logger, _, err := newLogger(c, &logtest.Buffer{})
-	if err != nil {
-		t.Fatal(err)
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 5*time.Second
+	c.Name = "first"
+	first := start(t, c)
+	c.Name = "second"
+	second := start(t, c)
+	if web := fillFleet(second, 90, 10); !slices.Equal(web.Status.Clusters, []string{"berlin"}) {
+		t.Fatalf("decided %v", web.Status.Clusters)
 	}
-	ready := make(chan struct{})
-	go func() { ended <- run(context.Background(), c, logger, signalWriter{ready}) }()
-	<-ready
-	s := start(t, c)
-	fillFleet(s, 90, 10)
-	// The first one notices when it writes. Where the second has decided before
-	// it looks, there is nothing to write, so there is more than one to decide.
-	deadline := time.After(eventually.Limit)
-	for i, running := 0, true; running; i++ {
-		select {
-		case err := <-ended:
-			if want := "decisions: stop deciding: another server has taken over the store"; err == nil || err.Error() != want {
-				t.Fatalf("the first server ended with %v, want %s", err, want)
-			}
-			running = false
-		case <-deadline:
-			t.Fatal("the first server goes on")
-		case <-time.After(10 * time.Millisecond):
-			put(s, placement("shop", fmt.Sprint("web-", i)))
+	for _, s := range []*runningServer{first, second} {
+		info, err := s.client.Server(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(info.Servers) != 2 || info.Servers[0].Name != "first" || !info.Servers[0].Leader || info.Leader != (info.Name == "first") {
+			t.Errorf("%s says %+v", info.Name, info)
 		}
 	}
-	p := placement("shop", "later")
-	p.SetDefaults()
-	if _, err := s.client.Put(t.Context(), p, client.PutOptions{}); err != nil {
+	before := toJSON(t, second.objects())
+	if got := toJSON(t, first.objects()); got != before {
+		t.Errorf("the first shows\n%s\nand the second\n%s", got, before)
+	}
+	if err := first.stop(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// signalWriter closes a channel at the first write.
-type signalWriter struct{ written chan struct{} }
-
-// Write implements io.Writer.
-func (w signalWriter) Write(data []byte) (int, error) {
-	close(w.written)
-	return len(data), nil
+	eventually.True(t, "the second one leads", func() bool {
+		info, err := second.client.Server(t.Context())
+		return err == nil && info.Leader && len(info.Servers) == 1
+	})
+	if after := toJSON(t, second.objects()); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	put(second, staticProvider("rates", map[string]float64{"berlin": 10, "paris": 90}))
+	if web := put(second, placement("shop", "web")); !slices.Equal(web.Status.Clusters, []string{"paris"}) {
+		t.Fatalf("decided %v", web.Status.Clusters)
+	}
 }

@@ -43,7 +43,7 @@ func TestReadMemory(t *testing.T) {
 	}
 	garbage = nil
 	debug.FreeOSMemory()
-	if after := readMemory(); after.heap > before.heap-200<<20 || after.live > after.heap {
+	if after := readMemory(); after.heap > before.heap-200<<20 || after.live > after.heap+1<<20 { // the two are not of the same moment
 		t.Errorf("it says %+v, and %+v before", after, before)
 	}
 }

@@ -74,6 +74,7 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 	}{
 		{"loading the objects", s.fleet.Ready()},
 		{"deciding for the first time", s.decider.Ready()},
+		{"waiting for a server to lead", s.leading.led},
 	} {
 		s.starting.doing(phase.doing)
 		select {

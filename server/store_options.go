@@ -18,7 +18,7 @@ import (
 func (c *config) storeOptions(logger *slog.Logger) (store.Options, error) {
 	options := store.Options{
 		DataDir: c.DataDir, Endpoints: c.EtcdEndpoints, QuotaBytes: int64(c.Quota), MinFreeBytes: int64(c.MinFreeSpace),
-		KeepHistory: c.KeepHistory, RequestTimeout: c.StoreTimeout, Username: c.EtcdUsername, Logger: logger,
+		KeepHistory: c.KeepHistory, LeaseTTL: c.Lease, RequestTimeout: c.StoreTimeout, Username: c.EtcdUsername, Logger: logger,
 	}
 	if c.EtcdPasswordFile != "" {
 		password, err := os.ReadFile(c.EtcdPasswordFile)

@@ -5,11 +5,9 @@ import (
 	"net"
 	"net/url"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
-	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
 // checkWebhook checks how clusters reach the webhook.
@@ -43,23 +41,25 @@ type spotParts struct {
 	authority *certificate.Authority
 	listener  net.Listener
 	webhook   *webhook.Server
-	runner    *runner.Runner
+	// options are those of the runner of each term.
+	options runner.Options
 }
 
 // openSpot puts them together.
-func (s *server) openSpot(ctx context.Context, codec *store.Codec, clusters *kube.Clusters) error {
-	c, options := s.config, runner.Options{
-		Fleet: s.fleet, Clusters: s.signals, Workloads: s.decider, Kubernetes: clusters, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
+func (s *server) openSpot(ctx context.Context) error {
+	c := s.config
+	s.spot.options = runner.Options{
+		Fleet: s.fleet, Workloads: s.decider, Kubernetes: s.clusters, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
 		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger, Faults: s.faults,
 	}
 	if c.WebhookListen == "" {
-		s.spot.runner = runner.New(options)
 		return nil
 	}
 	var err error
 	if s.spot.listener, err = listen(ctx, c.WebhookListen); err != nil {
 		return err
 	}
+	options := &s.spot.options
 	if options.WebhookURL = c.WebhookURL; options.WebhookURL == "" {
 		options.WebhookURL = "https://" + s.spot.listener.Addr().String()
 	}
@@ -67,7 +67,7 @@ func (s *server) openSpot(ctx context.Context, codec *store.Codec, clusters *kub
 	if err != nil {
 		return err
 	}
-	s.spot.authority, err = certificate.New(certificate.Options{Store: s.store, Sealer: codec, Hosts: []string{u.Hostname()}, Logger: s.logger})
+	s.spot.authority, err = certificate.New(certificate.Options{Store: s.store, Sealer: s.codec, Hosts: []string{u.Hostname()}, Logger: s.logger})
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,8 @@ func (s *server) openSpot(ctx context.Context, codec *store.Codec, clusters *kub
 	}
 	options.Authority = s.spot.authority
 	options.Gone = func(cluster string) { s.spot.webhook.Forget(cluster) }
-	s.spot.runner = runner.New(options)
 	s.spot.webhook, err = webhook.New(webhook.Options{
-		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: s.spot.runner.Cluster, Logger: s.logger, Faults: s.faults,
+		Listener: s.spot.listener, Connections: s.connections, TLS: s.spot.authority.TLSConfig(), Clusters: dutiful{s.leading}.cluster, Logger: s.logger, Faults: s.faults,
 	})
 	return err
 }
@@ -86,7 +85,7 @@ func (s *server) openSpot(ctx context.Context, codec *store.Codec, clusters *kub
 // components are the working parts among them, in the order in which they start.
 func (p *spotParts) components() []component {
 	if p.webhook == nil {
-		return []component{{"spot", p.runner.Run}}
+		return nil
 	}
-	return []component{{"webhook certificate", p.authority.Run}, {"webhook", p.webhook.Run}, {"spot", p.runner.Run}}
+	return []component{{"webhook certificate", p.authority.Run}, {"webhook", p.webhook.Run}}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/descriptor"
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -20,9 +19,11 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
+	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/serve"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
 )
 
@@ -33,7 +34,10 @@ type server struct {
 	store    *store.Store
 	fleet    *fleet.Fleet
 	batcher  *store.Batcher
-	signals  *signal.Runner
+	leading  *leadership
+	network  *netpolicy.Policy
+	codec    *store.Codec
+	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
 	api      *httpapi.Server
@@ -61,8 +65,10 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		return nil, err
 	}
 	outbound.LimitConnections(budget.Outbound)
-	network, err := c.network()
-	if err != nil {
+	if s.network, err = c.network(); err != nil {
+		return nil, err
+	}
+	if s.leading, err = newLeadership(s); err != nil {
 		return nil, err
 	}
 	storeOptions, err := c.storeOptions(logger)
@@ -70,11 +76,11 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		return nil, err
 	}
 	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
+	storeOptions.Candidate = func() store.Candidate { return c.candidate(s.listener.Addr()) }
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}
-	codec, err := store.OpenCodec(c.sealFile())
-	if err != nil {
+	if s.codec, err = store.OpenCodec(c.sealFile()); err != nil {
 		return nil, err
 	}
 	if err := checkExposure(ctx, c, s.store, logger); err != nil {
@@ -83,18 +89,16 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	if s.listener, err = listen(ctx, c.Listen); err != nil {
 		return nil, err
 	}
-	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: codec, Logger: logger})
+	s.fleet = fleet.New(fleet.Options{Store: s.store, Codec: s.codec, Logger: logger})
 	s.batcher = store.NewBatcher(s.store)
-	clusters := kube.New(network, nil)
-	s.signals = signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: codec, Batcher: s.batcher, Network: network, Kubernetes: clusters, Logger: logger, Faults: s.faults, Now: time.Now,
-	})
+	s.clusters = kube.New(s.network, nil)
+	parts := dutiful{s.leading}
 	s.decider = reconcile.New(reconcile.Options{
-		Store: s.store, Fleet: s.fleet, Codec: codec, ReadConstant: signal.ReadConstant, BindCluster: s.bindCluster,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, ReadConstant: signal.ReadConstant, BindCluster: parts.bindCluster, Standby: true,
 		Logger: logger, Faults: s.faults, Now: time.Now,
 	})
 	s.connections = c.connectionLimit(budget, logger)
-	if err := s.openSpot(ctx, codec, clusters); err != nil {
+	if err := s.openSpot(ctx); err != nil {
 		return nil, err
 	}
 	var tlsConfig *tls.Config
@@ -106,7 +110,8 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: codec, Decisions: s.decider, Signals: s.signals, Spot: s.spot.runner, Network: network,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Spot: parts, Network: s.network,
+		Name: s.leading.name(), Leader: s.leading.forAPI(),
 		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Faults: s.faults, Gatherer: registry,
 		MaxBodyBytes: int64(c.MaxBody), MaxSimulationBytes: int64(c.MaxSimulation),
@@ -121,14 +126,14 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	return s, s.register(registry)
 }
 
-// bindCluster hands the cloud that was chosen for a cluster to the writer of its
-// status.
-func (s *server) bindCluster(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
-	revision, err := s.signals.Bind(ctx, decided, specRevision)
-	if errors.Is(err, signal.ErrStale) {
-		return 0, fmt.Errorf("%w: %w", reconcile.ErrConflict, err)
-	}
-	return revision, err
+// newDuties makes the parts of a term.
+func (s *server) newDuties() *duties {
+	signals := signal.New(signal.Options{
+		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network, Kubernetes: s.clusters, Logger: s.logger, Faults: s.faults, Now: time.Now,
+	})
+	options := s.spot.options
+	options.Clusters = signals
+	return &duties{signals, runner.New(options)}
 }
 
 // components are the working parts in the order in which they start; they stop
@@ -139,7 +144,7 @@ func (s *server) components() []component {
 		{"fleet", s.fleet.Run},
 		{"status writes", s.batcher.Run},
 		{"decisions", s.decider.Run},
-		{"signals", s.signals.Run},
+		{"leadership", s.leading.run},
 	}
 	list = append(list, s.spot.components()...)
 	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", giveBackMemory})
@@ -155,12 +160,14 @@ func (s *server) components() []component {
 
 // serve answers requests as soon as there is something to answer from.
 func (s *server) serve(ctx context.Context) error {
-	select {
-	case <-s.decider.Ready(): // after the fleet
-		return s.api.Run(ctx)
-	case <-ctx.Done():
-		return nil
+	for _, ready := range []<-chan struct{}{s.decider.Ready(), s.leading.led} { // the first is after the fleet
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil
+		}
 	}
+	return s.api.Run(ctx)
 }
 
 // closeInto closes what runs without a component, and joins what goes wrong
@@ -187,8 +194,8 @@ func (s *server) register(registry *prometheus.Registry) error {
 	parts := [][]prometheus.Collector{
 		{build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})},
 		s.connections.Collectors(), outbound.Collectors(),
-		s.store.Collectors(), s.fleet.Collectors(), s.signals.Collectors(), s.decider.Collectors(), s.api.Collectors(),
-		s.spot.runner.Collectors(), s.faults.Collectors(), {s.certificates},
+		s.store.Collectors(), s.fleet.Collectors(), {s.leading}, s.decider.Collectors(), s.api.Collectors(),
+		s.faults.Collectors(), {s.certificates},
 	}
 	if s.spot.webhook != nil {
 		parts = append(parts, s.spot.webhook.Collectors(), s.spot.authority.Collectors())

@@ -37,12 +37,12 @@ func (r *reports) cloudRoutes() {
 	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
 	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
 	report.MaxBodyBytes = r.api.MaxBody
-	operation.Register(r.api, report, r.reportCloud)
+	operation.Register(r.api, operation.AtLeader(report), r.reportCloud)
 	r.api.DescribeBody(report, r.api.Schema(api.CloudReport{}), true)
 
 	live := r.api.OfKind(clouds, http.MethodGet, path+"/openstack-projects", "list-openstack-projects-of", "List the projects and cluster templates of a cloud, as its OpenStack has them at this moment", r.api.Schema(api.LiveOpenStack{}))
 	live.Errors = append(live.Errors, http.StatusConflict, http.StatusBadGateway)
-	operation.Register(r.api, live, r.liveOpenStack)
+	operation.Register(r.api, operation.AtLeader(live), r.liveOpenStack)
 }
 
 // cloud is the cloud that a path names.

@@ -25,7 +25,8 @@ type status struct {
 	sessions *auth.Sessions
 	faults   *fault.Recorder
 	version  string
-	leader   func() bool
+	name     string
+	leading  *leading
 	// more are the checks of others.
 	more     func() []Check
 	now      func() time.Time
@@ -94,8 +95,15 @@ func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 		}
 		damaged = append(damaged, api.DamagedObject{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name})
 	}
-	return &serverOutput{&api.ServerInfo{
-		Damaged: damaged,
-		Version: s.version, Leader: s.leader(), Now: s.now().UTC(), Store: s.store.Info(),
-	}}, nil
+	info := &api.ServerInfo{
+		Damaged: damaged, Name: s.name,
+		Version: s.version, Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
+	}
+	if s.leading.leader != nil {
+		var err error
+		if info.Servers, err = s.leading.leader.Servers(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &serverOutput{info}, nil
 }

@@ -99,14 +99,14 @@ func (n *nodes) routes() {
 	interrupt.Description = "For whoever hears of it first: the answer holds the deadline that counts from now on. 503 says that the cluster is not connected at present."
 	interrupt.Responses["200"] = operation.JSONResponse("OK", n.api.Schema(api.Interruption{}))
 	interrupt.MaxBodyBytes = n.api.MaxBody
-	operation.Register(n.api, interrupt, n.interrupt)
+	operation.Register(n.api, operation.AtLeader(interrupt), n.interrupt)
 	n.api.DescribeBody(interrupt, n.api.Schema(api.Interruption{}), false)
 
 	withdraw := operation.Declare(auth.AccessReport, describe(http.MethodDelete, path+"/nodes/{node}/interruption", "withdraw-interruption", "Take back that a node ends"))
-	operation.Register(n.api, withdraw, n.withdraw)
+	operation.Register(n.api, operation.AtLeader(withdraw), n.withdraw)
 
 	list := describe(http.MethodGet, path+"/distributions", "list-distributions", "List the workloads whose pods are split over on-demand and spot nodes in a cluster")
-	operation.Register(n.api, list, n.listDistributions)
+	operation.Register(n.api, operation.AtLeader(list), n.listDistributions)
 }
 
 func (n *nodes) interrupt(ctx context.Context, in *interruptInput) (*interruptionOutput, error) {

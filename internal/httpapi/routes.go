@@ -22,6 +22,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	o := s.options
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
+	s.api.PassOn(s.waits.leading.elsewhere)
 	rights := auth.NewRights(o.Fleet)
 	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, faults: o.Faults, now: o.Now}
 	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
@@ -35,7 +36,7 @@ func (s *Server) routes() http.Handler {
 		events: newEventLog(watchBacklog), heartbeat: o.WatchHeartbeat, writeTimeout: o.WatchWriteTimeout,
 	}
 	s.status = &status{
-		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, leader: o.Leader,
+		api: s.api, store: o.Store, fleet: o.Fleet, sessions: s.sessions, faults: o.Faults, version: o.Version, name: o.Name, leading: s.waits.leading,
 		more: o.Checks, now: o.Now, logger: o.Logger, stopping: s.waits.stopping,
 	}
 	for _, part := range []interface{ routes() }{
@@ -64,6 +65,7 @@ func (s *Server) routes() http.Handler {
 		_, _ = w.Write(document()) // the client went away: there is nobody to tell
 	})
 	mux.HandleFunc("GET "+backupPath, s.status.backup)
+	mux.HandleFunc("GET "+settledPath, s.waits.leading.awaitSettled(s.api))
 	mux.HandleFunc("GET /healthz", health)
 	mux.HandleFunc("GET /readyz", s.status.readiness)
 	mux.Handle("GET /metrics", (&metricsPage{api: s.api, fleet: o.Fleet, rights: rights, gatherer: o.Gatherer}).handler())

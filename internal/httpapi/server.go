@@ -111,8 +111,11 @@ type Options struct {
 
 	// Version is what /v1/server says.
 	Version string
-	// Leader says whether this server makes the decisions. Nil means yes.
-	Leader func() bool
+	// Name is what people call this server among several.
+	Name string
+	// Leader says which of several servers makes the decisions. Nil means that there is
+	// no other one.
+	Leader Leader
 	// Checks are what readiness looks at beyond what this package knows itself. Nil
 	// means nothing.
 	Checks func() []Check
@@ -174,9 +177,6 @@ func (o Options) withDefaults() Options {
 	if o.Connections == nil {
 		o.Connections = serve.NewLimit(serve.LimitOptions{})
 	}
-	if o.Leader == nil {
-		o.Leader = func() bool { return true }
-	}
 	if o.Checks == nil {
 		o.Checks = func() []Check { return nil }
 	}
@@ -228,11 +228,12 @@ func New(options Options) (*Server, error) {
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
 	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
+	s.waits.leading = &leading{leader: o.Leader, waits: s.waits, logger: o.Logger}
 	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
 	if err != nil {
 		return nil, err
 	}
-	guarded := s.survive(limitWork(sameSite(s.authenticate(answers))))
+	guarded := s.survive(limitWork(sameSite(s.authenticate(s.waits.leading.keepCredentials(s.waits.leading.current(answers))))))
 	s.handler = serve.LimitTime(s.observe(guarded), o.BodyTimeout, operation.MaxWait+simulationTime)
 	return s, nil
 }

@@ -15,6 +15,7 @@ type waits struct {
 	fleet     *fleet.Fleet
 	decisions Decisions
 	signals   Signals
+	leading   *leading
 	logger    *slog.Logger
 	// stopping ends when the server is asked to stop.
 	stopping context.Context
@@ -38,10 +39,7 @@ func (w *waits) bounded(ctx context.Context, wait time.Duration) (context.Contex
 func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 	if wait > 0 {
 		bounded, cancel := w.bounded(ctx, wait)
-		observed, err := w.signals.Settle(bounded, revision)
-		if err == nil {
-			err = w.decisions.Settle(bounded, max(revision, observed))
-		}
+		err := w.settle(bounded, revision)
 		cancel()
 		if err != nil && bounded.Err() == nil {
 			w.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the decision failed",
@@ -55,6 +53,23 @@ func (w *waits) await(ctx context.Context, revision int64, wait time.Duration) {
 		w.logger.LogAttrs(ctx, slog.LevelWarn, "waiting for the fleet failed",
 			slog.String("request_id", requestOf(ctx).id), slog.Int64("revision", revision), slog.Any("error", err))
 	}
+}
+
+// settle waits until what follows from a revision is decided and visible, by whichever
+// server.
+func (w *waits) settle(ctx context.Context, revision int64) error {
+	if !w.leading.leads() {
+		shown, err := w.leading.settle(ctx, revision)
+		if err != nil {
+			return err
+		}
+		return w.decisions.Settle(ctx, max(revision, shown))
+	}
+	observed, err := w.signals.Settle(ctx, revision)
+	if err != nil {
+		return err
+	}
+	return w.decisions.Settle(ctx, max(revision, observed))
 }
 
 // pictureTime is a time at which the picture in memory is known to have been

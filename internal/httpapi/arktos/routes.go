@@ -87,9 +87,10 @@ func (h *handler) operation(method, path, id, summary string, success int, answe
 		op.MaxBodyBytes = h.api.MaxBody
 		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInsufficientStorage)
 	}
-	op = operation.Declare(auth.AccessWrite, op)
 	if method == http.MethodGet {
 		op = operation.Declare(auth.AccessRead, op)
+	} else { // one after the other, and some of them report
+		op = operation.AtLeader(operation.Declare(auth.AccessWrite, op))
 	}
 	op.Responses = map[string]*huma.Response{strconv.Itoa(success): operation.JSONResponse(http.StatusText(success), h.api.Schema(answer))}
 	return op

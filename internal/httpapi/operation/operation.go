@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,6 +20,36 @@ type API struct {
 	// MaxBody is how large the body of a request may be.
 	MaxBody int64
 	answer  func(ctx context.Context, err error) *problem.Problem
+}
+
+// atLeader marks operations in huma.Operation.Metadata.
+const atLeader = "at-leader"
+
+// AtLeader is an operation that only the server that decides can answer.
+func AtLeader(op huma.Operation) huma.Operation {
+	return mark(op, atLeader)
+}
+
+func mark(op huma.Operation, as string) huma.Operation {
+	op.Metadata = maps.Clone(op.Metadata)
+	if op.Metadata == nil {
+		op.Metadata = map[string]any{}
+	}
+	op.Metadata[as] = true
+	return op
+}
+
+// PassOn has elsewhere answer the operations that are AtLeader, where it reports true.
+// It is called before they are registered.
+func (a *API) PassOn(elsewhere func(w http.ResponseWriter, r *http.Request) bool) {
+	a.huma.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
+		if ctx.Operation().Metadata[atLeader] == true {
+			if r, w := humago.Unwrap(ctx); elsewhere(w, r) {
+				return
+			}
+		}
+		next(ctx)
+	})
 }
 
 // New puts operations on a mux. answer turns an error of an operation into its problem,
@@ -44,8 +75,7 @@ const mayEndToken = "may-end-token"
 // MayEndToken is an operation after which the right of who asked may have ended by that
 // very request: who makes the first token, or revokes their own.
 func MayEndToken(op huma.Operation) huma.Operation {
-	op.Metadata = map[string]any{mayEndToken: true}
-	return op
+	return mark(op, mayEndToken)
 }
 
 // Register adds an operation whose errors all pass through the API's answer.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// Requests for what only the server that leads can do are passed on to it. Those that
+// come through here while another one leads were under way when that began.
+
+// dutiful answers as the parts of the present term do.
+type dutiful struct{ leadership *leadership }
+
+func (d dutiful) signals() (*signal.Runner, error) {
+	if current := d.leadership.current.Load(); current != nil {
+		return current.signals, nil
+	}
+	return nil, store.ErrFenced
+}
+
+// Settle implements httpapi.Signals.
+func (d dutiful) Settle(ctx context.Context, revision int64) (int64, error) {
+	signals, err := d.signals()
+	if err != nil {
+		return 0, err
+	}
+	return signals.Settle(ctx, revision)
+}
+
+// Heartbeat implements httpapi.Signals.
+func (d dutiful) Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (int64, error) {
+	signals, err := d.signals()
+	if err != nil {
+		return 0, err
+	}
+	return signals.Heartbeat(ctx, cluster, report)
+}
+
+// Report implements httpapi.Signals.
+func (d dutiful) Report(ctx context.Context, cluster string, amounts health.Amounts) (int64, error) {
+	signals, err := d.signals()
+	if err != nil {
+		return 0, err
+	}
+	return signals.Report(ctx, cluster, amounts)
+}
+
+// ReportCloud implements httpapi.Signals.
+func (d dutiful) ReportCloud(ctx context.Context, cloud string, report api.CloudReport) (revision int64, changed bool, err error) {
+	signals, err := d.signals()
+	if err != nil {
+		return 0, false, err
+	}
+	return signals.ReportCloud(ctx, cloud, report)
+}
+
+// LiveOpenStack implements httpapi.Signals.
+func (d dutiful) LiveOpenStack(ctx context.Context, cloud string, options api.LiveOptions) (*api.LiveOpenStack, error) {
+	signals, err := d.signals()
+	if err != nil {
+		return nil, err
+	}
+	return signals.LiveOpenStack(ctx, cloud, options)
+}
+
+// bindCluster hands the cloud that was chosen for a cluster to the writer of its
+// status.
+func (d dutiful) bindCluster(ctx context.Context, decided *api.Cluster, specRevision int64) (int64, error) {
+	signals, err := d.signals()
+	if err != nil {
+		return 0, err
+	}
+	revision, err := signals.Bind(ctx, decided, specRevision)
+	if errors.Is(err, signal.ErrStale) {
+		return 0, fmt.Errorf("%w: %w", reconcile.ErrConflict, err)
+	}
+	return revision, err
+}
+
+func (d dutiful) spot() (*runner.Runner, error) {
+	if current := d.leadership.current.Load(); current != nil {
+		return current.spot, nil
+	}
+	return nil, spot.ErrNotConnected
+}
+
+// Interrupt implements httpapi.Spot.
+func (d dutiful) Interrupt(ctx context.Context, cluster, node string, deadline time.Time) error {
+	r, err := d.spot()
+	if err != nil {
+		return err
+	}
+	return r.Interrupt(ctx, cluster, node, deadline)
+}
+
+// Withdraw implements httpapi.Spot.
+func (d dutiful) Withdraw(ctx context.Context, cluster, node string) error {
+	r, err := d.spot()
+	if err != nil {
+		return err
+	}
+	return r.Withdraw(ctx, cluster, node)
+}
+
+// Distributions implements httpapi.Spot.
+func (d dutiful) Distributions(cluster string) ([]api.DistributedWorkload, error) {
+	r, err := d.spot()
+	if err != nil {
+		return nil, err
+	}
+	return r.Distributions(cluster)
+}
+
+// cluster is what the webhook asks about a cluster.
+func (d dutiful) cluster(name string) (webhook.Cluster, bool) {
+	r, err := d.spot()
+	if err != nil {
+		return nil, false
+	}
+	return r.Cluster(name)
+}

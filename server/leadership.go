@@ -1,0 +1,278 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
+	"github.com/scheduler/terraform-provider-scheduler/internal/signal"
+	"github.com/scheduler/terraform-provider-scheduler/internal/spot/runner"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+)
+
+// duties are the parts that only the server that leads has: it alone reads metrics,
+// probes clusters and replaces pods. Each term has its own, so that none begins with
+// what was known an hour ago.
+type duties struct {
+	signals *signal.Runner
+	spot    *runner.Runner
+}
+
+// leadership is the server's place among those on one store. With the embedded store
+// there is no other, and it always leads.
+type leadership struct {
+	server    *server
+	transport http.RoundTripper
+	// current is nil while another server leads.
+	current atomic.Pointer[duties]
+	// led is closed once a server is known to lead, this one or another.
+	led     chan struct{}
+	ledOnce sync.Once
+
+	mu      sync.Mutex
+	servers []store.Candidate // guarded by mu, as they were at
+	at      time.Time         // guarded by mu
+}
+
+func newLeadership(s *server) (*leadership, error) {
+	l := &leadership{server: s, led: make(chan struct{})}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext}
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if file := s.config.PeerCAFile; file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("peer-ca-file: %w", err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("peer-ca-file: %s contains no PEM certificate", file)
+		}
+	}
+	l.transport = transport
+	return l, nil
+}
+
+// others reports whether there may be other servers on the store.
+func (l *leadership) others() bool { return len(l.server.config.EtcdEndpoints) > 0 }
+
+// name is what people call this server among several.
+func (l *leadership) name() string {
+	if !l.others() {
+		return ""
+	}
+	return l.server.config.candidate(l.server.listener.Addr()).Name
+}
+
+// forAPI is the leadership as the API takes it, nil where there is no other server.
+func (l *leadership) forAPI() httpapi.Leader {
+	if !l.others() {
+		return nil
+	}
+	return l
+}
+
+// run leads whenever it is this server's turn, until ctx ends.
+func (l *leadership) run(ctx context.Context) error {
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer stop()
+	wait.Go(func() { l.awaitOther(looking) })
+	for {
+		term, err := l.server.store.Campaign(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.lead(ctx, term); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		l.server.logger.Warn("this server does not lead any more; it waits for its turn")
+	}
+}
+
+// awaitOther notes when another server leads: from then on requests can be answered.
+func (l *leadership) awaitOther(ctx context.Context) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.led:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := l.URL(ctx); err == nil && l.others() {
+			l.ledOnce.Do(func() { close(l.led) })
+		}
+	}
+}
+
+// lead does what the server that leads does, for a term.
+func (l *leadership) lead(ctx context.Context, term *store.Term) error {
+	defer term.Resign()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-term.Over():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	revision, err := l.server.store.Revision(ctx)
+	if err != nil {
+		l.server.logger.Warn("this server was elected and cannot read the store", "error", err)
+		return nil
+	}
+	d := l.server.newDuties()
+	defer l.current.Store(nil)
+	faults := l.server.faults
+	supervised := func(name string, run func(context.Context) error) component {
+		return component{name, func(ctx context.Context) error { return faults.Component(name).Supervise(ctx, run) }}
+	}
+	return runInOrder(ctx, []component{
+		{"leading", func(ctx context.Context) error {
+			l.server.decider.Lead(ctx, revision, func() { l.begin(d, revision) })
+			return nil
+		}},
+		supervised("signals", d.signals.Run),
+		supervised("spot", d.spot.Run),
+	})
+}
+
+// begin is called when decisions are about to be made by this server.
+func (l *leadership) begin(d *duties, revision int64) {
+	l.current.Store(d)
+	l.ledOnce.Do(func() { close(l.led) })
+	if l.others() {
+		l.server.logger.Info("this server leads now", "revision", revision)
+	}
+}
+
+// Leads implements httpapi.Leader.
+func (l *leadership) Leads() bool { return l.current.Load() != nil }
+
+// Revision implements httpapi.Leader.
+func (l *leadership) Revision(ctx context.Context) (int64, error) {
+	return l.server.store.Revision(ctx)
+}
+
+// Transport implements httpapi.Leader.
+func (l *leadership) Transport() http.RoundTripper { return l.transport }
+
+// errNoLeader says that no server leads.
+var errNoLeader = errors.New("the servers are about to elect one")
+
+// URL implements httpapi.Leader.
+func (l *leadership) URL(ctx context.Context) (*url.URL, error) {
+	list, err := l.candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || l.server.store.Is(list[0]) {
+		return nil, errNoLeader
+	}
+	return url.Parse(list[0].URL)
+}
+
+// Servers implements httpapi.Leader.
+func (l *leadership) Servers(ctx context.Context) ([]api.ServerMember, error) {
+	list, err := l.server.store.Candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]api.ServerMember, len(list))
+	for i, c := range list {
+		members[i] = api.ServerMember{ID: c.ID, Name: c.Name, URL: c.URL, Version: c.Version, Leader: c.Leader, Revision: c.Revision}
+	}
+	return members, nil
+}
+
+// candidatesFresh is how long it may go unnoticed that another server leads: nobody is
+// asked for each request.
+const candidatesFresh = 250 * time.Millisecond
+
+func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) < candidatesFresh {
+		return l.servers, nil
+	}
+	list, err := l.server.store.Candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.servers, l.at = list, time.Now()
+	return list, nil
+}
+
+// Describe implements prometheus.Collector. What there is to collect is another thing
+// in each term, so nothing is promised.
+func (l *leadership) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (l *leadership) Collect(to chan<- prometheus.Metric) {
+	d := l.current.Load()
+	if d == nil {
+		return
+	}
+	for _, c := range append(d.signals.Collectors(), d.spot.Collectors()...) {
+		c.Collect(to)
+	}
+}
+
+// leastLease is how long a lease lasts at least: etcd grants none for less.
+const leastLease = 2 * time.Second
+
+// checkLeadership checks the settings of several servers on one store.
+func (c *config) checkLeadership(wrong func(format string, args ...any)) {
+	if c.Lease < leastLease {
+		wrong("lease: %s must be at least %s", c.Lease, leastLease)
+	}
+	if c.AdvertiseURL == "" {
+		return
+	}
+	u, err := url.Parse(c.AdvertiseURL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		wrong("advertise-url: %q is not an address of the form https://host:port", c.AdvertiseURL)
+	}
+}
+
+// candidate is what this server says of itself to the others.
+func (c *config) candidate(listener net.Addr) store.Candidate {
+	host, _ := os.Hostname() // it only says where others reach this one, which has a flag
+	address := listener.String()
+	if h, port, err := net.SplitHostPort(address); err == nil {
+		if ip := net.ParseIP(h); ip != nil && ip.IsUnspecified() {
+			address = net.JoinHostPort(host, port)
+		}
+	}
+	scheme := "http"
+	if c.tls() {
+		scheme = "https"
+	}
+	return store.Candidate{Name: cmp.Or(c.Name, host), URL: cmp.Or(c.AdvertiseURL, scheme+"://"+address), Version: version}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+)
+
+// several starts servers on one etcd. The first of them leads.
+func several(t *testing.T, n int) (servers []*runningServer, etcd *clientv3.Client) {
+	t.Helper()
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
+	for i := range n {
+		c.Name = fmt.Sprint("server-", i)
+		servers = append(servers, start(t, c))
+	}
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: c.EtcdEndpoints, DialTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = etcd.Close() })
+	return servers, etcd
+}
+
+// leads waits until a server leads.
+func (s *runningServer) leads() {
+	s.t.Helper()
+	eventually.True(s.t, "it leads", func() bool {
+		info, err := s.client.Server(context.Background())
+		return err == nil && info.Leader
+	})
+}
+
+// decide puts values that move a placement, through one server, and reads what follows
+// through another.
+func decide(t *testing.T, through, from *runningServer, better string) {
+	t.Helper()
+	values := map[string]float64{"berlin": 10, "paris": 10}
+	values[better] = 90
+	put(through, staticProvider("rates", values))
+	if got := put(through, placement("shop", "web")).Status.Clusters; !slices.Equal(got, []string{better}) {
+		t.Errorf("the writer is shown %v, want %s", got, better)
+	}
+	if got := get[*api.Placement](from, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}).Status.Clusters; !slices.Equal(got, []string{better}) {
+		t.Errorf("a reader at another server is shown %v, want %s", got, better)
+	}
+}
+
+// TestEveryServerShowsWhatWasWrittenThroughAnother: the answer to a write shows the
+// decision, and so does every read that begins after it.
+func TestEveryServerShowsWhatWasWrittenThroughAnother(t *testing.T) {
+	servers, _ := several(t, 3)
+	fillFleet(servers[1], 90, 10)
+	for i := range 9 {
+		decide(t, servers[i%3], servers[(i+1+i/3%2)%3], []string{"paris", "berlin"}[i%2])
+	}
+	// Through all of them at once.
+	var writers sync.WaitGroup
+	for i, s := range servers {
+		writers.Go(func() {
+			for n := range 10 {
+				p := placement("shop", fmt.Sprintf("p-%d-%d", i, n))
+				p.SetDefaults()
+				stored, err := s.client.Put(t.Context(), p, client.PutOptions{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, ok := stored.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
+					t.Errorf("%s was answered undecided", api.KeyOf(stored))
+				}
+				object, err := servers[(i+1)%3].client.Get(t.Context(), api.KeyOf(p))
+				if err != nil {
+					t.Error(err)
+				} else if got, ok := object.(*api.Placement); !ok || len(got.Status.Clusters) != 1 {
+					t.Errorf("another server shows %s undecided", api.KeyOf(p))
+				}
+			}
+		})
+	}
+	writers.Wait()
+}
+
+// TestReportsReachTheServerThatLeads through whichever one they come.
+func TestReportsReachTheServerThatLeads(t *testing.T) {
+	servers, _ := several(t, 2)
+	fillFleet(servers[0], 90, 10)
+	for _, s := range servers {
+		got, err := s.client.Heartbeat(t.Context(), "berlin", api.Heartbeat{Capacity: api.Quantities{"cpu": "8"}})
+		if err != nil || got.Status.LastHeartbeatAt == nil {
+			t.Fatalf("a heartbeat: %+v, %v", got, err)
+		}
+	}
+	_, err := servers[1].client.Heartbeat(t.Context(), "nowhere", api.Heartbeat{})
+	if p, ok := errors.AsType[*api.Problem](err); !ok || p.Status != http.StatusNotFound {
+		t.Fatalf("a heartbeat of a cluster that does not exist: %v", err)
+	}
+}
+
+// TestAPreviewIsKeptByAnyServer: it outlives the one that made it.
+func TestAPreviewIsKeptByAnyServer(t *testing.T) {
+	servers, _ := several(t, 2)
+	fillFleet(servers[1], 90, 10)
+	for i, maker := range []*runningServer{servers[1], servers[0]} {
+		p := placement("shop", fmt.Sprint("new-", i))
+		p.SetDefaults()
+		preview, err := maker.client.Preview(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := servers[i]
+		if i == 1 {
+			if err := maker.stop(); err != nil {
+				t.Fatal(err)
+			}
+			other.leads()
+		}
+		stored, err := other.client.Put(t.Context(), p, client.PutOptions{PreviewToken: preview.ID})
+		if err != nil {
+			t.Fatalf("commit through the other server: %v", err)
+		}
+		if got, ok := stored.(*api.Placement); !ok || !slices.Equal(got.Status.Clusters, []string{"berlin"}) {
+			t.Errorf("stored %+v", stored)
+		}
+	}
+}
+
+// TestAServerThatLosesItsLeaseFollows: it goes on answering, and leads again when it is
+// its turn. No decision moves.
+func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
+	servers, etcd := several(t, 2)
+	fillFleet(servers[0], 90, 10)
+	before := toJSON(t, servers[0].objects())
+	for turn := range 3 {
+		was, next := servers[turn%2], servers[(turn+1)%2]
+		resp, err := etcd.Get(t.Context(), "/v1/sys/live/servers/", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+		if err != nil || len(resp.Kvs) != 2 {
+			t.Fatalf("%d servers, %v", len(resp.Kvs), err)
+		}
+		if _, err := etcd.Revoke(t.Context(), clientv3.LeaseID(resp.Kvs[0].Lease)); err != nil {
+			t.Fatal(err)
+		}
+		next.leads()
+		eventually.True(t, "the one before follows", func() bool {
+			info, err := was.client.Server(t.Context())
+			return err == nil && !info.Leader && len(info.Servers) == 2
+		})
+		for _, s := range servers {
+			if after := toJSON(t, s.objects()); after != before {
+				t.Fatalf("turn %d: before:\n%s\nafter:\n%s", turn, before, after)
+			}
+		}
+	}
+	decide(t, servers[0], servers[1], "paris")
+	decide(t, servers[1], servers[0], "berlin")
+}
