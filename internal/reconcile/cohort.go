@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/google/btree"
@@ -179,13 +178,14 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta)
 	switch {
 	case len(rows) > manyRows:
 		v.Refresh(p.fleet, c.query, p.others())
-	case len(rows) > 0:
-		v.Mask, v.Demoted = slices.Clone(v.Mask), slices.Clone(v.Demoted) // snapshots have them
+	default:
+		changed := grows
 		for _, row := range rows {
-			v.Judge(p.fleet, c.query, p.others(), row)
+			changed = v.Judge(p.fleet, c.query, p.others(), row) || changed
 		}
-	case !grows:
-		return was, rows
+		if !changed {
+			return was, rows
+		}
 	}
 	all.note(c)
 	return was, rows
@@ -194,6 +194,7 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta)
 // note takes down what a cohort sees now, and for how long.
 func (all *cohorts[D, C]) note(c *cohort[D]) {
 	all.agenda.set(c, c.view.Until)
+	c.view.Shared = true // by the snapshots
 	view := *c.view
 	view.Ranking, view.Ceiling = nil, nil
 	all.views.ReplaceOrInsert(seen{c.query.Class, view})

@@ -26,6 +26,8 @@ type View struct {
 	Ceiling *score.Ceiling
 	// Until is when time alone takes a cluster out of the mask; zero if never.
 	Until time.Time
+	// Shared says that others read the bitmaps: Judge changes copies of them.
+	Shared bool
 }
 
 // NewView looks at the fleet for a query. A ranking that is at hand is used, nil
@@ -77,24 +79,38 @@ func (v *View) rating(f *columns.Fleet, q *Query, others ledger.Others) Pass {
 	return p
 }
 
-// Judge brings one row to the fleet's version. What follows for the ranking is
-// its owner's to do.
-func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) {
+// Judge brings one row to the fleet's version, and reports whether it is judged
+// otherwise than before. What follows for the ranking is its owner's to do.
+func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) (changed bool) {
 	p := PassOf(f, q, others.Reserved)
 	is := p.Admits(row, false)
-	v.Mask.Assign(row, is)
 	// Also of a row that is not admitted: a present decision may stay there, and
 	// ranks last among equals all the same.
-	if demoted := f.Live().Has(row) && p.demoted(row); demoted || v.isDemoted(row) {
+	demoted := f.Live().Has(row) && p.demoted(row)
+	if is != v.Mask.Has(row) || demoted != v.isDemoted(row) {
+		v.assign(row, is, demoted)
+		changed = true
+	}
+	if !is {
+		return changed
+	}
+	was := v.Until
+	v.Until = filter.Sooner(was, p.admitted(row))
+	return changed || !v.Until.Equal(was)
+}
+
+// assign notes how a row is judged.
+func (v *View) assign(row int, is, demoted bool) {
+	if v.Shared {
+		v.Mask, v.Demoted, v.Shared = slices.Clone(v.Mask), slices.Clone(v.Demoted), false
+	}
+	v.Mask.Assign(row, is)
+	if demoted || v.isDemoted(row) {
 		for words := len(v.Mask); len(v.Demoted) < words; {
 			v.Demoted = append(v.Demoted, 0)
 		}
 		v.Demoted.Assign(row, demoted)
 	}
-	if !is {
-		return
-	}
-	v.Until = filter.Sooner(v.Until, p.admitted(row))
 }
 
 // Expired names a placement score that the query is rated by and that has
