@@ -153,9 +153,14 @@ func (l *Load) bounds() (low, high int32) {
 // LoadSeen is the load as one placement sees it: without its own decision.
 type LoadSeen struct {
 	load      *Load
-	own       columns.Bitmap // rows of its own decision; nil where there are none
+	few       []int          // rows of its own decision
+	many      columns.Bitmap // in their place, where there are many
 	Low, High int32
 }
+
+// manyRows is the number of rows above which a bitmap tells sooner whether one is
+// among them.
+const manyRows = 16
 
 // Without returns the load without a decision that chose some rows.
 func (l *Load) Without(rows []int, slots int) LoadSeen {
@@ -164,13 +169,19 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 	if l == nil || len(rows) == 0 {
 		return s
 	}
-	s.own = columns.NewBitmap(slots)
+	if len(rows) > manyRows {
+		s.many = columns.NewBitmap(slots)
+	} else {
+		s.few = slices.Clone(rows)
+	}
 	full := 0
-	for _, row := range rows {
-		if s.own.Has(row) || l.at(row) == 0 {
+	for i, row := range rows {
+		if l.at(row) == 0 || s.many == nil && slices.Contains(rows[:i], row) || s.many != nil && s.many.Has(row) {
 			continue
 		}
-		s.own.Set(row)
+		if s.many != nil {
+			s.many.Set(row)
+		}
 		if l.at(row) == s.High {
 			full++
 		}
@@ -197,10 +208,17 @@ func (s *LoadSeen) Whole() LoadSeen { return s.load.Without(nil, 0) }
 // At is the count of a row without the own decision.
 func (s *LoadSeen) At(row int) int32 {
 	n := s.load.at(row)
-	if s.own != nil && n > 0 && s.own.Has(row) {
+	if n > 0 && s.isOwn(row) {
 		n--
 	}
 	return n
+}
+
+func (s *LoadSeen) isOwn(row int) bool {
+	if s.many != nil {
+		return s.many.Has(row)
+	}
+	return slices.Contains(s.few, row)
 }
 
 // Bindings says where workloads run, for those that want to be with others, or
