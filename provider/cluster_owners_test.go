@@ -46,7 +46,7 @@ func TestAccClusterNamespaces(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: owned(`namespaces = []`), ExpectError: regexp.MustCompile(`(?s)namespaces.*must\s+not\s+be\s+empty`)},
 			{Config: owned("namespace = \"shop\"\nnamespaces = [\"shop\", \"bank\"]"), ExpectError: regexp.MustCompile(`(?s)namespaces.*must\s+be\s+absent`)},
-			{Config: owned(`namespaces = ["Not a name"]`), ExpectError: regexp.MustCompile(`(?s)namespaces.*lower\s+case`)},
+			{Config: owned(`namespaces = ["Not a name"]`), ExpectError: regexp.MustCompile(`(?s)namespaces.*lowercase`)},
 			{
 				Config: owned(`namespaces = ["shop", "bank", "shop"]`),
 				ConfigStateChecks: []statecheck.StateCheck{

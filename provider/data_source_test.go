@@ -138,7 +138,7 @@ func TestAccSimulation(t *testing.T) {
 			},
 			{
 				Config:      f.config(`data "scheduler_simulation" "s" { objects = [jsonencode({ kind = "cluster", metadata = { name = "No" }, spec = {} })] }`),
-				ExpectError: regexp.MustCompile(`(?s)objects\[0\].*lower case`),
+				ExpectError: regexp.MustCompile(`(?s)objects\[0\].*lowercase`),
 			},
 			{ // a fleet of its own
 				Config: f.config(`

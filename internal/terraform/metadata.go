@@ -37,7 +37,7 @@ func parentAttribute(scope api.Scope) string {
 func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"name": schema.StringAttribute{
-			MarkdownDescription: "Name: up to 63 lower case letters, digits and `-`, starting and ending with a letter or digit. Changing it replaces the object.",
+			MarkdownDescription: "Name: up to 63 lowercase letters, digits and `-`, starting and ending with a letter or digit. Changing it replaces the object.",
 			Required:            true,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
