@@ -29,7 +29,8 @@ func (w *world) afterPass(p *planner) stored {
 	all := stored{}
 	for key, object := range w.objects {
 		all[key] = object
-		if d := p.known(key); d != nil && d.result() != nil {
+		// What is not decided any more may show an earlier version.
+		if d := p.known(key); d != nil && d.result() != nil && d.result().Meta().Generation == object.Meta().Generation {
 			all[key] = d.result()
 		}
 	}
