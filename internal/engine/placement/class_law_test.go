@@ -52,7 +52,7 @@ func viewed(q *Query, looks []enginetest.Sight) string {
 	for i := range looks {
 		l := &looks[i]
 		v := NewView(l.Fleet, q, ledger.Others{Reserved: l.Others.Reserved}, nil)
-		fmt.Fprintf(&b, "%x %x %d ", v.Mask, v.Demoted, v.Until.Unix())
+		fmt.Fprintf(&b, "%x %x %d ", v.Mask, v.demoted, v.Until.Unix())
 		if v.Ranking != nil {
 			fmt.Fprint(&b, v.Ranking.Order, v.Ranking.Score)
 		}

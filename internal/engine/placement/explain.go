@@ -31,7 +31,7 @@ func Explain(f *columns.Fleet, q *Query, ranking *score.Ranking, others ledger.O
 	v, keep := NewVerdicts(f, q, others)
 	p := v.pass
 	e := &Explained{Verdicts: v, present: present, now: now}
-	e.view = &View{Mask: keep, Demoted: p.demotedRows(), Until: p.Until, Ranking: ranking}
+	e.view = &View{Mask: keep, demoted: p.demotedRows(), Until: p.Until, Ranking: ranking}
 	if ranking == nil && q.Ranked() {
 		e.view.Ranking = NewRanking(f, q, keep)
 	}

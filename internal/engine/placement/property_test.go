@@ -559,9 +559,9 @@ func TestTiesFollowTheHash(t *testing.T) {
 			v.Mask.Assign(row, rapid.IntRange(1, share).Draw(t, "admitted") == 1)
 		}
 		if rapid.Bool().Draw(t, "with demoted") {
-			v.Demoted = columns.NewBitmap(f.Len())
+			v.demoted = columns.NewBitmap(f.Len())
 			for row := range f.Len() {
-				v.Demoted.Assign(row, rapid.IntRange(0, 2).Draw(t, "demoted") > 0)
+				v.demoted.Assign(row, rapid.IntRange(0, 2).Draw(t, "demoted") > 0)
 			}
 		}
 		want := v.Mask.Rows()

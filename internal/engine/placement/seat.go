@@ -359,9 +359,9 @@ func (p *Pass) walkFleet(v *View, best *shortlist, present among) {
 // other groups are among those that the mask admits if others says so.
 func (p *Pass) walkTail(v *View, best *shortlist, present among, head columns.Standing, others bool) {
 	undemoted, demoted := v.Mask, columns.Bitmap(nil)
-	if v.Demoted != nil {
+	if v.demoted != nil {
 		undemoted, demoted = slices.Clone(v.Mask), slices.Clone(v.Mask)
-		for i, w := range v.Demoted[:min(len(v.Demoted), len(v.Mask))] {
+		for i, w := range v.demoted[:min(len(v.demoted), len(v.Mask))] {
 			undemoted[i] &^= w
 		}
 		demoted.AndNot(undemoted)

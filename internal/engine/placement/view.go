@@ -16,8 +16,8 @@ import (
 type View struct {
 	// Mask is who is admitted, seen as clusters outside of a present decision.
 	Mask columns.Bitmap
-	// Demoted are clusters that rank last among equals; nil where there are none.
-	Demoted columns.Bitmap
+	// demoted are clusters that rank last among equals; nil where there are none.
+	demoted columns.Bitmap
 	// Ranking is the order by the scoring policy; nil where the query is not
 	// Ranked.
 	Ranking *score.Ranking
@@ -34,7 +34,7 @@ type View struct {
 // is made anew.
 func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ranking) *View {
 	p := newPass(f, q, others.Reserved)
-	v := &View{Mask: p.mask(), Demoted: p.demotedRows(), Ranking: ranking}
+	v := &View{Mask: p.mask(), demoted: p.demotedRows(), Ranking: ranking}
 	v.Until = p.Until
 	if ranking == nil && q.Ranked() {
 		v.Ranking = NewRanking(f, q, v.Mask)
@@ -48,7 +48,7 @@ func NewView(f *columns.Fleet, q *Query, others ledger.Others, ranking *score.Ra
 func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (gone []int) {
 	p := newPass(f, q, others.Reserved)
 	was := v.Mask
-	v.Mask, v.Demoted = p.mask(), p.demotedRows()
+	v.Mask, v.demoted = p.mask(), p.demotedRows()
 	v.Until = p.Until
 	for i, w := range was {
 		for w &^= v.Mask[i]; w != 0; w &= w - 1 {
@@ -60,7 +60,7 @@ func (v *View) Refresh(f *columns.Fleet, q *Query, others ledger.Others) (gone [
 
 // isDemoted reports whether a row ranks last among equals.
 func (v *View) isDemoted(row int) bool {
-	return v.Demoted != nil && row>>6 < len(v.Demoted) && v.Demoted.Has(row)
+	return v.demoted != nil && row>>6 < len(v.demoted) && v.demoted.Has(row)
 }
 
 // decision returns a pass for one query of the view: it sees the other
@@ -102,14 +102,14 @@ func (v *View) Judge(f *columns.Fleet, q *Query, others ledger.Others, row int) 
 // assign notes how a row is judged.
 func (v *View) assign(row int, is, demoted bool) {
 	if v.Shared {
-		v.Mask, v.Demoted, v.Shared = slices.Clone(v.Mask), slices.Clone(v.Demoted), false
+		v.Mask, v.demoted, v.Shared = slices.Clone(v.Mask), slices.Clone(v.demoted), false
 	}
 	v.Mask.Assign(row, is)
 	if demoted || v.isDemoted(row) {
-		for words := len(v.Mask); len(v.Demoted) < words; {
-			v.Demoted = append(v.Demoted, 0)
+		for words := len(v.Mask); len(v.demoted) < words; {
+			v.demoted = append(v.demoted, 0)
 		}
-		v.Demoted.Assign(row, demoted)
+		v.demoted.Assign(row, demoted)
 	}
 }
 
