@@ -198,23 +198,23 @@ func (l *leadership) URL(ctx context.Context) (*url.URL, error) {
 	return url.Parse(list[0].URL)
 }
 
-// Servers implements httpapi.Leader.
-func (l *leadership) Servers(ctx context.Context) ([]api.ServerMember, error) {
-	list, err := l.server.store.Candidates(ctx)
-	if err != nil {
-		return nil, err
-	}
+// Servers implements httpapi.Leader. While the store does not answer they are as they
+// were last.
+func (l *leadership) Servers(ctx context.Context) []api.ServerMember {
+	list, _ := l.candidates(ctx)
 	members := make([]api.ServerMember, len(list))
 	for i, c := range list {
 		members[i] = api.ServerMember{ID: c.ID, Name: c.Name, URL: c.URL, Version: c.Version, Leader: c.Leader, Revision: c.Revision}
 	}
-	return members, nil
+	return members
 }
 
 // candidatesFresh is how long it may go unnoticed that another server leads: nobody is
 // asked for each request.
 const candidatesFresh = 250 * time.Millisecond
 
+// candidates are the servers there are; where the error says that they cannot be asked
+// for, those that there were.
 func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +223,7 @@ func (l *leadership) candidates(ctx context.Context) ([]store.Candidate, error) 
 	}
 	list, err := l.server.store.Candidates(ctx)
 	if err != nil {
-		return nil, err
+		return l.servers, err
 	}
 	l.servers, l.at = list, time.Now()
 	return list, nil

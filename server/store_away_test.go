@@ -66,7 +66,7 @@ func behindProxy(t *testing.T) (*runningServer, *proxytest.Proxy) {
 	t.Helper()
 	p := proxytest.Start(t, externalEtcd(t))
 	c := testConfig("")
-	c.EtcdEndpoints, c.KeyFile = []string{p.Address()}, filepath.Join(t.TempDir(), "seal.key")
+	c.EtcdEndpoints, c.KeyFile, c.Lease = []string{p.Address()}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second
 	return start(t, c), p
 }
 

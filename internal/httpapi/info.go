@@ -100,10 +100,7 @@ func (s *status) describe(ctx context.Context, _ *struct{}) (*serverOutput, erro
 		Version: s.version, Leader: s.leading.leads(), Now: s.now().UTC(), Store: s.store.Info(),
 	}
 	if s.leading.leader != nil {
-		var err error
-		if info.Servers, err = s.leading.leader.Servers(ctx); err != nil {
-			return nil, err
-		}
+		info.Servers = s.leading.leader.Servers(ctx)
 	}
 	return &serverOutput{info}, nil
 }

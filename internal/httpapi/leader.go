@@ -25,8 +25,9 @@ type Leader interface {
 	Leads() bool
 	// URL is where the one that does is reached. The error says why nobody knows.
 	URL(ctx context.Context) (*url.URL, error)
-	// Servers are all of them, in the order in which they lead.
-	Servers(ctx context.Context) ([]api.ServerMember, error)
+	// Servers are all of them, in the order in which they lead, as far as that can be
+	// told.
+	Servers(ctx context.Context) []api.ServerMember
 	// Revision is the present revision of the store, whoever wrote it.
 	Revision(ctx context.Context) (int64, error)
 	// Transport connects to the others.

@@ -202,6 +202,9 @@ func (s *Store) Candidates(ctx context.Context) ([]Candidate, error) {
 	if s.member != nil {
 		return nil, nil
 	}
+	if err := s.answers(); err != nil {
+		return nil, fmt.Errorf("read which servers there are: %w", err)
+	}
 	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()

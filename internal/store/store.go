@@ -340,6 +340,9 @@ func (s *Store) size() (size, inUse int64) {
 
 // Revision is the present revision of the store, read linearizably.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
+	if err := s.answers(); err != nil {
+		return 0, fmt.Errorf("read the revision of the store: %w", err)
+	}
 	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	asked := s.revision.Load()
