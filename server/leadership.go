@@ -3,10 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,21 +47,11 @@ type leadership struct {
 }
 
 func newLeadership(s *server) (*leadership, error) {
-	l := &leadership{server: s, led: make(chan struct{})}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, ResponseHeaderTimeout: 2 * time.Minute, DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext}
-	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if file := s.config.PeerCAFile; file != "" {
-		pem, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("peer-ca-file: %w", err)
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("peer-ca-file: %s contains no PEM certificate", file)
-		}
+	transport, err := s.config.peerTransport()
+	if err != nil {
+		return nil, err
 	}
-	l.transport = transport
-	return l, nil
+	return &leadership{server: s, transport: transport, led: make(chan struct{})}, nil
 }
 
 // others reports whether there may be other servers on the store.
