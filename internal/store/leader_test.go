@@ -1,8 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -187,5 +190,34 @@ func TestTheEmbeddedMemberLeads(t *testing.T) {
 	<-term.Over()
 	if _, err := s.Campaign(timeout(t)); !errors.Is(err, ErrFenced) {
 		t.Fatalf("error %v", err)
+	}
+}
+
+// TestABackupWhileAServerLeadsIsSound: what lives only as long as its server is no
+// damage, and a restored store goes on without it.
+func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
+	s := onCluster(t, cluster(t), "first")
+	fill(t, s, 3)
+	lead(t, s)
+	var archive bytes.Buffer
+	if err := s.Backup(timeout(t), &archive); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "backup.tar")
+	if err := os.WriteFile(path, archive.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Check(path)
+	if err != nil || len(report.Findings) > 0 {
+		t.Fatalf("findings %v, %v", report.Findings, err)
+	}
+	dir := t.TempDir()
+	if err := Restore(timeout(t), &archive, dir); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, func(o *Options) { o.DataDir = dir })
+	lead(t, restored)
+	if spec, _, err := restored.Read(timeout(t), placement(1)); err != nil || spec == nil {
+		t.Fatalf("%v, %v", spec, err)
 	}
 }
