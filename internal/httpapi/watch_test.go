@@ -246,7 +246,7 @@ func TestShutdownWakesEverybodyWhoWaits(t *testing.T) {
 	s.decisions.mu.Lock()
 	s.decisions.settle = func(ctx context.Context, _ int64) error { waiting <- struct{}{}; <-ctx.Done(); return ctx.Err() }
 	s.decisions.mu.Unlock()
-	watch := s.watch("/v1/watch").started()
+	watch := s.watch("/v1/watch?resource_version=" + version).started()
 	polled, written := make(chan answer, 1), make(chan answer, 1)
 	for ch, request := range map[chan answer][]string{
 		polled:  {http.MethodGet, path + "?wait=60s&resource_version=" + version, ""},
