@@ -7,14 +7,14 @@ import (
 
 // class is a cohort of placements: they admit and rate clusters alike.
 type class struct {
-	cohort[*tracked]
+	cohort[*placementDecision]
 	panel      *panel // which has the ranking of the view
 	at         int    // position among the panel's classes
-	placements []*tracked
+	placements []*placementDecision
 	wording    string // of its query, "" where nobody has asked for it
 	// spreading are those under spread constraints: where one sits depends on the places
 	// of all that fit. A class is who admits and rates alike, so it has them beside others.
-	spreading map[*tracked]struct{}
+	spreading map[*placementDecision]struct{}
 	// expired names a placement score that has expired on a cluster that fits.
 	expired string
 
@@ -105,21 +105,21 @@ func (c *class) share(q *placement.Query) {
 	}
 }
 
-func (c *class) add(placed *tracked) {
-	placed.seat = len(c.placements)
+func (c *class) add(placed *placementDecision) {
+	placed.position = len(c.placements)
 	c.placements = append(c.placements, placed)
 	if placed.query.Spreads() {
 		if c.spreading == nil {
-			c.spreading = map[*tracked]struct{}{}
+			c.spreading = map[*placementDecision]struct{}{}
 		}
 		c.spreading[placed] = struct{}{}
 	}
 }
 
-func (c *class) remove(placed *tracked) {
+func (c *class) remove(placed *placementDecision) {
 	last := len(c.placements) - 1
-	c.placements[placed.seat] = c.placements[last]
-	c.placements[placed.seat].seat = placed.seat
+	c.placements[placed.position] = c.placements[last]
+	c.placements[placed.position].position = placed.position
 	c.placements[last] = nil
 	c.placements = c.placements[:last]
 	delete(c.spreading, placed)

@@ -10,7 +10,7 @@ import (
 // of their class keep their own words.
 func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
 	w, p := newWorld(), newPlanner(discard())
-	asking := func(name, constraint string, wanted int64) *tracked {
+	asking := func(name, constraint string, wanted int64) *placementDecision {
 		object := newPlacement(name, wanted, func(s *api.PlacementSpec) { s.LabelConstraints = []string{constraint} })
 		w.write(p, object)
 		return p.placements[api.KeyOf(object)]
@@ -19,7 +19,7 @@ func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
 	if first.class != worded.class || first.class == other.class {
 		t.Fatal("the classes are not what the test is about")
 	}
-	shares := func(x *tracked) bool { return &x.query.Checks.All[0] == &first.query.Checks.All[0] }
+	shares := func(x *placementDecision) bool { return &x.query.Checks.All[0] == &first.query.Checks.All[0] }
 	if !shares(alike) || alike.query.Wanted != 2 || alike.query.Key.Name != "b" {
 		t.Errorf("%+v does not share what is asked, or not only that", alike.query)
 	}

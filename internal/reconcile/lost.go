@@ -142,7 +142,7 @@ func (p *planner) defers(d decision) bool {
 }
 
 // underPlacement is what a placement rests on.
-func (l *lost) underPlacement(placed *tracked) (on api.Key) {
+func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 	if present := placed.present(); !present.Answered || present.Fresh {
 		return on
 	}

@@ -110,7 +110,7 @@ func (p *planner) decideStale(k decidedKind, now time.Time) {
 // note takes down a decision for the snapshots that follow, if anything differs that
 // they have to know.
 func (p *planner) note(d decision) {
-	if placed, ok := d.(*tracked); ok && placed.recorded != nil && *placed.recorded == placed.state() {
+	if placed, ok := d.(*placementDecision); ok && placed.recorded != nil && *placed.recorded == placed.state() {
 		return // of many that are looked at again, most
 	}
 	p.recordDecision(d)

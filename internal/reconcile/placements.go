@@ -12,15 +12,15 @@ import (
 )
 
 // placements is how placements are decided: the planner chooses their clusters.
-var placements = row[*api.Placement, *tracked]{
+var placements = row[*api.Placement, *placementDecision]{
 	kind: api.KindPlacement,
-	find: func(p *planner, key api.Key) (*tracked, bool) {
+	find: func(p *planner, key api.Key) (*placementDecision, bool) {
 		placed, ok := p.placements[key]
 		return placed, ok
 	},
 	put:  (*planner).putPlacement,
 	seen: (*planner).seePlacement,
-	agrees: func(placed *tracked, stored *api.Placement) bool {
+	agrees: func(placed *placementDecision, stored *api.Placement) bool {
 		return reflect.DeepEqual(&placed.latest.Status, &stored.Status)
 	},
 	remove: func(p *planner, key api.Key) {
@@ -31,16 +31,16 @@ var placements = row[*api.Placement, *tracked]{
 	adopt: (*planner).adoptPlacement,
 	holds: holdsOfPlacement,
 	// Placements that compete for resources take their turn by name.
-	turn: func(a, b *tracked) int {
+	turn: func(a, b *placementDecision) int {
 		return a.query.Key.Compare(b.query.Key)
 	},
 	decide:  (*planner).decide,
-	rests:   func(p *planner, placed *tracked) api.Key { return p.lost.underPlacement(placed) },
+	rests:   func(p *planner, placed *placementDecision) api.Key { return p.lost.underPlacement(placed) },
 	explain: (*snapshot).explainPlacement,
 	preview: (*snapshot).previewPlacement,
 	where:   func(placement *api.Placement) where { return where{clusters: placement.Status.Clusters} },
 	observe: func(_ *snapshot, placement *api.Placement) api.Object { return placement },
-	simulate: simulated[*api.Placement, *tracked]{
+	simulate: simulated[*api.Placement, *placementDecision]{
 		startsOver: func(_, _ *api.Placement) bool { return true },
 		complete: func(s *simulation, placement, _ *api.Placement, given given, _ time.Time) {
 			if given.status != nil {
@@ -48,7 +48,7 @@ var placements = row[*api.Placement, *tracked]{
 				s.unscored[api.KeyOf(placement)] = unscored(placement, *given.status)
 			}
 		},
-		foresee: func(p *planner, placed *tracked, now time.Time) *api.Explanation {
+		foresee: func(p *planner, placed *placementDecision, now time.Time) *api.Explanation {
 			return p.explain(placed, now).Render()
 		},
 		recall: (*planner).recall,
@@ -56,14 +56,14 @@ var placements = row[*api.Placement, *tracked]{
 	},
 }
 
-func (p *tracked) kind() decidedKind  { return &placements }
-func (p *tracked) key() api.Key       { return p.query.Key }
-func (p *tracked) stored() api.Object { return p.object }
-func (p *tracked) wants() bool        { return p.wanting }
-func (p *tracked) revision() int64    { return p.specRevision }
+func (p *placementDecision) kind() decidedKind  { return &placements }
+func (p *placementDecision) key() api.Key       { return p.query.Key }
+func (p *placementDecision) stored() api.Object { return p.object }
+func (p *placementDecision) wants() bool        { return p.wanting }
+func (p *placementDecision) revision() int64    { return p.specRevision }
 
 // result is the placement with its status as last decided.
-func (p *tracked) result() api.Object { return p.latest }
+func (p *placementDecision) result() api.Object { return p.latest }
 
 // explainPlacement says why a placement is where it is.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
@@ -88,7 +88,7 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 // recall explains a decision of the pass just made. It starts from the decision
 // before it, unless there are reservations: those are already the new ones, and what
 // others reserved in the pass counts, too.
-func (p *planner) recall(placed *tracked, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
+func (p *planner) recall(placed *placementDecision, foreseen *api.Explanation, written bool, now time.Time) *api.Explanation {
 	if foreseen != nil && (!written || !placed.query.HasRequests()) {
 		return foreseen
 	}

@@ -22,10 +22,10 @@ type planner struct {
 	bindings *bindings
 	pending  columns.Changes // of the fleet, not yet applied
 
-	placements map[api.Key]*tracked
-	classes    cohorts[*tracked, *class]
+	placements map[api.Key]*placementDecision
+	classes    cohorts[*placementDecision, *class]
 	rankings   map[string]*ranking // by rankKey
-	occupants  occupants[*tracked]
+	occupants  occupants[*placementDecision]
 	passes     int
 	following  bool   // another server leads: what it has stored goes before what is decided here
 	found      writes // since the last pass
@@ -46,8 +46,8 @@ type planner struct {
 	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
 }
 
-// tracked is one placement and its decision.
-type tracked struct {
+// placementDecision is one placement and its decision.
+type placementDecision struct {
 	turn
 	object *api.Placement
 	// latest is the object with its status as last decided, which may be ahead of the
@@ -56,7 +56,7 @@ type tracked struct {
 	specRevision int64
 	query        *placement.Query
 	class        *class
-	seat         int // position among the class's placements
+	position     int // among the class's placements
 
 	taken
 	decided bool
@@ -91,7 +91,7 @@ type placedState struct {
 }
 
 // state is that of a placement now.
-func (p *tracked) state() placedState {
+func (p *placementDecision) state() placedState {
 	s := placedState{
 		taken: p.taken, specRevision: p.specRevision, query: p.query, decided: p.decided, resumed: p.resumed, wanting: p.wanting, at: p.at,
 	}
@@ -112,9 +112,9 @@ func newPlanner(logger *slog.Logger) *planner {
 			queue:    newQueue(),
 		},
 		rankings:   map[string]*ranking{},
-		placements: map[api.Key]*tracked{},
-		classes:    newCohorts[*tracked, *class](),
-		occupants:  occupants[*tracked]{},
+		placements: map[api.Key]*placementDecision{},
+		classes:    newCohorts[*placementDecision, *class](),
+		occupants:  occupants[*placementDecision]{},
 
 		cloudObjects:   map[string]*api.Cloud{},
 		cloudOf:        map[string]string{},
@@ -190,14 +190,14 @@ func (p *planner) provider(key api.Key) *api.MetricsProvider {
 }
 
 // putPlacement takes in a new placement, or a new spec of one.
-func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevision int64) {
+func (p *planner) putPlacement(known *placementDecision, object *api.Placement, specRevision int64) {
 	query, err := placement.NewQuery(object)
 	if err != nil {
 		p.logger.Error("a stored placement cannot be decided; a decision that it has stands", "placement", api.KeyOf(object).Path(), "error", err)
 		return
 	}
 	if known == nil {
-		known = &tracked{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0 || p.following}
+		known = &placementDecision{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0 || p.following}
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)
@@ -226,7 +226,7 @@ func (p *planner) putPlacement(known *tracked, object *api.Placement, specRevisi
 
 // seePlacement takes in a status of a known spec. An older one may arrive after a
 // newer one was decided.
-func (p *planner) seePlacement(known *tracked, object *api.Placement) {
+func (p *planner) seePlacement(known *placementDecision, object *api.Placement) {
 	if sameStatus(&object.Status, &known.latest.Status) {
 		known.object, known.latest = object, object // share the memory of the fleet's copy
 	}
@@ -253,7 +253,7 @@ func sameCondition(x, y api.Condition) bool {
 	return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.Message == y.Message
 }
 
-func (p *planner) drop(placed *tracked) {
+func (p *planner) drop(placed *placementDecision) {
 	placed.gone = true
 	p.leaveClass(placed)
 	p.index(placed, placed.latest.Status.Clusters, nil)
@@ -261,7 +261,7 @@ func (p *planner) drop(placed *tracked) {
 	delete(p.placements, placed.query.Key)
 }
 
-func (p *planner) joinClass(placed *tracked) {
+func (p *planner) joinClass(placed *placementDecision) {
 	c := p.classOf(placed.query)
 	c.add(placed)
 	placed.class, placed.wanting, placed.decided = c, false, false
@@ -269,7 +269,7 @@ func (p *planner) joinClass(placed *tracked) {
 
 // classOf is the class of a query, which is used once more.
 func (p *planner) classOf(q *placement.Query) *class {
-	return p.classes.join(q, concerning(q), func(shared cohort[*tracked]) *class {
+	return p.classes.join(q, concerning(q), func(shared cohort[*placementDecision]) *class {
 		c := &class{cohort: shared}
 		p.rank(c)
 		return c
@@ -290,7 +290,7 @@ func concerning(q *placement.Query) columns.Aspects {
 	return reads
 }
 
-func (p *planner) leaveClass(placed *tracked) {
+func (p *planner) leaveClass(placed *placementDecision) {
 	c := placed.class
 	c.remove(placed)
 	c.wait(placed, false)
@@ -302,7 +302,7 @@ func (p *planner) leaveClass(placed *tracked) {
 }
 
 // index keeps occupants, and the count of decisions, in step with a decision.
-func (p *planner) index(placed *tracked, before, after []string) {
+func (p *planner) index(placed *placementDecision, before, after []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
 			p.load.Drop(p.fleet, name)
@@ -319,7 +319,7 @@ func (p *planner) index(placed *tracked, before, after []string) {
 
 // reserve keeps the reservations in step with a decision, and has everything
 // that asks for resources on the touched clusters looked at again.
-func (p *planner) reserve(placed *tracked, before, after []api.Decision) {
+func (p *planner) reserve(placed *placementDecision, before, after []api.Decision) {
 	if !placed.query.HasRequests() && !placed.holding {
 		return
 	}
@@ -411,7 +411,7 @@ func (p *planner) nextAt() time.Time {
 
 // decide makes one decision again, and reports whether the status differs, and
 // whether the clusters do.
-func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
+func (p *planner) decide(placed *placementDecision, now time.Time) (changed, moved bool) {
 	p.focus(placed.query.Key)
 	present := placed.present()
 	present.Standing = placed.resumed
@@ -441,7 +441,7 @@ func (p *planner) decide(placed *tracked, now time.Time) (changed, moved bool) {
 }
 
 // why tells why a placement does not have what it wants.
-func (p *planner) why(placed *tracked, present placement.Present, chosen int, now time.Time) func() string {
+func (p *planner) why(placed *placementDecision, present placement.Present, chosen int, now time.Time) func() string {
 	return func() string {
 		if chosen == 0 && len(present.Decisions) == 0 {
 			return placed.class.fits(p.picture, &placed.sentence, placed.query)
@@ -450,7 +450,7 @@ func (p *planner) why(placed *tracked, present placement.Present, chosen int, no
 	}
 }
 
-func (p *planner) setWanting(placed *tracked, wanting bool) {
+func (p *planner) setWanting(placed *placementDecision, wanting bool) {
 	if placed.wanting == wanting {
 		return
 	}
@@ -462,7 +462,7 @@ func (p *planner) setWanting(placed *tracked, wanting bool) {
 }
 
 // present is the placement's decision as the engine takes it.
-func (p *tracked) present() placement.Present { return presentOf(p.object, &p.latest.Status) }
+func (p *placementDecision) present() placement.Present { return presentOf(p.object, &p.latest.Status) }
 
 // presentOf is the decision in a status of a placement as the engine takes it.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
@@ -479,13 +479,13 @@ func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {
 
 // explain looks at one placement without changing anything: why it is where it
 // is, or where it goes if a change that concerns it waits to be looked at.
-func (p *planner) explain(placed *tracked, now time.Time) *placement.Explained {
+func (p *planner) explain(placed *placementDecision, now time.Time) *placement.Explained {
 	present := placed.present()
 	present.Standing = placed.resumed || placed.decided && !placed.stale
 	return p.explainFrom(placed, present, now)
 }
 
 // explainFrom explains a decision that starts from another.
-func (p *planner) explainFrom(placed *tracked, present placement.Present, now time.Time) *placement.Explained {
+func (p *planner) explainFrom(placed *placementDecision, present placement.Present, now time.Time) *placement.Explained {
 	return placement.Explain(p.fleet, placed.query, placed.class.view.Ranking, p.others(), present, now)
 }

@@ -541,7 +541,7 @@ func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 }
 
 // placedOf is the placement that a write is of.
-func placedOf(w write) *tracked {
-	placed, _ := w.decision.(*tracked)
+func placedOf(w write) *placementDecision {
+	placed, _ := w.decision.(*placementDecision)
 	return placed
 }

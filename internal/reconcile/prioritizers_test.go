@@ -27,7 +27,7 @@ func byScore(s *api.PlacementSpec) {
 	}}
 }
 
-func webOf(p *planner) *tracked {
+func webOf(p *planner) *placementDecision {
 	return p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"}]
 }
 

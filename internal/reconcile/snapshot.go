@@ -106,7 +106,7 @@ func (p *planner) record(key api.Key) {
 func (p *planner) recordDecision(known decision) {
 	r := record{key: known.key(), object: known.stored()}
 	switch d := known.(type) {
-	case *tracked:
+	case *placementDecision:
 		r.object = d.latest
 		if s := d.state(); d.recorded == nil || *d.recorded != s {
 			d.recorded = &s

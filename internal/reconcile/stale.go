@@ -116,7 +116,7 @@ func (c *class) markAll(p *planner) {
 
 // touchOccupant looks at a changed row as a chosen cluster of a placement. What
 // expires on one that only the decision may keep is in no condition of the class.
-func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) {
+func (p *planner) touchOccupant(placed *placementDecision, row int, delta *columns.Delta) {
 	kept := placed.query.UsesScores() && !placed.class.view.Mask.Has(row)
 	seat := placed.query.SeatReads()
 	shown := seat != 0 && delta.ConcernsRow(row, seat)
@@ -139,7 +139,7 @@ func (p *planner) touchOccupant(placed *tracked, row int, delta *columns.Delta) 
 
 // keepsSeat reports whether a chosen row that is rated otherwise keeps its seat, as far
 // as that can be told at once, and how it stands now.
-func (p *planner) keepsSeat(placed *tracked, row int) (keeps bool, own, total placement.Merit) {
+func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own, total placement.Merit) {
 	q, view := placed.query, placed.class.view
 	if q.Minds() {
 		own, total, keeps = placement.KeepsSeat(p.fleet, q, view, p.others(), placed.present(), row)
@@ -166,7 +166,7 @@ func lower(a, b placement.Merit) placement.Merit {
 // comparesMore reports whether a placement compares its clusters with some that its
 // class does not have as candidates, because only the decision may keep them. The
 // scale is its own then.
-func (p *planner) comparesMore(placed *tracked) bool {
+func (p *planner) comparesMore(placed *placementDecision) bool {
 	return placed.query.Relative() && slices.ContainsFunc(placed.latest.Status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
 		return ok && !placed.class.view.Mask.Has(row)

@@ -148,8 +148,8 @@ func TestAClusterThatCannotBeBoundHoldsUpNoOther(t *testing.T) {
 }
 
 // decidable is a decision of a placement.
-func decidable(name string) *tracked {
-	return &tracked{query: &placement.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
+func decidable(name string) *placementDecision {
+	return &placementDecision{query: &placement.Query{Key: api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}}, specRevision: 1}
 }
 
 // The rules of the back-off, by the clock.
