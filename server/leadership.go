@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,12 +76,13 @@ func (l *leadership) forAPI() httpapi.Leader {
 
 // run leads whenever it is this server's turn, until ctx ends.
 func (l *leadership) run(ctx context.Context) error {
-	looking, stop := context.WithCancel(ctx)
-	defer stop()
-	var wait sync.WaitGroup
-	defer wait.Wait()
-	defer stop()
-	wait.Go(func() { l.awaitOther(looking) })
+	if l.others() {
+		looking, stop := context.WithCancel(ctx)
+		var wait sync.WaitGroup
+		defer wait.Wait()
+		defer stop()
+		wait.Go(func() { l.awaitOther(looking) })
+	}
 	for {
 		term, err := l.server.store.Campaign(ctx)
 		if ctx.Err() != nil {
@@ -111,7 +113,7 @@ func (l *leadership) awaitOther(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if _, err := l.URL(ctx); err == nil && l.others() {
+		if _, err := l.URL(ctx); err == nil {
 			l.ledOnce.Do(func() { close(l.led) })
 		}
 	}
@@ -122,31 +124,16 @@ func (l *leadership) lead(ctx context.Context, term *store.Term) error {
 	defer term.Resign()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-term.Over():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	revision, err := l.server.store.Revision(ctx)
-	if err != nil {
-		l.server.logger.Warn("this server was elected and cannot read the store", "error", err)
-		return nil
-	}
+	defer context.AfterFunc(term.Context(), cancel)() //nolint:contextcheck // the term ends it as well
 	d := l.server.newDuties()
 	defer l.current.Store(nil)
-	faults := l.server.faults
-	supervised := func(name string, run func(context.Context) error) component {
-		return component{name, func(ctx context.Context) error { return faults.Component(name).Supervise(ctx, run) }}
-	}
 	return runInOrder(ctx, []component{
 		{"leading", func(ctx context.Context) error {
-			l.server.decider.Lead(ctx, revision, func() { l.begin(d, revision) })
+			l.server.decider.Lead(ctx, term.Began, func() { l.begin(d, term.Began) })
 			return nil
 		}},
-		supervised("signals", d.signals.Run),
-		supervised("spot", d.spot.Run),
+		l.server.supervised("signals", d.signals.Run),
+		l.server.supervised("spot", d.spot.Run),
 	})
 }
 
@@ -242,10 +229,16 @@ func (c *config) checkLeadership(wrong func(format string, args ...any)) {
 	if c.AdvertiseURL == "" {
 		return
 	}
-	u, err := url.Parse(c.AdvertiseURL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+	if !isBaseURL(strings.TrimSuffix(c.AdvertiseURL, "/"), "https", "http") {
 		wrong("advertise-url: %q is not an address of the form https://host:port", c.AdvertiseURL)
 	}
+}
+
+// isBaseURL reports whether a text is the address of a server, by one of some schemes,
+// and nothing else.
+func isBaseURL(text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != "" && u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == ""
 }
 
 // candidate is what this server says of itself to the others.

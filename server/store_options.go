@@ -38,17 +38,11 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 	if c.EtcdCAFile == "" && c.EtcdCertFile == "" {
 		return nil, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.EtcdCAFile != "" {
-		pem, err := os.ReadFile(c.EtcdCAFile)
-		if err != nil {
-			return nil, fmt.Errorf("etcd-ca-file: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("etcd-ca-file: %s contains no PEM certificate", c.EtcdCAFile)
-		}
+	roots, err := readAuthorities("etcd-ca-file", c.EtcdCAFile)
+	if err != nil {
+		return nil, err
 	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	if c.EtcdCertFile != "" {
 		pair, err := tls.LoadX509KeyPair(c.EtcdCertFile, c.EtcdKeyFile)
 		if err != nil {
@@ -66,6 +60,23 @@ func (c *config) etcdTLS() (*tls.Config, error) {
 		}
 	}
 	return config, nil
+}
+
+// readAuthorities reads the certificates that those of somebody else must chain to, from
+// the file of a setting. Without one it returns nil: those of the system.
+func readAuthorities(setting, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: %s contains no PEM certificate", setting, file)
+	}
+	return roots, nil
 }
 
 // loadCertificates returns nil for plain HTTP.

@@ -29,8 +29,7 @@ func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 		}
 		return
 	}
-	u, err := url.Parse(c.WebhookURL)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+	if !isBaseURL(c.WebhookURL, "https") {
 		wrong("webhook-url: %q is not an address of the form https://host:port", c.WebhookURL)
 	}
 }

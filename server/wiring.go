@@ -136,6 +136,11 @@ func (s *server) newDuties() *duties {
 	return &duties{signals, runner.New(options)}
 }
 
+// supervised is a component that is started again where it panics.
+func (s *server) supervised(name string, run func(context.Context) error) component {
+	return component{name, func(ctx context.Context) error { return s.faults.Component(name).Supervise(ctx, run) }}
+}
+
 // components are the working parts in the order in which they start; they stop
 // the other way round: first nobody asks any more, then nothing is decided any
 // more, then nothing is written any more.
@@ -149,7 +154,7 @@ func (s *server) components() []component {
 	list = append(list, s.spot.components()...)
 	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", giveBackMemory})
 	for i, c := range list {
-		list[i].run = func(ctx context.Context) error { return s.faults.Component(c.name).Supervise(ctx, c.run) }
+		list[i] = s.supervised(c.name, c.run)
 	}
 	list = append(list, component{"http", s.serve})
 	if s.config.DebugListen != "" {

@@ -13,6 +13,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // Candidate is a server on the store, as it says itself.
@@ -36,6 +38,9 @@ type Candidate struct {
 // others. Where it cannot, its lease ends by itself.
 const maxHandOver = 2 * time.Second
 
+// campaignAgain is when a server waits in the line again after it could not.
+var campaignAgain = backoff.Backoff{First: 50 * time.Millisecond, Most: 2 * time.Second}
+
 // Campaign waits until this process leads, and returns its term. With the embedded
 // member it always leads, until somebody else opens the same store: the error is then
 // ErrFenced. Otherwise the error is that of ctx. Servers lead in the order in which
@@ -47,8 +52,7 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 		}
 		return nil, ErrFenced
 	}
-	const leastDelay, mostDelay = 50 * time.Millisecond, 2 * time.Second
-	for delay := leastDelay; ; delay = min(2*delay, mostDelay) {
+	for failures := 1; ; failures++ {
 		began := s.guard.clock.now()
 		term, err := s.campaign(ctx)
 		switch {
@@ -58,13 +62,13 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("wait for the leadership: %w", ctx.Err())
 		}
-		if time.Duration(s.guard.clock.now()-began) > mostDelay {
-			delay = leastDelay // it had waited in the line meanwhile
+		if time.Duration(s.guard.clock.now()-began) > campaignAgain.Most {
+			failures = 1 // it had waited in the line meanwhile
 		}
 		s.options.Logger.Warn("this server cannot be elected now; it goes on trying", "error", classify(err, false))
 		select {
 		case <-ctx.Done():
-		case <-time.After(delay):
+		case <-time.After(campaignAgain.After(failures)):
 		}
 	}
 }
@@ -113,7 +117,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 		return nil, errLeaseLost
 	}
 	s.sawRevision(resp.Header.Revision)
-	term := newTerm(f, end)
+	term := newTerm(f, resp.Header.Revision, end)
 	go func() {
 		<-session.Done()
 		term.end()

@@ -52,6 +52,25 @@ func names(t *testing.T, s *Store) (names []string, leader string) {
 	return names, leader
 }
 
+// pair are two servers on a cluster with some objects: the first leads, the second is
+// next.
+type pair struct {
+	first, second *Store
+	term          *Term        // of the first
+	terms         <-chan *Term // of the second
+	revisions     []int64      // of the objects
+}
+
+func leaderAndNext(t *testing.T) pair {
+	t.Helper()
+	address := cluster(t)
+	p := pair{first: onCluster(t, address, "first"), second: onCluster(t, address, "second")}
+	p.revisions = fill(t, p.first, 3)
+	p.term = lead(t, p.first)
+	p.terms = campaign(t, p.second, 1)
+	return p
+}
+
 // TestTheNextInTheLineLeads: a server that stops hands over at once, and decides
 // nothing from then on.
 func TestTheNextInTheLineLeads(t *testing.T) {
@@ -93,12 +112,9 @@ func TestTheNextInTheLineLeads(t *testing.T) {
 // TestALeaderThatIsNoLongerHeardOfIsReplaced: its lease ends, it knows, and what it
 // writes all the same is refused by its fence.
 func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
-	address := cluster(t)
-	first, second := onCluster(t, address, "first"), onCluster(t, address, "second")
+	p := leaderAndNext(t)
+	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
 	ctx := timeout(t)
-	revisions := fill(t, first, 3)
-	term := lead(t, first)
-	terms := campaign(t, second, 1)
 	// What the end of a lease does, without the wait.
 	if _, err := second.client.Revoke(ctx, first.candidacy.Load().lease); err != nil {
 		t.Fatal(err)
@@ -113,7 +129,7 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 	if _, err := first.Derive(ctx, statuses(revisions, "late")); !errors.Is(err, ErrFenced) {
 		t.Fatalf("error %v", err)
 	}
-	<-term.Over()
+	<-term.Context().Done()
 	if _, status, err := second.Read(ctx, placement(0)); err != nil || string(status.Value) != "second" {
 		t.Fatalf("status %v, %v", status, err)
 	}
@@ -127,12 +143,9 @@ func TestALeaderThatIsNoLongerHeardOfIsReplaced(t *testing.T) {
 // TestALeaseThatEndsWhileWaitingLeadsNowhere: etcd's election says that a server
 // leads whose own place in the line is gone.
 func TestALeaseThatEndsWhileWaitingLeadsNowhere(t *testing.T) {
-	address := cluster(t)
-	first, second := onCluster(t, address, "first"), onCluster(t, address, "second")
+	p := leaderAndNext(t)
+	first, second, term, terms, revisions := p.first, p.second, p.term, p.terms, p.revisions
 	ctx := timeout(t)
-	revisions := fill(t, first, 3)
-	term := lead(t, first)
-	terms := campaign(t, second, 1)
 	before := second.candidacy.Load().lease
 	if _, err := first.client.Revoke(ctx, before); err != nil {
 		t.Fatal(err)
@@ -187,7 +200,7 @@ func TestTheEmbeddedMemberLeads(t *testing.T) {
 	if _, err := s.Derive(timeout(t), statuses(fill(t, s, 1), "late")); !errors.Is(err, ErrFenced) {
 		t.Fatalf("error %v", err)
 	}
-	<-term.Over()
+	<-term.Context().Done()
 	if _, err := s.Campaign(timeout(t)); !errors.Is(err, ErrFenced) {
 		t.Fatalf("error %v", err)
 	}

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"sync"
+	"context"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -11,41 +11,36 @@ import (
 // process believes that was stopped for an hour, its writes are refused once
 // another one leads.
 type Term struct {
+	// Began is a revision from which on no other process writes derived state.
+	Began int64
+
 	fence fence
-	over  chan struct{}
-	ended sync.Once
+	ctx   context.Context // ends with the term
+	end   context.CancelFunc
 	// resign gives the leadership up; nil where nobody else can take it.
 	resign func()
 }
 
-// newTerm begins a term.
-func newTerm(f fence, resign func()) *Term {
-	return &Term{fence: f, over: make(chan struct{}), resign: resign}
+func newTerm(f fence, began int64, resign func()) *Term {
+	t := &Term{Began: began, fence: f, resign: resign}
+	t.ctx, t.end = context.WithCancel(context.Background())
+	return t
 }
 
-// Over is closed when the term has ended: the lease ran out, another process leads,
-// or Resign was called.
-func (t *Term) Over() <-chan struct{} { return t.over }
+// Context ends with the term: the lease ran out, another process leads, or this one
+// has resigned.
+func (t *Term) Context() context.Context { return t.ctx }
 
-// Resign ends the term, so that another server can lead at once. It is called when
-// nothing is derived any more.
+// Resign ends the term where another server can lead, which then does at once. It is
+// called when nothing is derived any more.
 func (t *Term) Resign() {
-	t.end()
 	if t.resign != nil {
+		t.end()
 		t.resign()
 	}
 }
 
-func (t *Term) end() { t.ended.Do(func() { close(t.over) }) }
-
-func (t *Term) isOver() bool {
-	select {
-	case <-t.over:
-		return true
-	default:
-		return false
-	}
-}
+func (t *Term) isOver() bool { return t.ctx.Err() != nil }
 
 // fence is a key that is as the process wrote it for as long as it leads.
 type fence struct {
