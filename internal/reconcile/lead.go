@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -88,27 +90,30 @@ func (r *Reconciler) beginLeading() {
 // takeCommand begins to lead: what was decided here stands only where it is stored.
 func (r *Reconciler) takeCommand(at *fleet.Snapshot) error {
 	r.beginLeading()
+	ahead := r.ahead
+	r.ahead = map[api.Key]struct{}{}
 	return r.plan(func(p *planner) {
-		p.following = false
-		for key := range r.ahead {
+		p.lead(ahead, func(key api.Key) (api.Object, int64) {
 			if entry := at.Get(key); entry != nil {
-				p.adoptStored(entry.Object, entry.SpecRevision)
+				return entry.Object, entry.SpecRevision
 			}
-		}
-		clear(r.ahead)
+			return nil, 0
+		})
 	})
 }
 
-// adoptStored takes an object for decided as it is stored, whatever was decided
-// here.
-func (p *planner) adoptStored(object api.Object, specRevision int64) {
-	key := api.KeyOf(object)
-	p.focus(key)
-	defer p.record(key)
-	k := decidedAs(key.Kind)
-	if k == nil || k.known(p, key) == nil {
-		return
+// lead begins to lead. What was decided otherwise than it is stored is taken in as it
+// is stored, as by who follows, and looked at again.
+func (p *planner) lead(ahead map[api.Key]struct{}, stored func(api.Key) (object api.Object, specRevision int64)) {
+	for _, key := range slices.SortedFunc(maps.Keys(ahead), api.Key.Compare) {
+		object, specRevision := stored(key)
+		if object == nil {
+			continue
+		}
+		p.put(object, specRevision)
+		if d := p.known(key); d != nil {
+			p.queue.mark(d)
+		}
 	}
-	k.forget(p, key)
-	k.take(p, nil, object, specRevision)
+	p.following = false
 }

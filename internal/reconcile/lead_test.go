@@ -52,12 +52,7 @@ func checkSecond(t *rapid.T, w *world, p *planner, now time.Time) {
 	s := w.second
 	w.second = nil
 	s.hear(w, all, now) // it begins to lead only when it knows everything
-	s.p.following = false
-	for key := range s.ahead {
-		if object, there := all[key]; there {
-			s.p.adoptStored(object, w.specs[key])
-		}
-	}
+	s.p.lead(s.ahead, func(key api.Key) (api.Object, int64) { return all[key], w.specs[key] })
 	_, rests := replay(all, p.started, now)
 	written := map[api.Key]bool{}
 	for _, write := range s.p.pass(now) {

@@ -195,8 +195,9 @@ func (r *Reconciler) session(ctx context.Context) error {
 		}
 	}
 	for {
+		leads := r.leads(at.Revision())
 		for _, w := range writes {
-			if r.leads(at.Revision()) {
+			if leads {
 				unwritten.add(w)
 			} else {
 				r.ahead[w.key()] = struct{}{}
