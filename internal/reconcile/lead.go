@@ -52,6 +52,9 @@ func (r *Reconciler) Lead(ctx context.Context, from int64, begin func()) {
 	c := &command{ctx, from, sync.OnceFunc(begin), make(chan struct{})}
 	select {
 	case r.commands <- c:
+		// The store is asked how far its watch has come: with nothing to decide it would
+		// say so only after a while. The error is the end of ctx.
+		_, _ = r.options.Fleet.WaitRevision(ctx, from)
 		<-ctx.Done()
 		<-c.ended
 	case <-ctx.Done():
