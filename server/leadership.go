@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
@@ -63,7 +65,7 @@ func (l *leadership) name() string {
 	if !l.others() {
 		return ""
 	}
-	return l.server.config.candidate(l.server.listener.Addr()).Name
+	return l.server.candidate().Name
 }
 
 // forAPI is the leadership as the API takes it, nil where there is no other server.
@@ -76,13 +78,17 @@ func (l *leadership) forAPI() httpapi.Leader {
 
 // run leads whenever it is this server's turn, until ctx ends.
 func (l *leadership) run(ctx context.Context) error {
-	if l.others() {
-		looking, stop := context.WithCancel(ctx)
-		var wait sync.WaitGroup
-		defer wait.Wait()
-		defer stop()
-		wait.Go(func() { l.awaitOther(looking) })
+	if !l.others() {
+		return l.takeTurns(ctx)
 	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return l.awaitLeader(ctx) })
+	both.Go(func() error { return l.takeTurns(ctx) })
+	return both.Wait()
+}
+
+// takeTurns leads whenever it is this server's turn.
+func (l *leadership) takeTurns(ctx context.Context) error {
 	for {
 		term, err := l.server.store.Campaign(ctx)
 		if ctx.Err() != nil {
@@ -101,22 +107,44 @@ func (l *leadership) run(ctx context.Context) error {
 	}
 }
 
-// awaitOther notes when another server leads: from then on requests can be answered.
-func (l *leadership) awaitOther(ctx context.Context) {
+// awaitLeader notes when another server leads: from then on requests can be answered.
+// It returns an error where this server must not be one of them.
+func (l *leadership) awaitLeader(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
+		if list, err := l.candidates(ctx); err == nil {
+			if err := l.sealsAlike(list); err != nil {
+				return err
+			}
+			if len(list) > 0 && !l.server.store.Is(list[0]) {
+				l.ledOnce.Do(func() { close(l.led) })
+			}
+		}
 		select {
 		case <-l.led:
-			return
+			return nil
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
 		}
-		if _, err := l.URL(ctx); err == nil {
-			l.ledOnce.Do(func() { close(l.led) })
+	}
+}
+
+// sealsAlike returns an error where a server that was there earlier seals secrets with
+// another key: neither could read what the other one writes.
+func (l *leadership) sealsAlike(list []store.Candidate) error {
+	own := l.server.candidate().SealKey
+	for _, c := range list {
+		if l.server.store.Is(c) {
+			return nil
+		}
+		if c.SealKey != "" && c.SealKey != own {
+			return fmt.Errorf("key-file: %s holds the sealing key with id %s, the server %q at %s has the one with id %s: give every server the same key file",
+				l.server.config.sealFile(), own, c.Name, c.URL, c.SealKey)
 		}
 	}
+	return nil
 }
 
 // lead does what the server that leads does, for a term.
@@ -242,9 +270,10 @@ func isBaseURL(text string, schemes ...string) bool {
 }
 
 // candidate is what this server says of itself to the others.
-func (c *config) candidate(listener net.Addr) store.Candidate {
+func (s *server) candidate() store.Candidate {
+	c := s.config
 	host, _ := os.Hostname() // it only says where others reach this one, which has a flag
-	address := listener.String()
+	address := s.listener.Addr().String()
 	if h, port, err := net.SplitHostPort(address); err == nil {
 		if ip := net.ParseIP(h); ip != nil && ip.IsUnspecified() {
 			address = net.JoinHostPort(host, port)
@@ -254,5 +283,5 @@ func (c *config) candidate(listener net.Addr) store.Candidate {
 	if c.tls() {
 		scheme = "https"
 	}
-	return store.Candidate{Name: cmp.Or(c.Name, host), URL: cmp.Or(c.AdvertiseURL, scheme+"://"+address), Version: version}
+	return store.Candidate{Name: cmp.Or(c.Name, host), URL: cmp.Or(c.AdvertiseURL, scheme+"://"+address), Version: version, SealKey: s.codec.KeyID()}
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -166,4 +169,45 @@ func TestAServerThatLosesItsLeaseFollows(t *testing.T) {
 	}
 	decide(t, servers[0], servers[1], "paris")
 	decide(t, servers[1], servers[0], "berlin")
+}
+
+// TestAServerWithAnotherKeyIsRefused: neither could read the secrets that the other
+// one writes. Where no other server is there and no secret either, any key will do.
+func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
+	c := testConfig("")
+	c.EtcdEndpoints, c.KeyFile, c.Lease, c.Name = []string{externalEtcd(t)}, filepath.Join(t.TempDir(), "seal.key"), 3*time.Second, "first"
+	first := start(t, c)
+	other := c
+	other.KeyFile, other.Name = filepath.Join(t.TempDir(), "seal.key"), "second"
+	refuse := func(words ...string) {
+		t.Helper()
+		logger, _, err := newLogger(other, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		err = run(t.Context(), other, logger, &said)
+		for _, word := range words {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Fatalf("the server ended with %v; want %q", err, word)
+			}
+		}
+		if said.Len() > 0 {
+			t.Fatalf("it was ready: %s", &said)
+		}
+	}
+	refuse("key-file: "+other.KeyFile, `the server "first" at `+first.url, "give every server the same key file")
+	put(first, placement("shop", "web")) // it goes on
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	first = start(t, other)
+	costs := staticProvider("costs", nil)
+	costs.Spec = api.MetricsProviderSpec{Type: api.ProviderPrometheus, Prometheus: &api.PrometheusSpec{URL: "http://127.0.0.1:1"}, BearerToken: api.NewSecret("s3cret")}
+	put(first, costs)
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	other = c
+	refuse(`metrics_provider "costs"`, "it needs the key with id")
 }

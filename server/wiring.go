@@ -76,7 +76,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 		return nil, err
 	}
 	storeOptions.Doing, storeOptions.Faults = starting.doing, s.faults
-	storeOptions.Candidate = func() store.Candidate { return c.candidate(s.listener.Addr()) }
+	storeOptions.Candidate = s.candidate
 	if s.store, err = store.Open(ctx, storeOptions); err != nil {
 		return nil, err
 	}

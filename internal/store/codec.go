@@ -173,6 +173,9 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	return nil
 }
 
+// KeyID tells the key apart from others, and says nothing else about it.
+func (c *Codec) KeyID() string { return c.sealer.id }
+
 // Seal seals a text of a record that is no object, such as a private key of the
 // server itself. It is bound to the record and the field.
 func (c *Codec) Seal(key api.Key, field, text string) string { return c.sealer.seal(key, field, text) }

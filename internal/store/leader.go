@@ -27,6 +27,9 @@ type Candidate struct {
 	URL string `json:"url"`
 	// Version is that of its program.
 	Version string `json:"version"`
+	// SealKey tells apart which key it seals secrets with. It is empty for a server that
+	// does not say so.
+	SealKey string `json:"seal_key,omitempty"`
 	// Revision is how far it had come when it last said so.
 	Revision int64 `json:"revision"`
 
