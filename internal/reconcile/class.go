@@ -45,12 +45,7 @@ func (c *class) concerns(o outsider) bool {
 			if !p.full || p.query.Wanted == 0 {
 				continue
 			}
-			if p.worst.Less(is.own) {
-				is.own = p.worst
-			}
-			if p.worstTotal.Less(is.total) {
-				is.total = p.worstTotal
-			}
+			is.own, is.total = placement.Lower(p.worst, is.own), placement.Lower(p.worstTotal, is.total)
 		}
 	}
 	return o.reaches(is)

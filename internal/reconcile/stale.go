@@ -132,7 +132,7 @@ func (p *planner) touchOccupant(placed *placementDecision, row int, delta *colum
 	if !own.Less(placed.worst) && !total.Less(placed.worstTotal) {
 		return
 	}
-	placed.worst, placed.worstTotal = lower(own, placed.worst), lower(total, placed.worstTotal)
+	placed.worst, placed.worstTotal = placement.Lower(own, placed.worst), placement.Lower(total, placed.worstTotal)
 	placed.class.forgetFloor()
 	p.note(placed)
 }
@@ -153,14 +153,6 @@ func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own
 		return keeps, own, own
 	}
 	return true, own, own
-}
-
-// lower is the lower of two merits.
-func lower(a, b placement.Merit) placement.Merit {
-	if a.Less(b) {
-		return a
-	}
-	return b
 }
 
 // comparesMore reports whether a placement compares its clusters with some that its

@@ -162,7 +162,7 @@ type LoadSeen struct {
 // among them.
 const manyRows = 16
 
-// Without returns the load without a decision that chose some rows.
+// Without returns the load without a decision that chose some rows, which it keeps.
 func (l *Load) Without(rows []int, slots int) LoadSeen {
 	s := LoadSeen{load: l}
 	s.Low, s.High = l.bounds()
@@ -172,7 +172,7 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 	if len(rows) > manyRows {
 		s.many = columns.NewBitmap(slots)
 	} else {
-		s.few = slices.Clone(rows)
+		s.few = rows
 	}
 	full := 0
 	for i, row := range rows {

@@ -2,6 +2,8 @@ package placement
 
 import (
 	"fmt"
+	"iter"
+	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
@@ -11,19 +13,20 @@ import (
 
 // conditions are those of a placement after an outcome. explain is called for
 // the sentence about one that did not get what it wants.
-func conditions(f *columns.Fleet, q *Query, v *View, out Outcome, explain func() string) []api.Condition {
-	list := make([]api.Condition, 0, 4)
-	t := &score.Tally{Wanted: q.Wanted, Chosen: len(out.Choices), Fleet: f, Explain: explain}
-	t.In, _ = filter.First[filter.Confining](&q.Checks)
-	words := q.scoring.Traits.Words
-	list = append(list, scheduledCondition(t, words), words.Satisfied(t), misconfiguredCondition(f, q))
-	if q.UsesScores() {
-		list = append(list, scoresValidCondition(f, q, v, out))
+func conditions(f *columns.Fleet, q *Query, v *View, out Outcome, explain func() string) iter.Seq[api.Condition] {
+	return func(yield func(api.Condition) bool) {
+		t := score.Tally{Wanted: q.Wanted, Chosen: len(out.Choices), Fleet: f}
+		if explain != nil {
+			t.Explain = sync.OnceValue(explain)
+		}
+		t.In, _ = filter.First[filter.Confining](&q.Checks)
+		words := q.scoring.Traits.Words
+		_ = yield(scheduledCondition(t, words)) && yield(words.Satisfied(t)) && yield(misconfiguredCondition(f, q)) &&
+			q.UsesScores() && yield(scoresValidCondition(f, q, v, out))
 	}
-	return list
 }
 
-func scheduledCondition(t *score.Tally, words *score.Words) api.Condition {
+func scheduledCondition(t score.Tally, words *score.Words) api.Condition {
 	c := api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}
 	switch {
 	case t.Wanted == 0:

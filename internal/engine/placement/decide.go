@@ -95,6 +95,14 @@ var Highest = Merit{columns.Standing{Scored: true, Score: math.Inf(1)}}
 // Less reports that m stands below other.
 func (m Merit) Less(other Merit) bool { return m.Standing.Less(other.Standing) }
 
+// Lower is the lower of two merits.
+func Lower(a, b Merit) Merit {
+	if a.Less(b) {
+		return a
+	}
+	return b
+}
+
 // MeritOf is the merit of a row for a query of a view.
 func MeritOf(f *columns.Fleet, q *Query, v *View, others ledger.Others, row int, current bool) Merit {
 	p := v.rating(f, q, others)
@@ -335,18 +343,11 @@ func presentRows(f *columns.Fleet, present Present) []int {
 // present are the clusters of the present decision that still fit. What the
 // mask admits need not be asked again: staying is never harder than coming.
 func (p *Pass) present(rows []int, present Present, v *View) []contender {
-	beyond := false // a present cluster is no candidate for others
-	fit := rows[:0]
-	for _, row := range rows {
-		masked := v.Mask.Has(row)
-		if masked || p.Admits(row, true) {
-			fit = append(fit, row)
-			beyond = beyond || !masked
+	if outside := func(row int) bool { return !v.Mask.Has(row) }; slices.ContainsFunc(rows, outside) {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return outside(row) && !p.Admits(row, true) })
+		if p.Query.Relative() && slices.ContainsFunc(rows, outside) {
+			p.Widen(rows) // by a present cluster that is no candidate for others
 		}
-	}
-	rows = fit
-	if beyond && p.Query.Relative() {
-		p.Widen(rows)
 	}
 	p.MeasureLeft(v.Mask, rows)
 	if len(rows) == 0 {

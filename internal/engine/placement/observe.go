@@ -118,7 +118,6 @@ func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, li
 // nothing needs to be written. explain is called for the sentence about a
 // placement that did not get what it wants.
 func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
-	now = now.UTC()
 	was := &p.Status
 	status = *was
 	answered := was.ObservedGeneration == p.Metadata.Generation &&
@@ -128,7 +127,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcom
 	changed = !answered
 
 	if !out.Same || (!answered && !sameOrder(f, was.Clusters, out.Choices)) {
-		since := map[string]*time.Time{}
+		since, at := map[string]*time.Time{}, new(now.UTC())
 		for _, d := range was.Decisions {
 			since[d.Cluster] = d.Since
 		}
@@ -138,9 +137,12 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcom
 			name := f.Name(c.Row)
 			d := api.Decision{Cluster: name, Score: c.Score, Rank: int64(i + 1), Since: since[name]}
 			if d.Since == nil {
-				d.Since = &now
+				d.Since = at
 			}
 			status.Clusters[i], status.Decisions[i] = name, d
+		}
+		if !out.Same {
+			status.ScheduledAt = at
 		}
 		status.DecisionRevision++
 		changed = true
@@ -152,9 +154,6 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcom
 			status.Decisions[i].Score = c.Score
 		}
 	}
-	if !out.Same {
-		status.ScheduledAt = &now
-	}
 	if groups := divide(f, q.groups, status.Clusters); !slices.EqualFunc(groups, was.DecisionGroups, sameGroup) {
 		status.DecisionGroups = groups
 		status.Decisions = withGroups(status.Decisions, groups)
@@ -165,7 +164,7 @@ func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcom
 			status.Decisions = withGroups(status.Decisions, groups)
 		}
 	}
-	for _, c := range conditions(f, q, v, out, explain) {
+	for c := range conditions(f, q, v, out, explain) {
 		changed = api.SetCondition(&status.Conditions, c, now) || changed
 	}
 	return status, changed

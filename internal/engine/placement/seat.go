@@ -31,7 +31,7 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 	if minds || len(p.Query.spread) > 0 {
 		// Those who came first by the total of scores need not be first by their
 		// own.
-		s.left = s.left[:0]
+		s.left = nil
 		has := p.among(s.seats)
 		for _, c := range current {
 			if !has.row(c.row) {
@@ -100,10 +100,17 @@ const manySeats = 64
 // merge seats the best of two lists, each best first. beyond says that more
 // outsiders than given might have got a seat.
 func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s seating, beyond bool) {
-	s.seats = make([]contender, 0, min(wanted, len(current)+len(outsiders)))
 	i, j := 0, 0
+	stays := func() bool {
+		return i < len(current) && (hold || j == len(outsiders) || p.before(current[i], outsiders[j]) < 0)
+	}
+	for i < wanted && stays() {
+		i++
+	}
+	// Mostly nothing moves.
+	s.seats = slices.Grow(current[:i:i], max(min(wanted, len(current)+len(outsiders))-i, 0))
 	for len(s.seats) < wanted && (i < len(current) || j < len(outsiders)) {
-		if i < len(current) && (hold || j == len(outsiders) || p.before(current[i], outsiders[j]) < 0) {
+		if stays() {
 			s.seats = append(s.seats, current[i])
 			i++
 		} else {
@@ -111,12 +118,9 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 			j++
 		}
 	}
-	s.left = make([]contender, 0, 2)
+	s.left = outsiders[j:min(j+1, len(outsiders))]
 	if i < len(current) {
-		s.left = append(s.left, current[i])
-	}
-	if j < len(outsiders) {
-		s.left = append(s.left, outsiders[j])
+		s.left = append(current[i:i+1:i+1], s.left...)
 	}
 	return s, j == len(outsiders)
 }
@@ -132,20 +136,23 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 // against 0. Were the placement on the other one, it would stay there, too.
 func (p *Pass) seatBalanced(v *View, current []contender, wanted int, hold bool) seating {
 	incumbents := min(len(current), wanted)
-	seats := make([]contender, incumbents, wanted)
-	copy(seats, current)
+	seats := current[:incumbents:incumbents]
 	if wanted > incumbents {
 		seats = append(seats, p.outsiders(v, current, wanted-incumbents)...)
 	}
-	if hold || incumbents == 0 {
+	lowest, least := Highest, Highest // by itself, and in total
+	for _, c := range seats[:incumbents] {
+		lowest, least = Lower(lowest, p.own(c.row, true)), Lower(least, c.merit)
+	}
+	if hold || incumbents == 0 || p.outOfReach(v, lowest, least) {
 		return seating{seats: seats}
 	}
-	staying := make([]incumbent, incumbents)
+	staying, seats := make([]incumbent, incumbents), slices.Clone(seats)
 	for i, c := range seats[:incumbents] {
 		staying[i] = incumbent{seat: i, total: c.merit, own: p.own(c.row, true)}
 	}
 	slices.Reverse(staying) // worst total first
-	for _, r := range p.rivals(v, seats, current, staying) {
+	for _, r := range p.rivals(v, seats, current, staying, lowest) {
 		for i, s := range staying {
 			if s.yields(r) {
 				seats[s.seat] = r.contender
@@ -175,20 +182,9 @@ type rival struct {
 func (s *incumbent) yields(r rival) bool { return s.total.Less(r.merit) && s.own.Less(r.own) }
 
 // rivals are the outsiders that some incumbent would yield to, best first; of
-// many, those that are enough to replace them all.
-func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent) []rival {
-	lowest, least := staying[0].own, staying[0].total
-	for _, s := range staying {
-		if s.own.Less(lowest) {
-			lowest = s.own
-		}
-		if s.total.Less(least) {
-			least = s.total
-		}
-	}
-	if p.outOfReach(v, lowest, least) {
-		return nil
-	}
+// many, those that are enough to replace them all. lowest is the lowest that an
+// incumbent is by itself.
+func (p *Pass) rivals(v *View, seats, current []contender, staying []incumbent, lowest Merit) []rival {
 	taken, present, most := p.among(seats), p.among(current), p.MostOfOthers()
 	var found []rival
 	many := len(staying) > manySeats // then lists for each would outgrow all rivals

@@ -119,7 +119,7 @@ func (w *weightedMean) Parts(r *Rating, row int, current bool) []api.ScorePart {
 // ownWords are our own words.
 var ownWords = Words{Satisfied: satisfied, WellReason: api.ReasonWellConfigured}
 
-func satisfied(t *Tally) api.Condition {
+func satisfied(t Tally) api.Condition {
 	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionTrue, Reason: api.ReasonSatisfied}
 	switch {
 	case t.Wanted == 0:

@@ -341,7 +341,7 @@ var ocmWords = Words{
 
 // satisfiedAsOCM is the condition with the reasons and messages of Open Cluster
 // Management; the first that holds wins.
-func satisfiedAsOCM(t *Tally) api.Condition {
+func satisfiedAsOCM(t Tally) api.Condition {
 	c := api.Condition{Type: api.ConditionSatisfied, Status: api.ConditionFalse}
 	sets, usable, members := t.sets()
 	switch {

@@ -13,7 +13,7 @@ const All = -1
 // the words they know.
 type Words struct {
 	// Satisfied says whether the placement has what it wants.
-	Satisfied func(t *Tally) api.Condition
+	Satisfied func(t Tally) api.Condition
 	// Scheduled says that the sentence about clusters that are missing stands in the
 	// condition Scheduled, as Satisfied has another's wording.
 	Scheduled bool
@@ -28,11 +28,10 @@ type Tally struct {
 	Fleet          *columns.Fleet
 	In             filter.Confining // nil: every cluster set
 	Explain        func() string    // nil: nothing is missing
-	why            string
 }
 
 // Missing is how many clusters are wanted that are not there.
-func (t *Tally) Missing() int {
+func (t Tally) Missing() int {
 	if t.Wanted == All {
 		return 0
 	}
@@ -40,16 +39,16 @@ func (t *Tally) Missing() int {
 }
 
 // Why is the sentence about clusters that are missing.
-func (t *Tally) Why() string {
-	if t.why == "" && t.Explain != nil {
-		t.why = t.Explain()
+func (t Tally) Why() string {
+	if t.Explain == nil {
+		return ""
 	}
-	return t.why
+	return t.Explain()
 }
 
 // sets are the cluster sets that are asked for, those of them that can be used, and
 // how many clusters they have together at most: none is what matters.
-func (t *Tally) sets() (asked, usable []string, members int) {
+func (t Tally) sets() (asked, usable []string, members int) {
 	if t.In == nil {
 		return nil, nil, 0
 	}
