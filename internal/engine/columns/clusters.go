@@ -16,43 +16,45 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 	if first {
 		b.slab = make([]Row, len(changes))
 	}
-	// In the order of the names, so that the same changes give the same rows.
-	for _, change := range inNameOrder(changes) {
-		name, cluster := change.name, change.cluster
+	// In the order of the names, so that the same changes give the same rows; first
+	// those that leave a row free.
+	ordered := inNameOrder(changes)
+	for _, change := range ordered {
+		if at, known := b.index[change.name]; known && change.cluster == nil {
+			b.removeCluster(at, change.name)
+		}
+	}
+	for _, change := range ordered {
+		if change.cluster == nil {
+			continue
+		}
 		at, known := 0, false
 		if !first {
-			at, known = b.index[name]
+			at, known = b.index[change.name]
 		}
 		var before *Row
 		if known {
 			before = b.rows[at]
-		}
-		switch {
-		case cluster == nil && !known:
-			continue
-		case cluster == nil:
-			b.takeOut(at, before)
-			b.leaveScores(name, at)
-			b.replaced = append(b.replaced, at)
-			b.rows[at] = nil
-			delete(b.index, name)
-			b.free = append(b.free, at)
-			b.delta.Gone = append(b.delta.Gone, name)
-			b.changed(presence, at)
-			continue
-		case !known:
+		} else {
 			at = b.slot()
-			b.index[name] = at
+			b.index[change.name] = at
 			b.added = append(b.added, int32(at))
-			b.nameHash[at] = HashText(name)
-			b.meetScores(name, at)
+			b.nameHash[at] = HashText(change.name)
+			b.meetScores(change.name, at)
 		}
-		b.putIn(at, before, cluster)
+		b.putIn(at, before, change.cluster)
 	}
-	// Rows that fell free in between may have left room for others.
-	words := (len(b.rows) + 63) / 64
-	b.live, b.online, b.paused = b.live[:words], b.online[:words], b.paused[:words]
-	b.failing, b.scored = b.failing[:words], b.scored[:words]
+}
+
+func (b *edit) removeCluster(at int, name string) {
+	b.takeOut(at, b.rows[at])
+	b.leaveScores(name, at)
+	b.replaced = append(b.replaced, at)
+	b.rows[at] = nil
+	delete(b.index, name)
+	b.free = append(b.free, at)
+	b.delta.Gone = append(b.delta.Gone, name)
+	b.changed(presence, at)
 }
 
 // cloneRows makes what a cluster change writes the edit's own, and makes room
@@ -74,7 +76,8 @@ func (b *edit) cloneRows(changes map[string]*api.Cluster) {
 		}
 		b.free = slices.Clone(b.free)
 	}
-	slots := max(len(b.rows), len(b.rows)+added-len(b.free))
+	slots := max(len(b.rows), len(b.rows)+added-len(b.free)-removed)
+	b.writer.slots = slots
 	rows := make([]*Row, len(b.rows), slots)
 	copy(rows, b.rows)
 	b.rows, b.ownRows = rows, true
@@ -117,19 +120,19 @@ func (b *edit) slot() int {
 
 // takeOut removes what a row says from every set.
 func (b *edit) takeOut(at int, r *Row) {
-	b.labels.replace(at, r.cluster.Metadata.Labels, nil)
-	b.claims.replace(at, r.cluster.Spec.Claims, nil)
+	b.labels.replace(&b.writer, at, r.cluster.Metadata.Labels, nil)
+	b.claims.replace(&b.writer, at, r.cluster.Spec.Claims, nil)
 	b.putTaints(at, r.Taints, nil)
 	for _, custom := range r.cluster.Spec.CustomResources {
-		editOf(b.customs, custom).take(at)
+		b.customs.take(&b.writer, custom, at)
 	}
 	b.putAPIResources(at, r.cluster.Spec.APIResources, nil)
-	b.takePlaces(at, &r.cluster.Spec)
+	b.places.take(&b.writer, at, &r.cluster.Spec)
 	for _, owner := range owners(r.cluster) {
-		editOf(b.owners, owner).take(at)
+		b.owners.take(&b.writer, owner, at)
 	}
 	for _, m := range r.Metrics {
-		editOf(b.listed, m.ID).take(at)
+		b.writer.take(b.listedBy(m.ID), at)
 	}
 	ResourcesOf(r.cluster, func(name string) { b.uncommittedColumn(name)[at] = Unreported })
 	for _, resource := range ratedResources {
@@ -178,16 +181,16 @@ func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 		b.changed(presence, at)
 	}
 	note(Flavors, !SameFlavors(old.Spec.Flavors, c.Spec.Flavors))
-	relabelled := b.labels.replace(at, old.Metadata.Labels, c.Metadata.Labels)
+	relabelled := b.labels.replace(&b.writer, at, old.Metadata.Labels, c.Metadata.Labels)
 	if relabelled || before == nil {
 		b.replaced = append(b.replaced, at)
 	}
 	note(Labels, relabelled)
-	note(Claims, b.claims.replace(at, old.Spec.Claims, c.Spec.Claims))
+	note(Claims, b.claims.replace(&b.writer, at, old.Spec.Claims, c.Spec.Claims))
 	note(Taints, b.putTaints(at, taints, r.Taints))
 	if !samePlace(&old.Spec, &c.Spec) {
-		b.takePlaces(at, &old.Spec)
-		b.putPlaces(at, &c.Spec)
+		b.places.take(&b.writer, at, &old.Spec)
+		b.places.put(&b.writer, at, &c.Spec)
 		note(Place, true)
 	}
 	note(APIResources, b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources))
@@ -197,11 +200,11 @@ func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 	if before == nil || !api.SameOwners(old, c) {
 		if before != nil {
 			for _, owner := range owners(old) {
-				editOf(b.owners, owner).take(at)
+				b.owners.take(&b.writer, owner, at)
 			}
 		}
 		for _, owner := range owners(c) {
-			editOf(b.owners, owner).put(at)
+			b.owners.put(&b.writer, owner, at)
 		}
 		note(Owners, true)
 	}
@@ -224,10 +227,10 @@ func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
 		return false
 	}
 	for _, name := range was {
-		editOf(b.customs, name).take(at)
+		b.customs.take(&b.writer, name, at)
 	}
 	for _, name := range is {
-		editOf(b.customs, name).put(at)
+		b.customs.put(&b.writer, name, at)
 	}
 	return true
 }
@@ -287,16 +290,29 @@ func samePlace(a, b *api.ClusterSpec) bool {
 	return a.Region == b.Region && a.CloudProvider == b.CloudProvider && slices.Equal(a.Zones, b.Zones)
 }
 
+// listedBy are the clusters that list a metric, to be written.
+func (b *edit) listedBy(id int32) *RowSet {
+	rows, ok := b.listed[id]
+	if !ok {
+		if b.listed == nil {
+			b.listed = map[int32]*RowSet{}
+		}
+		rows = b.writer.writable(b.metrics[id].Rows)
+		b.listed[id] = rows
+	}
+	return rows
+}
+
 func (b *edit) putMetrics(at int, r *Row) {
 	for _, m := range r.Metrics {
-		editOf(b.listed, m.ID).take(at)
+		b.writer.take(b.listedBy(m.ID), at)
 	}
 	refs := r.cluster.Spec.Metrics
 	r.Metrics = make([]RowMetric, 0, len(refs))
 	for _, ref := range refs {
 		id := b.metricID(ref.Key())
 		r.Metrics = append(r.Metrics, RowMetric{id, WeightOf(ref)})
-		editOf(b.listed, id).put(at)
+		b.writer.put(b.listedBy(id), at)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // numbers. With derives the next picture from it by copying only what changed.
 // The zero Fleet is empty.
 type Fleet struct {
-	now time.Time // moment for which metrics are judged usable
+	version uint64    // one more than that of the fleet it was made from
+	now     time.Time // moment for which metrics are judged usable
 
 	rows  []*Row         // by row; nil where the slot is free
 	index map[string]int // row by cluster name

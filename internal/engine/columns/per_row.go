@@ -7,12 +7,12 @@ type columnEdit map[string]bool
 
 // uncommittedColumn is the edit's own copy of a resource's column.
 func (b *edit) uncommittedColumn(resource string) []int64 {
-	return b.ownUncommitted.column(&b.uncommitted, resource, cap(b.rows))
+	return b.ownUncommitted.column(&b.uncommitted, resource, b.writer.slots)
 }
 
 // usableColumn is the edit's own copy of a resource's allocatable amounts.
 func (b *edit) usableColumn(resource string) []int64 {
-	return b.ownUsable.column(&b.usable, resource, cap(b.rows))
+	return b.ownUsable.column(&b.usable, resource, b.writer.slots)
 }
 
 // column is a column of a table that may be written; rows it did not have are

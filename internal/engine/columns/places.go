@@ -24,34 +24,43 @@ func PlacesOf(c *api.ClusterSpec, f func(field, value string)) {
 	}
 }
 
-func (b *edit) takePlaces(at int, c *api.ClusterSpec) {
-	PlacesOf(c, func(field, value string) { editOf(b.placesIn(field), value).take(at) })
+// placeEdit is a PlaceIndex that is being written.
+type placeEdit struct {
+	index  PlaceIndex
+	fields map[string]*setTable[string] // those that were written
 }
 
-func (b *edit) putPlaces(at int, c *api.ClusterSpec) {
-	PlacesOf(c, func(field, value string) { editOf(b.placesIn(field), value).put(at) })
+func (e *placeEdit) put(w *writer, row int, c *api.ClusterSpec) {
+	PlacesOf(c, func(field, value string) { e.of(field).put(w, value, row) })
 }
 
-func (b *edit) placesIn(field string) map[string]*rowSetEdit {
-	edits, ok := b.places[field]
+func (e *placeEdit) take(w *writer, row int, c *api.ClusterSpec) {
+	PlacesOf(c, func(field, value string) { e.of(field).take(w, value, row) })
+}
+
+func (e *placeEdit) of(field string) *setTable[string] {
+	t, ok := e.fields[field]
 	if !ok {
-		edits = map[string]*rowSetEdit{}
-		b.places[field] = edits
+		if e.fields == nil {
+			e.fields = map[string]*setTable[string]{}
+		}
+		t = &setTable[string]{sets: e.index[field]}
+		e.fields[field] = t
 	}
-	return edits
+	return t
 }
 
-// with returns the index after changes.
-func (x PlaceIndex) with(edits map[string]map[string]*rowSetEdit, slots int) PlaceIndex {
-	if len(edits) == 0 {
-		return x
+// done is the index as it was written.
+func (e *placeEdit) done() PlaceIndex {
+	if len(e.fields) == 0 {
+		return e.index
 	}
-	out := maps.Clone(x)
+	out := maps.Clone(e.index)
 	if out == nil {
 		out = PlaceIndex{}
 	}
-	for field, values := range edits {
-		out[field] = applyEdits(out[field], values, slots)
+	for field, t := range e.fields {
+		out[field] = t.sets
 	}
 	return out
 }
@@ -63,16 +72,16 @@ func (b *edit) putAPIResources(at int, was, is []string) (changed bool) {
 		return false
 	}
 	if len(was) > 0 {
-		editOf(b.apiResources, "").take(at)
+		b.apiResources.take(&b.writer, "", at)
 	}
 	for _, name := range was {
-		editOf(b.apiResources, name).take(at)
+		b.apiResources.take(&b.writer, name, at)
 	}
 	if len(is) > 0 {
-		editOf(b.apiResources, "").put(at)
+		b.apiResources.put(&b.writer, "", at)
 	}
 	for _, name := range is {
-		editOf(b.apiResources, name).put(at)
+		b.apiResources.put(&b.writer, name, at)
 	}
 	return true
 }

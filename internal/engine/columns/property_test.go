@@ -85,6 +85,15 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 		}
 		noteAll("label", f.Labels().Keys, f.Labels().Values)
 		noteAll("claim", f.Claims().Keys, f.Claims().Values)
+		noteAll("place", nil, f.Places())
+		noteAll("owner", f.Owners(), nil)
+		noteAll("custom", f.CustomResources(), nil)
+		noteAll("api", f.APIResources(), nil)
+		for _, m := range f.Metrics() {
+			if m != nil {
+				note(m.Rows, "metric %s", m.Key)
+			}
+		}
 		for taint, rows := range f.Taints() {
 			note(rows, "taint %s", taint)
 		}

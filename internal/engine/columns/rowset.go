@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// RowSet is an immutable set of rows: a sorted list while it has few, a bitmap
-// once that is smaller. A label that every cluster has with its own value (a
-// host name) thus costs a few bytes per cluster instead of a bitmap each.
-// The nil set is empty.
+// RowSet is a set of rows, immutable once the version that made it is complete: a
+// sorted list while it has few, a bitmap once that is smaller. A label that every
+// cluster has with its own value (a host name) thus costs a few bytes per cluster
+// instead of a bitmap each. The nil set is empty.
 type RowSet struct {
 	sparse []int32
 	dense  Bitmap
 	n      int
+	made   uint64 // the version of the fleet that made it
 }
 
 // denseAbove is the share of rows, 1 in 32, at which four bytes per listed row
@@ -25,9 +26,15 @@ func rowSetOf(rows Bitmap) *RowSet {
 	if n > denseAbove(64*len(rows))/2 {
 		return &RowSet{dense: rows, n: n}
 	}
-	out := &RowSet{sparse: make([]int32, 0, n), n: n}
-	rows.Each(func(row int) { out.sparse = append(out.sparse, int32(row)) })
-	return out
+	few := RowSet{dense: rows, n: n}
+	return &RowSet{sparse: few.list(), n: n}
+}
+
+// list is a new list of the rows, with room for one more.
+func (s *RowSet) list() []int32 {
+	list := make([]int32, 0, s.n+1)
+	s.Each(func(row int) { list = append(list, int32(row)) })
+	return list
 }
 
 // Has reports whether a row is in the set.
@@ -122,49 +129,6 @@ func (s *RowSet) AndNotInto(b Bitmap) {
 	for _, row := range s.sparse {
 		b.Clear(int(row))
 	}
-}
-
-// rowSetEdit collects changes to one set and applies them in one copy.
-type rowSetEdit struct {
-	add, remove []int32
-}
-
-func (e *rowSetEdit) put(row int)  { e.add = append(e.add, int32(row)) }
-func (e *rowSetEdit) take(row int) { e.remove = append(e.remove, int32(row)) }
-
-// apply returns the changed set for a fleet of the given number of rows.
-func (e *rowSetEdit) apply(s *RowSet, rows int) *RowSet {
-	if s == nil {
-		s = &RowSet{}
-	}
-	if s.n == 0 && len(e.remove) == 0 && len(e.add) <= denseAbove(rows) {
-		// A new set takes the edit's own list.
-		slices.Sort(e.add)
-		list := slices.Compact(e.add)
-		return &RowSet{sparse: list, n: len(list)}
-	}
-	changed := s.n + len(e.add)
-	if s.dense != nil || changed > denseAbove(rows) {
-		dense := NewBitmap(rows)
-		s.OrInto(dense)
-		for _, row := range e.remove {
-			dense.Clear(int(row))
-		}
-		for _, row := range e.add {
-			dense.Set(int(row))
-		}
-		return rowSetOf(dense)
-	}
-	list := make([]int32, 0, changed)
-	for _, row := range s.sparse {
-		if !slices.Contains(e.remove, row) {
-			list = append(list, row)
-		}
-	}
-	list = append(list, e.add...)
-	slices.Sort(list)
-	list = slices.Compact(list)
-	return &RowSet{sparse: list, n: len(list)}
 }
 
 // Meets reports whether the sets have a row in common.

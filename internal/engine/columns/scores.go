@@ -115,7 +115,7 @@ func (b *edit) bundle(resource string) *bundleEdit {
 		e.old = &ScoreBundle{}
 	}
 	e.ScoreBundle = *e.old
-	slots := cap(b.rows) // clusters may still be coming
+	slots := b.writer.slots // clusters may still be coming
 	e.blocks = make([]*scoreBlock, (slots+63)/64)
 	copy(e.blocks, e.old.blocks)
 	e.owned = make([]bool, len(e.blocks))
@@ -229,7 +229,7 @@ func (b *edit) judgeScores() {
 		b.scores = map[string]*ScoreBundle{}
 	}
 	for resource, e := range b.bundles {
-		s := e.judge(b.now, len(b.rows), b.rated)
+		s := e.judge(b.now, &b.writer, b.rated)
 		if s.Expired != e.old.Expired {
 			b.delta.Fleet |= ScoreValues
 		}
@@ -258,14 +258,13 @@ func (e *bundleEdit) ageInto(now time.Time, back bool) {
 
 // judge is the bundle with the touched rows brought up to date; rows that count
 // differently are added to rated.
-func (e *bundleEdit) judge(now time.Time, slots int, rated Bitmap) *ScoreBundle {
-	var rows, expired rowSetEdit
+func (e *bundleEdit) judge(now time.Time, w *writer, rated Bitmap) *ScoreBundle {
 	e.touched.Each(func(row int) {
 		was, is := e.old.Object(row), e.Object(row)
 		wasExpired := e.old.Expired.Has(row)
 		isExpired := is != nil && is.Expired(now)
-		change(&rows, row, was != nil, is != nil)
-		change(&expired, row, wasExpired, isExpired)
+		e.rows = w.assigned(e.rows, row, is != nil)
+		e.Expired = w.assigned(e.Expired, row, isExpired)
 		if was == is && wasExpired == isExpired {
 			return
 		}
@@ -273,27 +272,11 @@ func (e *bundleEdit) judge(now time.Time, slots int, rated Bitmap) *ScoreBundle 
 			!isExpired && is != nil && !maps.Equal(was.Spec.Scores, is.Spec.Scores) {
 			rated.Set(row)
 		}
-		e.write(row, was, is, isExpired, slots)
+		e.write(row, was, is, isExpired, w.slots)
 	})
-	if len(rows.add)+len(rows.remove) > 0 {
-		e.rows = rows.apply(e.rows, slots)
-	}
-	if len(expired.add)+len(expired.remove) > 0 {
-		e.Expired = expired.apply(e.Expired, slots)
-	}
 	e.expect(now)
 	out := e.ScoreBundle
 	return &out
-}
-
-// change notes whether a row belongs to a set now.
-func change(edit *rowSetEdit, row int, was, is bool) {
-	switch {
-	case is && !was:
-		edit.put(row)
-	case was && !is:
-		edit.take(row)
-	}
 }
 
 // write brings the columns of a row up to date.

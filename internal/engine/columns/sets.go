@@ -147,21 +147,15 @@ func (b *edit) followClusters(before *SetState) *SetState {
 		after.Rows = rowSetOf(members)
 		return &after
 	}
-	var edit rowSetEdit
 	for _, at := range b.replaced {
 		is := b.rows[at] != nil && after.has(b.rows[at].cluster)
-		switch was := before.Rows.Has(at); {
-		case is && !was:
-			edit.put(at)
-			b.changed(Membership, at)
-		case was && !is:
-			edit.take(at)
+		if before.Rows.Has(at) != is {
 			b.changed(Membership, at)
 		}
+		after.Rows = b.writer.assigned(after.Rows, at, is)
 	}
-	if len(edit.add)+len(edit.remove) == 0 {
+	if after.Rows == before.Rows {
 		return before
 	}
-	after.Rows = edit.apply(before.Rows, len(b.rows))
 	return &after
 }

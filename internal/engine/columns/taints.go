@@ -58,12 +58,12 @@ func (b *edit) putTaints(at int, was, is []RowTaint) (changed bool) {
 	}
 	for _, t := range was {
 		if !listed(is, t.Taint) {
-			editOf(b.taints, t.Taint).take(at)
+			b.taints.take(&b.writer, t.Taint, at)
 		}
 	}
 	for _, t := range is {
 		if !listed(was, t.Taint) {
-			editOf(b.taints, t.Taint).put(at)
+			b.taints.put(&b.writer, t.Taint, at)
 		}
 	}
 	return true

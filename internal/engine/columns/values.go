@@ -44,36 +44,41 @@ func (x *ValueIndex) SelectInto(requirements []api.SelectorRequirement, b, scrat
 	}
 }
 
-// valueEdit collects changes of a ValueIndex, by key.
-type valueEdit map[string]*keyEdit
-
-// keyEdit collects changes to the sets of one key.
-type keyEdit struct {
-	key    rowSetEdit // of the rows that have the key at all
-	values map[string]*rowSetEdit
+// valueEdit is a ValueIndex that is being written.
+type valueEdit struct {
+	index *ValueIndex
+	keys  map[string]*keyEdit // those that were written
 }
 
-func (e valueEdit) of(key string) *keyEdit {
-	k, ok := e[key]
+// keyEdit are the sets of one key.
+type keyEdit struct {
+	rows   *RowSet // that have the key at all
+	values setTable[string]
+}
+
+func (e *valueEdit) of(w *writer, key string) *keyEdit {
+	k, ok := e.keys[key]
 	if !ok {
-		k = &keyEdit{values: map[string]*rowSetEdit{}}
-		e[key] = k
+		if e.keys == nil {
+			e.keys = map[string]*keyEdit{}
+		}
+		k = &keyEdit{w.writable(e.index.Keys[key]), setTable[string]{sets: e.index.Values[key]}}
+		e.keys[key] = k
 	}
 	return k
 }
 
-// replace notes that a row has other values than before, and reports whether it
-// has.
-func (e valueEdit) replace(at int, was, is map[string]string) (changed bool) {
+// replace gives a row other values than before, and reports whether it has any.
+func (e *valueEdit) replace(w *writer, at int, was, is map[string]string) (changed bool) {
 	for key, value := range was {
 		now, kept := is[key]
 		if kept && now == value {
 			continue
 		}
-		k := e.of(key)
-		editOf(k.values, value).take(at)
+		k := e.of(w, key)
+		k.values.take(w, value, at)
 		if !kept {
-			k.key.take(at)
+			w.take(k.rows, at)
 		}
 		changed = true
 	}
@@ -85,33 +90,32 @@ func (e valueEdit) replace(at int, was, is map[string]string) (changed bool) {
 				continue
 			}
 		}
-		k := e.of(key)
-		editOf(k.values, value).put(at)
+		k := e.of(w, key)
+		k.values.put(w, value, at)
 		if !known {
-			k.key.put(at)
+			w.put(k.rows, at)
 		}
 		changed = true
 	}
 	return changed
 }
 
-// with returns the index after changes.
-func (x *ValueIndex) with(edit valueEdit, slots int) ValueIndex {
-	if len(edit) == 0 {
-		return *x
+// done is the index as it was written.
+func (e *valueEdit) done() ValueIndex {
+	if len(e.keys) == 0 {
+		return *e.index
 	}
-	values, keys := maps.Clone(x.Values), maps.Clone(x.Keys)
+	values, keys := maps.Clone(e.index.Values), maps.Clone(e.index.Keys)
 	if values == nil {
 		values, keys = map[string]map[string]*RowSet{}, map[string]*RowSet{}
 	}
-	for key, e := range edit {
-		values[key] = applyEdits(values[key], e.values, slots)
-		if len(values[key]) == 0 {
+	for key, k := range e.keys {
+		if k.rows.n == 0 {
 			delete(values, key)
 			delete(keys, key)
-			continue
+		} else {
+			values[key], keys[key] = k.values.sets, k.rows
 		}
-		keys[key] = e.key.apply(keys[key], slots)
 	}
 	return ValueIndex{values, keys}
 }

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -12,20 +11,21 @@ import (
 func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	g := *f
 	g.now = now
+	g.version++
 	slots := len(f.rows) + len(changes.Clusters)
 	b := &edit{
 		Fleet: &g, old: f,
+		writer:       writer{version: g.version, slots: len(f.rows)},
 		dirty:        NewBitmap(slots),
 		rated:        NewBitmap(slots),
 		stale:        map[int32]bool{},
-		labels:       valueEdit{},
-		claims:       valueEdit{},
-		customs:      map[string]*rowSetEdit{},
-		apiResources: map[string]*rowSetEdit{},
-		places:       map[string]map[string]*rowSetEdit{},
-		owners:       map[string]*rowSetEdit{},
-		taints:       map[Taint]*rowSetEdit{},
-		listed:       map[int32]*rowSetEdit{},
+		labels:       valueEdit{index: &f.labels},
+		claims:       valueEdit{index: &f.claims},
+		places:       placeEdit{index: f.places},
+		customs:      setTable[string]{sets: f.customs},
+		apiResources: setTable[string]{sets: f.apiResources},
+		owners:       setTable[string]{sets: f.owners},
+		taints:       setTable[Taint]{sets: f.taints},
 	}
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
@@ -33,7 +33,7 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	if len(b.added)+len(b.delta.Gone) > 0 {
 		b.orderNames()
 	}
-	b.applyRowSets()
+	b.keepSets()
 	b.changeSets(changes.Sets)
 	b.changeScores(changes.Scores)
 	b.judgeScores()
@@ -64,14 +64,15 @@ type edit struct {
 	added    []int32        // rows of new clusters, in the order of their names
 	stale    map[int32]bool // metrics to evaluate again
 
+	writer       writer
 	labels       valueEdit
 	claims       valueEdit
-	customs      map[string]*rowSetEdit
-	apiResources map[string]*rowSetEdit
-	places       map[string]map[string]*rowSetEdit // by field and value
-	owners       map[string]*rowSetEdit
-	taints       map[Taint]*rowSetEdit
-	listed       map[int32]*rowSetEdit // clusters that list a metric
+	places       placeEdit
+	customs      setTable[string]
+	apiResources setTable[string]
+	owners       setTable[string]
+	taints       setTable[Taint]
+	listed       map[int32]*RowSet // clusters that list a metric, where that changed
 
 	bundles map[string]*bundleEdit
 
@@ -93,46 +94,14 @@ func (b *edit) changedRows(aspect Aspects, rows *RowSet) {
 	}
 }
 
-func editOf[K comparable](edits map[K]*rowSetEdit, key K) *rowSetEdit {
-	e, ok := edits[key]
-	if !ok {
-		e = &rowSetEdit{}
-		edits[key] = e
-	}
-	return e
-}
-
-// applyRowSets carries out the collected changes of row sets.
-func (b *edit) applyRowSets() {
-	slots := len(b.rows)
-	b.Fleet.owners = applyEdits(b.Fleet.owners, b.owners, slots)
-	b.Fleet.customs = applyEdits(b.Fleet.customs, b.customs, slots)
-	b.Fleet.apiResources = applyEdits(b.Fleet.apiResources, b.apiResources, slots)
-	b.Fleet.places = b.Fleet.places.with(b.places, slots)
-	b.Fleet.taints = applyEdits(b.Fleet.taints, b.taints, slots)
-	b.Fleet.labels = b.Fleet.labels.with(b.labels, slots)
-	b.Fleet.claims = b.Fleet.claims.with(b.claims, slots)
-	for id, e := range b.listed {
+// keepSets gives the fleet the sets that were written.
+func (b *edit) keepSets() {
+	b.Fleet.labels, b.Fleet.claims, b.Fleet.places = b.labels.done(), b.claims.done(), b.places.done()
+	b.Fleet.customs, b.Fleet.apiResources = b.customs.sets, b.apiResources.sets
+	b.Fleet.owners, b.Fleet.taints = b.owners.sets, b.taints.sets
+	for id, rows := range b.listed {
 		state := *b.metrics[id]
-		state.Rows = e.apply(state.Rows, slots)
+		state.Rows = rows
 		b.setMetric(id, &state)
 	}
-}
-
-func applyEdits[K comparable](sets map[K]*RowSet, edits map[K]*rowSetEdit, slots int) map[K]*RowSet {
-	if len(edits) == 0 {
-		return sets
-	}
-	out := maps.Clone(sets)
-	if out == nil {
-		out = make(map[K]*RowSet, len(edits))
-	}
-	for key, e := range edits {
-		if s := e.apply(out[key], slots); s.n > 0 {
-			out[key] = s
-		} else {
-			delete(out, key)
-		}
-	}
-	return out
 }
