@@ -309,6 +309,39 @@ func TestPutMendsADamagedObject(t *testing.T) {
 	}
 }
 
+// A watch tells that a move is no longer held back, although nothing of the placement is
+// written: its decision stays as it was.
+func TestAWatchTellsWhatNoWriteTells(t *testing.T) {
+	dataDir, _, _ := damagedWorld(t)
+	flipStored(t, dataDir, "spec", api.Key{Kind: api.KindCluster, Name: "a"})
+	s := start(t, testConfig(dataDir))
+	isHeld := func(p *api.Placement) bool {
+		return api.FindCondition(p.Status.Conditions, api.ConditionMoveHeld) != nil
+	}
+	before := get[*api.Placement](s, placementKey("shop", "best"))
+	if !isHeld(before) {
+		t.Fatalf("its move is not held: %+v", before.Status.Conditions)
+	}
+	beside, err := s.client.Put(t.Context(), &api.ClusterSet{Metadata: api.Metadata{Name: "beside"}, Spec: api.ClusterSetSpec{Clusters: []string{"b"}}}, client.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(s, cluster("a", "high"))
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
+	defer cancel()
+	for event, err := range s.client.Watch(ctx, beside.Meta().ResourceVersion, api.KindPlacement) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best, ok := event.Object.(*api.Placement); ok && best.Metadata.Name == "best" && !isHeld(best) {
+			if version := best.Metadata.ResourceVersion; version != before.Metadata.ResourceVersion {
+				t.Errorf("version %s of it was written, so this tests nothing: it was %s", version, before.Metadata.ResourceVersion)
+			}
+			return
+		}
+	}
+}
+
 // With the only token damaged nobody gets in; least of all everybody.
 func TestDamagedTokenLetsNobodyIn(t *testing.T) {
 	dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -48,6 +49,22 @@ func (k Key) String() string {
 		return fmt.Sprintf("%s %q", k.Kind, k.Name)
 	}
 	return fmt.Sprintf("%s %q", k.Kind, k.Namespace+"/"+k.Name)
+}
+
+// ParseKey reads what String renders; ok is false for every other text.
+func ParseKey(text string) (k Key, ok bool) {
+	kind, quoted, _ := strings.Cut(text, " ")
+	path, err := strconv.Unquote(quoted)
+	if err != nil {
+		return Key{}, false
+	}
+	k.Kind = Kind(kind)
+	if namespace, name, of := strings.Cut(path, "/"); of {
+		k.Namespace, k.Name = namespace, name
+	} else {
+		k.Name = path
+	}
+	return k, k.String() == text
 }
 
 // Path renders namespace and name as Terraform imports them: "shop/web" or, for

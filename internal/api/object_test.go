@@ -236,3 +236,16 @@ func TestFieldErrors(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestParseKeyReadsWhatStringRenders(t *testing.T) {
+	for _, want := range []Key{{Kind: KindCluster, Name: "eu-1"}, {Kind: KindPlacement, Namespace: "shop", Name: "web"}} {
+		if got, ok := ParseKey(want.String()); !ok || got != want {
+			t.Errorf("%s is read as %+v, %t", want, got, ok)
+		}
+	}
+	for _, text := range []string{"", "cluster", "cluster eu-1", `cluster "eu-1`, `cluster "eu-1" `, "cluster `eu-1`"} {
+		if got, ok := ParseKey(text); ok {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 )
 
 // Recorder logs and counts the panics of a server. A nil Recorder confines them all
@@ -28,6 +31,8 @@ type Recorder struct {
 	faulted map[string]map[string]string
 	// any is whether there is one of those.
 	any atomic.Bool
+	// changed are the objects of which it says something else.
+	changed *announce.Set[string]
 }
 
 // New returns a recorder that has seen no panic. A nil logger discards.
@@ -43,7 +48,7 @@ func New(logger *slog.Logger) *Recorder {
 		down: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "scheduler_component_down", Help: "1 while a component that a panic has ended waits to be started again.",
 		}, []string{"component"}),
-		waiting: map[string]int{}, faulted: map[string]map[string]string{},
+		waiting: map[string]int{}, faulted: map[string]map[string]string{}, changed: announce.NewSet[string](),
 	}
 }
 
@@ -78,7 +83,9 @@ func (r *Recorder) remember(object, component string, p *Panic) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch of := r.faulted[object]; {
+	of := r.faulted[object]
+	before := of[component]
+	switch {
 	case p == nil:
 		if delete(of, component); len(of) == 0 {
 			delete(r.faulted, object)
@@ -89,6 +96,9 @@ func (r *Recorder) remember(object, component string, p *Panic) {
 		r.faulted[object] = map[string]string{component: p.Error()}
 	}
 	r.any.Store(len(r.faulted) > 0)
+	if r.faulted[object][component] != before {
+		r.changed.Add(object)
+	}
 }
 
 // Forget tells that an object is gone.
@@ -118,6 +128,16 @@ func (r *Recorder) Faulted(object string) []string {
 		out = append(out, component+" failed with "+r.faulted[object][component])
 	}
 	return out
+}
+
+// NextChanged waits until Faulted says something else of objects that are not gone, and
+// returns which these are. The error is that of ctx. It has one caller at a time.
+func (r *Recorder) NextChanged(ctx context.Context) ([]string, error) {
+	if r == nil {
+		<-ctx.Done()
+		return nil, ctx.Err() //nolint:wrapcheck // it is that of the caller
+	}
+	return r.changed.Next(ctx) //nolint:wrapcheck // it is that of the caller
 }
 
 // Note logs and counts a panic that was confined elsewhere.

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -18,11 +20,21 @@ type eventLog struct {
 	mu          sync.Mutex
 	started     bool
 	first, last *event
-	length      int // publications after first
-	changes     int // changes in them
+	written     *event // the last one that is stored
+	length      int    // events after first
+	changes     int    // changes in them
+	snapshot    *fleet.Snapshot
+	// early is unstored, and about a revision that is still to be appended.
+	early   []api.Key
+	earlyAt int64
+	// polls end when what is unstored of an object changes.
+	polls map[api.Key]map[*poll]struct{}
 
 	encoded encodings
 }
+
+// poll is a request that waits for something new about an object.
+type poll struct{ end context.CancelFunc }
 
 // keepChanges bounds the log by what it holds, too: each change keeps the
 // version before it in memory.
@@ -31,9 +43,12 @@ const keepChanges = 20_000
 // keepBytes bounds it by how large the changed objects are.
 const keepBytes = 32 << 20
 
-// event is what one publication of the fleet changed.
+// event is what one publication of the fleet changed, or which objects are shown
+// otherwise since although nothing was written.
 type event struct {
 	revision int64
+	// unstored says that nothing was written: the revision is that of the event before.
+	unstored bool
 	changes  []fleet.Change
 	// clusters are those to which what has changed belongs, by name: as they were
 	// after the publication or, deleted in it, before.
@@ -46,7 +61,7 @@ type event struct {
 
 func newEventLog(keep int) *eventLog {
 	start := &event{ready: make(chan struct{})}
-	return &eventLog{keep: keep, first: start, last: start, encoded: encodings{left: make(chan struct{}, 1)}}
+	return &eventLog{keep: keep, first: start, last: start, written: start, polls: map[api.Key]map[*poll]struct{}{}, encoded: encodings{left: make(chan struct{}, 1)}}
 }
 
 // follow fills the log until ctx ends.
@@ -57,13 +72,47 @@ func (l *eventLog) follow(ctx context.Context, pictures *fleet.Fleet) {
 		return
 	}
 	changes := pictures.Subscribe(fleet.SubscribeOptions{Unbounded: true})
-	l.start(changes.Snapshot().Revision())
+	before := changes.Snapshot()
+	l.start(before.Revision(), before)
 	for {
 		batch, err := changes.Next(ctx)
 		if err != nil {
 			return // ctx has ended: an unbounded subscription has no other error
 		}
-		l.append(batch.Revision, batch.Changes, clustersOf(batch))
+		l.append(batch)
+		l.appendUnstored(damagedOtherwise(before, batch.Snapshot), batch.Revision)
+		before = batch.Snapshot
+	}
+}
+
+// damagedOtherwise are the objects that are damaged in only one of two pictures of the
+// fleet, or otherwise.
+func damagedOtherwise(before, after *fleet.Snapshot) (keys []api.Key) {
+	if before.SameDamage(after) {
+		return nil
+	}
+	for _, d := range before.AllDamaged() {
+		if after.Damaged(d.Key) != d {
+			keys = append(keys, d.Key)
+		}
+	}
+	for _, d := range after.AllDamaged() {
+		if before.Damaged(d.Key) == nil {
+			keys = append(keys, d.Key)
+		}
+	}
+	return keys
+}
+
+// followUnstored notes until ctx ends which objects are shown otherwise although nothing
+// was written. next waits for them.
+func (l *eventLog) followUnstored(ctx context.Context, pictures *fleet.Fleet, next func(context.Context) ([]api.Key, error)) {
+	for {
+		keys, err := next(ctx)
+		if err != nil {
+			return // ctx has ended
+		}
+		l.appendUnstored(keys, pictures.Snapshot().Revision())
 	}
 }
 
@@ -90,35 +139,122 @@ func clustersOf(batch fleet.Batch) map[string]*api.Cluster {
 	return out
 }
 
-// start forgets what came before a revision.
-func (l *eventLog) start(revision int64) {
+// start forgets what came before a revision, that of a picture of the fleet.
+func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first, l.length, l.changes, l.started = l.push(revision, nil, nil), 0, 0, true
+	l.push(&event{revision: revision})
+	l.first, l.written, l.snapshot, l.length, l.changes, l.started = l.last, l.last, at, 0, 0, true
 }
 
-func (l *eventLog) append(revision int64, changes []fleet.Change, clusters map[string]*api.Cluster) {
+func (l *eventLog) append(batch fleet.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.push(revision, changes, clusters)
-	l.length++
-	l.changes += len(changes)
-	for l.length > l.keep || l.length > 0 && (l.changes > keepChanges || l.last.position-l.first.position > keepBytes) {
+	l.push(&event{revision: batch.Revision, changes: batch.Changes, clusters: clustersOf(batch)})
+	l.written, l.snapshot = l.last, batch.Snapshot
+	l.trim()
+	l.takeEarly()
+}
+
+// trim forgets what is too long ago.
+func (l *eventLog) trim() {
+	for l.first != l.written && (l.length > l.keep || l.changes > keepChanges || l.last.position-l.first.position > keepBytes) {
 		l.first = l.first.next
 		l.length--
 		l.changes -= len(l.first.changes)
 	}
+	if l.first == l.written && l.length > l.keep {
+		l.merge()
+	}
 }
 
-func (l *eventLog) push(revision int64, changes []fleet.Change, clusters map[string]*api.Cluster) *event {
-	e := &event{revision: revision, changes: changes, clusters: clusters, position: l.last.position, ready: make(chan struct{})}
-	for _, change := range changes {
+// appendUnstored notes objects that are shown otherwise although nothing was written, as
+// who has seen a revision of the fleet says. The log comes that far first: it would
+// otherwise be taken for known to who reads from that revision on.
+func (l *eventLog) appendUnstored(keys []api.Key, revision int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		for p := range l.polls[key] {
+			p.end()
+		}
+	}
+	l.early, l.earlyAt = append(l.early, keys...), max(l.earlyAt, revision)
+	l.takeEarly()
+}
+
+// takeEarly appends what is unstored once the log has come as far as it is about.
+func (l *eventLog) takeEarly() {
+	if !l.started || l.last.revision < l.earlyAt || len(l.early) == 0 {
+		return
+	}
+	slices.SortFunc(l.early, api.Key.Compare)
+	batch := fleet.Batch{Revision: l.last.revision, Snapshot: l.snapshot}
+	for _, key := range slices.Compact(l.early) {
+		if entry := l.snapshot.Get(key); entry != nil {
+			batch.Changes = append(batch.Changes, fleet.Change{Key: key, New: entry})
+		}
+	}
+	l.early = nil
+	if len(batch.Changes) > 0 {
+		l.push(&event{revision: batch.Revision, unstored: true, changes: batch.Changes, clusters: clustersOf(batch)})
+		l.trim()
+	}
+}
+
+// merge has one event in place of all those that are unstored since the last
+// publication. They cannot be forgotten as others are: there is no newer revision from
+// which to go on without them.
+func (l *eventLog) merge() {
+	of, clusters := map[api.Key]fleet.Change{}, map[string]*api.Cluster{}
+	for e := l.first.next; e != nil; e = e.next {
+		for _, change := range e.changes {
+			of[change.Key] = change
+		}
+		maps.Copy(clusters, e.clusters)
+	}
+	merged := &event{revision: l.last.revision, unstored: true, clusters: clusters}
+	for _, key := range slices.SortedFunc(maps.Keys(of), api.Key.Compare) {
+		merged.changes = append(merged.changes, of[key])
+	}
+	before := l.last
+	l.push(merged)
+	first := *l.first
+	first.position, first.next, first.ready = before.position, merged, before.ready
+	l.first, l.written, l.length, l.changes = &first, &first, 1, len(merged.changes)
+}
+
+// poll returns a context that also ends when an object is shown otherwise although
+// nothing was written, and what releases it.
+func (l *eventLog) poll(ctx context.Context, key api.Key) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	p := &poll{end}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.polls[key] == nil {
+		l.polls[key] = map[*poll]struct{}{}
+	}
+	l.polls[key][p] = struct{}{}
+	return ctx, func() {
+		end()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if delete(l.polls[key], p); len(l.polls[key]) == 0 {
+			delete(l.polls, key)
+		}
+	}
+}
+
+func (l *eventLog) push(e *event) {
+	e.position, e.ready = l.last.position, make(chan struct{})
+	for _, change := range e.changes {
 		e.position += int64(changedBytes(change))
 	}
 	l.last.next = e
 	close(l.last.ready)
 	l.last = e
-	return e
+	l.length++
+	l.changes += len(e.changes)
 }
 
 // changedBytes is about what it takes to tell a reader of a change.
@@ -144,17 +280,16 @@ func (l *eventLog) newest() *event {
 	return l.last
 }
 
-// after is the position after everything up to a revision; false when the log no
-// longer knows what came then.
-func (l *eventLog) after(revision int64) (*event, bool) {
+// after is the position after the last publication up to a revision; false when the log
+// no longer knows what came then. What was unstored at that revision comes after it, as
+// the revision does not tell whether the reader knows of it.
+func (l *eventLog) after(revision int64) (at *event, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.started || revision < l.first.revision {
-		return nil, false
+	for e := l.first; e != nil && e.revision <= revision; e = e.next {
+		if !e.unstored {
+			at = e
+		}
 	}
-	at := l.first
-	for at.next != nil && at.next.revision <= revision {
-		at = at.next
-	}
-	return at, true
+	return at, at != nil && l.started
 }

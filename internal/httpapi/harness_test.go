@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
@@ -74,7 +75,7 @@ func startServerOn(t testing.TB, storeOptions store.Options, adjust ...func(*Opt
 	})
 	s := &testServer{
 		t: t, store: opened, hooked: &hookedStore{Store: opened}, codec: codec, fleet: pictures, logs: logs,
-		decisions: &fakeDecisions{}, signals: &fakeSignals{store: opened, codec: codec},
+		decisions: &fakeDecisions{unstored: announce.NewSet[api.Key]()}, signals: &fakeSignals{store: opened, codec: codec},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -235,6 +236,8 @@ type fakeDecisions struct {
 	simulate func(ctx context.Context, request api.Simulation) (*api.SimulationResult, error)
 	preview  func(placement *api.Placement) api.PlacementStatus
 
+	unstored *announce.Set[api.Key]
+
 	bind         func(workload *api.Workload) api.WorkloadStatus
 	propagate    func(policy *api.PropagationPolicy) map[api.Key]api.PreviewedWorkload
 	bindings     []api.Binding // of every policy
@@ -250,6 +253,10 @@ func (f *fakeDecisions) Settle(ctx context.Context, revision int64) error {
 		return settle(ctx, revision)
 	}
 	return nil
+}
+
+func (f *fakeDecisions) NextUnstored(ctx context.Context) ([]api.Key, error) {
+	return f.unstored.Next(ctx)
 }
 
 func (f *fakeDecisions) Explain(key api.Key) (*api.Explanation, error) {

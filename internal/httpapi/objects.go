@@ -24,6 +24,7 @@ type objects struct {
 	decisions Decisions
 	view      *view
 	waits     *waits
+	events    *eventLog
 	changes   *changes
 	previews  *previews
 	network   *netpolicy.Policy

@@ -14,7 +14,7 @@ import (
 type getInput struct {
 	Target          operation.Target
 	Wait            string `query:"wait" doc:"With resource_version: how long to wait for something newer, at most 60s."`
-	ResourceVersion string `query:"resource_version" doc:"With wait: answer as soon as the object is newer than this, and at the latest when the wait is over."`
+	ResourceVersion string `query:"resource_version" doc:"With wait: answer as soon as the object is newer than this or has another condition, and at the latest when the wait is over."`
 	IfNoneMatch     string `header:"If-None-Match" doc:"Answer 304 while the object still has this ETag."`
 }
 
@@ -53,8 +53,8 @@ func (o *objects) get(ctx context.Context, info api.KindInfo, in *getInput) (*ob
 }
 
 // newer waits, where the request asks for that, until the object is newer than
-// the version the client has. When the wait is over the answer is the object as
-// it is.
+// the version the client has, or is shown otherwise although nothing was written. When
+// the wait is over the answer is the object as it is.
 func (o *objects) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in *getInput) (*fleet.Entry, error) {
 	wait, err := operation.ParseWait(in.Wait, 0)
 	if err != nil {
@@ -72,6 +72,8 @@ func (o *objects) newer(ctx context.Context, key api.Key, entry *fleet.Entry, in
 	}
 	bounded, cancel := o.waits.bounded(ctx, wait)
 	defer cancel()
+	bounded, release := o.events.poll(bounded, key)
+	defer release()
 	changed, err := o.fleet.WaitNewer(bounded, key, revision)
 	o.waits.freshen(ctx)
 	if err := o.sessions.Check(ctx); err != nil {

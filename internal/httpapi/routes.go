@@ -42,7 +42,7 @@ func (s *Server) routes() http.Handler {
 	for _, part := range []interface{ routes() }{
 		&objects{
 			api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, sessions: s.sessions, decisions: o.Decisions,
-			view: v, waits: s.waits, changes: c, previews: s.previews, network: o.Network, now: o.Now,
+			view: v, waits: s.waits, events: s.watches.events, changes: c, previews: s.previews, network: o.Network, now: o.Now,
 		},
 		&reports{api: s.api, fleet: o.Fleet, rights: rights, decisions: o.Decisions, signals: o.Signals, view: v, changes: c},
 		&nodes{api: s.api, rights: rights, view: v, spot: o.Spot, now: o.Now},

@@ -55,6 +55,9 @@ type Decisions interface {
 	// Observe is a copy of an object with its status completed by what moves
 	// without a write, or the object itself where there is nothing of that.
 	Observe(object api.Object) api.Object
+	// NextUnstored waits until Observe says something else of objects although nothing
+	// was written, and returns their keys.
+	NextUnstored(ctx context.Context) ([]api.Key, error)
 	// What is previewed is what promises are about.
 	promise.Decisions
 	// ObservePolicy is a copy of a policy with its present bindings as status.
@@ -261,7 +264,14 @@ func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	for name, run := range map[string]func(context.Context){
-		"watches": func(ctx context.Context) { s.watches.events.follow(ctx, s.options.Fleet) }, "previews": s.previews.sweep, "tokens": s.sessions.Watch,
+		"watches": func(ctx context.Context) { s.watches.events.follow(ctx, s.options.Fleet) },
+		"watches of decisions": func(ctx context.Context) {
+			s.watches.events.followUnstored(ctx, s.options.Fleet, s.options.Decisions.NextUnstored)
+		},
+		"watches of faults": func(ctx context.Context) {
+			s.watches.events.followUnstored(ctx, s.options.Fleet, s.watches.view.nextFaulted)
+		},
+		"previews": s.previews.sweep, "tokens": s.sessions.Watch,
 		"memory of watches": s.watches.events.encoded.giveBack,
 	} {
 		background.Go(func() {

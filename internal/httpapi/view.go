@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -73,6 +74,19 @@ func (v *view) faulted(object api.Object) api.Object {
 		Type: api.ConditionFaulted, Status: api.ConditionTrue, Reason: api.ReasonServerFault,
 		Message: strings.Join(faults, "; ") + "; it is tried again",
 	})
+}
+
+// nextFaulted waits until faulted has something else to say of panics, and returns of
+// which objects.
+func (v *view) nextFaulted(ctx context.Context) ([]api.Key, error) {
+	objects, err := v.faults.NextChanged(ctx)
+	keys := make([]api.Key, 0, len(objects))
+	for _, object := range objects {
+		if key, ok := api.ParseKey(object); ok { // work on other things is recorded, too
+			keys = append(keys, key)
+		}
+	}
+	return keys, err
 }
 
 func (v *view) completed(who auth.Identity, object api.Object) api.Object {

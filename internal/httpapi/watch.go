@@ -58,7 +58,7 @@ func (ws *watches) routes() {
 	operation.Register(ws.api, operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: watchPath, Tags: []string{"watch"},
 		Summary:     "Stream changes as server-sent events",
-		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events.",
+		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events. An object is put again, with its revision, when a condition changes that is not stored: Faulted or MoveHeld.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"text/event-stream": {Schema: ws.api.Schema(api.Event{})},
 		}}},
@@ -182,14 +182,14 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 		select {
 		case <-at.ready:
 			at = at.next
-			if at.revision <= since {
+			if at.revision <= since && !at.unstored {
 				continue
 			}
 			if behind := w.watches.events.behind(at); behind > allowed {
 				w.tooSlow(since, behind)
 				return
 			}
-			since = at.revision
+			since = max(since, at.revision)
 			tell = func() error { return w.write(at) }
 		case <-heartbeat.C:
 			tell = func() error { return w.mark(since) }

@@ -166,9 +166,9 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 	if _, ok := log.after(0); ok {
 		t.Error("a log that has not started knows the past")
 	}
-	log.start(10)
+	log.start(10, nil)
 	for revision := int64(11); revision <= 20; revision++ {
-		log.append(revision, []fleet.Change{{Key: api.Key{Name: fmt.Sprint(revision)}}}, nil)
+		log.append(fleet.Batch{Revision: revision, Changes: []fleet.Change{{Key: api.Key{Name: fmt.Sprint(revision)}}}})
 	}
 	for revision, want := range map[int64]bool{10: false, 16: false, 17: true, 19: true, 20: true, 25: true} {
 		at, ok := log.after(revision)
@@ -187,21 +187,21 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 
 func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	log := newEventLog(1000)
-	log.start(10)
-	log.append(11, make([]fleet.Change, keepChanges/2), nil)
-	log.append(12, make([]fleet.Change, keepChanges/2), nil)
+	log.start(10, nil)
+	log.append(fleet.Batch{Revision: 11, Changes: make([]fleet.Change, keepChanges/2)})
+	log.append(fleet.Batch{Revision: 12, Changes: make([]fleet.Change, keepChanges/2)})
 	if _, ok := log.after(10); !ok {
 		t.Error("forgotten too early")
 	}
-	log.append(13, make([]fleet.Change, 1), nil)
+	log.append(fleet.Batch{Revision: 13, Changes: make([]fleet.Change, 1)})
 	if _, ok := log.after(10); ok || log.changes != keepChanges/2+1 {
 		t.Errorf("%d changes are kept", log.changes)
 	}
-	log.append(14, make([]fleet.Change, keepChanges+1), nil)
+	log.append(fleet.Batch{Revision: 14, Changes: make([]fleet.Change, keepChanges+1)})
 	if _, ok := log.after(13); ok || log.length != 0 || log.changes != 0 {
 		t.Errorf("%d publications with %d changes are kept", log.length, log.changes)
 	}
-	log.append(15, make([]fleet.Change, 1), nil)
+	log.append(fleet.Batch{Revision: 15, Changes: make([]fleet.Change, 1)})
 	if at, ok := log.after(14); !ok || at.next.revision != 15 {
 		t.Error("the log does not go on")
 	}

@@ -134,11 +134,42 @@ func (p *planner) defers(d decision) bool {
 	}
 	key := d.kind().restsOn(p, d)
 	if key == (api.Key{}) {
-		p.lost.waiting.Delete(wait{key: d.key()})
+		before, _ := p.lost.waiting.Delete(wait{key: d.key()})
+		p.waited(d.key(), before.on)
 		return false
 	}
-	p.lost.waiting.ReplaceOrInsert(wait{d.key(), key})
+	before, _ := p.lost.waiting.ReplaceOrInsert(wait{d.key(), key})
+	p.waited(d.key(), before.on)
 	return true
+}
+
+// waited notes what a decision has waited for before it is looked at again; the zero key
+// is nothing.
+func (p *planner) waited(key, on api.Key) {
+	if _, noted := p.waitedFor[key]; !noted {
+		p.waitedFor[key] = on
+	}
+}
+
+// otherwiseHeld are the decisions that wait for something else in a snapshot than they
+// did in the one before.
+func (p *planner) otherwiseHeld(s *snapshot) (keys []api.Key) {
+	for key, before := range p.waitedFor {
+		if s.waitsFor(key) != before {
+			keys = append(keys, key)
+		}
+	}
+	clear(p.waitedFor)
+	return keys
+}
+
+// waitsFor is what a decision waits for; the zero key where it waits for nothing.
+func (s *snapshot) waitsFor(key api.Key) api.Key {
+	if s.waiting == nil {
+		return api.Key{}
+	}
+	w, _ := s.waiting.Get(wait{key: key})
+	return w.on
 }
 
 // underPlacement is what a placement rests on.
@@ -205,16 +236,13 @@ func (l *lost) underGuest(g *guest) (on api.Key) {
 // withMoveHeld returns a copy of an object with a condition that says what its decision
 // waits for; the object itself where it waits for nothing.
 func (s *snapshot) withMoveHeld(object api.Object) api.Object {
-	if s.waiting == nil {
-		return object
-	}
-	waits, ok := s.waiting.Get(wait{key: api.KeyOf(object)})
-	if !ok {
+	on := s.waitsFor(api.KeyOf(object))
+	if on == (api.Key{}) {
 		return object
 	}
 	return api.CopyWith(object, api.Condition{
 		Type: api.ConditionMoveHeld, Status: api.ConditionTrue, Reason: api.ReasonInputLost,
-		Message: "the decision stays as it is while " + nameFor(object, waits.on) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
+		Message: "the decision stays as it is while " + nameFor(object, on) + " cannot be read or taken in, because it is damaged in the store or the server fails on it",
 	})
 }
 
@@ -239,6 +267,7 @@ func (p *planner) lose(keys []api.Key) {
 		return
 	}
 	before.waiting.Ascend(func(w wait) bool {
+		p.waited(w.key, w.on)
 		if d := p.known(w.key); d != nil {
 			p.queue.mark(d)
 		}

@@ -36,6 +36,8 @@ type lot struct {
 	moved bool
 	// frozen says that readers have of.
 	frozen bool
+	// otherwise are those that are shown otherwise than in the last snapshot.
+	otherwise map[api.Key]struct{}
 }
 
 // parked is an object that is left out.
@@ -47,7 +49,7 @@ type parked struct {
 }
 
 func newLot() *lot {
-	return &lot{of: map[api.Key]*parked{}, trials: map[api.Key]int{}, suspicions: map[api.Key][]time.Time{}}
+	return &lot{of: map[api.Key]*parked{}, trials: map[api.Key]int{}, suspicions: map[api.Key][]time.Time{}, otherwise: map[api.Key]struct{}{}}
 }
 
 func (l *lot) has(key api.Key) bool {
@@ -76,6 +78,9 @@ func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64
 		p.specRevision = entry.SpecRevision
 	}
 	l.own()
+	if before := l.of[key]; before == nil || before.cause != cause {
+		l.otherwise[key] = struct{}{}
+	}
 	l.of[key], l.moved = p, true
 }
 
@@ -83,7 +88,7 @@ func (l *lot) park(key api.Key, cause string, entry *fleet.Entry, revision int64
 func (l *lot) release(key api.Key) {
 	l.own()
 	delete(l.of, key)
-	l.moved = true
+	l.otherwise[key], l.moved = struct{}{}, true
 }
 
 // suspect notes a panic while an object was worked on, and reports whether that is
@@ -168,6 +173,9 @@ func (r *Reconciler) begin(ctx context.Context, loaded *fleet.Snapshot) (writes 
 	for {
 		s := r.newSearch(ctx, loaded, r.lot.has)
 		p := r.newPlanner(r.logger)
+		if before := r.current.Load().waiting; before != nil {
+			before.Ascend(func(w wait) bool { p.waited(w.key, w.on); return true })
+		}
 		p.following = !r.leads(loaded.Revision())
 		p.lose(r.lost(loaded))
 		for key := range r.lot.of {
@@ -209,8 +217,11 @@ func (r *Reconciler) leaveOut(ctx context.Context, loaded *fleet.Snapshot, cause
 	defer r.showLot()
 	if !slices.ContainsFunc(culprits, func(key api.Key) bool { return isDecided(key.Kind) }) {
 		// Those that panicked on it can be decided without it.
-		r.lot.own()
-		maps.DeleteFunc(r.lot.of, func(key api.Key, _ *parked) bool { return isDecided(key.Kind) })
+		for key := range r.lot.freeze() {
+			if isDecided(key.Kind) {
+				r.lot.release(key)
+			}
+		}
 	}
 	for _, key := range culprits {
 		if !r.lot.has(key) {

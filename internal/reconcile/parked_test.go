@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -484,5 +485,37 @@ func TestWhatIsLeftOutKeepsItsRoom(t *testing.T) {
 			y.remove(held)
 			eventually.True(t, "its room is free once it is gone", func() bool { return len(y.placement("other").Status.Clusters) == 1 })
 		})
+	}
+}
+
+// What readers see of an object that is left out is announced, and nothing else.
+func TestLeavingOutIsAnnounced(t *testing.T) {
+	var poisonous atomic.Bool
+	poison := key(api.KindPlacement, "shop", "poison")
+	y := faulty(t, func(_ *picture, k api.Key) {
+		if k == poison && poisonous.Load() {
+			panic("over poison")
+		}
+	})
+	next := func() []api.Key {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
+		defer cancel()
+		keys, err := y.reconciler.NextUnstored(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	y.put(newPlacement("well", 1))
+	poisonous.Store(true)
+	y.put(newPlacement("poison", 1))
+	if keys := next(); !slices.Equal(keys, []api.Key{poison}) || y.faulted(poison) == "" {
+		t.Errorf("announced are %v; it says %q", keys, y.faulted(poison))
+	}
+	poisonous.Store(false)
+	y.put(newPlacement("poison", 2))
+	if keys := next(); !slices.Equal(keys, []api.Key{poison}) || y.faulted(poison) != "" {
+		t.Errorf("announced are %v; it says %q", keys, y.faulted(poison))
 	}
 }

@@ -42,6 +42,7 @@ type planner struct {
 	projectObjects map[string]*api.OpenStackProject
 	records        *btree.BTreeG[record] // for readers
 	differing      differences           // records since the last snapshot
+	waitedFor      map[api.Key]api.Key   // by decisions that were looked at since the last snapshot
 	inherited      *inherited            // of a fork; else nil
 	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
 }
@@ -113,6 +114,7 @@ func newPlanner(logger *slog.Logger) *planner {
 		},
 		rankings:   map[string]*ranking{},
 		placements: map[api.Key]*placementDecision{},
+		waitedFor:  map[api.Key]api.Key{},
 		classes:    newCohorts[*placementDecision, *class](),
 		occupants:  occupants[*placementDecision]{},
 

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/announce"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
@@ -99,6 +101,9 @@ type Reconciler struct {
 	command *command
 	ahead   map[api.Key]struct{}
 
+	// unstored are the objects that readers see otherwise although nothing was written.
+	unstored *announce.Set[api.Key]
+
 	forks       forks
 	simulations chan struct{} // a token for each simulation that may run at once
 	reports     chan report
@@ -110,7 +115,7 @@ func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options, logger: options.Logger, now: options.Now,
 		metrics: newMetrics(), changed: make(chan struct{}), ready: make(chan struct{}), simulations: make(chan struct{}, maxSimulations), reports: make(chan report), commands: make(chan *command),
-		ahead: map[api.Key]struct{}{},
+		ahead: map[api.Key]struct{}{}, unstored: announce.NewSet[api.Key](),
 	}
 	if !options.Standby {
 		r.command = &command{ctx: context.Background()}
@@ -405,6 +410,8 @@ func (r *Reconciler) show() {
 	s := r.planner.snapshot(r.current.Load())
 	s.parked, s.taken = r.lot.freeze(), r.damaged
 	r.forks.show(&r.current, s, r.planner.differing.take())
+	r.unstored.Add(r.planner.otherwiseHeld(s)...)
+	r.announceLot()
 }
 
 // showLot has readers see what is left out now. The planner may be of no use.
@@ -412,6 +419,21 @@ func (r *Reconciler) showLot() {
 	s := *r.current.Load()
 	s.parked = r.lot.freeze()
 	r.current.Store(&s)
+	r.announceLot()
+}
+
+// announceLot announces what is left out, or no longer is, once readers see it.
+func (r *Reconciler) announceLot() {
+	r.unstored.Add(slices.Collect(maps.Keys(r.lot.otherwise))...)
+	clear(r.lot.otherwise)
+}
+
+// NextUnstored waits until Observe says something else of objects although neither they
+// nor what they are observed with was written: that they are left out because of a panic,
+// that their move is held back, or no longer. It returns their keys; the error is that of
+// ctx. It has one caller at a time.
+func (r *Reconciler) NextUnstored(ctx context.Context) ([]api.Key, error) {
+	return r.unstored.Next(ctx) //nolint:wrapcheck // it is that of the caller
 }
 
 // passed notes a pass of the planner.

@@ -1,0 +1,53 @@
+// Package announce tells of which objects there is news, to the one who waits for it.
+package announce
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Set has the keys of which there is news, each once, until they are taken.
+type Set[K comparable] struct {
+	mu    sync.Mutex
+	keys  map[K]struct{}
+	ready chan struct{} // has a token where there are keys
+}
+
+// NewSet returns a set without keys.
+func NewSet[K comparable]() *Set[K] {
+	return &Set[K]{keys: map[K]struct{}{}, ready: make(chan struct{}, 1)}
+}
+
+// Add announces news of keys. It does not wait.
+func (s *Set[K]) Add(keys ...K) {
+	if len(keys) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range keys {
+		s.keys[key] = struct{}{}
+	}
+	select {
+	case s.ready <- struct{}{}:
+	default: // announced, and not taken yet
+	}
+}
+
+// Next waits for news and takes the keys, in no order. The error is that of ctx.
+func (s *Set[K]) Next(ctx context.Context) ([]K, error) {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for news: %w", ctx.Err())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]K, 0, len(s.keys))
+	for key := range s.keys {
+		keys = append(keys, key)
+	}
+	clear(s.keys)
+	return keys, nil
+}
