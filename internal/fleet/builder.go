@@ -1,14 +1,14 @@
 package fleet
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"reflect"
 	"strconv"
 
-	iradix "github.com/hashicorp/go-immutable-radix/v2"
+	"github.com/google/btree"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
@@ -25,8 +25,8 @@ type Change struct {
 // builder makes the next snapshot from a snapshot and records.
 type builder struct {
 	codec   Codec
-	objects *iradix.Txn[*Entry]
-	system  *iradix.Txn[store.Record]
+	objects *btree.BTreeG[*Entry]
+	system  *btree.BTreeG[store.Record]
 	counts  map[api.Kind]int
 	// order and first say which objects were touched, and what they were before;
 	// first is nil where nobody wants to know.
@@ -40,8 +40,8 @@ type builder struct {
 func newBuilder(base *Snapshot, codec Codec) *builder {
 	return &builder{
 		codec:   codec,
-		objects: base.objects.Txn(),
-		system:  base.system.Txn(),
+		objects: base.objects.Clone(),
+		system:  base.system.Clone(),
 		counts:  maps.Clone(base.counts),
 		first:   map[api.Key]*Entry{},
 		damaged: base.damaged,
@@ -51,15 +51,13 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 // apply takes over one record. Where it returns an error, the object stays as it
 // was.
 func (b *builder) apply(record store.Record) error {
-	info, ok := api.LookupKind(record.Key.Kind)
-	if !ok {
+	if _, ok := api.LookupKind(record.Key.Kind); !ok {
 		return b.applySystem(record)
 	}
 	if err := damageOf(record); err != nil {
 		return err
 	}
-	path := radixKey(record.Key)
-	old, _ := b.objects.Get(path)
+	old := b.known(record.Key)
 	var entry *Entry
 	var healed, show bool
 	err := fault.Confine(record.Key.String(), func() (err error) {
@@ -82,37 +80,46 @@ func (b *builder) apply(record store.Record) error {
 		b.order = append(b.order, record.Key)
 	}
 	if entry == nil {
-		b.objects.Delete(path)
-		b.counts[info.Kind]--
+		b.remove(old)
 		return nil
 	}
-	b.insert(path, info.Kind, entry)
+	b.insert(entry)
 	return nil
 }
 
 // load takes over one record of a complete reading. What is the same as before
 // is taken from there instead of being decoded again, secrets and all.
 func (b *builder) load(before *Snapshot, record store.Record) error {
-	path := radixKey(record.Key)
-	known, _ := before.objects.Get(path)
+	known := before.Get(record.Key)
 	switch {
 	case known == nil, record.Damage != nil:
 	case record.Part == store.Spec && known.SpecRevision == record.ModRevision && known.StatusRevision == 0:
-		b.insert(path, record.Key.Kind, known)
+		b.insert(known)
 		return nil
 	case record.Part == store.Status && known.StatusRevision == record.ModRevision:
-		if now, _ := b.objects.Get(path); now != nil && now.SpecRevision == known.SpecRevision {
-			b.insert(path, record.Key.Kind, known)
+		if now := b.known(record.Key); now != nil && now.SpecRevision == known.SpecRevision {
+			b.insert(known)
 			return nil
 		}
 	}
 	return b.apply(record)
 }
 
-func (b *builder) insert(path []byte, kind api.Kind, entry *Entry) {
-	if _, replaced := b.objects.Insert(path, entry); !replaced {
-		b.counts[kind]++
+// known is an object as it is so far, nil where there is none.
+func (b *builder) known(key api.Key) *Entry {
+	entry, _ := b.objects.Get(&Entry{key: key})
+	return entry
+}
+
+func (b *builder) insert(entry *Entry) {
+	if _, replaced := b.objects.ReplaceOrInsert(entry); !replaced {
+		b.counts[entry.key.Kind]++
 	}
+}
+
+func (b *builder) remove(entry *Entry) {
+	b.objects.Delete(entry)
+	b.counts[entry.key.Kind]--
 }
 
 // applySystem takes over a record of a kind that is no object. One that is
@@ -124,9 +131,9 @@ func (b *builder) applySystem(record store.Record) error {
 	switch {
 	case record.Part != store.Spec:
 	case record.Value == nil:
-		b.system.Delete(radixKey(record.Key))
+		b.system.Delete(record)
 	default:
-		b.system.Insert(radixKey(record.Key), record)
+		b.system.ReplaceOrInsert(record)
 	}
 	return damageOf(record)
 }
@@ -145,8 +152,8 @@ func (b *builder) next(old *Entry, record store.Record) (*Entry, error) {
 	}
 	object := old.Object.Copy()
 	entry := &Entry{
-		Object: object, SpecRevision: old.SpecRevision, StatusRevision: record.ModRevision,
-		specBytes: old.specBytes, statusBytes: len(record.Value),
+		key: old.key, Object: object, SpecRevision: old.SpecRevision, StatusRevision: record.ModRevision,
+		specBytes: old.specBytes, statusBytes: sizeOf(record),
 	}
 	if record.Value == nil {
 		reflect.ValueOf(object.StatusPart()).Elem().SetZero()
@@ -161,16 +168,20 @@ func (b *builder) withSpec(old *Entry, record store.Record) (*Entry, error) {
 	if err != nil {
 		return old, fmt.Errorf("%s at revision %d: %w", record.Key, record.ModRevision, err)
 	}
-	if key := api.KeyOf(object); key != record.Key {
+	key := api.KeyOf(object) // shares the memory of the object
+	if key != record.Key {
 		return old, fmt.Errorf("%s at revision %d: the stored value is that of %s", record.Key, record.ModRevision, key)
 	}
-	entry := &Entry{Object: object, SpecRevision: record.ModRevision, specBytes: len(record.Value)}
+	entry := &Entry{key: key, Object: object, SpecRevision: record.ModRevision, specBytes: sizeOf(record)}
 	if old != nil {
 		entry.StatusRevision, entry.statusBytes = old.StatusRevision, old.statusBytes
 		reflect.ValueOf(object.StatusPart()).Elem().Set(reflect.ValueOf(old.Object.StatusPart()).Elem())
 	}
 	return entry.stamp(), nil
 }
+
+// sizeOf is how large a part is where it is stored: far below what an int32 holds.
+func sizeOf(record store.Record) int32 { return int32(min(len(record.Value), math.MaxInt32)) }
 
 // stamp writes the revision into the object, which is not shared yet.
 func (e *Entry) stamp() *Entry {
@@ -199,9 +210,9 @@ func specsFirst(records []store.Record) iter.Seq[store.Record] {
 	}
 }
 
-// snapshot ends the building.
+// snapshot ends the building: nothing changes what it is made of any more.
 func (b *builder) snapshot(revision int64) *Snapshot {
-	return &Snapshot{revision: revision, objects: b.objects.CommitOnly(), system: b.system.CommitOnly(), counts: b.counts, damaged: b.damaged}
+	return &Snapshot{revision: revision, objects: b.objects, system: b.system, counts: b.counts, damaged: b.damaged}
 }
 
 // changes are the differences between the base and the snapshot, one for each
@@ -227,36 +238,29 @@ func Difference(before, after *Snapshot) []Change {
 		before = emptySnapshot()
 	}
 	var changes []Change
-	x, y := before.objects.Root().Iterator(), after.objects.Root().Iterator()
-	kx, old, okX := x.Next()
-	ky, now, okY := y.Next()
-	for okX || okY {
-		order := compareKeys(kx, okX, ky, okY)
+	next, stop := iter.Pull(all(before.objects))
+	defer stop()
+	old, more := next()
+	for now := range all(after.objects) {
+		for ; more && old.key.Compare(now.key) < 0; old, more = next() {
+			changes = append(changes, Change{Key: old.key, Old: old})
+		}
 		switch {
-		case order < 0:
-			changes = append(changes, Change{Key: api.KeyOf(old.Object), Old: old})
-		case order > 0:
-			changes = append(changes, Change{Key: api.KeyOf(now.Object), New: now})
+		case !more || old.key != now.key:
+			changes = append(changes, Change{Key: now.key, New: now})
+			continue
 		case old.SpecRevision != now.SpecRevision || old.StatusRevision != now.StatusRevision:
-			changes = append(changes, Change{Key: api.KeyOf(now.Object), Old: old, New: now})
+			changes = append(changes, Change{Key: now.key, Old: old, New: now})
 		}
-		if order <= 0 {
-			kx, old, okX = x.Next()
-		}
-		if order >= 0 {
-			ky, now, okY = y.Next()
-		}
+		old, more = next()
+	}
+	for ; more; old, more = next() {
+		changes = append(changes, Change{Key: old.key, Old: old})
 	}
 	return changes
 }
 
-// compareKeys orders two iterators; one that has ended is behind all others.
-func compareKeys(x []byte, okX bool, y []byte, okY bool) int {
-	switch {
-	case !okX:
-		return 1
-	case !okY:
-		return -1
-	}
-	return bytes.Compare(x, y)
+// all yields the entries of a tree in the order of their keys.
+func all(tree *btree.BTreeG[*Entry]) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) { tree.Ascend(yield) }
 }

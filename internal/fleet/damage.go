@@ -67,15 +67,13 @@ func (b *builder) hurt(known *Entry, record store.Record, cause error) {
 		d = *before
 	}
 	d.set(record.Part, cause)
-	path := radixKey(record.Key)
-	switch visible, ok := b.objects.Get(path); {
+	switch visible := b.known(record.Key); {
 	case known != nil && !d.Lost:
-		b.insert(path, record.Key.Kind, known)
-	case ok:
+		b.insert(known)
+	case visible != nil:
 		// Read in this same reading: its spec is sound, its status is not.
 		d.Lost, d.aside = true, visible
-		b.objects.Delete(path)
-		b.counts[record.Key.Kind]--
+		b.remove(visible)
 	default:
 		d.Lost = true
 	}

@@ -174,8 +174,7 @@ func (f *Fleet) apply(batch store.Batch) {
 	for record := range specsFirst(batch.Records) {
 		if err := b.apply(record); err != nil {
 			f.unreadable(before, record, err)
-			known, _ := b.objects.Get(radixKey(record.Key))
-			b.hurt(known, record, err)
+			b.hurt(b.known(record.Key), record, err)
 		}
 	}
 	after := b.snapshot(batch.Revision)
