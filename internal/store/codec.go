@@ -22,7 +22,10 @@ var ErrDamaged = errors.New("the stored data is damaged")
 // Codec turns objects into the values of their parts and back. It is the only
 // place where the real text of a secret is written, sealed. A codec may be used
 // by many goroutines.
-type Codec struct{ sealer *sealer }
+type Codec struct {
+	sealer  *sealer
+	sharing jsonv2.Options
+}
 
 // NewCodec makes a codec that seals secrets under a key of 32 bytes; see
 // ReadKeyFile.
@@ -31,7 +34,7 @@ func NewCodec(key []byte) (*Codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Codec{sealer}, nil
+	return &Codec{sealer, newSharing()}, nil
 }
 
 // OpenCodec makes a codec with the key in a file, which is created on first use.
@@ -78,7 +81,7 @@ func (c *Codec) DecodeSpec(kind api.Kind, value []byte) (api.Object, error) {
 	}
 	object := info.New()
 	// Fields that a later program has added are skipped.
-	if err := jsonv2.Unmarshal(value, object); err != nil {
+	if err := jsonv2.Unmarshal(value, object, c.sharing); err != nil {
 		return nil, fmt.Errorf("%w: object of kind %s: %w", ErrDamaged, kind, err)
 	}
 	// A field that a later program has added gets its default.
@@ -165,7 +168,7 @@ func (c *Codec) DecodeStatus(object api.Object, value []byte) error {
 	reflect.ValueOf(status).Elem().SetZero()
 	value, err := unpack(value)
 	if err == nil {
-		err = jsonv2.Unmarshal(value, status)
+		err = jsonv2.Unmarshal(value, status, c.sharing)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: status of %s: %w", ErrDamaged, api.KeyOf(object), err)

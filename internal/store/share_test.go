@@ -1,0 +1,95 @@
+package store
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// What two objects say alike takes memory once, and neither is told what the other says.
+func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
+	codec, err := NewCodec(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	decode := func(name, cluster string, labels map[string]string) *api.Placement {
+		t.Helper()
+		p := &api.Placement{Metadata: api.Metadata{Name: name, Namespace: "a", Labels: labels, CreatedAt: &at}}
+		p.Spec.LabelConstraints = []string{"location is DE"}
+		p.Spec.ResourceRequests = api.Quantities{"cpu": "1"}
+		p.SetDefaults()
+		p.Status.Clusters = []string{cluster}
+		p.Status.Decisions = []api.Decision{{Cluster: cluster, Rank: 1, Since: &at}}
+		api.SetCondition(&p.Status.Conditions, api.Condition{Type: api.ConditionScheduled, Status: api.ConditionTrue, Reason: api.ReasonScheduled}, at)
+		spec, err := codec.EncodeSpec(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := codec.EncodeStatus(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := codec.DecodeSpec(api.KindPlacement, bytes.Clone(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := codec.DecodeStatus(object, bytes.Clone(status)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(object, p) {
+			t.Fatalf("decoded as\n%+v, encoded was\n%+v", object, p)
+		}
+		return object.(*api.Placement) //nolint:forcetypeassert // it equals one
+	}
+	labels := map[string]string{"team": "blue"}
+	x, y := decode("x", "c1", labels), decode("y", "c1", labels)
+	other := decode("z", "c2", map[string]string{"team": "red"})
+	for _, part := range []struct {
+		name string
+		of   func(*api.Placement) unsafe.Pointer
+		all  bool // shared with the other as well
+	}{
+		{"an instant", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(p.Metadata.CreatedAt) }, true},
+		{"labels", func(p *api.Placement) unsafe.Pointer { return reflect.ValueOf(p.Metadata.Labels).UnsafePointer() }, false},
+		{"requests", func(p *api.Placement) unsafe.Pointer { return reflect.ValueOf(p.Spec.ResourceRequests).UnsafePointer() }, true},
+		{"constraints", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Spec.LabelConstraints[0]) }, true},
+		{"clusters", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Status.Clusters[0]) }, false},
+		{"decisions", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Status.Decisions[0]) }, false},
+		{"conditions", func(p *api.Placement) unsafe.Pointer { return unsafe.Pointer(&p.Status.Conditions[0]) }, true},
+	} {
+		if part.of(x) != part.of(y) {
+			t.Errorf("%s are there twice", part.name)
+		}
+		if (part.of(x) == part.of(other)) != part.all {
+			t.Errorf("%s are shared with one that has others, or are not where it has the same", part.name)
+		}
+	}
+}
+
+// However much differs, what is known for sharing stays bounded, and what is long is
+// not known at all.
+func TestSharingIsBounded(t *testing.T) {
+	s := &shared[[]string]{known: map[string][]string{}}
+	for i := range 3 * maxShared {
+		text := `["` + strings.Repeat("x", i%900) + time.Duration(i).String() + `"]`
+		if list, err := s.decode([]byte(text)); err != nil || len(list) != 1 || `["`+list[0]+`"]` != text {
+			t.Fatalf("%s is decoded as %q, %v", text, list, err)
+		}
+		if len(s.known) > maxShared {
+			t.Fatalf("%d values are known", len(s.known))
+		}
+	}
+	clear(s.known)
+	if _, err := s.decode([]byte(`["` + strings.Repeat("x", maxSharedText) + `"]`)); err != nil || len(s.known) > 0 {
+		t.Errorf("of a long text %d are known, %v", len(s.known), err)
+	}
+	if _, err := s.decode([]byte(`[1]`)); err == nil || len(s.known) > 0 {
+		t.Errorf("of what cannot be decoded %d are known, %v", len(s.known), err)
+	}
+}
