@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"slices"
+	"time"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/placement"
 )
@@ -20,11 +23,27 @@ type class struct {
 
 	floorKnown bool // false after a decision
 
+	// said are the conditions of the one decided last.
+	said []api.Condition
+
 	// absent is how many of those that rest in it a fork has not taken over, and resting
 	// sums them up.
 	absent  int
 	resting restingClass
 }
+
+// says has a decision share its conditions with the one before it in the class, where it
+// says the same: after one pass most do.
+func (c *class) says(conditions []api.Condition) []api.Condition {
+	if !slices.EqualFunc(c.said, conditions, func(a, b api.Condition) bool {
+		return sameCondition(a, b) && a.Detail == b.Detail && sameInstant(a.LastTransitionAt, b.LastTransitionAt)
+	}) {
+		c.said = conditions
+	}
+	return c.said
+}
+
+func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // forgetFloor has the floor found again when it is needed next.
 func (c *class) forgetFloor() {

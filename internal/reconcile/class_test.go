@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"testing"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -25,5 +26,31 @@ func TestAClassKeepsWhatIsAskedOnce(t *testing.T) {
 	}
 	if shares(worded) || worded.query.Wording() == first.query.Wording() {
 		t.Error("one in other words has lost its own")
+	}
+}
+
+// Decisions of a class that say the same say it once; one that says something else, or
+// said it at another time, has its own words.
+func TestAClassSaysTheSameOnce(t *testing.T) {
+	w, p := newWorld(), newPlanner(discard())
+	w.write(p, cluster("c1", nil))
+	w.write(p, cluster("c2", nil))
+	decided := func(name string, wanted int64, now time.Time) *api.Condition {
+		object := newPlacement(name, wanted)
+		w.write(p, object)
+		p.pass(now)
+		return &p.placements[api.KeyOf(object)].latest.Status.Conditions[0]
+	}
+	first, alike := decided("a", 1, epoch), decided("b", 1, epoch)
+	later, short := decided("c", 1, epoch.Add(time.Second)), decided("d", 3, epoch.Add(time.Second))
+	if first != alike {
+		t.Error("two that say the same have conditions of their own")
+	}
+	if later == first || !later.LastTransitionAt.Equal(epoch.Add(time.Second)) {
+		t.Errorf("one that was decided later says %+v", later)
+	}
+	missing := api.FindCondition(p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "d"}].latest.Status.Conditions, api.ConditionSatisfied)
+	if short == later || missing == nil || missing.Status != api.ConditionFalse {
+		t.Errorf("one that gets less than it wants says %+v", missing)
 	}
 }

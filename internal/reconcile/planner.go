@@ -425,6 +425,7 @@ func (p *planner) decide(placed *placementDecision, now time.Time) (changed, mov
 	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, placed.latest, out, now, why)
 	before := &placed.latest.Status
 	if changed {
+		status.Conditions = placed.class.says(status.Conditions)
 		latest := *placed.object
 		latest.Status = status
 		placed.latest = &latest
