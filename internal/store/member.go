@@ -43,8 +43,9 @@ func memberConfig(o Options, onFatal func(error)) (*embed.Config, error) {
 	// instead of half a second or more.
 	cfg.TickMs, cfg.ElectionMs = 20, 100
 	// The log kept in memory is bounded by the sum of the two. The defaults hold
-	// close to a gigabyte after a burst of large batches.
-	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 100
+	// close to a gigabyte after a burst of large batches. What has been written since the
+	// last snapshot is read into memory by the next start, and stays until the one after.
+	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 200, 20
 	// Older segments of the log, 64 MiB each, are of no use to a single member.
 	cfg.MaxWalFiles = 2
 	cfg.QuotaBackendBytes = o.QuotaBytes
