@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -14,11 +15,23 @@ const (
 	restInterval = 10 * time.Second
 	// restBytes is how much a server at rest allocates in an interval at most.
 	restBytes = 16 << 20
-	// leastGiven is how much it has to be worth. Giving back costs a collection, so it
-	// has to be half of what is in use as well: collections of a server with little to
-	// do come at most twice as often then.
+	// leastGiven is how much it has to be worth. Giving back costs a collection, so
+	// half of what is in use has to be allocated since the last time, too: collections of
+	// a server with little to do come at most twice as often then.
 	leastGiven = 64 << 20
+	// garbagePercent is how much garbage there may be beside what is in use. Nearly all
+	// memory of a server is what it knows of its fleet, so less than the runtime's 100:
+	// the first decisions of a large fleet have to fit beside it. GOGC goes before.
+	garbagePercent = 50
 )
+
+// collectMemory has the garbage of the server collected before it is as much as what is
+// in use.
+func collectMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
+}
 
 // giveBackMemory returns what is free to the system whenever the server has come to
 // rest, until ctx ends.
@@ -65,8 +78,7 @@ type rest struct {
 func (r *rest) begins(now memory) bool {
 	quiet := now.allocated-r.allocated <= restBytes
 	r.allocated = now.allocated
-	worth := max(leastGiven, now.live/2)
-	if !quiet || now.allocated-r.given < worth || now.heap < now.live+worth {
+	if !quiet || now.allocated-r.given < max(leastGiven, now.live/2) || now.heap < now.live+leastGiven {
 		return false
 	}
 	r.given = now.allocated

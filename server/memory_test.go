@@ -16,7 +16,8 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 		{"at rest after much work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}}, true},
 		{"at work", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1100 * mebi, 300 * mebi, 900 * mebi}}, false},
 		{"given back already", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}, {1001 * mebi, 300 * mebi, 900 * mebi}, {1002 * mebi, 300 * mebi, 900 * mebi}}, false},
-		{"little is free", []memory{{1000 * mebi, 300 * mebi, 400 * mebi}, {1001 * mebi, 300 * mebi, 400 * mebi}}, false},
+		{"a fifth is free", []memory{{1000 * mebi, 300 * mebi, 375 * mebi}, {1001 * mebi, 300 * mebi, 375 * mebi}}, true},
+		{"little is free", []memory{{1000 * mebi, 300 * mebi, 350 * mebi}, {1001 * mebi, 300 * mebi, 350 * mebi}}, false},
 		{"small", []memory{{100 * mebi, 10 * mebi, 60 * mebi}, {101 * mebi, 10 * mebi, 60 * mebi}}, false},
 		{"the first look", []memory{{1000 * mebi, 300 * mebi, 900 * mebi}}, false},
 	} {
