@@ -4,9 +4,12 @@
 #
 #   scripts/plan-speed.sh [BLOCKSxCOUNT ...]    default 1x1000 10x100 50x100; RUNS plans each (default 3)
 #   BASE=/path/to/another/provider              measures that one, too, in the same run
+#
+# Terraform writes the whole state after each object. So that 5,000 can be measured in minutes, they are applied in
+# parts of PART blocks (default 10), each into a state of its own; the plans are over all of them in one state.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-runs=${RUNS:-3}
+runs=${RUNS:-3} part=${PART:-10}
 (($#)) || set -- 1x1000 10x100 50x100
 source scripts/local-server.sh
 
@@ -36,24 +39,24 @@ for shape; do for which in "${providers[@]}"; do
 	rm -rf "$work/data" "$work/config"
 	mkdir "$work/config"
 	start_server
-	{
-		printf 'terraform {\n  required_providers {\n    scheduler = { source = "scheduler/scheduler" }\n  }\n}\n'
+	clusters() {
 		echo 'resource "scheduler_cluster" "site" {'
 		echo '  count  = 10'
 		echo '  name   = "site-${count.index}"'
 		echo '  labels = { location = count.index % 2 == 0 ? "DE" : "FR" }'
 		echo '}'
-		for ((block = 0; block < blocks; block++)); do
-			echo "resource \"scheduler_placement\" \"block_$block\" {"
-			echo "  count              = $count"
-			echo "  name               = \"p-$block-\${count.index}\""
-			echo '  labels             = { app = "shop", tier = "web", team = "a" }'
-			echo '  number_of_clusters = 1'
-			echo '  label_constraints  = ["location is DE"]'
-			echo '  depends_on         = [scheduler_cluster.site]'
-			echo '}'
-		done
-	} >"$work/config/main.tf"
+	}
+	# block NUMBER: the configuration of a block of placements.
+	block() {
+		echo "resource \"scheduler_placement\" \"block_$1\" {"
+		echo "  count              = $count"
+		echo "  name               = \"p-$1-\${count.index}\""
+		echo '  labels             = { app = "shop", tier = "web", team = "a" }'
+		echo '  number_of_clusters = 1'
+		echo '  label_constraints  = ["location is DE"]'
+		echo '}'
+	}
+	printf 'terraform {\n  required_providers {\n    scheduler = { source = "scheduler/scheduler" }\n  }\n}\n' >"$work/config/terraform.tf"
 
 	# Runs Terraform, and writes down what it took.
 	measure() {
@@ -68,7 +71,28 @@ for shape; do for which in "${providers[@]}"; do
 			'{provider += $1 + $2; if ($3 > memory) memory = $3}
 			END {split(cpu, c); printf "%-10s %-8s %-8s %8.2f %12.2f %15.2f %13.2f %13d\n", shape, which, step, wall, c[1] + c[2] - provider, provider, ticks / tick, memory / 1024}' "$usage"
 	}
-	measure apply apply -auto-approve
+	# The resources of a state, without the brackets around them.
+	resources() { sed -n '/^  "resources": \[$/,/^  \],$/p' "$1" | sed '1d;$d'; }
+
+	clusters >"$work/config/main.tf"
+	terraform -chdir="$work/config" apply -auto-approve >"$work/terraform.log" 2>&1
+	for ((first = 0; first < blocks; first += part)); do
+		mv "$work/config/terraform.tfstate" "$work/all.tfstate"
+		last=$((first + part < blocks ? first + part : blocks))
+		for ((i = first; i < last; i++)); do block "$i"; done >"$work/config/main.tf"
+		shape="$((last - first))x$count" measure apply apply -auto-approve
+		{
+			sed '/^  "resources": \[$/q' "$work/all.tfstate"
+			resources "$work/all.tfstate" | sed '$s/$/,/'
+			resources "$work/config/terraform.tfstate"
+			sed -n '/^  \],$/,$p' "$work/all.tfstate"
+		} >"$work/joined.tfstate"
+		mv "$work/joined.tfstate" "$work/config/terraform.tfstate"
+	done
+	{
+		clusters
+		for ((i = 0; i < blocks; i++)); do block "$i"; done
+	} >"$work/config/main.tf"
 	for ((run = 0; run < runs; run++)); do
 		measure plan plan -detailed-exitcode
 	done

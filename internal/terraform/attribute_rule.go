@@ -46,15 +46,6 @@ type attributeRule struct {
 	planned bool
 }
 
-// nesting is what the nested attributes of an attribute are in.
-type nesting int
-
-const (
-	inObject nesting = iota
-	inList
-	inSet
-)
-
 // leavesAlone are the plan modifiers that do nothing in a new object, nor where plan and
 // state agree and nothing is unknown.
 var leavesAlone = []reflect.Type{
@@ -100,7 +91,6 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 	if ok {
 		rule.fallback = &value
 	}
-	var inside map[string]schema.Attribute
 	var object schema.NestedAttributeObject
 	switch a := attribute.(type) {
 	case schema.StringAttribute:
@@ -114,15 +104,10 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 		}
 	case schema.Int64Attribute:
 		rule.wholes = a.Validators
-	case schema.SingleNestedAttribute:
-		inside = a.Attributes
 	case schema.ListNestedAttribute:
-		object, rule.nests = a.NestedObject, inList
+		object = a.NestedObject
 	case schema.SetNestedAttribute:
-		object, rule.nests = a.NestedObject, inSet
-	}
-	if object.Attributes != nil {
-		inside = object.Attributes
+		object = a.NestedObject
 	}
 	if has(object, "Validators") || has(object, "PlanModifiers") {
 		return rule, fmt.Errorf("its elements have validators, or plan modifiers")
@@ -143,7 +128,9 @@ func newAttributeRule(ctx context.Context, name string, attribute schema.Attribu
 			return rule, fmt.Errorf("has the validator %T", v)
 		}
 	}
-	if rule.nested, err = attributeRules(ctx, inside); err != nil {
+	nested, nests := inside(attribute)
+	rule.nests = nests
+	if rule.nested, err = attributeRules(ctx, nested); err != nil {
 		return rule, err
 	}
 	if isNarrow(ctx, t) && (rule.nested == nil || rule.nests == inSet) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	datasourceschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/terraform"
@@ -91,18 +90,15 @@ var ownDescriptions = map[string]string{
 	"data workload.summary":                        "taken out of the explanation",
 }
 
-// described is an attribute of a resource or a data source.
-type described interface{ GetMarkdownDescription() string }
-
 // Every attribute has a description, and it is that of the API's field unless it is
 // listed as the provider's own.
 func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
 	texts := apiTexts()
 	used := map[string]bool{}
-	check := func(at string, a described, plain string) {
-		text := a.GetMarkdownDescription()
+	check := func(names []string, a schema.Attribute) {
+		at, text := strings.Join(names, "."), a.GetMarkdownDescription()
 		if text == "" {
-			text = plain
+			text = a.GetDescription()
 		}
 		if text == "" {
 			t.Errorf("%s has no description", at)
@@ -122,7 +118,7 @@ func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
 		t.Errorf("the description of %s is neither the API's nor listed as the provider's own: %s", at, text)
 	}
 	for kind, r := range objectResources(t) {
-		eachAttribute("resource "+string(kind), schemaOf(t.Context(), r).Attributes, check)
+		terraform.Walk(schemaOf(t.Context(), r).Attributes, []string{"resource " + string(kind)}, check)
 	}
 	for _, newSource := range (&provider.Provider{}).DataSources(t.Context()) {
 		source, ok := newSource().(*terraform.DataSource)
@@ -131,7 +127,7 @@ func TestDescriptionsAreThoseOfTheAPI(t *testing.T) {
 		}
 		var resp datasource.SchemaResponse
 		source.Schema(context.Background(), datasource.SchemaRequest{}, &resp)
-		eachSourceAttribute("data "+source.Name, resp.Schema.Attributes, check)
+		terraform.Walk(resp.Schema.Attributes, []string{"data " + source.Name}, check)
 	}
 	for own := range ownDescriptions {
 		if !used[own] {
@@ -178,38 +174,6 @@ func fieldsUnder(roots ...reflect.Type) []api.Field {
 		visit(root)
 	}
 	return all
-}
-
-func eachAttribute(at string, attributes map[string]schema.Attribute, f func(at string, a described, plain string)) {
-	for name, a := range attributes {
-		path := at + "." + name
-		f(path, a, a.GetDescription())
-		switch a := a.(type) {
-		case schema.SingleNestedAttribute:
-			eachAttribute(path, a.Attributes, f)
-		case schema.ListNestedAttribute:
-			eachAttribute(path, a.NestedObject.Attributes, f)
-		case schema.SetNestedAttribute:
-			eachAttribute(path, a.NestedObject.Attributes, f)
-		}
-	}
-}
-
-func eachSourceAttribute(at string, attributes map[string]datasourceschema.Attribute, f func(at string, a described, plain string)) {
-	for name, a := range attributes {
-		path := at + "." + name
-		f(path, a, a.GetDescription())
-		switch a := a.(type) {
-		case datasourceschema.SingleNestedAttribute:
-			eachSourceAttribute(path, a.Attributes, f)
-		case datasourceschema.ListNestedAttribute:
-			eachSourceAttribute(path, a.NestedObject.Attributes, f)
-		case datasourceschema.MapNestedAttribute:
-			eachSourceAttribute(path, a.NestedObject.Attributes, f)
-		case datasourceschema.SetNestedAttribute:
-			eachSourceAttribute(path, a.NestedObject.Attributes, f)
-		}
-	}
 }
 
 // What Terraform adds to a field of the API is added to a field that there is.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -41,6 +42,11 @@ const (
 	WaitDecided     = waitDecided
 	WaitDistributed = waitDistributed
 )
+
+// Walk visits the attributes of a resource or of a data source.
+func Walk[A schema.Attribute](attributes map[string]A, at []string, visit func(at []string, attribute schema.Attribute)) {
+	walk(attributes, at, visit)
+}
 
 // Answered is the generation that the choice for an object answers.
 func (r *Resource) Answered(object api.Object) int64 {

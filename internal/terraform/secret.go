@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -97,6 +98,80 @@ func secretNames(attributes map[string]schema.Attribute) []string {
 	return names
 }
 
+// secretAttribute is a secret among the attributes of a resource.
+type secretAttribute struct {
+	block []string // the names of the objects that it is in
+	name  string
+	isMap bool
+}
+
+// secretsOfKinds are what secrets finds: kind → []secretAttribute.
+var secretsOfKinds sync.Map
+
+// secrets are those among the attributes of the resource, in the order of their names.
+func (r *Resource) secrets() []secretAttribute {
+	if r.Attributes[SecretsVersion] == nil {
+		return nil // it has none
+	}
+	if known, ok := secretsOfKinds.Load(r.Kind); ok {
+		return known.([]secretAttribute) //nolint:forcetypeassert // nothing else is stored
+	}
+	var secrets []secretAttribute
+	walk(r.Attributes, nil, func(at []string, attribute schema.Attribute) {
+		nested, in := inside(attribute)
+		if in == inObject {
+			secrets = append(secrets, secretsAmong(nested, at)...)
+		}
+	})
+	secrets = append(secrets, secretsAmong(r.Attributes, nil)...)
+	secretsOfKinds.Store(r.Kind, secrets)
+	return secrets
+}
+
+func secretsAmong(attributes map[string]schema.Attribute, block []string) []secretAttribute {
+	var secrets []secretAttribute
+	for _, name := range secretNames(attributes) {
+		_, isMap := attributes[name].(schema.MapAttribute)
+		secrets = append(secrets, secretAttribute{block: block, name: name, isMap: isMap})
+	}
+	return secrets
+}
+
+// at is the path of one of the attributes of a secret: that with the suffix.
+func (s *secretAttribute) at(suffix string) path.Path {
+	return s.blockAt(len(s.block)).AtName(s.name + suffix)
+}
+
+// blockAt is the path of the objects that a secret is in, as far as depth.
+func (s *secretAttribute) blockAt(depth int) path.Path {
+	at := path.Empty()
+	for _, name := range s.block[:depth] {
+		at = at.AtName(name)
+	}
+	return at
+}
+
+// field is a secret as the API names it: spec.kubernetes.kubeconfig.
+func (s *secretAttribute) field() string {
+	return strings.Join(append(append([]string{"spec"}, s.block...), s.name), ".")
+}
+
+// valuesIn are the attributes of the object that a secret is in; nil = it is not there.
+func (s *secretAttribute) valuesIn(attributes map[string]tftypes.Value) map[string]tftypes.Value {
+	for _, name := range s.block {
+		attributes = AttributesOf(attributes[name])
+	}
+	return attributes
+}
+
+// documentIn is the object that a secret is in; nil = it is not there.
+func (s *secretAttribute) documentIn(document map[string]any) map[string]any {
+	for _, name := range s.block {
+		document, _ = document[name].(map[string]any)
+	}
+	return document
+}
+
 // isSecretVersion reports that an attribute is the version of a secret, which only
 // Terraform knows.
 func isSecretVersion(attributes map[string]schema.Attribute, name string) bool {
@@ -125,15 +200,13 @@ func storedSecret(attributes map[string]schema.Attribute, name string, document 
 
 // foldSecrets makes of the attributes of each secret the one field that the API
 // has. With stored, a secret that the server has is the null that the API shows.
-func foldSecrets(attributes map[string]schema.Attribute, document map[string]any, stored bool) {
-	for name, attribute := range attributes {
-		nested, ok := attribute.(schema.SingleNestedAttribute)
-		inner, isObject := document[name].(map[string]any)
-		if ok && isObject {
-			foldSecrets(nested.Attributes, inner, stored)
+func foldSecrets(secrets []secretAttribute, document map[string]any, stored bool) {
+	for i := range secrets {
+		name := secrets[i].name
+		document := secrets[i].documentIn(document)
+		if document == nil {
+			continue
 		}
-	}
-	for _, name := range secretNames(attributes) {
 		given := document[name+WriteOnlySuffix]
 		if given == nil {
 			given = document[name]
@@ -164,53 +237,51 @@ func foldSecrets(attributes map[string]schema.Attribute, document map[string]any
 	}
 }
 
+// addSecrets copies the secrets that a configuration gives into the document of a plan,
+// which never has them.
+func addSecrets(secrets []secretAttribute, document, config map[string]any) {
+	for i := range secrets {
+		secret := &secrets[i]
+		into, from := secret.documentIn(document), secret.documentIn(config)
+		for _, name := range []string{secret.name, secret.name + WriteOnlySuffix} {
+			if given, ok := from[name]; ok && into != nil {
+				into[name] = given
+			}
+		}
+	}
+}
+
 // isSecretElement reports that a path is that of an element of a map of secrets,
 // which may be null.
-func isSecretElement(attributes map[string]schema.Attribute, at path.Path) bool {
-	among, _, rest := innermost(attributes, at)
-	a, isMap := among.(schema.MapAttribute)
-	return isMap && a.IsWriteOnly() && rest
+func isSecretElement(secrets []secretAttribute, at path.Path) bool {
+	parent := at.ParentPath()
+	return slices.ContainsFunc(secrets, func(s secretAttribute) bool {
+		return s.isMap && (parent.Equal(s.at("")) || parent.Equal(s.at(WriteOnlySuffix)))
+	})
 }
 
 // isStoredSecret reports that a path is that of an attribute that says which secrets
 // the server has.
-func isStoredSecret(attributes map[string]schema.Attribute, at path.Path) bool {
-	_, name, _ := innermost(attributes, at)
-	secret, ok := strings.CutSuffix(name, storedSuffix)
-	for _, step := range at.Steps() {
-		if nested, isNested := attributes[step.String()].(schema.SingleNestedAttribute); isNested {
-			attributes = nested.Attributes
-		}
-	}
-	return ok && attributes[secret+WriteOnlySuffix] != nil
-}
-
-// innermost is the attribute that a path leads to, and its name; rest says that the
-// path goes on into the elements of it.
-func innermost(attributes map[string]schema.Attribute, at path.Path) (attribute schema.Attribute, name string, rest bool) {
-	for _, step := range at.Steps() {
-		next, ok := step.(path.PathStepAttributeName)
-		if !ok || attributes == nil {
-			return attribute, name, true
-		}
-		name = string(next)
-		attribute = attributes[name]
-		nested, _ := attribute.(schema.SingleNestedAttribute)
-		attributes = nested.Attributes
-	}
-	return attribute, name, false
+func isStoredSecret(secrets []secretAttribute, at path.Path) bool {
+	return slices.ContainsFunc(secrets, func(s secretAttribute) bool { return at.Equal(s.at(storedSuffix)) })
 }
 
 // secretSpelling renames the fields of errors as a configuration spells its
 // secrets: under their present names unless it has the former ones.
-func secretSpelling(attributes map[string]schema.Attribute, config tftypes.Value, fields api.FieldErrors) api.FieldErrors {
+func secretSpelling(secrets []secretAttribute, config tftypes.Value, fields api.FieldErrors) api.FieldErrors {
 	spelled := slices.Clone(fields)
 	for i, field := range fields {
-		prefix, rest, ok := strings.Cut(field.Field, ".")
-		if !ok {
-			continue
+		for j := range secrets {
+			secret := &secrets[j]
+			rest, ok := strings.CutPrefix(field.Field, secret.field())
+			if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+				continue
+			}
+			former := secret.valuesIn(AttributesOf(config))[secret.name]
+			if former.IsKnown() && former.IsNull() {
+				spelled[i].Field = secret.field() + WriteOnlySuffix + rest
+			}
 		}
-		spelled[i].Field = prefix + "." + spellSecret(attributes, AttributesOf(config), rest)
 	}
 	return spelled
 }
@@ -222,36 +293,17 @@ func (r *Resource) spelled(config tftypes.Value, err error) error {
 		return err
 	}
 	spelled := *problem
-	spelled.Errors = secretSpelling(r.Attributes, config, problem.Errors)
+	spelled.Errors = secretSpelling(r.secrets(), config, problem.Errors)
 	return &spelled
 }
 
 // validateSecretSpelling refuses a secret that is given under both of its names.
-func validateSecretSpelling(attributes map[string]schema.Attribute, config map[string]tftypes.Value, at path.Path, diags *diag.Diagnostics) {
-	for name, attribute := range attributes {
-		if nested, ok := attribute.(schema.SingleNestedAttribute); ok {
-			validateSecretSpelling(nested.Attributes, AttributesOf(config[name]), at.AtName(name), diags)
+func validateSecretSpelling(secrets []secretAttribute, config map[string]tftypes.Value, diags *diag.Diagnostics) {
+	for i := range secrets {
+		secret := &secrets[i]
+		given := secret.valuesIn(config)
+		if now := secret.at(WriteOnlySuffix); !given[secret.name].IsNull() && !given[secret.name+WriteOnlySuffix].IsNull() {
+			diags.AddAttributeError(now, "Invalid "+now.String(), fmt.Sprintf("%s: must be absent because %s is set, which is its former name.", now, secret.name))
 		}
 	}
-	for _, name := range secretNames(attributes) {
-		if now := name + WriteOnlySuffix; !config[name].IsNull() && !config[now].IsNull() {
-			diags.AddAttributeError(at.AtName(now), "Invalid "+at.AtName(now).String(), fmt.Sprintf("%s: must be absent because %s is set, which is its former name.", at.AtName(now), name))
-		}
-	}
-}
-
-func spellSecret(attributes map[string]schema.Attribute, config map[string]tftypes.Value, field string) string {
-	end := strings.IndexAny(field, ".[")
-	if end < 0 {
-		end = len(field)
-	}
-	name, rest := field[:end], field[end:]
-	if nested, ok := attributes[name].(schema.SingleNestedAttribute); ok && strings.HasPrefix(rest, ".") {
-		return name + "." + spellSecret(nested.Attributes, AttributesOf(config[name]), rest[1:])
-	}
-	former := config[name]
-	if attributes[name+versionSuffix] != nil && (former.IsKnown() && former.IsNull() || former.Type() == nil) {
-		name += WriteOnlySuffix
-	}
-	return name + rest
 }

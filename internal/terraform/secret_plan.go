@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -31,33 +30,41 @@ type secretPlan struct {
 
 // visitSecrets calls visit with every secret of a plan that has the block the
 // secret belongs to, and puts what it returns into the plan.
-func visitSecrets(attributes map[string]schema.Attribute, plan, config, before map[string]tftypes.Value, at path.Path, field string, visit func(secretPlan) tftypes.Value) {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		nested, ok := attributes[name].(schema.SingleNestedAttribute)
-		block := plan[name]
-		if !ok || !block.IsKnown() || block.IsNull() {
-			continue
-		}
-		inner := maps.Clone(AttributesOf(block))
-		visitSecrets(nested.Attributes, inner, AttributesOf(config[name]), AttributesOf(before[name]), at.AtName(name), field+"."+name, visit)
-		plan[name] = tftypes.NewValue(block.Type(), inner)
+func (r *Resource) visitSecrets(plan, config, before map[string]tftypes.Value, visit func(secretPlan) tftypes.Value) {
+	secrets := r.secrets()
+	for i := range secrets {
+		secret := &secrets[i]
+		given, was := secret.valuesIn(config), secret.valuesIn(before)
+		change(plan, secret.block, func(plan map[string]tftypes.Value) {
+			name := secret.name
+			s := secretPlan{
+				name: name, field: secret.field(), at: secret.at(WriteOnlySuffix), isMap: secret.isMap,
+				given: given[name+WriteOnlySuffix], planned: plan[name+storedSuffix],
+			}
+			if former := given[name]; former.Type() != nil && !former.IsNull() {
+				s.given, s.at = former, secret.at("")
+			}
+			s.before = emptyStored(s.planned.Type())
+			if was != nil {
+				s.before = was[name+storedSuffix]
+				was, is := was[name+versionSuffix], plan[name+versionSuffix]
+				s.raised = !was.IsNull() && is.IsKnown() && !is.IsNull() && !is.Equal(was)
+			}
+			plan[name+storedSuffix] = visit(s)
+		})
 	}
-	for _, name := range secretNames(attributes) {
-		s := secretPlan{
-			name: name, field: field + "." + name, at: at.AtName(name + WriteOnlySuffix),
-			given: config[name+WriteOnlySuffix], planned: plan[name+storedSuffix],
-		}
-		if former := config[name]; former.Type() != nil && !former.IsNull() {
-			s.given, s.at = former, at.AtName(name)
-		}
-		_, s.isMap = attributes[name].(schema.MapAttribute)
-		s.before = emptyStored(s.planned.Type())
-		if before != nil {
-			s.before = before[name+storedSuffix]
-			was, is := before[name+versionSuffix], plan[name+versionSuffix]
-			s.raised = !was.IsNull() && is.IsKnown() && !is.IsNull() && !is.Equal(was)
-		}
-		plan[name+storedSuffix] = visit(s)
+}
+
+// change changes the attributes of an object in others, if it is there.
+func change(attributes map[string]tftypes.Value, block []string, do func(map[string]tftypes.Value)) {
+	if len(block) == 0 {
+		do(attributes)
+		return
+	}
+	object := attributes[block[0]]
+	if inner := maps.Clone(AttributesOf(object)); inner != nil {
+		change(inner, block[1:], do)
+		attributes[block[0]] = tftypes.NewValue(object.Type(), inner)
 	}
 }
 
@@ -129,12 +136,12 @@ func (s *secretPlan) lost(after tftypes.Value) []string {
 // a secret is not given again is refused here. replaced says that the object is
 // made anew.
 func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tftypes.Value, t tftypes.Type, replaced bool, diags *diag.Diagnostics) {
-	if r.Attributes[SecretsVersion] == nil {
-		return // it has none
+	if r.secrets() == nil {
+		return
 	}
 	key := r.key(plan)
 	kept, settled := r.keptSecrets(tftypes.NewValue(t, plan), config, before, replaced, diags)
-	visitSecrets(r.Attributes, plan, AttributesOf(config), AttributesOf(before), path.Empty(), "spec", func(s secretPlan) tftypes.Value {
+	r.visitSecrets(plan, AttributesOf(config), AttributesOf(before), func(s secretPlan) tftypes.Value {
 		after := s.after()
 		if settled && after.IsKnown() && !after.IsNull() {
 			after = s.among(kept)
@@ -156,26 +163,25 @@ func (r *Resource) planSecrets(plan map[string]tftypes.Value, config, before tft
 		}
 		return after
 	})
-	r.warnOfLostBlocks(r.Attributes, plan, AttributesOf(before), path.Empty(), key, diags)
+	r.warnOfLostBlocks(plan, AttributesOf(before), key, diags)
 }
 
 // warnOfLostBlocks warns of the secrets that go with the block they are in.
-func (r *Resource) warnOfLostBlocks(attributes map[string]schema.Attribute, plan, before map[string]tftypes.Value, at path.Path, key api.Key, diags *diag.Diagnostics) {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		nested, ok := attributes[name].(schema.SingleNestedAttribute)
-		if !ok || !plan[name].IsKnown() {
-			continue
-		}
-		was, gone := AttributesOf(before[name]), plan[name].IsNull()
-		if !gone {
-			r.warnOfLostBlocks(nested.Attributes, AttributesOf(plan[name]), was, at.AtName(name), key, diags)
-			continue
-		}
-		for _, secret := range secretNames(nested.Attributes) {
-			stored := was[secret+storedSuffix]
-			if stored.Type() != nil && !stored.IsNull() && stored.IsKnown() && !isEmpty(stored) {
-				warnOfLoss(diags, at.AtName(name), key, secret, "", at.AtName(name).String()+" is removed")
+func (r *Resource) warnOfLostBlocks(plan, before map[string]tftypes.Value, key api.Key, diags *diag.Diagnostics) {
+	secrets := r.secrets()
+	for i := range secrets {
+		secret, plan := &secrets[i], plan
+		for depth, name := range secret.block {
+			block := plan[name]
+			if plan = AttributesOf(block); plan != nil {
+				continue
 			}
+			stored := secret.valuesIn(before)[secret.name+storedSuffix]
+			if block.IsKnown() && stored.Type() != nil && !stored.IsNull() && stored.IsKnown() && !isEmpty(stored) {
+				at := secret.blockAt(depth + 1)
+				warnOfLoss(diags, at, key, secret.name, "", at.String()+" is removed")
+			}
+			break
 		}
 	}
 }
@@ -234,13 +240,13 @@ func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool
 		if err != nil {
 			return nil, false
 		}
-		foldSecrets(r.Attributes, was, true)
+		foldSecrets(r.secrets(), was, true)
 		if current, err = Unflatten(r.Kind, was); err != nil {
 			return nil, false
 		}
 	}
 	errs := api.KeepSecrets(next, current, map[string]any{"spec": document})
-	for _, field := range secretSpelling(r.Attributes, config, errs) {
+	for _, field := range secretSpelling(r.secrets(), config, errs) {
 		fieldDiagnostic(diags, "Cannot plan "+r.key(AttributesOf(plan)).String(), plan.Type(), field)
 	}
 	return next.Secrets(), true
@@ -251,7 +257,7 @@ func (r *Resource) keptSecrets(plan, config, before tftypes.Value, replaced bool
 // elsewhere by then.
 func (r *Resource) takenSecrets(plan, config, before map[string]tftypes.Value, applied bool) []string {
 	var fields []string
-	visitSecrets(r.Attributes, maps.Clone(plan), config, before, path.Empty(), "spec", func(s secretPlan) tftypes.Value {
+	r.visitSecrets(maps.Clone(plan), config, before, func(s secretPlan) tftypes.Value {
 		if s.emptied() && (!applied || isEmpty(s.planned)) {
 			fields = append(fields, s.field)
 		}

@@ -59,10 +59,12 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 		}
 		return tftypes.NewValue(t, nil), nil
 	}
-	switch a := attribute.(type) {
-	case schema.SingleNestedAttribute:
-		return nestedValue(ctx, a.Attributes, t, document, prior)
-	case schema.ListNestedAttribute:
+	switch nested, in := inside(attribute); in {
+	case inObject:
+		return nestedValue(ctx, nested, t, document, prior)
+	case inSet:
+		return setValue(ctx, nested, t, document, prior)
+	case inList:
 		list, ok := document.([]any)
 		if !ok {
 			return tftypes.Value{}, fmt.Errorf("%T is not a list", document)
@@ -70,20 +72,19 @@ func stateValue(ctx context.Context, attribute schema.Attribute, t tftypes.Type,
 		before := elementsOf(prior)
 		elements := make([]tftypes.Value, len(list))
 		for i, item := range list {
-			elementType := a.NestedObject.Type().TerraformType(ctx)
+			elementType := elementTypeOf(t)
 			element := tftypes.NewValue(elementType, nil)
 			if i < len(before) {
 				element = before[i]
 			}
-			value, err := nestedValue(ctx, a.NestedObject.Attributes, elementType, item, element)
+			value, err := nestedValue(ctx, nested, elementType, item, element)
 			if err != nil {
 				return tftypes.Value{}, fmt.Errorf("%d: %w", i, err)
 			}
 			elements[i] = value
 		}
 		return tftypes.NewValue(t, elements), nil
-	case schema.SetNestedAttribute:
-		return setValue(ctx, a.NestedObject.Attributes, t, document, prior)
+	case inNothing:
 	}
 	value, err := Value(t, document)
 	if err != nil {

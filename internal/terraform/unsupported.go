@@ -3,8 +3,7 @@ package terraform
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -36,38 +35,23 @@ func noAttribute(f *api.Field) error {
 
 // checkAttributes adds an error for every attribute of a resource that cannot be made,
 // or whose default cannot be read.
-func checkAttributes(ctx context.Context, at string, attributes map[string]schema.Attribute, diags *diag.Diagnostics) {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		at := at + "." + name
-		if _, _, err := defaultOf(ctx, attributes[name]); err != nil {
-			diags.AddError("Invalid schema", at+": "+err.Error())
+func checkAttributes(ctx context.Context, typeName string, attributes map[string]schema.Attribute, diags *diag.Diagnostics) {
+	walk(attributes, []string{typeName}, func(at []string, attribute schema.Attribute) {
+		if _, _, err := defaultOf(ctx, attribute); err != nil {
+			invalidSchema(diags, at, err)
 		}
-		switch a := attributes[name].(type) {
-		case schema.SingleNestedAttribute:
-			checkAttributes(ctx, at, a.Attributes, diags)
-		case schema.ListNestedAttribute:
-			checkAttributes(ctx, at, a.NestedObject.Attributes, diags)
-		case schema.SetNestedAttribute:
-			checkAttributes(ctx, at, a.NestedObject.Attributes, diags)
-		}
-	}
+	})
 }
 
 // checkArguments adds an error for every attribute of a data source that cannot be made.
-func checkArguments(at string, attributes map[string]datasource.Attribute, diags *diag.Diagnostics) {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		at := at + "." + name
-		switch a := attributes[name].(type) {
-		case unsupportedArgument:
-			diags.AddError("Invalid schema", at+": "+a.why.Error())
-		case datasource.SingleNestedAttribute:
-			checkArguments(at, a.Attributes, diags)
-		case datasource.ListNestedAttribute:
-			checkArguments(at, a.NestedObject.Attributes, diags)
-		case datasource.SetNestedAttribute:
-			checkArguments(at, a.NestedObject.Attributes, diags)
-		case datasource.MapNestedAttribute:
-			checkArguments(at, a.NestedObject.Attributes, diags)
+func checkArguments(typeName string, attributes map[string]datasource.Attribute, diags *diag.Diagnostics) {
+	walk(attributes, []string{typeName}, func(at []string, attribute schema.Attribute) {
+		if a, ok := attribute.(unsupportedArgument); ok {
+			invalidSchema(diags, at, a.why)
 		}
-	}
+	})
+}
+
+func invalidSchema(diags *diag.Diagnostics, at []string, err error) {
+	diags.AddError("Invalid schema", strings.Join(at, ".")+": "+err.Error())
 }

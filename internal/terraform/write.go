@@ -114,8 +114,9 @@ func (r *Resource) written(d *configDocument, config, plan tftypes.Value) (map[s
 	if err != nil {
 		return nil, err
 	}
-	addWriteOnly(r.Attributes, document, given)
-	foldSecrets(r.Attributes, document, false)
+	secrets := r.secrets()
+	addSecrets(secrets, document, given)
+	foldSecrets(secrets, document, false)
 	return document, nil
 }
 
@@ -123,17 +124,17 @@ func (r *Resource) written(d *configDocument, config, plan tftypes.Value) (map[s
 func (r *Resource) document(d *configDocument, value tftypes.Value) (map[string]any, error) {
 	document, err := r.read(d, value)
 	if err == nil {
-		foldSecrets(r.Attributes, document, false)
+		foldSecrets(r.secrets(), document, false)
 	}
 	return document, err
 }
 
 // Ask is the document of all attributes that follow from a configuration.
 func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any, error) {
-	document := map[string]any{}
+	document, secrets := map[string]any{}, r.secrets()
 	for name, attribute := range AttributesOf(value) {
 		declared := r.Attributes[name]
-		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(r.Attributes, path.Root(name))
+		readOnly := declared != nil && !declared.IsOptional() && !declared.IsRequired() && !isStoredSecret(secrets, path.Root(name))
 		if name == "timeouts" || r.Local[name] || readOnly {
 			continue
 		}
@@ -145,31 +146,10 @@ func (r *Resource) read(d *configDocument, value tftypes.Value) (map[string]any,
 			document[name] = field
 		}
 	}
-	d.Nulls = slices.DeleteFunc(d.Nulls, func(at path.Path) bool { return isSecretElement(r.Attributes, at) })
-	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(r.Attributes, value, fields) }
-	d.Unknown = slices.DeleteFunc(d.Unknown, func(at path.Path) bool { return isStoredSecret(r.Attributes, at) })
+	d.Nulls = slices.DeleteFunc(d.Nulls, func(at path.Path) bool { return isSecretElement(secrets, at) })
+	d.spell = func(fields api.FieldErrors) api.FieldErrors { return secretSpelling(secrets, value, fields) }
+	d.Unknown = slices.DeleteFunc(d.Unknown, func(at path.Path) bool { return isStoredSecret(secrets, at) })
 	return document, nil
-}
-
-// addWriteOnly copies the write-only values of a configuration into a document.
-func addWriteOnly(attributes map[string]schema.Attribute, document, config map[string]any) {
-	for name, attribute := range attributes {
-		given, ok := config[name]
-		if !ok {
-			continue
-		}
-		if attribute.IsWriteOnly() {
-			document[name] = given
-			continue
-		}
-		if nested, ok := attribute.(schema.SingleNestedAttribute); ok {
-			inner, isObject := document[name].(map[string]any)
-			from, hasObject := given.(map[string]any)
-			if isObject && hasObject {
-				addWriteOnly(nested.Attributes, inner, from)
-			}
-		}
-	}
 }
 
 // replace writes over an object, unless somebody else changed what the user
