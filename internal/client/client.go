@@ -4,6 +4,16 @@
 // A request is repeated when the server asks for it (429, 503) and, where a
 // repetition is harmless, when the connection breaks. Answers other than success
 // are *api.Problem errors.
+//
+// Of several servers on one store, a client works with one until that is gone: when it
+// refuses connections, breaks them off, does not answer in time or says 503. It then
+// goes on with the next at once, and waits only when it has tried all of them. What
+// makes a second delivery harmless holds for all servers alike, because it is in the
+// store: conditions on the object (If-None-Match, If-Match), a preview that is committed
+// once, an object that is already as it was sent, one that is already gone. A condition
+// that fails after a doubtful attempt is checked against what is stored. A request that
+// would do something twice (Reschedule, Call with POST) is repeated only where it
+// certainly did not arrive.
 package client
 
 import (
@@ -43,6 +53,9 @@ const (
 type Options struct {
 	// Endpoint is the server's address. "" = DefaultEndpoint.
 	Endpoint string
+	// Endpoints are the addresses of several servers on one store, in place of
+	// Endpoint.
+	Endpoints []string
 	// Token is sent as a bearer token. Empty = none.
 	Token api.Secret
 	// CACertFile holds the PEM certificates the server's certificate must chain
@@ -55,8 +68,8 @@ type Options struct {
 	// RequestTimeout is how long one attempt of a request may take, on top of the
 	// time the request asks the server to wait. 0 = DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// MaxRetries is how often a request is repeated. 0 = DefaultMaxRetries,
-	// negative = never.
+	// MaxRetries is how often a request is repeated; of several servers, how often at
+	// each. 0 = DefaultMaxRetries, negative = never.
 	MaxRetries int
 	// MaxResponseBytes is the size at which an answer is refused. 0 =
 	// DefaultMaxResponseBytes.
@@ -74,25 +87,24 @@ type Options struct {
 
 // Attempt is one attempt of a request: what was asked, and what came of it.
 type Attempt struct {
+	Endpoint     string
 	Method, Path string
-	Status       int // 0 where there was no answer
+	Status       int    // 0 where there was no answer
+	Server       string // the name of the server that answered; "" = it says none
 	Err          error
 	Duration     time.Duration // until the answer began
 }
 
-// Client talks to one server. It is safe for concurrent use.
+// Client talks to one server, or to one of several. It is safe for concurrent use.
 type Client struct {
-	base     *url.URL
-	opts     Options
-	retrying *retryablehttp.Client
-	loss     loss
+	endpoints *endpoints
+	opts      Options
+	retrying  *retryablehttp.Client
+	loss      loss
 }
 
 // New makes a client. It reads the certificate files and does not connect.
 func New(opts Options) (*Client, error) {
-	if opts.Endpoint == "" {
-		opts.Endpoint = DefaultEndpoint
-	}
 	if opts.RequestTimeout == 0 {
 		opts.RequestTimeout = DefaultRequestTimeout
 	}
@@ -102,34 +114,31 @@ func New(opts Options) (*Client, error) {
 	if opts.MaxResponseBytes == 0 {
 		opts.MaxResponseBytes = DefaultMaxResponseBytes
 	}
-	base, err := url.Parse(opts.Endpoint)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", api.Redact(opts.Endpoint))
-	}
-	if !api.PossiblePort(base) {
-		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", api.Redact(opts.Endpoint))
-	}
-	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
+	endpoints, err := newEndpoints(opts)
+	if err != nil {
+		return nil, err
 	}
 	transport, err := newTransport(opts)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, opts: opts, retrying: retryablehttp.NewClient()}
-	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport, opts.Observe}}
+	c := &Client{endpoints: endpoints, opts: opts, retrying: retryablehttp.NewClient()}
+	c.retrying.HTTPClient = &http.Client{Transport: attemptTransport{transport, endpoints, opts.Observe}}
 	c.retrying.Logger = nil
-	c.retrying.RetryMax = max(opts.MaxRetries, 0)
+	c.retrying.RetryMax = (max(opts.MaxRetries, 0)+1)*len(endpoints.bases) - 1
 	c.retrying.RetryWaitMin = firstRetryDelay
 	c.retrying.RetryWaitMax = maxRetryDelay
 	c.retrying.CheckRetry = checkRetry
-	c.retrying.Backoff = backoff
+	c.retrying.Backoff = endpoints.backoff
 	c.retrying.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	return c, nil
 }
 
-// Endpoint is the server's address.
-func (c *Client) Endpoint() string { return c.opts.Endpoint }
+// Endpoint is the address of the server that requests go to.
+func (c *Client) Endpoint() string { return c.endpoints.names[c.endpoints.current()] }
+
+// Several reports that there are several servers to work with.
+func (c *Client) Several() bool { return c.endpoints.several() }
 
 // Close drops the idle connections.
 func (c *Client) Close() { c.retrying.HTTPClient.CloseIdleConnections() }
@@ -158,7 +167,7 @@ type call struct {
 // send carries out the call and returns the successful answer, whose body the
 // caller closes.
 func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
-	target := c.base.JoinPath(q.path)
+	target := c.endpoints.bases[0].JoinPath(q.path)
 	// A name such as ".." or "" would lead to something else, which would be taken
 	// for the object.
 	if strings.HasSuffix(q.path, "/") || !strings.HasSuffix("/"+target.EscapedPath(), q.path) {
@@ -172,7 +181,10 @@ func (c *Client) send(ctx context.Context, q *call) (*http.Response, error) {
 	if err := c.loss.err(); err != nil && !q.connecting {
 		return nil, err
 	}
-	q.attempts = &attempts{repeatable: q.repeatable, lost: c.loss.err, once: q.once, impatient: q.connecting}
+	q.attempts = &attempts{
+		endpoints: c.endpoints, path: q.path, repeatable: q.repeatable, lost: c.loss.err, once: q.once, impatient: q.connecting,
+		failures: make([]error, len(c.endpoints.bases)), uncertain: q.attempts != nil && q.attempts.uncertain,
+	}
 	switch {
 	case q.connecting:
 		q.attempts.timeout = min(c.opts.RequestTimeout, connectTimeout)
@@ -220,19 +232,36 @@ func (c *Client) unreachable(ctx context.Context, q *call, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s %s: %w", q.method, q.path, cause)
 	}
+	if !c.endpoints.several() {
+		return &UnreachableError{c.endpoints.String(), q.unanswered(err)}
+	}
+	var why severalErrors
+	for i, err := range q.attempts.failures {
+		if err != nil {
+			why = append(why, fmt.Errorf("%s: %w", c.endpoints.names[i], q.unanswered(err)))
+		}
+	}
+	if why == nil {
+		why = severalErrors{q.unanswered(err)}
+	}
+	return &UnreachableError{c.endpoints.String(), why}
+}
+
+// unanswered words the error of an attempt that got no answer.
+func (q *call) unanswered(err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err // its text repeats the method and the address
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &UnreachableError{c.opts.Endpoint, fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)}
+		err = fmt.Errorf("no answer to %s %s within %s: %w", q.method, q.path, q.attempts.timeout, err)
 	}
-	return &UnreachableError{c.opts.Endpoint, err}
+	return err
 }
 
-// UnreachableError says that the server gave no answer.
+// UnreachableError says that the server gave no answer, or that none of several did.
 type UnreachableError struct {
-	Endpoint string
+	Endpoint string // all of them, separated by ", "
 	Err      error
 }
 
@@ -246,14 +275,9 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // read carries out the call and decodes the answer; into may be nil.
 func (c *Client) read(ctx context.Context, q *call, into any) error {
-	resp, err := c.send(ctx, q)
+	data, err := c.answer(ctx, q)
 	if err != nil {
 		return err
-	}
-	defer resp.Body.Close()
-	data, err := readLimited(resp.Body, c.opts.MaxResponseBytes)
-	if err != nil {
-		return fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
 	}
 	if into == nil {
 		return nil
@@ -264,10 +288,38 @@ func (c *Client) read(ctx context.Context, q *call, into any) error {
 	return nil
 }
 
+// answer carries out the call, again where the answer breaks off in the middle, and
+// returns the whole answer.
+func (c *Client) answer(ctx context.Context, q *call) ([]byte, error) {
+	for broken := 0; ; broken++ {
+		resp, err := c.send(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		data, err := readLimited(resp.Body, c.opts.MaxResponseBytes)
+		_ = resp.Body.Close() // whatever there was to read has been read
+		if err == nil {
+			return data, nil
+		}
+		var tooLong *tooLongError
+		if errors.As(err, &tooLong) || ctx.Err() != nil || !q.repeatable || broken == c.retrying.RetryMax {
+			return nil, fmt.Errorf("reading the answer to %s %s: %w", q.method, q.path, err)
+		}
+		q.attempts.uncertain = true
+		c.endpoints.leave(q.attempts.at)
+	}
+}
+
+// tooLongError says that an answer is longer than is read.
+type tooLongError struct{ limit int64 }
+
+// Error names the limit.
+func (e *tooLongError) Error() string { return fmt.Sprintf("it has more than %d bytes", e.limit) }
+
 func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
+		err = &tooLongError{limit}
 	}
 	return data, err
 }

@@ -3,6 +3,9 @@ package client
 import (
 	"io"
 	"iter"
+	"net/http"
+	"net/url"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -18,4 +21,9 @@ func Events(r io.Reader) iter.Seq2[api.Event, error] {
 			}
 		}
 	}
+}
+
+// Pause is what a client of some servers waits after an attempt.
+func Pause(servers, attempt int, answer *http.Response) time.Duration {
+	return (&endpoints{bases: make([]*url.URL, servers)}).backoff(firstRetryDelay, maxRetryDelay, attempt, answer)
 }

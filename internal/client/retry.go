@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -10,12 +12,20 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
 
 // attempts is what the attempts of one call share. Attempts run one after the
 // other, so it needs no lock.
 type attempts struct {
-	timeout    time.Duration // of one attempt; 0 = none
+	endpoints *endpoints
+	path      string        // of the API
+	timeout   time.Duration // of one attempt; 0 = none
+	// at is the endpoint of the attempt under way, and failures are what came of the
+	// last attempt at each that got no answer.
+	at         int
+	failures   []error
+	count      int // of attempts that failed
 	repeatable bool
 	// uncertain is set when an attempt broke off: the server may have carried it
 	// out all the same.
@@ -27,8 +37,15 @@ type attempts struct {
 	once, impatient bool
 }
 
-// over reports that nothing is repeated, whatever came of an attempt.
-func (a *attempts) over() bool { return a.once || a.lost() != nil }
+// failed notes that an attempt at an endpoint did not succeed, and goes on with the
+// next one. It reports whether one of the others has not been tried since the last
+// pause.
+func (a *attempts) failed(err error) (more bool) {
+	a.failures[a.at] = err
+	a.count++
+	a.endpoints.leave(a.at)
+	return a.count%len(a.endpoints.bases) != 0
+}
 
 type attemptsKey struct{}
 
@@ -48,30 +65,53 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	}
 	a := attemptsOf(ctx)
 	if err != nil {
-		delivered := !notDelivered(err)
+		delivered, more := !notDelivered(err), a.failed(err)
 		a.uncertain = a.uncertain || delivered
 		switch {
-		case delivered && !a.repeatable, a.over():
+		case delivered && !a.repeatable, a.lost() != nil:
 			return false, nil
-		case a.impatient && errors.Is(err, context.DeadlineExceeded):
+		case more:
+			return true, nil
+		case a.once, a.impatient && errors.Is(err, context.DeadlineExceeded):
 			return false, nil
 		}
 		// The library knows the errors that stay: a certificate nobody trusts, a
 		// malformed address.
 		return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
 	}
-	if a.over() || loginRefused(resp) {
+	if a.lost() != nil || loginRefused(resp) {
 		return false, nil
 	}
 	switch resp.StatusCode {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return true, nil
+	case http.StatusTooManyRequests:
+		return !a.once, nil // by all servers alike: the next one is not asked in its place
+	case http.StatusServiceUnavailable:
+		if unconfirmed(resp) {
+			a.uncertain = true
+			return (a.failed(nil) || !a.once) && a.repeatable, nil
+		}
+		return a.failed(nil) || !a.once, nil
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		// A proxy lost the server, perhaps after it had passed the request on.
 		a.uncertain = true
-		return a.repeatable, nil
+		return (a.failed(nil) || !a.once) && a.repeatable, nil
 	}
 	return false, nil
+}
+
+// unconfirmed reports the answer of a server whose store did not say whether it has
+// written: it may have.
+func unconfirmed(resp *http.Response) bool {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
+	resp.Body = &readBody{io.MultiReader(bytes.NewReader(data), resp.Body), resp.Body}
+	var problem api.Problem
+	return err == nil && json.Unmarshal(data, &problem) == nil && problem.Type == api.ProblemUnconfirmed
+}
+
+// readBody is a body of which a part was read before.
+type readBody struct {
+	io.Reader
+	io.Closer
 }
 
 // notDelivered reports that the request certainly never reached the server.
@@ -80,29 +120,47 @@ func notDelivered(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || (errors.As(err, &op) && op.Op == "dial")
 }
 
-// backoff is exponential, or what the server asks for with Retry-After, but
-// never longer than maxRetryDelay: the user's own time limit decides the rest.
-func backoff(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
-	return min(retryablehttp.DefaultBackoff(least, most, attempt, resp), most)
+// backoff is how long to wait before the next attempt: not at all while one of several
+// servers is left to try, then exponentially longer, or what the server asks for with
+// Retry-After, but never longer than maxRetryDelay: the user's own time limit decides
+// the rest.
+func (e *endpoints) backoff(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
+	busy := resp != nil && resp.StatusCode == http.StatusTooManyRequests
+	if n := len(e.bases); (attempt+1)%n != 0 && !busy {
+		return 0
+	}
+	return min(retryablehttp.DefaultBackoff(least, most, attempt/len(e.bases), resp), most)
 }
 
-// attemptTransport gives every attempt its own time limit, the reading of the
-// answer included.
+// attemptTransport sends every attempt to the endpoint that is in use, and gives it its
+// own time limit, the reading of the answer included.
 type attemptTransport struct {
-	next    http.RoundTripper
-	observe func(context.Context, Attempt)
+	next      http.RoundTripper
+	endpoints *endpoints
+	observe   func(context.Context, Attempt)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t attemptTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := attemptsOf(req.Context())
-	if a == nil || a.timeout == 0 {
-		return t.observed(req)
+	if a == nil {
+		return t.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), a.timeout)
+	ctx, cancel := req.Context(), context.CancelFunc(func() {})
+	if a.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, a.timeout)
+	}
 	req = req.Clone(ctx)
-	req.Header.Set("Request-Timeout", timeLeft(ctx).String())
-	resp, err := t.observed(req)
+	if a.timeout > 0 {
+		req.Header.Set("Request-Timeout", timeLeft(ctx).String())
+	}
+	if req.Response == nil { // else it goes where a server has sent it
+		a.at = t.endpoints.current()
+		target := t.endpoints.bases[a.at].JoinPath(a.path)
+		target.RawQuery = req.URL.RawQuery
+		req.URL, req.Host = target, ""
+	}
+	resp, err := t.observed(req, a)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -118,15 +176,20 @@ func timeLeft(ctx context.Context) time.Duration {
 	return max(time.Until(deadline), time.Millisecond).Round(time.Millisecond)
 }
 
-func (t attemptTransport) observed(req *http.Request) (*http.Response, error) {
+// serverHeader names the server that answers.
+const serverHeader = "Scheduler-Server"
+
+func (t attemptTransport) observed(req *http.Request, a *attempts) (*http.Response, error) {
 	if t.observe == nil {
 		return t.next.RoundTrip(req)
 	}
 	started := time.Now()
 	resp, err := t.next.RoundTrip(req)
-	attempt := Attempt{Method: req.Method, Path: req.URL.Path, Err: err, Duration: time.Since(started)}
+	attempt := Attempt{
+		Endpoint: t.endpoints.names[a.at], Method: req.Method, Path: req.URL.Path, Err: err, Duration: time.Since(started),
+	}
 	if resp != nil {
-		attempt.Status = resp.StatusCode
+		attempt.Status, attempt.Server = resp.StatusCode, resp.Header.Get(serverHeader)
 	}
 	t.observe(req.Context(), attempt)
 	return resp, err

@@ -1,0 +1,88 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// endpoints are the addresses of the servers of one store. All requests go to one of
+// them until that is gone, and then to the next.
+type endpoints struct {
+	names []string // as they were given
+	bases []*url.URL
+	at    atomic.Int64
+}
+
+func newEndpoints(opts Options) (*endpoints, error) {
+	texts := opts.Endpoints
+	switch {
+	case len(texts) > 0 && opts.Endpoint != "":
+		return nil, errors.New("give either endpoint or endpoints, not both")
+	case len(texts) == 0 && opts.Endpoint == "":
+		texts = []string{DefaultEndpoint}
+	case len(texts) == 0:
+		texts = []string{opts.Endpoint}
+	}
+	e := &endpoints{names: texts}
+	for i, text := range texts {
+		if slices.Contains(texts[:i], text) {
+			return nil, fmt.Errorf("endpoint %q is given twice", api.Redact(text))
+		}
+		base, err := parseEndpoint(text)
+		if err != nil {
+			return nil, err
+		}
+		e.bases = append(e.bases, base)
+	}
+	return e, nil
+}
+
+func parseEndpoint(text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return nil, fmt.Errorf("endpoint %q is not an address: write http://host:port or https://host:port", api.Redact(text))
+	}
+	if !api.PossiblePort(base) {
+		return nil, fmt.Errorf("endpoint %q has a port that does not exist: a port is a number from 1 to 65535", api.Redact(text))
+	}
+	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("the endpoint must have neither user, query nor fragment: write %s://%s", base.Scheme, base.Host)
+	}
+	if base.Path == "" {
+		base.Path = "/" // or JoinPath leaves it out
+	}
+	return base, nil
+}
+
+// several reports that there is a next one to go on with.
+func (e *endpoints) several() bool { return len(e.bases) > 1 }
+
+// current is the one that requests go to.
+func (e *endpoints) current() int { return int(e.at.Load()) }
+
+// leave goes on with the next one, unless another call has done so already.
+func (e *endpoints) leave(i int) { e.at.CompareAndSwap(int64(i), int64((i+1)%len(e.bases))) }
+
+// String names all of them.
+func (e *endpoints) String() string { return strings.Join(e.names, ", ") }
+
+// severalErrors is why each of several servers gave no answer.
+type severalErrors []error
+
+// Error has one after the other.
+func (s severalErrors) Error() string {
+	texts := make([]string, len(s))
+	for i, err := range s {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap returns them.
+func (s severalErrors) Unwrap() []error { return s }

@@ -1,0 +1,331 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/client"
+)
+
+// store is what several servers share: one cluster, and how often it was written.
+type store struct {
+	mu      sync.Mutex
+	cluster *api.Cluster
+	version int
+	writes  int
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch r.Method {
+	case http.MethodPut:
+		tag := fmt.Sprintf("%q", fmt.Sprint(s.version))
+		if match := r.Header.Get("If-Match"); r.Header.Get("If-None-Match") == "*" && s.cluster != nil || match != "" && (s.cluster == nil || match != tag) {
+			problem(w, api.Problem{Title: "Precondition Failed", Status: http.StatusPreconditionFailed})
+			return
+		}
+		written := &api.Cluster{}
+		_ = json.NewDecoder(r.Body).Decode(written) // what is wrong shows in the answer
+		s.version++
+		s.writes++
+		written.Metadata.ResourceVersion = fmt.Sprint(s.version)
+		s.cluster = written
+		answer(w, http.StatusOK, s.cluster)
+	case http.MethodDelete:
+		if s.cluster == nil {
+			problem(w, api.Problem{Title: "Not Found", Status: http.StatusNotFound})
+			return
+		}
+		s.cluster = nil
+		s.writes++
+		w.WriteHeader(http.StatusNoContent)
+	case http.MethodPost:
+		s.writes++
+		answer(w, http.StatusOK, east())
+	default:
+		if s.cluster == nil {
+			problem(w, api.Problem{Title: "Not Found", Status: http.StatusNotFound})
+			return
+		}
+		answer(w, http.StatusOK, s.cluster)
+	}
+}
+
+// gone are the ways in which a server is gone for a client. Whatever handler does is
+// what the client gets in the place of an answer.
+var gone = []struct {
+	name string
+	// carriesOut says that the server has done what was asked before it went.
+	carriesOut bool
+	handle     func(w http.ResponseWriter, r *http.Request, server http.Handler)
+}{
+	{"refuses connections", false, nil},
+	{"is stopping", false, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		problem(w, api.Problem{Title: "Service Unavailable", Status: http.StatusServiceUnavailable})
+	}},
+	{"breaks off before it has done anything", false, func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }},
+	{"breaks off before the answer", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}},
+	{"breaks off in the middle of the answer", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		answered := httptest.NewRecorder()
+		server.ServeHTTP(answered, r)
+		w.Header().Set("Content-Length", fmt.Sprint(answered.Body.Len()+1))
+		w.WriteHeader(answered.Code)
+		_, _ = w.Write(answered.Body.Bytes())
+		panic(http.ErrAbortHandler)
+	}},
+	{"is never done", true, func(_ http.ResponseWriter, r *http.Request, server http.Handler) {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+		<-r.Context().Done()
+	}},
+	{"does not know whether it has written", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+		problem(w, api.Problem{Type: api.ProblemUnconfirmed, Title: "Service Unavailable", Status: http.StatusServiceUnavailable})
+	}},
+	{"is behind a proxy that has lost it", true, func(w http.ResponseWriter, r *http.Request, server http.Handler) {
+		server.ServeHTTP(httptest.NewRecorder(), r)
+		w.WriteHeader(http.StatusBadGateway)
+	}},
+}
+
+// endpointOf is a server that ends with the test; nil = nobody listens there.
+func endpointOf(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	if handler == nil {
+		server.Close()
+	}
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Whatever becomes of one server, a client of several does what it was asked to do
+// through the next, and nothing is written twice.
+func TestNextServer(t *testing.T) {
+	present := func(s *store) { s.cluster, s.version = east(), 7; s.cluster.Metadata.ResourceVersion = "7" }
+	changed := east()
+	changed.Spec.Zones = []string{"a"}
+	for _, operation := range []struct {
+		name   string
+		before func(*store)
+		do     func(*client.Client) error
+		writes int
+	}{
+		{"read", present, get, 0},
+		{"create", func(*store) {}, func(c *client.Client) error {
+			_, err := c.Put(context.Background(), changed, client.PutOptions{Create: true, Wait: new(time.Duration)})
+			return err
+		}, 1},
+		{"update", present, func(c *client.Client) error {
+			_, err := c.Put(context.Background(), changed, client.PutOptions{IfMatch: "7", Wait: new(time.Duration)})
+			return err
+		}, 1},
+		{"delete", present, func(c *client.Client) error { return c.Delete(context.Background(), eastKey) }, 1},
+	} {
+		for _, way := range gone {
+			t.Run(operation.name+", the first "+way.name, func(t *testing.T) {
+				t.Parallel() // one waits
+				s := &store{}
+				operation.before(s)
+				var broken http.Handler
+				if way.handle != nil {
+					broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, s) })
+				}
+				timeout := time.Minute
+				if way.name == "is never done" {
+					timeout = 5 * time.Second
+				}
+				var attempts []client.Attempt
+				endpoints := []string{endpointOf(t, broken), endpointOf(t, s)}
+				c, err := client.New(client.Options{
+					Endpoints: endpoints, MaxRetries: -1, GiveUp: true,
+					RequestTimeout: timeout,
+					Observe:        func(_ context.Context, a client.Attempt) { attempts = append(attempts, a) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if err := operation.do(c); err != nil {
+					t.Fatal(err)
+				}
+				if s.writes != operation.writes {
+					t.Errorf("%d writes, want %d", s.writes, operation.writes)
+				}
+				if operation.name != "delete" && c.Endpoint() != endpoints[1] {
+					t.Errorf("the client still uses %s", c.Endpoint())
+				}
+				used := len(attempts)
+				_ = get(c) // finds nothing after a deletion
+				for _, a := range attempts[used:] {
+					if a.Endpoint != endpoints[1] {
+						t.Errorf("the next request went to %s", a.Endpoint)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What would be done twice is not asked for a second time where it may have arrived.
+func TestNoSecondReschedule(t *testing.T) {
+	for _, way := range gone {
+		t.Run(way.name, func(t *testing.T) {
+			s := &store{}
+			var broken http.Handler
+			if way.handle != nil {
+				broken = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { way.handle(w, r, s) })
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if way.name == "is never done" {
+				ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+			}
+			c, err := client.New(client.Options{Endpoints: []string{endpointOf(t, broken), endpointOf(t, s)}, MaxRetries: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			_, err = c.Reschedule(ctx, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
+			if s.writes > 1 {
+				t.Errorf("it was done %d times (%v)", s.writes, err)
+			}
+			if undone := way.name == "refuses connections" || way.name == "is stopping"; undone && (err != nil || s.writes != 1) {
+				t.Errorf("it was not done through the next server: %v", err)
+			}
+		})
+	}
+}
+
+// An error of a client of several servers says what is the matter with each.
+func TestAllServersGone(t *testing.T) {
+	first, second := endpointOf(t, nil), endpointOf(t, nil)
+	c, err := client.New(client.Options{Endpoints: []string{first, second}, MaxRetries: 1, GiveUp: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, ask := range []func() error{func() error { return c.Connect(t.Context()) }, func() error { return get(c) }} {
+		var unreachable *client.UnreachableError
+		err := ask()
+		if !errors.As(err, &unreachable) || unreachable.Endpoint != first+", "+second {
+			t.Fatalf("error is %v", err)
+		}
+		for _, endpoint := range []string{first, second} {
+			if !strings.Contains(err.Error(), endpoint+": dial tcp") {
+				t.Errorf("the error does not say why %s gives no answer: %v", endpoint, err)
+			}
+		}
+	}
+	var lost *client.LostError
+	if err := get(c); !errors.As(err, &lost) {
+		t.Errorf("the client goes on: %v", err)
+	}
+}
+
+// A server that is found busy is asked again itself, after the pause it asks for.
+func TestBusyServerOfSeveralIsAskedAgain(t *testing.T) {
+	var asked []string
+	endpoint := func(name string) string {
+		return endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked = append(asked, name); len(asked) == 1 {
+				w.Header().Set("Retry-After", "0")
+				problem(w, api.Problem{Status: http.StatusTooManyRequests, Title: "busy"})
+				return
+			}
+			answer(w, http.StatusOK, east())
+		}))
+	}
+	c, err := client.New(client.Options{Endpoints: []string{endpoint("first"), endpoint("second")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := get(c); err != nil || !slices.Equal(asked, []string{"first", "first"}) {
+		t.Errorf("%v were asked, %v", asked, err)
+	}
+}
+
+// A redirection of a server is followed to where it leads.
+func TestRedirectionIsFollowed(t *testing.T) {
+	to := endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, east()) }))
+	from := endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	c, err := client.New(client.Options{Endpoint: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := get(c); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWrongEndpoints(t *testing.T) {
+	for want, opts := range map[string]client.Options{
+		"not both":       {Endpoint: "http://a", Endpoints: []string{"http://b"}},
+		"given twice":    {Endpoints: []string{"http://a", "http://a"}},
+		"not an address": {Endpoints: []string{"http://a", ""}},
+	} {
+		if _, err := client.New(opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", opts, err, want)
+		}
+	}
+}
+
+// An answer that breaks off is asked for again, of one server as of several.
+func TestAnswerThatBreaksOff(t *testing.T) {
+	requests := 0
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests == 1 {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"kind":"cluster",`)
+			return
+		}
+		answer(w, http.StatusOK, east())
+	})
+	if err := get(c); err != nil || requests != 2 {
+		t.Errorf("%v after %d requests", err, requests)
+	}
+}
+
+// The next of several servers is asked at once, whatever the last one asked for; only
+// when all have been asked is there a pause, which grows with each round.
+func TestPauses(t *testing.T) {
+	stopping := &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}}}
+	busy := &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}}
+	for _, test := range []struct {
+		name    string
+		servers int
+		answer  *http.Response
+		want    []time.Duration
+	}{
+		{"one", 1, nil, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}},
+		{"one that is stopping", 1, stopping, []time.Duration{7 * time.Second, 7 * time.Second}},
+		{"three", 3, nil, []time.Duration{0, 0, 200 * time.Millisecond, 0, 0, 400 * time.Millisecond}},
+		{"three that are stopping", 3, stopping, []time.Duration{0, 0, 7 * time.Second, 0, 0, 7 * time.Second}},
+		{"three that are busy", 3, busy, []time.Duration{7 * time.Second, 7 * time.Second}},
+	} {
+		for attempt, want := range test.want {
+			if got := client.Pause(test.servers, attempt, test.answer); got != want {
+				t.Errorf("%s: after attempt %d there is a pause of %s, want %s", test.name, attempt, got, want)
+			}
+		}
+	}
+}
