@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -25,6 +28,7 @@ import (
 // configuration is the provider block.
 type configuration struct {
 	Endpoint       types.String `tfsdk:"endpoint"`
+	Endpoints      types.List   `tfsdk:"endpoints"`
 	Token          types.String `tfsdk:"token"`
 	CACertFile     types.String `tfsdk:"ca_cert_file"`
 	ClientCertFile types.String `tfsdk:"client_cert_file"`
@@ -46,6 +50,12 @@ func configurationAttributes() map[string]schema.Attribute {
 		"endpoint": schema.StringAttribute{
 			MarkdownDescription: "Address of the scheduling server. Defaults to `" + client.DefaultEndpoint + "`. Environment variable: `SCHEDULER_ENDPOINT`.",
 			Optional:            true,
+		},
+		"endpoints": schema.ListAttribute{
+			MarkdownDescription: "Addresses of several servers on one store, in place of `endpoint`: the provider works with one of them, and goes on with the next when that is gone, also in the middle of an apply. See the guide *Several servers*. Environment variable: `SCHEDULER_ENDPOINTS`, separated by commas.",
+			ElementType:         types.StringType,
+			Optional:            true,
+			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 		},
 		"token": schema.StringAttribute{
 			MarkdownDescription: "Bearer token, made by `scheduler-server token create`. Environment variable: `SCHEDULER_TOKEN`.",
@@ -74,7 +84,7 @@ func configurationAttributes() map[string]schema.Attribute {
 		},
 		"max_retries": schema.Int64Attribute{
 			CustomType:          terraform.WholeNumber{},
-			MarkdownDescription: "How many times a request is retried if the server cannot be reached or is busy. `0` turns retries off. Defaults to `" + strconv.Itoa(client.DefaultMaxRetries) + "`. Environment variable: `SCHEDULER_MAX_RETRIES`.",
+			MarkdownDescription: "How many times a request is retried if the server cannot be reached or is busy; of several servers, at each. `0` turns retries off. Defaults to `" + strconv.Itoa(client.DefaultMaxRetries) + "`. Environment variable: `SCHEDULER_MAX_RETRIES`.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
 		},
@@ -123,6 +133,7 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		text  string
 	}{
 		{name: "endpoint", value: c.Endpoint},
+		{name: "endpoints", value: listString(c.Endpoints)},
 		{name: "token", value: c.Token},
 		{name: "ca_cert_file", value: c.CACertFile},
 		{name: "client_cert_file", value: c.ClientCertFile},
@@ -134,17 +145,20 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		{name: "warn_unsatisfied", value: boolString(c.WarnUnsatisfied)},
 	}
 	text := map[string]string{}
+	given := !c.Endpoint.IsNull() || !c.Endpoints.IsNull()
 	for _, s := range settings {
 		if s.value.IsUnknown() {
 			return terraform.PendingSession(fmt.Errorf("the provider's %q depends on a value that is only known after apply: apply what it comes from first, with -target", s.name)), false
 		}
 		text[s.name] = s.value.ValueString()
-		if s.value.IsNull() {
+		// One of the two in the configuration is in place of both in the environment.
+		if s.value.IsNull() && !(given && strings.HasPrefix(s.name, "endpoint")) {
 			text[s.name] = os.Getenv(environmentName(s.name))
 		}
 	}
 	opts := client.Options{
 		Endpoint:       text["endpoint"],
+		Endpoints:      c.endpoints(text["endpoints"]),
 		Token:          api.NewSecret(text["token"]),
 		CACertFile:     text["ca_cert_file"],
 		ClientCertFile: text["client_cert_file"],
@@ -152,6 +166,9 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		UserAgent:      userAgent,
 		GiveUp:         true,
 		Observe:        logAttempt,
+	}
+	if !c.Endpoint.IsNull() && !c.Endpoints.IsNull() {
+		settingError(diags, "endpoints", "it must be absent because endpoint is set")
 	}
 	if timeout := text["request_timeout"]; timeout != "" {
 		d, err := time.ParseDuration(timeout)
@@ -194,7 +211,10 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 // logAttempt shows requests under TF_LOG=DEBUG; secrets are in bodies and headers,
 // which are not logged.
 func logAttempt(ctx context.Context, a client.Attempt) {
-	fields := map[string]any{"method": a.Method, "path": a.Path, "status": a.Status, "duration": a.Duration.String()}
+	fields := map[string]any{"endpoint": a.Endpoint, "method": a.Method, "path": a.Path, "status": a.Status, "duration": a.Duration.String()}
+	if a.Server != "" {
+		fields["server"] = a.Server
+	}
 	if a.Err != nil {
 		fields["error"] = a.Err.Error()
 	}
@@ -219,6 +239,38 @@ func numberString(n types.Int64) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(strconv.FormatInt(n.ValueInt64(), 10))
+}
+
+// listString says whether a list of texts is there and known; its text says nothing.
+func listString(list types.List) types.String {
+	switch {
+	case list.IsNull():
+		return types.StringNull()
+	case list.IsUnknown(), slices.ContainsFunc(list.Elements(), attr.Value.IsUnknown):
+		return types.StringUnknown()
+	}
+	return types.StringValue("")
+}
+
+// endpoints are those of the configuration, or those that a text separates by commas;
+// nil = there are none.
+func (c *configuration) endpoints(text string) []string {
+	if elements := c.Endpoints.Elements(); len(elements) > 0 {
+		endpoints := make([]string, len(elements))
+		for i, element := range elements {
+			text, _ := element.(types.String) // it is a list of nothing else
+			endpoints[i] = text.ValueString()
+		}
+		return endpoints
+	}
+	if text == "" {
+		return nil
+	}
+	endpoints := strings.Split(text, ",")
+	for i := range endpoints {
+		endpoints[i] = strings.TrimSpace(endpoints[i])
+	}
+	return endpoints
 }
 
 func boolString(b types.Bool) types.String {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -16,6 +17,7 @@ func TestConfiguration(t *testing.T) {
 		config      configuration
 		environment map[string]string
 		endpoint    string // of the session
+		several     bool
 		namespace   string
 		want        string // in the error
 	}{
@@ -23,6 +25,15 @@ func TestConfiguration(t *testing.T) {
 		{name: "environment", environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env", "SCHEDULER_NAMESPACE": "shop"}, endpoint: "http://env", namespace: "shop"},
 		{name: "block before environment", config: configuration{Endpoint: types.StringValue("http://block")},
 			environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env"}, endpoint: "http://block", namespace: api.DefaultNamespace},
+		{name: "several in the environment", environment: map[string]string{"SCHEDULER_ENDPOINTS": "http://a, http://b"}, endpoint: "http://a", several: true, namespace: api.DefaultNamespace},
+		{name: "several in the block", config: configuration{Endpoints: texts("http://a", "http://b")},
+			environment: map[string]string{"SCHEDULER_ENDPOINT": "http://env"}, endpoint: "http://a", several: true, namespace: api.DefaultNamespace},
+		{name: "one in the block, several in the environment", config: configuration{Endpoint: types.StringValue("http://block")},
+			environment: map[string]string{"SCHEDULER_ENDPOINTS": "http://a,http://b"}, endpoint: "http://block", namespace: api.DefaultNamespace},
+		{name: "one and several in the block", config: configuration{Endpoint: types.StringValue("http://a"), Endpoints: texts("http://b")}, want: "endpoint is set"},
+		{name: "one and several in the environment", environment: map[string]string{"SCHEDULER_ENDPOINT": "http://a", "SCHEDULER_ENDPOINTS": "http://b"}, want: "not both"},
+		{name: "an empty one among several", config: configuration{Endpoints: texts("")}, want: "is not an address"},
+		{name: "one twice", config: configuration{Endpoints: texts("http://a", "http://a")}, want: "given twice"},
 		{name: "endpoint", config: configuration{Endpoint: types.StringValue("localhost")}, want: "is not an address"},
 		{name: "request_timeout", config: configuration{RequestTimeout: types.StringValue("soon")}, want: `"soon" is not a duration`},
 		{name: "max_retries", environment: map[string]string{"SCHEDULER_MAX_RETRIES": "many"}, want: `"many" is not a whole number`},
@@ -46,11 +57,19 @@ func TestConfiguration(t *testing.T) {
 			if diags.HasError() {
 				t.Fatal(diags)
 			}
-			if s.Client().Endpoint() != test.endpoint || s.Namespace() != test.namespace {
+			if s.Client().Endpoint() != test.endpoint || s.Client().Several() != test.several || s.Namespace() != test.namespace {
 				t.Errorf("endpoint is %s, namespace %s", s.Client().Endpoint(), s.Namespace())
 			}
 		})
 	}
+}
+
+func texts(elements ...string) types.List {
+	values := make([]attr.Value, len(elements))
+	for i, element := range elements {
+		values[i] = types.StringValue(element)
+	}
+	return types.ListValueMust(types.StringType, values)
 }
 
 // A provider whose configuration is only known after apply says so when it is

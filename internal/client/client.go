@@ -137,6 +137,9 @@ func New(opts Options) (*Client, error) {
 // Endpoint is the address of the server that requests go to.
 func (c *Client) Endpoint() string { return c.endpoints.names[c.endpoints.current()] }
 
+// Endpoints names the server, or all of several: "http://a or http://b".
+func (c *Client) Endpoints() string { return strings.Join(c.endpoints.names, " or ") }
+
 // Several reports that there are several servers to work with.
 func (c *Client) Several() bool { return c.endpoints.several() }
 

@@ -27,17 +27,20 @@ func (s *Session) Connect(ctx context.Context, diags *diag.Diagnostics) {
 	err := s.client.Connect(ctx)
 	var refused *client.LoginError
 	var unreachable *client.UnreachableError
-	endpoint := s.client.Endpoint()
+	endpoint, at := s.client.Endpoints(), path.Root("endpoint")
+	if s.client.Several() {
+		at = path.Root("endpoints")
+	}
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
 		diags.AddAttributeError(path.Root("token"), "The scheduling server refuses the token", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(refused.Error()), remedy(http.StatusUnauthorized)))
 	case errors.As(err, &unreachable):
-		diags.AddAttributeError(path.Root("endpoint"), "Cannot reach the scheduling server", Sentence(err.Error())+whatWouldReach(err))
+		diags.AddAttributeError(at, "Cannot reach the scheduling server", Sentence(err.Error())+whatWouldReach(err))
 	case client.StatusOf(err) == http.StatusServiceUnavailable, client.StatusOf(err) == http.StatusTooManyRequests:
-		diags.AddAttributeError(path.Root("endpoint"), "The scheduling server is not ready", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(err.Error()), remedy(client.StatusOf(err))))
+		diags.AddAttributeError(at, "The scheduling server is not ready", fmt.Sprintf("The server at %s says: %s%s", endpoint, Sentence(err.Error()), remedy(client.StatusOf(err))))
 	default:
-		diags.AddAttributeError(path.Root("endpoint"), "This is not a scheduling server", fmt.Sprintf("What answers at %s does not answer as a scheduling server does: %s%s", endpoint, Sentence(err.Error()), whatWouldBeOne(err)))
+		diags.AddAttributeError(at, "This is not a scheduling server", fmt.Sprintf("What answers at %s does not answer as a scheduling server does: %s%s", endpoint, Sentence(err.Error()), whatWouldBeOne(err)))
 	}
 }
 
@@ -94,7 +97,7 @@ func (s *Session) failed(diags *diag.Diagnostics, what string, t tftypes.Type, e
 	text := Sentence(lost.Err.Error())
 	var problem *api.Problem
 	if errors.As(lost.Err, &problem) {
-		text = fmt.Sprintf("The server at %s says: %s%s", s.client.Endpoint(), Sentence(problem.Error()), remedy(problem.Status))
+		text = fmt.Sprintf("The server at %s says: %s%s", s.client.Endpoints(), Sentence(problem.Error()), remedy(problem.Status))
 	}
 	diags.AddError("Cannot "+what, text+" Nothing more is tried in this run.")
 }
