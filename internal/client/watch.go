@@ -3,15 +3,18 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 )
@@ -19,66 +22,151 @@ import (
 // Watch yields the changes of some kinds after a resource_version ("" = from
 // now on), until the context ends or the connection breaks; the error, io.EOF
 // where the server ended the stream, comes last. To go on, watch again from the
-// last event's ResourceVersion.
+// last event's ResourceVersion. With several servers, a watch whose connection
+// breaks goes on by itself at the next one, where it was: without a gap, and
+// without telling anything twice.
 func (c *Client) Watch(ctx context.Context, resourceVersion string, kinds ...api.Kind) iter.Seq2[api.Event, error] {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = string(kind)
+	}
+	query := url.Values{"kinds": {strings.Join(names, ",")}}
+	if resourceVersion != "" {
+		query.Set("resource_version", resourceVersion)
+	}
 	return func(yield func(api.Event, error) bool) {
-		names := make([]string, len(kinds))
-		for i, kind := range kinds {
-			names[i] = string(kind)
-		}
-		query := url.Values{"kinds": {strings.Join(names, ",")}}
-		if resourceVersion != "" {
-			query.Set("resource_version", resourceVersion)
-		}
-		resp, err := c.send(ctx, &call{
-			method: http.MethodGet, path: "/v1/watch", query: query,
-			header:     http.Header{"Accept": {"text/event-stream"}},
-			repeatable: true, stream: true,
-		})
-		if err != nil {
+		w := &watch{client: c, query: query, told: map[string]bool{}, again: map[string]bool{}}
+		for {
+			err := w.follow(ctx, func(event api.Event) bool { return yield(event, nil) })
+			if err == nil {
+				return
+			}
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			} else if w.resume(ctx, err) {
+				continue
+			}
 			yield(api.Event{}, err)
 			return
 		}
-		defer resp.Body.Close()
-		stream := newEventStream(resp.Body, c.opts.MaxResponseBytes)
-		for {
-			event, err := stream.next()
-			if err != nil {
-				if cause := context.Cause(ctx); cause != nil {
-					err = cause
-				}
-				yield(api.Event{}, err)
-				return
-			}
-			if !yield(event, nil) {
-				return
-			}
+	}
+}
+
+// watch is a watch over one connection after the other.
+type watch struct {
+	client *Client
+	query  url.Values
+	// position is the revision up to which everything was told, "" before there was
+	// any. told are the events after it, and again those that the next connections are
+	// going to tell once more.
+	position    string
+	told, again map[string]bool
+	at          int // the endpoint of the last connection
+	quiet       int // connections since something came
+}
+
+// follow yields the events of one connection. It returns nil when the reader has
+// enough.
+func (w *watch) follow(ctx context.Context, yield func(api.Event) bool) error {
+	q := &call{
+		method: http.MethodGet, path: "/v1/watch", query: w.query,
+		header:     http.Header{"Accept": {"text/event-stream"}},
+		repeatable: true, stream: true,
+	}
+	if w.position != "" {
+		q.header.Set("Last-Event-ID", w.position)
+	}
+	w.quiet++
+	resp, err := w.client.send(ctx, q)
+	if q.attempts != nil {
+		w.at = q.attempts.at
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	stream := newEventStream(resp.Body, w.client.opts.MaxResponseBytes)
+	for {
+		event, err := stream.next()
+		moved := stream.id != "" && stream.id != w.position // also by a mark, which is no event
+		if moved {
+			w.position, w.quiet = stream.id, 0
+			clear(w.told)
+		}
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s %s %s", event.Type, api.KeyOf(event.Object), event.Object.Meta().ResourceVersion)
+		if !moved {
+			w.told[name] = true
+		}
+		if w.again[name] {
+			delete(w.again, name)
+			continue
+		}
+		if !yield(event) {
+			return nil
 		}
 	}
 }
+
+// resume waits until a watch may go on at the next server, and reports whether it can.
+func (w *watch) resume(ctx context.Context, err error) bool {
+	e := w.client.endpoints
+	broken := errors.Is(err, io.EOF) || errors.As(err, new(*brokenWatchError))
+	// A server that was started a while ago may know what another one no longer does.
+	forgotten := StatusOf(err) == http.StatusGone && w.quiet < len(e.bases)
+	if !e.several() || w.position == "" || !broken && !forgotten || w.quiet > w.client.retrying.RetryMax {
+		return false
+	}
+	e.leave(w.at)
+	maps.Copy(w.again, w.told)
+	clear(w.told)
+	pause := time.Duration(0)
+	if w.quiet > 0 {
+		pause = e.backoff(firstRetryDelay, maxRetryDelay, w.quiet-1, nil)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+// brokenWatchError says that the connection of a watch broke.
+type brokenWatchError struct{ err error }
+
+// Error names the cause.
+func (e *brokenWatchError) Error() string { return "the watch broke: " + e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *brokenWatchError) Unwrap() error { return e.err }
 
 // eventStream reads server-sent events. It is our own: forty lines that bound an event
 // over all of its lines are no reason for another dependency of the provider binary.
 type eventStream struct {
 	lines *bufio.Scanner
-	limit int // of an event, in bytes
+	limit int    // of an event, in bytes
+	id    string // of the last event, or mark, that had one
 }
 
 func newEventStream(r io.Reader, maxBytes int64) *eventStream {
 	limit := int(maxBytes)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, min(limit, 64<<10)), limit)
-	return &eventStream{lines, limit}
+	return &eventStream{lines: lines, limit: limit}
 }
 
 // next returns the next event that carries an object. Comments keep the
 // connection alive and say nothing.
 func (s *eventStream) next() (api.Event, error) {
-	var name string
+	var name, id string
 	var data bytes.Buffer
 	for s.lines.Scan() {
 		line := s.lines.Text()
 		if line == "" {
+			s.id = cmp.Or(id, s.id)
 			if data.Len() > 0 {
 				return decodeEvent(name, data.Bytes())
 			}
@@ -90,6 +178,8 @@ func (s *eventStream) next() (api.Event, error) {
 		switch field {
 		case "event":
 			name = value
+		case "id":
+			id = value
 		case "data":
 			if data.Len() > 0 {
 				data.WriteByte('\n')
@@ -104,7 +194,7 @@ func (s *eventStream) next() (api.Event, error) {
 	case errors.Is(err, bufio.ErrTooLong):
 		return api.Event{}, fmt.Errorf("an event on the watch is too long: %w", err)
 	case err != nil:
-		return api.Event{}, fmt.Errorf("the watch broke: %w", err)
+		return api.Event{}, &brokenWatchError{err}
 	}
 	return api.Event{}, io.EOF
 }

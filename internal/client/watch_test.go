@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -41,6 +43,59 @@ func TestWatch(t *testing.T) {
 	}
 	if len(got) != 2 || got[0].Type != api.EventPut || got[1].Type != api.EventDelete || got[1].ResourceVersion != "9" || api.KeyOf(got[0].Object) != eastKey {
 		t.Errorf("events are %+v", got)
+	}
+}
+
+// A watch of several servers goes on at the next one after the last whole piece that it
+// was told, and tells nothing twice, however the next server divides its pieces.
+func TestWatchGoesOnAtTheNextServer(t *testing.T) {
+	put := func(name, version, id string) string {
+		if id != "" {
+			id = "id: " + id + "\n"
+		}
+		return fmt.Sprintf("event: put\n%sdata: {\"resource_version\":\"%s\",\"object\":{\"kind\":\"cluster\",\"metadata\":{\"name\":\"%s\",\"resource_version\":\"%s\"}}}\n\n", id, version, name, version)
+	}
+	var asked []string
+	endpoint := func(name string, pieces ...string) string {
+		connections := 0
+		return endpointOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, name+" "+cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("resource_version")))
+			if connections++; connections > len(pieces) {
+				problem(w, api.Problem{Title: "Gone", Status: http.StatusGone})
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, pieces[connections-1])
+			if name == "first" {
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		}))
+	}
+	c, err := client.New(client.Options{MaxRetries: 1, Endpoints: []string{
+		endpoint("first", ": alive\nid: 3\n\n"+put("a", "4", "4")+put("b", "5", "")+put("c", "6", "")),
+		endpoint("second", ": alive\nid: 4\n\n"+put("b", "5", "5")+put("c", "6", "")+put("d", "7", "7")),
+		endpoint("third", ": alive\nid: 7\n\n: alive\nid: 8\n\n"+put("e", "9", "9")),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var told []string
+	for event, err := range c.Watch(t.Context(), "3", api.KindCluster) {
+		if err != nil {
+			if client.StatusOf(err) != http.StatusGone {
+				t.Errorf("the watch ends with %v", err)
+			}
+			break
+		}
+		told = append(told, event.Object.Meta().Name)
+	}
+	if got := strings.Join(told, " "); got != "a b c d e" {
+		t.Errorf("told %s", got)
+	}
+	if got := strings.Join(asked, ", "); got != "first 3, second 4, third 7, first 9, second 9, third 9" {
+		t.Errorf("asked %s", got)
 	}
 }
 
