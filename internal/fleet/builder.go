@@ -20,6 +20,8 @@ import (
 type Change struct {
 	Key      api.Key
 	Old, New *Entry
+	// Revision is that of the last of what happened; 0 = it is not known.
+	Revision int64
 }
 
 // builder makes the next snapshot from a snapshot and records.
@@ -31,10 +33,16 @@ type builder struct {
 	// order and first say which objects were touched, and what they were before;
 	// first is nil where nobody wants to know.
 	order []api.Key
-	first map[api.Key]*Entry
+	first map[api.Key]touched
 	// damaged is a copy of its own once ownDamaged says so.
 	damaged    map[api.Key]*Damage
 	ownDamaged bool
+}
+
+// touched is an object before the first record about it, and the revision of the last.
+type touched struct {
+	before   *Entry
+	revision int64
 }
 
 func newBuilder(base *Snapshot, codec Codec) *builder {
@@ -43,7 +51,7 @@ func newBuilder(base *Snapshot, codec Codec) *builder {
 		objects: base.objects.Clone(),
 		system:  base.system.Clone(),
 		counts:  maps.Clone(base.counts),
-		first:   map[api.Key]*Entry{},
+		first:   map[api.Key]touched{},
 		damaged: base.damaged,
 	}
 }
@@ -75,9 +83,14 @@ func (b *builder) apply(record store.Record) error {
 	if err != nil || healed && !show || entry == old {
 		return err
 	}
-	if _, touched := b.first[record.Key]; !touched && b.first != nil {
-		b.first[record.Key] = old
-		b.order = append(b.order, record.Key)
+	if b.first != nil {
+		t, again := b.first[record.Key]
+		if !again {
+			t.before = old
+			b.order = append(b.order, record.Key)
+		}
+		t.revision = record.ModRevision
+		b.first[record.Key] = t
 	}
 	if entry == nil {
 		b.remove(old)
@@ -216,16 +229,19 @@ func (b *builder) snapshot(revision int64) *Snapshot {
 }
 
 // changes are the differences between the base and the snapshot, one for each
-// object, in the order in which the objects were first touched.
-func (b *builder) changes(after *Snapshot) []Change {
-	var changes []Change
+// object, in the order in which the objects were first touched. passed says that there
+// are objects among those touched that are as they were: they came and went.
+func (b *builder) changes(after *Snapshot) (changes []Change, passed bool) {
 	for _, key := range b.order {
-		change := Change{Key: key, Old: b.first[key], New: after.Get(key)}
-		if change.Old != change.New {
-			changes = append(changes, change)
+		t := b.first[key]
+		change := Change{Key: key, Old: t.before, New: after.Get(key), Revision: t.revision}
+		if change.Old == change.New {
+			passed = true
+			continue
 		}
+		changes = append(changes, change)
 	}
-	return changes
+	return changes, passed
 }
 
 // Difference lists what changed between two snapshots, in the order of the keys. The

@@ -178,7 +178,8 @@ func (f *Fleet) apply(batch store.Batch) {
 		}
 	}
 	after := b.snapshot(batch.Revision)
-	f.publish(Batch{Revision: batch.Revision, Changes: b.changes(after), Snapshot: after})
+	changes, passed := b.changes(after)
+	f.publish(Batch{Revision: batch.Revision, Changes: changes, Snapshot: after, Passed: passed})
 }
 
 // unreadable says once that an object is damaged.

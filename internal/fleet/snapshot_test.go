@@ -194,7 +194,14 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 				}
 			}
 			after := b.snapshot(revision)
-			for _, change := range b.changes(after) {
+			changes, passed := b.changes(after)
+			for _, key := range b.order {
+				told := slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key && c.Revision > 0 && c.Revision <= revision })
+				if !told && !passed {
+					t.Fatalf("%s came and went, and nothing says so", key)
+				}
+			}
+			for _, change := range changes {
 				if replayed[change.Key] != change.Old {
 					t.Fatalf("the change of %s starts from %+v, it was %+v", change.Key, change.Old, replayed[change.Key])
 				}

@@ -22,6 +22,9 @@ type Batch struct {
 	// Reset says that the changes are the difference to the picture the
 	// subscriber last saw, without the steps between.
 	Reset bool
+	// Passed says that objects came and went: whoever knows some of the revisions of the
+	// batch already may know one of them, and nothing says that it is gone.
+	Passed bool
 }
 
 // node is one publication in the list that subscriptions walk. The fleet holds

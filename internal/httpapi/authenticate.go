@@ -63,5 +63,6 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 func (s *Server) serveAs(who auth.Identity, next http.Handler, w http.ResponseWriter, r *http.Request) {
 	ctx, release := s.sessions.Begin(r.Context(), who)
 	defer release()
+	requestOf(ctx).server = s.options.Name
 	next.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -49,7 +49,12 @@ type event struct {
 	revision int64
 	// unstored says that nothing was written: the revision is that of the event before.
 	unstored bool
-	changes  []fleet.Change
+	// from is the revision of the publication before. A watch that resumes between the
+	// two, because another server has published less at once, is told what it does not
+	// know. passed says that it cannot be told all of that.
+	from    int64
+	passed  bool
+	changes []fleet.Change
 	// clusters are those to which what has changed belongs, by name: as they were
 	// after the publication or, deleted in it, before.
 	clusters map[string]*api.Cluster
@@ -150,7 +155,7 @@ func (l *eventLog) start(revision int64, at *fleet.Snapshot) {
 func (l *eventLog) append(batch fleet.Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.push(&event{revision: batch.Revision, changes: batch.Changes, clusters: clustersOf(batch)})
+	l.push(&event{revision: batch.Revision, changes: batch.Changes, clusters: clustersOf(batch), passed: batch.Reset || batch.Passed})
 	l.written, l.snapshot = l.last, batch.Snapshot
 	l.trim()
 	l.takeEarly()
@@ -246,7 +251,7 @@ func (l *eventLog) poll(ctx context.Context, key api.Key) (context.Context, cont
 }
 
 func (l *eventLog) push(e *event) {
-	e.position, e.ready = l.last.position, make(chan struct{})
+	e.from, e.position, e.ready = l.last.revision, l.last.position, make(chan struct{})
 	for _, change := range e.changes {
 		e.position += int64(changedBytes(change))
 	}
@@ -281,15 +286,19 @@ func (l *eventLog) newest() *event {
 }
 
 // after is the position after the last publication up to a revision; false when the log
-// no longer knows what came then. What was unstored at that revision comes after it, as
+// does not know what came then. What was unstored at that revision comes after it, as
 // the revision does not tell whether the reader knows of it.
 func (l *eventLog) after(revision int64) (at *event, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.first; e != nil && e.revision <= revision; e = e.next {
+	e := l.first
+	for ; e != nil && e.revision <= revision; e = e.next {
 		if !e.unstored {
 			at = e
 		}
+	}
+	if e != nil && e.passed && e.from < revision {
+		return nil, false
 	}
 	return at, at != nil && l.started
 }

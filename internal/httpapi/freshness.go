@@ -13,19 +13,30 @@ import (
 // memory and go on without the store, so it is how old they may be.
 const lastContactHeader = "Scheduler-Last-Contact"
 
-// showAge sets the header of an answer that begins now.
-func (r *request) showAge(header http.Header) {
+// serverHeader says on every answer to somebody who is let in which of several servers
+// it comes from.
+const serverHeader = "Scheduler-Server"
+
+// describe sets the headers of an answer that begins now.
+func (r *request) describe(header http.Header) {
+	if r.server != "" {
+		header.Set(serverHeader, r.server)
+	}
 	if !r.picture.IsZero() {
 		header.Set(lastContactHeader, strconv.FormatInt(time.Since(r.picture).Milliseconds(), 10))
 	}
 }
 
-// describeFreshness documents the header on every answer that has a body of the
+// describeFreshness documents the headers on every answer that has a body of the
 // API.
 func describeFreshness(document *huma.OpenAPI) {
-	header := &huma.Param{
+	age := &huma.Param{
 		Description: "Milliseconds since the store was last known to hold nothing newer than what this answer shows. It grows while the store does not answer; reads go on.",
 		Schema:      &huma.Schema{Type: huma.TypeInteger, Format: "int64"},
+	}
+	server := &huma.Param{
+		Description: "Name of the server that answers, as GET /v1/server lists it.",
+		Schema:      &huma.Schema{Type: huma.TypeString},
 	}
 	eachOperation(document, func(op *huma.Operation) {
 		for status, response := range op.Responses {
@@ -33,7 +44,7 @@ func describeFreshness(document *huma.OpenAPI) {
 				if response.Headers == nil {
 					response.Headers = map[string]*huma.Param{}
 				}
-				response.Headers[lastContactHeader] = header
+				response.Headers[lastContactHeader], response.Headers[serverHeader] = age, server
 			}
 		}
 	})

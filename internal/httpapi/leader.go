@@ -65,7 +65,8 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 		problem.Write(w, noLeader(err))
 		return true
 	}
-	id := requestOf(r.Context()).id
+	note := requestOf(r.Context())
+	id := note.id
 	proxy := &httputil.ReverseProxy{
 		Transport: l.leader.Transport(),
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -75,6 +76,7 @@ func (l *leading) elsewhere(w http.ResponseWriter, r *http.Request) bool {
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			answer.Header.Del("X-Request-Id") // stands there already
+			note.server, note.picture = "", time.Time{}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {

@@ -27,6 +27,9 @@ type request struct {
 	// picture is when the picture that is shown was last known to be complete; zero
 	// where nothing of it is shown.
 	picture time.Time
+	// server is the name of this server, where whoever asks may know it. An answer that
+	// another server gives has the headers of that one, and neither.
+	server string
 }
 
 type requestKey struct{}
@@ -137,7 +140,7 @@ type answerWriter struct {
 func (w *answerWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
-		w.note.showAge(w.Header())
+		w.note.describe(w.Header())
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -189,8 +189,9 @@ func (w *watchStream) run(ctx context.Context, at *event, since int64) {
 				w.tooSlow(since, behind)
 				return
 			}
+			known := since
 			since = max(since, at.revision)
-			tell = func() error { return w.write(at) }
+			tell = func() error { return w.write(at, known) }
 		case <-heartbeat.C:
 			tell = func() error { return w.mark(since) }
 		case <-ctx.Done():
@@ -222,20 +223,20 @@ func (w *watchStream) tooSlow(since, behind int64) {
 	}
 }
 
-// write tells the changes of a publication. Only the last of them carries its
-// revision: a reader that loses the connection in the middle gets all of them
-// again.
-func (w *watchStream) write(e *event) error {
+// write tells the changes of a publication to a reader who knows everything up to a
+// revision. Only the last of them carries the publication's: a reader that loses the
+// connection in the middle gets all of them again.
+func (w *watchStream) write(e *event, known int64) error {
 	var shown []int
 	for i, change := range e.changes {
-		if w.tells(e, change) != "" {
+		if old := !e.unstored && known > e.from && change.Revision <= known; !old && w.tells(e, change) != "" {
 			shown = append(shown, i)
 		}
 	}
 	for n, i := range shown {
-		revision, id := strconv.FormatInt(e.revision-1, 10), ""
+		revision, id := strconv.FormatInt(max(e.from, known), 10), ""
 		if n == len(shown)-1 {
-			revision = strconv.FormatInt(e.revision, 10)
+			revision = strconv.FormatInt(max(e.revision, known), 10)
 			id = "id: " + revision + "\n"
 		}
 		change := e.changes[i]

@@ -185,6 +185,52 @@ func TestEventLogForgetsTheOldest(t *testing.T) {
 	}
 }
 
+// A watch that comes from another server may know a part of what this one has published
+// at once: it is told the rest. Where objects came and went in it, the rest cannot be told.
+func TestWatchResumesWithinAPublication(t *testing.T) {
+	s := startServer(t)
+	log := newEventLog(10)
+	log.start(10, s.fleet.Snapshot())
+	entry := func(name string) *fleet.Entry {
+		return &fleet.Entry{Object: &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: name}}}
+	}
+	change := func(name string, revision int64, old, now *fleet.Entry) fleet.Change {
+		return fleet.Change{Key: api.Key{Kind: api.KindCluster, Name: name}, Old: old, New: now, Revision: revision}
+	}
+	log.append(fleet.Batch{Revision: 14, Snapshot: s.fleet.Snapshot(), Changes: []fleet.Change{
+		change("a", 11, nil, entry("a")), change("b", 12, entry("b"), nil), change("c", 13, entry("c"), entry("c")), change("d", 14, nil, entry("d")),
+	}})
+	log.append(fleet.Batch{Revision: 17, Snapshot: s.fleet.Snapshot(), Changes: []fleet.Change{change("e", 17, nil, entry("e"))}, Passed: true})
+	log.append(fleet.Batch{Revision: 20, Snapshot: s.fleet.Snapshot(), Changes: []fleet.Change{change("f", 0, nil, entry("f"))}, Reset: true})
+	for since, want := range map[int64]string{
+		10: "put a 10, delete b 10, put c 10, put d 14", 11: "delete b 11, put c 11, put d 14", 12: "put c 12, put d 14", 13: "put d 14",
+		14: "put e 17", 15: "unknown", 16: "unknown", 17: "put f 20", 19: "unknown", 20: "",
+	} {
+		at, ok := log.after(since)
+		if !ok {
+			if want != "unknown" {
+				t.Errorf("after %d: unknown, want %s", since, want)
+			}
+			continue
+		}
+		recorder := &deadlineRecorder{httptest.NewRecorder()}
+		w := &watchStream{watches: s.watches, kinds: map[api.Kind]bool{api.KindCluster: true}, who: auth.Identity{Role: auth.RoleAdmin}, w: recorder, control: http.NewResponseController(recorder)}
+		if at.next != nil {
+			if err := w.write(at.next, since); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reader := &watchReader{t: t, lines: bufio.NewScanner(recorder.Body)}
+		var told []string
+		for e, ok := reader.next(); ok; e, ok = reader.next() {
+			told = append(told, e.String()+" "+e.data.ResourceVersion)
+		}
+		if got := strings.Join(told, ", "); got != want {
+			t.Errorf("after %d: %s, want %s", since, got, want)
+		}
+	}
+}
+
 func TestEventLogIsBoundedByItsChanges(t *testing.T) {
 	log := newEventLog(1000)
 	log.start(10, nil)
@@ -222,12 +268,12 @@ func TestOnlyTheLastEventOfAPieceCarriesItsRevision(t *testing.T) {
 	entry := func(name string) *fleet.Entry {
 		return &fleet.Entry{Object: &api.Cluster{Kind: api.KindCluster, Metadata: api.Metadata{Name: name}}}
 	}
-	err := w.write(&event{revision: 42, changes: []fleet.Change{
+	err := w.write(&event{revision: 42, from: 41, changes: []fleet.Change{
 		{Key: api.Key{Kind: api.KindCluster, Name: "a"}, New: entry("a")},
 		{Key: api.Key{Kind: api.KindPlacement, Name: "p"}, New: entry("p")},
 		{Key: api.Key{Kind: api.KindCluster, Name: "b"}, New: entry("b")},
 		{Key: api.Key{Kind: api.KindPlacement, Name: "q"}, New: entry("q")},
-	}})
+	}}, 41)
 	reader := &watchReader{t: t, lines: bufio.NewScanner(recorder.Body)}
 	if err != nil {
 		t.Fatal(err)
