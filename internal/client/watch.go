@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (c *Client) Watch(ctx context.Context, resourceVersion string, kinds ...api
 		query.Set("resource_version", resourceVersion)
 	}
 	return func(yield func(api.Event, error) bool) {
-		w := &watch{client: c, query: query, told: map[string]bool{}, again: map[string]bool{}}
+		w := &watch{client: c, query: query, told: map[eventSum]bool{}, again: map[eventSum]bool{}}
 		for {
 			err := w.follow(ctx, func(event api.Event) bool { return yield(event, nil) })
 			if err == nil {
@@ -60,7 +61,7 @@ type watch struct {
 	// any. told are the events after it, and again those that the next connections are
 	// going to tell once more.
 	position    string
-	told, again map[string]bool
+	told, again map[eventSum]bool
 	at          int // the endpoint of the last connection
 	quiet       int // connections since something came
 }
@@ -96,12 +97,11 @@ func (w *watch) follow(ctx context.Context, yield func(api.Event) bool) error {
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("%s %s %s", event.Type, api.KeyOf(event.Object), event.Object.Meta().ResourceVersion)
 		if !moved {
-			w.told[name] = true
+			w.told[stream.sum] = true
 		}
-		if w.again[name] {
-			delete(w.again, name)
+		if w.again[stream.sum] {
+			delete(w.again, stream.sum)
 			continue
 		}
 		if !yield(event) {
@@ -149,7 +149,11 @@ type eventStream struct {
 	lines *bufio.Scanner
 	limit int    // of an event, in bytes
 	id    string // of the last event, or mark, that had one
+	sum   eventSum
 }
+
+// eventSum tells apart what events say: what happened, and the object as it is then.
+type eventSum [sha256.Size]byte
 
 func newEventStream(r io.Reader, maxBytes int64) *eventStream {
 	limit := int(maxBytes)
@@ -168,7 +172,9 @@ func (s *eventStream) next() (api.Event, error) {
 		if line == "" {
 			s.id = cmp.Or(id, s.id)
 			if data.Len() > 0 {
-				return decodeEvent(name, data.Bytes())
+				event, object, err := decodeEvent(name, data.Bytes())
+				s.sum = sha256.Sum256(append([]byte(name+"\n"), object...))
+				return event, err
 			}
 			name = ""
 			continue
@@ -199,24 +205,25 @@ func (s *eventStream) next() (api.Event, error) {
 	return api.Event{}, io.EOF
 }
 
-func decodeEvent(name string, data []byte) (api.Event, error) {
+// decodeEvent returns an event, and its object as it was written.
+func decodeEvent(name string, data []byte) (api.Event, json.RawMessage, error) {
 	if name != string(api.EventPut) && name != string(api.EventDelete) {
 		problem := &api.Problem{}
 		if err := json.Unmarshal(data, problem); err == nil && problem.Title != "" {
-			return api.Event{}, problem
+			return api.Event{}, nil, problem
 		}
-		return api.Event{}, fmt.Errorf("the watch sent %q, which is not an event of an object", name)
+		return api.Event{}, nil, fmt.Errorf("the watch sent %q, which is not an event of an object", name)
 	}
 	var wire struct {
 		ResourceVersion string          `json:"resource_version"`
 		Object          json.RawMessage `json:"object"`
 	}
 	if err := json.Unmarshal(data, &wire); err != nil {
-		return api.Event{}, fmt.Errorf("the watch sent an event that cannot be read: %w", err)
+		return api.Event{}, nil, fmt.Errorf("the watch sent an event that cannot be read: %w", err)
 	}
 	object, err := decodeObject(wire.Object)
 	if err != nil {
-		return api.Event{}, err
+		return api.Event{}, nil, err
 	}
-	return api.Event{Type: api.EventType(name), ResourceVersion: wire.ResourceVersion, Object: object}, nil
+	return api.Event{Type: api.EventType(name), ResourceVersion: wire.ResourceVersion, Object: object}, wire.Object, nil
 }
