@@ -49,10 +49,8 @@ func (w without) List(part string, texts []string) {
 }
 
 // Words implements key.Writer.
-func (w without) Words(part, text string) {
-	if w.words && w.has(part) {
-		w.Writer.Words(part, text)
-	}
+func (w without) Words(part, text string) bool {
+	return w.words && w.has(part) && w.Writer.Words(part, text)
 }
 
 // Sequence implements key.Writer.

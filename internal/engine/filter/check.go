@@ -207,13 +207,15 @@ func (c *Checks) ExpiringReads() columns.Aspects {
 // a spec names equal things nor naming one twice makes another key, unless it is
 // one of words.
 func (c *Checks) Write(k key.Writer) {
-	for rest := c.All; len(rest) > 0; {
+	rest := c.All
+	write := func(k key.Writer, i int) { rest[i].Key(k) }
+	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n].Name() == rest[0].Name() {
 			n++
 		}
 		k.Text("filter", rest[0].Name())
-		k.Each("checks", n, func(k key.Writer, i int) { rest[i].Key(k) })
+		k.Each("checks", n, write)
 		rest = rest[n:]
 	}
 }

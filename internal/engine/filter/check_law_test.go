@@ -142,7 +142,7 @@ func TestEqualKeysAnswerEqually(t *testing.T) {
 		}
 		answer := enginetest.Remembered(func(c Check) string { return answers(c, looks) })
 		tell := enginetest.Remembered(func(c Check) string { return told(c, looks) })
-		parts := map[bool]map[string]bool{false: {}, true: {}}
+		parts := map[bool]map[string]bool{false: {}, true: {}} // of the keys, and of those of words
 		for _, words := range []bool{false, true} {
 			says := map[bool]func(Check) string{false: answer, true: tell}[words]
 			key := func(c Check) string {
@@ -154,7 +154,9 @@ func TestEqualKeysAnswerEqually(t *testing.T) {
 				t.Errorf("%s: two checks of one key (words: %t) differ:\n%T%+v\n%T%+v", each.Name(), words, x, x, y, y)
 			}
 		}
-		for part := range parts[true] {
+		all := maps.Clone(parts[false])
+		maps.Copy(all, parts[true])
+		for part := range all {
 			words := !parts[false][part] // it changes no answer, only how it is put
 			says := map[bool]func(Check) string{false: answer, true: tell}[words]
 			key := func(c Check) string {

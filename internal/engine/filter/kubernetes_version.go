@@ -33,8 +33,9 @@ type hasVersion struct {
 }
 
 func (c *hasVersion) Key(k key.Writer) {
-	k.Text("constraint", c.is.Canonical())
-	k.Words("text", c.is.String())
+	if !k.Words("text", c.is.String()) {
+		k.Text("constraint", c.is.Canonical())
+	}
 }
 
 func (c *hasVersion) Reads() columns.Aspects { return columns.Observations }

@@ -32,8 +32,9 @@ type labelConstraint struct {
 }
 
 func (c *labelConstraint) Key(k key.Writer) {
-	k.Text("constraint", c.is.Canonical())
-	k.Words("text", c.is.String())
+	if !k.Words("text", c.is.String()) {
+		k.Text("constraint", c.is.Canonical())
+	}
 }
 
 func (c *labelConstraint) Reads() columns.Aspects { return columns.Labels }

@@ -39,10 +39,11 @@ type metricConstraint struct {
 }
 
 func (c *metricConstraint) Key(k key.Writer) {
-	k.Text("constraint", c.is.Canonical())
+	if !k.Words("text", c.is.String()) {
+		k.Text("constraint", c.is.Canonical())
+	}
 	k.Text("basis", string(c.basis))
 	k.Text("namespace", c.namespace)
-	k.Words("text", c.is.String())
 }
 
 func (c *metricConstraint) Reads() columns.Aspects { return columns.MetricValues | columns.MetricNames }

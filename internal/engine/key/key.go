@@ -20,8 +20,9 @@ type Writer interface {
 	// Words writes a part that changes no answer, only how it is put, as the spelling
 	// of a constraint does. Only a key of words has it, in which the order of sets and
 	// repetitions count as well: what shares a sentence has to agree in all of that,
-	// what shares a mask need not.
-	Words(part, text string)
+	// what shares a mask need not. It reports whether it has written the part, so that
+	// what follows from it need not be written, too.
+	Words(part, text string) bool
 	// Sequence writes a part that is a list of n things which have parts themselves.
 	Sequence(part string, n int, write func(k Writer, i int))
 	// Each writes a part that is a set of n things which have parts themselves.
@@ -64,10 +65,11 @@ func (k *Key) List(_ string, texts []string) {
 }
 
 // Words implements Writer.
-func (k *Key) Words(_, text string) {
+func (k *Key) Words(_, text string) bool {
 	if k.words {
 		k.write(text)
 	}
+	return k.words
 }
 
 func (k *Key) number(n int) { k.text = binary.AppendUvarint(k.text, uint64(n)) }
