@@ -106,19 +106,15 @@ func (c *cohort[D]) silence(own **sentence) {
 }
 
 // toldOtherwise reports whether a sentence about why clusters do not fit differs now,
-// after what a delta says. before is the fleet before it, nil where it says nothing of
-// the fleet.
-func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta) bool {
+// after what a delta says, of rows of which anything differs that a member reads.
+// before is the fleet before it, nil where it says nothing of the fleet.
+func (c *cohort[D]) toldOtherwise(p *picture, before *columns.Fleet, delta *columns.Delta, rows []int) bool {
 	since := c.seen
 	c.seen = p.version
 	if len(c.waiting) == 0 {
 		return false
 	}
 	same := before != nil && !c.query.Reads().Any(columns.Clock) && delta.Fleet == 0 && !delta.Concerns(0)
-	var rows []int
-	if same {
-		rows = concerned(delta, c.reads)
-	}
 	changed := false
 	for _, s := range c.sentences {
 		if same && s.version >= since && len(rows) <= manyRows && placement.RejectedAlike(before, p.fleet, s.query, p.others(), rows) {
@@ -165,10 +161,9 @@ func newCohorts[D member, C cohortOf[D]]() cohorts[D, C] {
 	}
 }
 
-// follow brings the view of a cohort to the fleet's version. It returns the mask
-// before, and the rows of which anything differs that a member reads.
-func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta) (was columns.Bitmap, rows []int) {
-	rows = concerned(delta, c.reads)
+// follow brings the view of a cohort to the fleet's version, in which anything differs
+// of some rows that a member reads. It returns the mask before.
+func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], rows []int) (was columns.Bitmap) {
 	v, slots := c.view, p.fleet.Slots()
 	grows := len(v.Mask) < (slots+63)/64
 	if grows {
@@ -184,11 +179,11 @@ func (all *cohorts[D, C]) follow(p *picture, c *cohort[D], delta *columns.Delta)
 			changed = v.Judge(p.fleet, c.query, p.others(), row) || changed
 		}
 		if !changed {
-			return was, rows
+			return was
 		}
 	}
 	all.note(c)
-	return was, rows
+	return was
 }
 
 // note takes down what a cohort sees now, and for how long.
@@ -214,15 +209,17 @@ func (all *cohorts[D, C]) view(p *picture, q *placement.Query, ranking *score.Ra
 	return view
 }
 
-// concerned yields those that read something of what a delta says of clusters.
-func (all *cohorts[D, C]) concerned(delta *columns.Delta) iter.Seq[C] {
-	return func(yield func(C) bool) {
+// concerned yields those that read something of what a delta says of clusters, each
+// with the rows of which it does.
+func (all *cohorts[D, C]) concerned(delta *columns.Delta) iter.Seq2[C, []int] {
+	return func(yield func(C, []int) bool) {
 		for reads, list := range all.reading {
 			if !delta.Concerns(reads) {
 				continue
 			}
+			rows := concerned(delta, reads)
 			for c := range list {
-				if !yield(c) {
+				if !yield(c, rows) {
 					return
 				}
 			}

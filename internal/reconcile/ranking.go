@@ -100,16 +100,20 @@ func (p *planner) updateRankings(rows []int) {
 // touchRanking looks at rows that are rated otherwise as outsiders of the decisions
 // of all classes of a ranking that admit them, as before.
 func (p *planner) touchRanking(r *ranking, delta *columns.Delta) {
-	for _, row := range concerned(delta, r.query.ScoreReads()&columns.OfCluster) {
-		if p.fleet.Cluster(row) == nil {
-			continue
+	rows := concerned(delta, r.query.ScoreReads()&columns.OfCluster)
+	for _, panel := range r.panels {
+		among := p.fleet.Live()
+		if len(rows) > manyRows || r.query.Relative() { // only those that any class admits
+			among = columns.NewBitmap(p.fleet.Slots())
+			for _, c := range panel.classes {
+				among.Or(c.view.Mask)
+			}
 		}
-		for _, panel := range r.panels {
-			first := panel.classes[0]
-			if r.query.Relative() && !first.view.Mask.Has(row) {
+		for _, row := range rows {
+			if !among.Has(row) {
 				continue
 			}
-			o := p.outsider(first, row)
+			o := p.outsider(panel.classes[0], row)
 			for i := range panel.floors {
 				if c := panel.classes[i]; o.reaches(&panel.floors[i]) && c.view.Mask.Has(row) {
 					p.touchOutsider(c, row, o, true)

@@ -106,8 +106,8 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 			b.queue.mark(w)
 		}
 	}
-	for s := range b.scopes.concerned(&delta) {
-		b.touchScope(s, &delta)
+	for s, rows := range b.scopes.concerned(&delta) {
+		b.touchScope(s, rows)
 	}
 	b.touchOccupants(&delta)
 	other := concerned(&delta, columns.Amounts)
@@ -123,8 +123,8 @@ func (b *bindings) advance(was *columns.Fleet, delta columns.Delta, rooms map[in
 
 // touchScope looks at rows that say something else as the users of a scope see
 // them.
-func (b *bindings) touchScope(s *scope, delta *columns.Delta) {
-	was, rows := b.scopes.follow(b.picture, s.shared(), delta)
+func (b *bindings) touchScope(s *scope, rows []int) {
+	was := b.scopes.follow(b.picture, s.shared(), rows)
 	if len(rows) > 0 && (!slices.Equal(was, s.view.Mask) || slices.ContainsFunc(rows, s.view.Mask.Has)) {
 		b.wake(s)
 	}

@@ -14,12 +14,12 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 	if len(delta.Rows) == 0 {
 		return
 	}
-	for c := range p.classes.concerned(delta) {
-		p.touchClass(c, before, delta)
+	for c, rows := range p.classes.concerned(delta) {
+		p.touchClass(c, before, delta, rows)
 	}
 	for c := range p.classes.readers[columns.Clock] {
 		// Time alone may have clusters rejected for something else.
-		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.picture, before, delta) {
+		if len(c.waiting) > 0 && before != nil && c.toldOtherwise(p.picture, before, delta, nil) {
 			c.wake(&p.queue)
 		}
 	}
@@ -48,12 +48,14 @@ func (p *planner) touch(before *columns.Fleet, delta *columns.Delta) {
 	}
 }
 
-// touchClass looks at changed rows of which the class reads what changed. Those that
-// are only rated otherwise are for its ranking to look at.
-func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta) {
+// touchClass looks at changed rows, of some of which the class reads what changed.
+// Those that are only rated otherwise are for its ranking to look at.
+func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Delta, rows []int) {
 	p.focus(c.suspect())
-	was, _ := p.classes.follow(p.picture, c.shared(), delta)
+	was := p.classes.follow(p.picture, c.shared(), rows)
 	all := c.query.Relative() && placement.UpdateRanking(c.panel.ranking.Ranking, p.fleet, c.query, c.view.Mask, delta.Rows)
+	// Where all are decided again anyway, as at first, outsiders need not be looked at.
+	again := all || len(rows) > manyRows && c.absent == 0 && !slices.ContainsFunc(c.placements, func(d *placementDecision) bool { return !d.stale })
 	spread := false
 	for _, row := range delta.Rows {
 		was, is := was.Has(row), c.view.Mask.Has(row)
@@ -61,14 +63,14 @@ func (p *planner) touchClass(c *class, before *columns.Fleet, delta *columns.Del
 			spread = true
 			c.markSpreading(p)
 		}
-		if is && !all {
+		if is && !again {
 			p.touchOutsider(c, row, p.outsider(c, row), was)
 		}
 	}
 	if c.noteExpired(p.fleet) || all {
 		c.markAll(p)
 	}
-	if c.toldOtherwise(p.picture, before, delta) {
+	if c.toldOtherwise(p.picture, before, delta, rows) {
 		c.wake(&p.queue)
 	}
 }
