@@ -48,7 +48,7 @@ type spotParts struct {
 func (s *server) openSpot(ctx context.Context) error {
 	c := s.config
 	s.spot.options = runner.Options{
-		Fleet: s.fleet, Workloads: s.decider, Kubernetes: s.clusters, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
+		Fleet: s.fleet, Workloads: s.decider, ExcludeNamespaces: s.config.WebhookExcludeNamespaces,
 		ReturnAfter: s.config.SpotReturnAfter, Logger: s.logger, Faults: s.faults,
 	}
 	if c.WebhookListen == "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
@@ -128,11 +129,12 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 
 // newDuties makes the parts of a term.
 func (s *server) newDuties() *duties {
+	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network, Kubernetes: s.clusters, Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
-	options.Clusters = signals
+	options.Clusters, options.Kubernetes = signals, feeds
 	return &duties{signals, runner.New(options)}
 }
 

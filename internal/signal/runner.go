@@ -19,6 +19,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/collect"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -45,8 +46,8 @@ type Options struct {
 	Codec Codec
 	// Network says what may be connected to.
 	Network *netpolicy.Policy
-	// Kubernetes are the connections to clusters. Default: those of this Runner alone.
-	Kubernetes *kube.Clusters
+	// Kubernetes are the feeds of clusters. Default: those of this Runner alone.
+	Kubernetes *feed.Group
 	// Logger receives changes of state and what goes wrong. Nil discards it.
 	Logger *slog.Logger
 	// Faults is told of panics. Nil tells nobody.
@@ -78,12 +79,12 @@ func New(o Options) *Runner {
 	r := &Runner{fleet: o.Fleet, tracker: settle.New(), recorder: o.Faults, faults: o.Faults.Component("signals")}
 	w := writer{store: o.Store, batcher: o.Batcher, codec: o.Codec}
 	if o.Kubernetes == nil {
-		o.Kubernetes = kube.New(o.Network, nil)
+		o.Kubernetes = feed.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
 	}
 	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Logger: o.Logger, Now: o.Now})
 	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
-	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Clusters: o.Kubernetes, Sink: r.monitor})
+	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Feeds: o.Kubernetes, Sink: r.monitor})
 	return r
 }
 

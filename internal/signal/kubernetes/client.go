@@ -5,9 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -20,15 +18,14 @@ const (
 	// whatever it answers. The regular course takes a probe per interval.
 	requestsPerSecond = 10
 	requestsAtOnce    = 20
-	// maxAnswer bounds an answer other than a watch: a page of pods takes a few
-	// MiB, the discovery document of a cluster with very many types as well.
+	// maxAnswer bounds an answer other than a watch: the discovery
+	// document of a cluster with very many types takes a few MiB.
 	maxAnswer = 64 << 20
 )
 
-// client is the access to one cluster.
+// client is the access to one cluster, besides the feed of its nodes and pods.
 type client struct {
 	*kube.Connection
-	core      rest.Interface
 	metadata  metadata.Interface
 	discovery *discovery.DiscoveryClient
 }
@@ -49,15 +46,6 @@ func newClient(clusters *kube.Clusters, cluster string, kubeconfig api.Secret) (
 
 // equip makes the clients for what is asked.
 func (c *client) equip(config *rest.Config) (err error) {
-	coreConfig := rest.CopyConfig(config)
-	coreConfig.APIPath = "/api"
-	coreConfig.GroupVersion = &corev1.SchemeGroupVersion
-	coreConfig.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	coreConfig.ContentType = "application/vnd.kubernetes.protobuf"
-	coreConfig.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	if c.core, err = rest.RESTClientForConfigAndClient(coreConfig, c.HTTP); err != nil {
-		return err
-	}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, c.HTTP); err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
@@ -31,4 +34,15 @@ func answerOf(code int, err error) (answer health.Answer, reason, message string
 		return health.AnswerNotReady, "", fmt.Sprintf("the API server says that it is not ready (%d)", code)
 	}
 	return health.AnswerReady, "", "the API server is ready"
+}
+
+// unanswered says why nothing is asked of a cluster after a probe, nil where it answers.
+func unanswered(code int, err error) error {
+	switch answer, _, _ := answerOf(code, err); {
+	case answer != health.AnswerNone:
+		return nil
+	case err != nil:
+		return err
+	}
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{}, "", "", 0, false)
 }

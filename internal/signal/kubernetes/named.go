@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
 var (
@@ -20,14 +22,18 @@ type named struct{ name, version string }
 
 func namedOf(object runtime.Object) (named, bool) {
 	o, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok || o.Name == "" || len(o.Name) > maxName {
+	if !ok || o.Name == "" || len(o.Name) > feed.MaxName {
 		return named{}, false
 	}
 	return named{o.Name, o.ResourceVersion}, true
 }
 
+func namedTable() *feed.Table[named] {
+	return feed.NewTable(namedOf, func(a, b named) bool { return a == b })
+}
+
 // names are the names of objects, sorted.
-func names(objects map[uid]named) []string {
+func names(objects map[feed.UID]named) []string {
 	distinct := make(map[string]bool, len(objects))
 	for _, o := range objects {
 		distinct[o.name] = true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -19,9 +20,9 @@ type part struct {
 // parts are what an observation consists of. What only says when to look is none.
 func (w *watcher) parts() []part {
 	of := func(what string, version uint64, err error) part { return part{what, version > 0, err} }
-	nodeVersion, nodeErr := w.nodes.state()
-	podVersion, podErr := w.pods.state()
-	definitionVersion, definitionErr := w.definitions.state()
+	nodeVersion, nodeErr := w.feed.Nodes.State()
+	podVersion, podErr := w.feed.Pods.State()
+	definitionVersion, definitionErr := w.definitions.State()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return []part{
@@ -59,20 +60,20 @@ func condition(parts []part) api.Condition {
 
 func (w *watcher) facts() health.Facts {
 	var f health.Facts
-	var nodes map[uid]node
-	w.nodes.view(func(rows map[uid]node) {
+	var nodes map[feed.UID]feed.Node
+	w.feed.Nodes.View(func(rows map[feed.UID]feed.Node) {
 		if rows != nil {
 			f.Nodes = nodeFacts(rows)
 			nodes = maps.Clone(rows)
 		}
 	})
-	w.pods.view(func(rows map[uid]pod) {
+	w.feed.Pods.View(func(rows map[feed.UID]feed.Pod) {
 		if rows != nil {
 			f.Allocated = allocated(rows, nodes)
 		}
 	})
-	f.Pods, _ = w.pods.state()
-	w.definitions.view(func(rows map[uid]named) {
+	f.Pods, _ = w.feed.Pods.State()
+	w.definitions.View(func(rows map[feed.UID]named) {
 		if rows != nil {
 			f.CustomResources = names(rows)
 		}

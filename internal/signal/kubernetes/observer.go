@@ -10,22 +10,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
-const (
-	// listsAtOnce is how many pages of lists are read at a time, over all
-	// clusters. It bounds the memory that they take while they are read.
-	listsAtOnce = 8
-	// startWithin is the time over which the beginnings after a restart are spread.
-	startWithin = 5 * time.Second
-)
+// startWithin is the time over which the beginnings after a restart are spread.
+const startWithin = 5 * time.Second
 
 // Sink takes what is observed.
 type Sink interface {
@@ -38,8 +32,8 @@ type Sink interface {
 type Options struct {
 	// Sink takes what is observed. Required.
 	Sink Sink
-	// Clusters are the connections. Required.
-	Clusters *kube.Clusters
+	// Feeds watch the nodes and pods. Required.
+	Feeds *feed.Group
 	// Faults is told of panics. Nil tells nobody.
 	Faults *fault.Component
 }
@@ -48,7 +42,6 @@ type Options struct {
 // rest.
 type Observer struct {
 	Options
-	places   *semaphore.Weighted // bound how many pages are read at a time
 	count    prometheus.Gauge
 	watchers *keyed.Group[string] // by cluster
 
@@ -59,7 +52,7 @@ type Observer struct {
 // New makes an Observer that knows no clusters.
 func New(options Options) *Observer {
 	return &Observer{
-		Options: options, places: semaphore.NewWeighted(listsAtOnce), known: map[string]target{},
+		Options: options, known: map[string]target{},
 		watchers: keyed.New(options.Faults, func(name string) string { return api.Key{Kind: api.KindCluster, Name: name}.String() }),
 		count: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "scheduler_kubernetes_clusters", Help: "Clusters with a kubeconfig, which are watched.",
@@ -99,9 +92,7 @@ func (o *Observer) Put(c *api.Cluster) {
 		pause(ctx, delay)
 		delay = 0
 		// What a watcher knew when it panicked is of no use: the next begins anew.
-		watcher := newWatcher(name, t, o.Sink, o.places)
-		watcher.faults = o.Faults
-		return watcher.run(ctx, o.Clusters)
+		return newWatcher(name, t, o.Sink).run(ctx, o.Feeds)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
 func asJSON(t *testing.T, v any) string {
@@ -377,7 +378,7 @@ func TestHealthURLDecides(t *testing.T) {
 // the places of others.
 func TestManyHangingClusters(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for i := range 3 * listsAtOnce {
+		for i := range 3 * feed.ListsAtOnce {
 			host := fmt.Sprint("bad", i)
 			s := w.server(host)
 			s.do(func() {
@@ -413,8 +414,8 @@ func TestListsAtOnce(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.most > listsAtOnce || s.most < 2 {
-			t.Errorf("%d lists at a time, want at most %d", s.most, listsAtOnce)
+		if s.most > feed.ListsAtOnce || s.most < 2 {
+			t.Errorf("%d lists at a time, want at most %d", s.most, feed.ListsAtOnce)
 		}
 	})
 }

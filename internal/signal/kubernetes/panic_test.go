@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"iter"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -9,11 +10,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
-	"k8s.io/apimachinery/pkg/runtime"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -39,8 +40,7 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 		recorder := fault.New(nil)
 		sink := &poisonedSink{Sink: w.monitor}
 		sink.broken.Store(true)
-		w.observer.Sink, w.observer.Faults = sink, recorder.Component("kubernetes")
-		w.observer.watchers.Faults = w.observer.Faults
+		w.observer.Sink, w.observer.watchers.Faults = sink, recorder.Component("kubernetes")
 		w.write(on("poison", "bad0"))
 		w.put(on("good", "good"))
 		time.Sleep(5 * time.Minute)
@@ -62,16 +62,24 @@ func TestAPanicOverAClusterCostsThatOne(t *testing.T) {
 func TestAPanicOverANodeIsAFailure(t *testing.T) {
 	var log strings.Builder
 	recorder := fault.New(slog.New(slog.NewTextHandler(&log, nil)))
-	table := &table[node]{reduce: func(runtime.Object) (node, bool) { panic("over a node") }}
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server("eu").put(machine("n1"))
 		c := on("eu", "eu")
 		target, _ := targetOf(c)
-		watcher := newWatcher("eu", target, w.monitor, semaphore.NewWeighted(1))
-		watcher.nodes, watcher.faults = table, recorder.Component("kubernetes")
+		feeds := feed.NewGroup(w.observer.Feeds.Clusters, recorder.Component("kubernetes"))
+		shared, err := feeds.Open("eu", target.kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shared.Close()
+		defer shared.Follow(feed.Follower{Details: &feed.Details{
+			NodeOf: func(*corev1.Node) any { panic("over a node") }, PodOf: func(*corev1.Pod, feed.Amount) any { return nil },
+			Nodes: func(iter.Seq[feed.Change[feed.Node]]) {}, Pods: func(iter.Seq[feed.Change[feed.Pod]]) {},
+		}})()
+		watcher := newWatcher("eu", target, w.monitor)
 		done := make(chan error, 1)
 		ctx := t.Context()
-		go func() { done <- watcher.run(ctx, w.observer.Clusters) }()
+		go func() { done <- watcher.run(ctx, feeds) }()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		select {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
 func container(requests ...string) corev1.Container {
@@ -55,11 +56,11 @@ func TestPodRequests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := running("p", "n1", "cpu", "1", "memory", "1Gi")
 			c.change(p)
-			got, ok := podOf(p)
+			got, ok := feed.PodOf(p)
 			if ok != (c.want != "") {
 				t.Fatalf("counted: %t", ok)
 			}
-			if text := asJSON(t, allocated(map[uid]pod{{}: got}, nil)); ok && text != c.want {
+			if text := asJSON(t, allocated(map[feed.UID]feed.Pod{{}: got}, nil)); ok && text != c.want {
 				t.Errorf("%s, want %s", text, c.want)
 			}
 		})
@@ -70,7 +71,7 @@ func TestPodRequests(t *testing.T) {
 // plain sum of quantities gives.
 func TestSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		nodes, pods := map[uid]node{}, map[uid]pod{}
+		nodes, pods := map[feed.UID]feed.Node{}, map[feed.UID]feed.Pod{}
 		allocatable, used := map[string]resource.Quantity{}, map[string]resource.Quantity{}
 		add := func(sum map[string]resource.Quantity, l corev1.ResourceList) {
 			for name, q := range l {
@@ -88,16 +89,16 @@ func TestSums(t *testing.T) {
 			n := machine(fmt.Sprint("n", i))
 			n.Status.Allocatable = amounts.Draw(t, "allocatable")
 			n.Spec.Unschedulable = rapid.Bool().Draw(t, "cordoned")
-			reduced, _ := nodeOf(n)
-			nodes[uid{byte(i)}] = reduced
+			reduced, _ := feed.NodeOf(n)
+			nodes[feed.UID{byte(i)}] = reduced
 			if !n.Spec.Unschedulable {
 				add(allocatable, n.Status.Allocatable)
 			}
 			for j := range rapid.IntRange(0, 4).Draw(t, "pods") {
 				p := running("p", n.Name)
 				p.Spec.Containers[0].Resources.Requests = amounts.Draw(t, "requests")
-				reduced, _ := podOf(p)
-				pods[uid{byte(i), byte(j)}] = reduced
+				reduced, _ := feed.PodOf(p)
+				pods[feed.UID{byte(i), byte(j)}] = reduced
 				if !n.Spec.Unschedulable {
 					add(used, p.Spec.Containers[0].Resources.Requests)
 				}
@@ -124,16 +125,17 @@ func TestSums(t *testing.T) {
 // TestNodesThatTakeNothing: a cluster without nodes, and one whose nodes are
 // cordoned off, has 0 of everything that pods need, and not an unknown amount.
 func TestNodesThatTakeNothing(t *testing.T) {
-	gpu := node{ready: true, capacity: amount{cpu: 4000, memory: 1, more: "gpu=2,pods=110"}, allocatable: amount{cpu: 4000, memory: 1, more: "gpu=2,pods=110"}}
+	four := feed.AmountOf(list("cpu", "4", "memory", "1", "gpu", "2", "pods", "110"))
+	gpu := feed.Node{Ready: true, Capacity: four, Allocatable: four}
 	cordoned := gpu
-	cordoned.unschedulable = true
+	cordoned.Unschedulable = true
 	for name, c := range map[string]struct {
-		nodes map[uid]node
+		nodes map[feed.UID]feed.Node
 		want  api.Quantities
 	}{
 		"none":     {nil, api.Quantities{"cpu": "0", "memory": "0", "pods": "0"}},
-		"cordoned": {map[uid]node{{1}: cordoned}, api.Quantities{"cpu": "0", "memory": "0", "pods": "0", "gpu": "0"}},
-		"one":      {map[uid]node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
+		"cordoned": {map[feed.UID]feed.Node{{1}: cordoned}, api.Quantities{"cpu": "0", "memory": "0", "pods": "0", "gpu": "0"}},
+		"one":      {map[feed.UID]feed.Node{{1}: gpu}, api.Quantities{"cpu": "4", "memory": "1", "pods": "110", "gpu": "2"}},
 	} {
 		if got := nodeFacts(c.nodes).Allocatable; !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -154,11 +156,11 @@ func TestTopology(t *testing.T) {
 		{"without a zone", "eu/ eu/", "eu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			nodes := map[uid]node{}
+			nodes := map[feed.UID]feed.Node{}
 			for i, text := range strings.Fields(c.nodes) {
 				region, zone, _ := strings.Cut(text, "/")
-				n, _ := nodeOf(machine("n", in(region, zone)))
-				nodes[uid{byte(i)}] = n
+				n, _ := feed.NodeOf(machine("n", in(region, zone)))
+				nodes[feed.UID{byte(i)}] = n
 			}
 			f := nodeFacts(nodes)
 			if got := strings.TrimSpace(strings.Join(slices.Concat([]string{f.Region}, f.Zones), " ")); got != c.want {
@@ -172,8 +174,8 @@ func TestTopology(t *testing.T) {
 func TestHugeAmounts(t *testing.T) {
 	n := machine("n")
 	n.Status.Capacity = list("memory", fmt.Sprint(math.MaxInt64), "cpu", "-4")
-	reduced, _ := nodeOf(n)
-	f := nodeFacts(map[uid]node{{1}: reduced, {2}: reduced})
+	reduced, _ := feed.NodeOf(n)
+	f := nodeFacts(map[feed.UID]feed.Node{{1}: reduced, {2}: reduced})
 	if got := asJSON(t, f.Capacity); got != `{"cpu":"0","memory":"9223372036854775807"}` {
 		t.Errorf("capacity %s", got)
 	}

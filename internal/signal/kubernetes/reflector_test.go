@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
 // pods is how many pods the status says there are.
@@ -90,7 +91,7 @@ func TestPages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.server("eu")
 		s.put(machine("n1"))
-		const pods = 3*pageSize + 7
+		const pods = 3*feed.PageSize + 7
 		for i := range pods {
 			s.put(running(fmt.Sprint("p", i), "n1"))
 		}
@@ -101,7 +102,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s pods, want %d", got, pods)
 		}
 		lists, _, largest := s.counted(podsPath)
-		if largest > pageSize || lists != 2+4 {
+		if largest > feed.PageSize || lists != 2+4 {
 			t.Errorf("%d pages, the largest of %d objects", lists, largest)
 		}
 	})

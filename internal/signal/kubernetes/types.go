@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 )
 
 const (
@@ -43,16 +45,12 @@ type served struct {
 // cannot be read now are taken over from before: an API server behind the
 // cluster's own is down, and its types are not gone.
 func (w *watcher) readTypes(ctx context.Context) error {
-	ctx, cancel, err := w.gate.pass(ctx)
+	ctx, leave, err := w.feed.Gate.Enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer cancel()
-	if err := w.places.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer w.places.Release(1)
-	ctx, cancelTimeout := context.WithTimeout(ctx, answerWithin)
+	defer leave()
+	ctx, cancelTimeout := context.WithTimeout(ctx, feed.AnswerWithin)
 	defer cancelTimeout()
 	version, err := w.client.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -82,12 +80,12 @@ func kinds(lists []*metav1.APIResourceList) map[schema.GroupVersion][]string {
 	count := 0
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || len(list.GroupVersion) > maxName {
+		if err != nil || len(list.GroupVersion) > feed.MaxName {
 			continue
 		}
 		for _, resource := range list.APIResources {
 			// A subresource is no type of its own.
-			if strings.Contains(resource.Name, "/") || resource.Kind == "" || len(resource.Kind) > maxName || count == maxTypes {
+			if strings.Contains(resource.Name, "/") || resource.Kind == "" || len(resource.Kind) > feed.MaxName || count == maxTypes {
 				continue
 			}
 			if !slices.Contains(found[gv], resource.Kind) {
@@ -122,7 +120,7 @@ func (w *watcher) followTypes(ctx context.Context) {
 		wait := typesEvery
 		if err != nil {
 			failures++
-			wait = readAgain.After(failures)
+			wait = feed.ReadAgain.After(failures)
 			if !errors.Is(err, context.Canceled) { // otherwise the probes say what is wrong
 				w.failTypes(err)
 			}
@@ -168,4 +166,4 @@ func (w *watcher) awaitTypes(ctx context.Context, wait time.Duration) error {
 }
 
 // clip bounds a text that a cluster gives.
-func clip(text string) string { return text[:min(len(text), maxName)] }
+func clip(text string) string { return text[:min(len(text), feed.MaxName)] }

@@ -8,12 +8,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/klog/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 )
 
@@ -42,15 +41,11 @@ type watcher struct {
 	name   string
 	target target
 	sink   Sink
-	places *semaphore.Weighted
 	client *client
-	gate   *gate
-	faults *fault.Component
+	feed   *feed.Feed // one that knows nothing before the cluster's own is opened
 
-	nodes       *table[node]
-	pods        *table[pod]
-	definitions *table[named]
-	services    *table[named]
+	definitions *feed.Table[named]
+	services    *feed.Table[named]
 
 	mu    sync.Mutex
 	types served
@@ -61,19 +56,16 @@ type watcher struct {
 	typesChanged chan struct{} // has room for one
 }
 
-func newWatcher(name string, t target, sink Sink, p *semaphore.Weighted) *watcher {
+func newWatcher(name string, t target, sink Sink) *watcher {
 	return &watcher{
-		name: name, target: t, sink: sink, places: p, gate: newGate(),
-		nodes: &table[node]{reduce: nodeOf}, pods: &table[pod]{reduce: podOf},
-		definitions: &table[named]{reduce: namedOf}, services: &table[named]{reduce: namedOf},
+		name: name, target: t, sink: sink, feed: feed.New(name, nil, nil), definitions: namedTable(), services: namedTable(),
 		probed: make(chan struct{}), wake: make(chan struct{}, 1), typesChanged: make(chan struct{}, 1),
 	}
 }
 
 // run watches until ctx ends. The error is a *fault.Panic.
-func (w *watcher) run(ctx context.Context, clusters *kube.Clusters) error {
-	var err error
-	if w.client, err = newClient(clusters, w.name, w.target.kubeconfig); err != nil {
+func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
+	if err := w.open(feeds); err != nil {
 		// Nothing to do but to say so, at the pace of the probes.
 		for ctx.Err() == nil {
 			w.tell(0, err)
@@ -81,8 +73,10 @@ func (w *watcher) run(ctx context.Context, clusters *kube.Clusters) error {
 		}
 		return nil
 	}
+	defer w.feed.Close()
 	defer w.client.Close()
 	ctx = quietly(ctx)
+	defer w.feed.Follow(feed.Follower{Changed: w.changed, Probes: true})() //nolint:contextcheck // what is watched for others goes on
 	group, ctx := errgroup.WithContext(ctx)
 	begin := func(task func(context.Context)) {
 		group.Go(func() error { return fault.Confine("", func() error { task(ctx); return nil }) })
@@ -90,19 +84,27 @@ func (w *watcher) run(ctx context.Context, clusters *kube.Clusters) error {
 	begin(w.probe)
 	begin(w.report)
 	begin(w.followTypes)
-	begin(newReflector(w, w.nodes, nodeObjects(w.client), w.changed).run)
-	begin(newReflector(w, w.pods, podObjects(w.client), w.changed).run)
-	begin(newReflector(w, w.definitions, metadataOnly{w.client.metadata, definitionResource}, w.changedTypes).run)
+	begin(feed.Reflect(w.feed, w.definitions, w.client.metadata.Resource(definitionResource), w.changedTypes).Run)
 	// What serves types besides the cluster itself only says when to read them.
-	begin(newReflector(w, w.services, metadataOnly{w.client.metadata, serviceResource}, w.changedTypes).run)
+	begin(feed.Reflect(w.feed, w.services, w.client.metadata.Resource(serviceResource), w.changedTypes).Run)
 	<-ctx.Done()
 	// Ends what hangs.
 	w.client.Close()
 	return group.Wait()
 }
 
-func newReflector[V comparable](w *watcher, t *table[V], l lister, changed func()) *reflector[V] {
-	return &reflector[V]{table: t, lister: l, gate: w.gate, places: w.places, changed: changed, faults: w.faults, cluster: w.name}
+// open prepares the access to the cluster.
+func (w *watcher) open(feeds *feed.Group) (err error) {
+	if w.client, err = newClient(feeds.Clusters, w.name, w.target.kubeconfig); err != nil {
+		return err
+	}
+	f, err := feeds.Open(w.name, w.target.kubeconfig)
+	if err != nil {
+		w.client.Close()
+		return err
+	}
+	w.feed = f
+	return nil
 }
 
 func (w *watcher) changed() { signal(w.wake) }
@@ -140,7 +142,7 @@ func (w *watcher) probe(ctx context.Context) {
 			return
 		}
 		answer, _, _ := answerOf(code, err)
-		if w.gate.set(answer != health.AnswerNone) && !first && answer != health.AnswerNone {
+		if w.feed.Gate.Set(unanswered(code, err)) && !first && answer != health.AnswerNone {
 			signal(w.typesChanged) // it may be another version by now
 		}
 		if first {
@@ -159,7 +161,7 @@ func (w *watcher) probe(ctx context.Context) {
 func (w *watcher) awaitFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, firstWithin)
 	defer cancel()
-	for w.gate.isOpen() && w.pending() && ctx.Err() == nil {
+	for w.feed.Gate.IsOpen() && w.pending() && ctx.Err() == nil {
 		select {
 		case <-w.wake:
 		case <-ctx.Done():
@@ -191,7 +193,7 @@ func (w *watcher) report(ctx context.Context) {
 			return
 		}
 		w.gather(ctx)
-		if ctx.Err() == nil && w.gate.isOpen() {
+		if ctx.Err() == nil && w.feed.Gate.IsOpen() {
 			w.sink.Observed(w.name, w.target.kubeconfig, health.Observation{Facts: w.facts()})
 		}
 	}

@@ -30,6 +30,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
@@ -62,7 +63,7 @@ func identify() error {
 		NotBefore: time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	for i := range 3 * listsAtOnce {
+	for i := range 3 * feed.ListsAtOnce {
 		template.DNSNames = append(template.DNSNames, fmt.Sprint("bad", i))
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -121,7 +122,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 func (w *world) start() {
 	w.tracker = settle.New()
 	w.monitor = health.New(health.Options{Network: netpolicy.OnLoopback(), Writer: w, Tracker: w.tracker, RoundTripper: w})
-	w.observer = New(Options{Clusters: kube.New(netpolicy.OnLoopback(), w.dial), Sink: w.monitor})
+	w.observer = New(Options{Feeds: feed.NewGroup(kube.New(netpolicy.OnLoopback(), w.dial), nil), Sink: w.monitor})
 	for name, c := range w.clusters {
 		w.monitor.Put(c, w.specs[name], w.specs[name], w.specs[name])
 		w.observer.Put(c)

@@ -8,12 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
-	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -22,8 +21,10 @@ type Key struct{ Kind, Namespace, Name string }
 
 // Options of an Inventory. All are required but the functions that have a default.
 type Options struct {
-	// Client lists, watches and gets.
+	// Client lists, watches and gets what Feed does not have.
 	Client kubernetes.Interface
+	// Feed has the nodes and pods.
+	Feed *feed.Feed
 	// Label is how nodes say of which type they are.
 	Label spot.Label
 	// Exclude are namespaces in which nothing is split, besides those of the system.
@@ -44,11 +45,13 @@ type Options struct {
 // Inventory is what is known of a cluster.
 type Inventory struct {
 	Options
-	synced chan struct{} // closed when everything has been listed once
+	sorts   []*sort
+	details feed.Details
+	synced  chan struct{} // closed when everything has been listed once
+	end     context.CancelCauseFunc
 
 	// mu guards all that follows. Nothing is asked of the cluster under it.
 	mu           sync.Mutex
-	tables       []*table
 	asked        map[Key]Asked
 	leftOut      map[string]struct{} // namespaces, by their labels
 	workloads    map[Key]*workload
@@ -76,50 +79,15 @@ func New(o Options) *Inventory {
 		o.Now = time.Now
 	}
 	i := &Inventory{
-		Options: o, synced: make(chan struct{}), asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
+		Options: o, synced: make(chan struct{}), end: func(error) {}, asked: map[Key]Asked{}, leftOut: map[string]struct{}{},
 		workloads: map[Key]*workload{}, replicaSets: map[types.UID]*replicaSet{}, setsOf: map[types.UID]map[types.UID]*replicaSet{},
 		pods: map[types.UID]*pod{}, podsOf: map[types.UID]map[types.UID]*pod{},
 		nodes: map[string]*node{}, tainted: map[types.UID]map[string]time.Time{}, podsOn: map[string]map[types.UID]*pod{}, used: map[string]amount{}, reservations: map[types.UID][]reservation{},
 	}
-	i.tables = []*table{i.namespaceTable(), i.nodeTable(), i.deploymentTable(), i.statefulSetTable(), i.replicaSetTable(), i.podTable()}
+	i.followNamespaces()
+	i.followWorkloads()
+	i.followNodesAndPods()
 	return i
-}
-
-// Run keeps the inventory current until ctx ends. It ends with a *fault.Panic where it
-// panics; it is of no use any more then.
-func (i *Inventory) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, t := range i.tables {
-		group.Go(func() error { return fault.Confine("", func() error { t.run(ctx); return nil }) })
-	}
-	group.Go(func() error { return i.awaitTables(ctx) })
-	return group.Wait()
-}
-
-func (i *Inventory) awaitTables(ctx context.Context) error {
-	for _, t := range i.tables {
-		select {
-		case <-t.listed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	close(i.synced)
-	return nil
-}
-
-// Synced is closed when everything has been listed once.
-func (i *Inventory) Synced() <-chan struct{} { return i.synced }
-
-// Failures says what cannot be listed and watched, and why; it is empty where all can.
-func (i *Inventory) Failures() map[string]error {
-	failures := map[string]error{}
-	for _, t := range i.tables {
-		if err := t.failure(); err != nil {
-			failures[t.what] = err
-		}
-	}
-	return failures
 }
 
 // Ask tells what the server's workload objects ask for in this cluster, all of them.

@@ -4,26 +4,29 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
-// namespaceTable knows the namespaces that are left out by their labels: new pods there
+// namespace is what counts of a namespace.
+type namespace struct {
+	name string
+	out  bool // left out by its labels
+}
+
+func namespaceOf(o *corev1.Namespace) *namespace { return &namespace{o.Name, spot.OptedOut(o.Labels)} }
+
+// followNamespaces knows the namespaces that are left out by their labels: new pods there
 // do not pass through the webhook, so that replacing one would change nothing.
-func (i *Inventory) namespaceTable() *table {
-	names := map[types.UID]string{}
-	return newTable(i, "namespaces", i.Client.CoreV1().Namespaces(), &corev1.Namespace{},
-		func(o *corev1.Namespace) { o.ManagedFields = nil },
-		func(n *corev1.Namespace) types.UID {
-			names[n.UID] = n.Name
-			i.leaveOut(n.Name, spot.OptedOut(n.Labels))
-			return n.UID
-		},
-		func(uid types.UID) {
-			i.leaveOut(names[uid], false)
-			delete(names, uid)
-		})
+func (i *Inventory) followNamespaces() {
+	follow(i, "namespaces", i.Client.CoreV1().Namespaces(), reduced(namespaceOf), func(c feed.Change[*namespace]) {
+		if c.New != nil {
+			i.leaveOut(c.New.name, c.New.out)
+		} else {
+			i.leaveOut(c.Old.name, false)
+		}
+	})
 }
 
 // leaveOut takes in whether a namespace is left out by its labels.

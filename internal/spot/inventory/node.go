@@ -4,9 +4,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -44,31 +46,30 @@ func (a amount) holds(b amount) bool {
 	return a.milliCPU >= b.milliCPU && a.memory >= b.memory && a.pods >= b.pods
 }
 
-func (i *Inventory) nodeTable() *table {
-	uids := map[types.UID]string{}
-	return newTable(i, "nodes", i.Client.CoreV1().Nodes(), &corev1.Node{},
-		trimNode,
-		func(o *corev1.Node) types.UID {
-			n := i.reduceNode(o)
-			uids[n.uid] = n.name
-			i.putNode(n)
-			return n.uid
-		},
-		func(uid types.UID) {
-			name := uids[uid]
-			delete(uids, uid)
-			delete(i.tainted, uid)
-			if n := i.nodes[name]; n != nil && n.uid == uid {
-				delete(i.nodes, name)
-				i.lookAtSpot()
-				i.changedOn(name)
-			}
-		})
+func (i *Inventory) takeNode(c feed.Change[feed.Node]) {
+	if o, ok := c.New.Detail.(*corev1.Node); ok {
+		i.putNode(i.reduceNode(o))
+	} else if o, ok := c.Old.Detail.(*corev1.Node); ok {
+		i.removeNode(o.Name, o.UID)
+	}
 }
 
-func trimNode(o *corev1.Node) {
-	o.ManagedFields, o.Annotations = nil, nil
-	o.Status.Images, o.Status.Addresses = nil, nil
+func (i *Inventory) removeNode(name string, uid types.UID) {
+	delete(i.tainted, uid)
+	if n := i.nodes[name]; n != nil && n.uid == uid {
+		delete(i.nodes, name)
+		i.lookAtSpot()
+		i.changedOn(name)
+	}
+}
+
+// trimNode takes out of a node what is large and does not count.
+func trimNode(o *corev1.Node) any {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, Labels: o.Labels, CreationTimestamp: o.CreationTimestamp},
+		Spec:       corev1.NodeSpec{Unschedulable: o.Spec.Unschedulable, Taints: o.Spec.Taints},
+		Status:     corev1.NodeStatus{Allocatable: o.Status.Allocatable, Conditions: o.Status.Conditions},
+	}
 }
 
 func (i *Inventory) reduceNode(o *corev1.Node) *node {

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	podresource "k8s.io/component-helpers/resource"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -36,31 +36,12 @@ type pod struct {
 	seen            uint64 // when it was first seen, in steps of the inventory's count
 }
 
-func (i *Inventory) podTable() *table {
-	return newTable(i, "pods", i.Client.CoreV1().Pods(metav1.NamespaceAll), &corev1.Pod{},
-		trimPod,
-		func(o *corev1.Pod) types.UID {
-			p := podOf(o)
-			i.putPod(p)
-			return p.uid
-		},
-		i.removePod)
-}
-
-// trimPod takes out of a pod what is large and does not count.
-func trimPod(o *corev1.Pod) {
-	o.ManagedFields = nil
-	spec := corev1.PodSpec{NodeName: o.Spec.NodeName, Overhead: o.Spec.Overhead, Resources: o.Spec.Resources}
-	slim := func(containers []corev1.Container) []corev1.Container {
-		out := make([]corev1.Container, len(containers))
-		for i, c := range containers {
-			out[i] = corev1.Container{Resources: c.Resources, RestartPolicy: c.RestartPolicy}
-		}
-		return out
+func (i *Inventory) takePod(c feed.Change[feed.Pod]) {
+	if p, ok := c.New.Detail.(*pod); ok {
+		i.putPod(p)
+	} else if p, ok := c.Old.Detail.(*pod); ok {
+		i.removePod(p.uid)
 	}
-	spec.Containers, spec.InitContainers = slim(o.Spec.Containers), slim(o.Spec.InitContainers)
-	o.Spec = spec
-	o.Status = corev1.PodStatus{Phase: o.Status.Phase, Conditions: o.Status.Conditions}
 }
 
 // controllerOf is the ReplicaSet or StatefulSet that a pod belongs to.
@@ -72,14 +53,20 @@ func controllerOf(o metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
+// detailOf is what the inventory keeps of a pod that asks for something.
+func detailOf(o *corev1.Pod, requests feed.Amount) any {
+	p := podOf(o)
+	if !p.ended && p.node != "" {
+		p.requests = amount{requests.MilliCPU, requests.Memory, 1}
+	}
+	return p
+}
+
+// podOf reduces a pod, without what it asks for.
 func podOf(o *corev1.Pod) *pod {
 	p := &pod{
 		uid: o.UID, name: o.Name, node: unique.Make(o.Spec.NodeName).Value(),
 		terminating: o.DeletionTimestamp != nil, ended: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed,
-	}
-	if !p.ended && p.node != "" {
-		p.requests = amountOf(podresource.PodRequests(o, podresource.PodResourcesOptions{}))
-		p.requests.pods = 1
 	}
 	owner := controllerOf(o)
 	if owner == nil {

@@ -318,9 +318,9 @@ func TestNoTrace(t *testing.T) {
 			t.Errorf("%d %s are left", n, name)
 		}
 	}
-	for _, table := range w.tables {
-		if len(table.known) != 0 {
-			t.Errorf("%d %s are left", len(table.known), table.what)
+	for _, s := range w.sorts {
+		if n := w.table(s.what).Len(); n != 0 {
+			t.Errorf("%d %s are left", n, s.what)
 		}
 	}
 }

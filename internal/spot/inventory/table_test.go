@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +23,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 )
 
@@ -29,13 +33,13 @@ func TestFollows(t *testing.T) {
 	for _, resource := range []string{"nodes", "deployments", "statefulsets", "replicasets", "pods", "namespaces"} {
 		for _, verb := range []string{"list", "watch"} {
 			t.Run(verb+" "+resource, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { follow(t, verb, resource) })
+				synctest.Test(t, func(t *testing.T) { followCluster(t, verb, resource) })
 			})
 		}
 	}
 }
 
-func follow(t *testing.T, verb, resource string) {
+func followCluster(t *testing.T, verb, resource string) {
 	clients := fake.NewClientset(deployment("web", 2, labelsFor("")))
 	var mu sync.Mutex
 	refusal := errors.New("not now")
@@ -52,7 +56,7 @@ func follow(t *testing.T, verb, resource string) {
 		err := refuse()
 		return verb == "watch" && err != nil, nil, err
 	})
-	i := New(Options{Client: clients, Label: spot.LabelOf(plainLabel), Changed: func(Key) {}, NodeEnds: func(string) {}})
+	i := New(Options{Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel), Changed: func(Key) {}, NodeEnds: func(string) {}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -107,19 +111,58 @@ func follow(t *testing.T, verb, resource string) {
 
 // TestListedAgain: after a watch was lost, what is not in the new list is gone.
 func TestListedAgain(t *testing.T) {
-	w := newWorld(plainLabel)
-	_, rs := w.web(3, "1")
-	pods := w.grow(rs, 1, 2)
-	if err := w.table("pods").Replace([]any{pods[0], pods[2]}, "2"); err != nil {
-		t.Fatal(err)
-	}
-	w.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 1})
-	if err := w.table("deployments").Replace(nil, "3"); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := w.View(webKey, false); ok {
-		t.Error("a deployment that is not in the list is still shown")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(plainLabel)
+		_, rs := w.web(3, "1")
+		pods := w.grow(rs, 1, 2)
+		clients := fake.NewClientset(w.all()...)
+		var mu sync.Mutex
+		watches := map[string]*watch.FakeWatcher{}
+		clients.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			watches[action.GetResource().Resource] = watch.NewFake()
+			return true, watches[action.GetResource().Resource], nil
+		})
+		i := New(Options{
+			Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
+			Changed: func(Key) {}, NodeEnds: func(string) {},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() {
+			if err := i.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		defer group.Wait()
+		defer cancel()
+		synctest.Wait()
+		lose := func(resource string) {
+			mu.Lock()
+			lost := watches[resource]
+			mu.Unlock()
+			lost.Error(&apierrors.NewResourceExpired("too old").ErrStatus)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+		}
+		shows := &world{Inventory: i}
+		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2})
+		if err := clients.CoreV1().Pods(shop).Delete(ctx, pods[1].Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2}) // not heard of
+		lose("pods")
+		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 1})
+		if err := clients.AppsV1().Deployments(shop).Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		lose("deployments")
+		if _, ok := i.View(webKey, false); ok {
+			t.Error("a deployment that is not in the list is still shown")
+		}
+	})
 }
 
 // TestView: what goes on with a workload keeps its pods from being replaced.
@@ -289,4 +332,34 @@ func BenchmarkAssignSmall(b *testing.B) {
 			b.Fatal("it is not for on-demand nodes")
 		}
 	}
+}
+
+// TestAPanicEndsTheInventoryOnly: who else follows the cluster goes on.
+func TestAPanicEndsTheInventoryOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clients := fake.NewClientset(deployment("web", 2, labelsFor("")), nodeOf("n1", "spot"))
+		shared := feed.New("eu", clients.CoreV1(), nil)
+		defer shared.Follow(feed.Follower{})()
+		i := New(Options{
+			Client: clients, Feed: shared, Label: spot.LabelOf(plainLabel), NodeEnds: func(string) {},
+			Changed: func(Key) { panic("over a workload") },
+		})
+		err := i.Run(t.Context())
+		if p, ok := errors.AsType[*fault.Panic](err); !ok || !strings.Contains(p.Error(), "over a workload") {
+			t.Errorf("it ended with %v", err)
+		}
+		select {
+		case <-i.Synced():
+			t.Error("it is said to know everything")
+		default:
+		}
+		if _, err := clients.CoreV1().Nodes().Create(t.Context(), nodeOf("n2", "spot"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := shared.Nodes.Len(); n != 2 {
+			t.Errorf("%d nodes are known to others", n)
+		}
+	})
 }

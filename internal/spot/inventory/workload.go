@@ -7,10 +7,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -55,31 +57,36 @@ type replicaSet struct {
 	revision   int64
 }
 
-func (i *Inventory) deploymentTable() *table {
-	byUID := map[types.UID]Key{}
-	return newTable(i, "deployments", i.Client.AppsV1().Deployments(metav1.NamespaceAll), &appsv1.Deployment{},
-		func(o *appsv1.Deployment) { o.ManagedFields = nil },
-		func(o *appsv1.Deployment) types.UID { return i.putWorkload(i.deploymentOf(o), byUID) },
-		func(uid types.UID) { i.removeWorkload(uid, byUID) })
+func (i *Inventory) followWorkloads() {
+	apps := i.Client.AppsV1()
+	follow(i, "deployments", apps.Deployments(metav1.NamespaceAll), reduced(i.deploymentOf), i.takeWorkload)
+	follow(i, "statefulsets", apps.StatefulSets(metav1.NamespaceAll), reduced(i.statefulSetOf), i.takeWorkload)
+	follow(i, "replicasets", apps.ReplicaSets(metav1.NamespaceAll), reduced(replicaSetOf), func(c feed.Change[*replicaSet]) {
+		if c.New != nil {
+			i.putReplicaSet(c.New)
+		} else {
+			i.removeReplicaSet(c.Old.uid)
+		}
+	})
 }
 
-func (i *Inventory) statefulSetTable() *table {
-	byUID := map[types.UID]Key{}
-	return newTable(i, "statefulsets", i.Client.AppsV1().StatefulSets(metav1.NamespaceAll), &appsv1.StatefulSet{},
-		func(o *appsv1.StatefulSet) { o.ManagedFields = nil },
-		func(o *appsv1.StatefulSet) types.UID { return i.putWorkload(i.statefulSetOf(o), byUID) },
-		func(uid types.UID) { i.removeWorkload(uid, byUID) })
+// reduced is what keep keeps of objects of one sort.
+func reduced[O runtime.Object, V any](keep func(O) *V) func(runtime.Object) (*V, bool) {
+	return func(object runtime.Object) (*V, bool) {
+		o, ok := object.(O)
+		if !ok {
+			return nil, false
+		}
+		return keep(o), true
+	}
 }
 
-func (i *Inventory) replicaSetTable() *table {
-	return newTable(i, "replicasets", i.Client.AppsV1().ReplicaSets(metav1.NamespaceAll), &appsv1.ReplicaSet{},
-		func(o *appsv1.ReplicaSet) { o.ManagedFields = nil },
-		func(o *appsv1.ReplicaSet) types.UID {
-			rs := replicaSetOf(o)
-			i.putReplicaSet(rs)
-			return rs.uid
-		},
-		i.removeReplicaSet)
+func (i *Inventory) takeWorkload(c feed.Change[*workload]) {
+	if c.New != nil {
+		i.putWorkload(c.New)
+	} else {
+		i.removeWorkload(c.Old.key, c.Old.uid)
+	}
 }
 
 func (i *Inventory) reduce(kind string, o metav1.Object, replicas *int32, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) *workload {
@@ -130,17 +137,15 @@ func (i *Inventory) statefulSetOf(o *appsv1.StatefulSet) *workload {
 	return w
 }
 
-func (i *Inventory) putWorkload(w *workload, byUID map[types.UID]Key) types.UID {
-	byUID[w.uid] = w.key
+func (i *Inventory) putWorkload(w *workload) {
 	before := i.workloads[w.key]
 	// What was asked for may be ahead of what is heard.
 	behind := before != nil && before.uid == w.uid && before.generation > w.generation
 	if behind || before != nil && same(before, w) {
-		return w.uid
+		return
 	}
 	i.workloads[w.key] = w
 	i.Changed(w.key)
-	return w.uid
 }
 
 // learn takes in what the cluster was asked about a workload that is known, if that is
@@ -164,9 +169,7 @@ func same(a, b *workload) bool {
 	return x == y && enabled(a.settings) == enabled(b.settings)
 }
 
-func (i *Inventory) removeWorkload(uid types.UID, byUID map[types.UID]Key) {
-	key := byUID[uid]
-	delete(byUID, uid)
+func (i *Inventory) removeWorkload(key Key, uid types.UID) {
 	if w := i.workloads[key]; w != nil && w.uid == uid {
 		delete(i.workloads, key)
 		i.Changed(key)

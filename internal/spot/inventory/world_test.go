@@ -25,6 +25,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/split"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -71,11 +72,13 @@ func newWorld(label string) *world {
 		has: map[string]map[string]runtime.Object{"namespaces": {}, "nodes": {}, "pods": {}, "deployments": {}, "statefulsets": {}, "replicasets": {}},
 	}
 	clients.AddReactor("*", "*", w.react)
+	shared := feed.New("eu", clients.CoreV1(), nil)
 	w.Inventory = New(Options{
-		Client: client{clients, w}, Label: spot.LabelOf(label), ReturnAfter: 5 * time.Minute,
+		Client: client{clients, w}, Feed: shared, Label: spot.LabelOf(label), ReturnAfter: 5 * time.Minute,
 		Changed: func(key Key) { w.changed[key]++ }, NodeEnds: func(node string) { w.ends = append(w.ends, node) },
 		Now: func() time.Time { return w.now },
 	})
+	shared.Attach(w.details)
 	return w
 }
 
@@ -171,6 +174,18 @@ func (w *world) put(objects ...object) {
 	}
 }
 
+// all is what the cluster has.
+func (w *world) all() (objects []runtime.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, of := range w.has {
+		for _, o := range of {
+			objects = append(objects, o.DeepCopyObject())
+		}
+	}
+	return objects
+}
+
 // take has the cluster not have an object any more.
 func (w *world) take(o object) {
 	w.mu.Lock()
@@ -178,17 +193,21 @@ func (w *world) take(o object) {
 	delete(w.has[resourceOf(o)], nameOf(o))
 }
 
-func (w *world) table(resource string) *table {
-	return w.tables[slices.IndexFunc(w.tables, func(t *table) bool { return t.what == resource })]
+// filled is a table that is filled by the test.
+type filled interface {
+	Put(o runtime.Object) (bool, error)
+	Remove(o runtime.Object) (bool, error)
+	Len() int
+}
+
+func (w *world) table(resource string) filled {
+	return w.sorts[slices.IndexFunc(w.sorts, func(s *sort) bool { return s.what == resource })].table.(filled)
 }
 
 // hear tells the inventory of objects.
 func (w *world) hear(objects ...object) {
 	for _, o := range objects {
-		t := w.table(resourceOf(o))
-		o := o.DeepCopyObject()
-		t.trim(o)
-		if err := t.Update(o); err != nil {
+		if _, err := w.table(resourceOf(o)).Put(o.DeepCopyObject()); err != nil {
 			panic(err)
 		}
 	}
@@ -196,7 +215,7 @@ func (w *world) hear(objects ...object) {
 
 // hearGone tells it that one is gone.
 func (w *world) hearGone(o object) {
-	if err := w.table(resourceOf(o)).Delete(o); err != nil {
+	if _, err := w.table(resourceOf(o)).Remove(o); err != nil {
 		panic(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/install"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/inventory"
@@ -125,7 +126,7 @@ func (a *agent) run(ctx context.Context) error {
 
 // attend works on the cluster until ctx ends. The error is a *fault.Panic.
 func (a *agent) attend(ctx context.Context) error {
-	connection, err := a.connect()
+	closeAll, err := a.connect()
 	if err != nil {
 		a.mu.Lock()
 		a.invalid = err
@@ -133,7 +134,7 @@ func (a *agent) attend(ctx context.Context) error {
 		a.reportStatus(ctx)
 		return nil
 	}
-	defer connection.Close()
+	defer closeAll()
 	defer a.replaces.Close()
 	if a.target.enabled {
 		err = a.split(ctx)
@@ -153,20 +154,26 @@ func (a *agent) attend(ctx context.Context) error {
 }
 
 // connect prepares the access to the cluster, and what works on it.
-func (a *agent) connect() (*kube.Connection, error) {
-	config, connection, err := a.runner.Kubernetes.Open(a.name, a.target.kubeconfig, maxAnswer)
+func (a *agent) connect() (closeAll func(), err error) {
+	config, connection, err := a.runner.Kubernetes.Clusters.Open(a.name, a.target.kubeconfig, maxAnswer)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.equip(config, connection); err != nil {
+	shared, err := a.runner.Kubernetes.Open(a.name, a.target.kubeconfig)
+	if err != nil {
 		connection.Close()
 		return nil, err
 	}
-	return connection, nil
+	closeAll = func() { shared.Close(); connection.Close() }
+	if err := a.equip(config, connection, shared); err != nil {
+		closeAll()
+		return nil, err
+	}
+	return closeAll, nil
 }
 
 // equip makes what works on the cluster.
-func (a *agent) equip(config *rest.Config, connection *kube.Connection) error {
+func (a *agent) equip(config *rest.Config, connection *kube.Connection, shared *feed.Feed) error {
 	clients := func(perSecond float32) (*kubernetes.Clientset, error) {
 		c := rest.CopyConfig(config)
 		c.ContentType = "application/vnd.kubernetes.protobuf"
@@ -194,7 +201,7 @@ func (a *agent) equip(config *rest.Config, connection *kube.Connection) error {
 		Logger: logger, Now: a.runner.Now,
 	})
 	a.inventory = inventory.New(inventory.Options{
-		Client: reading, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
+		Client: reading, Feed: shared, Label: spot.LabelOf(a.target.label), Off: !a.target.enabled, Exclude: a.runner.ExcludeNamespaces,
 		ReturnAfter: a.runner.ReturnAfter, Changed: a.replaces.Changed, NodeEnds: a.replaces.NodeEnds, Now: a.runner.Now,
 	})
 	a.inventory.Ask(a.asked)

@@ -17,7 +17,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
-	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/reconcile"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/webhook"
 )
@@ -55,8 +55,8 @@ type Options struct {
 	Gone func(cluster string)
 	// ReturnAfter is how long there have to be spot nodes again before pods return.
 	ReturnAfter time.Duration
-	// Kubernetes are the connections to clusters. Required.
-	Kubernetes *kube.Clusters
+	// Kubernetes are the feeds of clusters. Required.
+	Kubernetes *feed.Group
 	// Faults is told of panics. Nil tells nobody.
 	Faults *fault.Recorder
 	// Logger. Default: discards.

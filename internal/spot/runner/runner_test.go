@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
+	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 
 	"go.uber.org/goleak"
 
@@ -153,7 +154,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, statuses: &statuses{last: map[string]api.Condition{}}}
 	b.Runner = New(Options{
-		Kubernetes: kube.New(netpolicy.OnLoopback(), nil),
+		Kubernetes: feed.NewGroup(kube.New(netpolicy.OnLoopback(), nil), nil),
 		Fleet:      fleet.New(fleet.Options{}), Clusters: b.statuses, Workloads: &sink{}, Authority: authority{}, WebhookURL: "https://scheduler.example.com:8443",
 		Gone: func(name string) { b.gone = append(b.gone, name) },
 	})

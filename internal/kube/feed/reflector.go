@@ -1,4 +1,4 @@
-package kubernetes
+package feed
 
 import (
 	"context"
@@ -7,25 +7,25 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
 
-	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 )
 
 const (
-	// pageSize is how many objects one answer has. A page exists as a whole only
+	// PageSize is how many objects one answer has. A page exists as a whole only
 	// until it is reduced.
-	pageSize = 250
-	// answerWithin is how long a page, or the beginning of a watch, may take.
-	answerWithin = 30 * time.Second
+	PageSize = 250
+	// AnswerWithin is how long a page, or the beginning of a watch, may take.
+	AnswerWithin = 30 * time.Second
 	// watchFor is how long a watch lasts at least; twice that at most, so that
 	// those of many clusters do not end together.
 	watchFor = 5 * time.Minute
@@ -33,38 +33,43 @@ const (
 	watchSlack = 30 * time.Second
 )
 
-// readAgain is when something is read again after a failure.
-var readAgain = backoff.Backoff{First: time.Second, Most: 15 * time.Second}
+// ReadAgain is when something is read again after a failure.
+var ReadAgain = backoff.Backoff{First: time.Second, Most: 15 * time.Second}
 
-// lister lists and watches the objects of one sort.
-type lister interface {
-	list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-}
-
-// reflector keeps a table like the objects of a cluster. Unlike the one of
-// client-go it never holds more of them than a page, says what goes wrong, and
-// gives up its place while the cluster does not answer.
-type reflector[V comparable] struct {
-	table   *table[V]
-	lister  lister
-	gate    *gate
-	places  *semaphore.Weighted
+// Reflector keeps a table like the objects of a cluster. Unlike the one of client-go it
+// never holds more of them than a page, goes on where it was when the network was away,
+// says what goes wrong, and gives up its place while the cluster does not answer.
+type Reflector[V any] struct {
+	table   *Table[V]
+	source  source
+	gate    *Gate
 	changed func()
 	faults  *fault.Component
-	cluster string
+	object  string // in the log
+}
+
+// Reflect makes a Reflector of other objects of the cluster of a feed. changed is told
+// that something in the table is new.
+func Reflect[V any, L runtime.Object](f *Feed, t *Table[V], s Source[L], changed func()) *Reflector[V] {
+	return reflect(f, t, sourceOf(s, ""), changed)
+}
+
+func reflect[V any](f *Feed, t *Table[V], s source, changed func()) *Reflector[V] {
+	return &Reflector[V]{table: t, source: s, gate: f.Gate, changed: changed, faults: f.faults, object: f.key()}
 }
 
 // errExpired says that what the watch begins at is too old: list again.
 var errExpired = errors.New("the resource version is too old")
 
-// run keeps the table current until ctx ends.
-func (r *reflector[V]) run(ctx context.Context) {
+// Run keeps the table current until ctx ends.
+func (r *Reflector[V]) Run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, logr.Discard()) // what matters of it stands in the status of the cluster
+	defer r.table.watch(false)
 	position, tornAt := "", ""
 	failures := 0
 	for ctx.Err() == nil {
 		// A panic over an object is a failure like others: everything is listed again.
-		err := fault.Confine(api.Key{Kind: api.KindCluster, Name: r.cluster}.String(), func() error { return r.step(ctx, &position) })
+		err := fault.Confine(r.object, func() error { return r.step(ctx, &position) })
 		if p, ok := errors.AsType[*fault.Panic](err); ok {
 			r.faults.Note(p)
 			position = ""
@@ -87,19 +92,19 @@ func (r *reflector[V]) run(ctx context.Context) {
 		} else {
 			failures++
 			// Otherwise the probes say what is wrong.
-			if !errors.Is(err, context.Canceled) && r.gate.isOpen() && r.table.fail(err) {
+			if !errors.Is(err, context.Canceled) && r.gate.IsOpen() && r.table.fail(err) {
 				r.changed()
 			}
 		}
 		// Also after a watch that ended well: one that ends at once all the time must not
 		// become a busy loop.
-		pause(ctx, time.Duration(float64(readAgain.After(failures))*(0.5+rand.Float64()/2)))
+		pause(ctx, time.Duration(float64(ReadAgain.After(failures))*(0.5+rand.Float64()/2)))
 	}
 }
 
 // step lists where there is no position to watch from, and watches until the
 // watch ends.
-func (r *reflector[V]) step(ctx context.Context, position *string) error {
+func (r *Reflector[V]) step(ctx context.Context, position *string) error {
 	if *position == "" {
 		version, err := r.list(ctx)
 		if err != nil {
@@ -112,13 +117,8 @@ func (r *reflector[V]) step(ctx context.Context, position *string) error {
 }
 
 // list reads all objects, page by page.
-func (r *reflector[V]) list(ctx context.Context) (version string, err error) {
-	ctx, cancel, err := r.gate.pass(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer cancel()
-	rows := map[uid]V{}
+func (r *Reflector[V]) list(ctx context.Context) (version string, err error) {
+	rows := map[UID]V{}
 	for next := ""; ; {
 		page, err := r.page(ctx, next)
 		if apierrors.IsResourceExpired(err) {
@@ -141,19 +141,20 @@ func (r *reflector[V]) list(ctx context.Context) (version string, err error) {
 	}
 }
 
-func (r *reflector[V]) page(ctx context.Context, next string) (runtime.Object, error) {
-	if err := r.places.Acquire(ctx, 1); err != nil {
+func (r *Reflector[V]) page(ctx context.Context, next string) (runtime.Object, error) {
+	ctx, leave, err := r.gate.Enter(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer r.places.Release(1)
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, AnswerWithin)
 	defer cancel()
-	return r.lister.list(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+	return r.source.list(ctx, metav1.ListOptions{Limit: PageSize, Continue: next})
 }
 
 // follow takes in what changes after a position, until the watch ends. The
 // position moves on with it.
-func (r *reflector[V]) follow(ctx context.Context, position *string) error {
+func (r *Reflector[V]) follow(ctx context.Context, position *string) error {
 	// A watch that is open survives a probe that fails: it may have missed nothing.
 	if err := r.gate.wait(ctx); err != nil {
 		return err
@@ -161,8 +162,8 @@ func (r *reflector[V]) follow(ctx context.Context, position *string) error {
 	seconds := int64((watchFor + time.Duration(rand.Int64N(int64(watchFor)))).Seconds())
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchSlack)
 	defer cancel()
-	opening := time.AfterFunc(answerWithin, cancel)
-	w, err := r.lister.watch(ctx, metav1.ListOptions{
+	opening := time.AfterFunc(AnswerWithin, cancel)
+	w, err := r.source.watch(ctx, metav1.ListOptions{
 		ResourceVersion: *position, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 	})
 	inTime := opening.Stop()
@@ -173,12 +174,15 @@ func (r *reflector[V]) follow(ctx context.Context, position *string) error {
 		return expired(err)
 	}
 	defer w.Stop()
+	defer context.AfterFunc(ctx, w.Stop)()
 	if !inTime {
 		return context.DeadlineExceeded
 	}
 	if r.table.fail(nil) {
 		r.changed()
 	}
+	r.table.watch(true)
+	defer r.table.watch(false)
 	for event := range w.ResultChan() {
 		if err := r.take(event, position); err != nil {
 			return err
@@ -188,16 +192,16 @@ func (r *reflector[V]) follow(ctx context.Context, position *string) error {
 }
 
 // take takes in one event of a watch.
-func (r *reflector[V]) take(event watch.Event, position *string) error {
+func (r *Reflector[V]) take(event watch.Event, position *string) error {
 	var changed bool
 	var err error
 	switch event.Type {
 	case watch.Error:
 		return expired(apierrors.FromObject(event.Object))
 	case watch.Added, watch.Modified:
-		changed, err = r.table.put(event.Object)
+		changed, err = r.table.Put(event.Object)
 	case watch.Deleted:
-		changed, err = r.table.remove(event.Object)
+		changed, err = r.table.Remove(event.Object)
 	case watch.Bookmark:
 	default:
 		return fmt.Errorf("the watch has an event of the unknown type %q", event.Type)
@@ -224,4 +228,14 @@ func expired(err error) error {
 		return errExpired
 	}
 	return err
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
