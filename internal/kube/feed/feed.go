@@ -211,7 +211,18 @@ func (f *Feed) restart() {
 			<-before
 		}
 		f.run(ctx)
+		f.forget()
 	}()
+}
+
+// forget gives up what is known where nobody follows it.
+func (f *Feed) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.followers) == 0 {
+		f.Nodes.forget()
+		f.Pods.forget()
+	}
 }
 
 // run lists and watches until ctx ends.

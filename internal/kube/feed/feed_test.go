@@ -192,7 +192,9 @@ func TestOneWatchForAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		want("nobody", "", 1)
+		if got := c.lists(); got != "" || f.Nodes.Len() > 0 || f.Pods.Len() > 0 {
+			t.Errorf("nobody follows it: lists of %q, %d nodes, %d pods", got, f.Nodes.Len(), f.Pods.Len())
+		}
 		// Back again it knows everything anew, whoever was there before.
 		p = picture{}
 		leave = f.Follow(Follower{Details: p.details()})

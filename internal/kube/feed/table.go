@@ -53,6 +53,13 @@ func (t *Table[V]) Tell(f func(iter.Seq[Change[V]])) {
 	t.told, t.fresh = f, true
 }
 
+// forget has nothing known of the objects.
+func (t *Table[V]) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows, t.version, t.err = nil, 0, nil
+}
+
 // become has the table keep something else of objects.
 func (t *Table[V]) become(reduce func(runtime.Object) (V, bool)) {
 	t.mu.Lock()
