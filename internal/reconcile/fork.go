@@ -63,12 +63,12 @@ func (p *planner) takeOver(key api.Key) {
 	if _, taken := p.inherited.taken[key]; taken {
 		return
 	}
-	r, known := p.inherited.records.Get(record{key: key})
+	r, known := p.inherited.records.Get(&record{key: key})
 	if !known {
 		return
 	}
 	p.inherited.taken[key] = struct{}{}
-	p.inherited.adopt(&r)
+	p.inherited.adopt(r)
 }
 
 // takeOverAll is takeOver for what is related to one thing.
@@ -86,7 +86,7 @@ func (p *planner) takeOverKind(kind api.Kind) {
 	if p.inherited == nil {
 		return
 	}
-	p.inherited.records.AscendGreaterOrEqual(record{key: api.Key{Kind: kind}}, func(r record) bool {
+	p.inherited.records.AscendGreaterOrEqual(&record{key: api.Key{Kind: kind}}, func(r *record) bool {
 		if r.key.Kind == kind {
 			p.takeOver(r.key)
 		}

@@ -19,7 +19,7 @@ import (
 // one snapshot to the next by the objects that differ, and shares its memory with its
 // copies, which never change.
 type forkIndex struct {
-	records   *btree.BTreeG[record] // of the snapshot
+	records   *btree.BTreeG[*record] // of the snapshot
 	relations *btree.BTreeG[relation]
 	resting   *btree.BTreeG[restingClass]
 }
@@ -68,7 +68,7 @@ func newForkIndex(s *snapshot) *forkIndex {
 		resting: btree.NewG(16, func(a, b restingClass) bool { return a.class < b.class }),
 	}
 	ix.advance(s, func(yield func(api.Key) bool) {
-		s.records.Ascend(func(r record) bool { return yield(r.key) })
+		s.records.Ascend(func(r *record) bool { return yield(r.key) })
 	})
 	return ix
 }
@@ -82,8 +82,8 @@ func (ix *forkIndex) freeze() *forkIndex {
 func (ix *forkIndex) advance(s *snapshot, differ iter.Seq[api.Key]) {
 	lifted := map[string]struct{}{} // classes of which the floor may be higher now
 	for key := range differ {
-		was, had := ix.records.Get(record{key: key})
-		is, has := s.records.Get(record{key: key})
+		was, had := ix.records.Get(&record{key: key})
+		is, has := s.records.Get(&record{key: key})
 		if had {
 			for r := range was.relations() {
 				ix.relations.Delete(r)
@@ -159,7 +159,7 @@ func (ix *forkIndex) lift(class string) {
 	}
 	c.floor, c.floorTotal = placement.Highest, placement.Highest
 	for key := range ix.related(restsIn, class) {
-		if r, _ := ix.records.Get(record{key: key}); r.placed.decided && r.placed.full && r.placed.query.Wanted != 0 {
+		if r, _ := ix.records.Get(&record{key: key}); r.placed.decided && r.placed.full && r.placed.query.Wanted != 0 {
 			c.lower(r.placed)
 		}
 	}

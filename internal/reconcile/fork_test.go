@@ -165,7 +165,7 @@ func checkFork(t *rapid.T, w *world, p *planner, now time.Time) {
 			strings.Join(x[max(at-20, 0):min(at+10, len(x))], "\n"), strings.Join(y[max(at-20, 0):min(at+10, len(y))], "\n"))
 	}
 	after := p.snapshot(before)
-	before.records.Ascend(func(r record) bool {
+	before.records.Ascend(func(r *record) bool {
 		if now, _ := after.get(r.key); !reflect.DeepEqual(now.object, r.object) || !reflect.DeepEqual(now.placed, r.placed) || !reflect.DeepEqual(now.binding, r.binding) {
 			t.Fatalf("a fork changed %s", r.key)
 		}

@@ -40,11 +40,11 @@ type planner struct {
 	onCloud        map[string]map[string]struct{} // clusters by that cloud
 	projects       *hosts                         // of Magnum clusters
 	projectObjects map[string]*api.OpenStackProject
-	records        *btree.BTreeG[record] // for readers
-	differing      differences           // records since the last snapshot
-	waitedFor      map[api.Key]api.Key   // by decisions that were looked at since the last snapshot
-	inherited      *inherited            // of a fork; else nil
-	zoned          []*guest              // whose zone was observed for the first time, for the pass to write
+	records        *btree.BTreeG[*record] // for readers
+	differing      differences            // records since the last snapshot
+	waitedFor      map[api.Key]api.Key    // by decisions that were looked at since the last snapshot
+	inherited      *inherited             // of a fork; else nil
+	zoned          []*guest               // whose zone was observed for the first time, for the pass to write
 }
 
 // placementDecision is one placement and its decision.

@@ -24,7 +24,7 @@ type snapshot struct {
 	fleet, clouds, projects *columns.Fleet
 	reserved                *ledger.Reservations
 	load                    *ledger.Load
-	records                 *btree.BTreeG[record]
+	records                 *btree.BTreeG[*record]
 	followers               *btree.BTreeG[follower]
 	waiting                 *btree.BTreeG[wait]
 	policies                *claim.Rules
@@ -42,7 +42,8 @@ type snapshot struct {
 // maxViews is how many views of the fleet are kept for readers.
 const maxViews = 32
 
-// record is something that is decided, or a cloud or a project, as of the last pass.
+// record is something that is decided, or a cloud or a project, as of the last pass. It
+// never changes.
 type record struct {
 	key     api.Key
 	object  api.Object     // with its status as last decided
@@ -63,8 +64,8 @@ type follower struct {
 	key    api.Key
 }
 
-func newRecords() *btree.BTreeG[record] {
-	return btree.NewG(16, func(a, b record) bool { return a.key.Compare(b.key) < 0 })
+func newRecords() *btree.BTreeG[*record] {
+	return btree.NewG(16, func(a, b *record) bool { return a.key.Compare(b.key) < 0 })
 }
 
 func newFollowers() *btree.BTreeG[follower] {
@@ -93,18 +94,18 @@ func (p *planner) record(key api.Key) {
 	}
 	if i, ok := inputs[key.Kind]; ok {
 		if object := i.kept(p, key); object != nil {
-			p.records.ReplaceOrInsert(record{key: key, object: object})
+			p.records.ReplaceOrInsert(&record{key: key, object: object})
 			p.differing.add(key)
 			return
 		}
 	}
-	p.records.Delete(record{key: key})
+	p.records.Delete(&record{key: key})
 	p.differing.add(key)
 }
 
 // recordDecision is record for what is decided.
 func (p *planner) recordDecision(known decision) {
-	r := record{key: known.key(), object: known.stored()}
+	r := &record{key: known.key(), object: known.stored()}
 	switch d := known.(type) {
 	case *placementDecision:
 		r.object = d.latest
@@ -150,7 +151,11 @@ func (s *snapshot) others() ledger.Others {
 
 // get is what is decided of a key; ok is false for what is not.
 func (s *snapshot) get(key api.Key) (d record, ok bool) {
-	return s.records.Get(record{key: key})
+	known, ok := s.records.Get(&record{key: key})
+	if !ok {
+		return record{}, false
+	}
+	return *known, true
 }
 
 // ClustersOf implements engine.Bindings.
