@@ -8,38 +8,38 @@ import "slices"
 
 // chooseFewest makes a choice that holds the constraints as small as it can be: the
 // same search once more, with a smaller and smaller bound on clusters.
-func (d *Divider) chooseFewest(r *Request, keep bool, tier int32) {
+func (sel *choice) chooseFewest(r *Request, keep bool, tier int32) {
 	if r.Mode != Aggregate || !r.divided() {
 		return
 	}
-	most := d.limits.most
-	defer func() { d.limits.most = most }()
-	least, found := d.leastPlaces(r, keep, tier), int64(len(d.chosen))
+	most := sel.limits.most
+	defer func() { sel.limits.most = most }()
+	least, found := sel.leastPlaces(r, keep, tier), int64(len(sel.chosen))
 	last, bound := most, most // the last one tried, and the smallest that will do
 	for step := int64(1); least < found; {
 		// Mostly the lower bound is enough, or little more.
 		k := min(least+step-1, (least+found)/2)
-		d.limits.most, last = k, k
-		d.roomiest, d.ceilingRoom = 0, 0
-		if d.chooseOnce(r, keep, tier) != nil {
+		sel.limits.most, last = k, k
+		sel.roomiest, sel.ceilingRoom = 0, 0
+		if sel.chooseOnce(r, keep, tier) != nil {
 			least, step = k+1, 2*step
 			continue
 		}
-		found, step, bound = int64(len(d.chosen)), 1, k
+		found, step, bound = int64(len(sel.chosen)), 1, k
 	}
 	if last != bound { // the last one tried was too small
-		d.limits.most = bound
-		_ = d.chooseOnce(r, keep, tier) // succeeds, as it did before
+		sel.limits.most = bound
+		_ = sel.chooseOnce(r, keep, tier) // succeeds, as it did before
 	}
 }
 
 // leastPlaces is at most as many places as a choice needs: those that it has in any
 // case, and the roomiest of the others.
-func (d *Divider) leastPlaces(r *Request, keep bool, tier int32) int64 {
+func (sel *selection) leastPlaces(r *Request, keep bool, tier int32) int64 {
 	var places, room int64
 	var others []int64
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range sel.places {
+		p := &sel.places[i]
 		switch {
 		case keep && p.holds, p.tier < tier:
 			places++
@@ -53,22 +53,22 @@ func (d *Divider) leastPlaces(r *Request, keep bool, tier int32) int64 {
 		places++
 		room += others[i]
 	}
-	return max(places, d.limits.least, 1)
+	return max(places, sel.limits.least, 1)
 }
 
 // surplus reports whether replicas that are held are to go, and the constraints say
 // something about which.
-func (d *Divider) surplus(r *Request) bool {
-	return r.Mode == Aggregate && r.divided() && !r.Fresh && d.kept > r.Replicas && len(r.Constraints) > 0
+func (pl *pool) surplus(r *Request) bool {
+	return r.Mode == Aggregate && r.divided() && !r.Fresh && pl.kept > r.Replicas && len(r.Constraints) > 0
 }
 
 // onlyHolders leaves the places that hold replicas, none with room for more: the
 // surplus goes from those that are not chosen, from the last tier on.
-func (d *Divider) onlyHolders(r *Request) {
+func (pl *pool) onlyHolders(r *Request) {
 	last, left := int32(0), r.Replicas // the tier that the surplus begins in
-	for ; last < d.tiers; last++ {
-		for i := range d.places {
-			if p := &d.places[i]; p.tier == last {
+	for ; last < pl.tiers; last++ {
+		for i := range pl.places {
+			if p := &pl.places[i]; p.tier == last {
 				left -= p.kept
 			}
 		}
@@ -76,55 +76,55 @@ func (d *Divider) onlyHolders(r *Request) {
 			break
 		}
 	}
-	d.holders, d.room, d.kept, d.tiers = 0, 0, 0, last+1
-	for i := range d.places {
-		p := &d.places[i]
+	pl.holders, pl.room, pl.kept, pl.tiers = 0, 0, 0, last+1
+	for i := range pl.places {
+		p := &pl.places[i]
 		p.state = out
 		if p.kept == 0 || p.kept < p.least || p.tier > last {
 			continue
 		}
 		p.state, p.most = chosen, min(p.kept, p.most)
 		if p.holds = p.tier < last; p.holds {
-			d.holders++
+			pl.holders++
 		}
-		d.room += p.most
-		d.kept += p.kept
+		pl.room += p.most
+		pl.kept += p.kept
 	}
-	d.keepChosen()
+	pl.keepChosen()
 }
 
 // preferPresent exchanges claims, of which none is needed less than the last, for
 // those of places that held replicas, where a new division needs no more clusters with
 // them: what can stay stays. room is that of all claims, n what they have to hold.
-func (d *Divider) preferPresent(r *Request, tier int32, room, n int64) {
-	if !r.Fresh || d.minima() {
+func (as *assignment) preferPresent(r *Request, tier int32, room, n int64) {
+	if !r.Fresh || as.minima() {
 		return
 	}
-	in := make(map[int32]bool, len(d.claims))
-	for i := range d.claims {
-		in[d.claims[i].place] = true
+	in := make(map[int32]bool, len(as.claims))
+	for i := range as.claims {
+		in[as.claims[i].place] = true
 	}
 	var present []int32
-	for i := range d.places {
-		if p := &d.places[i]; p.tier == tier && p.state != out && p.held > 0 && !in[int32(i)] {
+	for i := range as.places {
+		if p := &as.places[i]; p.tier == tier && p.state != out && p.held > 0 && !in[int32(i)] {
 			present = append(present, int32(i))
 		}
 	}
 	slices.SortFunc(present, func(i, j int32) int {
-		return compareEntries(d.entry(byPreference, int(i)), d.entry(byPreference, int(j)))
+		return compareEntries(as.entry(byPreference, int(i)), as.entry(byPreference, int(j)))
 	})
-	k := len(d.claims) - 1
+	k := len(as.claims) - 1
 	for _, i := range present {
-		for k >= 0 && (d.places[d.claims[k].place].held > 0 || d.places[d.claims[k].place].must) {
+		for k >= 0 && (as.places[as.claims[k].place].held > 0 || as.places[as.claims[k].place].must) {
 			k--
 		}
 		if k < 0 {
 			return
 		}
-		mine, theirs := d.places[i].claim(r, i), d.claims[k]
+		mine, theirs := as.places[i].claim(r, i), as.claims[k]
 		if with := room - (theirs.upper - theirs.seats) + (mine.upper - mine.seats); with >= n {
 			room = with
-			d.claims[k] = mine
+			as.claims[k] = mine
 		}
 	}
 }

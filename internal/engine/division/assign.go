@@ -5,75 +5,70 @@ import (
 	"slices"
 )
 
+// assignment gives the places that were chosen their replicas.
+type assignment struct {
+	choice
+
+	anchored bool    // some places got a replica only for a constraint
+	claims   []claim // memory for apportioning
+}
+
 // assign gives the places their seats, and sees to it that the constraints hold
 // for those that got any.
-func (d *Divider) assign(r *Request) error {
-	d.anchored = false
-	if d.share(r) > 0 {
+func (as *assignment) assign(r *Request) error {
+	as.anchored = false
+	if as.share(r) > 0 {
 		return &limitsError{replicas: r.Replicas}
 	}
-	if d.spread() {
+	if as.spread() {
 		return nil
 	}
-	d.anchored = true
-	if !d.anchor(r, true) && !d.anchor(r, false) {
-		return d.tooFewReplicas(r)
+	as.anchored = true
+	if !as.anchor(r, true) && !as.anchor(r, false) {
+		return as.tooFewReplicas(r)
 	}
-	if d.share(r) > 0 {
+	if as.share(r) > 0 {
 		return &limitsError{replicas: r.Replicas}
 	}
-	if !d.spread() {
+	if !as.spread() {
 		return &spreadError{replicas: r.Replicas}
 	}
 	return nil
 }
 
 // spread reports whether the constraints hold for the places with seats.
-func (d *Divider) spread() bool {
-	if d.limits.least <= 1 && len(d.limits.tallies) == 0 {
+func (as *assignment) spread() bool {
+	if as.limits.least <= 1 && len(as.limits.tallies) == 0 {
 		return true
 	}
-	d.clearTallies()
+	as.limits.clear()
 	clusters := int64(0)
-	for i := range d.places {
-		if p := &d.places[i]; p.seats > 0 {
+	for i := range as.places {
+		if p := &as.places[i]; p.seats > 0 {
 			clusters++
-			d.tally(p)
+			as.limits.count(p)
 		}
 	}
-	if clusters < d.limits.least {
+	if clusters < as.limits.least {
 		return false
 	}
-	for i := range d.limits.tallies {
-		if !d.limits.tallies[i].holds() {
+	for i := range as.limits.tallies {
+		if !as.limits.tallies[i].holds() {
 			return false
 		}
 	}
 	return true
 }
 
-func (d *Divider) clearTallies() {
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
-		t.reset(t.constraint)
-	}
-}
-
-func (d *Divider) tally(p *place) {
-	for i := range d.limits.tallies {
-		d.limits.tallies[i].add(p.row)
-	}
-}
-
 // tooFewReplicas names the constraint that asks for the most groups, where that alone
 // is too many; where groups overlap a replica can be in several.
-func (d *Divider) tooFewReplicas(r *Request) error {
+func (as *assignment) tooFewReplicas(r *Request) error {
 	err := &tooFewReplicasError{replicas: r.Replicas}
-	if l := &d.limits; l.leastBy != "" {
+	if l := &as.limits; l.leastBy != "" {
 		err.needed, err.by = l.least, l.leastBy
 	}
-	for i := range d.limits.tallies {
-		if c := d.limits.tallies[i].constraint; c.Min > err.needed && c.Groups.Several == nil {
+	for i := range as.limits.tallies {
+		if c := as.limits.tallies[i].constraint; c.Min > err.needed && c.Groups.Several == nil {
 			err.needed, err.by = c.Min, c.By
 		}
 	}
@@ -86,13 +81,13 @@ func (d *Divider) tooFewReplicas(r *Request) error {
 // anchor marks the places that must get a replica, so that there are clusters and
 // groups enough: with keep what those cover that keep replicas is covered already.
 // It reports whether there are replicas enough for it.
-func (d *Divider) anchor(r *Request, keep bool) bool {
-	order := d.seatedFirst()
-	d.clearTallies()
-	must := make([]bool, len(d.places))
+func (as *assignment) anchor(r *Request, keep bool) bool {
+	order := as.seatedFirst()
+	as.limits.clear()
+	must := make([]bool, len(as.places))
 	var clusters, needed int64
 	mark := func(i int32) {
-		p := &d.places[i]
+		p := &as.places[i]
 		must[i] = true
 		clusters++
 		least := max(p.least, 1)
@@ -100,51 +95,51 @@ func (d *Divider) anchor(r *Request, keep bool) bool {
 			least = max(least, p.kept)
 		}
 		needed += least
-		d.tally(p)
+		as.limits.count(p)
 	}
-	for i := range d.places {
-		if p := &d.places[i]; p.must || keep && p.kept > 0 {
+	for i := range as.places {
+		if p := &as.places[i]; p.must || keep && p.kept > 0 {
 			mark(int32(i))
 		}
 	}
-	d.coverMissing(order, func(e entry) { mark(e.place) })
+	as.coverMissing(order, func(e entry) { mark(e.place) })
 	for _, e := range order {
-		if clusters < d.limits.least && !must[e.place] {
+		if clusters < as.limits.least && !must[e.place] {
 			mark(e.place)
 		}
 	}
 	if needed > r.Replicas {
 		return false
 	}
-	for i := range d.places {
-		d.places[i].must = must[i]
+	for i := range as.places {
+		as.places[i].must = must[i]
 	}
 	return true
 }
 
 // seatedFirst are the places with seats, and then as many of the others, in their
 // order, as may be asked to have some. None of them is undecided any more.
-func (d *Divider) seatedFirst() []entry {
+func (as *assignment) seatedFirst() []entry {
 	var seated []entry
-	for i := range d.places {
-		if p := &d.places[i]; p.seats > 0 {
-			seated = append(seated, d.entry(byPreference, i))
+	for i := range as.places {
+		if p := &as.places[i]; p.seats > 0 {
+			seated = append(seated, as.entry(byPreference, i))
 			p.state = chosen
 		}
 	}
 	slices.SortFunc(seated, compareEntries)
-	others := d.limits.least
-	if len(d.limits.tallies) > 0 {
-		others = int64(len(d.places))
+	others := as.limits.least
+	if len(as.limits.tallies) > 0 {
+		others = int64(len(as.places))
 	}
-	return append(seated, d.first(others, byPreference, everywhere)...)
+	return append(seated, as.first(others, byPreference, everywhere)...)
 }
 
 // share gives the places their seats. It returns how many are left.
-func (d *Divider) share(r *Request) int64 {
+func (as *assignment) share(r *Request) int64 {
 	var sum int64
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range as.places {
+		p := &as.places[i]
 		p.state = undecided
 		p.seats = p.kept
 		if p.kept > 0 || p.must {
@@ -153,34 +148,34 @@ func (d *Divider) share(r *Request) int64 {
 		sum += p.seats
 	}
 	if sum > r.Replicas {
-		sum = d.fitMinima(r, sum)
+		sum = as.fitMinima(r, sum)
 	}
 	switch {
 	case sum > r.Replicas:
-		d.contract(r)
+		as.contract(r)
 		return 0
 	case sum < r.Replicas:
-		return d.expand(r, r.Replicas-sum)
+		return as.expand(r, r.Replicas-sum)
 	}
 	return 0
 }
 
 // fitMinima leaves places out, the last first, while what those that hold replicas
 // have at least is more than there is.
-func (d *Divider) fitMinima(r *Request, sum int64) int64 {
+func (as *assignment) fitMinima(r *Request, sum int64) int64 {
 	var lower int64
-	for i := range d.places {
-		if p := &d.places[i]; p.seats > 0 {
+	for i := range as.places {
+		if p := &as.places[i]; p.seats > 0 {
 			lower += p.lower()
 		}
 	}
 	if lower <= r.Replicas {
 		return sum
 	}
-	order := d.entriesOf(everywhere)
+	order := as.entriesOf(everywhere)
 	slices.SortFunc(order, compareEntries)
 	for k := len(order) - 1; k >= 0 && lower > r.Replicas; k-- {
-		p := &d.places[order[k].place]
+		p := &as.places[order[k].place]
 		if p.seats > 0 && !p.must && p.least > 0 {
 			lower -= p.lower()
 			sum -= p.seats
@@ -192,13 +187,13 @@ func (d *Divider) fitMinima(r *Request, sum int64) int64 {
 
 // contract takes the surplus back: from the last tier on; within a tier in
 // proportion to what is held, or from those that hold the least.
-func (d *Divider) contract(r *Request) {
+func (as *assignment) contract(r *Request) {
 	n := r.Replicas
-	for i := range d.places {
-		n -= d.places[i].reserve()
+	for i := range as.places {
+		n -= as.places[i].reserve()
 	}
-	for tier := range d.tiers {
-		n = d.contractTier(r, tier, n)
+	for tier := range as.tiers {
+		n = as.contractTier(r, tier, n)
 	}
 }
 
@@ -212,65 +207,65 @@ func (p *place) reserve() int64 {
 
 // contractTier divides n seats, and those that the places of the tier keep in any
 // case, among them. It returns how many are left for the other tiers.
-func (d *Divider) contractTier(r *Request, tier int32, n int64) int64 {
-	d.claims = d.claims[:0]
-	for i := range d.places {
-		p := &d.places[i]
+func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
+	as.claims = as.claims[:0]
+	for i := range as.places {
+		p := &as.places[i]
 		if p.tier != tier || p.state == out || p.seats == 0 {
 			continue
 		}
-		d.claims = append(d.claims, claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)})
+		as.claims = append(as.claims, claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)})
 	}
 	if r.Mode == Aggregate {
-		slices.SortFunc(d.claims, func(a, b claim) int {
+		slices.SortFunc(as.claims, func(a, b claim) int {
 			return cmp.Or(cmp.Compare(b.votes, a.votes), cmp.Compare(a.rank, b.rank))
 		})
 		var room int64
 		k := 0
-		for ; k < len(d.claims) && room < n; k++ {
-			room += d.claims[k].upper - d.claims[k].seats
+		for ; k < len(as.claims) && room < n; k++ {
+			room += as.claims[k].upper - as.claims[k].seats
 		}
-		for _, c := range d.claims[k:] {
-			d.settle(c)
+		for _, c := range as.claims[k:] {
+			as.settle(c)
 		}
-		d.claims = d.claims[:k]
+		as.claims = as.claims[:k]
 	}
-	n = apportion(d.claims, n, r.Descending)
-	for _, c := range d.claims {
-		d.settle(c)
+	n = apportion(as.claims, n, r.Descending)
+	for _, c := range as.claims {
+		as.settle(c)
 	}
 	return n
 }
 
 // settle gives a place the seats of its claim.
-func (d *Divider) settle(c claim) { d.places[c.place].seats = c.seats }
+func (as *assignment) settle(c claim) { as.places[c.place].seats = c.seats }
 
 // expand gives away n more seats, tier by tier. It returns how many are left.
-func (d *Divider) expand(r *Request, n int64) int64 {
-	for tier := range d.tiers {
+func (as *assignment) expand(r *Request, n int64) int64 {
+	for tier := range as.tiers {
 		if n == 0 {
 			break
 		}
 		if r.Mode == Aggregate {
-			n = d.fill(r, tier, n)
+			n = as.fill(r, tier, n)
 		} else {
-			n = d.spreadOver(r, tier, n)
+			n = as.spreadOver(r, tier, n)
 		}
 	}
 	return n
 }
 
 // spreadOver gives all places of a tier a part of n seats.
-func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
-	if d.minima() {
-		n = d.seed(tier, n)
+func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
+	if as.minima() {
+		n = as.seed(tier, n)
 	}
-	few := n < int64(len(d.places))/4
-	d.claims = d.claims[:0]
-	for i := range d.places {
-		p := &d.places[i]
+	few := n < int64(len(as.places))/4
+	as.claims = as.claims[:0]
+	for i := range as.places {
+		p := &as.places[i]
 		if p.tier == tier && p.state != out && (!few || p.started()) {
-			d.claims = append(d.claims, p.claim(r, int32(i)))
+			as.claims = append(as.claims, p.claim(r, int32(i)))
 		}
 	}
 	if few {
@@ -279,12 +274,12 @@ func (d *Divider) spreadOver(r *Request, tier int32, n int64) int64 {
 		if r.Descending {
 			order = byVotesDescending
 		}
-		for _, e := range d.first(n, order, filter{tier: tier, unstarted: true}) {
-			d.claims = append(d.claims, d.places[e.place].claim(r, e.place))
+		for _, e := range as.first(n, order, filter{tier: tier, unstarted: true}) {
+			as.claims = append(as.claims, as.places[e.place].claim(r, e.place))
 		}
 	}
-	n = apportion(d.claims, n, r.Descending)
-	d.settleClaims()
+	n = apportion(as.claims, n, r.Descending)
+	as.settleClaims()
 	return n
 }
 
@@ -303,9 +298,9 @@ func (p *place) claim(r *Request, i int32) claim {
 	return c
 }
 
-func (d *Divider) settleClaims() {
-	for _, c := range d.claims {
-		p := &d.places[c.place]
+func (as *assignment) settleClaims() {
+	for _, c := range as.claims {
+		p := &as.places[c.place]
 		p.seats = c.seats + p.kept
 	}
 }
@@ -313,12 +308,12 @@ func (d *Divider) settleClaims() {
 // seed gives places without seats what they have at least, in their order, and
 // leaves out those for which there is not enough. It returns how many seats are
 // left.
-func (d *Divider) seed(tier int32, n int64) int64 {
+func (as *assignment) seed(tier int32, n int64) int64 {
 	left := n
 	for few := n; ; few *= 8 {
-		order := d.first(few, byPreference, filter{tier: tier, unstarted: true})
+		order := as.first(few, byPreference, filter{tier: tier, unstarted: true})
 		for _, e := range order {
-			if p := &d.places[e.place]; p.seats == 0 && p.least <= left {
+			if p := &as.places[e.place]; p.seats == 0 && p.least <= left {
 				p.seats = p.least
 				left -= p.least
 			}
@@ -328,13 +323,13 @@ func (d *Divider) seed(tier int32, n int64) int64 {
 		}
 		// Those that come later may ask for less: begin anew, to find more.
 		for _, e := range order {
-			p := &d.places[e.place]
+			p := &as.places[e.place]
 			p.seats = min(p.seats, p.kept)
 		}
 		left = n
 	}
-	for i := range d.places {
-		if p := &d.places[i]; p.tier == tier && p.seats == 0 && p.least > 0 {
+	for i := range as.places {
+		if p := &as.places[i]; p.tier == tier && p.seats == 0 && p.least > 0 {
 			p.state = out
 		}
 	}
@@ -343,14 +338,14 @@ func (d *Divider) seed(tier int32, n int64) int64 {
 
 // fill gives n seats to as few places of a tier as have room for them: those that
 // hold replicas first, then from the largest room on.
-func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
+func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 	var room, seeds int64
 	few := int64(16) // are mostly enough
 	for {
-		d.claims, room, seeds = d.claims[:0], 0, 0
-		order := d.first(few, byClaim, filter{tier: tier})
+		as.claims, room, seeds = as.claims[:0], 0, 0
+		order := as.first(few, byClaim, filter{tier: tier})
 		for _, e := range order {
-			p := &d.places[e.place]
+			p := &as.places[e.place]
 			seed := int64(0)
 			if p.seats == 0 {
 				seed = p.least
@@ -360,7 +355,7 @@ func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
 			}
 			c := p.claim(r, e.place)
 			c.seats += seed
-			d.claims = append(d.claims, c)
+			as.claims = append(as.claims, c)
 			seeds += seed
 			if room += p.most - p.seats; room >= n {
 				break
@@ -371,8 +366,8 @@ func (d *Divider) fill(r *Request, tier int32, n int64) int64 {
 		}
 		few *= 8
 	}
-	d.preferPresent(r, tier, room, n)
-	n = apportion(d.claims, n-seeds, r.Descending)
-	d.settleClaims()
+	as.preferPresent(r, tier, room, n)
+	n = apportion(as.claims, n-seeds, r.Descending)
+	as.settleClaims()
 	return n
 }

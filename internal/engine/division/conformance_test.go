@@ -475,7 +475,7 @@ func conformSelectRegions(t *testing.T, c *conformanceCase) bool {
 		var order []int
 		if len(d.limits.tallies) > 0 {
 			order = []int{0}
-			d.clearTallies()
+			d.limits.clear()
 		}
 		err = &spreadError{}
 		if d.path.choose(groups, g.Names, region.Min, region.Max, d.limits.least) {

@@ -7,40 +7,16 @@ import (
 
 // Divider divides. It keeps scratch memory for the next division, so it is for
 // one goroutine at a time. The zero value is ready.
+//
+// What it works on comes in layers, of which each knows those before it: the pool of
+// places, what is selected of them, the choice of groups, the choice as a whole, and
+// the assignment of replicas. Sites are divided by themselves.
 type Divider struct {
-	places   []place
-	room     int64 // of all places
-	holders  int   // places that hold replicas, or a copy
-	kept     int64 // replicas that all of them keep
-	shed     int64 // likewise, where a surplus went before a choice was made
-	tiers    int32
-	weighted bool // weights make a difference
-	anchored bool // some places got a replica only for a constraint
-	marked   bool // some places may not be undecided
-	few      bool // no more places are chosen than there are replicas
-	// The largest lower bound of places that hold no replicas, and of those that
-	// do, and the largest that places may have.
-	largest, ceiling [2]int64
+	assignment
 
-	// For the selection under constraints.
-	limits     limits
-	entries    []entry
-	chosen     []int32
-	chosenRoom int64
-	roomiest   int64 // the most room that a choice turned out to have
-	// What no choice can have more room than; 0 = not known.
-	ceilingRoom int64
-	searchSteps int // that searches have taken
-	path        pathSearch
-	groups      []group
-	presents    []int64
-	picked      []int32
-	firsts      []entry
-
-	claims []claim
+	shed   int64 // replicas that were kept where a surplus went before a choice was made
 	shares []Share
-	sites  []siteSeat
-	order  []int32 // of sites
+	sites  siteDivision
 }
 
 // Divide chooses among the candidates and divides the replicas over them. The
@@ -93,7 +69,7 @@ func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 		return res, &NoCandidatesError{}
 	}
 	if r.Mode == Centralize || r.Mode == Discrete {
-		err := d.divideSites(r, candidates, &res)
+		err := d.sites.divide(r, candidates, &res)
 		return res, err
 	}
 	d.searchSteps = 0

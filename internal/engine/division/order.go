@@ -45,8 +45,8 @@ func compareEntries(e, f entry) int {
 const largestRoom = 1<<32 - 1
 
 // entry orders a place.
-func (d *Divider) entry(o order, i int) entry {
-	hi, lo := o.key(&d.places[i], d.weighted)
+func (pl *pool) entry(o order, i int) entry {
+	hi, lo := o.key(&pl.places[i], pl.weighted)
 	return entry{hi: hi, lo: lo, place: int32(i)}
 }
 
@@ -112,33 +112,33 @@ func (f *filter) pass(p *place) bool {
 
 // first are the first k places in the order, of those that pass the filter. They
 // are valid until the next call.
-func (d *Divider) first(k int64, o order, f filter) []entry {
-	heap := d.entries[:0]
+func (pl *pool) first(k int64, o order, f filter) []entry {
+	heap := pl.entries[:0]
 	if k <= 0 {
 		return nil
 	}
 	i := 0
-	for ; i < len(d.places) && int64(len(heap)) < k; i++ {
-		if f.pass(&d.places[i]) {
-			heap = append(heap, d.entry(o, i))
+	for ; i < len(pl.places) && int64(len(heap)) < k; i++ {
+		if f.pass(&pl.places[i]) {
+			heap = append(heap, pl.entry(o, i))
 		}
 	}
-	if i < len(d.places) {
+	if i < len(pl.places) {
 		for j := len(heap)/2 - 1; j >= 0; j-- {
 			sinkEntry(heap, j)
 		}
 	}
 	// Most of the rest come after the last of these, and need no entry.
-	for ; i < len(d.places); i++ {
-		p := &d.places[i]
-		hi, lo := o.key(p, d.weighted)
+	for ; i < len(pl.places); i++ {
+		p := &pl.places[i]
+		hi, lo := o.key(p, pl.weighted)
 		if last := &heap[0]; hi > last.hi || hi == last.hi && lo > last.lo || !f.pass(p) {
 			continue
 		}
 		heap[0] = entry{hi: hi, lo: lo, place: int32(i)}
 		sinkEntry(heap, 0)
 	}
-	d.entries = heap
+	pl.entries = heap
 	slices.SortFunc(heap, compareEntries)
 	return heap
 }
@@ -159,4 +159,15 @@ func sinkEntry(heap []entry, i int) {
 		heap[i], heap[child] = heap[child], heap[i]
 		i = child
 	}
+}
+
+// entriesOf are the places that pass a filter, in no order.
+func (pl *pool) entriesOf(f filter) []entry {
+	pl.entries = pl.entries[:0]
+	for i := range pl.places {
+		if f.pass(&pl.places[i]) {
+			pl.entries = append(pl.entries, pl.entry(byPreference, i))
+		}
+	}
+	return pl.entries
 }

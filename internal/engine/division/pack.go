@@ -8,13 +8,13 @@ import (
 // pack leaves only places that can all have their lower bound and together have
 // room for the replicas: those that hold some first, then tier by tier, or from the
 // roomiest on. It reports whether there are such.
-func (d *Divider) pack(r *Request, roomiest bool) bool {
-	order := make([]int32, len(d.places))
+func (pl *pool) pack(r *Request, roomiest bool) bool {
+	order := make([]int32, len(pl.places))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(i, j int32) int {
-		a, b := &d.places[i], &d.places[j]
+		a, b := &pl.places[i], &pl.places[j]
 		byRoom := cmp.Or(cmp.Compare(b.most, a.most), cmp.Compare(a.rank, b.rank))
 		switch {
 		case roomiest || a.holds == b.holds && a.tier == b.tier:
@@ -32,7 +32,7 @@ func (d *Divider) pack(r *Request, roomiest bool) bool {
 	}
 	var lower, room int64
 	for _, i := range order {
-		p := &d.places[i]
+		p := &pl.places[i]
 		if p.least > 0 && lower+p.least+max(missing-1, 0) > r.Replicas {
 			continue
 		}
@@ -45,13 +45,13 @@ func (d *Divider) pack(r *Request, roomiest bool) bool {
 	if room < r.Replicas {
 		return false
 	}
-	d.keepChosen()
-	d.room, d.holders, d.kept = room, 0, 0
-	for i := range d.places {
-		p := &d.places[i]
-		d.kept += p.kept
+	pl.keepChosen()
+	pl.room, pl.holders, pl.kept = room, 0, 0
+	for i := range pl.places {
+		p := &pl.places[i]
+		pl.kept += p.kept
 		if p.holds {
-			d.holders++
+			pl.holders++
 		}
 	}
 	return true

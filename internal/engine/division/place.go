@@ -71,12 +71,28 @@ func (c *Candidate) usableUpTo(most int64, r *Request, weighted bool) bool {
 	return most >= max(c.Min, 1)
 }
 
+// pool are the places that can be used, and what they have together.
+type pool struct {
+	places   []place
+	room     int64 // of all places
+	holders  int   // places that hold replicas, or a copy
+	kept     int64 // replicas that all of them keep
+	tiers    int32
+	weighted bool // weights make a difference
+	marked   bool // some places may not be undecided
+	// The largest lower bound of places that hold no replicas, and of those that
+	// do, and the largest that places may have.
+	largest, ceiling [2]int64
+
+	entries []entry // memory for orders
+}
+
 // gather makes places of the candidates that can be used. It writes them field by
 // field where they belong: copying them would take most of the time.
-func (d *Divider) gather(r *Request, candidates []Candidate) {
-	places := slices.Grow(d.places[:0], len(candidates))[:len(candidates)]
-	d.largest, d.marked = [2]int64{}, false
-	d.weighted = anyWeight(r, candidates)
+func (pl *pool) gather(r *Request, candidates []Candidate) {
+	places := slices.Grow(pl.places[:0], len(candidates))[:len(candidates)]
+	pl.largest, pl.marked = [2]int64{}, false
+	pl.weighted = anyWeight(r, candidates)
 	counted, divided := r.counted(), r.divided()
 	steady, copies := !r.Fresh && divided, !r.Fresh && !divided
 	ties := r.Mode == Static || r.Mode == Aggregate
@@ -85,7 +101,7 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		c := &candidates[i]
 		most := int64(0)
 		if counted {
-			if most = c.most(r); !c.usableUpTo(most, r, d.weighted) {
+			if most = c.most(r); !c.usableUpTo(most, r, pl.weighted) {
 				continue
 			}
 		}
@@ -110,12 +126,12 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 				p.votes -= c.Assigned
 			}
 		}
-		if divided && c.Min > 0 && !d.bound(p, c.Min) {
+		if divided && c.Min > 0 && !pl.bound(p, c.Min) {
 			continue
 		}
 		if r.Mode == Static {
 			p.votes = 1
-			if d.weighted {
+			if pl.weighted {
 				p.votes = min(c.Weight, maxVotes)
 			}
 		}
@@ -127,28 +143,25 @@ func (d *Divider) gather(r *Request, candidates []Candidate) {
 		kept += p.kept
 		n++
 	}
-	d.places, d.holders, d.tiers, d.room, d.kept = places[:n], holders, tiers, room, kept
-	if r.Refill && divided && !r.anew() && tiers > 1 {
-		d.refill(r)
-	}
+	pl.places, pl.holders, pl.tiers, pl.room, pl.kept = places[:n], holders, tiers, room, kept
 }
 
 // bound gives a place its lower bound, unless it is too large.
-func (d *Divider) bound(p *place, least int64) bool {
+func (pl *pool) bound(p *place, least int64) bool {
 	kind := 0
 	if p.holds {
 		kind = 1
 	}
-	if least > d.ceiling[kind] {
+	if least > pl.ceiling[kind] {
 		return false
 	}
 	p.least = least
-	d.largest[kind] = max(d.largest[kind], least)
+	pl.largest[kind] = max(pl.largest[kind], least)
 	return true
 }
 
 // minima reports whether any place has a lower bound.
-func (d *Divider) minima() bool { return d.largest != [2]int64{} }
+func (pl *pool) minima() bool { return pl.largest != [2]int64{} }
 
 // counted reports whether there are replicas to count.
 func (r *Request) counted() bool { return r.Replicated && r.Replicas > 0 }
@@ -210,4 +223,17 @@ func (s bitset) count() int64 {
 		n += bits.OnesCount64(word)
 	}
 	return int64(n)
+}
+
+// keepChosen drops the places that are not chosen.
+func (pl *pool) keepChosen() {
+	n := 0
+	for i := range pl.places {
+		if pl.places[i].state == chosen {
+			pl.places[n] = pl.places[i]
+			pl.places[n].state = undecided
+			n++
+		}
+	}
+	pl.places = pl.places[:n]
 }

@@ -11,32 +11,32 @@ const maxRoomSteps = 1 << 22
 // pickRoomiest picks groups that have room for what is missing, on as many
 // clusters as may still be chosen: the least number of groups that will do. It
 // reports whether there are any to pick.
-func (d *Divider) pickRoomiest(r *Request, t *tally, groups []group, least, most int64) bool {
+func (sel *groupSelection) pickRoomiest(r *Request, t *tally, groups []group, least, most int64) bool {
 	most = min(most, int64(len(groups)))
 	least = max(least, 0)
-	slots := d.limits.most - int64(len(d.chosen))
+	slots := sel.limits.most - int64(len(sel.chosen))
 	if least > most || slots < least {
 		return false
 	}
-	rooms, free := d.rooms(t, groups)
+	rooms, free := sel.rooms(t, groups)
 	clusters := int64(len(free))
 	for i := range rooms {
 		clusters += int64(len(rooms[i]))
 	}
 	need := int64(0)
 	if r.divided() {
-		need = r.Replicas - d.chosenRoom
+		need = r.Replicas - sel.chosenRoom
 	}
 	if slots < clusters && (most+1)*(slots+1)*(clusters+int64(len(groups))) <= maxRoomSteps {
-		return d.pickExactly(groups, rooms, free, least, most, slots, need)
+		return sel.pickExactly(groups, rooms, free, least, most, slots, need)
 	}
-	d.pickLargest(groups, rooms, free, least, most, slots, need)
+	sel.pickLargest(groups, rooms, free, least, most, slots, need)
 	return true
 }
 
 // rooms is the room of the clusters of each group, from the largest on, and that
 // of those that need no further group.
-func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64) {
+func (sel *groupSelection) rooms(t *tally, groups []group) (rooms [][]int64, free []int64) {
 	index := make([]int32, len(t.count))
 	for i := range index {
 		index[i] = -1
@@ -46,8 +46,8 @@ func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64
 	}
 	rooms = make([][]int64, len(groups))
 	var one [1]int32
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range sel.places {
+		p := &sel.places[i]
 		if p.state != undecided {
 			continue
 		}
@@ -71,15 +71,15 @@ func (d *Divider) rooms(t *tally, groups []group) (rooms [][]int64, free []int64
 }
 
 // pickMost picks as many groups as are allowed, the largest.
-func (d *Divider) pickMost(t *tally, groups []group, most int64) {
-	rooms, free := d.rooms(t, groups)
-	d.pickLargest(groups, rooms, free, 0, min(most, int64(len(groups))), d.limits.most-int64(len(d.chosen)), Unlimited)
+func (sel *groupSelection) pickMost(t *tally, groups []group, most int64) {
+	rooms, free := sel.rooms(t, groups)
+	sel.pickLargest(groups, rooms, free, 0, min(most, int64(len(groups))), sel.limits.most-int64(len(sel.chosen)), Unlimited)
 }
 
 // pickLargest picks the groups with the largest sums, the least number and then
 // further ones until they have room enough. Where slots do not matter these are
 // the best; otherwise they are a guess.
-func (d *Divider) pickLargest(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) {
+func (sel *groupSelection) pickLargest(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) {
 	sum := func(rooms []int64) int64 {
 		var sum int64
 		for _, room := range rooms[:min(int64(len(rooms)), max(slots, 0))] {
@@ -97,9 +97,9 @@ func (d *Divider) pickLargest(groups []group, rooms [][]int64, free []int64, lea
 		return cmp.Or(cmp.Compare(b.room, a.room), cmp.Compare(b.value, a.value), cmp.Compare(a.id, b.id))
 	})
 	room := sum(free)
-	clusters := int64(len(d.chosen) + len(free))
+	clusters := int64(len(sel.chosen) + len(free))
 	for n, i := range order[:most] {
-		if int64(n) >= least && room >= need && clusters >= d.limits.least {
+		if int64(n) >= least && room >= need && clusters >= sel.limits.least {
 			return
 		}
 		groups[i].picked = true
@@ -110,7 +110,7 @@ func (d *Divider) pickLargest(groups []group, rooms [][]int64, free []int64, lea
 
 // pickExactly picks the groups on which so many clusters have the most room. After
 // each group it knows the best sums for every number of groups and clusters.
-func (d *Divider) pickExactly(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) bool {
+func (sel *groupSelection) pickExactly(groups []group, rooms [][]int64, free []int64, least, most, slots, need int64) bool {
 	width := slots + 1
 	states := (most + 1) * width
 	best := make([]int64, states)
@@ -140,7 +140,7 @@ func (d *Divider) pickExactly(groups []group, rooms [][]int64, free []int64, lea
 	}
 	n, k := int64(-1), int64(0)
 	for groups := least; groups <= most; groups++ {
-		for clusters := max(d.limits.least-int64(len(d.chosen)), 0); clusters <= slots; clusters++ {
+		for clusters := max(sel.limits.least-int64(len(sel.chosen)), 0); clusters <= slots; clusters++ {
 			at := groups*width + clusters
 			if best[at] >= 0 && (n < 0 || best[at] > best[n*width+k]) {
 				n, k = groups, clusters
@@ -164,19 +164,19 @@ func (d *Divider) pickExactly(groups []group, rooms [][]int64, free []int64, lea
 
 // hopeless reports whether the constraints, each taken alone, show that no choice
 // has room enough, after one has turned out to have too little.
-func (d *Divider) hopeless(r *Request) bool {
-	if d.roomiest == 0 {
+func (sel *selection) hopeless(r *Request) bool {
+	if sel.roomiest == 0 {
 		return false
 	}
-	if d.ceilingRoom == 0 {
-		d.ceilingRoom = d.boundRoom()
+	if sel.ceilingRoom == 0 {
+		sel.ceilingRoom = sel.boundRoom()
 	}
-	return d.ceilingRoom < r.Replicas
+	return sel.ceilingRoom < r.Replicas
 }
 
 // boundRoom is at least as much as any choice has room for: that of the roomiest
 // clusters, or groups.
-func (d *Divider) boundRoom() int64 {
+func (sel *selection) boundRoom() int64 {
 	sum := func(rooms []int64, most int64) int64 {
 		slices.Sort(rooms)
 		var sum int64
@@ -185,18 +185,18 @@ func (d *Divider) boundRoom() int64 {
 		}
 		return sum
 	}
-	rooms := make([]int64, len(d.places))
-	for i := range d.places {
-		rooms[i] = d.places[i].most
+	rooms := make([]int64, len(sel.places))
+	for i := range sel.places {
+		rooms[i] = sel.places[i].most
 	}
-	bound := sum(rooms, d.limits.most)
+	bound := sum(rooms, sel.limits.most)
 	var one [1]int32
-	for i := range d.limits.tallies {
-		c := d.limits.tallies[i].constraint
+	for i := range sel.limits.tallies {
+		c := sel.limits.tallies[i].constraint
 		groups := make([]int64, len(c.Groups.Names))
-		for j := range d.places {
-			for _, id := range c.Groups.of(d.places[j].row, &one) {
-				groups[id] += d.places[j].most
+		for j := range sel.places {
+			for _, id := range c.Groups.of(sel.places[j].row, &one) {
+				groups[id] += sel.places[j].most
 			}
 		}
 		bound = min(bound, sum(groups, c.Max))

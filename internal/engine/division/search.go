@@ -22,7 +22,7 @@ const maxSearchSteps = 1 << 16
 // it gives up, and the division may fail although some choice holds. One search gets
 // half of the steps that are left, so that further ones have some, too.
 type search struct {
-	d       *Divider
+	sel     *selection
 	classes []class
 	roomy   []entry // all places, from the roomiest on once they are sorted
 	sorted  bool
@@ -61,41 +61,41 @@ type option struct {
 func (o *option) before(p *option) bool { return o.gain > p.gain || o.gain == p.gain && o.at < p.at }
 
 // search chooses places if it finds any that hold all constraints.
-func (d *Divider) search(r *Request, keep bool, tier int32) bool {
-	hard := func(t tally) bool { return len(d.limits.tallies) > 1 || t.constraint.Groups.Several != nil }
-	if !slices.ContainsFunc(d.limits.tallies, hard) || d.hopeless(r) {
+func (sel *choice) search(r *Request, keep bool, tier int32) bool {
+	hard := func(t tally) bool { return len(sel.limits.tallies) > 1 || t.constraint.Groups.Several != nil }
+	if !slices.ContainsFunc(sel.limits.tallies, hard) || sel.hopeless(r) {
 		return false
 	}
-	d.restart(keep, tier)
-	s := d.newSearch(r)
+	sel.restart(keep, tier)
+	s := sel.newSearch(r)
 	given := s.steps
 	found := s.fill >= 0 && s.start()
-	d.searchSteps += given - max(s.steps, 0)
-	return found && (d.take(r, s, keep, tier, byPreference) || d.take(r, s, keep, tier, byRoom))
+	sel.searchSteps += given - max(s.steps, 0)
+	return found && (sel.take(r, s, keep, tier, byPreference) || sel.take(r, s, keep, tier, byRoom))
 }
 
 // restart takes all choices back, but for the places that hold replicas if they are
 // to be kept.
-func (d *Divider) restart(keep bool, tier int32) {
-	d.forget(tier)
+func (sel *selection) restart(keep bool, tier int32) {
+	sel.forget(tier)
 	if !keep {
 		return
 	}
-	for i := range d.places {
-		if d.places[i].holds {
-			d.pick(int32(i))
+	for i := range sel.places {
+		if sel.places[i].holds {
+			sel.pick(int32(i))
 		}
 	}
 }
 
 // newSearch begins a search, with the undecided places in classes.
-func (d *Divider) newSearch(r *Request) *search {
+func (sel *choice) newSearch(r *Request) *search {
 	s := &search{
-		d:       d,
-		of:      make([]int32, len(d.places)),
-		steps:   (maxSearchSteps - d.searchSteps) / 2,
-		fill:    d.limits.most - int64(len(d.chosen)),
-		room:    d.chosenRoom,
+		sel:     &sel.selection,
+		of:      make([]int32, len(sel.places)),
+		steps:   (maxSearchSteps - sel.searchSteps) / 2,
+		fill:    sel.limits.most - int64(len(sel.chosen)),
+		room:    sel.chosenRoom,
 		divided: r.divided(),
 	}
 	s.slots = s.fill
@@ -104,20 +104,20 @@ func (d *Divider) newSearch(r *Request) *search {
 		// Each place that is needed for a group must get a replica.
 		s.slots = min(s.slots, r.Replicas)
 	}
-	s.roomy = make([]entry, 0, len(d.places))
+	s.roomy = make([]entry, 0, len(sel.places))
 	// Classes are refined group by group. Groups are numbered through.
 	parts := make(map[uint64]int32, 2*len(s.of)) // by the part that is refined, and the group
 	var classes []int32                          // by part
 	var one [1]int32
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range sel.places {
+		p := &sel.places[i]
 		s.of[i] = -1
 		if p.state != undecided {
 			continue
 		}
 		part, first := uint64(0), uint64(0)
-		for t := range d.limits.tallies {
-			groups := d.limits.tallies[t].constraint.Groups
+		for t := range sel.limits.tallies {
+			groups := sel.limits.tallies[t].constraint.Groups
 			for _, g := range groups.of(p.row, &one) {
 				refined := part<<32 | (first + uint64(g))
 				next, ok := parts[refined]
@@ -134,16 +134,16 @@ func (d *Divider) newSearch(r *Request) *search {
 		if k < 0 {
 			k = int32(len(s.classes))
 			classes[part-1] = k
-			s.classes = append(s.classes, class{row: p.row, preferred: d.entry(byPreference, i), roomiest: d.entry(byRoom, i)})
+			s.classes = append(s.classes, class{row: p.row, preferred: sel.entry(byPreference, i), roomiest: sel.entry(byRoom, i)})
 		}
 		s.of[i] = k
 		c := &s.classes[k]
 		c.room += p.most
 		c.places++
-		if e := d.entry(byPreference, i); e.before(&c.preferred) {
+		if e := sel.entry(byPreference, i); e.before(&c.preferred) {
 			c.preferred = e
 		}
-		e := d.entry(byRoom, i)
+		e := sel.entry(byRoom, i)
 		if e.before(&c.roomiest) {
 			c.roomiest = e
 		}
@@ -154,12 +154,12 @@ func (d *Divider) newSearch(r *Request) *search {
 
 // start begins with all classes, from the preferred on.
 func (s *search) start() bool {
-	for i := range s.d.limits.tallies {
-		if t := &s.d.limits.tallies[i]; t.groups > t.constraint.Max {
+	for i := range s.sel.limits.tallies {
+		if t := &s.sel.limits.tallies[i]; t.groups > t.constraint.Max {
 			return false
 		}
 	}
-	s.helps = make([]int, len(s.d.limits.tallies))
+	s.helps = make([]int, len(s.sel.limits.tallies))
 	all := make([]int32, len(s.classes))
 	for k := range all {
 		all[k] = int32(k)
@@ -201,7 +201,7 @@ func (s *search) descend(from []int32) bool {
 // look finds the classes to try next, and all that may be taken later. It reports
 // whether none have to be.
 func (s *search) look(from []int32) bool {
-	tallies := s.d.limits.tallies
+	tallies := s.sel.limits.tallies
 	var missing int64
 	for i := range tallies {
 		missing += max(tallies[i].constraint.Min-tallies[i].groups, 0)
@@ -256,8 +256,8 @@ func (s *search) look(from []int32) bool {
 // opens is how many groups a class opens, and how many of these are missing. It is
 // negative if they are too many for a constraint.
 func (s *search) opens(c *class) (opens, gain int64) {
-	for i := range s.d.limits.tallies {
-		t := &s.d.limits.tallies[i]
+	for i := range s.sel.limits.tallies {
+		t := &s.sel.limits.tallies[i]
 		n := t.opens(c.row)
 		if n > 0 && t.groups+n > t.constraint.Max {
 			return -1, 0
@@ -270,26 +270,26 @@ func (s *search) opens(c *class) (opens, gain int64) {
 
 func (s *search) add(k int32) {
 	c := &s.classes[k]
-	for i := range s.d.limits.tallies {
-		s.d.limits.tallies[i].add(c.row)
+	for i := range s.sel.limits.tallies {
+		s.sel.limits.tallies[i].add(c.row)
 	}
 	c.taken = true
 	s.taken = append(s.taken, k)
 	s.slots--
 	s.fill--
-	s.room += s.d.places[c.roomiest.place].most
+	s.room += s.sel.places[c.roomiest.place].most
 }
 
 func (s *search) remove(k int32) {
 	c := &s.classes[k]
-	for i := range s.d.limits.tallies {
-		s.d.limits.tallies[i].remove(c.row)
+	for i := range s.sel.limits.tallies {
+		s.sel.limits.tallies[i].remove(c.row)
 	}
 	c.taken = false
 	s.taken = s.taken[:len(s.taken)-1]
 	s.slots++
 	s.fill++
-	s.room -= s.d.places[c.roomiest.place].most
+	s.room -= s.sel.places[c.roomiest.place].most
 }
 
 // leaf reports whether there are clusters and room enough in the groups that are
@@ -305,22 +305,22 @@ func (s *search) leaf() bool {
 			room += c.room
 		}
 		if c.taken {
-			room -= s.d.places[c.roomiest.place].most
+			room -= s.sel.places[c.roomiest.place].most
 		}
 	}
-	if s.d.limits.most-s.fill+min(s.fill, places) < s.d.limits.least {
+	if s.sel.limits.most-s.fill+min(s.fill, places) < s.sel.limits.least {
 		return false
 	}
 	if !s.divided {
 		return true
 	}
 	if places > s.fill {
-		if room < s.need && s.d.roomiest > 0 {
+		if room < s.need && s.sel.roomiest > 0 {
 			return false // even if all of them could be chosen
 		}
 		room = s.fillUp()
 	}
-	s.d.roomiest = max(s.d.roomiest, min(room, s.need))
+	s.sel.roomiest = max(s.sel.roomiest, min(room, s.need))
 	return room >= s.need
 }
 
@@ -337,7 +337,7 @@ func (s *search) fillUp() int64 {
 		}
 		s.steps--
 		if c := &s.classes[s.of[e.place]]; c.open && (!c.taken || c.roomiest.place != e.place) {
-			room += s.d.places[e.place].most
+			room += s.sel.places[e.place].most
 			left--
 		}
 	}
@@ -345,25 +345,25 @@ func (s *search) fillUp() int64 {
 }
 
 // take chooses the places that a search has found, and fills up in an order.
-func (d *Divider) take(r *Request, s *search, keep bool, tier int32, o order) bool {
-	d.restart(keep, tier)
+func (sel *choice) take(r *Request, s *search, keep bool, tier int32, o order) bool {
+	sel.restart(keep, tier)
 	for _, k := range s.taken {
 		e := s.classes[k].preferred
 		if o == byRoom {
 			e = s.classes[k].roomiest
 		}
-		d.pick(e.place)
+		sel.pick(e.place)
 	}
-	for i := range d.places {
-		p := &d.places[i]
-		for c := range d.limits.tallies {
-			if p.state == undecided && d.limits.tallies[c].opens(p.row) > 0 {
+	for i := range sel.places {
+		p := &sel.places[i]
+		for c := range sel.limits.tallies {
+			if p.state == undecided && sel.limits.tallies[c].opens(p.row) > 0 {
 				p.state = out
 			}
 		}
 	}
-	for _, e := range d.first(d.limits.most-int64(len(d.chosen)), o, everywhere) {
-		d.pick(e.place)
+	for _, e := range sel.first(sel.limits.most-int64(len(sel.chosen)), o, everywhere) {
+		sel.pick(e.place)
 	}
-	return !d.lacksRoom(r) || d.replace(r, keep)
+	return !sel.lacksRoom(r) || sel.replace(r, keep)
 }

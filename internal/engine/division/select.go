@@ -10,17 +10,45 @@ type limits struct {
 	leastBy, mostBy string  // constraints on clusters
 }
 
+// clear forgets which places were counted.
+func (l *limits) clear() {
+	for i := range l.tallies {
+		t := &l.tallies[i]
+		t.reset(t.constraint)
+	}
+}
+
+// count counts a place for the constraints on groups.
+func (l *limits) count(p *place) {
+	for i := range l.tallies {
+		l.tallies[i].add(p.row)
+	}
+}
+
+// selection is which places of the pool are chosen, within the limits.
+type selection struct {
+	pool
+
+	limits     limits
+	few        bool // no more places are chosen than there are replicas
+	chosen     []int32
+	chosenRoom int64
+	roomiest   int64 // the most room that a choice turned out to have
+	// What no choice can have more room than; 0 = not known.
+	ceilingRoom int64
+}
+
 // limit reads the constraints. It returns an error if there are too few groups.
-func (d *Divider) limit(r *Request) error {
-	l := &d.limits
-	l.least, l.most, l.leastBy, l.mostBy = 1, int64(len(d.places)), "", ""
+func (sel *selection) limit(r *Request) error {
+	l := &sel.limits
+	l.least, l.most, l.leastBy, l.mostBy = 1, int64(len(sel.places)), "", ""
 	unused := l.tallies[:cap(l.tallies)]
 	l.tallies = unused[:0]
 	for i := range r.Constraints {
 		c := &r.Constraints[i]
 		if c.Groups == nil {
-			if c.Min > int64(len(d.places)) {
-				return &tooFewGroupsError{by: c.By, found: int64(len(d.places)), min: c.Min}
+			if c.Min > int64(len(sel.places)) {
+				return &tooFewGroupsError{by: c.By, found: int64(len(sel.places)), min: c.Min}
 			}
 			if c.Min > l.least {
 				l.least, l.leastBy = c.Min, c.By
@@ -41,8 +69,8 @@ func (d *Divider) limit(r *Request) error {
 		}
 		t := &l.tallies[n]
 		t.reset(c)
-		for j := range d.places {
-			t.add(d.places[j].row)
+		for j := range sel.places {
+			t.add(sel.places[j].row)
 			if t.groups >= c.Min {
 				break
 			}
@@ -51,7 +79,7 @@ func (d *Divider) limit(r *Request) error {
 			return &tooFewGroupsError{by: c.By, found: t.groups, min: c.Min}
 		}
 	}
-	if d.few {
+	if sel.few {
 		l.most = min(l.most, r.Replicas)
 	}
 	return nil
@@ -68,36 +96,43 @@ func (l *limits) narrowest() string {
 	return by
 }
 
+// choice is the selection as a whole: what holds all constraints at once.
+type choice struct {
+	groupSelection
+
+	searchSteps int // that searches have taken
+}
+
 // choose leaves only those places that the spread constraints allow to be used
 // together.
-func (d *Divider) choose(r *Request) error {
-	if err := d.limit(r); err != nil {
+func (sel *choice) choose(r *Request) error {
+	if err := sel.limit(r); err != nil {
 		return err
 	}
-	n := int64(len(d.places))
+	n := int64(len(sel.places))
 	if r.divided() {
-		if d.room < r.Replicas {
-			return &NoRoomError{Room: d.room, Wanted: r.Replicas}
+		if sel.room < r.Replicas {
+			return &NoRoomError{Room: sel.room, Wanted: r.Replicas}
 		}
-		if l := &d.limits; l.least > r.Replicas {
+		if l := &sel.limits; l.least > r.Replicas {
 			return &tooFewReplicasError{replicas: r.Replicas, needed: l.least, by: l.leastBy}
 		}
 	}
-	if len(d.limits.tallies) == 0 && d.limits.most >= n {
+	if len(sel.limits.tallies) == 0 && sel.limits.most >= n {
 		return nil
 	}
 	// First so that all stay that hold replicas, then freely; and a tier is used
 	// only where those before it are not enough.
 	var err error
-	d.roomiest, d.ceilingRoom = 0, 0
+	sel.roomiest, sel.ceilingRoom = 0, 0
 	for _, keep := range []bool{true, false} {
-		if keep && d.holders == 0 {
+		if keep && sel.holders == 0 {
 			continue
 		}
-		for tier := range d.tiers {
-			if err = d.chooseOnce(r, keep, tier); err == nil {
-				d.chooseFewest(r, keep, tier)
-				d.keepChosen()
+		for tier := range sel.tiers {
+			if err = sel.chooseOnce(r, keep, tier); err == nil {
+				sel.chooseFewest(r, keep, tier)
+				sel.keepChosen()
 				return nil
 			}
 		}
@@ -106,110 +141,97 @@ func (d *Divider) choose(r *Request) error {
 }
 
 // chooseOnce chooses with or without all that holds replicas, up to a tier.
-func (d *Divider) chooseOnce(r *Request, keep bool, tier int32) error {
-	if len(d.limits.tallies) == 0 {
-		return d.chooseClusters(r, keep, tier)
+func (sel *choice) chooseOnce(r *Request, keep bool, tier int32) error {
+	if len(sel.limits.tallies) == 0 {
+		return sel.chooseClusters(r, keep, tier)
 	}
-	return d.chooseGroups(r, keep, tier)
+	return sel.chooseGroups(r, keep, tier)
 }
 
 // chooseClusters chooses as many clusters as are allowed.
-func (d *Divider) chooseClusters(r *Request, keep bool, tier int32) error {
-	d.forget(tier)
-	for _, e := range d.first(d.limits.most, byPreference, everywhere) {
-		d.pick(e.place)
+func (sel *choice) chooseClusters(r *Request, keep bool, tier int32) error {
+	sel.forget(tier)
+	for _, e := range sel.first(sel.limits.most, byPreference, everywhere) {
+		sel.pick(e.place)
 	}
-	if d.lacksRoom(r) && !d.replace(r, keep) || int64(len(d.chosen)) < d.limits.least {
-		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, by: d.limits.mostBy}
+	if sel.lacksRoom(r) && !sel.replace(r, keep) || int64(len(sel.chosen)) < sel.limits.least {
+		return &NoRoomError{Room: sel.roomiest, Wanted: r.Replicas, by: sel.limits.mostBy}
 	}
 	return nil
 }
 
 // pick chooses a place.
-func (d *Divider) pick(i int32) {
-	p := &d.places[i]
+func (sel *selection) pick(i int32) {
+	p := &sel.places[i]
 	p.state = chosen
-	d.chosen = append(d.chosen, i)
-	d.chosenRoom += p.most
-	d.tally(p)
+	sel.chosen = append(sel.chosen, i)
+	sel.chosenRoom += p.most
+	sel.limits.count(p)
 }
 
 // lacksRoom reports whether the chosen places have too little room.
-func (d *Divider) lacksRoom(r *Request) bool {
-	return r.divided() && d.chosenRoom < r.Replicas
-}
-
-// keepChosen drops the places that are not chosen.
-func (d *Divider) keepChosen() {
-	n := 0
-	for i := range d.places {
-		if d.places[i].state == chosen {
-			d.places[n] = d.places[i]
-			d.places[n].state = undecided
-			n++
-		}
-	}
-	d.places = d.places[:n]
+func (sel *selection) lacksRoom(r *Request) bool {
+	return r.divided() && sel.chosenRoom < r.Replicas
 }
 
 // forget takes all choices back. Further tiers than the given one are left out.
-func (d *Divider) forget(tier int32) {
-	if d.marked || d.tiers > 1 {
-		for i := range d.places {
-			p := &d.places[i]
+func (sel *selection) forget(tier int32) {
+	if sel.marked || sel.tiers > 1 {
+		for i := range sel.places {
+			p := &sel.places[i]
 			p.state = undecided
 			if p.tier > tier && !p.holds {
 				p.state = out
 			}
 		}
 	}
-	d.marked = true
-	d.chosen, d.chosenRoom = d.chosen[:0], 0
-	d.clearTallies()
+	sel.marked = true
+	sel.chosen, sel.chosenRoom = sel.chosen[:0], 0
+	sel.limits.clear()
 }
 
 // replace exchanges chosen places, from the last on, each for the roomiest that is
 // roomier, until there is enough room. Groups that are needed stay covered; what
 // covers one may give way when another does, so it goes round until nothing
 // changes. With keep those that hold replicas stay.
-func (d *Divider) replace(r *Request, keep bool) bool {
-	for before := int64(-1); d.chosenRoom < r.Replicas && d.chosenRoom != before; {
-		before = d.chosenRoom
-		d.replaceOnce(r, keep)
+func (sel *selection) replace(r *Request, keep bool) bool {
+	for before := int64(-1); sel.chosenRoom < r.Replicas && sel.chosenRoom != before; {
+		before = sel.chosenRoom
+		sel.replaceOnce(r, keep)
 	}
-	d.roomiest = max(d.roomiest, d.chosenRoom)
-	return d.chosenRoom >= r.Replicas
+	sel.roomiest = max(sel.roomiest, sel.chosenRoom)
+	return sel.chosenRoom >= r.Replicas
 }
 
-func (d *Divider) replaceOnce(r *Request, keep bool) {
-	rest := slices.Clone(d.first(int64(len(d.places)), byPreference, everywhere))
+func (sel *selection) replaceOnce(r *Request, keep bool) {
+	rest := slices.Clone(sel.first(int64(len(sel.places)), byPreference, everywhere))
 	roomier := func(a, b entry) int {
-		return int(min(1, max(-1, d.places[b.place].most-d.places[a.place].most)))
+		return int(min(1, max(-1, sel.places[b.place].most-sel.places[a.place].most)))
 	}
 	slices.SortStableFunc(rest, roomier)
-	mine := make([]entry, 0, len(d.chosen))
-	for i := range d.places {
-		if d.places[i].state == chosen {
-			mine = append(mine, d.entry(byPreference, i))
+	mine := make([]entry, 0, len(sel.chosen))
+	for i := range sel.places {
+		if sel.places[i].state == chosen {
+			mine = append(mine, sel.entry(byPreference, i))
 		}
 	}
 	slices.SortFunc(mine, compareEntries)
-	for k := len(mine) - 1; k >= 0 && d.chosenRoom < r.Replicas; k-- {
-		old := &d.places[mine[k].place]
+	for k := len(mine) - 1; k >= 0 && sel.chosenRoom < r.Replicas; k-- {
+		old := &sel.places[mine[k].place]
 		if keep && old.holds {
 			continue
 		}
 		for j := range rest {
 			e := rest[j]
-			p := &d.places[e.place]
+			p := &sel.places[e.place]
 			if p.most <= old.most {
 				break
 			}
-			if !d.exchange(old, p) {
+			if !sel.exchange(old, p) {
 				continue
 			}
 			old.state, p.state = undecided, chosen
-			d.chosenRoom += p.most - old.most
+			sel.chosenRoom += p.most - old.most
 			rest = slices.Delete(rest, j, j+1)
 			at, _ := slices.BinarySearchFunc(rest, mine[k], roomier)
 			rest = slices.Insert(rest, at, mine[k])
@@ -219,10 +241,10 @@ func (d *Divider) replaceOnce(r *Request, keep bool) {
 }
 
 // exchange counts one place instead of another, if the constraints still hold.
-func (d *Divider) exchange(old, p *place) bool {
+func (sel *selection) exchange(old, p *place) bool {
 	hold := true
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
+	for i := range sel.limits.tallies {
+		t := &sel.limits.tallies[i]
 		t.remove(old.row)
 		t.add(p.row)
 		hold = hold && t.holds()
@@ -230,8 +252,8 @@ func (d *Divider) exchange(old, p *place) bool {
 	if hold {
 		return true
 	}
-	for i := range d.limits.tallies {
-		t := &d.limits.tallies[i]
+	for i := range sel.limits.tallies {
+		t := &sel.limits.tallies[i]
 		t.remove(p.row)
 		t.add(old.row)
 	}

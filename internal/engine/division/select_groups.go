@@ -29,25 +29,36 @@ const (
 	maxOrdered = 10_000
 )
 
+// groupSelection selects groups for one constraint after the other, and places in them.
+type groupSelection struct {
+	selection
+
+	path     pathSearch
+	groups   []group
+	presents []int64
+	picked   []int32
+	firsts   []entry
+}
+
 // chooseGroups chooses clusters under constraints on groups: from the best groups
 // if it can be.
-func (d *Divider) chooseGroups(r *Request, keep bool, tier int32) error {
-	orders := permutations(len(d.limits.tallies), min(maxOrders, max(1, maxOrdered/len(d.places))))
+func (sel *choice) chooseGroups(r *Request, keep bool, tier int32) error {
+	orders := permutations(len(sel.limits.tallies), min(maxOrders, max(1, maxOrdered/len(sel.places))))
 	for _, pick := range []preference{bestGroups, roomiestGroups, mostGroups} {
 		for _, order := range orders {
-			if d.try(r, attempt{tier, keep, pick, order}) {
+			if sel.try(r, attempt{tier, keep, pick, order}) {
 				return nil
 			}
 		}
-		if d.hopeless(r) {
+		if sel.hopeless(r) {
 			break
 		}
 	}
-	if d.search(r, keep, tier) {
+	if sel.search(r, keep, tier) {
 		return nil
 	}
-	if d.roomiest > 0 {
-		return &NoRoomError{Room: d.roomiest, Wanted: r.Replicas, by: d.limits.narrowest()}
+	if sel.roomiest > 0 {
+		return &NoRoomError{Room: sel.roomiest, Wanted: r.Replicas, by: sel.limits.narrowest()}
 	}
 	return &spreadError{}
 }
@@ -75,55 +86,55 @@ func permutations(n, most int) [][]int {
 }
 
 // try makes an attempt.
-func (d *Divider) try(r *Request, a attempt) bool {
-	d.restart(a.keep, a.tier)
+func (sel *groupSelection) try(r *Request, a attempt) bool {
+	sel.restart(a.keep, a.tier)
 	for _, c := range a.order {
-		if !d.restrict(r, &d.limits.tallies[c], a) {
+		if !sel.restrict(r, &sel.limits.tallies[c], a) {
 			return false
 		}
 	}
-	return d.complete(r, a)
+	return sel.complete(r, a)
 }
 
 // complete chooses among the places that are left: one in each group, and then
 // the first.
-func (d *Divider) complete(r *Request, a attempt) bool {
-	d.cover(a)
-	if int64(len(d.chosen)) > d.limits.most {
+func (sel *groupSelection) complete(r *Request, a attempt) bool {
+	sel.cover(a)
+	if int64(len(sel.chosen)) > sel.limits.most {
 		return false
 	}
-	for _, e := range d.first(d.limits.most-int64(len(d.chosen)), byPreference, everywhere) {
-		d.pick(e.place)
+	for _, e := range sel.first(sel.limits.most-int64(len(sel.chosen)), byPreference, everywhere) {
+		sel.pick(e.place)
 	}
-	if int64(len(d.chosen)) < d.limits.least {
+	if int64(len(sel.chosen)) < sel.limits.least {
 		return false
 	}
-	for i := range d.limits.tallies {
-		if !d.limits.tallies[i].holds() {
+	for i := range sel.limits.tallies {
+		if !sel.limits.tallies[i].holds() {
 			return false
 		}
 	}
-	return !d.lacksRoom(r) || d.replace(r, a.keep)
+	return !sel.lacksRoom(r) || sel.replace(r, a.keep)
 }
 
 // restrict chooses groups of one constraint, and leaves out the places that are
 // in any other.
-func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
+func (sel *groupSelection) restrict(r *Request, t *tally, a attempt) bool {
 	c := t.constraint
-	groups := d.rate(r, t, a)
-	least, limit, target := max(c.Min, 1)-t.groups, c.Max, d.limits.least
+	groups := sel.rate(r, t, a)
+	least, limit, target := max(c.Min, 1)-t.groups, c.Max, sel.limits.least
 	if limit != Unlimited {
 		limit -= t.groups
 	}
 	if limit < 0 {
 		return false
 	}
-	d.picked = d.picked[:0]
+	sel.picked = sel.picked[:0]
 	others := groups[:0]
 	for _, g := range groups {
 		if g.must {
 			target -= g.value
-			d.picked = append(d.picked, g.id)
+			sel.picked = append(sel.picked, g.id)
 		} else {
 			others = append(others, g)
 		}
@@ -131,13 +142,13 @@ func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	target = max(target, 0)
 	switch {
 	case a.pick == roomiestGroups:
-		if !d.pickRoomiest(r, t, others, least, limit) {
+		if !sel.pickRoomiest(r, t, others, least, limit) {
 			return false
 		}
 	case a.pick == mostGroups:
-		d.pickMost(t, others, limit)
+		sel.pickMost(t, others, limit)
 	case least > 0 || target > 0:
-		if !d.path.choose(others, c.Groups.Names, least, limit, target) {
+		if !sel.path.choose(others, c.Groups.Names, least, limit, target) {
 			return false
 		}
 	default:
@@ -145,22 +156,22 @@ func (d *Divider) restrict(r *Request, t *tally, a attempt) bool {
 	}
 	for i := range others {
 		if others[i].picked {
-			d.picked = append(d.picked, others[i].id)
+			sel.picked = append(sel.picked, others[i].id)
 		}
 	}
-	d.allow(c.Groups)
+	sel.allow(c.Groups)
 	return true
 }
 
 // allow leaves out the places that are in any group that is not picked.
-func (d *Divider) allow(g *Groups) {
+func (sel *groupSelection) allow(g *Groups) {
 	allowed := newBitset(len(g.Names))
-	for _, id := range d.picked {
+	for _, id := range sel.picked {
 		allowed.add(id)
 	}
 	var one [1]int32
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range sel.places {
+		p := &sel.places[i]
 		if p.state != undecided {
 			continue
 		}
@@ -181,49 +192,49 @@ const (
 )
 
 // rate makes groups of the places that are not out.
-func (d *Divider) rate(r *Request, t *tally, a attempt) []group {
+func (sel *groupSelection) rate(r *Request, t *tally, a attempt) []group {
 	names := len(t.constraint.Groups.Names)
-	d.groups = slices.Grow(d.groups[:0], names)[:names]
-	d.presents = slices.Grow(d.presents[:0], names)[:names]
-	for i := range d.groups {
-		d.groups[i] = group{id: int32(i), must: t.count[i] > 0}
-		d.presents[i] = 0
+	sel.groups = slices.Grow(sel.groups[:0], names)[:names]
+	sel.presents = slices.Grow(sel.presents[:0], names)[:names]
+	for i := range sel.groups {
+		sel.groups[i] = group{id: int32(i), must: t.count[i] > 0}
+		sel.presents[i] = 0
 	}
 	var one [1]int32
-	for i := range d.places {
-		p := &d.places[i]
+	for i := range sel.places {
+		p := &sel.places[i]
 		if p.state == out {
 			continue
 		}
 		for _, id := range t.constraint.Groups.of(p.row, &one) {
-			g := &d.groups[id]
+			g := &sel.groups[id]
 			g.value++
 			g.room += p.most
 			if p.present {
-				d.presents[id]++
+				sel.presents[id]++
 			}
 		}
 	}
 	n := 0
-	for i := range d.groups {
-		g := d.groups[i]
+	for i := range sel.groups {
+		g := sel.groups[i]
 		if g.value == 0 {
 			continue
 		}
 		if !g.must && a.pick == bestGroups {
-			g.weight = d.weight(r, t.constraint, &g)
+			g.weight = sel.weight(r, t.constraint, &g)
 		}
-		d.groups[n] = g
+		sel.groups[n] = g
 		n++
 	}
-	return d.groups[:n]
+	return sel.groups[:n]
 }
 
 // weight rates a group. Where every cluster takes all replicas it is how many
 // clusters it has; where they share them, how much of its part of the replicas it
 // has room for. What its clusters score breaks ties.
-func (d *Divider) weight(r *Request, c *Constraint, g *group) int64 {
-	present := d.presents[g.id]
+func (sel *groupSelection) weight(r *Request, c *Constraint, g *group) int64 {
+	present := sel.presents[g.id]
 	if !r.divided() {
 		return g.value*weightUnit + present*presentScore/g.value
 	}
@@ -236,12 +247,12 @@ func (d *Divider) weight(r *Request, c *Constraint, g *group) int64 {
 		return need * weightUnit
 	}
 	// The score is that of as many of its best clusters as its part takes.
-	clusters := max(groups, d.limits.least)
+	clusters := max(groups, sel.limits.least)
 	var room, score int64
-	entries := d.entriesOf(filter{tier: -1, groups: c.Groups, group: g.id})
+	entries := sel.entriesOf(filter{tier: -1, groups: c.Groups, group: g.id})
 	slices.SortFunc(entries, compareEntries)
 	for i, e := range entries {
-		p := &d.places[e.place]
+		p := &sel.places[e.place]
 		room += p.most
 		if p.present {
 			score += presentScore
@@ -253,50 +264,39 @@ func (d *Divider) weight(r *Request, c *Constraint, g *group) int64 {
 	return need * weightUnit
 }
 
-// entriesOf are the places that pass a filter, in no order.
-func (d *Divider) entriesOf(f filter) []entry {
-	d.entries = d.entries[:0]
-	for i := range d.places {
-		if f.pass(&d.places[i]) {
-			d.entries = append(d.entries, d.entry(byPreference, i))
-		}
-	}
-	return d.entries
-}
-
 // cover chooses one place in each of the groups that were picked.
-func (d *Divider) cover(a attempt) {
+func (sel *groupSelection) cover(a attempt) {
 	if a.pick == mostGroups {
 		// Not in all of them: in as many as there must be.
-		order := d.entriesOf(everywhere)
+		order := sel.entriesOf(everywhere)
 		slices.SortFunc(order, compareEntries)
-		d.coverMissing(order, func(e entry) {
-			d.pick(e.place)
+		sel.coverMissing(order, func(e entry) {
+			sel.pick(e.place)
 		})
 		return
 	}
 	for _, c := range a.order {
-		t := &d.limits.tallies[c]
-		d.firsts = d.firsts[:0]
+		t := &sel.limits.tallies[c]
+		sel.firsts = sel.firsts[:0]
 		for range t.count {
-			d.firsts = append(d.firsts, entry{place: -1})
+			sel.firsts = append(sel.firsts, entry{place: -1})
 		}
 		var one [1]int32
-		for i := range d.places {
-			p := &d.places[i]
+		for i := range sel.places {
+			p := &sel.places[i]
 			if p.state != undecided {
 				continue
 			}
-			hi, lo := byPreference.key(p, d.weighted)
+			hi, lo := byPreference.key(p, sel.weighted)
 			for _, id := range t.constraint.Groups.of(p.row, &one) {
-				if f := &d.firsts[id]; f.place < 0 || hi < f.hi || hi == f.hi && lo < f.lo {
+				if f := &sel.firsts[id]; f.place < 0 || hi < f.hi || hi == f.hi && lo < f.lo {
 					*f = entry{hi: hi, lo: lo, place: int32(i)}
 				}
 			}
 		}
-		for id := range d.firsts {
-			if i := d.firsts[id].place; i >= 0 && t.count[id] == 0 && d.places[i].state != chosen {
-				d.pick(i)
+		for id := range sel.firsts {
+			if i := sel.firsts[id].place; i >= 0 && t.count[id] == 0 && sel.places[i].state != chosen {
+				sel.pick(i)
 			}
 		}
 	}
@@ -304,14 +304,14 @@ func (d *Divider) cover(a attempt) {
 
 // coverMissing takes places until no constraint lacks a group, each time the one
 // that opens the most of the missing ones.
-func (d *Divider) coverMissing(order []entry, take func(e entry)) {
+func (sel *selection) coverMissing(order []entry, take func(e entry)) {
 	for {
 		first, most := -1, int64(0)
 		for k, e := range order {
-			p := &d.places[e.place]
+			p := &sel.places[e.place]
 			opens := int64(0)
-			for i := range d.limits.tallies {
-				t := &d.limits.tallies[i]
+			for i := range sel.limits.tallies {
+				t := &sel.limits.tallies[i]
 				opens += min(t.opens(p.row), max(t.constraint.Min-t.groups, 0))
 			}
 			if opens > most {

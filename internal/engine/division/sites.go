@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// siteDivision divides replicas over sites, by their order or by their room.
+type siteDivision struct {
+	sites []siteSeat
+	order []int32
+}
+
 // siteSeat is a site that can be used, reduced to what is asked of it.
 type siteSeat struct {
 	c     *Candidate
@@ -29,16 +35,16 @@ func (s *siteSeat) before(other *siteSeat) int {
 	return cmp.Compare(s.c.Rank, other.c.Rank)
 }
 
-// divideSites divides by the strategies for sites. It is all or nothing: where the
+// divide divides by the strategies for sites. It is all or nothing: where the
 // room does not suffice nobody gets anything. What runs stays.
-func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) error {
-	d.gatherSites(r, candidates)
-	if err := d.chooseRegion(r, res); err != nil {
+func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) error {
+	sd.gather(r, candidates)
+	if err := sd.chooseRegion(r, res); err != nil {
 		return err
 	}
 	room := int64(0)
-	for i := range d.sites {
-		s := &d.sites[i]
+	for i := range sd.sites {
+		s := &sd.sites[i]
 		s.seats = s.kept
 		res.kept += s.kept
 		room += s.free
@@ -52,18 +58,18 @@ func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) e
 	case (r.Mode == Centralize || r.Replicas == 1) && more > 0:
 		// A single replica cannot be shared: the room of sites would choose for it,
 		// and what they are rated by would not count.
-		d.fillSites(more, func(s *siteSeat) int64 { return s.free })
+		sd.fill(more, func(s *siteSeat) int64 { return s.free })
 	case r.Mode == Centralize:
-		d.emptySites()
-		d.fillSites(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+		sd.empty()
+		sd.fill(r.Replicas, func(s *siteSeat) int64 { return s.kept })
 	case more > 0:
-		d.quotaSites(more, func(s *siteSeat) int64 { return s.free })
+		sd.quota(more, func(s *siteSeat) int64 { return s.free })
 	default:
-		d.emptySites()
-		d.quotaSites(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+		sd.empty()
+		sd.quota(r.Replicas, func(s *siteSeat) int64 { return s.kept })
 	}
-	for i := range d.sites {
-		if s := &d.sites[i]; s.seats > 0 {
+	for i := range sd.sites {
+		if s := &sd.sites[i]; s.seats > 0 {
 			res.Shares = append(res.Shares, Share{Row: s.c.Row, Rank: s.c.Rank, Replicas: s.seats})
 		}
 	}
@@ -71,9 +77,9 @@ func (d *Divider) divideSites(r *Request, candidates []Candidate, res *Result) e
 	return nil
 }
 
-// gatherSites lists the sites that have replicas, or room for some.
-func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
-	d.sites = d.sites[:0]
+// gather lists the sites that have replicas, or room for some.
+func (sd *siteDivision) gather(r *Request, candidates []Candidate) {
+	sd.sites = sd.sites[:0]
 	for i := range candidates {
 		c := &candidates[i]
 		s := siteSeat{c: c, kept: c.Assigned, free: c.Free}
@@ -85,24 +91,24 @@ func (d *Divider) gatherSites(r *Request, candidates []Candidate) {
 			s.kept, s.free = 0, min(s.free+c.Assigned, maxVotes)
 		}
 		if s.kept+s.free > 0 {
-			d.sites = append(d.sites, s)
+			sd.sites = append(sd.sites, s)
 		}
 	}
 }
 
 // inOrder yields the sites one after the other. Mostly few of many are asked for,
 // so they come from a heap.
-func (d *Divider) inOrder(compare func(a, b *siteSeat) int) func(yield func(*siteSeat) bool) {
-	heap := d.order[:0]
-	for i := range d.sites {
+func (sd *siteDivision) inOrder(compare func(a, b *siteSeat) int) func(yield func(*siteSeat) bool) {
+	heap := sd.order[:0]
+	for i := range sd.sites {
 		heap = append(heap, int32(i))
 	}
-	d.order = heap
+	sd.order = heap
 	sink := func(i int) {
 		for {
 			first := i
 			for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-				if compare(&d.sites[heap[child]], &d.sites[heap[first]]) < 0 {
+				if compare(&sd.sites[heap[child]], &sd.sites[heap[first]]) < 0 {
 					first = child
 				}
 			}
@@ -118,7 +124,7 @@ func (d *Divider) inOrder(compare func(a, b *siteSeat) int) func(yield func(*sit
 	}
 	return func(yield func(*siteSeat) bool) {
 		for len(heap) > 0 {
-			if !yield(&d.sites[heap[0]]) {
+			if !yield(&sd.sites[heap[0]]) {
 				return
 			}
 			last := len(heap) - 1
@@ -138,13 +144,13 @@ type regionSeat struct {
 
 // chooseRegion leaves only the sites of one region, where all replicas are to be
 // in one: the region that has them, else the one with the most room.
-func (d *Divider) chooseRegion(r *Request, res *Result) error {
+func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 	if r.Regions == nil {
 		return nil
 	}
 	regions := make([]regionSeat, len(r.Regions.Names))
-	for i := range d.sites {
-		s := &d.sites[i]
+	for i := range sd.sites {
+		s := &sd.sites[i]
 		at := r.Regions.Of[s.c.Row]
 		if at < 0 {
 			continue
@@ -175,7 +181,7 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 	for _, region := range regions {
 		if region.room >= r.Replicas {
 			res.region, res.inRegion = region.id, true
-			d.sites = slices.DeleteFunc(d.sites, func(s siteSeat) bool { return r.Regions.Of[s.c.Row] != region.id })
+			sd.sites = slices.DeleteFunc(sd.sites, func(s siteSeat) bool { return r.Regions.Of[s.c.Row] != region.id })
 			return nil
 		}
 		roomiest = max(roomiest, region.room)
@@ -183,15 +189,15 @@ func (d *Divider) chooseRegion(r *Request, res *Result) error {
 	return &NoRoomError{Room: roomiest, Wanted: r.Replicas, together: true, Region: stays}
 }
 
-func (d *Divider) emptySites() {
-	for i := range d.sites {
-		d.sites[i].seats = 0
+func (sd *siteDivision) empty() {
+	for i := range sd.sites {
+		sd.sites[i].seats = 0
 	}
 }
 
-// fillSites gives n seats to the best sites.
-func (d *Divider) fillSites(n int64, most func(*siteSeat) int64) {
-	for s := range d.inOrder((*siteSeat).before) {
+// fill gives n seats to the best sites.
+func (sd *siteDivision) fill(n int64, most func(*siteSeat) int64) {
+	for s := range sd.inOrder((*siteSeat).before) {
 		got := min(n, most(s))
 		s.seats += got
 		if n -= got; n == 0 {
@@ -200,18 +206,18 @@ func (d *Divider) fillSites(n int64, most func(*siteSeat) int64) {
 	}
 }
 
-// quotaSites gives n seats by the method of the largest remainder: to each site
+// quota gives n seats by the method of the largest remainder: to each site
 // the whole part of its quota, n · votes / sum of votes, and the seats that are
 // left to those with the largest rests, of equals to the best sites. Nobody gets
 // more than its votes, as long as there are no more seats than votes.
-func (d *Divider) quotaSites(n int64, votes func(*siteSeat) int64) {
+func (sd *siteDivision) quota(n int64, votes func(*siteSeat) int64) {
 	sum := uint64(0)
-	for i := range d.sites {
-		sum += uint64(votes(&d.sites[i]))
+	for i := range sd.sites {
+		sum += uint64(votes(&sd.sites[i]))
 	}
 	left := n
-	for i := range d.sites {
-		s := &d.sites[i]
+	for i := range sd.sites {
+		s := &sd.sites[i]
 		high, low := bits.Mul64(uint64(n), uint64(votes(s)))
 		var whole uint64
 		whole, s.rest = bits.Div64(high, low, sum)
@@ -227,7 +233,7 @@ func (d *Divider) quotaSites(n int64, votes func(*siteSeat) int64) {
 		}
 		return cmp.Compare(b.rest, a.rest)
 	}
-	for s := range d.inOrder(byRest) {
+	for s := range sd.inOrder(byRest) {
 		s.seats++
 		if left--; left == 0 {
 			return
