@@ -122,7 +122,7 @@ func (as *assignment) preferPresent(r *Request, tier int32, room, n int64) {
 			return
 		}
 		mine, theirs := as.places[i].claim(r, i), as.claims[k]
-		if with := room - (theirs.upper - theirs.seats) + (mine.upper - mine.seats); with >= n {
+		if with := room - (theirs.upper - theirs.replicas) + (mine.upper - mine.replicas); with >= n {
 			room = with
 			as.claims[k] = mine
 		}

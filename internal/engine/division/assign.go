@@ -13,7 +13,7 @@ type assignment struct {
 	claims   []claim // memory for apportioning
 }
 
-// assign gives the places their seats, and sees to it that the constraints hold
+// assign gives the places their replicas, and sees to it that the constraints hold
 // for those that got any.
 func (as *assignment) assign(r *Request) error {
 	as.anchored = false
@@ -36,7 +36,7 @@ func (as *assignment) assign(r *Request) error {
 	return nil
 }
 
-// spread reports whether the constraints hold for the places with seats.
+// spread reports whether the constraints hold for the places with replicas.
 func (as *assignment) spread() bool {
 	if as.limits.least <= 1 && len(as.limits.tallies) == 0 {
 		return true
@@ -44,7 +44,7 @@ func (as *assignment) spread() bool {
 	as.limits.clear()
 	clusters := int64(0)
 	for i := range as.places {
-		if p := &as.places[i]; p.seats > 0 {
+		if p := &as.places[i]; p.replicas > 0 {
 			clusters++
 			as.limits.count(p)
 		}
@@ -82,7 +82,7 @@ func (as *assignment) tooFewReplicas(r *Request) error {
 // groups enough: with keep what those cover that keep replicas is covered already.
 // It reports whether there are replicas enough for it.
 func (as *assignment) anchor(r *Request, keep bool) bool {
-	order := as.seatedFirst()
+	order := as.runningFirst()
 	as.limits.clear()
 	must := make([]bool, len(as.places))
 	var clusters, needed int64
@@ -117,35 +117,35 @@ func (as *assignment) anchor(r *Request, keep bool) bool {
 	return true
 }
 
-// seatedFirst are the places with seats, and then as many of the others, in their
+// runningFirst are the places with replicas, and then as many of the others, in their
 // order, as may be asked to have some. None of them is undecided any more.
-func (as *assignment) seatedFirst() []entry {
-	var seated []entry
+func (as *assignment) runningFirst() []entry {
+	var running []entry
 	for i := range as.places {
-		if p := &as.places[i]; p.seats > 0 {
-			seated = append(seated, as.entry(byPreference, i))
+		if p := &as.places[i]; p.replicas > 0 {
+			running = append(running, as.entry(byPreference, i))
 			p.state = chosen
 		}
 	}
-	slices.SortFunc(seated, compareEntries)
+	slices.SortFunc(running, compareEntries)
 	others := as.limits.least
 	if len(as.limits.tallies) > 0 {
 		others = int64(len(as.places))
 	}
-	return append(seated, as.first(others, byPreference, everywhere)...)
+	return append(running, as.first(others, byPreference, everywhere)...)
 }
 
-// share gives the places their seats. It returns how many are left.
+// share gives the places their replicas. It returns how many are left.
 func (as *assignment) share(r *Request) int64 {
 	var sum int64
 	for i := range as.places {
 		p := &as.places[i]
 		p.state = undecided
-		p.seats = p.kept
+		p.replicas = p.kept
 		if p.kept > 0 || p.must {
-			p.seats = max(p.kept, p.lower())
+			p.replicas = max(p.kept, p.lower())
 		}
-		sum += p.seats
+		sum += p.replicas
 	}
 	if sum > r.Replicas {
 		sum = as.fitMinima(r, sum)
@@ -165,7 +165,7 @@ func (as *assignment) share(r *Request) int64 {
 func (as *assignment) fitMinima(r *Request, sum int64) int64 {
 	var lower int64
 	for i := range as.places {
-		if p := &as.places[i]; p.seats > 0 {
+		if p := &as.places[i]; p.replicas > 0 {
 			lower += p.lower()
 		}
 	}
@@ -176,10 +176,10 @@ func (as *assignment) fitMinima(r *Request, sum int64) int64 {
 	slices.SortFunc(order, compareEntries)
 	for k := len(order) - 1; k >= 0 && lower > r.Replicas; k-- {
 		p := &as.places[order[k].place]
-		if p.seats > 0 && !p.must && p.least > 0 {
+		if p.replicas > 0 && !p.must && p.least > 0 {
 			lower -= p.lower()
-			sum -= p.seats
-			p.seats, p.state = 0, out
+			sum -= p.replicas
+			p.replicas, p.state = 0, out
 		}
 	}
 	return sum
@@ -199,22 +199,22 @@ func (as *assignment) contract(r *Request) {
 
 // reserve is what a place keeps in any case.
 func (p *place) reserve() int64 {
-	if p.state == out || p.seats == 0 {
+	if p.state == out || p.replicas == 0 {
 		return 0
 	}
 	return p.lower()
 }
 
-// contractTier divides n seats, and those that the places of the tier keep in any
+// contractTier divides n replicas, and those that the places of the tier keep in any
 // case, among them. It returns how many are left for the other tiers.
 func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
 	as.claims = as.claims[:0]
 	for i := range as.places {
 		p := &as.places[i]
-		if p.tier != tier || p.state == out || p.seats == 0 {
+		if p.tier != tier || p.state == out || p.replicas == 0 {
 			continue
 		}
-		as.claims = append(as.claims, claim{votes: p.kept, seats: p.reserve(), upper: p.seats, rank: p.rank, place: int32(i)})
+		as.claims = append(as.claims, claim{votes: p.kept, replicas: p.reserve(), upper: p.replicas, rank: p.rank, place: int32(i)})
 	}
 	if r.Mode == Aggregate {
 		slices.SortFunc(as.claims, func(a, b claim) int {
@@ -223,7 +223,7 @@ func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
 		var room int64
 		k := 0
 		for ; k < len(as.claims) && room < n; k++ {
-			room += as.claims[k].upper - as.claims[k].seats
+			room += as.claims[k].upper - as.claims[k].replicas
 		}
 		for _, c := range as.claims[k:] {
 			as.settle(c)
@@ -237,10 +237,10 @@ func (as *assignment) contractTier(r *Request, tier int32, n int64) int64 {
 	return n
 }
 
-// settle gives a place the seats of its claim.
-func (as *assignment) settle(c claim) { as.places[c.place].seats = c.seats }
+// settle gives a place the replicas of its claim.
+func (as *assignment) settle(c claim) { as.places[c.place].replicas = c.replicas }
 
-// expand gives away n more seats, tier by tier. It returns how many are left.
+// expand gives away n more replicas, tier by tier. It returns how many are left.
 func (as *assignment) expand(r *Request, n int64) int64 {
 	for tier := range as.tiers {
 		if n == 0 {
@@ -255,7 +255,7 @@ func (as *assignment) expand(r *Request, n int64) int64 {
 	return n
 }
 
-// spreadOver gives all places of a tier a part of n seats.
+// spreadOver gives all places of a tier a part of n replicas.
 func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 	if as.minima() {
 		n = as.seed(tier, n)
@@ -269,7 +269,7 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 		}
 	}
 	if few {
-		// Of those that begin without seats only the first n can get any.
+		// Of those that begin without replicas only the first n can get any.
 		order := byVotes
 		if r.Descending {
 			order = byVotesDescending
@@ -283,17 +283,17 @@ func (as *assignment) spreadOver(r *Request, tier int32, n int64) int64 {
 	return n
 }
 
-// started reports whether a place begins with seats.
-func (p *place) started() bool { return p.seats > p.kept }
+// started reports whether a place begins with replicas.
+func (p *place) started() bool { return p.replicas > p.kept }
 
-// claim is what a place asks of the seats to be given away: by room only the new
+// claim is what a place asks of the replicas to be given away: by room only the new
 // ones count, and by weight, where all are new, those that it has now break ties.
 func (p *place) claim(r *Request, i int32) claim {
-	c := claim{votes: p.votes, seats: p.seats, upper: p.most, rank: p.rank, place: i}
+	c := claim{votes: p.votes, replicas: p.replicas, upper: p.most, rank: p.rank, place: i}
 	if r.Mode == Static {
 		c.held = p.held
 	}
-	c.seats -= p.kept
+	c.replicas -= p.kept
 	c.upper -= p.kept
 	return c
 }
@@ -301,20 +301,20 @@ func (p *place) claim(r *Request, i int32) claim {
 func (as *assignment) settleClaims() {
 	for _, c := range as.claims {
 		p := &as.places[c.place]
-		p.seats = c.seats + p.kept
+		p.replicas = c.replicas + p.kept
 	}
 }
 
-// seed gives places without seats what they have at least, in their order, and
-// leaves out those for which there is not enough. It returns how many seats are
+// seed gives places without replicas what they have at least, in their order, and
+// leaves out those for which there is not enough. It returns how many replicas are
 // left.
 func (as *assignment) seed(tier int32, n int64) int64 {
 	left := n
 	for few := n; ; few *= 8 {
 		order := as.first(few, byPreference, filter{tier: tier, unstarted: true})
 		for _, e := range order {
-			if p := &as.places[e.place]; p.seats == 0 && p.least <= left {
-				p.seats = p.least
+			if p := &as.places[e.place]; p.replicas == 0 && p.least <= left {
+				p.replicas = p.least
 				left -= p.least
 			}
 		}
@@ -324,19 +324,19 @@ func (as *assignment) seed(tier int32, n int64) int64 {
 		// Those that come later may ask for less: begin anew, to find more.
 		for _, e := range order {
 			p := &as.places[e.place]
-			p.seats = min(p.seats, p.kept)
+			p.replicas = min(p.replicas, p.kept)
 		}
 		left = n
 	}
 	for i := range as.places {
-		if p := &as.places[i]; p.tier == tier && p.seats == 0 && p.least > 0 {
+		if p := &as.places[i]; p.tier == tier && p.replicas == 0 && p.least > 0 {
 			p.state = out
 		}
 	}
 	return left
 }
 
-// fill gives n seats to as few places of a tier as have room for them: those that
+// fill gives n replicas to as few places of a tier as have room for them: those that
 // hold replicas first, then from the largest room on.
 func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 	var room, seeds int64
@@ -347,17 +347,17 @@ func (as *assignment) fill(r *Request, tier int32, n int64) int64 {
 		for _, e := range order {
 			p := &as.places[e.place]
 			seed := int64(0)
-			if p.seats == 0 {
+			if p.replicas == 0 {
 				seed = p.least
 			}
 			if seed > n-seeds {
 				continue
 			}
 			c := p.claim(r, e.place)
-			c.seats += seed
+			c.replicas += seed
 			as.claims = append(as.claims, c)
 			seeds += seed
-			if room += p.most - p.seats; room >= n {
+			if room += p.most - p.replicas; room >= n {
 				break
 			}
 		}

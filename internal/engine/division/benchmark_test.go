@@ -136,7 +136,7 @@ func BenchmarkApportion(b *testing.B) {
 					claims[i] = claim{votes: int64(100 + i*7919%1000), upper: math.MaxInt64, rank: int32(i)}
 				}
 				if apportion(claims, bb.replicas, false) != 0 {
-					b.Fatal("seats are left")
+					b.Fatal("replicas are left")
 				}
 			})
 		})

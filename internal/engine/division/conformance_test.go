@@ -275,12 +275,12 @@ func conformApportion(t *testing.T, c *conformanceCase) bool {
 	slices.Sort(names)
 	var claims []claim
 	for i, name := range names {
-		claims = append(claims, claim{votes: c.Weights[name], seats: c.Initial[name], upper: math.MaxInt64, rank: int32(i), place: int32(i)})
+		claims = append(claims, claim{votes: c.Weights[name], replicas: c.Initial[name], upper: math.MaxInt64, rank: int32(i), place: int32(i)})
 	}
 	apportion(claims, c.NewReplicas, c.Tie == "desc" || descending(c.UID) && c.UID != "")
 	got := map[string]int64{}
 	for _, claim := range claims {
-		got[names[claim.place]] = claim.seats
+		got[names[claim.place]] = claim.replicas
 	}
 	return agree(t, c, got)
 }

@@ -110,7 +110,7 @@ func (d *Divider) divide(r *Request, candidates []Candidate) (Result, error) {
 // nothing, for want of room.
 func (d *Divider) cramped(r *Request, candidates []Candidate) bool {
 	for i := range d.places {
-		if p := &d.places[i]; p.seats == p.most && p.most < r.Replicas {
+		if p := &d.places[i]; p.replicas == p.most && p.most < r.Replicas {
 			return true
 		}
 	}
@@ -139,7 +139,7 @@ func (d *Divider) decideFirst(r *Request, candidates []Candidate) error {
 	return d.decide(r)
 }
 
-// decide chooses places and gives them their seats.
+// decide chooses places and gives them their replicas.
 func (d *Divider) decide(r *Request) error {
 	if err := d.choose(r); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (d *Divider) decide(r *Request) error {
 	switch {
 	case r.counted():
 		for i := range d.places {
-			d.places[i].seats = r.Replicas
+			d.places[i].replicas = r.Replicas
 		}
 	case r.Replicated:
 		d.rest(r)
@@ -245,7 +245,7 @@ func (d *Divider) noPlaces(r *Request, candidates []Candidate) error {
 }
 
 // unchanged reports whether what is held is just what is wanted. Then the places
-// are those of the present binding, with the seats they have.
+// are those of the present binding, with the replicas they have.
 func (d *Divider) unchanged(r *Request) bool {
 	if !r.divided() || r.anew() || d.kept != r.Replicas {
 		return false
@@ -277,7 +277,7 @@ func (d *Divider) unchanged(r *Request) bool {
 	}
 	for i := range d.places {
 		p := &d.places[i]
-		p.state, p.seats = out, p.kept
+		p.state, p.replicas = out, p.kept
 		if p.present {
 			p.state = chosen
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // naive divides as the rules are written down, without constraints and lower
-// bounds: seat by seat, tier by tier.
+// bounds: replica by replica, tier by tier.
 func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
-	seats := map[int32]int64{}
+	replicas := map[int32]int64{}
 	weighted := slices.ContainsFunc(candidates, func(c Candidate) bool { return r.Mode == Static && c.Weight > 0 })
 	free := func(c Candidate) int64 {
 		if c.Free == Unknown {
@@ -41,7 +41,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 	webster := func(n int64, of []Candidate, votes, start, upper func(c Candidate) int64) map[int32]int64 {
 		var claims []claim
 		for i, c := range of {
-			one := claim{votes: votes(c), seats: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
+			one := claim{votes: votes(c), replicas: start(c), upper: upper(c), rank: c.Rank, place: int32(i)}
 			if r.Mode == Static {
 				one.held = c.Assigned
 			}
@@ -50,7 +50,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 		naiveApportion(claims, n, r.Descending)
 		got := map[int32]int64{}
 		for _, c := range claims {
-			got[of[c.place].Row] = c.seats
+			got[of[c.place].Row] = c.replicas
 		}
 		return got
 	}
@@ -88,14 +88,14 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 					sum += kept(c)
 				}
 			}
-			maps.Copy(seats, webster(here, of, kept, none, kept))
+			maps.Copy(replicas, webster(here, of, kept, none, kept))
 			left -= here
 			continue
 		case tier == 0:
 			left -= held
 		}
 		if r.Mode == Static {
-			maps.Copy(seats, webster(left, of, weight, kept, most))
+			maps.Copy(replicas, webster(left, of, weight, kept, most))
 			continue
 		}
 		room := func(c Candidate) int64 { return most(c) - kept(c) }
@@ -104,7 +104,7 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 			votes = func(c Candidate) int64 { return c.Assigned + free(c) }
 		}
 		for _, c := range of {
-			seats[c.Row] = kept(c)
+			replicas[c.Row] = kept(c)
 		}
 		if r.Mode == Aggregate {
 			slices.SortStableFunc(of, func(a, b Candidate) int {
@@ -139,18 +139,18 @@ func naive(r *Request, candidates []Candidate) (map[int32]int64, bool) {
 			}
 		}
 		for row, n := range webster(left, of, votes, none, room) {
-			seats[row] += n
+			replicas[row] += n
 			left -= n
 		}
 	}
 	var sum int64
-	for row, n := range seats {
+	for row, n := range replicas {
 		sum += n
 		if n == 0 {
-			delete(seats, row)
+			delete(replicas, row)
 		}
 	}
-	return seats, sum == r.Replicas
+	return replicas, sum == r.Replicas
 }
 
 // TestDivideEqualsTheRules compares with the naive formulation.

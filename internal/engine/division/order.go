@@ -92,7 +92,7 @@ func (o order) key(p *place, weighted bool) (hi, lo uint64) {
 // filter says which places take part.
 type filter struct {
 	tier      int32 // of this tier; -1 = of any
-	unstarted bool  // places that begin without seats and can have some
+	unstarted bool  // places that begin without replicas and can have some
 	groups    *Groups
 	group     int32 // of this group, where groups are given
 }
@@ -101,7 +101,7 @@ var everywhere = filter{tier: -1}
 
 func (f *filter) pass(p *place) bool {
 	switch {
-	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.unstarted && (p.seats >= p.most || p.started()):
+	case p.state != undecided, f.tier >= 0 && p.tier != f.tier, f.unstarted && (p.replicas >= p.most || p.started()):
 		return false
 	case f.groups == nil:
 		return true

@@ -18,7 +18,7 @@ type place struct {
 	most            int64 // replicas it can have at most, no more than there are
 	votes           int64 // its claim to replicas that it does not have yet
 	least           int64 // replicas it has at least where it is used
-	seats           int64
+	replicas        int64
 }
 
 // state is what the selection has made of a place.
@@ -111,7 +111,7 @@ func (pl *pool) gather(r *Request, candidates []Candidate) {
 		p := &places[n]
 		p.row, p.rank, p.tier = c.Row, c.Rank, c.Tier
 		p.present, p.holds, p.must, p.state = c.Present, copies && c.Present, false, undecided
-		p.most, p.held, p.kept, p.room, p.votes, p.least, p.seats = most, 0, 0, 0, 0, 0, 0
+		p.most, p.held, p.kept, p.room, p.votes, p.least, p.replicas = most, 0, 0, 0, 0, 0, 0
 		if counted {
 			p.room = c.room(r)
 			p.votes = p.room

@@ -14,7 +14,7 @@ func (as *assignment) gather(r *Request, candidates []Candidate) {
 // a tier loses it loses as it would lose a surplus.
 func (as *assignment) refill(r *Request) {
 	for i := range as.places {
-		as.places[i].seats = as.places[i].kept
+		as.places[i].replicas = as.places[i].kept
 	}
 	left := r.Replicas
 	for tier := range as.tiers {
@@ -34,8 +34,8 @@ func (as *assignment) refill(r *Request) {
 	as.kept, as.holders = 0, 0
 	for i := range as.places {
 		p := &as.places[i]
-		p.votes += p.kept - p.seats
-		p.kept, p.seats = p.seats, 0
+		p.votes += p.kept - p.replicas
+		p.kept, p.replicas = p.replicas, 0
 		as.kept += p.kept
 		if p.holds = p.kept > 0; p.holds {
 			as.holders++

@@ -64,7 +64,7 @@ type Request struct {
 	Mode        Mode
 	Constraints []Constraint
 	Fresh       bool // divide anew, not only the difference to what is held
-	Descending  bool // of equal claims to a seat the later name has the better
+	Descending  bool // of equal claims to a replica the later name has the better
 	// Refill lets replicas in overflow tiers give way to room in those before.
 	Refill bool
 	Empty  bool // chosen clusters that get nothing stay, with 0

@@ -43,12 +43,12 @@ func (d *Divider) emit(r *Request, res *Result) {
 		p := &d.places[i]
 		res.kept += p.kept
 		res.votes += p.votes
-		if divided && p.seats == 0 && (!r.Empty || p.state == out) {
+		if divided && p.replicas == 0 && (!r.Empty || p.state == out) {
 			continue
 		}
 		sorted = sorted && p.rank > last
 		last = p.rank
-		shares = append(shares, Share{Row: p.row, Rank: p.rank, Replicas: p.seats})
+		shares = append(shares, Share{Row: p.row, Rank: p.rank, Replicas: p.replicas})
 	}
 	if divided && !r.Empty {
 		d.shares = shares

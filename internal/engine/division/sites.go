@@ -8,22 +8,22 @@ import (
 
 // siteDivision divides replicas over sites, by their order or by their room.
 type siteDivision struct {
-	sites []siteSeat
+	sites []site
 	order []int32
 }
 
-// siteSeat is a site that can be used, reduced to what is asked of it.
-type siteSeat struct {
-	c     *Candidate
-	kept  int64 // replicas that it keeps unless there is a surplus
-	free  int64 // further ones that it has room for
-	seats int64
-	rest  uint64 // of its quota, beyond whole seats
+// site is a site that can be used, reduced to what is asked of it.
+type site struct {
+	c        *Candidate
+	kept     int64 // replicas that it keeps unless there is a surplus
+	free     int64 // further ones that it has room for
+	replicas int64
+	rest     uint64 // of its quota, beyond whole replicas
 }
 
 // before orders sites: the best first; of equals those that have replicas, then by
 // name.
-func (s *siteSeat) before(other *siteSeat) int {
+func (s *site) before(other *site) int {
 	switch {
 	case s.c.Weight != other.c.Weight:
 		return cmp.Compare(other.c.Weight, s.c.Weight)
@@ -45,7 +45,7 @@ func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) 
 	room := int64(0)
 	for i := range sd.sites {
 		s := &sd.sites[i]
-		s.seats = s.kept
+		s.replicas = s.kept
 		res.kept += s.kept
 		room += s.free
 	}
@@ -58,19 +58,19 @@ func (sd *siteDivision) divide(r *Request, candidates []Candidate, res *Result) 
 	case (r.Mode == Centralize || r.Replicas == 1) && more > 0:
 		// A single replica cannot be shared: the room of sites would choose for it,
 		// and what they are rated by would not count.
-		sd.fill(more, func(s *siteSeat) int64 { return s.free })
+		sd.fill(more, func(s *site) int64 { return s.free })
 	case r.Mode == Centralize:
 		sd.empty()
-		sd.fill(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+		sd.fill(r.Replicas, func(s *site) int64 { return s.kept })
 	case more > 0:
-		sd.quota(more, func(s *siteSeat) int64 { return s.free })
+		sd.quota(more, func(s *site) int64 { return s.free })
 	default:
 		sd.empty()
-		sd.quota(r.Replicas, func(s *siteSeat) int64 { return s.kept })
+		sd.quota(r.Replicas, func(s *site) int64 { return s.kept })
 	}
 	for i := range sd.sites {
-		if s := &sd.sites[i]; s.seats > 0 {
-			res.Shares = append(res.Shares, Share{Row: s.c.Row, Rank: s.c.Rank, Replicas: s.seats})
+		if s := &sd.sites[i]; s.replicas > 0 {
+			res.Shares = append(res.Shares, Share{Row: s.c.Row, Rank: s.c.Rank, Replicas: s.replicas})
 		}
 	}
 	slices.SortFunc(res.Shares, func(a, b Share) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -82,7 +82,7 @@ func (sd *siteDivision) gather(r *Request, candidates []Candidate) {
 	sd.sites = sd.sites[:0]
 	for i := range candidates {
 		c := &candidates[i]
-		s := siteSeat{c: c, kept: c.Assigned, free: c.Free}
+		s := site{c: c, kept: c.Assigned, free: c.Free}
 		if c.Free == Unknown {
 			s.free = r.Replicas
 		}
@@ -98,7 +98,7 @@ func (sd *siteDivision) gather(r *Request, candidates []Candidate) {
 
 // inOrder yields the sites one after the other. Mostly few of many are asked for,
 // so they come from a heap.
-func (sd *siteDivision) inOrder(compare func(a, b *siteSeat) int) func(yield func(*siteSeat) bool) {
+func (sd *siteDivision) inOrder(compare func(a, b *site) int) func(yield func(*site) bool) {
 	heap := sd.order[:0]
 	for i := range sd.sites {
 		heap = append(heap, int32(i))
@@ -122,7 +122,7 @@ func (sd *siteDivision) inOrder(compare func(a, b *siteSeat) int) func(yield fun
 	for i := len(heap)/2 - 1; i >= 0; i-- {
 		sink(i)
 	}
-	return func(yield func(*siteSeat) bool) {
+	return func(yield func(*site) bool) {
 		for len(heap) > 0 {
 			if !yield(&sd.sites[heap[0]]) {
 				return
@@ -135,11 +135,11 @@ func (sd *siteDivision) inOrder(compare func(a, b *siteSeat) int) func(yield fun
 	}
 }
 
-// regionSeat is what sites of one region have together.
-type regionSeat struct {
+// regionSum is what sites of one region have together.
+type regionSum struct {
 	id         int32
 	kept, room int64
-	best       *siteSeat
+	best       *site
 }
 
 // chooseRegion leaves only the sites of one region, where all replicas are to be
@@ -148,7 +148,7 @@ func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 	if r.Regions == nil {
 		return nil
 	}
-	regions := make([]regionSeat, len(r.Regions.Names))
+	regions := make([]regionSum, len(r.Regions.Names))
 	for i := range sd.sites {
 		s := &sd.sites[i]
 		at := r.Regions.Of[s.c.Row]
@@ -162,8 +162,8 @@ func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 		region.kept += s.kept
 		region.room += s.kept + s.free
 	}
-	regions = slices.DeleteFunc(regions, func(region regionSeat) bool { return region.room == 0 })
-	slices.SortFunc(regions, func(a, b regionSeat) int {
+	regions = slices.DeleteFunc(regions, func(region regionSum) bool { return region.room == 0 })
+	slices.SortFunc(regions, func(a, b regionSum) int {
 		return cmp.Or(cmp.Compare(b.kept, a.kept), cmp.Compare(b.room, a.room), a.best.before(b.best))
 	})
 	used := 0
@@ -181,7 +181,7 @@ func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 	for _, region := range regions {
 		if region.room >= r.Replicas {
 			res.region, res.inRegion = region.id, true
-			sd.sites = slices.DeleteFunc(sd.sites, func(s siteSeat) bool { return r.Regions.Of[s.c.Row] != region.id })
+			sd.sites = slices.DeleteFunc(sd.sites, func(s site) bool { return r.Regions.Of[s.c.Row] != region.id })
 			return nil
 		}
 		roomiest = max(roomiest, region.room)
@@ -191,26 +191,26 @@ func (sd *siteDivision) chooseRegion(r *Request, res *Result) error {
 
 func (sd *siteDivision) empty() {
 	for i := range sd.sites {
-		sd.sites[i].seats = 0
+		sd.sites[i].replicas = 0
 	}
 }
 
-// fill gives n seats to the best sites.
-func (sd *siteDivision) fill(n int64, most func(*siteSeat) int64) {
-	for s := range sd.inOrder((*siteSeat).before) {
+// fill gives n replicas to the best sites.
+func (sd *siteDivision) fill(n int64, most func(*site) int64) {
+	for s := range sd.inOrder((*site).before) {
 		got := min(n, most(s))
-		s.seats += got
+		s.replicas += got
 		if n -= got; n == 0 {
 			return
 		}
 	}
 }
 
-// quota gives n seats by the method of the largest remainder: to each site
-// the whole part of its quota, n · votes / sum of votes, and the seats that are
+// quota gives n replicas by the method of the largest remainder: to each site
+// the whole part of its quota, n · votes / sum of votes, and the replicas that are
 // left to those with the largest rests, of equals to the best sites. Nobody gets
-// more than its votes, as long as there are no more seats than votes.
-func (sd *siteDivision) quota(n int64, votes func(*siteSeat) int64) {
+// more than its votes, as long as there are no more replicas than votes.
+func (sd *siteDivision) quota(n int64, votes func(*site) int64) {
 	sum := uint64(0)
 	for i := range sd.sites {
 		sum += uint64(votes(&sd.sites[i]))
@@ -221,20 +221,20 @@ func (sd *siteDivision) quota(n int64, votes func(*siteSeat) int64) {
 		high, low := bits.Mul64(uint64(n), uint64(votes(s)))
 		var whole uint64
 		whole, s.rest = bits.Div64(high, low, sum)
-		s.seats += int64(whole)
+		s.replicas += int64(whole)
 		left -= int64(whole)
 	}
 	if left == 0 {
 		return
 	}
-	byRest := func(a, b *siteSeat) int {
+	byRest := func(a, b *site) int {
 		if a.rest == b.rest {
 			return a.before(b)
 		}
 		return cmp.Compare(b.rest, a.rest)
 	}
 	for s := range sd.inOrder(byRest) {
-		s.seats++
+		s.replicas++
 		if left--; left == 0 {
 			return
 		}

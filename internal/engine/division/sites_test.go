@@ -165,7 +165,7 @@ func TestSitesKeepPromises(t *testing.T) {
 	})
 }
 
-// naiveQuotas shares n seats by votes as the method of the largest remainder is
+// naiveQuotas shares n replicas by votes as the method of the largest remainder is
 // written down: whole quotas, then one by one the largest fraction.
 func naiveQuotas(n int64, votes map[int32]int64, before func(a, b int32) int) map[int32]int64 {
 	sum := int64(0)

@@ -61,7 +61,7 @@ func TestStaticWeightsAreShares(t *testing.T) {
 }
 
 // TestStaticFollowsEveryChange lets weights, room, replicas and clusters change. The
-// shares are always those of the method of Webster, seat by seat, for the weights
+// shares are always those of the method of Webster, replica by replica, for the weights
 // as they are, and nothing moves that does not have to.
 func TestStaticFollowsEveryChange(t *testing.T) {
 	var d Divider
@@ -102,7 +102,7 @@ func TestStaticFollowsEveryChange(t *testing.T) {
 	})
 }
 
-// checkStatic demands shares by the method of Webster: no seat would go to another
+// checkStatic demands shares by the method of Webster: no replica would go to another
 // who can still take one, and none that ties with one that would run is given away.
 func (w *world) checkStatic(t *rapid.T, res Result) {
 	if err := w.check(res); err != nil {
@@ -126,7 +126,7 @@ func (w *world) checkStatic(t *rapid.T, res Result) {
 			if give == 0 || have >= w.fits(a) || a == b {
 				continue
 			}
-			// The next seat of a against the last of b: weight / (2 seats + 1).
+			// The next replica of a against the last of b: weight / (2 replicas + 1).
 			next, last := weight(a)*(2*give-1), weight(b)*(2*have+1)
 			if next > last || next == last && have < a.Assigned && give > b.Assigned {
 				t.Fatalf("%d has %d and %d has %d\n%v", a.Row, have, b.Row, give, w)

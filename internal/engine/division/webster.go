@@ -4,51 +4,51 @@ import "math/bits"
 
 // claim is a party in an apportionment.
 type claim struct {
-	votes int64
-	seats int64 // what it has; grows
-	upper int64 // the most it can have
-	held  int64 // it has the better claim of equals to as many seats as that
-	rank  int32 // breaks ties
-	place int32 // whose claim it is
+	votes    int64
+	replicas int64 // what it has; grows
+	upper    int64 // the most it can have
+	held     int64 // it has the better claim of equals to as many replicas as that
+	rank     int32 // breaks ties
+	place    int32 // whose claim it is
 }
 
-// open reports whether the claim can get a seat at all.
-func (c *claim) open() bool { return c.votes > 0 && c.seats < c.upper }
+// open reports whether the claim can get a replica at all.
+func (c *claim) open() bool { return c.votes > 0 && c.replicas < c.upper }
 
-// precedes reports whether a gets a seat before b: by the method of Webster and
-// Sainte-Laguë the larger of votes/(2·seats+1) does. Of equals one that has fewer
-// seats than it holds does, then the one with fewer seats, then the first by rank, or
+// precedes reports whether a gets a replica before b: by the method of Webster and
+// Sainte-Laguë the larger of votes/(2·replicas+1) does. Of equals one that has fewer
+// replicas than it holds does, then the one with fewer replicas, then the first by rank, or
 // the last if descending.
 func (a *claim) precedes(b *claim, descending bool) bool {
-	ahi, alo := bits.Mul64(uint64(a.votes), uint64(2*b.seats+1))
-	bhi, blo := bits.Mul64(uint64(b.votes), uint64(2*a.seats+1))
+	ahi, alo := bits.Mul64(uint64(a.votes), uint64(2*b.replicas+1))
+	bhi, blo := bits.Mul64(uint64(b.votes), uint64(2*a.replicas+1))
 	switch {
 	case ahi != bhi:
 		return ahi > bhi
 	case alo != blo:
 		return alo > blo
-	case a.seats < a.held != (b.seats < b.held):
-		return a.seats < a.held
-	case a.seats != b.seats:
-		return a.seats < b.seats
+	case a.replicas < a.held != (b.replicas < b.held):
+		return a.replicas < a.held
+	case a.replicas != b.replicas:
+		return a.replicas < b.replicas
 	}
 	return (a.rank < b.rank) != descending
 }
 
-// apportion gives n more seats to the claims, which it reorders. It returns how
+// apportion gives n more replicas to the claims, which it reorders. It returns how
 // many are left when all that have votes are full.
 func apportion(claims []claim, n int64, descending bool) int64 {
 	n = apportionQuotas(claims, n)
 	return apportionOneByOne(claims, n, descending)
 }
 
-// apportionQuotas gives away at once what is safe to give, so that about a seat
-// per claim remains. It returns how many seats are left.
+// apportionQuotas gives away at once what is safe to give, so that about a replica
+// per claim remains. It returns how many replicas are left.
 //
-// With a divisor d every claim would have round(votes/d) seats: all whose quotient
-// is at least d/2. As long as these are no more than there are seats, all of them
-// are among the best. Rounding adds at most half a seat a claim, so the divisor
-// that would give away half a seat a claim less than there is cannot give too
+// With a divisor d every claim would have round(votes/d) replicas: all whose quotient
+// is at least d/2. As long as these are no more than there are replicas, all of them
+// are among the best. Rounding adds at most half a replica a claim, so the divisor
+// that would give away half a replica a claim less than there is cannot give too
 // much. Claims that have more than that already neither give nor take; claims that
 // are full leave something over, for another round.
 func apportionQuotas(claims []claim, n int64) int64 {
@@ -61,7 +61,7 @@ func apportionQuotas(claims []claim, n int64) int64 {
 			if c := &claims[i]; c.open() {
 				votes += c.votes
 				parties++
-				total += c.seats
+				total += c.replicas
 			}
 		}
 		if n <= parties {
@@ -77,8 +77,8 @@ func apportionQuotas(claims []claim, n int64) int64 {
 			}
 			kept, keptVotes, keptParties := n, int64(0), int64(0)
 			for i := range claims {
-				if c := &claims[i]; c.open() && c.quota(scale, votes) >= c.seats {
-					kept += c.seats
+				if c := &claims[i]; c.open() && c.quota(scale, votes) >= c.replicas {
+					kept += c.replicas
 					keptVotes += c.votes
 					keptParties++
 				}
@@ -94,9 +94,9 @@ func apportionQuotas(claims []claim, n int64) int64 {
 			if !c.open() {
 				continue
 			}
-			if q := min(c.quota(scale, votes), c.upper); q > c.seats {
-				n -= q - c.seats
-				c.seats = q
+			if q := min(c.quota(scale, votes), c.upper); q > c.replicas {
+				n -= q - c.replicas
+				c.replicas = q
 				full = full || q == c.upper
 			}
 		}
@@ -115,7 +115,7 @@ func (c *claim) quota(scale, total int64) int64 {
 	return int64(q)
 }
 
-// apportionOneByOne gives seats to the first in turn, from a heap.
+// apportionOneByOne gives replicas to the first in turn, from a heap.
 func apportionOneByOne(claims []claim, n int64, descending bool) int64 {
 	open := 0
 	for i := range claims {
@@ -135,7 +135,7 @@ func apportionOneByOne(claims []claim, n int64, descending bool) int64 {
 		sink(heap, i, descending, false)
 	}
 	for n > 0 && len(heap) > 0 {
-		heap[0].seats++
+		heap[0].replicas++
 		n--
 		if !heap[0].open() {
 			last := len(heap) - 1

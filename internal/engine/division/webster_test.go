@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naiveApportion gives one seat after the other, looking at all claims each time.
+// naiveApportion gives one replica after the other, looking at all claims each time.
 func naiveApportion(claims []claim, n int64, descending bool) int64 {
 	for ; n > 0; n-- {
 		best := -1
@@ -21,7 +21,7 @@ func naiveApportion(claims []claim, n int64, descending bool) int64 {
 		if best < 0 {
 			break
 		}
-		claims[best].seats++
+		claims[best].replicas++
 	}
 	return n
 }
@@ -36,11 +36,11 @@ func drawClaims(t *rapid.T, most int) []claim {
 		c.rank, c.place = int32(i), int32(i)
 		c.votes = rapid.Int64Range(0, largest).Draw(t, "votes")
 		if rapid.Bool().Draw(t, "started") {
-			c.seats = rapid.Int64Range(0, 50).Draw(t, "seats")
+			c.replicas = rapid.Int64Range(0, 50).Draw(t, "replicas")
 		}
 		c.upper = math.MaxInt64
 		if rapid.Bool().Draw(t, "bounded") {
-			c.upper = c.seats + rapid.Int64Range(0, 60).Draw(t, "more")
+			c.upper = c.replicas + rapid.Int64Range(0, 60).Draw(t, "more")
 		}
 	}
 	return rapid.Permutation(claims).Draw(t, "order")
@@ -57,13 +57,13 @@ func TestApportionEqualsSeatBySeat(t *testing.T) {
 		slices.SortFunc(want, byRank)
 		slices.SortFunc(claims, byRank)
 		if left != wantLeft || !slices.Equal(claims, want) {
-			t.Fatalf("got %d left of\n%+v\nseat by seat %d of\n%+v", left, claims, wantLeft, want)
+			t.Fatalf("got %d left of\n%+v\nseat by replica %d of\n%+v", left, claims, wantLeft, want)
 		}
 	})
 }
 
-// TestApportionOfMany: no seat is with a claim that comes after one which could
-// have had it. That defines the result, for numbers too large to go seat by seat.
+// TestApportionOfMany: no replica is with a claim that comes after one which could
+// have had it. That defines the result, for numbers too large to go replica by replica.
 func TestApportionOfMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claims := drawClaims(t, 40)
@@ -71,9 +71,9 @@ func TestApportionOfMany(t *testing.T) {
 		for i := range claims {
 			c := &claims[i]
 			if rapid.IntRange(0, 3).Draw(t, "roomy") > 0 {
-				c.upper = c.seats + rapid.Int64Range(0, 1<<31).Draw(t, "upper")
+				c.upper = c.replicas + rapid.Int64Range(0, 1<<31).Draw(t, "upper")
 			}
-			start[c.place] = c.seats
+			start[c.place] = c.replicas
 		}
 		n := rapid.Int64Range(0, 1<<31).Draw(t, "n")
 		descending := rapid.Bool().Draw(t, "descending")
@@ -81,26 +81,26 @@ func TestApportionOfMany(t *testing.T) {
 		given := int64(0)
 		for i := range claims {
 			last := claims[i]
-			given += last.seats - start[last.place]
-			if last.seats > last.upper || last.seats < start[last.place] {
+			given += last.replicas - start[last.place]
+			if last.replicas > last.upper || last.replicas < start[last.place] {
 				t.Fatalf("%+v began with %d", last, start[last.place])
 			}
-			if last.seats == start[last.place] {
+			if last.replicas == start[last.place] {
 				continue
 			}
-			last.seats--
+			last.replicas--
 			for j := range claims {
 				if next := &claims[j]; j != i && next.open() && next.precedes(&last, descending) {
-					t.Fatalf("%+v has a seat that is %+v's", claims[i], *next)
+					t.Fatalf("%+v has a replica that is %+v's", claims[i], *next)
 				}
 			}
 		}
 		if given+left != n {
-			t.Fatalf("%d seats given and %d left of %d", given, left, n)
+			t.Fatalf("%d replicas given and %d left of %d", given, left, n)
 		}
 		for i := range claims {
 			if left > 0 && claims[i].open() {
-				t.Fatalf("%d seats are left, and %+v has none of them", left, claims[i])
+				t.Fatalf("%d replicas are left, and %+v has none of them", left, claims[i])
 			}
 		}
 	})
