@@ -19,8 +19,12 @@ const Unreported = math.MinInt64
 
 // Amount is the figure of a resource, the reported one before the declared.
 func Amount(name string, reported, declared api.Quantities) (int64, bool) {
-	q, ok := reported[name]
-	if !ok {
+	var q api.Quantity
+	ok := false
+	if len(reported) > 0 {
+		q, ok = reported[name]
+	}
+	if !ok && len(declared) > 0 {
 		q, ok = declared[name]
 	}
 	if !ok {
@@ -45,8 +49,11 @@ func uncommittedOf(c *api.Cluster, resource string) int64 {
 // allocatableOf is the allocatable amount of a resource in thousandths, or
 // unreported where the cluster gives none, or no capacity.
 func allocatableOf(c *api.Cluster, resource string) int64 {
+	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !whole {
+		return Unreported
+	}
 	allocatable, ok := Amount(resource, c.Status.Allocatable, c.Spec.Allocatable)
-	if _, whole := Amount(resource, c.Status.Capacity, c.Spec.Capacity); !ok || !whole {
+	if !ok {
 		return Unreported
 	}
 	return allocatable

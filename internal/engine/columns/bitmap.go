@@ -59,7 +59,11 @@ func (b Bitmap) Or(other Bitmap) {
 
 // Rows lists the set, in ascending order.
 func (b Bitmap) Rows() []int {
-	var list []int
+	count := b.Count()
+	if count == 0 {
+		return nil
+	}
+	list := make([]int, 0, count)
 	b.Each(func(row int) { list = append(list, row) })
 	return list
 }

@@ -11,14 +11,16 @@ func (b *edit) changeClusters(changes map[string]*api.Cluster) {
 	if len(changes) == 0 {
 		return
 	}
-	b.cloneRows(changes)
-	first := len(b.index) == 0 // then all are new, and need not be looked up
-	if first {
-		b.slab = make([]Row, len(changes))
-	}
 	// In the order of the names, so that the same changes give the same rows; first
 	// those that leave a row free.
 	ordered := inNameOrder(changes)
+	first := len(b.index) == 0 // then all are new, and need not be looked up
+	if first {
+		// What a first load makes lies together.
+		b.rowSlab.chunk, b.metricSlab.chunk = min(len(changes), 256), min(len(changes), 1024)
+		b.writer.sets.chunk, b.writer.lists.chunk = min(len(changes), 256), min(len(changes), 1024)
+	}
+	b.cloneRows(ordered)
 	for _, change := range ordered {
 		if at, known := b.index[change.name]; known && change.cluster == nil {
 			b.removeCluster(at, change.name)
@@ -59,13 +61,13 @@ func (b *edit) removeCluster(at int, name string) {
 
 // cloneRows makes what a cluster change writes the edit's own, and makes room
 // for new rows.
-func (b *edit) cloneRows(changes map[string]*api.Cluster) {
+func (b *edit) cloneRows(changes []clusterChange) {
 	added, removed := 0, 0
-	for name, cluster := range changes {
-		switch _, known := b.index[name]; {
-		case cluster != nil && !known:
+	for _, change := range changes {
+		switch _, known := b.index[change.name]; {
+		case change.cluster != nil && !known:
 			added++
-		case cluster == nil && known:
+		case change.cluster == nil && known:
 			removed++
 		}
 	}
@@ -76,6 +78,7 @@ func (b *edit) cloneRows(changes map[string]*api.Cluster) {
 		}
 		b.free = slices.Clone(b.free)
 	}
+	b.added, b.replaced = make([]int32, 0, added), make([]int, 0, added+removed)
 	slots := max(len(b.rows), len(b.rows)+added-len(b.free)-removed)
 	b.writer.slots = slots
 	rows := make([]*Row, len(b.rows), slots)
@@ -134,11 +137,9 @@ func (b *edit) takeOut(at int, r *Row) {
 	for _, m := range r.Metrics {
 		b.writer.take(b.listedBy(m.ID), at)
 	}
-	ResourcesOf(r.cluster, func(name string) { b.uncommittedColumn(name)[at] = Unreported })
+	ResourcesOf(r.cluster, func(name string) { b.uncommitted.put(&b.writer, name, at, Unreported) })
 	for _, resource := range ratedResources {
-		if at < len(b.usable[resource]) {
-			b.usableColumn(resource)[at] = Unreported
-		}
+		b.usable.put(&b.writer, resource, at, Unreported)
 	}
 	b.live.Clear(at)
 	b.online.Clear(at)
@@ -150,20 +151,10 @@ func (b *edit) takeOut(at int, r *Row) {
 // noCluster is what was in a row that was free.
 var noCluster api.Cluster
 
-// newRow is memory for a row. The rows of a first load lie together.
-func (b *edit) newRow() *Row {
-	if len(b.slab) == 0 {
-		return &Row{}
-	}
-	r := &b.slab[0]
-	b.slab = b.slab[1:]
-	return r
-}
-
 // putIn writes a cluster into a row. Only what differs from before is touched:
 // a heartbeat that reports new amounts costs a column each, and no set.
 func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
-	r := b.newRow()
+	r := &b.rowSlab.take(1)[0]
 	*r = Row{cluster: c, reportedAt: capacityReport(before, c), Taints: taintsOf(c), Reports: len(c.Spec.Allocatable)+len(c.Status.Allocatable) > 0}
 	old := &noCluster
 	var taints []RowTaint
@@ -240,28 +231,20 @@ func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
 		return false
 	}
 	ResourcesOf(old, func(name string) {
-		if uncommittedOf(c, name) == Unreported {
-			b.uncommittedColumn(name)[at] = Unreported
+		if uncommittedOf(c, name) == Unreported && b.uncommitted.put(&b.writer, name, at, Unreported) {
 			changed = true
 		}
 	})
 	ResourcesOf(c, func(name string) {
-		amount := uncommittedOf(c, name)
-		if column := b.uncommitted[name]; at < len(column) && column[at] == amount {
-			return
+		if b.uncommitted.put(&b.writer, name, at, uncommittedOf(c, name)) {
+			changed = true
 		}
-		b.uncommittedColumn(name)[at] = amount
-		changed = true
 	})
 	if sameSize(old, c) {
 		return changed
 	}
 	for _, name := range ratedResources {
-		amount, column := allocatableOf(c, name), b.usable[name]
-		if at < len(column) && column[at] == amount || at >= len(column) && amount == Unreported {
-			continue
-		}
-		b.usableColumn(name)[at] = amount
+		b.usable.put(&b.writer, name, at, allocatableOf(c, name))
 	}
 	return true
 }
@@ -308,10 +291,10 @@ func (b *edit) putMetrics(at int, r *Row) {
 		b.writer.take(b.listedBy(m.ID), at)
 	}
 	refs := r.cluster.Spec.Metrics
-	r.Metrics = make([]RowMetric, 0, len(refs))
-	for _, ref := range refs {
+	r.Metrics = b.metricSlab.take(len(refs))
+	for i, ref := range refs {
 		id := b.metricID(ref.Key())
-		r.Metrics = append(r.Metrics, RowMetric{id, WeightOf(ref)})
+		r.Metrics[i] = RowMetric{id, WeightOf(ref)}
 		b.writer.put(b.listedBy(id), at)
 	}
 }

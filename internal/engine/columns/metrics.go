@@ -48,6 +48,10 @@ func (b *edit) changeMetrics(changes map[api.Key]*api.Metric) {
 
 // metricID is the id of a metric, a new one where it is seen first.
 func (b *edit) metricID(key api.Key) int32 {
+	// A name mostly stands for one metric, and is found sooner than a key.
+	if ids := b.named[key.Name]; len(ids) == 1 && b.metrics[ids[0]].Key == key {
+		return ids[0]
+	}
 	if id, ok := b.metricIDs[key]; ok {
 		return id
 	}

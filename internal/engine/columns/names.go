@@ -2,7 +2,6 @@ package columns
 
 import (
 	"encoding/binary"
-	"slices"
 	"strings"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
@@ -38,9 +37,7 @@ type clusterChange struct {
 }
 
 // inNameOrder sorts changes by name. Names mostly begin alike ("cluster00017"),
-// so the five bytes after what all have in common are sorted as numbers, with
-// the place in the list below them; only those that are equal so far are
-// compared as texts.
+// so their head is what comes after what all have in common.
 func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 	list := make([]clusterChange, 0, len(changes))
 	common := ""
@@ -57,38 +54,12 @@ func inNameOrder(changes map[string]*api.Cluster) []clusterChange {
 		}
 		list = append(list, clusterChange{name, cluster})
 	}
-	if len(list) > placeMask {
-		slices.SortFunc(list, byChangedName)
-		return list
-	}
-	keys := make([]uint64, len(list))
-	for i := range list {
+	head := func(x clusterChange) uint64 {
 		var head [8]byte
-		copy(head[:5], list[i].name[len(common):])
-		keys[i] = binary.BigEndian.Uint64(head[:]) | uint64(i)
+		copy(head[:], x.name[len(common):])
+		return binary.BigEndian.Uint64(head[:])
 	}
-	slices.Sort(keys)
-	ordered := make([]clusterChange, len(list))
-	for i, key := range keys {
-		ordered[i] = list[key&placeMask]
-	}
-	for i := 0; i < len(keys); {
-		end := i + 1
-		for end < len(keys) && keys[end]>>placeBits == keys[i]>>placeBits {
-			end++
-		}
-		if end-i > 1 {
-			slices.SortFunc(ordered[i:end], byChangedName)
-		}
-		i = end
-	}
-	return ordered
+	return SortByHead(list, head, byChangedName)
 }
-
-// A key of inNameOrder has the place in its lowest bits.
-const (
-	placeBits = 24
-	placeMask = 1<<placeBits - 1
-)
 
 func byChangedName(x, y clusterChange) int { return strings.Compare(x.name, y.name) }

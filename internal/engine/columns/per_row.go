@@ -2,37 +2,39 @@ package columns
 
 import "maps"
 
-// columnEdit says which columns of a table have been copied already.
-type columnEdit map[string]bool
-
-// uncommittedColumn is the edit's own copy of a resource's column.
-func (b *edit) uncommittedColumn(resource string) []int64 {
-	return b.ownUncommitted.column(&b.uncommitted, resource, b.writer.slots)
+// columnTable is a table of amounts by row that is being written.
+type columnTable struct {
+	columns map[string][]int64
+	own     map[string]bool // columns that have been copied already
 }
 
-// usableColumn is the edit's own copy of a resource's allocatable amounts.
-func (b *edit) usableColumn(resource string) []int64 {
-	return b.ownUsable.column(&b.usable, resource, b.writer.slots)
-}
-
-// column is a column of a table that may be written; rows it did not have are
-// unreported.
-func (e *columnEdit) column(table *map[string][]int64, name string, slots int) []int64 {
-	if (*e)[name] {
-		return (*table)[name]
+// put writes the amount of a row, and reports whether it is another. Rows that a column
+// does not have are unreported.
+func (t *columnTable) put(w *writer, name string, row int, amount int64) (changed bool) {
+	column := t.columns[name]
+	if row < len(column) && column[row] == amount || row >= len(column) && amount == Unreported {
+		return false
 	}
-	if *e == nil {
-		*e = columnEdit{}
-		*table = maps.Clone(*table)
-		if *table == nil {
-			*table = map[string][]int64{}
+	if !t.own[name] {
+		column = t.copied(w, name)
+	}
+	column[row] = amount
+	return true
+}
+
+// copied makes a column the version's own.
+func (t *columnTable) copied(w *writer, name string) []int64 {
+	if t.own == nil {
+		t.own = map[string]bool{}
+		if t.columns = maps.Clone(t.columns); t.columns == nil {
+			t.columns = map[string][]int64{}
 		}
 	}
-	(*e)[name] = true
-	column := make([]int64, slots)
-	for i := copy(column, (*table)[name]); i < slots; i++ {
+	t.own[name] = true
+	column := make([]int64, w.slots)
+	for i := copy(column, t.columns[name]); i < w.slots; i++ {
 		column[i] = Unreported
 	}
-	(*table)[name] = column
+	t.columns[name] = column
 	return column
 }

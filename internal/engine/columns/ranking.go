@@ -1,6 +1,9 @@
 package columns
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // rank brings the ranking up to date. A few moved rows are taken out and put back
 // in where they belong; more are merged.
@@ -26,7 +29,7 @@ func (b *edit) rank(delta Delta) {
 		b.ranking = PutRows(TakeRows(list, left, b.old.compareRank), moved, b.compareRank)
 		return
 	}
-	slices.SortFunc(moved, b.compareRank)
+	moved = SortByHead(moved, b.rankHead, b.compareRank)
 	b.ranking = MergeRows(make([]int32, 0, len(b.index)), b.ranking, moved, b.dirty, b.compareRank)
 }
 
@@ -82,6 +85,14 @@ func (f *Fleet) compareRank(x, y int32) int {
 		return 1
 	}
 	return int(x - y)
+}
+
+// rankHead is a head of a row for compareRank.
+func (f *Fleet) rankHead(row int32) uint64 {
+	if !f.scored.Has(int(row)) {
+		return math.MaxUint64
+	}
+	return HeadOfScore(f.score[row])
 }
 
 // Standing is the merit of a row without regard to any placement: clusters with

@@ -26,6 +26,8 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 		apiResources: setTable[string]{sets: f.apiResources},
 		owners:       setTable[string]{sets: f.owners},
 		taints:       setTable[Taint]{sets: f.taints},
+		uncommitted:  columnTable{columns: f.uncommitted},
+		usable:       columnTable{columns: f.usable},
 	}
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
@@ -33,20 +35,21 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 	if len(b.added)+len(b.delta.Gone) > 0 {
 		b.orderNames()
 	}
-	b.keepSets()
+	b.keepTables()
 	b.changeSets(changes.Sets)
 	b.changeScores(changes.Scores)
 	b.judgeScores()
 	b.evaluateMetrics()
 	b.scoreRows()
 	b.freeMetrics()
-	b.rank(Delta{Rows: b.dirty.Rows()})
+	b.delta.Rows = b.dirty.Rows()
+	b.rank(b.delta)
 	slices.Sort(b.delta.Gone)
 	if b.rated.Count() > 0 {
 		b.dirty.Or(b.rated)
 		b.delta.of(ScoreValues, 64*len(b.dirty)).Or(b.rated)
+		b.delta.Rows = b.dirty.Rows()
 	}
-	b.delta.Rows = b.dirty.Rows()
 	return b.Fleet, b.delta
 }
 
@@ -60,9 +63,11 @@ type edit struct {
 	dirty    Bitmap         // rows about which anything changed but placement scores
 	rated    Bitmap         // rows with other placement scores
 	replaced []int          // rows with another cluster, or other labels
-	slab     []Row          // room for rows
 	added    []int32        // rows of new clusters, in the order of their names
 	stale    map[int32]bool // metrics to evaluate again
+
+	rowSlab    slab[Row]
+	metricSlab slab[RowMetric]
 
 	writer       writer
 	labels       valueEdit
@@ -72,12 +77,13 @@ type edit struct {
 	apiResources setTable[string]
 	owners       setTable[string]
 	taints       setTable[Taint]
+	uncommitted  columnTable
+	usable       columnTable
 	listed       map[int32]*RowSet // clusters that list a metric, where that changed
 
 	bundles map[string]*bundleEdit
 
 	ownRows, ownBits, ownScore, ownMetrics, ownIDs, ownWaiting bool
-	ownUncommitted, ownUsable                                  columnEdit
 }
 
 // changed notes that an aspect of a row changed.
@@ -94,8 +100,9 @@ func (b *edit) changedRows(aspect Aspects, rows *RowSet) {
 	}
 }
 
-// keepSets gives the fleet the sets that were written.
-func (b *edit) keepSets() {
+// keepTables gives the fleet the tables that were written.
+func (b *edit) keepTables() {
+	b.Fleet.uncommitted, b.Fleet.usable = b.uncommitted.columns, b.usable.columns
 	b.Fleet.labels, b.Fleet.claims, b.Fleet.places = b.labels.done(), b.claims.done(), b.places.done()
 	b.Fleet.customs, b.Fleet.apiResources = b.customs.sets, b.apiResources.sets
 	b.Fleet.owners, b.Fleet.taints = b.owners.sets, b.taints.sets

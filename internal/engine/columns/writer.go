@@ -61,6 +61,8 @@ func (w *writer) put(s *RowSet, row int) {
 	case s.sparse == nil:
 		s.sparse = w.lists.take(1)
 		s.sparse[0] = int32(row)
+	case at == len(s.sparse):
+		s.sparse = append(s.sparse, int32(row))
 	default:
 		s.sparse = slices.Insert(s.sparse, at, int32(row))
 	}

@@ -55,7 +55,8 @@ func (r *Ranking) build(p *Rating, mask columns.Bitmap) {
 		r.Score[row] = score
 		list = append(list, ranked{score, p.Fleet.NameRank()[row], int32(row)})
 	})
-	slices.SortFunc(list, func(x, y ranked) int {
+	head := func(x ranked) uint64 { return columns.HeadOfScore(x.score) }
+	list = columns.SortByHead(list, head, func(x, y ranked) int {
 		switch {
 		case x.score > y.score:
 			return -1
