@@ -154,6 +154,7 @@ func (l *Load) bounds() (low, high int32) {
 type LoadSeen struct {
 	load      *Load
 	few       []int          // rows of its own decision
+	hint      uint64         // has a bit for each of few, by the lowest bits of the row
 	many      columns.Bitmap // in their place, where there are many
 	Low, High int32
 }
@@ -173,6 +174,9 @@ func (l *Load) Without(rows []int, slots int) LoadSeen {
 		s.many = columns.NewBitmap(slots)
 	} else {
 		s.few = rows
+		for _, row := range rows {
+			s.hint |= 1 << (row & 63)
+		}
 	}
 	full := 0
 	for i, row := range rows {
@@ -218,7 +222,7 @@ func (s *LoadSeen) isOwn(row int) bool {
 	if s.many != nil {
 		return s.many.Has(row)
 	}
-	return slices.Contains(s.few, row)
+	return s.hint>>(row&63)&1 != 0 && slices.Contains(s.few, row)
 }
 
 // Bindings says where workloads run, for those that want to be with others, or

@@ -274,7 +274,7 @@ func (p *Pass) border(out *Outcome, s seating, present Present) {
 		}
 		out.NextAt = filter.Sooner(out.NextAt, p.Stays(c.row))
 	}
-	for i, c := range s.left {
+	for i, c := range s.left() {
 		if own := p.ownOf(c, present.Fresh); i == 0 || out.next.Less(own) {
 			out.next, out.nextRow, out.hasNext = own, c.row, true
 		}

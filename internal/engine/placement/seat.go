@@ -12,8 +12,19 @@ import (
 // seating says who gets the wanted seats, and names the best of those that got
 // none: of the present clusters, and of the others.
 type seating struct {
-	seats, left []contender
+	seats   []contender
+	best    [2]contender
+	without int // how many of best there are
 }
+
+// leave notes one that got no seat.
+func (s *seating) leave(c contender) {
+	s.best[s.without] = c
+	s.without++
+}
+
+// left are those that got no seat.
+func (s *seating) left() []contender { return s.best[:s.without] }
 
 // seat gives out the wanted seats. With hold, the present clusters keep theirs
 // whatever the others score.
@@ -31,17 +42,17 @@ func (p *Pass) seat(v *View, current []contender, wanted int, present Present, h
 	if minds || len(p.Query.spread) > 0 {
 		// Those who came first by the total of scores need not be first by their
 		// own.
-		s.left = nil
+		s.without = 0
 		has := p.among(s.seats)
 		for _, c := range current {
 			if !has.row(c.row) {
-				s.left = append(s.left, c)
+				s.leave(c)
 				break
 			}
 		}
 		if len(s.seats) >= wanted {
 			if c, ok := p.bestOwn(v, has, p.among(current)); ok {
-				s.left = append(s.left, c)
+				s.leave(c)
 			}
 		}
 	}
@@ -118,9 +129,11 @@ func (p *Pass) merge(current, outsiders []contender, wanted int, hold bool) (s s
 			j++
 		}
 	}
-	s.left = outsiders[j:min(j+1, len(outsiders))]
 	if i < len(current) {
-		s.left = append(current[i:i+1:i+1], s.left...)
+		s.leave(current[i])
+	}
+	if j < len(outsiders) {
+		s.leave(outsiders[j])
 	}
 	return s, j == len(outsiders)
 }
