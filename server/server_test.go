@@ -16,6 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/client"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 			_ = os.Unsetenv(name) // the name is a valid one
 		}
 	}
+	storetest.SmallLogs()
 	goleak.VerifyTestMain(m)
 }
 

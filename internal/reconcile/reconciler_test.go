@@ -16,9 +16,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	storetest.SmallLogs()
+	goleak.VerifyTestMain(m)
+}
 
 // system is a real store and fleet with a reconciler on top.
 type system struct {

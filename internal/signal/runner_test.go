@@ -18,9 +18,13 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	storetest.SmallLogs()
+	goleak.VerifyTestMain(m)
+}
 
 // bench is a runner on a real store and fleet.
 type bench struct {

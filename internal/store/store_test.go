@@ -12,9 +12,11 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
+	storetest.SmallLogs()
 	if childMain() {
 		return
 	}
