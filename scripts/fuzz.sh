@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for a short while. `go test -fuzz` takes one target at a time and links the tests of the
-# package for each: here they are linked once for all targets of a package.
+# package for each: here they are linked once for all targets of a package,
+# without what only debuggers read.
 #
 # Before Go 1.27 the fuzzing engine may report the end of its own time as a failure (go.dev/issue/75804): the
 # only message is "context deadline exceeded", and no failing input is written. Such a run is made once more,
@@ -31,7 +32,7 @@ grep -rE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*\(' . | sort |
 	while read -r package target; do
 		echo "$package $target"
 		if [[ $package != "$built" ]]; then
-			go test -c -fuzz . -o "$scratch/test" "$package" </dev/null
+			go test -c -fuzz . -ldflags '-s -w' -o "$scratch/test" "$package" </dev/null
 			built=$package
 		fi
 		if ! fuzz "$package" "$target"; then
