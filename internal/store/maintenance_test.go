@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,7 +122,10 @@ func TestRefusedForTheQuotaIsNotWritten(t *testing.T) {
 				_, err := s.Commit(ctx, Write{Key: placement(n), Value: value, Expect: 0})
 				if errors.Is(err, ErrUnavailable) && ctx.Err() == nil {
 					n -= writers // the disk is slow, and this write was not tried
-					runtime.Gosched()
+					select {     // a spinning writer would slow the disk further
+					case <-ctx.Done():
+					case <-time.After(10 * time.Millisecond):
+					}
 					continue
 				}
 				mu.Lock()
