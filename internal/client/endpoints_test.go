@@ -63,6 +63,13 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// written is how often something was written.
+func (s *store) written() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
+}
+
 // gone are the ways in which a server is gone for a client. Whatever handler does is
 // what the client gets in the place of an answer.
 var gone = []struct {
@@ -163,8 +170,8 @@ func TestNextServer(t *testing.T) {
 				if err := operation.do(c); err != nil {
 					t.Fatal(err)
 				}
-				if s.writes != operation.writes {
-					t.Errorf("%d writes, want %d", s.writes, operation.writes)
+				if n := s.written(); n != operation.writes {
+					t.Errorf("%d writes, want %d", n, operation.writes)
 				}
 				if operation.name != "delete" && c.Endpoint() != endpoints[1] {
 					t.Errorf("the client still uses %s", c.Endpoint())
@@ -202,10 +209,10 @@ func TestNoSecondReschedule(t *testing.T) {
 			}
 			defer c.Close()
 			_, err = c.Reschedule(ctx, api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "web"})
-			if s.writes > 1 {
-				t.Errorf("it was done %d times (%v)", s.writes, err)
+			if n := s.written(); n > 1 {
+				t.Errorf("it was done %d times (%v)", n, err)
 			}
-			if undone := way.name == "refuses connections" || way.name == "is stopping"; undone && (err != nil || s.writes != 1) {
+			if undone := way.name == "refuses connections" || way.name == "is stopping"; undone && (err != nil || s.written() != 1) {
 				t.Errorf("it was not done through the next server: %v", err)
 			}
 		})
