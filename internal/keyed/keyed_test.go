@@ -3,7 +3,9 @@ package keyed
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -180,4 +182,38 @@ func TestOneAtATime(t *testing.T) {
 			}
 		})
 	})
+}
+
+// BenchmarkMemory measures what a key costs whose work waits most of the time.
+func BenchmarkMemory(b *testing.B) {
+	const n = 10_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		ctx, cancel := context.WithCancel(b.Context())
+		g := New[int](nil, strconv.Itoa)
+		var waiting, running sync.WaitGroup
+		waiting.Add(n)
+		for key := range n {
+			g.Start(key, func(ctx context.Context) error {
+				timer := time.NewTimer(time.Hour)
+				defer timer.Stop()
+				waiting.Done()
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+				}
+				return nil
+			})
+		}
+		running.Go(func() { _ = g.Run(ctx) })
+		waiting.Wait()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		used := (after.HeapAlloc + after.StackInuse) - (before.HeapAlloc + before.StackInuse)
+		b.ReportMetric(float64(used)/n, "B/key")
+		cancel()
+		running.Wait()
+	}
 }
