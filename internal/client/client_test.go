@@ -425,9 +425,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// cutter is a proxy that passes the first request on and cuts the connection
-// before the answer.
-func cutter(t *testing.T, backend string) *client.Client {
+// cutter is a proxy that passes the first request on and loses the answer.
+func cutter(t *testing.T, backend string, lose func(http.ResponseWriter)) *client.Client {
 	t.Helper()
 	target, err := url.Parse(backend)
 	if err != nil {
@@ -444,7 +443,8 @@ func cutter(t *testing.T, backend string) *client.Client {
 		defer resp.Body.Close()
 		if requests.Add(1) == 1 {
 			_, _ = io.Copy(io.Discard, resp.Body)
-			panic(http.ErrAbortHandler)
+			lose(w)
+			return
 		}
 		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
 		w.WriteHeader(resp.StatusCode)
@@ -452,9 +452,42 @@ func cutter(t *testing.T, backend string) *client.Client {
 	})
 }
 
-// A connection that breaks after the server has carried out the request leaves
-// no doubt: the client finds its own write.
+// An answer that is lost after the server has carried out the request, or a store that
+// did not confirm the write, leaves no doubt: the client finds its own write.
 func TestCutAfterCommit(t *testing.T) {
+	t.Run("cut", func(t *testing.T) {
+		testLostAnswer(t, func(http.ResponseWriter) { panic(http.ErrAbortHandler) })
+	})
+	t.Run("unconfirmed", func(t *testing.T) {
+		testLostAnswer(t, func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "0")
+			problem(w, api.Problem{Type: api.ProblemUnconfirmed, Status: http.StatusServiceUnavailable})
+		})
+	})
+}
+
+// A server that says that it has not written leaves no doubt either: who wrote the
+// object meanwhile was somebody else.
+func TestRefusedBeforeSomebodyElseWrote(t *testing.T) {
+	requests := 0
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		switch {
+		case r.Method == http.MethodGet:
+			answer(w, http.StatusOK, east())
+		case requests == 1:
+			w.Header().Set("Retry-After", "0")
+			problem(w, api.Problem{Type: api.ProblemUnavailable, Status: http.StatusServiceUnavailable})
+		default:
+			problem(w, api.Problem{Type: api.ProblemObjectExists, Status: http.StatusPreconditionFailed})
+		}
+	})
+	if _, err := c.Put(t.Context(), east(), client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
+		t.Errorf("the object of somebody else counts as written here: %v", err)
+	}
+}
+
+func testLostAnswer(t *testing.T, lose func(http.ResponseWriter)) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	var stored map[string]any
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -478,22 +511,22 @@ func TestCutAfterCommit(t *testing.T) {
 	cluster := east()
 	cluster.Spec.Zones = []string{"a"}
 
-	object, err := cutter(t, backend.URL).Put(t.Context(), cluster, client.PutOptions{Create: true})
+	object, err := cutter(t, backend.URL, lose).Put(t.Context(), cluster, client.PutOptions{Create: true})
 	if err != nil || api.KeyOf(object) != eastKey {
 		t.Fatalf("create: %v, %v", object, err)
 	}
 	other := east()
 	other.Spec.Zones = []string{"b"}
-	if _, err := cutter(t, backend.URL).Put(t.Context(), other, client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
+	if _, err := cutter(t, backend.URL, lose).Put(t.Context(), other, client.PutOptions{Create: true}); client.StatusOf(err) != http.StatusPreconditionFailed {
 		t.Errorf("another object of the name is taken for ours: %v", err)
 	}
-	if _, err := cutter(t, backend.URL).Get(t.Context(), eastKey); err != nil {
+	if _, err := cutter(t, backend.URL, lose).Get(t.Context(), eastKey); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	if err := cutter(t, backend.URL).Delete(t.Context(), eastKey); err != nil {
+	if err := cutter(t, backend.URL, lose).Delete(t.Context(), eastKey); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	if err := cutter(t, backend.URL).Delete(t.Context(), api.Key{Kind: api.KindCluster, Name: "nobody"}); err != nil {
+	if err := cutter(t, backend.URL, lose).Delete(t.Context(), api.Key{Kind: api.KindCluster, Name: "nobody"}); err != nil {
 		t.Errorf("delete of what may have been there: %v", err)
 	}
 }
