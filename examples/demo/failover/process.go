@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a part of the fleet that can be killed and started again.
+type process struct {
+	name    string
+	ready   string // its first line of output begins so
+	command []string
+	logFile string
+
+	cmd *exec.Cmd
+}
+
+// start starts the process and waits until it is ready.
+func (p *process) start(ctx context.Context) error {
+	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p.cmd = exec.CommandContext(ctx, p.command[0], p.command[1:]...)
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = 20 * time.Second
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the demo reaches it once, through ctx
+	p.cmd.Stderr = log
+	output, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, p.ready) {
+		_ = p.stop(syscall.SIGKILL)
+		said, _ := os.ReadFile(p.logFile)
+		return fmt.Errorf("%s did not start: %w\n%s", p.name, errors.Join(err, ctx.Err()), said)
+	}
+	return nil
+}
+
+// stop ends the process by a signal: SIGKILL as a power cut would.
+func (p *process) stop(by syscall.Signal) error {
+	err := p.cmd.Process.Signal(by)
+	_ = p.cmd.Wait() // how it ended is what was asked for
+	return err
+}
+
+// end waits for the process, which ends with the context it was started with.
+func (p *process) end() {
+	if p.cmd != nil && p.cmd.ProcessState == nil {
+		_ = p.cmd.Wait() // whatever it says, the demo is over
+	}
+}
