@@ -81,7 +81,13 @@ var errLeaseLost = errors.New("its lease has ended")
 
 // campaign waits in the line once, with a lease of its own.
 func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
-	session, end, err := s.newSession(ctx)
+	// An election that is cut short gives its place up before it returns, with the
+	// context of its client: without the store it would never return.
+	patience, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	client := clientv3.NewCtxClient(patience)
+	client.KV, client.Lease, client.Watcher = s.client.KV, s.client.Lease, s.client.Watcher
+	session, end, err := s.newSession(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +98,7 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 	}()
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	defer context.AfterFunc(waiting, func() { time.AfterFunc(maxHandOver, giveUp) })()
 	go func() {
 		select {
 		case <-session.Done():
@@ -129,11 +136,11 @@ func (s *Store) campaign(ctx context.Context) (_ *Term, err error) {
 }
 
 // newSession takes a lease, and keeps it until end is called.
-func (s *Store) newSession(ctx context.Context) (_ *concurrency.Session, end func(), err error) {
+func (s *Store) newSession(ctx context.Context, client *clientv3.Client) (_ *concurrency.Session, end func(), err error) {
 	// The lease outlives ctx: it is given back, so that nobody waits for its end.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	session, err := concurrency.NewSession(s.client, concurrency.WithContext(own), concurrency.WithTTL(int(s.options.LeaseTTL/time.Second)))
+	session, err := concurrency.NewSession(client, concurrency.WithContext(own), concurrency.WithTTL(int(s.options.LeaseTTL/time.Second)))
 	if !stop() || err != nil {
 		cancel()
 		return nil, nil, cmp.Or(err, ctx.Err())

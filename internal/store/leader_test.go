@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // onCluster opens a server on a cluster.
@@ -232,5 +233,40 @@ func TestABackupWhileAServerLeadsIsSound(t *testing.T) {
 	lead(t, restored)
 	if spec, _, err := restored.Read(timeout(t), placement(1)); err != nil || spec == nil {
 		t.Fatalf("%v, %v", spec, err)
+	}
+}
+
+// TestWhoGivesUpWithoutTheStoreStops: etcd's election wants to leave the line first, and
+// waits for a store that does not answer as long as its client lives.
+func TestWhoGivesUpWithoutTheStoreStops(t *testing.T) {
+	for _, cut := range []func(*proxytest.Proxy){
+		func(p *proxytest.Proxy) { p.Stall(proxytest.ToServer, proxytest.ToClient) },
+		func(p *proxytest.Proxy) { p.Stall(proxytest.ToClient) },
+		func(p *proxytest.Proxy) { p.Down(t) },
+	} {
+		address := cluster(t)
+		lead(t, onCluster(t, address, "first"))
+		p := proxytest.Start(t, address)
+		second := onCluster(t, p.Address(), "second")
+		ctx, giveUp := context.WithCancel(t.Context())
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := second.Campaign(ctx)
+			gaveUp <- err
+		}()
+		eventually.True(t, "it stands in the line", func() bool {
+			list, err := second.Candidates(t.Context())
+			return err == nil && len(list) == 2
+		})
+		cut(p)
+		giveUp()
+		select {
+		case err := <-gaveUp:
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v", err)
+			}
+		case <-time.After(eventually.Limit):
+			t.Fatal("it waits for a store that does not answer")
+		}
 	}
 }

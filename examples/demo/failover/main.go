@@ -38,10 +38,8 @@ func run(ctx context.Context) error {
 	if flag.Arg(0) == "member" && flag.NArg() == 6 {
 		return member(ctx, flag.Arg(1), flag.Arg(2), flag.Arg(3), flag.Arg(4), flag.Arg(5))
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	f := &fleet{work: *work, binary: *server}
 	defer f.end()
-	defer cancel()
 	if err := f.start(ctx); err != nil {
 		return err
 	}
@@ -111,9 +109,12 @@ func (f *fleet) start(ctx context.Context) error {
 	return nil
 }
 
+// end stops everything, the servers before their store.
 func (f *fleet) end() {
 	for _, p := range append(f.servers, f.members...) {
-		p.end()
+		if p.cmd != nil && p.cmd.ProcessState == nil {
+			_ = p.stop(syscall.SIGTERM) // whatever it says, the demo is over
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // process is a part of the fleet that can be killed and started again.
@@ -29,10 +28,8 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	p.cmd = exec.CommandContext(ctx, p.command[0], p.command[1:]...)
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
-	p.cmd.WaitDelay = 20 * time.Second
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the demo reaches it once, through ctx
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.command[0], p.command[1:]...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the demo does not reach it
 	p.cmd.Stderr = log
 	output, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -55,11 +52,4 @@ func (p *process) stop(by syscall.Signal) error {
 	err := p.cmd.Process.Signal(by)
 	_ = p.cmd.Wait() // how it ended is what was asked for
 	return err
-}
-
-// end waits for the process, which ends with the context it was started with.
-func (p *process) end() {
-	if p.cmd != nil && p.cmd.ProcessState == nil {
-		_ = p.cmd.Wait() // whatever it says, the demo is over
-	}
 }
