@@ -40,11 +40,12 @@ type guard struct {
 	replaced atomic.Bool // what is in memory belongs to no store
 
 	// troubleSince is when the first of the writes began that have failed since
-	// one last succeeded, and probing when the probe that now runs began: in
-	// nanoseconds of the clock, 0 where there is none.
-	clock                 clock
-	troubleSince, probing atomic.Int64
-	cause                 atomic.Pointer[error]
+	// one last succeeded, probing when the probe that now runs began, and worked when
+	// the last write began that succeeded: in nanoseconds of the clock, 0 where there
+	// is none.
+	clock                         clock
+	troubleSince, probing, worked atomic.Int64
+	cause                         atomic.Pointer[error]
 
 	currency currency
 }
@@ -169,7 +170,13 @@ func (s *Store) probe() {
 	defer s.guard.probing.Store(0)
 	defer s.diagnose()()
 	began := s.guard.clock.now()
-	resp, err := s.transact(s.ctx, func(t clientv3.Txn) clientv3.Txn {
+	limit := s.options.RequestTimeout
+	if s.member == nil {
+		// A write that etcd has lost with its leader is answered only when its time limit
+		// ends, and others work long before.
+		limit = patience
+	}
+	resp, err := s.transactWithin(s.ctx, limit, func(t clientv3.Txn) clientv3.Txn {
 		return t.If(clientv3.Compare(clientv3.CreateRevision(identityKey), "<", 0)).
 			Then(s.envelopes.put(identityKey, []byte(s.guard.identity))).
 			Else(clientv3.OpGet(identityKey), clientv3.OpGet(markKey))
@@ -244,13 +251,18 @@ func (s *Store) writeMark() {
 }
 
 // attempted notes how a write ended that began at a time. That its writer had no
-// more patience says nothing about the store.
+// more patience says nothing about the store, nor does a failure of one that began
+// before another that succeeded.
 func (g *guard) attempted(ctx context.Context, began int64, err error) {
-	switch {
+	switch worked := g.worked.Load(); {
 	case ctx.Err() != nil && err != nil:
 	case err == nil, errors.Is(classify(err, true), ErrInvalid), errors.Is(classify(err, true), ErrFull):
+		for began > worked && !g.worked.CompareAndSwap(worked, began) {
+			worked = g.worked.Load()
+		}
 		g.troubleSince.Store(0)
 		g.cause.Store(nil)
+	case began < worked:
 	default:
 		// That no answer came is less than what is known already.
 		if !errors.Is(err, context.DeadlineExceeded) || g.cause.Load() == nil {

@@ -206,3 +206,24 @@ func TestWritableTellsWhetherWritesWork(t *testing.T) {
 	t.Cleanup(r.Close)
 	eventually.True(t, "working writes", func() bool { return s.Writable() == nil })
 }
+
+// A write that etcd lost with its leader fails long after others have succeeded: it
+// says nothing about the store as it is now.
+func TestALateFailureIsNoTrouble(t *testing.T) {
+	g := &guard{clock: clock{time.Now().Add(-time.Minute)}}
+	now := g.clock.now()
+	lost, next := now-int64(20*time.Second), now-int64(10*time.Second)
+	g.attempted(t.Context(), next, nil)
+	g.attempted(t.Context(), lost, context.DeadlineExceeded)
+	if err := g.stalled(); err != nil {
+		t.Errorf("a failure of a write that began before one that succeeded: %v", err)
+	}
+	g.attempted(t.Context(), next+1, context.DeadlineExceeded)
+	if g.stalled() == nil {
+		t.Error("a failure of a write that began after it is none")
+	}
+	g.attempted(t.Context(), lost, nil) // an answer that comes late is one all the same
+	if err := g.stalled(); err != nil {
+		t.Errorf("after an answer: %v", err)
+	}
+}

@@ -383,6 +383,12 @@ func (s *Store) commit(ctx context.Context, bytes int, grows bool, txn func(clie
 
 // transact runs one write transaction however the ones before it went.
 func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
+	return s.transactWithin(ctx, s.options.RequestTimeout, txn)
+}
+
+// transactWithin runs one that is given up after a time limit, which says something
+// about the store.
+func (s *Store) transactWithin(ctx context.Context, limit time.Duration, txn func(clientv3.Txn) clientv3.Txn) (*clientv3.TxnResponse, error) {
 	if s.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: it is closed", ErrUnavailable)
 	}
@@ -392,7 +398,7 @@ func (s *Store) transact(ctx context.Context, txn func(clientv3.Txn) clientv3.Tx
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	bounded, cancel := s.requestContext(ctx)
+	bounded, cancel := context.WithTimeout(s.streamContext(ctx), min(limit, s.options.RequestTimeout))
 	defer cancel()
 	asked, began := s.revision.Load(), s.guard.clock.now()
 	recorded := &recordedTxn{Txn: s.client.Txn(bounded)}
