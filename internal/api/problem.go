@@ -2,7 +2,6 @@ package api
 
 import (
 	"slices"
-	"strings"
 )
 
 // Problem is an error answer (RFC 9457).
@@ -148,9 +147,6 @@ func ProblemOfStatus(status int) ProblemType {
 	}
 	return ProblemInternal
 }
-
-// Name is what a type is called without the part that all have.
-func (t ProblemType) Name() string { return strings.TrimPrefix(string(t), problemPrefix) }
 
 // RefusesPreview reports that a write was refused because of its preview.
 func (t ProblemType) RefusesPreview() bool {

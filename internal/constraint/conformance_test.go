@@ -119,8 +119,8 @@ func conformMetric(t *conformance.T, in *conformanceIn, out *conformanceOut) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Name() != out.Metric || m.Operator() != conformanceOperators[out.Operator] || m.Value() != value {
-		t.Errorf("ParseMetric(%q) = %q %q %v, want %+v", in.Expr.Get(), m.Name(), m.Operator(), m.Value(), out)
+	if m.Name() != out.Metric || m.operator != conformanceOperators[out.Operator] || m.value != value {
+		t.Errorf("ParseMetric(%q) = %q %q %v, want %+v", in.Expr.Get(), m.Name(), m.operator, m.value, out)
 	}
 }
 

@@ -61,17 +61,17 @@ func FuzzParseMetric(f *testing.F) {
 		if m.String() != text {
 			t.Fatalf("String() = %q, want the text %q", m.String(), text)
 		}
-		if m.Value()-m.Value() != 0 {
-			t.Fatalf("%q compares with %v, which is not finite", text, m.Value())
+		if m.value-m.value != 0 {
+			t.Fatalf("%q compares with %v, which is not finite", text, m.value)
 		}
 		again, err := ParseMetric(m.Canonical())
 		if err != nil {
 			t.Fatalf("canonical form of %q: %v", text, err)
 		}
-		if again.Name() != m.Name() || again.Operator() != m.Operator() || again.Value() != m.Value() || again.Canonical() != m.Canonical() {
+		if again.Name() != m.Name() || again.operator != m.operator || again.value != m.value || again.Canonical() != m.Canonical() {
 			t.Fatalf("%q became %q", text, again.Canonical())
 		}
-		for _, v := range []float64{value, m.Value()} {
+		for _, v := range []float64{value, m.value} {
 			if m.Match(v, true) != (m.Explain(v, true) == "") {
 				t.Fatalf("%q on %v: match %t, explanation %q", text, v, m.Match(v, true), m.Explain(v, true))
 			}

@@ -116,12 +116,6 @@ func digits(text string) int {
 // Name returns the name of the metric.
 func (m Metric) Name() string { return m.name }
 
-// Operator returns how the metric is compared.
-func (m Metric) Operator() Operator { return m.operator }
-
-// Value returns the number that the metric is compared with.
-func (m Metric) Value() float64 { return m.value }
-
 // String returns the text as the user wrote it.
 func (m Metric) String() string { return m.text }
 

@@ -25,8 +25,8 @@ func TestParseMetricOperators(t *testing.T) {
 		for _, text := range texts {
 			t.Run(text, func(t *testing.T) {
 				m := mustMetric(t, text)
-				if m.Name() != "load" || m.Operator() != operator || m.Value() != 5 {
-					t.Errorf("got %q %q %v, want load %q 5", m.Name(), m.Operator(), m.Value(), operator)
+				if m.Name() != "load" || m.operator != operator || m.value != 5 {
+					t.Errorf("got %q %q %v, want load %q 5", m.Name(), m.operator, m.value, operator)
 				}
 				if m.String() != text {
 					t.Errorf("String() = %q, want the text", m.String())
@@ -49,8 +49,8 @@ func TestParseMetricNames(t *testing.T) {
 		{"keyword less", "less less than 5", "less"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if m := mustMetric(t, tt.text); m.Name() != tt.metric || m.Value() != 5 {
-				t.Errorf("got %q and %v, want %q and 5", m.Name(), m.Value(), tt.metric)
+			if m := mustMetric(t, tt.text); m.Name() != tt.metric || m.value != 5 {
+				t.Errorf("got %q and %v, want %q and 5", m.Name(), m.value, tt.metric)
 			}
 		})
 	}
@@ -64,8 +64,8 @@ func TestParseMetricNumbers(t *testing.T) {
 	} {
 		for _, before := range []string{"load > ", "load>", "load=", "load is ", "load >="} {
 			m := mustMetric(t, before+text)
-			if m.Value() != want || math.Signbit(m.Value()) != math.Signbit(want) {
-				t.Errorf("%q: value %v, want %v", before+text, m.Value(), want)
+			if m.value != want || math.Signbit(m.value) != math.Signbit(want) {
+				t.Errorf("%q: value %v, want %v", before+text, m.value, want)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func TestParseMetricNumbers(t *testing.T) {
 		"e5", ".", "-", "+", "+-5", "--5", "-.", ".e1", "5%", "5s", "1e400", "-1e400", "٣", "5f", "1e5.0",
 	} {
 		if m, err := ParseMetric("load is " + text); err == nil {
-			t.Errorf("%q is taken for %v, want an error", text, m.Value())
+			t.Errorf("%q is taken for %v, want an error", text, m.value)
 		}
 	}
 }

@@ -98,8 +98,8 @@ func TestMetricReadsWhatWasWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Name() != name || m.Operator() != s.operator || m.Value() != value || m.String() != text {
-			t.Fatalf("%q is read as %q %q %v", text, m.Name(), m.Operator(), m.Value())
+		if m.Name() != name || m.operator != s.operator || m.value != value || m.String() != text {
+			t.Fatalf("%q is read as %q %q %v", text, m.Name(), m.operator, m.value)
 		}
 
 		actual := rapid.OneOf(rapid.Float64(), rapid.Just(value)).Draw(t, "actual value")

@@ -181,7 +181,7 @@ func FuzzReportCloud(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v1/clouds/paris/resources?wait=0s", strings.NewReader(string(body))))
+		s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v1/clouds/paris/resources?wait=0s", strings.NewReader(string(body))))
 		if w.Code >= 500 {
 			t.Fatalf("%d %s for %q", w.Code, w.Body, body)
 		}

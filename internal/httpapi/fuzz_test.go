@@ -33,7 +33,7 @@ func fuzzBody(f *testing.F, method, path string, seeds ...string) {
 			r = httptest.NewRequest(method, path, strings.NewReader(string(body)))
 		}
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, r)
+		s.handler.ServeHTTP(w, r)
 		if w.Code >= 500 {
 			t.Fatalf("%d %s for %q", w.Code, w.Body, body)
 		}
@@ -44,7 +44,7 @@ func fuzzBody(f *testing.F, method, path string, seeds ...string) {
 		if method == http.MethodPut {
 			// What was accepted can be read back and written again.
 			again := httptest.NewRecorder()
-			s.Handler().ServeHTTP(again, httptest.NewRequest(method, path+"?wait=0s", strings.NewReader(w.Body.String())))
+			s.handler.ServeHTTP(again, httptest.NewRequest(method, path+"?wait=0s", strings.NewReader(w.Body.String())))
 			if again.Code != http.StatusOK {
 				t.Fatalf("written back: %d %s for %q", again.Code, again.Body, body)
 			}
@@ -156,7 +156,7 @@ func FuzzQuery(f *testing.F) {
 			}
 			r.URL.RawQuery = query.Encode()
 			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
+			s.handler.ServeHTTP(w, r)
 			if w.Code >= 500 {
 				t.Fatalf("%s: %d %s", r.URL, w.Code, w.Body)
 			}

@@ -282,7 +282,7 @@ func FuzzInterruption(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, nodePath, strings.NewReader(string(body))))
+		s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, nodePath, strings.NewReader(string(body))))
 		if w.Code >= 500 {
 			t.Fatalf("%d %s for %q", w.Code, w.Body, body)
 		}

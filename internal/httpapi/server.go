@@ -251,9 +251,6 @@ func sameSite(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// Handler answers requests without a listener, for tests. Watches need Run.
-func (s *Server) Handler() http.Handler { return s.handler }
-
 // Listening is closed when Run listens.
 func (s *Server) Listening() <-chan struct{} { return s.listening }
 

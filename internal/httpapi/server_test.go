@@ -93,7 +93,7 @@ func TestPathsWithoutARoute(t *testing.T) {
 	}
 	for _, path := range []string{"/v1//clusters", "/v1/clusters/../clusters", "/v1/clusters/..", "/v1/clusters/"} {
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code >= 500 || w.Code < 300 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -153,7 +153,7 @@ func TestNothingIsAnsweredBeforeTheFleetIsLoaded(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
-		unloaded.Handler().ServeHTTP(w, r)
+		unloaded.handler.ServeHTTP(w, r)
 		if w.Code != want || want == 503 && w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}

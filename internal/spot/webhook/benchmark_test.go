@@ -49,7 +49,7 @@ func BenchmarkPod(b *testing.B) {
 				r := httptest.NewRequest(http.MethodPost, "/clusters/a/"+testSecret+"/pods?timeout=3s", strings.NewReader(string(body)))
 				r.Header.Set("Content-Type", "application/json")
 				w := httptest.NewRecorder()
-				s.Handler().ServeHTTP(w, r)
+				s.handler.ServeHTTP(w, r)
 				if w.Code != http.StatusOK {
 					b.Fatal(w.Body)
 				}

@@ -84,7 +84,7 @@ func post(s *Server, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/clusters/a/"+testSecret+"/"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
+	s.handler.ServeHTTP(w, r)
 	return w
 }
 

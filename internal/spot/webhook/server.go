@@ -97,9 +97,6 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler answers requests without a listener, for tests.
-func (s *Server) Handler() http.Handler { return s.handler }
-
 // Run serves until ctx ends, and then finishes what is under way. A server runs
 // once.
 func (s *Server) Run(ctx context.Context) error {

@@ -158,7 +158,7 @@ func TestNoSecretOpensNothing(t *testing.T) {
 		t.Error("a cluster without a secret is open to everybody")
 	}
 	w := httptest.NewRecorder()
-	serverOf(t, nobody{}).Handler().ServeHTTP(w, r)
+	serverOf(t, nobody{}).handler.ServeHTTP(w, r)
 	if w.Code != http.StatusNotFound {
 		t.Errorf("status %d", w.Code)
 	}
@@ -324,7 +324,7 @@ func TestLimits(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		r.ContentLength = length
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, r)
+		s.handler.ServeHTTP(w, r)
 		return w.Code
 	}
 	if code := do(t.Context(), maxBody+1, zeros{}); code != http.StatusRequestEntityTooLarge {
@@ -354,7 +354,7 @@ func TestMetrics(t *testing.T) {
 	ask(t, s, "pods", reviewOf(t, admissionv1.Create, podOf(nil), nil))
 	ask(t, s, "workloads", reviewOf(t, admissionv1.Create, deployment(1, nameEnabled, "yes"), nil))
 	r := httptest.NewRequest(http.MethodPost, "/clusters/made-up/x/pods", strings.NewReader("{}"))
-	s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+	s.handler.ServeHTTP(httptest.NewRecorder(), r)
 
 	want := map[string]float64{
 		"requests_total cluster= path=pods result=not_found":    1,
