@@ -43,7 +43,7 @@ func (c *class) says(conditions []api.Condition) []api.Condition {
 	return c.said
 }
 
-func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && *a == *b }
+func sameInstant(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
 // forgetFloor has the floor found again when it is needed next.
 func (c *class) forgetFloor() {

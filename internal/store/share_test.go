@@ -45,7 +45,7 @@ func TestDecodedObjectsShareWhatIsAlike(t *testing.T) {
 		if !reflect.DeepEqual(object, p) {
 			t.Fatalf("decoded as\n%+v, encoded was\n%+v", object, p)
 		}
-		return object.(*api.Placement) //nolint:forcetypeassert // it equals one
+		return object.(*api.Placement)
 	}
 	labels := map[string]string{"team": "blue"}
 	x, y := decode("x", "c1", labels), decode("y", "c1", labels)
