@@ -18,7 +18,6 @@ import (
 var version = "dev"
 
 func main() {
-	collectMemory()
 	// The first signal asks for an orderly end. After it the signals have their
 	// usual effect again, so a second one ends the process at once.
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

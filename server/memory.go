@@ -19,34 +19,45 @@ const (
 	// half of what is in use has to be allocated since the last time, too: collections of
 	// a server with little to do come at most twice as often then.
 	leastGiven = 64 << 20
-	// garbagePercent is how much garbage there may be beside what is in use. Nearly all
-	// memory of a server is what it knows of its fleet, so less than the runtime's 100:
-	// the first decisions of a large fleet have to fit beside it. GOGC goes before.
-	garbagePercent = 50
+	// Garbage may be as much as what is in use, which is the runtime's own rule, until
+	// largeHeap is in use, and half as much from then on: the first decisions of a large
+	// fleet have to fit beside it. That costs collections, which a small server is spared.
+	// GOGC goes before.
+	largeHeap    = 128 << 20
+	usualPercent = 100
+	largePercent = 50
+	heapInterval = time.Second
 )
 
-// collectMemory has the garbage of the server collected before it is as much as what is
-// in use.
-func collectMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
+// garbagePercent is how much garbage there may be beside what is in use.
+func garbagePercent(live uint64) int {
+	if live >= largeHeap {
+		return largePercent
 	}
+	return usualPercent
 }
 
-// giveBackMemory returns what is free to the system whenever the server has come to
-// rest, until ctx ends.
-func giveBackMemory(ctx context.Context) error {
+// boundMemory keeps garbage in bounds, and returns what is free to the system whenever
+// the server has come to rest, until ctx ends.
+func boundMemory(ctx context.Context) error {
 	var r rest
-	ticker := time.NewTicker(restInterval)
-	defer ticker.Stop()
+	percent := usualPercent
+	resting, growing := time.NewTicker(restInterval), time.NewTicker(heapInterval)
+	defer resting.Stop()
+	defer growing.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-resting.C:
+			if r.begins(readMemory()) {
+				debug.FreeOSMemory()
+			}
+		case <-growing.C:
+			if now := garbagePercent(readMemory().live); now != percent && os.Getenv("GOGC") == "" {
+				percent = now
+				debug.SetGCPercent(percent)
+			}
 		case <-ctx.Done():
 			return nil
-		}
-		if r.begins(readMemory()) {
-			debug.FreeOSMemory()
 		}
 	}
 }

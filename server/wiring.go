@@ -154,7 +154,7 @@ func (s *server) components() []component {
 		{"leadership", s.leading.run},
 	}
 	list = append(list, s.spot.components()...)
-	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", giveBackMemory})
+	list = append(list, component{"certificates", s.certificates.Run}, component{"memory", boundMemory})
 	for i, c := range list {
 		list[i] = s.supervised(c.name, c.run)
 	}
