@@ -87,11 +87,13 @@ func childWrite(s *Store) {
 	wg.Wait()
 }
 
-// acknowledged is the last acknowledged value of each object.
-func acknowledged(t *testing.T, output io.Reader, acked map[int]int64) int {
+// acknowledged is the last acknowledged value of each object. It calls after with
+// the number of those acknowledged so far.
+func acknowledged(t *testing.T, output io.Reader, acked map[int]int64, after func(count int)) int {
 	t.Helper()
 	count := 0
 	for lines := bufio.NewScanner(output); lines.Scan(); count++ {
+		after(count)
 		number, value, _ := strings.Cut(lines.Text(), " ")
 		n, errN := strconv.Atoi(number)
 		v, errV := strconv.ParseInt(value, 10, 64)
@@ -144,8 +146,14 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(time.Duration(300+rand.IntN(500))*time.Millisecond, func() { _ = child.Process.Kill() })
-		total += acknowledged(t, output, acked)
+		// Any instant: 16 goroutines go on writing. The test waits for their writes rather than for a time, in which
+		// the child has perhaps not begun.
+		enough := 30 + rand.IntN(500)
+		total += acknowledged(t, output, acked, func(count int) {
+			if count == enough {
+				_ = child.Process.Kill() // Wait tells whether it was
+			}
+		})
 		var exit *exec.ExitError
 		if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != -1 {
 			t.Fatalf("the child was not killed: %v", err)

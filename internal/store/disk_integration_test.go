@@ -18,6 +18,8 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
+func init() { fullDisks = true }
+
 // mountTmpfs makes a file system of a size in MiB. It needs root.
 func mountTmpfs(t *testing.T, size string) string {
 	t.Helper()
@@ -285,7 +287,7 @@ func TestFullDiskEndsTheProcessAndSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	acked := map[int]int64{}
-	total := acknowledged(t, output, acked)
+	total := acknowledged(t, output, acked, func(int) {})
 	var exit *exec.ExitError
 	if err := child.Wait(); !errors.As(err, &exit) || exit.ExitCode() != ExitCode {
 		t.Fatalf("the child ended with %v, want exit code %d", err, ExitCode)
