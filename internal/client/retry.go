@@ -64,39 +64,49 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 		return false, ctx.Err()
 	}
 	a := attemptsOf(ctx)
-	if err != nil {
-		delivered, more := !notDelivered(err), a.failed(err)
-		a.uncertain = a.uncertain || delivered
-		switch {
-		case delivered && !a.repeatable, a.lost() != nil:
-			return false, nil
-		case more:
-			return true, nil
-		case a.once, a.impatient && errors.Is(err, context.DeadlineExceeded):
-			return false, nil
-		}
-		// The library knows the errors that stay: a certificate nobody trusts, a
-		// malformed address.
-		return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
+	if err == nil {
+		return a.afterAnswer(resp), nil
 	}
-	if a.lost() != nil || loginRefused(resp) {
+	return a.afterError(ctx, err)
+}
+
+// afterError decides whether another attempt follows one that got no answer.
+func (a *attempts) afterError(ctx context.Context, err error) (bool, error) {
+	delivered, more := !notDelivered(err), a.failed(err)
+	a.uncertain = a.uncertain || delivered
+	switch {
+	case delivered && !a.repeatable, a.lost() != nil:
 		return false, nil
+	case more:
+		return true, nil
+	case a.once, a.impatient && errors.Is(err, context.DeadlineExceeded):
+		return false, nil
+	}
+	// The library knows the errors that stay: a certificate nobody trusts, a
+	// malformed address.
+	return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
+}
+
+// afterAnswer decides whether another attempt follows an answer.
+func (a *attempts) afterAnswer(resp *http.Response) bool {
+	if a.lost() != nil || loginRefused(resp) {
+		return false
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
-		return !a.once, nil // by all servers alike: the next one is not asked in its place
+		return !a.once // by all servers alike: the next one is not asked in its place
 	case http.StatusServiceUnavailable:
 		if unconfirmed(resp) {
 			a.uncertain = true
-			return (a.failed(nil) || !a.once) && a.repeatable, nil
+			return (a.failed(nil) || !a.once) && a.repeatable
 		}
-		return a.failed(nil) || !a.once, nil
+		return a.failed(nil) || !a.once
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		// A proxy lost the server, perhaps after it had passed the request on.
 		a.uncertain = true
-		return (a.failed(nil) || !a.once) && a.repeatable, nil
+		return (a.failed(nil) || !a.once) && a.repeatable
 	}
-	return false, nil
+	return false
 }
 
 // unconfirmed reports the answer of a server whose store did not say whether it has
