@@ -47,6 +47,9 @@ func (a *attempts) failed(err error) (more bool) {
 	return a.count%len(a.endpoints.bases) != 0
 }
 
+// over reports that nothing is tried any more.
+func (a *attempts) over() bool { return a.lost() != nil }
+
 type attemptsKey struct{}
 
 func withAttempts(ctx context.Context, a *attempts) context.Context {
@@ -75,21 +78,20 @@ func (a *attempts) afterError(ctx context.Context, err error) (bool, error) {
 	delivered, more := !notDelivered(err), a.failed(err)
 	a.uncertain = a.uncertain || delivered
 	switch {
-	case delivered && !a.repeatable, a.lost() != nil:
+	case delivered && !a.repeatable, a.over():
 		return false, nil
 	case more:
 		return true, nil
-	case a.once, a.impatient && errors.Is(err, context.DeadlineExceeded):
-		return false, nil
 	}
 	// The library knows the errors that stay: a certificate nobody trusts, a
 	// malformed address.
-	return retryablehttp.DefaultRetryPolicy(ctx, nil, err)
+	passes, why := retryablehttp.DefaultRetryPolicy(ctx, nil, err)
+	return passes && !a.once && (!a.impatient || !errors.Is(err, context.DeadlineExceeded)), why
 }
 
 // afterAnswer decides whether another attempt follows an answer.
 func (a *attempts) afterAnswer(resp *http.Response) bool {
-	if a.lost() != nil || loginRefused(resp) {
+	if a.over() || loginRefused(resp) {
 		return false
 	}
 	switch resp.StatusCode {
