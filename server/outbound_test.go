@@ -114,7 +114,7 @@ func testOutbound(t *testing.T, c config, because string) {
 		provider("prometheus", api.MetricsProviderSpec{Type: api.ProviderPrometheus, Prometheus: &api.PrometheusSpec{URL: url}}),
 		provider("influx", api.MetricsProviderSpec{Type: api.ProviderInflux, Influx: &api.InfluxSpec{URL: url, Bucket: "b", Org: "o"}}),
 		provider("kafka", api.MetricsProviderSpec{Type: api.ProviderKafka, Kafka: &api.KafkaSpec{URL: url, Table: "t", ComparisonColumn: "c", ValueColumn: "v"}}),
-		cluster("probed", api.ClusterSpec{Health: &api.HealthSpec{URL: url, Interval: "100ms", FailureThreshold: 1}}),
+		cluster("probed", api.ClusterSpec{Health: &api.HealthSpec{URL: url, Interval: "1m", FailureThreshold: 1}}),
 		cluster("watched", api.ClusterSpec{Kubernetes: kubernetes(url, "")}),
 		cluster("proxied", api.ClusterSpec{Kubernetes: kubernetes("https://198.51.100.1:6443", url)}),
 		cluster("split", api.ClusterSpec{Kubernetes: kubernetes(url, ""), Spot: &api.SpotSpec{Enabled: true}}),
