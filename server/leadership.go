@@ -91,17 +91,14 @@ func (l *leadership) run(ctx context.Context) error {
 func (l *leadership) takeTurns(ctx context.Context) error {
 	for {
 		term, err := l.server.store.Campaign(ctx)
+		if err == nil {
+			err = l.lead(ctx, term)
+		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // that it was told to stop is no failure
 		}
 		if err != nil {
 			return err
-		}
-		if err := l.lead(ctx, term); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
 		}
 		l.server.logger.Warn("this server does not lead any more; it waits for its turn")
 	}

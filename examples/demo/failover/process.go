@@ -28,8 +28,8 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.command[0], p.command[1:]...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the demo does not reach it
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.command[0], p.command[1:]...) //nolint:gosec // a part of the demo
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                 // an interrupt of the demo does not reach it
 	p.cmd.Stderr = log
 	output, err := p.cmd.StdoutPipe()
 	if err != nil {

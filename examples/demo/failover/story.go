@@ -26,7 +26,7 @@ type terraform struct {
 
 // command is a run of Terraform on the fleet.
 func (t *terraform) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "terraform", append([]string{"-chdir=" + t.directory}, args...)...)
+	cmd := exec.CommandContext(ctx, "terraform", append([]string{"-chdir=" + t.directory}, args...)...) //nolint:gosec // with arguments of the demo
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Env = append(os.Environ(), "SCHEDULER_ENDPOINT="+t.endpoint)
 	return cmd
