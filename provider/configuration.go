@@ -152,7 +152,7 @@ func (c *configuration) session(version, userAgent string, diags *diag.Diagnosti
 		}
 		text[s.name] = s.value.ValueString()
 		// One of the two in the configuration is in place of both in the environment.
-		if s.value.IsNull() && !(given && strings.HasPrefix(s.name, "endpoint")) {
+		if s.value.IsNull() && (!given || !strings.HasPrefix(s.name, "endpoint")) {
 			text[s.name] = os.Getenv(environmentName(s.name))
 		}
 	}
