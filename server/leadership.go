@@ -114,7 +114,8 @@ func (l *leadership) awaitLeader(ctx context.Context) error {
 			if err := l.sealsAlike(list); err != nil {
 				return err
 			}
-			if len(list) > 0 && !l.server.store.Is(list[0]) {
+			// Before it stands in the line it would not name itself among the servers.
+			if slices.ContainsFunc(list, l.server.store.Is) && !l.server.store.Is(list[0]) {
 				l.ledOnce.Do(func() { close(l.led) })
 			}
 		}
