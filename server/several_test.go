@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -210,4 +211,47 @@ func TestAServerWithAnotherKeyIsRefused(t *testing.T) {
 	}
 	other = c
 	refuse(`metrics_provider "costs"`, "it needs the key with id")
+}
+
+// TestTokensCountOnEveryServerAtOnce: one that was made through a server lets in at every
+// other, and one that was revoked does not any more.
+func TestTokensCountOnEveryServerAtOnce(t *testing.T) {
+	servers, _ := several(t, 3)
+	ask := func(s *runningServer, method, path, token, body string, want int) []byte {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != want {
+			t.Fatalf("%s %s: %s %s, want %d", method, path, answer.Status, text, want)
+		}
+		return text
+	}
+	var admin, made struct{ ID, Token string }
+	create := func(s *runningServer, role string, into any) {
+		t.Helper()
+		if err := json.Unmarshal(ask(s, http.MethodPost, "/v1/tokens", admin.Token, `{"role":"`+role+`"}`, http.StatusCreated), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(servers[0], "admin", &admin)
+	ask(servers[1], http.MethodGet, "/v1/clusters", "", "", http.StatusUnauthorized)
+	for i := range 30 {
+		one, next := servers[i%3], servers[(i+1)%3]
+		create(one, "viewer", &made)
+		ask(next, http.MethodGet, "/v1/clusters", made.Token, "", http.StatusOK)
+		ask(one, http.MethodDelete, "/v1/tokens/"+made.ID, admin.Token, "", http.StatusNoContent)
+		ask(next, http.MethodGet, "/v1/clusters", made.Token, "", http.StatusUnauthorized)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
@@ -43,9 +44,10 @@ const settledPath = "/v1/settled"
 // leading is what a server does for and by the one that leads. Without others it leads
 // itself.
 type leading struct {
-	leader Leader // nil where there is no other server
-	waits  *waits
-	logger *slog.Logger
+	leader   Leader // nil where there is no other server
+	waits    *waits
+	sessions *auth.Sessions
+	logger   *slog.Logger
 }
 
 func (l *leading) leads() bool { return l.leader == nil || l.leader.Leads() }
@@ -218,9 +220,24 @@ func (l *leading) current(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !open[r.URL.Path] {
 			l.catchUp(r.Context())
+			// The token may have been revoked through another server a moment ago.
+			if err := l.sessions.Check(r.Context()); err != nil {
+				problem.Write(w, problem.Unauthorized(err.Error()))
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// behind catches up where other servers may have written what is not known here, and
+// reports whether they may have.
+func (l *leading) behind(ctx context.Context) bool {
+	if l.leader == nil {
+		return false
+	}
+	l.catchUp(ctx)
+	return true
 }
 
 func (l *leading) catchUp(ctx context.Context) {

@@ -231,7 +231,7 @@ func New(options Options) (*Server, error) {
 	var stopping context.Context
 	stopping, s.stop = context.WithCancel(context.Background())
 	s.waits = &waits{store: o.Store, fleet: o.Fleet, decisions: o.Decisions, signals: o.Signals, logger: o.Logger, stopping: stopping}
-	s.waits.leading = &leading{leader: o.Leader, waits: s.waits, logger: o.Logger}
+	s.waits.leading = &leading{leader: o.Leader, waits: s.waits, sessions: s.sessions, logger: o.Logger}
 	answers, err := serve.Compress(s.routes(), watchPath, backupPath)
 	if err != nil {
 		return nil, err
