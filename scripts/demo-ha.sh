@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Shows on this machine what several servers are for: three etcd members, three servers, a load balancer, and
-# `terraform apply` in a loop while they are killed one after the other. It leaves nothing behind.
+# `terraform apply` in a loop while they are killed one after the other. Then the same without the load balancer,
+# with a provider that knows the servers. It leaves nothing behind.
 #
 #   scripts/demo-ha.sh [ROUNDS]
 set -euo pipefail
@@ -8,5 +9,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/local-server.sh
 
 go build -o "$work/failover" ./examples/demo/failover
-cp -R examples/demo/failover/fleet "$work/fleet"
-"$work/failover" -server bin/scheduler-server -config "$work/fleet" -work "$work" -rounds "${1:-11}"
+for way in -direct=false -direct; do
+	mkdir -p "$work/$way"
+	cp -R examples/demo/failover/fleet "$work/$way"
+	"$work/failover" "$way" -server bin/scheduler-server -config "$work/$way/fleet" -work "$work/$way" -rounds "${1:-11}"
+done

@@ -36,16 +36,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		text = strings.TrimSpace(text)
 		given := strings.EqualFold(scheme, "Bearer") && text != ""
-		letIn := func() bool {
-			who, ok := s.sessions.Verify(text)
-			if !ok {
-				return false
-			}
-			requestOf(r.Context()).tokenID = who.TokenID
-			s.serveAs(who, next, w, r)
-			return true
-		}
-		if given && letIn() {
+		if given && s.letIn(text, next, w, r) {
 			return
 		}
 		// A good token never gets here, so whoever shares the address of an
@@ -56,7 +47,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		// But for one that was made through another server a moment ago.
-		if given && s.waits.leading.behind(r.Context()) && letIn() {
+		if given && s.waits.leading.behind(r.Context()) && s.letIn(text, next, w, r) {
 			return
 		}
 		s.metrics.authFailures.Inc()
@@ -68,6 +59,17 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			slog.String("request_id", requestOf(r.Context()).id), slog.String("client", serve.ClientOf(r.RemoteAddr)))
 		problem.Write(w, problem.Unauthorized(detail))
 	})
+}
+
+// letIn answers a request with a token, and reports whether that is one that works.
+func (s *Server) letIn(token string, next http.Handler, w http.ResponseWriter, r *http.Request) bool {
+	who, ok := s.sessions.Verify(token)
+	if !ok {
+		return false
+	}
+	requestOf(r.Context()).tokenID = who.TokenID
+	s.serveAs(who, next, w, r)
+	return true
 }
 
 // serveAs answers the request of somebody, for as long as he is let in.

@@ -34,6 +34,7 @@ func run(ctx context.Context) error {
 	config := flag.String("config", "", "directory of the Terraform configuration")
 	work := flag.String("work", "", "directory for everything that is written")
 	rounds := flag.Int("rounds", 8, "number of applies")
+	direct := flag.Bool("direct", false, "give Terraform the addresses of the servers in place of a load balancer")
 	flag.Parse()
 	if flag.Arg(0) == "member" && flag.NArg() == 6 {
 		return member(ctx, flag.Arg(1), flag.Arg(2), flag.Arg(3), flag.Arg(4), flag.Arg(5))
@@ -43,8 +44,17 @@ func run(ctx context.Context) error {
 	if err := f.start(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("Three etcd members, three servers on them, and a load balancer at http://%s.\n", f.address)
-	return story{f, &terraform{directory: *config, endpoint: "http://" + f.address}}.tell(ctx, *rounds)
+	t := &terraform{directory: *config, endpoints: []string{"http://" + f.address}}
+	before := "a load balancer at " + t.endpoints[0]
+	if *direct {
+		t.endpoints = nil
+		for _, server := range f.servers {
+			t.endpoints = append(t.endpoints, "http://"+f.addresses[server])
+		}
+		before = "a provider that knows all of them"
+	}
+	fmt.Printf("Three etcd members, three servers on them, and %s.\n", before)
+	return story{f, t}.tell(ctx, *rounds)
 }
 
 // fleet is everything that runs.

@@ -21,14 +21,14 @@ import (
 // terraform applies a configuration again and again.
 type terraform struct {
 	directory string
-	endpoint  string
+	endpoints []string
 }
 
 // command is a run of Terraform on the fleet.
 func (t *terraform) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "terraform", append([]string{"-chdir=" + t.directory}, args...)...) //nolint:gosec // with arguments of the demo
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = append(os.Environ(), "SCHEDULER_ENDPOINT="+t.endpoint)
+	cmd.Env = append(os.Environ(), "SCHEDULER_ENDPOINTS="+strings.Join(t.endpoints, ","))
 	return cmd
 }
 
