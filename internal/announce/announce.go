@@ -4,6 +4,8 @@ package announce
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -44,10 +46,7 @@ func (s *Set[K]) Next(ctx context.Context) ([]K, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := make([]K, 0, len(s.keys))
-	for key := range s.keys {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(s.keys))
 	clear(s.keys)
 	return keys, nil
 }

@@ -2,7 +2,10 @@
 // failure in a row, up to a limit.
 package backoff
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Backoff are the pauses of one sort of work. Who does the work counts its failures,
 // and begins anew after a success.
@@ -19,4 +22,15 @@ func (b Backoff) After(failures int) time.Duration {
 		pause *= 2
 	}
 	return min(pause, b.Most)
+}
+
+// Wait waits for a pause, or until ctx ends. It reports whether ctx goes on.
+func Wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

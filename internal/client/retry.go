@@ -97,16 +97,15 @@ func (a *attempts) afterAnswer(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
 		return !a.once // by all servers alike: the next one is not asked in its place
-	case http.StatusServiceUnavailable:
-		if unconfirmed(resp) {
-			a.uncertain = true
-			return (a.failed(nil) || !a.once) && a.repeatable
+	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+		again := a.failed(nil) || !a.once
+		if resp.StatusCode == http.StatusServiceUnavailable && !unconfirmed(resp) {
+			return again
 		}
-		return a.failed(nil) || !a.once
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		// A proxy lost the server, perhaps after it had passed the request on.
+		// The store did not confirm the write, or a proxy lost the server, perhaps after
+		// it had passed the request on.
 		a.uncertain = true
-		return (a.failed(nil) || !a.once) && a.repeatable
+		return again && a.repeatable
 	}
 	return false
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 )
 
 // Watch yields the changes of some kinds after a resource_version ("" = from
@@ -126,12 +127,7 @@ func (w *watch) resume(ctx context.Context, err error) bool {
 	if w.quiet > 0 {
 		pause = e.backoff(firstRetryDelay, maxRetryDelay, w.quiet-1, nil)
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause):
-		return true
-	}
+	return backoff.Wait(ctx, pause)
 }
 
 // brokenWatchError says that the connection of a watch broke.

@@ -25,14 +25,14 @@ func (c *Component) Supervise(ctx context.Context, run func(context.Context) err
 			c.recorder.setDown(c.name, 1)
 			defer c.recorder.setDown(c.name, -1)
 		}
-		return sleep(ctx, pause)
+		return backoff.Wait(ctx, pause)
 	})
 }
 
 // Keep runs what a component does for one object until it returns, or ctx ends. After
 // a panic, or an error that wraps one, it is begun again with a back-off.
 func (c *Component) Keep(ctx context.Context, object string, run func(context.Context) error) error {
-	return c.repeat(ctx, object, run, func(pause time.Duration) bool { return sleep(ctx, pause) })
+	return c.repeat(ctx, object, run, func(pause time.Duration) bool { return backoff.Wait(ctx, pause) })
 }
 
 func (c *Component) repeat(ctx context.Context, object string, run func(context.Context) error, wait func(time.Duration) bool) error {
@@ -48,18 +48,6 @@ func (c *Component) repeat(ctx context.Context, object string, run func(context.
 		if !wait(pauses.After(failures)) {
 			return nil
 		}
-	}
-}
-
-// sleep waits; it reports false where ctx ended meanwhile.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

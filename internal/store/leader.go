@@ -69,10 +69,7 @@ func (s *Store) Campaign(ctx context.Context) (*Term, error) {
 			failures = 1 // it had waited in the line meanwhile
 		}
 		s.options.Logger.Warn("this server cannot be elected now; it goes on trying", "error", classify(err, false))
-		select {
-		case <-ctx.Done():
-		case <-time.After(campaignAgain.After(failures)):
-		}
+		backoff.Wait(ctx, campaignAgain.After(failures))
 	}
 }
 

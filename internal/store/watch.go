@@ -58,10 +58,8 @@ func (s *Store) watch(ctx context.Context, next int64, out chan<- Batch) error {
 		}
 		s.metrics.watchRestarts.Inc()
 		s.options.Logger.Warn("the watch of the store broke; it is taken up again", "revision", next, "error", err)
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx, watchAgain.After(failures)) {
 			return nil
-		case <-time.After(watchAgain.After(failures)):
 		}
 	}
 }

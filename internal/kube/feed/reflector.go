@@ -98,7 +98,7 @@ func (r *Reflector[V]) Run(ctx context.Context) {
 		}
 		// Also after a watch that ended well: one that ends at once all the time must not
 		// become a busy loop.
-		pause(ctx, time.Duration(float64(ReadAgain.After(failures))*(0.5+rand.Float64()/2)))
+		backoff.Wait(ctx, time.Duration(float64(ReadAgain.After(failures))*(0.5+rand.Float64()/2)))
 	}
 }
 
@@ -228,14 +228,4 @@ func expired(err error) error {
 		return errExpired
 	}
 	return err
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
@@ -89,7 +90,7 @@ func (o *Observer) Put(c *api.Cluster) {
 	}
 	o.known[name] = t
 	o.watchers.Start(name, func(ctx context.Context) error {
-		pause(ctx, delay)
+		backoff.Wait(ctx, delay)
 		delay = 0
 		// What a watcher knew when it panicked is of no use: the next begins anew.
 		return newWatcher(name, t, o.Sink).run(ctx, o.Feeds)

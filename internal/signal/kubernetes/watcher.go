@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/health"
@@ -69,7 +70,7 @@ func (w *watcher) run(ctx context.Context, feeds *feed.Group) error {
 		// Nothing to do but to say so, at the pace of the probes.
 		for ctx.Err() == nil {
 			w.tell(0, err)
-			pause(ctx, w.target.interval)
+			backoff.Wait(ctx, w.target.interval)
 		}
 		return nil
 	}
@@ -121,16 +122,6 @@ func signal(c chan struct{}) {
 	}
 }
 
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // probe asks the API server how it is, once in each interval.
 func (w *watcher) probe(ctx context.Context) {
 	for first := true; ctx.Err() == nil; first = false {
@@ -153,7 +144,7 @@ func (w *watcher) probe(ctx context.Context) {
 			close(w.probed)
 		}
 		next := time.Duration(float64(w.target.interval) * (1 - jitter*rand.Float64()))
-		pause(ctx, next-time.Since(began))
+		backoff.Wait(ctx, next-time.Since(began))
 	}
 }
 

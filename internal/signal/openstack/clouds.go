@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/keyed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -374,7 +375,7 @@ func (m *Clouds) store(ctx context.Context, c *cloud) {
 			return
 		}
 		m.Logger.Warn("the status of a cloud is not stored; trying again", "cloud", c.name, "error", err)
-		if now := m.Now(); !sleep(ctx, retry.Failed(now).Sub(now)) {
+		if now := m.Now(); !backoff.Wait(ctx, retry.Failed(now).Sub(now)) {
 			return
 		}
 	}

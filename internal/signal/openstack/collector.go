@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/backoff"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 )
@@ -69,7 +70,7 @@ func (c *collector) run(ctx context.Context) {
 		}
 	}()
 	interval, key := c.spec.Interval.Or(time.Minute), api.Key{Kind: api.KindCloud, Name: c.name}.String()
-	if c.known && !sleep(ctx, time.Duration(rand.Float64()*float64(min(startWithin, interval)))) {
+	if c.known && !backoff.Wait(ctx, time.Duration(rand.Float64()*float64(min(startWithin, interval)))) {
 		return
 	}
 	for {
@@ -99,7 +100,7 @@ func (c *collector) run(ctx context.Context) {
 				})
 			}
 		}
-		if !sleep(ctx, jittered(interval)) {
+		if !backoff.Wait(ctx, jittered(interval)) {
 			return
 		}
 	}
@@ -215,7 +216,7 @@ func (c *collector) follow(ctx context.Context, name string, interval time.Durat
 		}
 		failing = err != nil
 		c.note(ctx, name, found, err)
-		if !sleep(ctx, max(jittered(interval)-c.now().Sub(begun), interval/10)) {
+		if !backoff.Wait(ctx, max(jittered(interval)-c.now().Sub(begun), interval/10)) {
 			return
 		}
 	}
@@ -276,18 +277,6 @@ func (c *collector) note(ctx context.Context, name string, found *api.CloudRegio
 
 func jittered(interval time.Duration) time.Duration {
 	return time.Duration(float64(interval) * (1 - jitter*rand.Float64()))
-}
-
-// sleep waits; it reports false where ctx ended meanwhile.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // lanes bound how many regions are read at a time.

@@ -179,7 +179,7 @@ func (p *pusher) send(ctx context.Context) {
 		p.full = true // whether it arrived is not known
 		p.Logger.Warn("the figures could not be pushed; trying again", "cloud", p.Cloud, "error", err)
 		failures++
-		if !sleep(ctx, time.Duration(float64(pushAgain.After(failures))*(1-jitter*rand.Float64()))) {
+		if !backoff.Wait(ctx, time.Duration(float64(pushAgain.After(failures))*(1-jitter*rand.Float64()))) {
 			return
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -39,6 +40,22 @@ func TestFollows(t *testing.T) {
 	}
 }
 
+// running is an inventory of a cluster, which runs until stop is called.
+func running(t *testing.T, clients kubernetes.Interface) (i *Inventory, stop func()) {
+	i = New(Options{
+		Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
+		Changed: func(Key) {}, NodeEnds: func(string) {},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := i.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return i, func() { cancel(); group.Wait() }
+}
+
 func followCluster(t *testing.T, verb, resource string) {
 	clients := fake.NewClientset(deployment("web", 2, labelsFor("")))
 	var mu sync.Mutex
@@ -56,16 +73,8 @@ func followCluster(t *testing.T, verb, resource string) {
 		err := refuse()
 		return verb == "watch" && err != nil, nil, err
 	})
-	i := New(Options{Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel), Changed: func(Key) {}, NodeEnds: func(string) {}})
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() {
-		if err := i.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	defer group.Wait()
-	defer cancel()
+	i, stop := running(t, clients)
+	defer stop()
 	synctest.Wait()
 	if err := i.Failures()[resource]; !errors.Is(err, refusal) || len(i.Failures()) != 1 {
 		t.Errorf("it says %v", i.Failures())
@@ -94,10 +103,10 @@ func followCluster(t *testing.T, verb, resource string) {
 		t.Error("it is not listed after it works again")
 	}
 	// What the watch tells counts.
-	if _, err := clients.AppsV1().Deployments(shop).Create(ctx, deployment("api", 3, labelsFor("1")), metav1.CreateOptions{}); err != nil {
+	if _, err := clients.AppsV1().Deployments(shop).Create(t.Context(), deployment("api", 3, labelsFor("1")), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := clients.AppsV1().Deployments(shop).Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+	if err := clients.AppsV1().Deployments(shop).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -124,19 +133,8 @@ func TestListedAgain(t *testing.T) {
 			watches[action.GetResource().Resource] = watch.NewFake()
 			return true, watches[action.GetResource().Resource], nil
 		})
-		i := New(Options{
-			Client: clients, Feed: feed.New("eu", clients.CoreV1(), nil), Label: spot.LabelOf(plainLabel),
-			Changed: func(Key) {}, NodeEnds: func(string) {},
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		var group sync.WaitGroup
-		group.Go(func() {
-			if err := i.Run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-		defer group.Wait()
-		defer cancel()
+		i, stop := running(t, clients)
+		defer stop()
 		synctest.Wait()
 		lose := func(resource string) {
 			mu.Lock()
@@ -148,14 +146,14 @@ func TestListedAgain(t *testing.T) {
 		}
 		shows := &world{Inventory: i}
 		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2})
-		if err := clients.CoreV1().Pods(shop).Delete(ctx, pods[1].Name, metav1.DeleteOptions{}); err != nil {
+		if err := clients.CoreV1().Pods(shop).Delete(t.Context(), pods[1].Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 2}) // not heard of
 		lose("pods")
 		shows.wantView(t, webKey, split.Split{OnDemand: 1, Spot: 1})
-		if err := clients.AppsV1().Deployments(shop).Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
+		if err := clients.AppsV1().Deployments(shop).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		lose("deployments")

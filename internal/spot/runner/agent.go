@@ -293,12 +293,7 @@ func (a *agent) drain(ctx context.Context) error {
 
 // uninstallAtLast removes what was installed as soon as the cluster can be reached.
 func (a *agent) uninstallAtLast(ctx context.Context) {
-	for failures := 1; !a.uninstall(ctx); failures++ {
-		select {
-		case <-time.After(removeAgain.After(failures)):
-		case <-ctx.Done():
-			return
-		}
+	for failures := 1; !a.uninstall(ctx) && backoff.Wait(ctx, removeAgain.After(failures)); failures++ {
 	}
 }
 
