@@ -34,14 +34,23 @@ func TestFaultKill(t *testing.T) {
 }
 
 // TestFaultKillDuringFirstStart kills servers that start for the first time, at
-// any instant. Nothing was acknowledged, so the next start makes it good.
+// instants spread over the time that a start takes here, the first of them at
+// once. Nothing was acknowledged, so the next start makes it good.
 func TestFaultKillDuringFirstStart(t *testing.T) {
 	f := begin(t, 1)
 	r := random(t)
-	for round := range rounds(12, 200) {
+	begun := time.Now()
+	whole := launch(t, nil, serverBinary, embedded(dataDir(t))...)
+	whole.awaitReady()
+	start := time.Since(begun)
+	whole.kill()
+	n := rounds(12, 200)
+	for round := range n {
 		dir := dataDir(t)
 		p := launch(t, nil, serverBinary, embedded(dir)...)
-		time.Sleep(time.Duration(r.IntN(600)) * time.Millisecond)
+		if round > 0 {
+			time.Sleep(time.Duration((float64(round) + r.Float64()) / float64(n) * float64(start)))
+		}
 		select {
 		case <-p.ready:
 			// It was faster; a kill right after is one, too.

@@ -19,7 +19,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,12 +26,10 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // testbedBinary is a program that one of scripts/build-*.sh built. There has to
@@ -135,19 +132,8 @@ type control struct {
 // startEtcd runs an etcd in this process, and returns its address.
 func startEtcd(t *testing.T) string {
 	t.Helper()
-	cfg := embed.NewConfig()
-	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = anywhere, anywhere
-	cfg.ListenPeerUrls = anywhere
-	member, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Close)
-	<-member.Server.ReadyNotify()
-	return "http://" + member.Clients[0].Addr().String()
+	address, _ := storetest.Etcd(t)
+	return "http://" + address
 }
 
 // startControl starts an etcd and an API server.

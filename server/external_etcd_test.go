@@ -3,49 +3,27 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
-
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // externalEtcd starts an etcd that listens, as one outside of the server does.
 func externalEtcd(t *testing.T) (endpoint string) {
 	t.Helper()
-	endpoint, _ = startExternalEtcd(t)
+	endpoint, _ = storetest.Etcd(t)
 	return endpoint
-}
-
-func startExternalEtcd(t *testing.T) (endpoint string, stop func()) {
-	t.Helper()
-	cfg := embed.NewConfig()
-	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = anywhere, anywhere
-	cfg.ListenPeerUrls = anywhere
-	member, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop = sync.OnceFunc(member.Close)
-	t.Cleanup(stop)
-	<-member.Server.ReadyNotify()
-	return member.Clients[0].Addr().String(), stop
 }
 
 // TestReadinessTellsWhetherWritesWork: without its store the server still reads,
 // and says that nothing can be written, and why.
 func TestReadinessTellsWhetherWritesWork(t *testing.T) {
-	endpoint, stopEtcd := startExternalEtcd(t)
+	endpoint, stopEtcd := storetest.Etcd(t)
 	c := testConfig("")
 	c.EtcdEndpoints, c.KeyFile = []string{endpoint}, filepath.Join(t.TempDir(), "seal.key")
 	c.StoreTimeout = time.Second

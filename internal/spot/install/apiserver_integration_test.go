@@ -18,7 +18,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 	admissionreview "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -39,6 +36,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot"
 	"github.com/scheduler/terraform-provider-scheduler/internal/spot/certificate"
 	"github.com/scheduler/terraform-provider-scheduler/internal/store"
+	"github.com/scheduler/terraform-provider-scheduler/internal/store/storetest"
 )
 
 // apiServer is a real API server, and its administrator.
@@ -49,17 +47,7 @@ type apiServer struct {
 
 func startAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	cfg := embed.NewConfig()
-	cfg.Dir, cfg.UnsafeNoFsync = t.TempDir(), true
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	anywhere := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls, cfg.ListenPeerUrls = anywhere, anywhere, anywhere
-	member, err := embed.StartEtcd(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(member.Close)
-	<-member.Server.ReadyNotify()
+	etcd, _ := storetest.Etcd(t)
 
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -96,7 +84,7 @@ func startAPIServer(t *testing.T) *apiServer {
 	_, port, _ := net.SplitHostPort(address)
 	var log bytes.Buffer
 	cmd := exec.Command(binary,
-		"--etcd-servers=http://"+member.Clients[0].Addr().String(), "--bind-address=127.0.0.1", "--secure-port="+port,
+		"--etcd-servers=http://"+etcd, "--bind-address=127.0.0.1", "--secure-port="+port,
 		"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/16",
 		"--tls-cert-file="+file("server.crt"), "--tls-private-key-file="+file("server.key"), "--token-auth-file="+file("tokens"),
 		"--service-account-issuer=https://test", "--service-account-key-file="+file("sa.key"), "--service-account-signing-key-file="+file("sa.key"),

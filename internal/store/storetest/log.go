@@ -1,4 +1,5 @@
-// Package storetest is test code: it makes stores cheap that live for a second.
+// Package storetest is test code: it makes stores cheap that live for a second, and runs
+// an etcd for those that need one.
 package storetest
 
 import "go.etcd.io/etcd/server/v3/storage/wal"
