@@ -71,7 +71,8 @@ func (s *server) query(ctx context.Context, expression string) result {
 	switch {
 	case err != nil:
 		return result{tooLarge: errors.Is(err, outbound.ErrTooLarge), err: err}
-	case value == nil:
+	case value == nil || value.Type() == model.ValScalar || value.Type() == model.ValVector:
+		// The library does not insist on a status: decode would have read these.
 		return result{err: &promv1.Error{Type: promv1.ErrBadResponse, Msg: "no result"}}
 	}
 	return result{kind: value.Type()}

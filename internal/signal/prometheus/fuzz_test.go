@@ -44,6 +44,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"vector","result":[null,{"metric":null,"value":[]}]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"scheduler_query":"1"},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"NaN"]}}`))
+	f.Add(200, []byte(`{"data":{"resultType":"scalar","result":[1,"2"]}}`)) // no status
+	f.Add(200, []byte(`{"data":{"resultType":"vector","result":[]}}`))
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`))
 	f.Add(200, []byte(`{"status":"success","data":null}`))
 	f.Add(400, []byte(`{"status":"error","errorType":"bad_data","error":"parse error"}`))
