@@ -18,7 +18,8 @@ func newBackupCommand() *cobra.Command {
 		Short: "Write the store to a file",
 		Long: `Write a consistent picture of the store to a file, "-" for standard output.
 
-The server goes on working meanwhile. With --data-dir the store of a stopped server
+The server goes on working meanwhile. Given several, a backup to a file begins anew
+at the next one when a server is lost before the end. With --data-dir the store of a stopped server
 is written. Secrets are in the file encrypted; keep a copy of the key file (seal.key
 in the data directory) apart from it: without the key they cannot be read.
 
@@ -33,23 +34,30 @@ etcd members, and start the server with --etcd-endpoints and the same --key-file
 		if err := fill(cmd.Flags(), os.Getenv); err != nil {
 			return err
 		}
-		write := func(w io.Writer) error { return from.backup(cmd.Context(), w, cmd.ErrOrStderr()) }
 		if args[0] == "-" {
-			return write(cmd.OutOrStdout())
+			return from.backup(cmd.Context(), cmd.OutOrStdout(), nil, cmd.ErrOrStderr())
 		}
-		return writeWhole(args[0], write)
+		return writeWhole(args[0], func(file *os.File) error {
+			again := func() error {
+				_, err := file.Seek(0, io.SeekStart)
+				return errors.Join(err, file.Truncate(0))
+			}
+			return from.backup(cmd.Context(), file, again, cmd.ErrOrStderr())
+		})
 	}
 	return cmd
 }
 
-func (r *remote) backup(ctx context.Context, w, stderr io.Writer) (err error) {
+// backup writes the store. again discards what was written, to begin anew; it is nil
+// where that cannot be.
+func (r *remote) backup(ctx context.Context, w io.Writer, again func() error, stderr io.Writer) (err error) {
 	if r.DataDir == "" {
 		server, err := r.connect()
 		if err != nil {
 			return err
 		}
 		defer server.Close()
-		return server.Backup(ctx, w)
+		return server.Backup(ctx, w, again)
 	}
 	opened, err := r.open(ctx, stderr, false)
 	if err != nil {
@@ -60,7 +68,7 @@ func (r *remote) backup(ctx context.Context, w, stderr io.Writer) (err error) {
 }
 
 // writeWhole makes a file that is there only when it is complete and on disk.
-func writeWhole(path string, write func(io.Writer) error) (err error) {
+func writeWhole(path string, write func(*os.File) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 type collectConfig struct {
 	ConfigFile string
 
-	Server         string
+	Servers        []string
 	TokenFile      string
 	ServerCAFile   string
 	ClientCertFile string
@@ -62,7 +62,7 @@ type collectConfig struct {
 // is in.
 func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
-	flags.StringVar(&c.Server, "server", client.DefaultEndpoint, "address of the server to push to")
+	defineEndpoints(flags, &c.Servers, "server", "address of the server to push to")
 	flags.StringVar(&c.TokenFile, "token-file", "", "file with the token to push with, of role agent")
 	flags.StringVar(&c.ServerCAFile, "server-ca-file", "", "PEM certificates that the server's certificate must chain to")
 	flags.StringVar(&c.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
@@ -200,7 +200,7 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 	// What was not delivered is pushed again, with what is new by then.
 	server, err := client.New(client.Options{
 		MaxRetries: -1,
-		Endpoint:   c.Server, Token: api.NewSecret(c.token), CACertFile: c.ServerCAFile,
+		Endpoints:  trimmed(c.Servers), Token: api.NewSecret(c.token), CACertFile: c.ServerCAFile,
 		ClientCertFile: c.ClientCertFile, ClientKeyFile: c.ClientKeyFile, UserAgent: "scheduler-server/" + version,
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *collectConfig) collect(ctx context.Context, access *api.OpenStackSpec, 
 	}
 	defer server.Close()
 	name := collectorName()
-	logger.Info("the collector is starting", "version", version, "cloud", c.Cloud, "auth_url", c.AuthURL, "server", c.Server, "collector", name)
+	logger.Info("the collector is starting", "version", version, "cloud", c.Cloud, "auth_url", c.AuthURL, "server", server.Endpoints(), "collector", name)
 	err = openstack.Push(ctx, openstack.PushOptions{
 		Cloud: c.Cloud, Access: access, Network: netpolicy.OnLoopback(), Collector: name, Logger: logger, Now: time.Now, Refresh: c.RefreshInterval,
 		Send: func(ctx context.Context, report api.CloudReport) error { return push(ctx, server, c.Cloud, report) },

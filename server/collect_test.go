@@ -20,6 +20,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	"github.com/scheduler/terraform-provider-scheduler/internal/logtest"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // tinyOpenStack has one region, two zones, and a host in each.
@@ -194,6 +195,40 @@ func TestCollectPushesWhatChanges(t *testing.T) {
 	w.setCut(false)
 	if third := pushed(3)[2]; !third.Full || len(third.Regions[0].Zones) != 2 {
 		t.Errorf("the push after the outage is %+v", third)
+	}
+}
+
+// TestCollectGoesOnAtAnotherServer: of several servers, one does not listen and one is
+// lost in the middle; what is collected arrives all the same, in order.
+func TestCollectGoesOnAtAnotherServer(t *testing.T) {
+	s := start(t, testConfig(t.TempDir()))
+	put(s, &api.Cloud{Metadata: api.Metadata{Name: "paris"}, Spec: api.CloudSpec{OpenStack: &api.OpenStackSpec{AuthURL: "http://elsewhere:5000/v3"}}})
+	o, lost, kept := newTinyOpenStack(t), newWire(t, s.url), newWire(t, s.url)
+	t.Setenv(passwordVariable, "s3cret")
+	ctx, stop := context.WithCancel(t.Context())
+	logs := &logtest.Buffer{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{
+			"collect", "--server", "http://" + proxytest.FreeAddress(t) + ", " + lost.URL, "--server", kept.URL,
+			"--cloud", "paris", "--auth-url", o.URL + "/v3", "--username", "u", "--project-name", "p", "--interval", "100ms", "--log-level", "debug",
+		}, strings.NewReader(""), io.Discard, logs)
+	}()
+	defer func() {
+		stop()
+		if code := <-ended; code != 0 || t.Failed() {
+			t.Errorf("the collector ends with %d; its log:\n%s", code, logs)
+		}
+	}()
+	eventually.True(t, "the second server has the first push", func() bool { return len(lost.seen()) == 1 })
+	lost.setCut(true)
+	o.use("h2", 5)
+	eventually.True(t, "the third server has the next push", func() bool { return len(kept.seen()) >= 1 })
+	if next := kept.seen()[0]; next.Full || next.Sequence != 2 || len(next.Regions[0].Zones) != 1 {
+		t.Errorf("the push after the loss is %+v", next)
+	}
+	if strings.Contains(logs.String(), "could not be pushed") {
+		t.Error("a push failed although a server was there")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -20,7 +21,7 @@ import (
 // directory is opened.
 type remote struct {
 	DataDir        string
-	Endpoint       string
+	Endpoints      []string
 	Token          string
 	CACertFile     string
 	ClientCertFile string
@@ -29,7 +30,9 @@ type remote struct {
 
 func (r *remote) define(flags *pflag.FlagSet) {
 	flags.StringVar(&r.DataDir, "data-dir", "", "data directory of a stopped server, instead of a running one")
-	flags.StringVar(&r.Endpoint, "endpoint", client.DefaultEndpoint, "address of a running server")
+	defineEndpoints(flags, &r.Endpoints, "endpoint", "address of a running server")
+	// The provider's variable for several servers means the same here.
+	alsoNamed(flags, "endpoint", "SCHEDULER_ENDPOINTS")
 	flags.StringVar(&r.Token, "token", "", "token of an administrator; the variable keeps it out of the process list")
 	flags.StringVar(&r.CACertFile, "ca-cert-file", "", "PEM certificates that the server's certificate must chain to")
 	flags.StringVar(&r.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
@@ -39,9 +42,23 @@ func (r *remote) define(flags *pflag.FlagSet) {
 // connect makes the client of the running server.
 func (r *remote) connect() (*client.Client, error) {
 	return client.New(client.Options{
-		Endpoint: r.Endpoint, Token: api.NewSecret(r.Token), CACertFile: r.CACertFile,
+		Endpoints: trimmed(r.Endpoints), Token: api.NewSecret(r.Token), CACertFile: r.CACertFile,
 		ClientCertFile: r.ClientCertFile, ClientKeyFile: r.ClientKeyFile, UserAgent: "scheduler-server/" + version,
 	})
+}
+
+// defineEndpoints adds a flag for the address of a server, or of several on one store.
+func defineEndpoints(flags *pflag.FlagSet, endpoints *[]string, name, usage string) {
+	flags.StringSliceVar(endpoints, name, nil, usage+"; give those of several servers on one store by commas or one by one, and the next is used when one is gone (default "+client.DefaultEndpoint+")")
+}
+
+// trimmed leaves out the blanks around what commas separate.
+func trimmed(endpoints []string) []string {
+	out := make([]string, len(endpoints))
+	for i, text := range endpoints {
+		out[i] = strings.TrimSpace(text)
+	}
+	return out
 }
 
 // open opens the store of the stopped server. Unless it may be made, it must

@@ -27,13 +27,26 @@ func variableName(flag string) string {
 	return "SCHEDULER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// alternativeVariable is where alsoNamed keeps the name.
+const alternativeVariable = "alternative-variable"
+
+// alsoNamed gives a setting a second variable, which is to be there in place of the first.
+func alsoNamed(flags *pflag.FlagSet, flag, variable string) {
+	flags.Lookup(flag).Annotations = map[string][]string{alternativeVariable: {variable}}
+}
+
+// variableNames are all the variables of a setting.
+func variableNames(f *pflag.Flag) []string {
+	return append([]string{variableName(f.Name)}, f.Annotations[alternativeVariable]...)
+}
+
 func keyName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // nameVariables adds the variable to the help of every flag.
 func nameVariables(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(noSetting, f.Name) {
-			f.Usage += " (" + variableName(f.Name) + ")"
+			f.Usage += " (" + strings.Join(variableNames(f), " or ") + ")"
 		}
 	})
 }
@@ -44,14 +57,22 @@ func nameVariables(flags *pflag.FlagSet) {
 func fill(flags *pflag.FlagSet, getenv func(string) string) error {
 	var errs []error
 	fromVariable := func(f *pflag.Flag) bool {
-		text := getenv(variableName(f.Name))
-		if text == "" {
-			return false
+		var set string // the name of the variable that is
+		for _, name := range variableNames(f) {
+			text := getenv(name)
+			if text == "" {
+				continue
+			}
+			if set != "" {
+				errs = append(errs, fmt.Errorf("environment variable %s: must be absent because %s is set", name, set))
+				break
+			}
+			set = name
+			if err := f.Value.Set(text); err != nil {
+				errs = append(errs, fmt.Errorf("environment variable %s: %w", name, err))
+			}
 		}
-		if err := f.Value.Set(text); err != nil {
-			errs = append(errs, fmt.Errorf("environment variable %s: %w", variableName(f.Name), err))
-		}
-		return true
+		return set != ""
 	}
 	var keys map[string]any
 	if file := flags.Lookup(configFlag); file != nil {

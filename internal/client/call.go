@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,22 +20,53 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any) err
 			return fmt.Errorf("%s %s: %w", method, path, err)
 		}
 	}
-	return c.read(ctx, q, out)
+	err := c.read(ctx, q, out)
+	if method == http.MethodDelete && IsNotFound(err) && q.attempts.uncertain {
+		return nil // an attempt that broke off has deleted it
+	}
+	return err
 }
 
-// Backup writes an archive of the server's store.
-func (c *Client) Backup(ctx context.Context, w io.Writer) error {
+// Backup writes an archive of the server's store. When one of several servers is lost
+// before the end, it begins anew at the next one, after again has discarded what was
+// written; where again is nil it cannot, and that is the error.
+func (c *Client) Backup(ctx context.Context, w io.Writer, again func() error) error {
 	q := &call{
 		method: http.MethodGet, path: "/v1/backup", header: http.Header{"Accept": {"application/x-tar"}},
 		repeatable: true, stream: true,
 	}
-	resp, err := c.send(ctx, q)
-	if err != nil {
-		return err
+	for lost := 1; ; lost++ {
+		resp, err := c.send(ctx, q)
+		if err != nil {
+			return err
+		}
+		from := &noted{Reader: resp.Body}
+		_, err = io.Copy(w, from)
+		_ = resp.Body.Close() // whatever there was to read has been read
+		if err == nil {
+			return nil
+		}
+		if from.err == nil || ctx.Err() != nil || again == nil || lost == len(c.endpoints.bases) {
+			return fmt.Errorf("fetch the backup: %w", err)
+		}
+		c.endpoints.leave(q.attempts.at)
+		if err := again(); err != nil {
+			return fmt.Errorf("fetch the backup: %w", err)
+		}
 	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("fetch the backup: %w", err)
+}
+
+// noted is a reader that keeps its error: it tells reading from writing.
+type noted struct {
+	io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (n *noted) Read(p []byte) (int, error) {
+	count, err := n.Reader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		n.err = err
 	}
-	return nil
+	return count, err
 }
