@@ -14,8 +14,8 @@ func newCloudDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "cloud",
 		Subject: "cloud",
-		Description: "A cloud: what was declared, and in `status` what was collected from it: per region the availability zones with their amounts, the flavors and the volume types. " +
-			"Resources of a zone are `cpu`, `memory`, `storage/<volume type>` and `floating_ips`; storage and floating IPs are of the whole region and stand in each of its zones.",
+		Description: "A cloud: its declared attributes, and in `status` what was collected from it: the availability zones of each region with their capacity, the flavors and the volume types. " +
+			"Resources of a zone are `cpu`, `memory`, `storage/<volume type>` and `floating_ips`; storage and floating IPs belong to the whole region and are shown in each of its zones.",
 		Arguments: map[string]schema.Attribute{
 			"name": schema.StringAttribute{MarkdownDescription: "Name of the cloud.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},

@@ -9,9 +9,9 @@ func newCloudResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindCloud,
 		Unsettled: openStackUnsettled,
-		Description: "An OpenStack that clusters are created on: its labels, the metrics that rate it, and the access to it. " +
-			"With credentials the server collects what its availability zones have; without, a collector that runs elsewhere pushes it. " +
-			"The figures are read with the data source `scheduler_cloud`.",
+		Description: "An OpenStack cloud: its labels, the metrics that rate it, and how to access it. " +
+			"With credentials, the server collects the capacity of its availability zones. Without them, a collector that runs elsewhere can push it. " +
+			"Use the data source `scheduler_cloud` to read the capacity.",
 		Attributes: terraform.SpecAttributes(api.KindCloud),
 		Local:      map[string]bool{terraform.SecretsVersion: true},
 	}

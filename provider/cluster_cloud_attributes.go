@@ -13,7 +13,7 @@ func clusterCloudAttributes() map[string]schema.Attribute {
 	wait.MarkdownDescription += " Only a cluster with `cloud_constraints` is waited for."
 	return map[string]schema.Attribute{
 		"cloud": schema.StringAttribute{
-			MarkdownDescription: "Cloud that the server chose to create the cluster on; null where it chose none. A cluster without a kubeconfig gets one, unless it stands for a zone (`openstack`). The choice stays as long as the cloud is there and fits. Let the cluster depend on the clouds where both are in one configuration.",
+			MarkdownDescription: "Cloud that the server chose for the cluster, or null if it chose none. The server chooses one for a cluster without a kubeconfig, unless the cluster represents a zone (`openstack`). The choice stays as long as the cloud exists and fits. If the clouds are in the same configuration, make the cluster depend on them.",
 			Computed:            true,
 		},
 		"wait": wait,

@@ -14,7 +14,7 @@ func newClusterDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:        "cluster",
 		Subject:     "cluster",
-		Description: "A cluster: what was declared, and in `status` what the server knows of it (state, amounts, the cloud it is on, what was observed in it, what is split over its on-demand and spot nodes, present values of its metrics).",
+		Description: "A cluster: its declared attributes, and in `status` what the server knows about it: state, capacity, chosen cloud, observations, split between on-demand and spot nodes, and current values of its metrics.",
 		Arguments: map[string]schema.Attribute{
 			"name": schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},

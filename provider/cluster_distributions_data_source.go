@@ -20,11 +20,11 @@ func newClusterDistributionsDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "cluster_distributions",
 		Subject: "the distributions in a cluster",
-		Description: "The Deployments and StatefulSets of a cluster whose pods are split over its on-demand and spot nodes, as they are at this moment: those of a `scheduler_workload` with a `distribution`, and those that ask for it by their labels. " +
-			"The cluster has `spot` enabled and is connected.",
+		Description: "The current state of the Deployments and StatefulSets in a cluster whose pods are split between on-demand and spot nodes: those of a `scheduler_workload` with a `distribution`, and those that request a split by label. " +
+			"Requires a connected cluster with `spot` enabled.",
 		Arguments: map[string]schema.Attribute{
 			"cluster":   schema.StringAttribute{MarkdownDescription: "Name of the cluster.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
-			"namespace": schema.StringAttribute{MarkdownDescription: "Only workloads of this namespace in the cluster. If omitted, those of all namespaces.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
+			"namespace": schema.StringAttribute{MarkdownDescription: "Only workloads in this namespace of the cluster. If omitted, workloads in all namespaces.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
 		},
 		Answer: terraform.ComputedAttributes(reflect.TypeFor[clusterDistributions]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -13,9 +13,9 @@ func newClusterResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:       api.KindCluster,
 		Dependents: api.KindPlacementScore,
-		Description: "A cluster that placements can choose: its labels, where it is, what it has and which metrics rate it. " +
-			"One that is still to be created gets the `cloud` to create it on. " +
-			"Its state (online or not, amounts reported or observed, values of metrics) is read with the data source `scheduler_cluster`.",
+		Description: "A cluster that placements and workloads can use: its labels, location, capacity, and the metrics that rate it. " +
+			"For a cluster that has yet to be created, the server chooses the `cloud` to create it on. " +
+			"Use the data source `scheduler_cluster` to read its state, its observed capacity and the values of its metrics.",
 		Attributes: attributes,
 		Local:      map[string]bool{terraform.SecretsVersion: true, "wait": true},
 		Decision:   clusterCloud,

@@ -9,8 +9,8 @@ func newClusterSetResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindClusterSet,
 		Unsettled: terraform.Companions("selector", "clusters"),
-		Description: "A named set of clusters that placements may be confined to with `cluster_sets`, and the namespaces that may use it. " +
-			"Clusters come and go by their labels, or are listed by name.",
+		Description: "A named set of clusters to which placements can be restricted with `cluster_sets`, and the namespaces that may use it. " +
+			"The clusters are selected by their labels or listed by name.",
 		Attributes: terraform.SpecAttributes(api.KindClusterSet),
 	}
 }

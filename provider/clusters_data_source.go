@@ -17,14 +17,14 @@ func newClustersDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:        "clusters",
 		Subject:     "the list of clusters",
-		Description: "The clusters whose labels match, in the order of their names.",
+		Description: "The clusters whose labels match, sorted by name.",
 		Arguments: map[string]schema.Attribute{
 			"label_selector": schema.StringAttribute{
 				MarkdownDescription: "Kubernetes label selector, evaluated by the server: `env=prod,tier!=edge`.",
 				Optional:            true,
 			},
 			"label_constraints": schema.ListAttribute{
-				MarkdownDescription: "Conditions as a placement has them, all of which must hold: `location is DE`, `zone in (a, b)`.",
+				MarkdownDescription: "Label constraints, as in a placement, all of which must hold: `location is DE`, `zone in (a, b)`.",
 				ElementType:         types.StringType,
 				Optional:            true,
 			},
@@ -36,7 +36,7 @@ func newClustersDataSource() datasource.DataSource {
 				Computed:            true,
 			},
 			"clusters": schema.ListNestedAttribute{
-				MarkdownDescription: "The clusters in full, as the data source `scheduler_cluster` shows one.",
+				MarkdownDescription: "The clusters, each with the attributes of the data source `scheduler_cluster`.",
 				Computed:            true,
 				NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ObjectAttributes(api.KindCluster)},
 			},

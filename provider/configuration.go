@@ -52,13 +52,13 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"endpoints": schema.ListAttribute{
-			MarkdownDescription: "Addresses of several servers on one store, in place of `endpoint`: the provider works with one of them, and goes on with the next when that is gone, also in the middle of an apply. See the guide *Several servers*. Environment variable: `SCHEDULER_ENDPOINTS`, separated by commas.",
+			MarkdownDescription: "Addresses of several servers that share a store, instead of `endpoint`. The provider uses one of them, and switches to the next if it fails, even in the middle of an apply. See the guide *Several servers*. Environment variable: `SCHEDULER_ENDPOINTS`, separated by commas.",
 			ElementType:         types.StringType,
 			Optional:            true,
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
 		},
 		"token": schema.StringAttribute{
-			MarkdownDescription: "Bearer token, made by `scheduler-server token create`. Environment variable: `SCHEDULER_TOKEN`.",
+			MarkdownDescription: "Bearer token, created with `scheduler-server token create`. Environment variable: `SCHEDULER_TOKEN`.",
 			Optional:            true,
 			Sensitive:           true,
 		},
@@ -67,7 +67,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"client_cert_file": schema.StringAttribute{
-			MarkdownDescription: "File with the PEM certificate shown to the server; needs `client_key_file`. Environment variable: `SCHEDULER_CLIENT_CERT_FILE`.",
+			MarkdownDescription: "File with the PEM certificate that the provider presents to the server. Requires `client_key_file`. Environment variable: `SCHEDULER_CLIENT_CERT_FILE`.",
 			Optional:            true,
 		},
 		"client_key_file": schema.StringAttribute{
@@ -75,7 +75,7 @@ func configurationAttributes() map[string]schema.Attribute {
 			Optional:            true,
 		},
 		"namespace": schema.StringAttribute{
-			MarkdownDescription: "Namespace of objects that name none. Defaults to `" + api.DefaultNamespace + "`. Environment variable: `SCHEDULER_NAMESPACE`.",
+			MarkdownDescription: "Namespace of objects that do not set one. Defaults to `" + api.DefaultNamespace + "`. Environment variable: `SCHEDULER_NAMESPACE`.",
 			Optional:            true,
 		},
 		"request_timeout": schema.StringAttribute{
@@ -84,7 +84,7 @@ func configurationAttributes() map[string]schema.Attribute {
 		},
 		"max_retries": schema.Int64Attribute{
 			CustomType:          terraform.WholeNumber{},
-			MarkdownDescription: "How many times a request is retried if the server cannot be reached or is busy; of several servers, at each. `0` turns retries off. Defaults to `" + strconv.Itoa(client.DefaultMaxRetries) + "`. Environment variable: `SCHEDULER_MAX_RETRIES`.",
+			MarkdownDescription: "How many times a request is retried if the server cannot be reached or is busy. With several servers, a retry tries each of them. `0` disables retries. Defaults to `" + strconv.Itoa(client.DefaultMaxRetries) + "`. Environment variable: `SCHEDULER_MAX_RETRIES`.",
 			Optional:            true,
 			Validators:          []validator.Int64{int64validator.Between(0, 100)},
 		},

@@ -12,8 +12,8 @@ func newMagnumClusterDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "magnum_cluster",
 		Subject: "Magnum cluster",
-		Description: "A Magnum cluster: what was declared, and in `status` the project that was chosen for it, its score, and the labels and metrics that the cluster has from it. For one of the same configuration use " +
-			"`scheduler_magnum_cluster.<name>.project` where the name is enough: it stays known while the cluster is edited.",
+		Description: "A Magnum cluster: its declared attributes, and in `status` the chosen project, its score, and the labels and metrics that the cluster inherits from it. If the Magnum cluster is in the same configuration and you need only the project's name, use " +
+			"`scheduler_magnum_cluster.<name>.project` instead, which stays known while you edit the cluster.",
 		Arguments: namespacedArguments("Magnum cluster"),
 		Answer:    terraform.ObjectAttributes(api.KindMagnumCluster),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -22,9 +22,9 @@ func newMagnumClusterResource() *terraform.Resource {
 	attributes["wait"] = terraform.WaitAttribute("cluster", "project", "project")
 	return &terraform.Resource{
 		Kind: api.KindMagnumCluster,
-		Description: "A cluster that OpenStack's Magnum is to create. The server chooses the project, by the labels and metrics of the `scheduler_openstack_project`s of its namespace; " +
-			"an `openstack_containerinfra_cluster_v1` with `project_id` and `selected_template_id` then creates it. The choice stays as long as the project is there and fits. " +
-			"Let it depend on the projects where both are in one configuration.",
+		Description: "A cluster to be created by OpenStack Magnum. The server chooses its project from the `scheduler_openstack_project`s in its namespace, by their labels and metrics; " +
+			"an `openstack_containerinfra_cluster_v1` with `project_id` and `selected_template_id` then creates it. The choice stays as long as the project exists and fits. " +
+			"If the projects are in the same configuration, make this resource depend on them.",
 		Attributes: attributes,
 		Local:      map[string]bool{"wait": true},
 		Decision:   magnumProject,

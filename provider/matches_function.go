@@ -24,10 +24,10 @@ func (matchesFunction) Metadata(_ context.Context, _ function.MetadataRequest, r
 func (matchesFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary:             "Whether labels satisfy constraints",
-		MarkdownDescription: "Says whether labels satisfy all of a list of label constraints, as a placement would decide. No constraint: `true`. A label that is absent satisfies none.",
+		MarkdownDescription: "Returns whether labels satisfy every label constraint in a list, as in a placement. An empty list is satisfied by any labels. A label that is absent satisfies no constraint.",
 		Parameters: []function.Parameter{
-			function.MapParameter{Name: "labels", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Labels, as of a cluster; `null` = none."},
-			function.ListParameter{Name: "constraints", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Label constraints, such as `location is DE`; `null` = none."},
+			function.MapParameter{Name: "labels", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Labels, such as those of a cluster. `null` means none."},
+			function.ListParameter{Name: "constraints", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Label constraints, such as `location is DE`. `null` means none."},
 		},
 		Return: function.BoolReturn{},
 	}

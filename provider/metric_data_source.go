@@ -14,7 +14,7 @@ func newMetricDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:        "metric",
 		Subject:     "metric",
-		Description: "A metric: what was declared, and in `status` its present value, or why it has none.",
+		Description: "A metric: its declared attributes, and in `status` its current value, or why it has none.",
 		Arguments: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{MarkdownDescription: "Name of the metric.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the metric. Omit it if the metric is global.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},

@@ -9,8 +9,8 @@ func newMetricResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:        api.KindMetric,
 		Unavailable: "No value of %s",
-		Description: "One live figure: where it is read, and which range of values maps to the scores 0 to 1. " +
-			"Its present value is read with the data source `scheduler_metric`.",
+		Description: "A metric: where its value is read, and which range of values maps to scores from 0 to 1. " +
+			"Use the data source `scheduler_metric` to read its current value.",
 		Attributes: terraform.SpecAttributes(api.KindMetric),
 	}
 }

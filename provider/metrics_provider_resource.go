@@ -10,7 +10,7 @@ func newMetricsProviderResource() *terraform.Resource {
 		Kind:        api.KindMetricsProvider,
 		Unsettled:   terraform.Choices(api.KindMetricsProvider),
 		Unavailable: "No answer from %s",
-		Description: "A server that metrics are read from, or a fixed table of values. `type` says which, and the block of that name has its settings.",
+		Description: "A source of metrics: a server such as Prometheus, or a fixed table of values. `type` selects the kind of source, and the block of the same name has its settings.",
 		Attributes:  terraform.SpecAttributes(api.KindMetricsProvider),
 		Local:       map[string]bool{terraform.SecretsVersion: true},
 	}

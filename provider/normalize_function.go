@@ -21,12 +21,12 @@ func (normalizeFunction) Metadata(_ context.Context, _ function.MetadataRequest,
 // Definition implements function.Function.
 func (normalizeFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:             "Maps a value of a metric to 0 to 1",
-		MarkdownDescription: "Maps a value to the range 0 to 1, as the server does with the values of a metric: `(value - min) / (max - min)`. A value outside of the range is an error.",
+		Summary:             "Maps the value of a metric to the range 0 to 1",
+		MarkdownDescription: "Maps a value to the range 0 to 1, as the server does with the values of a metric: `(value - min) / (max - min)`. A value outside the range is an error.",
 		Parameters: []function.Parameter{
 			function.Float64Parameter{Name: "value", MarkdownDescription: "Value of the metric."},
 			function.Float64Parameter{Name: "min", MarkdownDescription: "Value that maps to 0."},
-			function.Float64Parameter{Name: "max", MarkdownDescription: "Value that maps to 1, above `min`."},
+			function.Float64Parameter{Name: "max", MarkdownDescription: "Value that maps to 1. Must be greater than `min`."},
 		},
 		Return: function.Float64Return{},
 	}

@@ -9,8 +9,8 @@ func newOpenStackProjectResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindOpenStackProject,
 		Unsettled: openStackUnsettled,
-		Description: "A project of an OpenStack that Magnum clusters are created in: its labels, the metrics that rate it, and what a cluster is created with. " +
-			"Every `scheduler_magnum_cluster` of its namespace may be put into it. The data source `scheduler_openstack_projects` reads the projects that an OpenStack has.",
+		Description: "An OpenStack project in which Magnum clusters can be created: its labels, the metrics that rate it, and the template for its clusters. " +
+			"Every `scheduler_magnum_cluster` in its namespace may be assigned to it. The data source `scheduler_openstack_projects` lists the projects that exist in an OpenStack cloud.",
 		Attributes: terraform.SpecAttributes(api.KindOpenStackProject),
 		Local:      map[string]bool{terraform.SecretsVersion: true},
 	}

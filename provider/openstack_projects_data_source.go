@@ -16,13 +16,13 @@ func newOpenStackProjectsDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "openstack_projects",
 		Subject: "the OpenStack projects of a cloud",
-		Description: "The projects and the Magnum cluster templates that the OpenStack of a `scheduler_cloud` has at this moment. The server asks it with the cloud's credentials; a user who may not list all projects gets those that they have a role in. " +
-			"With `for_each` a `scheduler_openstack_project` can be declared for each.",
+		Description: "The projects and Magnum cluster templates that currently exist in the OpenStack of a `scheduler_cloud`. The server queries OpenStack with the cloud's credentials. If their user may not list all projects, the result contains the projects in which the user has a role. " +
+			"Use `for_each` to declare a `scheduler_openstack_project` for each of them.",
 		Arguments: map[string]schema.Attribute{
 			"cloud": schema.StringAttribute{MarkdownDescription: "Name of the `scheduler_cloud`, which has credentials.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"tags":  schema.ListAttribute{MarkdownDescription: "Only projects that have all of these tags. If omitted, all projects.", ElementType: types.StringType, Optional: true},
 			"disabled": schema.BoolAttribute{
-				MarkdownDescription: "`true`: list disabled projects instead of enabled ones. Defaults to `false`.",
+				MarkdownDescription: "Whether to list disabled projects instead of enabled ones. Defaults to `false`.",
 				Optional:            true,
 			},
 		},

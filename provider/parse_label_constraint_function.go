@@ -22,8 +22,8 @@ func (parseLabelConstraintFunction) Metadata(_ context.Context, _ function.Metad
 // Definition implements function.Function.
 func (parseLabelConstraintFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:             "Takes a label constraint apart",
-		MarkdownDescription: "Takes a label constraint apart into `key`, `operator` (in one spelling each: `==`, `!=`, `in`, `not in`) and `values`.",
+		Summary:             "Parses a label constraint",
+		MarkdownDescription: "Parses a label constraint and returns an object with its `key`, `operator` (normalized to `==`, `!=`, `in` or `not in`) and `values`.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "expression", MarkdownDescription: "Label constraint, such as `location not in (DE, SK)`."},
 		},

@@ -15,8 +15,8 @@ func newPlacementDecisionsDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "placement_decisions",
 		Subject: "the decisions of placement",
-		Description: "The present decision of a placement, with scores, ranks, groups and times. For a placement of the same configuration use " +
-			"`scheduler_placement.<name>.clusters` where the names are enough: it stays known while the placement is edited.",
+		Description: "The current decision of a placement, with scores, ranks, groups and times. If the placement is in the same configuration and you need only the names of the clusters, use " +
+			"`scheduler_placement.<name>.clusters` instead, which stays known while you edit the placement.",
 		Arguments: placementArguments(),
 		Answer:    terraform.ComputedAttributes(reflect.TypeFor[api.PlacementStatus]()),
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

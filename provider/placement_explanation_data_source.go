@@ -23,7 +23,7 @@ func newPlacementExplanationDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:        "placement_explanation",
 		Subject:     "the explanation of placement",
-		Description: "Why a placement has the clusters it has: for every cluster what rejected it or what its score is made of, the sentence that sums it up, and how far the decision is from its next change.",
+		Description: "Why a placement has its clusters: a summary, the filter that rejected each other cluster, the parts of each score, and how close the decision is to moving.",
 		Arguments:   placementArguments(),
 		Answer:      answer,
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

@@ -40,8 +40,8 @@ func newPlacementPreviewDataSource() datasource.DataSource {
 		Name:    "placement_preview",
 		Subject: "the preview of placement",
 		Objects: map[string]terraform.ObjectRules{"": {Kind: api.KindPlacement, Unsettled: placementUnsettled}},
-		Description: "The decision that a placement would get, made by the server while Terraform plans. Give the preview the attributes of the placement, and the placement the preview's `token`: " +
-			"`clusters` is then known in the plan, also where the placement is created, so that `for_each` over it works in one apply. The apply commits exactly this decision; if the fleet has moved meanwhile it fails and asks for a new plan.",
+		Description: "The decision that a placement would get, made by the server during the plan. Give the preview the same attributes as the placement, and pass its `token` to the placement: " +
+			"`clusters` is then known in the plan, even if the plan creates the placement, so that `for_each` over it works in a single apply. The apply commits exactly this decision. If the fleet has changed so that the server would decide differently, the apply fails and asks you to plan again.",
 		Arguments: arguments,
 		Answer:    answer,
 		Ask: func(ctx context.Context, s *terraform.Session, arguments map[string]any) (map[string]any, error) {

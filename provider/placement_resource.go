@@ -26,8 +26,8 @@ func newPlacementResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindPlacement,
 		Unsettled: placementUnsettled,
-		Description: "Selects clusters. " + referToClusters + "The server chooses them by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current; " +
-			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes what is asked for.",
+		Description: "Selects clusters. " + referToClusters + "The server chooses clusters by labels, claims, taints, metrics, scores, custom resources and capacity, and keeps the choice current. " +
+			"`clusters` is the decision as of the last refresh. It stays known in a plan unless the plan changes something that affects the decision.",
 		Attributes: attributes,
 		Local:      map[string]bool{"wait": true, terraform.PreviewToken: true},
 		Decision:   placementDecision,

@@ -8,8 +8,8 @@ import (
 func newPlacementScoreResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind: api.KindPlacementScore,
-		Description: "A bundle of scores of one cluster. A placement ranks clusters by one of them with a prioritizer of type `addon`; a cluster without the score, or with one that has expired, counts as 0. " +
-			"Agents write the same objects over the API (`PUT /v1/clusters/{cluster}/placement-scores/{name}`): leave a bundle to one of the two, for Terraform puts back what differs from its configuration.",
+		Description: "A set of scores for one cluster. Placements rank clusters by such a score with a prioritizer of type `addon`. A cluster whose score is missing or has expired counts as 0. " +
+			"Agents can write the same objects through the API (`PUT /v1/clusters/{cluster}/placement-scores/{name}`). Let only Terraform or only agents write an object: Terraform reverts changes made by agents.",
 		Attributes: terraform.SpecAttributes(api.KindPlacementScore),
 	}
 }

@@ -18,7 +18,7 @@ import (
 func splitAttributes() map[string]schema.Attribute {
 	part := func(nodes string) schema.Attribute {
 		return schema.MapAttribute{
-			MarkdownDescription: fmt.Sprintf("Replicas that go to %s nodes, by cluster: the decision. What is there is read with the data source `scheduler_workload`. Null without a `distribution`.", nodes),
+			MarkdownDescription: fmt.Sprintf("The decision: replicas for %s nodes, by cluster. To see what actually runs, use the data source `scheduler_workload`. Null without a `distribution`.", nodes),
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		}

@@ -16,8 +16,8 @@ func newPropagationBindingsDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "propagation_bindings",
 		Subject: "the bindings of propagation policy",
-		Description: "Where the workloads run that a propagation policy has claimed. For a policy of the same configuration use " +
-			"`scheduler_propagation_policy.<name>.bindings` where the replicas are enough.",
+		Description: "Where the workloads run that a propagation policy has claimed. If the policy is in the same configuration and you need only the replicas, use " +
+			"`scheduler_propagation_policy.<name>.bindings` instead.",
 		Arguments: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{MarkdownDescription: "Name of the policy.", Required: true, Validators: []validator.String{terraform.ObjectName{}}},
 			"namespace": schema.StringAttribute{MarkdownDescription: "Namespace of the policy. Omit it if the policy is global.", Optional: true, Validators: []validator.String{terraform.ObjectName{}}},
@@ -27,7 +27,7 @@ func newPropagationBindingsDataSource() datasource.DataSource {
 				MarkdownDescription: "The bindings by `namespace/name` of the workload.",
 				Computed:            true,
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"clusters":          schema.MapAttribute{MarkdownDescription: "Replicas by cluster, `0` where the workload is not replicated.", ElementType: types.Int64Type, Computed: true},
+					"clusters":          schema.MapAttribute{MarkdownDescription: "Replicas by cluster. `0` if the workload is not replicated.", ElementType: types.Int64Type, Computed: true},
 					"observed_affinity": schema.StringAttribute{MarkdownDescription: "Affinity group that the clusters were chosen from.", Computed: true},
 					"scheduled":         schema.BoolAttribute{MarkdownDescription: "Every replica has a cluster.", Computed: true},
 					"message":           schema.StringAttribute{MarkdownDescription: "A sentence that says why, or why not.", Computed: true},

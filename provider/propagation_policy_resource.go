@@ -26,8 +26,8 @@ func newPropagationPolicyResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindPropagationPolicy,
 		Unsettled: overflowUnsettled,
-		Description: "Says on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
-			"With a namespace it is for workloads of that namespace, without one for those of all. `bindings` is what came of it as of the last refresh.",
+		Description: "Determines on which clusters the `scheduler_workload`s that it selects run, how their replicas are divided, and what happens when a cluster is lost. " +
+			"A policy with a namespace applies to workloads in that namespace; a policy without one applies to workloads in all namespaces. `bindings` is the result as of the last refresh.",
 		Attributes: attributes,
 		Local:      map[string]bool{terraform.PreviewToken: true},
 		Decision:   policyBindings,

@@ -104,8 +104,8 @@ func (p *Provider) Functions(context.Context) []func() function.Function {
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Places workloads on a fleet of clusters by labels, live metrics and capacity. " +
-			"A scheduling server keeps every decision current; this provider declares what it works with " +
-			"(clusters, metrics, placements) and brings its decisions into Terraform.",
+			"A scheduling server keeps every decision current. This provider declares its objects " +
+			"(clusters, metrics, placements) and makes its decisions available in Terraform.",
 		Attributes: configurationAttributes(),
 	}
 }

@@ -13,7 +13,7 @@ func newServerDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:        "server",
 		Subject:     "the server",
-		Description: "The scheduling server: its version, its clock and its store.",
+		Description: "The scheduling server: its version, clock and store.",
 		Answer:      terraform.ComputedAttributes(reflect.TypeFor[api.ServerInfo]()),
 		Ask: func(ctx context.Context, s *terraform.Session, _ map[string]any) (map[string]any, error) {
 			info, err := s.Client().Server(ctx)

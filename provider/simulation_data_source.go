@@ -19,8 +19,8 @@ func newSimulationDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "simulation",
 		Subject: "the simulation",
-		Description: "What the server would decide if some objects were different, without changing anything: " +
-			"lays `objects` over the present fleet, or over an empty one, leaves out those of `delete`, and makes one full pass.",
+		Description: "What the server would decide if some objects were different. A simulation changes nothing: " +
+			"it takes the current fleet (or an empty one), replaces or adds `objects`, removes those in `delete`, and makes all decisions once.",
 		Arguments: simulationArguments(),
 		Answer: map[string]schema.Attribute{
 			"result": schema.SingleNestedAttribute{
@@ -33,12 +33,12 @@ func newSimulationDataSource() datasource.DataSource {
 						Computed:            true,
 					},
 					"changes": schema.ListNestedAttribute{
-						MarkdownDescription: "Decisions that would differ from the present ones.",
+						MarkdownDescription: "Decisions that would differ from the current ones.",
 						Computed:            true,
 						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Change]())},
 					},
 					"explanations": schema.ListNestedAttribute{
-						MarkdownDescription: "Why each placement and each workload would have the clusters it would have.",
+						MarkdownDescription: "Why each placement and workload would get its clusters.",
 						Computed:            true,
 						NestedObject:        schema.NestedAttributeObject{Attributes: terraform.ComputedAttributes(reflect.TypeFor[api.Explanation]())},
 					},

@@ -49,15 +49,15 @@ func (splitReplicasFunction) Metadata(_ context.Context, _ function.MetadataRequ
 // Definition implements function.Function.
 func (splitReplicasFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Splits replicas over on-demand and spot nodes",
-		MarkdownDescription: "Says how the replicas of a Deployment or StatefulSet are split over on-demand and spot nodes in one cluster, as the server does it. " +
-			"Returns an object: `mode` is the one in force; `on_demand` and `spot` are numbers of replicas; `clamped` says that `custom` is above the replicas, and all of them count; " +
-			"`max_skew` is that of a topology spread constraint which comes near the split where no webhook can be installed.",
+		Summary: "Splits replicas between on-demand and spot nodes",
+		MarkdownDescription: "Calculates how the server splits the replicas of a Deployment or StatefulSet between on-demand and spot nodes in one cluster. " +
+			"Returns an object: `mode` is the mode in force; `on_demand` and `spot` are numbers of replicas; `clamped` is true if `custom` is larger than the number of replicas, so that all of them run on on-demand nodes; " +
+			"`max_skew` is for a topology spread constraint that approximates the split if you cannot install a webhook.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "kind", MarkdownDescription: "`Deployment` or `StatefulSet`."},
-			function.NumberParameter{Name: "replicas", MarkdownDescription: "How many replicas there are, from 0 up."},
-			function.StringParameter{Name: "mode", AllowNullValue: true, MarkdownDescription: "`all_in_on_demand`, `all_in_spot`, `majority_in_on_demand` or `custom`, with `_` or `-`. `null`: the default by kind and replicas."},
-			function.StringParameter{Name: "custom", AllowNullValue: true, MarkdownDescription: "Replicas on on-demand nodes under `custom`: a number such as `3`, or a percentage such as `\"30%\"`. Without effect under the other modes."},
+			function.NumberParameter{Name: "replicas", MarkdownDescription: "Number of replicas, at least 0."},
+			function.StringParameter{Name: "mode", AllowNullValue: true, MarkdownDescription: "`all_in_on_demand`, `all_in_spot`, `majority_in_on_demand` or `custom`, with `_` or `-`. `null` is the default for the kind and number of replicas."},
+			function.StringParameter{Name: "custom", AllowNullValue: true, MarkdownDescription: "Replicas on on-demand nodes if `mode` is `custom`: a number such as `3`, or a percentage such as `\"30%\"`. Other modes ignore it."},
 		},
 		Return: function.ObjectReturn{AttributeTypes: splitAttributeTypes},
 	}

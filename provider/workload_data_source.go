@@ -16,7 +16,7 @@ import (
 func newWorkloadDataSource() datasource.DataSource {
 	arguments := namespacedArguments("workload")
 	arguments["explain"] = schema.BoolAttribute{
-		MarkdownDescription: "`true`: fill in `explanation`, which has an entry for every cluster of the fleet. Defaults to `false`.",
+		MarkdownDescription: "Whether to fill in `explanation`, which has an entry for every cluster of the fleet. Defaults to `false`.",
 		Optional:            true,
 	}
 	asked := terraform.ComputedAttributes(reflect.TypeFor[api.WorkloadSpec]())
@@ -28,30 +28,30 @@ func newWorkloadDataSource() datasource.DataSource {
 	answer["binding"] = answer["clusters"]
 	answer["distribution_spec"] = asked[distribution]
 	maps.Copy(answer, map[string]schema.Attribute{
-		"labels": schema.MapAttribute{MarkdownDescription: "Labels, by which policies select the workload.", ElementType: types.StringType, Computed: true},
+		"labels": schema.MapAttribute{MarkdownDescription: "Labels. Policies select workloads by labels.", ElementType: types.StringType, Computed: true},
 		"clusters": schema.MapAttribute{
-			MarkdownDescription: "Replicas by cluster, `0` where the workload is not replicated.",
+			MarkdownDescription: "Replicas by cluster. `0` if the workload is not replicated.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
 		"evicting": schema.MapAttribute{
-			MarkdownDescription: "Replicas, by cluster, that keep running on clusters that the workload is leaving.",
+			MarkdownDescription: "Replicas by cluster that are being evicted and still run.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
 		"on_demand": schema.MapAttribute{
-			MarkdownDescription: "Replicas that are to be on on-demand nodes, by cluster; empty without a distribution.",
+			MarkdownDescription: "Replicas for on-demand nodes, by cluster. Empty without a distribution.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
 		"spot": schema.MapAttribute{
-			MarkdownDescription: "Replicas that are to be on spot nodes, by cluster; empty without a distribution.",
+			MarkdownDescription: "Replicas for spot nodes, by cluster. Empty without a distribution.",
 			ElementType:         types.Int64Type,
 			Computed:            true,
 		},
-		"summary": schema.StringAttribute{MarkdownDescription: "The sentence that explains the binding.", Computed: true},
+		"summary": schema.StringAttribute{MarkdownDescription: "One sentence that explains the binding.", Computed: true},
 		"explanation": schema.SingleNestedAttribute{
-			MarkdownDescription: "Why the workload runs where it runs: which policy it follows, what became of each affinity group, and for every cluster what rejected it or how its replicas came about. Null unless `explain` is set.",
+			MarkdownDescription: "Why the workload runs where it does: its policy, the result for each affinity group, and for every cluster the filter that rejected it or how its replicas were calculated. Null unless `explain` is set.",
 			Computed:            true,
 			Attributes:          terraform.ComputedAttributes(reflect.TypeFor[api.Explanation]()),
 		},
@@ -59,8 +59,8 @@ func newWorkloadDataSource() datasource.DataSource {
 	return &terraform.DataSource{
 		Name:    "workload",
 		Subject: "workload",
-		Description: "Where a workload runs and why: its binding, the policy and the affinity group it follows, the clusters it is leaving, how its pods are split over on-demand and spot nodes, and what was reported about its health. For a workload of the same configuration use " +
-			"`scheduler_workload.<name>.clusters` where the replicas are enough: it stays known while the workload is edited.",
+		Description: "Where a workload runs and why: its binding, its policy and affinity group, the clusters that it is being evicted from, how its pods are split between on-demand and spot nodes, and its reported health. If the workload is in the same configuration and you need only the replicas, use " +
+			"`scheduler_workload.<name>.clusters` instead, which stays known while you edit the workload.",
 		Arguments: arguments,
 		Answer:    answer,
 		Ask:       readWorkload,

@@ -13,7 +13,7 @@ import (
 )
 
 // referToClusters is said early, because forgetting it shows only now and then.
-const referToClusters = "If the same configuration creates the clusters, make this resource depend on them, with `depends_on = [scheduler_cluster.<name>]` or through a set that does, `cluster_sets = [scheduler_cluster_set.<name>.name]`: otherwise the decision may be made before the clusters exist, and without them. "
+const referToClusters = "If the same configuration creates the clusters, make this resource depend on them, with `depends_on = [scheduler_cluster.<name>]` or through a cluster set that depends on them, `cluster_sets = [scheduler_cluster_set.<name>.name]`: otherwise the decision may be made before the clusters exist. "
 
 func newWorkloadResource() *terraform.Resource {
 	attributes := terraform.SpecAttributes(api.KindWorkload)
@@ -23,12 +23,12 @@ func newWorkloadResource() *terraform.Resource {
 	inputs = slices.DeleteFunc(inputs, func(name string) bool { return name == distribution })
 	maps.Copy(attributes, splitAttributes())
 	attributes["clusters"] = schema.MapAttribute{
-		MarkdownDescription: "The binding: replicas by cluster, `0` where the workload is not replicated. For the policy, affinity group, health and reasons, use the data source `scheduler_workload`.",
+		MarkdownDescription: "The binding: replicas by cluster, or `0` if the workload is not replicated. For the policy, affinity group, health and reasons, use the data source `scheduler_workload`.",
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
 	attributes["evicting"] = schema.MapAttribute{
-		MarkdownDescription: "Replicas, by cluster, that keep running on clusters that the workload is leaving, until their replacements are healthy. Everything that should run is `merge(evicting, clusters)`.",
+		MarkdownDescription: "Replicas by cluster that are being evicted. They keep running until their replacements are healthy. What should run in total is `merge(evicting, clusters)`.",
 		ElementType:         types.Int64Type,
 		Computed:            true,
 	}
@@ -37,8 +37,8 @@ func newWorkloadResource() *terraform.Resource {
 	return &terraform.Resource{
 		Kind:      api.KindWorkload,
 		Unsettled: distributionUnsettled,
-		Description: "Something that runs on clusters, such as a Deployment with its replicas. " + referToClusters + "A `scheduler_propagation_policy` that selects it says where it runs, or its own `allocation`. `clusters` is the binding as of the last refresh. " +
-			"It stays known in a plan unless the plan changes what it depends on. If the policy is in the same configuration, add it to `depends_on`.",
+		Description: "Something that runs on clusters, such as a Deployment with its replicas. " + referToClusters + "Where it runs is determined by a `scheduler_propagation_policy` that selects it, or by its own `allocation`. `clusters` is the binding as of the last refresh. " +
+			"It stays known in a plan unless the plan changes something that affects it. If the policy is in the same configuration, add it to `depends_on`.",
 		Attributes:   attributes,
 		Local:        map[string]bool{"wait": true, terraform.PreviewToken: true},
 		Significant:  []string{distribution, "on_demand", "spot"},

@@ -18,7 +18,7 @@ type Cloud struct {
 type CloudSpec struct {
 	Namespace string         `json:"namespace,omitempty" doc:"Namespace that owns the cloud: only its clusters are created on the cloud, and they prefer it. If omitted, clusters of all namespaces are."`
 	Metrics   []MetricRef    `json:"metrics,omitempty" doc:"Metrics that rate the cloud. Only a cloud with a 'namespace' may list metrics of namespaces."`
-	OpenStack *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API, from which the amounts in each availability zone are collected. Without credentials, nothing is collected."`
+	OpenStack *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API. With credentials, the server collects the capacity of each availability zone."`
 }
 
 // CloudStatus is what the server knows about a cloud.

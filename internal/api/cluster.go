@@ -40,12 +40,12 @@ type ClusterSpec struct {
 	Allocatable     Quantities        `json:"allocatable,omitempty" doc:"Amount of each resource that workloads may use."`
 	Allocated       Quantities        `json:"allocated,omitempty" doc:"Amount of each resource in use. Writing it is a capacity report: reservations for earlier decisions end."`
 	Paused          bool              `json:"paused,omitempty" default:"false" doc:"If true, the cluster gets no new decisions. Existing ones stay."`
-	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty" doc:"Access to the Kubernetes API. The server then observes the cluster's state, amounts, region, zones, custom resource definitions and resource types."`
+	Kubernetes      *KubernetesSpec   `json:"kubernetes,omitempty" doc:"Access to the Kubernetes API. The server then observes the cluster's state, capacity, region, zones, custom resource definitions and resource types."`
 	Health          *HealthSpec       `json:"health,omitempty" doc:"How the server checks whether the cluster is online. If omitted, a cluster with a kubeconfig is watched. One without a kubeconfig and without heartbeats counts as online, unless it has yet to be created."`
 
-	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads over the on-demand and spot nodes of the cluster: workloads with a 'distribution', and Deployments and StatefulSets that request it by label. If omitted, the server changes nothing in the cluster. Removing it removes the webhook and leaves the pods as they are."`
-	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster stands for: it has the amounts and flavors of the zone."`
-	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. It inherits the labels and metrics that the constraints name from the chosen cloud. The cluster is 'pending', and gets no placements, until something shows that it exists: a kubeconfig or health check that works, a heartbeat, or amounts."`
+	Spot             *SpotSpec         `json:"spot,omitempty" doc:"Splits workloads between the on-demand and spot nodes of the cluster: workloads with a 'distribution', and Deployments and StatefulSets that request it by label. If omitted, the server changes nothing in the cluster. Removing it removes the webhook and leaves the pods as they are."`
+	OpenStack        *ClusterOpenStack `json:"openstack,omitempty" doc:"Availability zone of a cloud that the cluster represents. The cluster has the capacity and flavors of the zone."`
+	CloudConstraints *CloudConstraints `json:"cloud_constraints,omitempty" doc:"Which clouds the cluster may be created on. It inherits the labels and metrics that the constraints name from the chosen cloud. The cluster is 'pending', and gets no placements, until something shows that it exists: a working kubeconfig or health check, a heartbeat, or capacity."`
 	InheritLabels    bool              `json:"inherit_labels,omitempty" default:"false" doc:"If true, the cluster inherits all labels of the chosen cloud. The cloud's value wins over the cluster's own."`
 	InheritMetrics   bool              `json:"inherit_metrics,omitempty" default:"false" doc:"If true, the cluster inherits all metrics of the chosen cloud, in addition to its own."`
 	Flavors          []ClusterFlavor   `json:"flavors,omitempty" doc:"Machine sizes that the cluster offers, in addition to those of its cloud."`
@@ -70,7 +70,7 @@ type ClusterFlavor struct {
 	Name   string   `json:"name" doc:"Name of the flavor."`
 	VCPUs  int64    `json:"vcpus,omitempty" minimum:"0" doc:"Virtual CPUs of a machine."`
 	Memory Quantity `json:"memory,omitempty" doc:"Memory of a machine, as a Kubernetes quantity such as '4Gi'."`
-	Count  *int64   `json:"count,omitempty" minimum:"0" doc:"Number of machines that there is room for, used as long as no amounts are reported."`
+	Count  *int64   `json:"count,omitempty" minimum:"0" doc:"Number of machines that there is room for, used until capacity is reported."`
 }
 
 // KubernetesSpec holds the access to a Kubernetes cluster.
@@ -82,7 +82,7 @@ type KubernetesSpec struct {
 // where URL is set, else by watching the cluster where there is a kubeconfig, else
 // by heartbeats that must arrive within Interval.
 type HealthSpec struct {
-	URL              string   `json:"url,omitempty" doc:"Address that the server requests with GET; a response from 200 to 299 is a success. If omitted, the cluster is watched through its kubeconfig, or is expected to send heartbeats if it has none."`
+	URL              string   `json:"url,omitempty" doc:"Address that the server requests with GET; a response from 200 to 299 is a success. If omitted, the cluster is watched through its kubeconfig, or must send heartbeats if it has none."`
 	Interval         Duration `json:"interval,omitempty" default:"10s" shortest:"100ms" doc:"Time between two checks, or within which a heartbeat is expected."`
 	FailureThreshold int64    `json:"failure_threshold,omitempty" default:"3" minimum:"1" doc:"Number of consecutive failures after which the cluster is taken out of service."`
 	SuccessThreshold int64    `json:"success_threshold,omitempty" default:"2" minimum:"1" doc:"Number of consecutive successes after which it is back in service."`
@@ -134,7 +134,7 @@ type ClusterStatus struct {
 	// GoneResources and ObservedZone keep what was observed apart from what never
 	// was: of the one there is 0, of the other nobody knows how much there is.
 	GoneResources []string              `json:"gone_resources,omitempty" doc:"Resources that used to be reported. The cluster has 0 of each now."`
-	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster stands for, once its amounts were observed. If the zone disappears, the cluster has nothing."`
+	ObservedZone  *ClusterOpenStack     `json:"observed_zone,omitempty" doc:"Availability zone that the cluster represents, once its capacity has been observed. If the zone disappears, the cluster has no capacity."`
 	Metrics       []ClusterMetricStatus `json:"metrics,omitempty" doc:"Current values of the cluster's metrics."`
 	Taints        []ClusterTaint        `json:"taints,omitempty" doc:"Taints in force, both declared and automatic."`
 	// Cloud and CloudScore are the decision for a cluster without a kubeconfig.
@@ -149,7 +149,7 @@ type ClusterStatus struct {
 	KubernetesVersion string            `json:"kubernetes_version,omitempty" doc:"Version of the cluster's API server."`
 	Nodes             *ClusterNodes     `json:"nodes,omitempty" doc:"Number of nodes, and how many of them are healthy."`
 	Labels            map[string]string `json:"labels,omitempty" doc:"The cluster's own labels and those that it inherits. Absent if it inherits none."`
-	Spot              *SpotStatus       `json:"spot,omitempty" doc:"What is split over spot and on-demand nodes in the cluster."`
+	Spot              *SpotStatus       `json:"spot,omitempty" doc:"Split between on-demand and spot nodes in the cluster."`
 	Flavors           map[string]int64  `json:"flavors,omitempty" doc:"Number of machines of each flavor that there is room for."`
 	// LastHeartbeatAt is when an agent of the cluster last reported.
 	LastHeartbeatAt *time.Time `json:"last_heartbeat_at,omitempty" doc:"When an agent in the cluster last sent a heartbeat."`

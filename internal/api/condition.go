@@ -213,9 +213,9 @@ const (
 type Condition struct {
 	Type             string          `json:"type" doc:"What the condition is about."`
 	Status           ConditionStatus `json:"status" enum:"True,False,Unknown" doc:"Whether the condition holds."`
-	Reason           string          `json:"reason,omitempty" doc:"One word that says why."`
-	Message          string          `json:"message,omitempty" doc:"A sentence that says why."`
-	Detail           string          `json:"detail,omitempty" doc:"What another server said about it, verbatim. Shown only to those who may write the object that names that server."`
+	Reason           string          `json:"reason,omitempty" doc:"Reason, as one word."`
+	Message          string          `json:"message,omitempty" doc:"Explanation, as a sentence."`
+	Detail           string          `json:"detail,omitempty" doc:"Verbatim message of another server, such as a metrics provider. Shown only to users who may write the object that contains that server's address."`
 	LastTransitionAt *time.Time      `json:"last_transition_at,omitempty" doc:"When the status last changed."`
 }
 

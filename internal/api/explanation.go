@@ -43,7 +43,7 @@ type Explanation struct {
 type AffinityTried struct {
 	AffinityName string `json:"affinity_name" doc:"Name of the affinity group."`
 	Result       string `json:"result" enum:"scheduled,kept,no_fit,unschedulable,not_tried" doc:"'scheduled', 'kept' (the group has the workload and nothing has to change), 'no_fit' (no cluster fits), 'unschedulable' (clusters fit, but have too little room or are too few) or 'not_tried'."`
-	Message      string `json:"message,omitempty" doc:"Why."`
+	Message      string `json:"message,omitempty" doc:"Explanation of the result."`
 }
 
 // The results of an affinity group.
@@ -115,7 +115,7 @@ type ScorePart struct {
 	// ExpiredAt and Reason tell a score that has expired from one that was never
 	// there, and both from a 0.
 	ExpiredAt *time.Time `json:"expired_at,omitempty" doc:"When the raw value expired."`
-	Reason    string     `json:"reason,omitempty" doc:"Why the part counts as 0 although nobody scored it 0: expired, absent or not available, with the cause. Or that the values are withheld, because the metric belongs to a namespace that the reader may not read."`
+	Reason    string     `json:"reason,omitempty" doc:"Why the part counts as 0 without a score of 0: expired, absent or not available, with the cause. Or that the values are withheld because the metric belongs to a namespace that the reader may not read."`
 	// Tells is the metric whose value the part tells, nil where it is of something
 	// else.
 	Tells *Key `json:"-"`
@@ -130,7 +130,7 @@ type MoveMargin struct {
 
 // Simulation asks what the server would decide, without changing anything.
 type Simulation struct {
-	Base    string            `json:"base,omitempty" enum:"live,empty" default:"live" doc:"'live' lays the objects over the current fleet; 'empty' uses only the given objects."`
+	Base    string            `json:"base,omitempty" enum:"live,empty" default:"live" doc:"'live' adds the objects to the current fleet, replacing those with the same name; 'empty' uses only the given objects."`
 	Now     *time.Time        `json:"now,omitempty" doc:"Time of the simulation (RFC 3339). If omitted, the server's clock is used."`
 	Objects []json.RawMessage `json:"objects,omitempty" doc:"Objects as the API shows them, including their status: the status is taken as the previous decision or the observed values."`
 	Delete  []Key             `json:"delete,omitempty" doc:"Objects to leave out of the base."`

@@ -61,7 +61,7 @@ type MetricStatus struct {
 	ObservedAt         *time.Time  `json:"observed_at,omitempty" doc:"When the value was last seen valid. While the metric is available, this is updated only when the value changes."`
 	Conditions         []Condition `json:"conditions,omitempty" doc:"Conditions that the server observed."`
 	// Clusters are the last observations where each cluster has a value of its own.
-	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, if the provider's URL or value refers to the cluster. Not shown to a token that is bound to namespaces; it finds what it may see in the status of the clusters."`
+	Clusters map[string]MetricReading `json:"clusters,omitempty" doc:"Values by cluster, if the provider's URL or value refers to the cluster. Not shown to tokens that are limited to namespaces; they find the values that they may see in the status of the clusters."`
 }
 
 // MetricReading is the last observation of a metric for one cluster.
@@ -69,7 +69,7 @@ type MetricReading struct {
 	Value      *float64   `json:"value,omitempty" doc:"Last valid raw value."`
 	ObservedAt *time.Time `json:"observed_at,omitempty" doc:"When the value was last seen valid. While the metric is available, this is updated only when the value changes."`
 	Reason     string     `json:"reason,omitempty" doc:"Why there is no current value. Absent if there is one."`
-	Message    string     `json:"message,omitempty" doc:"A sentence that says why."`
+	Message    string     `json:"message,omitempty" doc:"Explanation, as a sentence."`
 }
 
 // ObjectKind implements Object.

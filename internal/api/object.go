@@ -95,7 +95,7 @@ type Metadata struct {
 	Namespace string            `json:"namespace,omitempty" doc:"Namespace of the object."`
 	Labels    map[string]string `json:"labels,omitempty" doc:"Labels, matched by constraints and selectors."`
 	// UID distinguishes an object from an earlier one of the same name.
-	UID string `json:"uid,omitempty" doc:"Set by the server. Tells an object from an earlier one with the same name."`
+	UID string `json:"uid,omitempty" doc:"Set by the server. Distinguishes the object from an earlier one with the same name."`
 	// Generation grows by one with every change of the spec or the labels.
 	Generation int64 `json:"generation,omitempty" doc:"Set by the server. Grows with every change of the spec or the labels."`
 	// ResourceVersion is the compare-and-set token: the store revision of the

@@ -15,7 +15,7 @@ type OpenStackProjectSpec struct {
 	ProjectID  string         `json:"project_id,omitempty" doc:"ID of the project in OpenStack."`
 	UserID     string         `json:"user_id,omitempty" doc:"ID of the user who creates clusters in the project."`
 	TemplateID string         `json:"template_id,omitempty" doc:"ID of the Magnum cluster template that clusters are created from."`
-	OpenStack  *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API, for whoever creates the clusters."`
+	OpenStack  *OpenStackSpec `json:"openstack,omitempty" doc:"Access to the OpenStack API, for the tool that creates the clusters."`
 }
 
 // OpenStackProjectStatus is what the server knows about a project.

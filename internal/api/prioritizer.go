@@ -93,7 +93,7 @@ const (
 // SpreadConstraint asks for the chosen clusters to be divided evenly.
 type SpreadConstraint struct {
 	TopologyKey       string        `json:"topology_key" doc:"Label or claim whose values group the clusters, or 'region', 'zone' or 'cloud_provider' if 'type' is 'Field'."`
-	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" default:"Label" doc:"What 'topology_key' names."`
+	Type              SpreadType    `json:"type,omitempty" enum:"Label,Claim,Field" default:"Label" doc:"What 'topology_key' refers to."`
 	MaxSkew           *int64        `json:"max_skew,omitempty" default:"1" minimum:"1" doc:"Largest allowed difference between the groups with the most and the fewest chosen clusters. Only groups with clusters that fit count."`
 	WhenUnsatisfiable Unsatisfiable `json:"when_unsatisfiable,omitempty" enum:"DoNotSchedule,ScheduleAnyway" default:"ScheduleAnyway" doc:"'ScheduleAnyway': clusters that would violate the constraint come last. 'DoNotSchedule': they are not chosen."`
 }

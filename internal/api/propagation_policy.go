@@ -59,7 +59,7 @@ type PropagationPlacement struct {
 	ClusterAffinity    *ClusterAffinity   `json:"cluster_affinity,omitempty" doc:"Clusters to choose from. If neither this nor 'cluster_affinities' is set, every visible cluster."`
 	ClusterAffinities  []AffinityTerm     `json:"cluster_affinities,omitempty" doc:"Groups of clusters to choose from, in order of preference: the first group that can take the whole workload gets it. Cannot be combined with 'cluster_affinity'."`
 	ClusterTolerations []Toleration       `json:"cluster_tolerations,omitempty" doc:"Taints that the workloads tolerate."`
-	SpreadConstraints  []GroupConstraint  `json:"spread_constraints,omitempty" doc:"Over how many clusters, regions, zones, providers or values of a label a workload is spread. They hold for the clusters that have replicas in the end. If one uses a field other than 'cluster', there must also be one for 'cluster'."`
+	SpreadConstraints  []GroupConstraint  `json:"spread_constraints,omitempty" doc:"Over how many clusters, regions, zones, providers or values of a label a workload is spread. The constraints apply to the clusters that have replicas in the final result. If one uses a field other than 'cluster', there must also be one for 'cluster'."`
 	ReplicaScheduling  *ReplicaScheduling `json:"replica_scheduling,omitempty" doc:"How replicas are divided among clusters. If omitted, every chosen cluster gets all of them ('Duplicated')."`
 	EmptyClusters      bool               `json:"empty_clusters,omitempty" default:"false" doc:"If true, chosen clusters that get no replicas stay in the binding, with 0."`
 }
@@ -168,7 +168,7 @@ type Failover struct {
 
 // ClusterFailover says how a workload leaves a lost cluster.
 type ClusterFailover struct {
-	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are gone at once."`
+	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are removed at once."`
 	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 
@@ -176,7 +176,7 @@ type ClusterFailover struct {
 // is unhealthy.
 type ApplicationFailover struct {
 	Toleration  Duration  `json:"toleration,omitempty" default:"5m" doc:"How long the workload may be unhealthy."`
-	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully,Never" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are gone at once. 'Never': they stay until an explicit reschedule."`
+	PurgeMode   PurgeMode `json:"purge_mode,omitempty" enum:"Directly,Gracefully,Never" default:"Gracefully" doc:"'Gracefully': the replicas count as running until their replacements are healthy or 'grace_period' is over. 'Directly': they are removed at once. 'Never': they stay until an explicit reschedule."`
 	GracePeriod Duration  `json:"grace_period,omitempty" defaultBy:"purge_mode Gracefully=10m" doc:"Time after which the replicas are removed in any case."`
 }
 

@@ -22,24 +22,24 @@ type DamagedObject struct {
 type ServerInfo struct {
 	Version string    `json:"version" doc:"Version of the server."`
 	Name    string    `json:"name,omitempty" doc:"Name of this server among several. Absent if there is only one."`
-	Leader  bool      `json:"leader" doc:"Whether this server makes the decisions."`
+	Leader  bool      `json:"leader" doc:"Whether this server is the leader, which makes the decisions."`
 	Now     time.Time `json:"now" doc:"The server's clock."`
 	Store   StoreInfo `json:"store" doc:"State of the store."`
 	// Servers are all that are up, the one that leads first.
-	Servers []ServerMember `json:"servers,omitempty" doc:"All servers on the store that are up. The first leads. Absent if there is only one."`
+	Servers []ServerMember `json:"servers,omitempty" doc:"All running servers that share the store. The first one is the leader. Absent if there is only one."`
 	// Damaged are all objects and records that are damaged in the store.
 	Damaged []DamagedObject `json:"damaged,omitempty" doc:"Objects, tokens and other records that are damaged in the store. Absent if there are none."`
 }
 
 // ServerMember is one of several servers on one store.
 type ServerMember struct {
-	ID      string `json:"id" doc:"Tells the servers apart. Another one after each start."`
+	ID      string `json:"id" doc:"Unique ID of the server. Changes with each start."`
 	Name    string `json:"name" doc:"Name of the server."`
-	URL     string `json:"url" doc:"Where it is reached."`
-	Version string `json:"version" doc:"Version of its program."`
-	Leader  bool   `json:"leader" doc:"Whether it makes the decisions."`
+	URL     string `json:"url" doc:"Address at which the other servers reach it."`
+	Version string `json:"version" doc:"Version of the server."`
+	Leader  bool   `json:"leader" doc:"Whether it is the leader, which makes the decisions."`
 	// Revision is how far it had come when it last said so, a few seconds ago.
-	Revision int64 `json:"revision" doc:"Store revision it had reached when it last said so, at most a few seconds ago."`
+	Revision int64 `json:"revision" doc:"Store revision that it last reported, at most a few seconds ago."`
 }
 
 // StoreInfo is the state of the store.

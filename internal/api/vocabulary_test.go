@@ -427,7 +427,7 @@ func TestDescriptions(t *testing.T) {
 		{reflect.TypeFor[HealthSpec](), "interval", "Time between two checks, or within which a heartbeat is expected. At least `100ms`. Defaults to `10s`."},
 		{reflect.TypeFor[HealthSpec](), "failure_threshold", "Number of consecutive failures after which the cluster is taken out of service. At least 1. Defaults to `3`."},
 		{reflect.TypeFor[PrioritizerConfig](), "weight", "Weight of the score. `0` disables the prioritizer; a negative weight prefers low scores. From -10 to 10. Defaults to `1`."},
-		{reflect.TypeFor[SpreadConstraint](), "type", "What `topology_key` names. One of `Label`, `Claim` or `Field`. Defaults to `Label`."},
+		{reflect.TypeFor[SpreadConstraint](), "type", "What `topology_key` refers to. One of `Label`, `Claim` or `Field`. Defaults to `Label`."},
 		{reflect.TypeFor[OpenStackSpec](), "user_domain_name", "Domain of the user. Defaults to `Default` if `username` is set."},
 		{reflect.TypeFor[PlacementSpec](), "reschedule_after", "A decision younger than this is kept as long as it fits. Defaults to `0s` if `strategy` is `prioritizers`, otherwise to `60s`."},
 		{reflect.TypeFor[GroupConstraint](), "max_groups", "Largest number of groups. If omitted or `0`, there is no limit."},

@@ -24,7 +24,7 @@ type WorkloadSpec struct {
 	ReplicaRequests Quantities `json:"replica_requests,omitempty" doc:"Amounts that one replica needs, as Kubernetes quantities: '{ cpu = \"500m\", memory = \"1Gi\" }'. They are reserved on the chosen clusters."`
 	Priority        int64      `json:"priority,omitempty" default:"0" doc:"Workloads with a higher priority are placed first."`
 
-	Distribution *DistributionSpec `json:"distribution,omitempty" doc:"How the replicas are split over on-demand and spot nodes, in each cluster that has 'spot' enabled. For 'Deployment' and 'StatefulSet' of 'apps/v1'. Takes precedence over labels in the cluster that request a split. '{}' requests the default split."`
+	Distribution *DistributionSpec `json:"distribution,omitempty" doc:"How the replicas are split between on-demand and spot nodes in each cluster that has 'spot' enabled. For 'Deployment' and 'StatefulSet' of 'apps/v1'. Takes precedence over labels in the cluster that request a split. '{}' requests the default split."`
 
 	Allocation *AllocationSpec `json:"allocation,omitempty" doc:"Places the workload without a policy: none is needed, and none applies. The workload goes to sites, which are clusters with a region and a zone."`
 }
@@ -142,12 +142,12 @@ type WorkloadStatus struct {
 	PolicyGeneration  int64             `json:"policy_generation,omitempty" doc:"Generation of the policy that the binding answers."`
 	ObservedAffinity  string            `json:"observed_affinity,omitempty" doc:"Affinity group of the policy that the clusters were chosen from."`
 	Evictions         []Eviction        `json:"evictions,omitempty" doc:"Clusters that the workload is leaving."`
-	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters that workloads with a higher priority took from this one since it was last complete."`
+	Preemptions       []PreemptedBy     `json:"preemptions,omitempty" doc:"Clusters from which workloads with a higher priority displaced this one since it last had all its replicas."`
 	LostReplicas      int64             `json:"lost_replicas,omitempty" doc:"Replicas from lost clusters that no affinity group has room for yet."`
 	Health            []ClusterHealth   `json:"health,omitempty" doc:"What was last reported about the workload on its clusters."`
 	EarlierAffinities []EarlierAffinity `json:"earlier_affinities,omitempty" doc:"Groups before the observed one that could take the workload back, and since when."`
 	// Distribution is what the watchers of the clusters report.
-	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"What was observed of the split over on-demand and spot nodes, by cluster."`
+	Distribution     []ClusterDistribution `json:"distribution,omitempty" doc:"Observed split between on-demand and spot nodes, by cluster."`
 	ScheduledAt      *time.Time            `json:"scheduled_at,omitempty" doc:"When the binding last changed."`
 	DecisionRevision int64                 `json:"decision_revision,omitempty" doc:"Number of times that the binding has changed."`
 	Conditions       []Condition           `json:"conditions,omitempty" doc:"Conditions that the server observed."`
@@ -185,7 +185,7 @@ type Eviction struct {
 	Replicas  int64      `json:"replicas" doc:"Replicas that still run there."`
 	Reason    string     `json:"reason" doc:"'ClusterLost', 'ApplicationUnhealthy', 'FailedOver' or 'FailedBack'."`
 	Message   string     `json:"message,omitempty" doc:"What happened."`
-	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never" doc:"What happens to the replicas: 'Directly' (they are gone), 'Gracefully' or 'Never'."`
+	PurgeMode PurgeMode  `json:"purge_mode" enum:"Directly,Gracefully,Never" doc:"What happens to the replicas: 'Directly' (they are removed at once), 'Gracefully' or 'Never'."`
 	Since     *time.Time `json:"since,omitempty" doc:"When the eviction began."`
 	Until     *time.Time `json:"until,omitempty" doc:"When the replicas are removed at the latest."`
 }
@@ -194,7 +194,7 @@ type Eviction struct {
 type PreemptedBy struct {
 	Cluster  string     `json:"cluster" ref:"cluster,optional" doc:"Name of the cluster."`
 	Replicas int64      `json:"replicas" doc:"Replicas that were displaced."`
-	Workload string     `json:"workload,omitempty" ref:"workload,path,optional" doc:"Workload that took their place, as 'namespace/name'. Absent if the reader may not read it."`
+	Workload string     `json:"workload,omitempty" ref:"workload,path,optional" doc:"Workload that displaced them, as 'namespace/name'. Absent if the reader may not read it."`
 	Priority *int64     `json:"priority,omitempty" doc:"Priority of that workload. Absent if the reader may not read it."`
 	At       *time.Time `json:"at,omitempty" doc:"When it happened."`
 }
@@ -232,7 +232,7 @@ type ClusterHealth struct {
 	Message string       `json:"message,omitempty" doc:"What is wrong."`
 	Since   *time.Time   `json:"since,omitempty" doc:"When the status last changed."`
 	// ReportedAt is when the last report told something new.
-	ReportedAt *time.Time `json:"reported_at,omitempty" doc:"When the status was last reported after it, or the binding, had changed."`
+	ReportedAt *time.Time `json:"reported_at,omitempty" doc:"When the status was last reported after a change of the status or the binding."`
 }
 
 // HealthReport says how a workload is doing on one cluster. Writers of reports

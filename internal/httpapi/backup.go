@@ -63,7 +63,7 @@ func (s *status) describeBackup() {
 		Extensions:  map[string]any{operation.AccessExtension: string(auth.AccessAdminister)},
 		OperationID: "backup", Method: http.MethodGet, Path: backupPath, Tags: []string{"server"},
 		Summary:     "Stream a backup of the store",
-		Description: "A tar archive that scheduler-server restore makes a data directory from. Secrets are in it sealed; the key file is not. For administrators.",
+		Description: "Returns a tar archive, from which scheduler-server restore creates a data directory. It contains secrets in encrypted form, but not the key file. Requires the role admin.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"application/x-tar": {Schema: &huma.Schema{Type: "string", Format: "binary"}},
 		}}},

@@ -18,13 +18,13 @@ import (
 type reportCloudInput struct {
 	Target  operation.Target
 	Payload operation.Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 type liveInput struct {
 	Target  operation.Target
-	Tags    []string `query:"tags" doc:"Tags that a project must have, all of them, separated by commas."`
-	Enabled bool     `query:"enabled" default:"true" doc:"false lists the projects that are disabled in place of the others."`
+	Tags    []string `query:"tags" doc:"Tags that a project must all have, separated by commas."`
+	Enabled bool     `query:"enabled" default:"true" doc:"false: list disabled projects instead of enabled ones."`
 }
 
 type liveOutput struct{ Body *api.LiveOpenStack }
@@ -35,7 +35,7 @@ func (r *reports) cloudRoutes() {
 	path := collectionPath(clouds, false) + "/{name}"
 	report := r.api.OfKind(clouds, http.MethodPut, path+"/resources", "report", "Push the figures of a cloud's zones", r.api.Schema(&api.Cloud{}))
 	report.Description = "For collectors of clouds that the server has no credentials of. A report holds what is different from the last one; 409 says that it does not follow on that, and that the next one has to be full. A report without regions that repeats the last number asks whether the server still has what came before it. One that is longer than a request may be comes in parts, of which each but the last has more: nothing counts before the last is here."
-	report.Responses["204"] = &huma.Response{Description: "Nothing in the report was new"}
+	report.Responses["204"] = &huma.Response{Description: "The report contains nothing new"}
 	report.MaxBodyBytes = r.api.MaxBody
 	operation.Register(r.api, operation.AtLeader(report), r.reportCloud)
 	r.api.DescribeBody(report, r.api.Schema(api.CloudReport{}), true)

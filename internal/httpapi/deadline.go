@@ -53,7 +53,7 @@ func limitWork(next http.Handler) http.Handler {
 func describeDeadline(document *huma.OpenAPI) {
 	parameter := &huma.Param{
 		Name: requestTimeoutHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
-		Description: "How long the client waits for the answer, such as 5s. The server answers within it: with 503 where the store has not taken a write by then, and without waiting any longer for decisions.",
+		Description: "How long the client waits for the response, such as 5s. The server responds within that time: it stops waiting for decisions, and returns 503 if the store has not confirmed a write by then.",
 	}
 	eachOperation(document, func(op *huma.Operation) { op.Parameters = append(op.Parameters, parameter) })
 }

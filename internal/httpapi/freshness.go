@@ -31,11 +31,11 @@ func (r *request) describe(header http.Header) {
 // API.
 func describeFreshness(document *huma.OpenAPI) {
 	age := &huma.Param{
-		Description: "Milliseconds since the store was last known to hold nothing newer than what this answer shows. It grows while the store does not answer; reads go on.",
+		Description: "Milliseconds since the server last knew that it had everything in the store. Grows while the store does not respond; reads continue.",
 		Schema:      &huma.Schema{Type: huma.TypeInteger, Format: "int64"},
 	}
 	server := &huma.Param{
-		Description: "Name of the server that answers, as GET /v1/server lists it.",
+		Description: "Name of the server that responded, as in GET /v1/server.",
 		Schema:      &huma.Schema{Type: huma.TypeString},
 	}
 	eachOperation(document, func(op *huma.Operation) {

@@ -13,7 +13,7 @@ import (
 type heartbeatInput struct {
 	Target  operation.Target
 	Payload operation.Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOutput, error) {

@@ -26,10 +26,10 @@ const maxRounds = 20
 
 type listInput struct {
 	Target        operation.Target
-	Limit         int64  `query:"limit" minimum:"1" doc:"How many objects to return at most: 5000 when absent, and never more. Where there are more, continue in the answer leads to the next page."`
-	Continue      string `query:"continue" doc:"The continue of the page before. All pages show the objects as they were at one revision; 410 says that it is no longer kept."`
-	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes' notation: tier=prod,region in (eu, us),!legacy."`
-	All           bool   `query:"all" doc:"On a global collection of a kind that is also namespaced: show the objects of every namespace, too."`
+	Limit         int64  `query:"limit" minimum:"1" doc:"Largest number of objects to return: default and maximum 5000. If there are more, continue in the response leads to the next page."`
+	Continue      string `query:"continue" doc:"The continue token of the previous page. All pages show the objects at the same revision. 410 means that it is no longer available."`
+	LabelSelector string `query:"label_selector" doc:"Only objects whose labels match, in Kubernetes syntax: tier=prod,region in (eu, us),!legacy."`
+	All           bool   `query:"all" doc:"On the global collection of a kind that can also be namespaced: include the objects of all namespaces."`
 }
 
 type listOutput struct {

@@ -74,7 +74,7 @@ type distributionsOutput struct{ Body distributionList }
 
 // distributionList is the body of a list of distributions.
 type distributionList struct {
-	Items []api.DistributedWorkload `json:"items" doc:"By namespace, kind and name."`
+	Items []api.DistributedWorkload `json:"items" doc:"Sorted by namespace, kind and name."`
 }
 
 // nodes answers requests about the on-demand and spot nodes of clusters.

@@ -23,7 +23,7 @@ func (s *Server) openAPIConfig() huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Scheduler", Version: cmp.Or(s.options.Version, "0"),
-				Description: "Clusters, metrics, placements, workloads and their propagation policies, the decisions that follow from them, and the reasons.",
+				Description: "Clusters, metrics, placements, workloads and propagation policies, the resulting decisions, and the reasons for them.",
 			},
 			Components: &huma.Components{
 				Schemas:         schemas,
@@ -42,7 +42,7 @@ type problemType string
 
 // Schema implements huma.SchemaProvider.
 func (problemType) Schema(huma.Registry) *huma.Schema {
-	schema := &huma.Schema{Type: huma.TypeString, Format: "uri", Description: "What went wrong, for programs."}
+	schema := &huma.Schema{Type: huma.TypeString, Format: "uri", Description: "Type of the problem, for programs."}
 	for _, info := range api.ProblemTypes {
 		schema.Enum = append(schema.Enum, string(info.Type))
 		schema.Description += "\n- `" + string(info.Type) + "` (" + strconv.Itoa(info.Status) + "): " + info.Doc

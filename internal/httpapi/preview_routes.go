@@ -43,8 +43,8 @@ type previews struct {
 func (ps *previews) routes() {
 	create := operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "create-preview", Method: http.MethodPost, Path: "/v1/previews", Tags: []string{"preview"},
-		Summary:       "Decide a placement, a workload or the workloads of a propagation policy without writing it, and keep the decision for a day",
-		Description:   "A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or answers 412. A document without kind is a placement. With a propagation policy the bindings of up to " + strconv.Itoa(promise.MaxBindings) + " workloads are written at once; of more, they are compared, and decided when the policy is there.",
+		Summary:       "Preview the decision for a placement, a workload or a propagation policy",
+		Description:   "Makes the decision without writing the object, and keeps it for a day. A PUT of the same object with the token in the header Preview-Token commits exactly this decision, or returns 412. A document without kind is a placement. For a propagation policy, the bindings of up to " + strconv.Itoa(promise.MaxBindings) + " workloads are committed together with it. If there are more, the PUT compares them, and they are decided after the policy is written.",
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: ps.api.MaxBody,
 		Errors: []int{http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInsufficientStorage},
 	})
@@ -174,7 +174,7 @@ func carryStatus(to, from api.Object) {
 }
 
 type getPreviewInput struct {
-	ID string `path:"id" doc:"The id, which is also the token."`
+	ID string `path:"id" doc:"ID of the preview, which is also its token."`
 }
 
 func (ps *previews) getPreview(ctx context.Context, in *getPreviewInput) (*previewOutput, error) {

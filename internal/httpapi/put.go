@@ -20,14 +20,14 @@ import (
 type PutInput struct {
 	Target      operation.Target
 	Payload     operation.Payload
-	IfMatch     string `header:"If-Match" doc:"Write only if the object is as it was at this resource_version, given in double quotes. A status written since does not matter."`
-	IfNoneMatch string `header:"If-None-Match" doc:"*: only create."`
-	Wait        string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
+	IfMatch     string `header:"If-Match" doc:"Write only if the object still has this resource_version, in double quotes. Changes of the status are ignored."`
+	IfNoneMatch string `header:"If-None-Match" doc:"*: create the object, and fail if it exists."`
+	Wait        string `query:"wait" doc:"How long to wait for the resulting decision: default 10s, at most 60s, 0s to not wait."`
 }
 
 type putPreviewedInput struct {
 	PutInput
-	PreviewToken string `header:"Preview-Token" doc:"Commit exactly the decision of this preview, or answer 412. Ignored where the object exists and nothing in it changes."`
+	PreviewToken string `header:"Preview-Token" doc:"Commit exactly the decision of this preview, or return 412. Ignored if the object exists and does not change."`
 }
 
 func (o *objects) put(ctx context.Context, info api.KindInfo, in *PutInput, previewToken string) (*objectOutput, error) {
@@ -195,8 +195,8 @@ func statedKind(object api.Object) api.Kind {
 
 type deleteInput struct {
 	Target  operation.Target
-	IfMatch string `header:"If-Match" doc:"Delete only if the object is as it was at this resource_version, given in double quotes."`
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	IfMatch string `header:"If-Match" doc:"Delete only if the object still has this resource_version, in double quotes."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 func (o *objects) delete(ctx context.Context, info api.KindInfo, in *deleteInput) (*struct{}, error) {

@@ -13,9 +13,9 @@ import (
 
 type getInput struct {
 	Target          operation.Target
-	Wait            string `query:"wait" doc:"With resource_version: how long to wait for something newer, at most 60s."`
-	ResourceVersion string `query:"resource_version" doc:"With wait: answer as soon as the object is newer than this or has another condition, and at the latest when the wait is over."`
-	IfNoneMatch     string `header:"If-None-Match" doc:"Answer 304 while the object still has this ETag."`
+	Wait            string `query:"wait" doc:"With resource_version: how long to wait for a newer version, at most 60s."`
+	ResourceVersion string `query:"resource_version" doc:"With wait: respond as soon as the object is newer than this or a condition changes, and at the latest after the wait."`
+	IfNoneMatch     string `header:"If-None-Match" doc:"Return 304 if the object still has this ETag."`
 }
 
 func (o *objects) get(ctx context.Context, info api.KindInfo, in *getInput) (*objectOutput, error) {

@@ -11,8 +11,8 @@ import (
 
 type rescheduleInput struct {
 	Target  operation.Target
-	IfMatch string `header:"If-Match" doc:"Only if the object is as it was at this resource_version, given in double quotes."`
-	Wait    string `query:"wait" doc:"How long to wait for the decision: 10s when absent, at most 60s, 0s not at all."`
+	IfMatch string `header:"If-Match" doc:"Proceed only if the object still has this resource_version, in double quotes."`
+	Wait    string `query:"wait" doc:"How long to wait for the decision: default 10s, at most 60s, 0s to not wait."`
 }
 
 // reschedule asks for a fresh decision. The spec stays, so the generation does.

@@ -27,9 +27,9 @@ const watchPath = "/v1/watch"
 const watchBacklog = 5000
 
 type watchInput struct {
-	Kinds           string `query:"kinds" doc:"Kinds to show, separated by commas: cluster,placement. Absent = all."`
-	ResourceVersion string `query:"resource_version" doc:"Show what came after this; absent = from now on. 410 says that it is no longer known."`
-	LastEventID     string `header:"Last-Event-ID" doc:"As resource_version, which it takes precedence over; sent by readers of event streams when they connect again."`
+	Kinds           string `query:"kinds" doc:"Kinds to show, separated by commas: cluster,placement. If omitted, all."`
+	ResourceVersion string `query:"resource_version" doc:"Show changes after this revision. If omitted, changes from now on. 410 means that it is no longer available."`
+	LastEventID     string `header:"Last-Event-ID" doc:"The same as resource_version, and takes precedence over it. Event stream clients send it when they reconnect."`
 }
 
 type watchOutput struct {
@@ -58,7 +58,7 @@ func (ws *watches) routes() {
 	operation.Register(ws.api, operation.Declare(auth.AccessRead, huma.Operation{
 		OperationID: "watch", Method: http.MethodGet, Path: watchPath, Tags: []string{"watch"},
 		Summary:     "Stream changes as server-sent events",
-		Description: "The events are put and delete, their data is an Event. The id is the revision to resume from. A watch that is resumed may repeat events. An object is put again, with its revision, when a condition changes that is not stored: Faulted or MoveHeld.",
+		Description: "The events are put and delete, and their data is an Event. The id is the revision from which to resume. A resumed watch may repeat events. When a condition changes that is not stored (Faulted or MoveHeld), the object is put again with the same revision.",
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			"text/event-stream": {Schema: ws.api.Schema(api.Event{})},
 		}}},

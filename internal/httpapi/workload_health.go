@@ -16,7 +16,7 @@ import (
 type reportHealthInput struct {
 	Target  operation.Target
 	Payload operation.Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decision that follows: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decision: default 10s, at most 60s, 0s to not wait."`
 }
 
 func (r *reports) reportHealth(ctx context.Context, in *reportHealthInput) (*objectOutput, error) {

@@ -79,8 +79,6 @@ var ownDescriptions = map[string]string{
 	"data openstack_projects.disabled":             "an argument",
 	"data simulation.result":                       "the answer as a block",
 	"data simulation.result.objects":               "JSON in Terraform",
-	"data simulation.result.changes":               "the answer as a block",
-	"data simulation.result.explanations":          "the answer as a block",
 	"data workload.explain":                        "an argument",
 	"data workload.explanation":                    "null unless explain is set",
 	"data workload.clusters":                       "replicas alone",

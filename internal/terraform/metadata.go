@@ -42,7 +42,7 @@ func MetadataAttributes(scope api.Scope) map[string]schema.Attribute {
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		},
 		"labels": schema.MapAttribute{
-			MarkdownDescription: "Labels, by which constraints and selectors find the object.",
+			MarkdownDescription: "Labels, matched by constraints and selectors.",
 			ElementType:         types.StringType,
 			Optional:            true,
 		},

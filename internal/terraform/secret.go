@@ -34,7 +34,7 @@ func withSecrets(attributes map[string]schema.Attribute) map[string]schema.Attri
 	all := withNestedSecrets(attributes)
 	all[SecretsVersion] = schema.Int64Attribute{
 		CustomType:          WholeNumber{},
-		MarkdownDescription: "Former name of the versions of all secrets. Any whole number: changing it sends the secrets that are set.",
+		MarkdownDescription: "Former attribute for the versions of all secrets. Any whole number. Changing it sends the secrets that are set.",
 		DeprecationMessage:  "Use the version beside the secret, such as kubeconfig_wo_version.",
 		Optional:            true,
 	}

@@ -183,7 +183,7 @@ type Allocation struct {
 type ResourceGroup struct {
 	Name     string       `json:"name,omitempty"`
 	Selected Selected     `json:"selected"`
-	Machines []MachinesOf `json:"machines,omitempty" doc:"How many machines of each flavor the group consists of, where there are several."`
+	Machines []MachinesOf `json:"machines,omitempty" doc:"Number of machines of each flavor in the group, if there are several."`
 }
 
 // MachinesOf is how many machines of a flavor a group consists of.

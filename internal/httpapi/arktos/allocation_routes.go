@@ -21,18 +21,18 @@ type allocationOutput struct {
 
 type allocateInput struct {
 	Payload   Payload
-	Namespace string `query:"namespace" doc:"Where the body names none. Default \"default\"."`
+	Namespace string `query:"namespace" doc:"Namespace, if the body does not set one. Default \"default\"."`
 }
 
 type allocationByIDInput struct {
-	ID        string `path:"id" doc:"Id of the allocation, which is the name of its workload."`
+	ID        string `path:"id" doc:"ID of the allocation, which is the name of its workload."`
 	Namespace string `query:"namespace" default:"default" doc:"Namespace of the allocation."`
 }
 
 type deleteAllocationInput struct {
-	ID        string `path:"id" doc:"Id of the allocation, which is the name of its workload."`
+	ID        string `path:"id" doc:"ID of the allocation, which is the name of its workload."`
 	Namespace string `query:"namespace" default:"default" doc:"Namespace of the allocation."`
-	Wait      string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait      string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 // allocationRoutes adds allocations.

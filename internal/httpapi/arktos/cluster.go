@@ -185,8 +185,8 @@ func given(capacity *float64) *float64 {
 type RegisteredCluster struct {
 	ID          string           `json:"id"`
 	Name        string           `json:"name"`
-	Namespace   string           `json:"namespace,omitempty" doc:"Owner: only pods of this namespace see the cluster."`
-	Namespaces  []string         `json:"namespaces,omitempty" doc:"Several owners, likewise."`
+	Namespace   string           `json:"namespace,omitempty" doc:"Owner of the cluster: only pods in this namespace see it."`
+	Namespaces  []string         `json:"namespaces,omitempty" doc:"Owners of the cluster, if there are several."`
 	SiteID      string           `json:"site_id" doc:"<region>--<zone>"`
 	State       api.ClusterState `json:"state"`
 	IPAddress   string           `json:"ipaddress,omitempty"`
@@ -194,12 +194,12 @@ type RegisteredCluster struct {
 	Region      Region           `json:"region"`
 	Operator    string           `json:"operator,omitempty"`
 	Flavors     []Flavor         `json:"flavors,omitempty" doc:"By name."`
-	CPUCapacity int64            `json:"cpucapacity,omitempty" doc:"What workloads may use, of what was declared or pushed."`
+	CPUCapacity int64            `json:"cpucapacity,omitempty" doc:"What workloads may use, as declared or pushed."`
 	MemCapacity int64            `json:"memcapacity,omitempty" doc:"MiB"`
 	EIPCapacity int64            `json:"eipcapacity,omitempty"`
 	Storage     []Storage        `json:"storage,omitempty" doc:"By type."`
 	ServerPrice string           `json:"serverprice,omitempty"`
-	Available   api.Quantities   `json:"available,omitempty" doc:"What is available at present, by resource."`
+	Available   api.Quantities   `json:"available,omitempty" doc:"What is currently available, by resource."`
 }
 
 // Region is where a cluster is.
@@ -213,8 +213,8 @@ type Flavor struct {
 	FlavorID      string `json:"flavorid"`
 	VCPUs         int64  `json:"vcpus,omitempty"`
 	RAM           int64  `json:"ram,omitempty" doc:"MiB"`
-	TotalCapacity *int64 `json:"totalcapacity,omitempty" doc:"As it was registered."`
-	Count         *int64 `json:"count,omitempty" doc:"How many there is room for at present."`
+	TotalCapacity *int64 `json:"totalcapacity,omitempty" doc:"Capacity as registered."`
+	Count         *int64 `json:"count,omitempty" doc:"Number of machines that there is currently room for."`
 }
 
 // Storage is an amount of one type of volumes.

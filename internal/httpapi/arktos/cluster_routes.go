@@ -21,16 +21,16 @@ type clustersOutput struct {
 
 type createInput struct {
 	Payload Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 type byIDInput struct {
-	ID string `path:"id" doc:"As the server gave it."`
+	ID string `path:"id" doc:"ID that the server assigned."`
 }
 
 type deleteByIDInput struct {
-	ID   string `path:"id" doc:"As the server gave it."`
-	Wait string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	ID   string `path:"id" doc:"ID that the server assigned."`
+	Wait string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 type clusterByNameInput struct {
@@ -39,7 +39,7 @@ type clusterByNameInput struct {
 
 type deleteClusterByNameInput struct {
 	Name string `path:"name" doc:"Name of the cluster."`
-	Wait string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 // clusterRoutes adds the registration of clusters.

@@ -257,5 +257,5 @@ type PodAnswer struct {
 // PodList are pods by namespace and name.
 type PodList struct {
 	Pods     []Pod  `json:"pods"`
-	Continue string `json:"continue,omitempty" doc:"Where the list goes on; absent on the last page."`
+	Continue string `json:"continue,omitempty" doc:"Token of the next page. Absent on the last one."`
 }

@@ -21,14 +21,14 @@ type podsOutput struct {
 
 type createInNamespaceInput struct {
 	Payload   Payload
-	Namespace string `query:"namespace" doc:"Where the body names none. Default \"default\"."`
-	Wait      string `query:"wait" doc:"How long to wait for the decision: 10s when absent, at most 60s, 0s not at all."`
+	Namespace string `query:"namespace" doc:"Namespace, if the body does not set one. Default \"default\"."`
+	Wait      string `query:"wait" doc:"How long to wait for the decision: default 10s, at most 60s, 0s to not wait."`
 }
 
 type listPodsInput struct {
-	Namespace string `query:"namespace" doc:"Only pods of this namespace. Absent = of all that may be read."`
-	Limit     int64  `query:"limit" minimum:"1" doc:"How many pods to return at most: 5000 when absent, and never more."`
-	Continue  string `query:"continue" doc:"The continue of the page before."`
+	Namespace string `query:"namespace" doc:"Only pods of this namespace. If omitted, of all namespaces that the token may read."`
+	Limit     int64  `query:"limit" minimum:"1" doc:"Largest number of pods to return: default and maximum 5000."`
+	Continue  string `query:"continue" doc:"The continue token of the previous page."`
 }
 
 type podByNameInput struct {
@@ -39,7 +39,7 @@ type podByNameInput struct {
 type deletePodByNameInput struct {
 	Name      string `path:"name" doc:"Name of the pod."`
 	Namespace string `query:"namespace" default:"default" doc:"Namespace of the pod."`
-	Wait      string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait      string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 // podRoutes adds pods.

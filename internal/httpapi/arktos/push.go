@@ -227,14 +227,14 @@ func equal(a, b api.Quantity) bool {
 // PushResult says what a push changed.
 type PushResult struct {
 	Result string         `json:"result" enum:"ok"`
-	Sites  []PushedAmount `json:"sites" doc:"Sites with figures that differ from those known before, by cluster."`
+	Sites  []PushedAmount `json:"sites" doc:"Sites whose values changed, by cluster."`
 }
 
 // PushedAmount is what is newly known of one site.
 type PushedAmount struct {
 	SiteID    string         `json:"site_id"`
 	Cluster   string         `json:"cluster_name"`
-	Available api.Quantities `json:"available" doc:"By resource, only what changed."`
+	Available api.Quantities `json:"available" doc:"By resource. Contains only what changed."`
 }
 
 // Result says that something was done of which there is nothing to show.

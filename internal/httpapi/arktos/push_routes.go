@@ -17,13 +17,13 @@ import (
 
 type pushInput struct {
 	Payload Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 type pushRegionInput struct {
 	Region  string `path:"region" doc:"Name of the region."`
 	Payload Payload
-	Wait    string `query:"wait" doc:"How long to wait for the decisions that follow: 10s when absent, at most 60s, 0s not at all."`
+	Wait    string `query:"wait" doc:"How long to wait for the resulting decisions: default 10s, at most 60s, 0s to not wait."`
 }
 
 type pushOutput struct {
@@ -57,7 +57,7 @@ func (h *handler) pushRoutes() {
 
 func (h *handler) pushOperation(method, path, id, summary string) huma.Operation {
 	op := operation.Declare(auth.AccessReport, h.operation(method, path, id, summary, http.StatusOK, PushResult{}, http.StatusNotFound, http.StatusConflict))
-	op.Responses["204"] = &huma.Response{Description: "Nothing in it differs from what is known"}
+	op.Responses["204"] = &huma.Response{Description: "Nothing differs from what the server already has"}
 	return op
 }
 

@@ -82,7 +82,7 @@ func ListOf(item *huma.Schema) *huma.Schema {
 		Type: huma.TypeObject, Required: []string{"items", "resource_version"},
 		Properties: map[string]*huma.Schema{
 			"items":            {Type: huma.TypeArray, Items: item},
-			"continue":         {Type: huma.TypeString, Description: "Token of the next page; absent on the last one."},
+			"continue":         {Type: huma.TypeString, Description: "Token of the next page. Absent on the last one."},
 			"resource_version": {Type: huma.TypeString, Description: "Store revision that all pages show."},
 		},
 	}
