@@ -199,6 +199,7 @@ func (r *Reconciler) session(ctx context.Context) error {
 			return err
 		}
 	}
+	written := int64(0) // what is stored of it is to be taken in before more is written
 	for {
 		leads := r.leads(at.Revision())
 		for _, w := range writes {
@@ -208,7 +209,7 @@ func (r *Reconciler) session(ctx context.Context) error {
 				r.ahead[w.key()] = struct{}{}
 			}
 		}
-		if err := r.write(ctx, unwritten); err != nil {
+		if written, err = r.write(ctx, unwritten); err != nil {
 			return err
 		}
 		r.metrics.unwritten(unwritten)
@@ -219,13 +220,19 @@ func (r *Reconciler) session(ctx context.Context) error {
 			}
 			r.unanswered = nil
 		}
-		switch news := r.wait(ctx, batches, r.wake(unwritten, at.Revision())); {
+		var news news
+		if at.Revision() < written {
+			news = await(ctx, batches)
+		} else {
+			news = r.wait(ctx, batches, r.wake(unwritten, at.Revision()))
+		}
+		switch {
 		case ctx.Err() != nil:
 			return ended(ctx)
 		case r.command.over():
 			return errStoodDown
 		case news.batch != nil:
-			if at, err = r.takeIn(*news.batch, batches); err != nil {
+			if at, err = r.takeIn(ctx, *news.batch, batches, written); err != nil {
 				return err
 			}
 		case news.report != nil:
@@ -346,9 +353,19 @@ func (r *Reconciler) wait(ctx context.Context, batches <-chan fleet.Batch, next 
 	return news{}
 }
 
-// takeIn gives the planner a batch and those that wait behind it, and returns
-// the picture after them.
-func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fleet.Snapshot, err error) {
+// await returns the next batch as news, or none when ctx ends.
+func await(ctx context.Context, batches <-chan fleet.Batch) news {
+	select {
+	case batch := <-batches:
+		return news{batch: &batch}
+	case <-ctx.Done():
+		return news{}
+	}
+}
+
+// takeIn gives the planner a batch, those behind it up to a revision that the fleet
+// shows, and those that wait behind them. It returns the picture after them.
+func (r *Reconciler) takeIn(ctx context.Context, batch fleet.Batch, more <-chan fleet.Batch, until int64) (at *fleet.Snapshot, err error) {
 	err = r.plan(func(p *planner) {
 		for n := 1; ; n++ {
 			for _, change := range batch.Changes {
@@ -368,7 +385,15 @@ func (r *Reconciler) takeIn(batch fleet.Batch, more <-chan fleet.Batch) (at *fle
 			}
 			at = batch.Snapshot
 			r.lose(p, at)
-			if n == maxBatches {
+			if at.Revision() < until {
+				next := await(ctx, more)
+				if next.batch == nil {
+					return
+				}
+				batch = *next.batch
+				continue
+			}
+			if n >= maxBatches {
 				return
 			}
 			select {
@@ -446,12 +471,12 @@ func (r *Reconciler) passed(begin time.Time) {
 }
 
 // write makes the decisions that are due next durable and visible, and takes them out
-// of those that are unwritten. The error is that of a store that belongs to
-// somebody else.
-func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
+// of those that are unwritten. It returns the revision from which the fleet shows them, 0
+// where nothing was written. The error is that of a store that belongs to somebody else.
+func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) (revision int64, err error) {
 	batch := unwritten.due(r.now())
 	if len(batch) == 0 {
-		return nil
+		return 0, nil
 	}
 	begin := time.Now()
 	failed := map[api.Key]error{}
@@ -476,21 +501,21 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.command.ctx, cancel)() //nolint:contextcheck // the term ends it as well
-	revision, err := r.derive(ctx, derived, failed)
+	revision, err = r.derive(ctx, derived, failed)
 	if err != nil && r.options.Standby {
 		r.standDown()
-		return errStoodDown
+		return 0, errStoodDown
 	}
 	if err != nil {
-		return fmt.Errorf("stop deciding: %w", err)
+		return 0, fmt.Errorf("stop deciding: %w", err)
 	}
 	revision = max(revision, r.bind(ctx, hosted, failed))
 	if ctx.Err() != nil { // stopping: what was not written is decided again after the start
-		return nil
+		return 0, nil
 	}
 	if revision > 0 {
 		if _, err := r.options.Fleet.WaitRevision(ctx, revision); err != nil {
-			return nil
+			return 0, nil
 		}
 	}
 	logged := 0
@@ -513,7 +538,7 @@ func (r *Reconciler) write(ctx context.Context, unwritten *unwritten) error {
 		r.logger.Error("more decisions could not be written; they are tried again", "decisions", more)
 	}
 	r.metrics.writing.Observe(time.Since(begin).Seconds())
-	return nil
+	return revision, nil
 }
 
 // maxNamed is how many objects are named that cannot be written.

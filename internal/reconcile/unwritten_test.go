@@ -263,3 +263,58 @@ func TestUnwrittenInRounds(t *testing.T) {
 		t.Errorf("the first round is not all of them in the order of their keys")
 	}
 }
+
+// lookingStore is looked at the planner with before each write.
+type lookingStore struct {
+	Store
+	look func([]store.StatusWrite)
+}
+
+func (s *lookingStore) Derive(ctx context.Context, writes []store.StatusWrite) (int64, error) {
+	s.look(writes) // in the goroutine of the planner
+	return s.Store.Derive(ctx, writes)
+}
+
+// What was written is taken in before more is: until then each decision is in memory
+// as it was made, as it is stored, and as it was before.
+func TestWhatIsWrittenIsTakenInBeforeMoreIs(t *testing.T) {
+	y, _ := start(t)
+	y.twoClusters()
+	y.stop()
+	writes := make([]store.Write, 2*maxWrites+10)
+	for i := range writes {
+		object := newPlacement(fmt.Sprintf("p%05d", i), 1)
+		object.SetDefaults()
+		object.Metadata.UID, object.Metadata.Generation = "uid", 1
+		value, err := y.codec.EncodeSpec(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writes[i] = store.Write{Key: api.KeyOf(object), Part: store.Spec, Value: value}
+	}
+	var revision int64
+	for part := range slices.Chunk(writes, 100) {
+		var err error
+		if revision, err = y.store.Commit(t.Context(), part...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	looking := &lookingStore{Store: y.store}
+	var before []store.StatusWrite
+	rounds := 0
+	looking.look = func(writes []store.StatusWrite) {
+		for _, w := range before {
+			if y.reconciler.planner.placements[w.Key].object.Status.ObservedGeneration == 0 {
+				t.Errorf("before round %d the decision on %s is not taken in", rounds, w.Key)
+				break
+			}
+		}
+		before = append(before, writes...)
+		rounds++
+	}
+	y.restart(Options{Store: looking})
+	y.settle(revision)
+	if rounds < 3 || len(before) < len(writes) { // more where the store did not answer in time
+		t.Errorf("%d decisions are written in %d rounds", len(before), rounds)
+	}
+}
