@@ -52,7 +52,7 @@ func TestDecisionsFollowWhatFiltersRead(t *testing.T) {
 			pass := func(now time.Time, want []string) {
 				t.Helper()
 				p.pass(now)
-				if got := slices.Sorted(slices.Values(webOf(p).latest.Status.Clusters)); !slices.Equal(got, want) {
+				if got := slices.Sorted(slices.Values(webOf(p).status.Clusters)); !slices.Equal(got, want) {
 					t.Errorf("decided %v, want %v", got, want)
 				}
 				checkSettled(t, p, now)

@@ -133,7 +133,7 @@ func (p *planner) adoptClass(resting restingClass) {
 // adoptPlacement takes over a placement of a snapshot.
 func (p *planner) adoptPlacement(object *api.Placement, r *record) {
 	s := r.placed
-	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, latest: object, recorded: s}
+	placed := &placementDecision{object: object, specRevision: s.specRevision, query: s.query, status: &object.Status, recorded: s}
 	p.placements[r.key] = placed
 	p.joinClass(placed)
 	if r.rests() {

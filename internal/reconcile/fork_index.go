@@ -186,7 +186,7 @@ func (r *record) relations() iter.Seq[relation] {
 	return func(yield func(relation) bool) {
 		switch object := r.object.(type) {
 		case *api.Placement:
-			for _, name := range object.Status.Clusters {
+			for _, name := range r.status.Clusters {
 				if !yield(relation{onCluster, name, r.key}) {
 					return
 				}

@@ -177,7 +177,7 @@ func (r *row[O, D]) forget(p *planner, key api.Key) {
 	r.remove(p, key)
 }
 
-func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.object), known) }
+func (r *row[O, D]) adopted(p *planner, known *record) { r.adopt(p, as[O](known.decided()), known) }
 
 func (r *row[O, D]) holdsOf(object api.Object) []hold { return r.holds(as[O](object)) }
 
@@ -192,7 +192,7 @@ func (r *row[O, D]) decided(p *planner, d decision, now time.Time) (changed, mov
 func (r *row[O, D]) restsOn(p *planner, d decision) api.Key { return r.rests(p, as[D](d)) }
 
 func (r *row[O, D]) explained(s *snapshot, recorded *record, now time.Time) *api.Explanation {
-	return r.explain(s, as[O](recorded.object), recorded, now)
+	return r.explain(s, as[O](recorded.decided()), recorded, now)
 }
 
 func (r *row[O, D]) previewed(s *snapshot, object api.Object, now time.Time) (api.Object, *api.Explanation, error) {

@@ -189,7 +189,7 @@ func (l *lost) underPlacement(placed *placementDecision) (on api.Key) {
 			on = key
 		}
 	}
-	for _, name := range placed.latest.Status.Clusters {
+	for _, name := range placed.status.Clusters {
 		if key, dubious := l.dubious[name]; dubious {
 			on = key
 		}

@@ -60,7 +60,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			p.pass(epoch)
 			before := map[string][]string{}
 			for k, placed := range p.placements {
-				before[k.Name] = placed.latest.Status.Clusters
+				before[k.Name] = placed.status.Clusters
 			}
 			for name, want := range map[string]string{"in-a": "a1", "in-b": "b1", "in-c": "c1"} {
 				if !slices.Equal(before[name], []string{want}) {
@@ -84,7 +84,7 @@ func TestLostObjectsHoldWhatRestsOnThem(t *testing.T) {
 			}
 			moved := func(p *planner) (names []string) {
 				for k, placed := range p.placements {
-					if !slices.Equal(placed.latest.Status.Clusters, before[k.Name]) {
+					if !slices.Equal(placed.status.Clusters, before[k.Name]) {
 						names = append(names, k.Name)
 					}
 				}

@@ -71,11 +71,11 @@ func TestWhatIsLeftAloneWouldStay(t *testing.T) {
 			}
 			was := map[api.Key]string{}
 			for key, placed := range p.placements {
-				was[key] = fmt.Sprint(placed.latest.Status.Clusters)
+				was[key] = fmt.Sprint(placed.status.Clusters)
 			}
 			if again(p) {
 				for key, placed := range p.placements {
-					if now := fmt.Sprint(placed.latest.Status.Clusters); now != was[key] {
+					if now := fmt.Sprint(placed.status.Clusters); now != was[key] {
 						t.Fatalf("%s was left alone on %s, a fresh look gives %s", key, was[key], now)
 					}
 				}
@@ -100,7 +100,7 @@ func TestAScoreThatTakesNoSeat(t *testing.T) {
 	}))
 	p.pass(epoch)
 	web := webOf(p)
-	if got := fmt.Sprint(web.latest.Status.Clusters); got != "[c0]" {
+	if got := fmt.Sprint(web.status.Clusters); got != "[c0]" {
 		t.Fatalf("it is on %s", got)
 	}
 	for _, value := range []int64{50, 11, -80} {
@@ -111,7 +111,7 @@ func TestAScoreThatTakesNoSeat(t *testing.T) {
 		}
 	}
 	score("c0", -95) // and what staying is worth: 5
-	if p.pass(epoch); fmt.Sprint(web.latest.Status.Clusters) != "[c1]" {
-		t.Fatalf("it is on %v, c1 is better", web.latest.Status.Clusters)
+	if p.pass(epoch); fmt.Sprint(web.status.Clusters) != "[c1]" {
+		t.Fatalf("it is on %v, c1 is better", web.status.Clusters)
 	}
 }

@@ -65,7 +65,7 @@ func enqueued(t *testing.T, c *ocm.Case) (decided, again []string) {
 			if policy.Mode != api.ModeExact || slices.ContainsFunc(policy.Configurations, balances) {
 				t.Fatalf("%s rates what others have chosen", key)
 			}
-			out[key.Path()] = fmt.Sprint(placed.latest.Status.Clusters)
+			out[key.Path()] = fmt.Sprint(placed.status.Clusters)
 		}
 		return out
 	}

@@ -75,7 +75,7 @@ func (y *system) fromNothing(without api.Key) map[api.Key][]string {
 	p.pass(time.Now())
 	all := map[api.Key][]string{}
 	for key, placed := range p.placements {
-		all[key] = slices.Sorted(slices.Values(placed.latest.Status.Clusters))
+		all[key] = slices.Sorted(slices.Values(placed.status.Clusters))
 	}
 	for key, w := range p.bindings.workloads {
 		all[key] = w.status.Names()

@@ -21,7 +21,7 @@ var placements = row[*api.Placement, *placementDecision]{
 	put:  (*planner).putPlacement,
 	seen: (*planner).seePlacement,
 	agrees: func(placed *placementDecision, stored *api.Placement) bool {
-		return reflect.DeepEqual(&placed.latest.Status, &stored.Status)
+		return reflect.DeepEqual(placed.status, &stored.Status)
 	},
 	remove: func(p *planner, key api.Key) {
 		if placed, ok := p.placements[key]; ok {
@@ -63,7 +63,7 @@ func (p *placementDecision) wants() bool        { return p.wanting }
 func (p *placementDecision) revision() int64    { return p.specRevision }
 
 // result is the placement with its status as last decided.
-func (p *placementDecision) result() api.Object { return p.latest }
+func (p *placementDecision) result() api.Object { return withStatus(p.object, p.status) }
 
 // explainPlacement says why a placement is where it is.
 func (s *snapshot) explainPlacement(asked *api.Placement, r *record, now time.Time) *api.Explanation {
@@ -81,7 +81,7 @@ func (s *snapshot) previewPlacement(asked *api.Placement, now time.Time) (*api.P
 	view := s.view(query)
 	explained := placement.Explain(s.fleet, query, view.Ranking, s.others(), presentOf(asked, &asked.Status), now)
 	previewed := *asked
-	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, asked, explained.Outcome, now, explained.Summary)
+	previewed.Status, _ = placement.NewStatus(s.fleet, query, view, &asked.Metadata, &asked.Status, explained.Outcome, now, explained.Summary)
 	return &previewed, explained.Render(), nil
 }
 
@@ -94,7 +94,7 @@ func (p *planner) recall(placed *placementDecision, foreseen *api.Explanation, w
 	}
 	was := *placed
 	if !placed.query.HasRequests() {
-		was.latest = placed.object
+		was.status = &placed.object.Status
 	}
 	return p.explainFrom(&was, was.present(), now).Render()
 }

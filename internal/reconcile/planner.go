@@ -51,9 +51,9 @@ type planner struct {
 type placementDecision struct {
 	turn
 	object *api.Placement
-	// latest is the object with its status as last decided, which may be ahead of the
-	// store; the object itself where it is not. It never changes.
-	latest       *api.Placement
+	// status is that as last decided, which may be ahead of the store; the object's own
+	// where it is not. It never changes.
+	status       *api.PlacementStatus
 	specRevision int64
 	query        *placement.Query
 	class        *class
@@ -199,7 +199,7 @@ func (p *planner) putPlacement(known *placementDecision, object *api.Placement, 
 		return
 	}
 	if known == nil {
-		known = &placementDecision{object: object, specRevision: specRevision, query: query, latest: object, resumed: p.passes == 0 || p.following}
+		known = &placementDecision{object: object, specRevision: specRevision, query: query, status: &object.Status, resumed: p.passes == 0 || p.following}
 		p.placements[query.Key] = known
 		p.joinClass(known)
 		known.class.share(query)
@@ -212,31 +212,33 @@ func (p *planner) putPlacement(known *placementDecision, object *api.Placement, 
 	known.object, known.specRevision, known.query = object, specRevision, query
 	p.joinClass(known)
 	known.class.share(query)
-	before := &known.latest.Status
-	known.latest = withStatus(object, before)
+	before := known.status
+	if sameStatus(&object.Status, before) {
+		known.status = &object.Status
+	}
 	if now := object.Status; now.ObservedGeneration == object.Metadata.Generation &&
 		now.ObservedGeneration > before.ObservedGeneration {
 		// The decision was committed together with the spec: it had been previewed.
 		// One that was made here meanwhile for the spec before, and could not be
 		// written any more, is void.
-		known.latest = object
+		known.status = &object.Status
 		p.index(known, before.Clusters, object.Status.Clusters)
 	}
-	p.reserve(known, before.Decisions, known.latest.Status.Decisions)
+	p.reserve(known, before.Decisions, known.status.Decisions)
 	p.queue.mark(known)
 }
 
 // seePlacement takes in a status of a known spec. An older one may arrive after a
 // newer one was decided.
 func (p *planner) seePlacement(known *placementDecision, object *api.Placement) {
-	if sameStatus(&object.Status, &known.latest.Status) {
-		known.object, known.latest = object, object // share the memory of the fleet's copy
+	if sameStatus(&object.Status, known.status) {
+		known.object, known.status = object, &object.Status // share the memory of the fleet's copy
 	}
 }
 
-// withStatus is a placement with a status, which it may have.
+// withStatus is a placement with a status, which may be its own.
 func withStatus(object *api.Placement, status *api.PlacementStatus) *api.Placement {
-	if sameStatus(&object.Status, status) {
+	if status == &object.Status {
 		return object
 	}
 	other := *object
@@ -258,8 +260,8 @@ func sameCondition(x, y api.Condition) bool {
 func (p *planner) drop(placed *placementDecision) {
 	placed.gone = true
 	p.leaveClass(placed)
-	p.index(placed, placed.latest.Status.Clusters, nil)
-	p.reserve(placed, placed.latest.Status.Decisions, nil)
+	p.index(placed, placed.status.Clusters, nil)
+	p.reserve(placed, placed.status.Decisions, nil)
 	delete(p.placements, placed.query.Key)
 }
 
@@ -330,7 +332,7 @@ func (p *planner) reserve(placed *placementDecision, before, after []api.Decisio
 		p.reserved.Release(p.fleet, placed.query.Key, d.Cluster)
 	}
 	for _, d := range after {
-		since := placed.latest.Status.ScheduledAt
+		since := placed.status.ScheduledAt
 		if d.Since != nil {
 			since = d.Since
 		}
@@ -422,13 +424,12 @@ func (p *planner) decide(placed *placementDecision, now time.Time) (changed, mov
 	if !out.Full || len(out.Choices) == 0 {
 		why = p.why(placed, present, len(out.Choices), now)
 	}
-	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, placed.latest, out, now, why)
-	before := &placed.latest.Status
+	status, changed := placement.NewStatus(p.fleet, placed.query, placed.class.view, &placed.object.Metadata, placed.status, out, now, why)
+	before := placed.status
 	if changed {
 		status.Conditions = placed.class.says(status.Conditions)
-		latest := *placed.object
-		latest.Status = status
-		placed.latest = &latest
+		kept := status
+		placed.status = &kept
 	}
 	if !out.Same {
 		p.index(placed, before.Clusters, status.Clusters)
@@ -465,7 +466,7 @@ func (p *planner) setWanting(placed *placementDecision, wanting bool) {
 }
 
 // present is the placement's decision as the engine takes it.
-func (p *placementDecision) present() placement.Present { return presentOf(p.object, &p.latest.Status) }
+func (p *placementDecision) present() placement.Present { return presentOf(p.object, p.status) }
 
 // presentOf is the decision in a status of a placement as the engine takes it.
 func presentOf(p *api.Placement, s *api.PlacementStatus) placement.Present {

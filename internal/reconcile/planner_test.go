@@ -113,8 +113,8 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 		present := placed.present()
 		out := placement.Decide(p.fleet, placed.query, view, p.others(), present, now)
 		object := *placed.object
-		object.Status = placed.latest.Status
-		status, changed := placement.NewStatus(p.fleet, placed.query, view, &object, out, now, func() string {
+		object.Status = *placed.status
+		status, changed := placement.NewStatus(p.fleet, placed.query, view, &object.Metadata, &object.Status, out, now, func() string {
 			if len(out.Choices) == 0 && len(present.Decisions) == 0 {
 				return placement.Explain(p.fleet, placed.query, nil, p.others(), present, now).Sentence()
 			}
@@ -124,7 +124,7 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 		// names chosen clusters; the decision may not.
 		// Nor is a placement that counts what others decide re-made when they do.
 		if !out.Same && !placed.query.Minds() {
-			t.Fatalf("%s is stale: has %v, a fresh look gives %v (%+v)", key, placed.latest.Status.Clusters, status.Clusters, changed)
+			t.Fatalf("%s is stale: has %v, a fresh look gives %v (%+v)", key, placed.status.Clusters, status.Clusters, changed)
 		}
 		if !out.Same {
 			continue
@@ -135,17 +135,17 @@ func checkSettled(t interface{ Fatalf(string, ...any) }, p *planner, now time.Ti
 			}
 		}
 		for i, group := range status.DecisionGroups {
-			if len(placed.latest.Status.DecisionGroups) != len(status.DecisionGroups) || !slices.Equal(placed.latest.Status.DecisionGroups[i].Clusters, group.Clusters) {
-				t.Fatalf("%s has the groups %v, a fresh look gives %v", key, placed.latest.Status.DecisionGroups, status.DecisionGroups)
+			if len(placed.status.DecisionGroups) != len(status.DecisionGroups) || !slices.Equal(placed.status.DecisionGroups[i].Clusters, group.Clusters) {
+				t.Fatalf("%s has the groups %v, a fresh look gives %v", key, placed.status.DecisionGroups, status.DecisionGroups)
 			}
 		}
 		for _, c := range status.Conditions {
-			if old := api.FindCondition(placed.latest.Status.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason {
+			if old := api.FindCondition(placed.status.Conditions, c.Type); old == nil || old.Status != c.Status || old.Reason != c.Reason {
 				t.Fatalf("%s: condition %s is %+v, a fresh look gives %+v", key, c.Type, old, c)
 			}
 		}
 		for name := range p.occupants {
-			if p.occupants.has(name, placed) != contains(placed.latest.Status.Clusters, name) {
+			if p.occupants.has(name, placed) != contains(placed.status.Clusters, name) {
 				t.Fatalf("%s: occupants of %s are out of step", key, name)
 			}
 		}
@@ -352,8 +352,8 @@ func TestSpreadAmongThoseThatDoNot(t *testing.T) {
 		}}
 	}))
 	p.pass(epoch)
-	if placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.latest.Status.Clusters) != 0 {
-		t.Fatalf("it is on %v, and no cluster has a region", placed.latest.Status.Clusters)
+	if placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "spread"}]; len(placed.status.Clusters) != 0 {
+		t.Fatalf("it is on %v, and no cluster has a region", placed.status.Clusters)
 	}
 	located := cluster("c1", nil)
 	located.Spec.Region = "eu"
@@ -387,7 +387,7 @@ func TestPlannerLeavesTheRestUntouched(t *testing.T) {
 	if len(writes) != 1 || placedOf(writes[0]).query.Key.Name != "g1" || !writes[0].moved {
 		t.Fatalf("a better cluster in group 1 wrote %v", writes)
 	}
-	if got := placedOf(writes[0]).latest.Status.Clusters; len(got) != 1 || got[0] != "c5" {
+	if got := placedOf(writes[0]).status.Clusters; len(got) != 1 || got[0] != "c5" {
 		t.Fatalf("g1 went to %v, want c5", got)
 	}
 	w.write(p, metric("m6", 0.1)) // worse, and not chosen or barely: c6 is of group 2
@@ -420,7 +420,7 @@ func TestPlannerWakesAtTheInstant(t *testing.T) {
 		t.Fatalf("wakes at %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(60 * time.Second))
-	if len(writes) != 1 || placedOf(writes[0]).latest.Status.Clusters[0] != "c2" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
 		t.Fatalf("at the instant: %v", writes)
 	}
 }
@@ -448,7 +448,7 @@ func TestPlannerAgesMetrics(t *testing.T) {
 		t.Fatalf("wakes at %s, want %s", at, want)
 	}
 	writes := p.pass(epoch.Add(30 * time.Second))
-	if len(writes) != 1 || placedOf(writes[0]).latest.Status.Clusters[0] != "c2" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c2" {
 		t.Fatalf("at max_age: %v", writes)
 	}
 }
@@ -467,17 +467,17 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	checkSettled(t, p, epoch)
 	a := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "a"}]
 	b := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: "b"}]
-	if len(a.latest.Status.Clusters) != 1 || len(b.latest.Status.Clusters) != 0 {
-		t.Fatalf("a has %v, b has %v", a.latest.Status.Clusters, b.latest.Status.Clusters)
+	if len(a.status.Clusters) != 1 || len(b.status.Clusters) != 0 {
+		t.Fatalf("a has %v, b has %v", a.status.Clusters, b.status.Clusters)
 	}
-	scheduled := api.FindCondition(b.latest.Status.Conditions, api.ConditionScheduled)
+	scheduled := api.FindCondition(b.status.Conditions, api.ConditionScheduled)
 	if want := "0 of 1 cluster fit: 1 has less than 2 of cpu available"; scheduled.Message != want {
 		t.Errorf("message %q, want %q", scheduled.Message, want)
 	}
 	w.remove(p, a.query.Key)
 	writes := p.pass(epoch.Add(time.Second))
-	if len(writes) != 1 || len(b.latest.Status.Clusters) != 1 {
-		t.Fatalf("after a went, b has %v (%d writes)", b.latest.Status.Clusters, len(writes))
+	if len(writes) != 1 || len(b.status.Clusters) != 1 {
+		t.Fatalf("after a went, b has %v (%d writes)", b.status.Clusters, len(writes))
 	}
 	// A capacity report newer than the decision speaks for it.
 	reported := *c
@@ -489,7 +489,7 @@ func TestPlannerSharesCapacity(t *testing.T) {
 	if got := ledger.Available(p.fleet, p.reserved, row)["cpu"]; got != "1" {
 		t.Errorf("available is %s after the report, want 1", got)
 	}
-	if len(b.latest.Status.Clusters) != 1 {
+	if len(b.status.Clusters) != 1 {
 		t.Errorf("the report made b lose its cluster")
 	}
 }
@@ -512,7 +512,7 @@ func TestPlannerRemembersRisers(t *testing.T) {
 	}
 	w.write(p, metric("m1", 0.4)) // above c2, below c3
 	writes := p.pass(epoch)
-	if len(writes) != 1 || placedOf(writes[0]).latest.Status.Clusters[0] != "c3" {
+	if len(writes) != 1 || placedOf(writes[0]).status.Clusters[0] != "c3" {
 		t.Fatalf("c1 fell below c3: %d writes", len(writes))
 	}
 }
@@ -524,18 +524,18 @@ func TestPlannerIsNotSetBackByAnOlderStatus(t *testing.T) {
 	w.write(p, newPlacement("web", 1))
 	first := p.pass(epoch)[0]
 	older := *placedOf(first).object
-	older.Status = placedOf(first).latest.Status
+	older.Status = *placedOf(first).status
 	if got, want := older.Status.Conditions[0].Message, "0 of 0 clusters fit"; got != want {
 		t.Errorf("without clusters the message is %q, want %q", got, want)
 	}
 	w.write(p, &api.Cluster{Metadata: api.Metadata{Name: "c1"}, Spec: api.ClusterSpec{Paused: true}})
 	second := p.pass(epoch)
-	want := placedOf(second[0]).latest.Status.Conditions[0].Message
+	want := placedOf(second[0]).status.Conditions[0].Message
 	if want == older.Status.Conditions[0].Message {
 		t.Fatalf("the second decision says the same as the first: %q", want)
 	}
 	p.put(&older, first.specRevision)
-	if got := placedOf(first).latest.Status.Conditions[0].Message; got != want {
+	if got := placedOf(first).status.Conditions[0].Message; got != want {
 		t.Errorf("the planner believes in %q, it has decided %q", got, want)
 	}
 }

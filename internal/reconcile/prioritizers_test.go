@@ -33,7 +33,7 @@ func webOf(p *planner) *placementDecision {
 
 func wantClusters(t *testing.T, p *planner, when string, want ...string) {
 	t.Helper()
-	if got := webOf(p).latest.Status.Clusters; !slices.Equal(got, want) {
+	if got := webOf(p).status.Clusters; !slices.Equal(got, want) {
 		t.Fatalf("%s: the decision is %v, want %v", when, got, want)
 	}
 }
@@ -60,13 +60,13 @@ func TestPlannerReDecidesWhenAScoreExpires(t *testing.T) {
 	wantClusters(t, p, "at valid_until", "c1")
 	p.pass(until.Add(1))
 	wantClusters(t, p, "after valid_until", "c2")
-	if c := api.FindCondition(webOf(p).latest.Status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionFalse || c.Reason != api.ReasonExpired {
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionFalse || c.Reason != api.ReasonExpired {
 		t.Errorf("condition %+v", c)
 	}
 	w.write(p, newScore("c1", 90, until.Add(time.Hour)))
 	p.pass(until.Add(time.Second))
 	wantClusters(t, p, "with a fresh score", "c1")
-	if c := api.FindCondition(webOf(p).latest.Status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != api.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -129,7 +129,7 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	wantClusters(t, p, "at first", "c1")
 	w.write(p, newScore("c2", 51, time.Time{}))
 	p.pass(epoch.Add(time.Second))
-	if got := webOf(p).latest.Status.Clusters; len(got) != 2 {
+	if got := webOf(p).status.Clusters; len(got) != 2 {
 		t.Fatalf("c2 scores 51 now: %v", got)
 	}
 	w.write(p, newScore("c1", 0, time.Time{}))
@@ -137,7 +137,7 @@ func TestPlannerReDecidesWhenOnlyCELReadsTheScore(t *testing.T) {
 	wantClusters(t, p, "c1 scores 0", "c2")
 	w.write(p, metric("m1", 0.4))
 	p.pass(epoch.Add(3 * time.Second))
-	if got := webOf(p).latest.Status.Clusters; len(got) != 2 {
+	if got := webOf(p).status.Clusters; len(got) != 2 {
 		t.Fatalf("m1 is 0.4 now: %v", got)
 	}
 }
@@ -161,7 +161,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	p.pass(epoch)
 	count := map[string]int{}
 	for _, placed := range p.placements {
-		count[placed.latest.Status.Clusters[0]]++
+		count[placed.status.Clusters[0]]++
 	}
 	if len(count) != 3 {
 		t.Fatalf("new placements do not spread: %v", count)
@@ -177,7 +177,7 @@ func TestPlannerSettlesBalance(t *testing.T) {
 	for _, name := range names {
 		placed := p.placements[api.Key{Kind: api.KindPlacement, Namespace: "shop", Name: name}]
 		object := *placed.object
-		object.Status = placed.latest.Status
+		object.Status = *placed.status
 		again.put(&object, 1)
 	}
 	for _, w := range again.pass(epoch.Add(time.Hour)) {
@@ -200,7 +200,7 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	next := newPlacement("web", 1, byScore, func(s *api.PlacementSpec) { s.Predicates = []api.Predicate{{}} })
 	next.SetDefaults()
 	next.Metadata.UID, next.Metadata.Generation = webOf(p).object.Metadata.UID, 2
-	next.Status = webOf(p).latest.Status
+	next.Status = *webOf(p).status
 	next.Status.ObservedGeneration, next.Status.DecisionRevision = 2, next.Status.DecisionRevision+1
 	next.Status.Clusters = []string{"c2"}
 	next.Status.Decisions = []api.Decision{{Cluster: "c2", Rank: 1, Since: ptr(epoch)}}
@@ -208,7 +208,7 @@ func TestPlannerTakesACommittedDecision(t *testing.T) {
 	p.put(next, w.revision)
 	for _, written := range p.pass(epoch.Add(time.Second)) {
 		if written.moved {
-			t.Errorf("the committed decision was moved to %v", placedOf(written).latest.Status.Clusters)
+			t.Errorf("the committed decision was moved to %v", placedOf(written).status.Clusters)
 		}
 	}
 	wantClusters(t, p, "as committed", "c2")
@@ -225,7 +225,7 @@ func TestPlannerDropsWhatACommitOvertook(t *testing.T) {
 	w.write(p, newPlacement("web", 1, byScore))
 	p.pass(epoch)
 	wantClusters(t, p, "at first", "c1")
-	stored := webOf(p).latest.Status
+	stored := *webOf(p).status
 	w.write(p, newScore("c2", 50, time.Time{}))
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "after the score", "c2")
@@ -275,7 +275,7 @@ func TestPlannerKeepsAMisconfiguredDecision(t *testing.T) {
 	w.remove(p, api.Key{Kind: api.KindMetric, Name: "load"})
 	p.pass(epoch.Add(time.Second))
 	wantClusters(t, p, "without the metric", "c1")
-	if c := api.FindCondition(webOf(p).latest.Status.Conditions, api.ConditionMisconfigured); c.Status != api.ConditionTrue {
+	if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionMisconfigured); c.Status != api.ConditionTrue {
 		t.Errorf("condition %+v", c)
 	}
 }

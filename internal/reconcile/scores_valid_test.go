@@ -37,7 +37,7 @@ func TestScoresValidOfHeldClusters(t *testing.T) {
 			valid := func(when string, want api.ConditionStatus) {
 				t.Helper()
 				wantClusters(t, p, when, "c1")
-				if c := api.FindCondition(webOf(p).latest.Status.Conditions, api.ConditionScoresValid); c.Status != want {
+				if c := api.FindCondition(webOf(p).status.Conditions, api.ConditionScoresValid); c.Status != want {
 					t.Errorf("%s: %+v, want %s", when, c, want)
 				}
 			}
@@ -77,7 +77,7 @@ func TestPlannerReDecidesWhenAScoreInAnExpressionExpires(t *testing.T) {
 		s.Predicates = []api.Predicate{{CEL: []string{`managedCluster.scores("s").exists(s, s.name == "a" && s.value > 50)`}}}
 	}))
 	p.pass(epoch)
-	first := webOf(p).latest.Status.Clusters
+	first := webOf(p).status.Clusters
 	if len(first) != 1 {
 		t.Fatalf("the decision is %v, want one cluster", first)
 	}

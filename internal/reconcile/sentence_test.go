@@ -30,7 +30,7 @@ func TestOwnWords(t *testing.T) {
 	told := func(kind api.Kind, name string) string {
 		key := api.Key{Kind: kind, Namespace: "shop", Name: name}
 		if x, ok := p.placements[key]; ok {
-			return api.FindCondition(x.latest.Status.Conditions, api.ConditionScheduled).Message
+			return api.FindCondition(x.status.Conditions, api.ConditionScheduled).Message
 		}
 		return api.FindCondition(p.bindings.workloads[key].status.Conditions, api.ConditionScheduled).Message
 	}

@@ -68,7 +68,7 @@ func (r *Reconciler) fork(now time.Time) (*planner, liveWorld) {
 		// planner is without it already.
 		if known, _ := s.get(key); known.object != nil {
 			p.remove(key)
-			p.setAside(known.object)
+			p.setAside(known.decided())
 		} else if !isDecided(key.Kind) {
 			p.remove(key)
 		}

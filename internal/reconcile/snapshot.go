@@ -46,10 +46,19 @@ const maxViews = 32
 // never changes.
 type record struct {
 	key     api.Key
-	object  api.Object     // with its status as last decided
-	placed  *placedState   // of a placement
-	binding *bindingRecord // of a workload
-	guest   *guest         // what is known of what is created on a host, a copy
+	object  api.Object           // with its status as last decided, but for a placement
+	status  *api.PlacementStatus // of a placement, as last decided
+	placed  *placedState         // of a placement
+	binding *bindingRecord       // of a workload
+	guest   *guest               // what is known of what is created on a host, a copy
+}
+
+// decided is the object with its status as last decided.
+func (r *record) decided() api.Object {
+	if r.status != nil {
+		return withStatus(as[*api.Placement](r.object), r.status)
+	}
+	return r.object
 }
 
 // bindingRecord is the state of a workload.
@@ -108,7 +117,7 @@ func (p *planner) recordDecision(known decision) {
 	r := &record{key: known.key(), object: known.stored()}
 	switch d := known.(type) {
 	case *placementDecision:
-		r.object = d.latest
+		r.status = d.status
 		if s := d.state(); d.recorded == nil || *d.recorded != s {
 			d.recorded = &s
 		}

@@ -84,13 +84,13 @@ func checkRecords(t checker, p *planner) {
 		if !ok {
 			t.Fatalf("%s is not recorded", key)
 		}
-		if is := d.object.StatusPart(); status != nil && !reflect.DeepEqual(is, status) {
+		if is := d.decided().StatusPart(); status != nil && !reflect.DeepEqual(is, status) {
 			t.Fatalf("%s is recorded with %+v, and is %+v", key, is, status)
 		}
 		return &d
 	}
 	for key, placed := range p.placements {
-		found(key, &placed.latest.Status)
+		found(key, placed.status)
 	}
 	for key, w := range p.bindings.workloads {
 		if d := found(key, &w.status); d.binding.policy != w.policy || d.binding.reason != w.reason {

@@ -93,7 +93,7 @@ func (p *planner) touchOutsider(c *class, row int, o outsider, was bool) {
 				p.queue.mark(placed)
 			}
 		case o.reaches(&floor{placed.worst, placed.worstTotal}):
-			if !slices.Contains(placed.latest.Status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
+			if !slices.Contains(placed.status.Clusters, p.fleet.Cluster(row).Metadata.Name) {
 				p.queue.mark(placed)
 			}
 		}
@@ -150,7 +150,7 @@ func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own
 	own = placement.MeritOf(p.fleet, q, view, p.others(), row, true)
 	// While it is no worse than the worst that is chosen, no outsider is better.
 	if own.Less(placed.worst) {
-		chosen := func(row int) bool { return slices.Contains(placed.latest.Status.Clusters, p.fleet.Name(row)) }
+		chosen := func(row int) bool { return slices.Contains(placed.status.Clusters, p.fleet.Name(row)) }
 		keeps = !placement.Overtaken(p.fleet, q, view, p.others(), own, chosen)
 		return keeps, own, own
 	}
@@ -161,7 +161,7 @@ func (p *planner) keepsSeat(placed *placementDecision, row int) (keeps bool, own
 // class does not have as candidates, because only the decision may keep them. The
 // scale is its own then.
 func (p *planner) comparesMore(placed *placementDecision) bool {
-	return placed.query.Relative() && slices.ContainsFunc(placed.latest.Status.Clusters, func(name string) bool {
+	return placed.query.Relative() && slices.ContainsFunc(placed.status.Clusters, func(name string) bool {
 		row, ok := p.fleet.Row(name)
 		return ok && !placed.class.view.Mask.Has(row)
 	})

@@ -371,7 +371,7 @@ func conformSelect(t *conformance.T, in *selectIn, out *selectOut) {
 	}
 	names, outcome := decide(t.T, w, p, present)
 	f := w.Fleet()
-	status, _ := NewStatus(f, enginetest.Compile(t.T, NewQuery, p), NewView(f, enginetest.Compile(t.T, NewQuery, p), ledger.Others{}, nil), p, outcome, w.Now, func() string { return "" })
+	status, _ := NewStatus(f, enginetest.Compile(t.T, NewQuery, p), NewView(f, enginetest.Compile(t.T, NewQuery, p), ledger.Others{}, nil), &p.Metadata, &p.Status, outcome, w.Now, func() string { return "" })
 	conformChoice(t, out, names, outcome.kept, &status)
 	scores := map[string]float64{}
 	for _, candidate := range Explain(f, enginetest.Compile(t.T, NewQuery, p), nil, ledger.Others{}, present, w.Now).Render().Candidates {
@@ -534,9 +534,9 @@ func conformTimestamps(t *conformance.T, in *timestampsIn, out *timestampsOut) {
 	f, q := w.Fleet(), enginetest.Compile(t.T, NewQuery, p)
 	v := NewView(f, q, ledger.Others{}, nil)
 	explain := func() string { return "" }
-	settled, _ := NewStatus(f, q, v, p, outcome, w.Now, explain)
+	settled, _ := NewStatus(f, q, v, &p.Metadata, &p.Status, outcome, w.Now, explain)
 	p.Status.Conditions = settled.Conditions // as after the passes before
-	status, changed := NewStatus(f, q, v, p, outcome, w.Now, explain)
+	status, changed := NewStatus(f, q, v, &p.Metadata, &p.Status, outcome, w.Now, explain)
 	if !slices.Equal(names, status.Clusters) || status.ObservedGeneration != 2 {
 		t.Errorf("chosen %q, status %+v, want the same, observed", names, status)
 	}

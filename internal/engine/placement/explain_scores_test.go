@@ -179,7 +179,7 @@ func TestScoresValidMessageIsTrue(t *testing.T) {
 	f, p := w.Fleet(), byLoad()
 	q := enginetest.Compile(t, NewQuery, p)
 	view := NewView(f, q, ledger.Others{}, nil)
-	status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, w.Now), w.Now, func() string { return "" })
+	status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, Decide(f, q, view, ledger.Others{}, Present{}, w.Now), w.Now, func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionScoresValid)
 	if c == nil || c.Status != api.ConditionFalse || !strings.HasSuffix(c.Message, "the explanation says which") {
 		t.Fatalf("condition %+v", c)

@@ -113,17 +113,16 @@ func ObserveMetrics(f *columns.Fleet, refs []api.MetricRef, namespace string, li
 	return out, withMetricsAvailable(list, namespace, states)
 }
 
-// NewStatus is the status of a placement after an outcome: the present one with
+// NewStatus is the status of a placement after an outcome: the one that it was with
 // what changed. changed is false where nothing but the clock differs, so that
 // nothing needs to be written. explain is called for the sentence about a
 // placement that did not get what it wants.
-func NewStatus(f *columns.Fleet, q *Query, v *View, p *api.Placement, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
-	was := &p.Status
+func NewStatus(f *columns.Fleet, q *Query, v *View, meta *api.Metadata, was *api.PlacementStatus, out Outcome, now time.Time, explain func() string) (status api.PlacementStatus, changed bool) {
 	status = *was
-	answered := was.ObservedGeneration == p.Metadata.Generation &&
-		was.ObservedRescheduleRequests == p.Metadata.RescheduleRequests
-	status.ObservedGeneration = p.Metadata.Generation
-	status.ObservedRescheduleRequests = p.Metadata.RescheduleRequests
+	answered := was.ObservedGeneration == meta.Generation &&
+		was.ObservedRescheduleRequests == meta.RescheduleRequests
+	status.ObservedGeneration = meta.Generation
+	status.ObservedRescheduleRequests = meta.RescheduleRequests
 	changed = !answered
 
 	if !out.Same || (!answered && !sameOrder(f, was.Clusters, out.Choices)) {

@@ -62,7 +62,7 @@ func TestNewStatus(t *testing.T) {
 			present.ScheduledAt = *p.Status.ScheduledAt
 		}
 		e := Explain(f, q, nil, ledger.Others{}, present, now)
-		status, changed := NewStatus(f, q, NewView(f, q, ledger.Others{}, nil), p, e.Outcome, now, e.Summary)
+		status, changed := NewStatus(f, q, NewView(f, q, ledger.Others{}, nil), &p.Metadata, &p.Status, e.Outcome, now, e.Summary)
 		return changed, status
 	}
 	expect := func(after time.Duration, changed bool, revision int64, reasons []string, clusters ...string) {

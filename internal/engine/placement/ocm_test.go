@@ -88,7 +88,7 @@ func answerOCM(t *testing.T, c *ocm.Case) *ocm.Answer {
 	q := enginetest.Compile(t, NewQuery, p)
 	v := NewView(f, q, others, nil)
 	e := Explain(f, q, nil, others, present, w.Now)
-	status, _ := NewStatus(f, q, v, p, Decide(f, q, v, others, present, w.Now), w.Now, e.Summary)
+	status, _ := NewStatus(f, q, v, &p.Metadata, &p.Status, Decide(f, q, v, others, present, w.Now), w.Now, e.Summary)
 	var sets []string
 	if in, ok := filter.First[filter.Confining](&q.Checks); ok {
 		sets, _ = in.Usable(f)

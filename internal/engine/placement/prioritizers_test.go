@@ -132,7 +132,7 @@ func TestUnknownMetricKeepsTheDecision(t *testing.T) {
 	if f.Name(out.Choices[0].Row) != "b" || out.kept != keptByMisconfiguration {
 		t.Errorf("moved to %s, held %q", f.Name(out.Choices[0].Row), out.kept)
 	}
-	status, _ := NewStatus(f, q, view, p, out, f.Now(), func() string { return "" })
+	status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, out, f.Now(), func() string { return "" })
 	c := api.FindCondition(status.Conditions, api.ConditionMisconfigured)
 	if c.Status != api.ConditionTrue || c.Reason != api.ReasonMisconfigured || !strings.Contains(c.Message, "gone") {
 		t.Errorf("condition %+v", c)
@@ -236,7 +236,7 @@ func TestConditionsSayWhatOCMSays(t *testing.T) {
 		p.Spec.ClusterSets, p.Spec.Predicates = c.sets, c.predicates
 		q := enginetest.Compile(t, NewQuery, p)
 		view := NewView(f, q, ledger.Others{}, nil)
-		status, _ := NewStatus(f, q, view, p, Decide(f, q, view, ledger.Others{}, Present{}, f.Now()), f.Now(), func() string { return "why" })
+		status, _ := NewStatus(f, q, view, &p.Metadata, &p.Status, Decide(f, q, view, ledger.Others{}, Present{}, f.Now()), f.Now(), func() string { return "why" })
 		got := api.FindCondition(status.Conditions, api.ConditionSatisfied)
 		if got.Status != c.status || got.Reason != c.reason || got.Message != c.message {
 			t.Errorf("%s: %+v", c.name, got)
