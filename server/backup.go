@@ -16,15 +16,16 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write the store to a file",
-		Long: `Write a consistent picture of the store to a file, "-" for standard output.
+		Long: `Write a consistent copy of the store to a file, or to standard output ("-").
 
-The server goes on working meanwhile. Given several, a backup to a file begins anew
-at the next one when a server is lost before the end. With --data-dir the store of a stopped server
-is written. Secrets are in the file encrypted; keep a copy of the key file (seal.key
-in the data directory) apart from it: without the key they cannot be read.
+The server keeps working during the backup. With several endpoints, a backup to a file
+starts again on the next server if one fails before the end. With --data-dir, the store
+of a stopped server is written. Secrets in the file are encrypted. Keep a copy of the
+key file (seal.key in the data directory) elsewhere: without it, the secrets cannot be
+read.
 
 The file is a tar archive. To move from the embedded store to an external etcd,
-take snapshot.db out of it, restore that with "etcdutl snapshot restore" on the
+extract snapshot.db from it, restore it with "etcdutl snapshot restore" on the
 etcd members, and start the server with --etcd-endpoints and the same --key-file.`,
 		Args: cobra.ExactArgs(1),
 	}

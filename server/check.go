@@ -29,13 +29,12 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check DIR|FILE",
 		Short: "Look for damage in a data directory or a backup",
 		Long: `Read a data directory, or a file that "scheduler-server backup" wrote, to its last
-byte, and list what is damaged: objects whose value is not the one that was
-written, pages of the database, files of the write-ahead log. Nothing is changed,
-and no key file is needed. No server may have the directory open; of a running one,
-check a backup.
+byte, and list what is damaged: objects, pages of the database, and files of the
+write-ahead log. Nothing is changed, and no key file is needed. The directory must not
+be in use by a server; to check a running server, check a backup of it.
 
-The exit code is 0 where nothing is damaged, 1 where something is, and 2 where the
-directory or file cannot be read.`,
+The exit code is 0 if nothing is damaged, 1 if something is, and 2 if the directory or
+file cannot be read.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
 				return &exitError{err, exitUnreadable}

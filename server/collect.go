@@ -63,30 +63,30 @@ type collectConfig struct {
 func (c *collectConfig) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
 	defineEndpoints(flags, &c.Servers, "server", "address of the server to push to")
-	flags.StringVar(&c.TokenFile, "token-file", "", "file with the token to push with, of role agent")
+	flags.StringVar(&c.TokenFile, "token-file", "", "file with a token of role agent")
 	flags.StringVar(&c.ServerCAFile, "server-ca-file", "", "PEM certificates that the server's certificate must chain to")
-	flags.StringVar(&c.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
+	flags.StringVar(&c.ClientCertFile, "client-cert-file", "", "PEM client certificate for the server")
 	flags.StringVar(&c.ClientKeyFile, "client-key-file", "", "PEM key of client-cert-file")
 
-	flags.StringVar(&c.Cloud, "cloud", "", "name of the cloud at the server")
-	flags.StringVar(&c.AuthURL, "auth-url", "", "address of the OpenStack's identity service, such as https://keystone:5000/v3")
-	flags.StringVar(&c.Username, "username", "", "user who asks")
-	flags.StringVar(&c.UserID, "user-id", "", "in place of username and user-domain-name")
+	flags.StringVar(&c.Cloud, "cloud", "", "name of the cloud on the server")
+	flags.StringVar(&c.AuthURL, "auth-url", "", "address of the OpenStack identity service, such as https://keystone:5000/v3")
+	flags.StringVar(&c.Username, "username", "", "user name")
+	flags.StringVar(&c.UserID, "user-id", "", "instead of username and user-domain-name")
 	flags.StringVar(&c.UserDomainName, "user-domain-name", "", "domain of the user (default \""+api.DefaultOpenStackDomain+"\")")
 	flags.StringVar(&c.PasswordFile, "password-file", "", "file with the password of the user")
-	flags.StringVar(&c.ProjectName, "project-name", "", "project that the user's role is in")
-	flags.StringVar(&c.ProjectID, "project-id", "", "in place of project-name and project-domain-name")
+	flags.StringVar(&c.ProjectName, "project-name", "", "project in which the user has a role")
+	flags.StringVar(&c.ProjectID, "project-id", "", "instead of project-name and project-domain-name")
 	flags.StringVar(&c.ProjectDomainName, "project-domain-name", "", "domain of the project (default \""+api.DefaultOpenStackDomain+"\")")
-	flags.StringVar(&c.ApplicationCredentialID, "application-credential-id", "", "in place of user, password and project")
+	flags.StringVar(&c.ApplicationCredentialID, "application-credential-id", "", "instead of user, password and project")
 	flags.StringVar(&c.ApplicationCredentialSecretFile, "application-credential-secret-file", "", "file with the secret of the application credential")
-	flags.StringSliceVar(&c.Regions, "regions", nil, "regions that count; empty = all that the identity service lists")
+	flags.StringSliceVar(&c.Regions, "regions", nil, "regions to collect (default all that the identity service lists)")
 	flags.DurationVar(&c.Interval, "interval", api.DefaultCollectInterval.Or(0), "time between two collections")
-	flags.DurationVar(&c.RefreshInterval, "refresh-interval", openstack.DefaultRefresh, "time between two pushes of everything, also of what the server should have")
-	flags.DurationVar(&c.Timeout, "timeout", api.DefaultCollectTimeout.Or(0), "how long one collection of a region may take")
-	flags.StringVar(&c.CACertFile, "ca-cert-file", "", "PEM certificates that those of the OpenStack must chain to")
-	flags.BoolVar(&c.InsecureSkipVerify, "insecure-skip-verify", false, "do not check the certificates of the OpenStack")
+	flags.DurationVar(&c.RefreshInterval, "refresh-interval", openstack.DefaultRefresh, "time between two pushes of everything, including what the server should already have")
+	flags.DurationVar(&c.Timeout, "timeout", api.DefaultCollectTimeout.Or(0), "time limit for collecting one region")
+	flags.StringVar(&c.CACertFile, "ca-cert-file", "", "PEM certificates that OpenStack's certificates must chain to")
+	flags.BoolVar(&c.InsecureSkipVerify, "insecure-skip-verify", false, "do not verify OpenStack's certificates")
 
-	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "lowest level to log: debug, info, warn or error")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 }
 
@@ -104,15 +104,15 @@ func newCollectCommand() *cobra.Command {
 	var c collectConfig
 	cmd := &cobra.Command{
 		Use:   "collect",
-		Short: "Collect what an OpenStack has, and push it to a server",
-		Long: `Collect what an OpenStack has, per region and availability zone, and push what
-changes to a server that has no credentials for it. Everything is pushed where the
-server does not have it, and at intervals. It runs until it is stopped.
+		Short: "Collect the capacity of an OpenStack cloud and push it to a server",
+		Long: `Collect the capacity of an OpenStack cloud, by region and availability zone, and
+push changes to a server that has no credentials for it. Everything is pushed if the
+server does not have it, and at intervals. The command runs until it is stopped.
 
-Every flag is also an environment variable and a key of the configuration file:
---auth-url is SCHEDULER_AUTH_URL and auth_url. A flag goes before the variable,
-the variable before the file. Secrets have no flag: each is in a file that a flag
-names, or in ` + tokenVariable + `, ` + passwordVariable + ` or
+Every flag can also be set as an environment variable or a configuration file key:
+--auth-url is SCHEDULER_AUTH_URL and auth_url. Flags take precedence
+over variables, and variables over the file. Secrets have no flags: each is read from a file that a flag
+names, or from ` + tokenVariable + `, ` + passwordVariable + ` or
 ` + secretVariable + `.`,
 		Args: cobra.NoArgs,
 	}
@@ -166,14 +166,14 @@ func (c *collectConfig) load(flags *pflag.FlagSet, getenv func(string) string) (
 		return nil, fmt.Errorf("refresh-interval: %q must be at least %s", c.RefreshInterval.String(), minRefresh)
 	}
 	if c.Cloud == "" {
-		return nil, errors.New("cloud: is required: it is the name of the cloud at the server")
+		return nil, errors.New("cloud: is required: the name of the cloud on the server")
 	}
 	cloud.SetDefaults()
 	if err := cloud.Validate().Err(); err != nil {
 		return nil, asSettings(err)
 	}
 	if !cloud.Spec.OpenStack.HasCredentials() {
-		return nil, fmt.Errorf("password-file: is required, or %s, or an application credential", passwordVariable)
+		return nil, fmt.Errorf("password-file: is required, unless %s or an application credential is set", passwordVariable)
 	}
 	return cloud.Spec.OpenStack, nil
 }

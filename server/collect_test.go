@@ -238,9 +238,9 @@ func TestCollectMistakes(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"no cloud":                        {nil, nil, "cloud: is required: it is the name of the cloud at the server\n"},
+		"no cloud":                        {nil, nil, "cloud: is required: the name of the cloud on the server\n"},
 		"no address":                      {[]string{"--cloud", "paris"}, nil, `auth-url: "" is not an address: write http://host[:port]/path or https://host[:port]/path` + "\n"},
-		"no password":                     {[]string{"--cloud", "paris", "--auth-url", "http://k"}, nil, "password-file: is required, or SCHEDULER_PASSWORD, or an application credential\n"},
+		"no password":                     {[]string{"--cloud", "paris", "--auth-url", "http://k"}, nil, "password-file: is required, unless SCHEDULER_PASSWORD or an application credential is set\n"},
 		"no user":                         {[]string{"--cloud", "paris", "--auth-url", "http://k", "--project-name", "p"}, map[string]string{passwordVariable: "s3cret"}, "username: is required with a password\n"},
 		"no project":                      {[]string{"--cloud", "paris", "--auth-url", "http://k", "--username", "u"}, map[string]string{passwordVariable: "s3cret"}, "project-name: is required with a user: it is the project that the user's role is in\n"},
 		"no file":                         {[]string{"--cloud", "paris", "--password-file", "/nowhere/x"}, nil, "password-file: open /nowhere/x: no such file or directory\n"},

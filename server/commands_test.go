@@ -40,7 +40,7 @@ func TestMistakesOnTheCommandLineExitWithOneLine(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"serve"}, "scheduler-server: data-dir: is required, unless etcd-endpoints names an external etcd\n"},
+		{[]string{"serve"}, "scheduler-server: data-dir: is required unless etcd-endpoints is set\n"},
 		{[]string{"serve", "--nonsense"}, "scheduler-server: unknown flag: --nonsense\n"},
 		{[]string{"serve", "x"}, "scheduler-server: unknown command \"x\" for \"scheduler-server serve\"\n"},
 		{[]string{"nonsense"}, "scheduler-server: unknown command \"nonsense\" for \"scheduler-server\"\n"},

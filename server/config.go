@@ -67,46 +67,46 @@ func (c *config) define(flags *pflag.FlagSet) {
 	c.Quota, c.MinFreeSpace, c.MaxBody, c.MaxSimulation = 4<<30, 256<<20, 1<<20, 64<<20
 
 	flags.StringVar(&c.ConfigFile, configFlag, "", "YAML or JSON file with settings; every other flag is a key in it, with _ for -")
-	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; it is created if need be")
+	flags.StringVar(&c.DataDir, "data-dir", "", "directory of the embedded store; created if it does not exist")
 	flags.StringSliceVar(&c.EtcdEndpoints, "etcd-endpoints", nil, "addresses of an external etcd cluster, instead of the embedded store")
-	flags.StringVar(&c.EtcdCAFile, "etcd-ca-file", "", "PEM certificates that those of the external etcd must chain to")
-	flags.StringVar(&c.EtcdCertFile, "etcd-cert-file", "", "PEM certificate to show to the external etcd")
+	flags.StringVar(&c.EtcdCAFile, "etcd-ca-file", "", "PEM certificates that the external etcd's certificates must chain to")
+	flags.StringVar(&c.EtcdCertFile, "etcd-cert-file", "", "PEM client certificate for the external etcd")
 	flags.StringVar(&c.EtcdKeyFile, "etcd-key-file", "", "PEM key of etcd-cert-file")
-	flags.StringVar(&c.EtcdUsername, "etcd-username", "", "user name at the external etcd")
-	flags.StringVar(&c.EtcdPasswordFile, "etcd-password-file", "", "file with the password at the external etcd")
-	flags.StringVar(&c.Name, "name", "", "what people call this server among several on one etcd cluster (default the name of the host)")
-	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "where the other servers on the etcd cluster reach this one: https://host:port (default from listen)")
-	flags.StringVar(&c.PeerCAFile, "peer-ca-file", "", "PEM certificates that those of the other servers must chain to (default those of the system)")
-	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long a server that decides is waited for when it is not heard of, until another one does")
-	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that secrets are sealed with; made on first use (default seal.key in the data directory)")
+	flags.StringVar(&c.EtcdUsername, "etcd-username", "", "user name for the external etcd")
+	flags.StringVar(&c.EtcdPasswordFile, "etcd-password-file", "", "file with the password for the external etcd")
+	flags.StringVar(&c.Name, "name", "", "name of this server, if several share an etcd cluster (default the host name)")
+	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "address at which the other servers on the etcd cluster reach this one: https://host:port (default from listen)")
+	flags.StringVar(&c.PeerCAFile, "peer-ca-file", "", "PEM certificates that the other servers' certificates must chain to (default the system's)")
+	flags.DurationVar(&c.Lease, "lease", 10*time.Second, "how long the other servers wait for a leader that does not respond before one of them takes over")
+	flags.StringVar(&c.KeyFile, "key-file", "", "file with the key that encrypts stored secrets; created on first use (default seal.key in the data directory)")
 	flags.Var(&c.Quota, "quota", "largest size of the embedded store's database")
 	flags.Var(&c.MinFreeSpace, "min-free-space", "free space on the disk below which the embedded store refuses writes")
-	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for readers that page or catch up")
-	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "how long one request to the store may take")
+	flags.DurationVar(&c.KeepHistory, "keep-history", 10*time.Minute, "how long old revisions are kept for clients that page through lists or resume watches")
+	flags.DurationVar(&c.StoreTimeout, "store-timeout", 10*time.Second, "time limit for one request to the store")
 
-	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8665", "address to serve on; port 0 takes a free one")
-	flags.StringVar(&c.TLSCertFile, "tls-cert-file", "", "PEM certificate to serve with; read again when it changes")
+	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8665", "address to listen on; port 0 selects a free port")
+	flags.StringVar(&c.TLSCertFile, "tls-cert-file", "", "PEM certificate of the server; reloaded when it changes")
 	flags.StringVar(&c.TLSKeyFile, "tls-key-file", "", "PEM key of tls-cert-file")
-	flags.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM certificates that clients' certificates must chain to; empty = clients need none")
-	flags.BoolVar(&c.Insecure, "insecure", false, "serve on an address other than loopback even without TLS or tokens")
+	flags.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM certificates that clients' certificates must chain to (default: clients need no certificate)")
+	flags.BoolVar(&c.Insecure, "insecure", false, "listen on non-loopback addresses even without TLS or tokens")
 
-	flags.Var(&c.MaxBody, "max-body", "largest body of a request")
-	flags.Var(&c.MaxSimulation, "max-simulation", "largest body of a simulation")
-	flags.IntVar(&c.MaxConnections, "max-connections", 4096, "open connections in all")
-	flags.IntVar(&c.MaxConnectionsPerIP, "max-connections-per-ip", 256, "open connections of one client address")
-	flags.Float64Var(&c.LoginFailuresPerSecond, "login-failures-per-second", 1, "failed logins that one client address may make in the long run")
-	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "failed logins that one client address may make at once")
-	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long requests may go on when the server stops")
+	flags.Var(&c.MaxBody, "max-body", "largest size of a request body")
+	flags.Var(&c.MaxSimulation, "max-simulation", "largest size of a simulation request")
+	flags.IntVar(&c.MaxConnections, "max-connections", 4096, "largest number of open connections")
+	flags.IntVar(&c.MaxConnectionsPerIP, "max-connections-per-ip", 256, "largest number of open connections per client address")
+	flags.Float64Var(&c.LoginFailuresPerSecond, "login-failures-per-second", 1, "sustained rate of failed logins allowed per client address")
+	flags.IntVar(&c.LoginFailureBurst, "login-failure-burst", 20, "number of failed logins allowed in a burst per client address")
+	flags.DurationVar(&c.DrainTime, "drain-time", 10*time.Second, "how long running requests may take to finish when the server stops")
 
-	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address at which the API servers of clusters with spot enabled reach this server, with a certificate of its own; empty = no pods are split")
-	flags.StringVar(&c.WebhookURL, "webhook-url", "", "how they reach it: https://host:port (default from webhook-listen)")
-	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, besides those of the system")
-	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long there have to be spot nodes again before pods return to them")
+	flags.StringVar(&c.WebhookListen, "webhook-listen", "", "address of the webhook that splits pods in clusters with spot enabled (default: no webhook, and no pods are split)")
+	flags.StringVar(&c.WebhookURL, "webhook-url", "", "URL at which the clusters' API servers reach the webhook: https://host:port (default from webhook-listen)")
+	flags.StringSliceVar(&c.WebhookExcludeNamespaces, "webhook-exclude-namespaces", []string{"scheduler-system"}, "namespaces whose pods are left alone, in addition to the system namespaces")
+	flags.DurationVar(&c.SpotReturnAfter, "spot-return-after", 5*time.Minute, "how long spot nodes must be available again before pods return to them")
 
-	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server connects to for metrics providers, probes, clouds and kubeconfigs; given, nothing else is connected to (default all but loopback addresses, which are allowed while every listen address is one, and those that never are)")
-	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server does not connect to for them, whatever outbound-allow lists")
+	flags.StringSliceVar(&c.OutboundAllow, netpolicy.AllowFlag, nil, "addresses, ranges (10.0.0.0/8) and names (*.example.com) that the server may connect to for metrics providers, probes, clouds and kubeconfigs; if set, no others are allowed (default: all except link-local and metadata addresses, and loopback only while every listen address is loopback)")
+	flags.StringSliceVar(&c.OutboundDeny, netpolicy.DenyFlag, nil, "addresses, ranges and names that the server must not connect to; takes precedence over outbound-allow")
 
-	flags.StringVar(&c.LogLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; SIGHUP reads it again")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "lowest level to log: debug, info, warn or error; reloaded on SIGHUP")
 	flags.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 	flags.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve pprof profiles on, for debugging")
 }
@@ -125,32 +125,32 @@ func (c *config) check() error {
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch {
 	case c.DataDir == "" && len(c.EtcdEndpoints) == 0:
-		wrong("data-dir: is required, unless etcd-endpoints names an external etcd")
+		wrong("data-dir: is required unless etcd-endpoints is set")
 	case c.DataDir != "" && len(c.EtcdEndpoints) > 0:
-		wrong("data-dir: must be absent when etcd-endpoints is set: one of them holds the objects")
+		wrong("data-dir: must not be set together with etcd-endpoints: choose one store")
 	case c.DataDir == "" && c.KeyFile == "":
-		wrong("key-file: is required with etcd-endpoints: there is no data directory to keep the key in")
+		wrong("key-file: is required with etcd-endpoints, because there is no data directory for the key")
 	}
 	if (c.EtcdCertFile == "") != (c.EtcdKeyFile == "") {
-		wrong("etcd-cert-file and etcd-key-file: one needs the other")
+		wrong("etcd-cert-file and etcd-key-file: must be set together")
 	}
 	if (c.EtcdUsername == "") != (c.EtcdPasswordFile == "") {
-		wrong("etcd-username and etcd-password-file: one needs the other")
+		wrong("etcd-username and etcd-password-file: must be set together")
 	}
 	c.checkLeadership(wrong)
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
-		wrong("tls-cert-file and tls-key-file: one needs the other")
+		wrong("tls-cert-file and tls-key-file: must be set together")
 	}
 	if c.ClientCAFile != "" && c.TLSCertFile == "" {
-		wrong("client-ca-file: needs tls-cert-file: without TLS nobody shows a certificate")
+		wrong("client-ca-file: requires tls-cert-file: without TLS, clients present no certificates")
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		wrong("listen: %q is not an address: write host:port, such as 127.0.0.1:8665", c.Listen)
 	} else if !c.loopback() && !c.tls() && !c.Insecure {
-		wrong("listen: %s is not a loopback address, so tls-cert-file and tls-key-file are required (or --insecure, behind something else that encrypts)", c.Listen)
+		wrong("listen: %s is not a loopback address, so tls-cert-file and tls-key-file are required (or --insecure, behind a proxy that provides TLS)", c.Listen)
 	}
 	if c.DebugListen != "" && !isLoopback(c.DebugListen) {
-		wrong("debug-listen: %q is not a loopback address: profiles show what is in memory", c.DebugListen)
+		wrong("debug-listen: %q is not a loopback address: profiles reveal the contents of memory", c.DebugListen)
 	}
 	for _, count := range []struct {
 		name string

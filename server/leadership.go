@@ -138,7 +138,7 @@ func (l *leadership) sealsAlike(list []store.Candidate) error {
 			return nil
 		}
 		if c.SealKey != "" && c.SealKey != own {
-			return fmt.Errorf("key-file: %s holds the sealing key with id %s, the server %q at %s has the one with id %s: give every server the same key file",
+			return fmt.Errorf("key-file: %s contains the key with ID %s, but the server %q at %s uses the key with ID %s: use the same key file for all servers",
 				l.server.config.sealFile(), own, c.Name, c.URL, c.SealKey)
 		}
 	}

@@ -47,7 +47,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "scheduler-server",
-		Short: "Decide which clusters workloads go to, and keep the decisions current",
+		Short: "Decide on which clusters workloads run, and keep the decisions current",
 		// A mistake gets its own message, not two screens of flags.
 		SilenceUsage:  true,
 		SilenceErrors: true,

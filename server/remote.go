@@ -33,9 +33,9 @@ func (r *remote) define(flags *pflag.FlagSet) {
 	defineEndpoints(flags, &r.Endpoints, "endpoint", "address of a running server")
 	// The provider's variable for several servers means the same here.
 	alsoNamed(flags, "endpoint", "SCHEDULER_ENDPOINTS")
-	flags.StringVar(&r.Token, "token", "", "token of an administrator; the variable keeps it out of the process list")
+	flags.StringVar(&r.Token, "token", "", "admin token; set the environment variable instead to keep it out of the process list")
 	flags.StringVar(&r.CACertFile, "ca-cert-file", "", "PEM certificates that the server's certificate must chain to")
-	flags.StringVar(&r.ClientCertFile, "client-cert-file", "", "PEM certificate to show to the server")
+	flags.StringVar(&r.ClientCertFile, "client-cert-file", "", "PEM client certificate for the server")
 	flags.StringVar(&r.ClientKeyFile, "client-key-file", "", "PEM key of client-cert-file")
 }
 
@@ -49,7 +49,7 @@ func (r *remote) connect() (*client.Client, error) {
 
 // defineEndpoints adds a flag for the address of a server, or of several on one store.
 func defineEndpoints(flags *pflag.FlagSet, endpoints *[]string, name, usage string) {
-	flags.StringSliceVar(endpoints, name, nil, usage+"; give those of several servers on one store by commas or one by one, and the next is used when one is gone (default "+client.DefaultEndpoint+")")
+	flags.StringSliceVar(endpoints, name, nil, usage+"; for several servers that share a store, separate addresses by commas or repeat the flag, and the next one is used if one fails (default "+client.DefaultEndpoint+")")
 }
 
 // trimmed leaves out the blanks around what commas separate.
@@ -70,7 +70,7 @@ func (r *remote) open(ctx context.Context, stderr io.Writer, mayMake bool) (*sto
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	opened, err := store.Open(ctx, store.Options{DataDir: r.DataDir, Logger: logger})
 	if locked, ok := errors.AsType[*store.LockedError](err); ok {
-		return nil, fmt.Errorf("%w; a running server is reached with --endpoint instead of --data-dir", locked)
+		return nil, fmt.Errorf("%w; to use the running server, give --endpoint instead of --data-dir", locked)
 	}
 	return opened, err
 }

@@ -14,13 +14,13 @@ func newRestoreCommand() *cobra.Command {
 	var dataDir string
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a data directory from a backup",
-		Long: `Make a data directory from a file that "scheduler-server backup" wrote, "-" for
-standard input. The directory must be empty or absent, or hold nothing but the key
+		Short: "Create a data directory from a backup",
+		Long: `Create a data directory from a file that "scheduler-server backup" wrote, or from
+standard input ("-"). The directory must not exist, or be empty, or contain only the key
 file (seal.key) that belongs to the backup.`,
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory to make")
+	cmd.Flags().StringVar(&dataDir, "data-dir", "", "directory to create")
 	nameVariables(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := fill(cmd.Flags(), os.Getenv); err != nil {

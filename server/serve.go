@@ -18,15 +18,15 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: `Run the server. When it is ready it prints one line with its address.
+		Long: `Run the server. When it is ready, it prints one line with its address.
 
-Every flag is also an environment variable and a key of the configuration file:
---data-dir is SCHEDULER_DATA_DIR and data_dir. A flag goes before the variable,
-the variable before the file.
+Every flag can also be set as an environment variable or a configuration file key:
+--data-dir is SCHEDULER_DATA_DIR and data_dir. Flags take precedence
+over variables, and variables over the file.
 
-While there are no tokens, a server on a loopback address lets everybody do
-everything. From the first token on every request needs one. On any other address
-the server starts only with TLS and at least one token, or with --insecure.`,
+As long as there are no tokens, a server on a loopback address accepts all requests.
+Once there is a token, every request needs one. On any other address, the server
+starts only with TLS and at least one token, or with --insecure.`,
 		Args: cobra.NoArgs,
 	}
 	c.define(cmd.Flags())
@@ -91,7 +91,7 @@ func (s *server) announce(ctx context.Context, stdout io.Writer) error {
 			scheme = "https"
 		}
 		if _, err := fmt.Fprintf(stdout, "scheduler-server ready at %s://%s\n", scheme, s.listener.Addr()); err != nil {
-			return fmt.Errorf("say that the server is ready: %w", err)
+			return fmt.Errorf("announce that the server is ready: %w", err)
 		}
 		s.logger.Info("the server is ready", "address", s.listener.Addr().String(), "revision", s.fleet.Snapshot().Revision())
 	case <-ctx.Done():

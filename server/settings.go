@@ -119,7 +119,7 @@ func readConfigFile(path string, flags *pflag.FlagSet) (map[string]any, error) {
 	var errs []error
 	for _, key := range sortedKeys(keys) {
 		if !known[key] {
-			errs = append(errs, fmt.Errorf("configuration file %s: %q is not a known key; there are %s", path, key, strings.Join(sortedKeys(known), ", ")))
+			errs = append(errs, fmt.Errorf("configuration file %s: %q is not a known key; the keys are %s", path, key, strings.Join(sortedKeys(known), ", ")))
 		}
 	}
 	return keys, errors.Join(errs...)
@@ -142,7 +142,7 @@ func setFromFile(f *pflag.Flag, value any) error {
 		for i, element := range value {
 			text, ok := element.(string)
 			if !ok {
-				return fmt.Errorf("element %d must be a text", i)
+				return fmt.Errorf("element %d must be a string", i)
 			}
 			texts[i] = text
 		}
@@ -150,7 +150,7 @@ func setFromFile(f *pflag.Flag, value any) error {
 	case string, bool, json.Number:
 		return f.Value.Set(fmt.Sprint(value))
 	case nil:
-		return errors.New("has no value: give one or leave the key out")
+		return errors.New("has no value: set one or remove the key")
 	}
 	return fmt.Errorf("takes one %s, not an object", f.Value.Type())
 }

@@ -17,10 +17,10 @@ import (
 func newSimulateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "simulate FILE",
-		Short: "Answer a simulation request from a file; needs no server",
-		Long: `Decide for a fleet that is given as objects, without a server, and print the
-decisions with their explanations as JSON. The file is what POST /v1/simulations
-takes, in JSON or YAML; "-" is standard input:
+		Short: "Run a simulation from a file, without a server",
+		Long: `Make the decisions for a fleet in a file, without a server, and print them with
+their explanations as JSON. The file has the format of POST /v1/simulations, in JSON
+or YAML; "-" is standard input:
 
   {"objects": [{"kind": "cluster", "metadata": {"name": "berlin"}},
                {"kind": "placement", "metadata": {"name": "web"}}]}`,

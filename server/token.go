@@ -26,9 +26,9 @@ const tokensPath = "/v1/tokens"
 func newTokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Manage who may use the API",
-		Long: `Manage who may use the API. The commands ask a running server, or open the data
-directory of a stopped one. From the first token on every request needs one.`,
+		Short: "Manage API tokens",
+		Long: `Manage API tokens. The commands use a running server, or the data directory of a
+stopped one. Once there is a token, every request needs one.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(newTokenCreateCommand(), newTokenListCommand(), newTokenRevokeCommand())
@@ -76,13 +76,13 @@ func newTokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a token and print it",
-		Long:  "Create a token and print it. It is shown only here: the server keeps a hash.",
+		Long:  "Create a token and print it. It cannot be shown again: the server stores only a hash.",
 		Args:  cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats, figures of clouds, health reports and placement scores")
-	cmd.Flags().StringSliceVar(&request.Namespaces, "namespaces", nil, "namespaces to bind the token to; default all")
+	cmd.Flags().StringVar(&role, "role", "", "admin, editor, viewer, or agent for heartbeats, capacity of clouds, health reports and placement scores")
+	cmd.Flags().StringSliceVar(&request.Namespaces, "namespaces", nil, "namespaces to limit the token to (default all)")
 	cmd.Flags().StringVar(&request.Description, "description", "", "what the token is for")
-	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token works; default for ever")
+	cmd.Flags().DurationVar(&expiresIn, "expires-in", 0, "how long the token is valid (default without limit)")
 	return tokenCommand(cmd, true, func(cmd *cobra.Command, at tokens, _ []string) error {
 		request.Role = auth.Role(role)
 		if expiresIn != 0 {

@@ -14,7 +14,7 @@ import (
 func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 	if c.WebhookListen == "" {
 		if c.WebhookURL != "" {
-			wrong("webhook-url: needs webhook-listen: nobody answers there otherwise")
+			wrong("webhook-url: requires webhook-listen")
 		}
 		return
 	}
@@ -25,7 +25,7 @@ func (c *config) checkWebhook(wrong func(format string, args ...any)) {
 	}
 	if c.WebhookURL == "" {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			wrong("webhook-url: is required, as webhook-listen %s says only where the server listens: write https://host:port as clusters reach it", c.WebhookListen)
+			wrong("webhook-url: is required, because clusters cannot reach the server at the webhook-listen address %s: give the https://host:port that they use", c.WebhookListen)
 		}
 		return
 	}

@@ -19,7 +19,7 @@ const sessionCheck = 200 * time.Millisecond
 
 // ErrEnded is why a request ends whose token no longer says what it said when the
 // request began.
-var ErrEnded = errors.New("the token has been revoked, has expired, or is for something else now")
+var ErrEnded = errors.New("the token has been revoked, has expired, or now has other rights")
 
 // Sessions lets requests in by their tokens, and ends those under way when their token
 // does, however long they would wait or stream. Each token is looked at once for all of

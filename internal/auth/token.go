@@ -23,25 +23,25 @@ import (
 // KindToken is the kind of the system records that hold tokens.
 const KindToken api.Kind = "token"
 
-// Token is what the server keeps of a bearer token: everything but its secret.
+// Token is the record of a bearer token: everything but its secret.
 type Token struct {
-	ID string `json:"id" doc:"Part before the dot of the token's text; may be shown and logged."`
+	ID string `json:"id" doc:"ID of the token: the part before the dot. It is not secret."`
 	// Hash is the SHA-256 of the secret. A secret has 256 random bits, so a slow
 	// password hash would add nothing.
 	Hash        []byte     `json:"hash,omitempty" hidden:"true"`
 	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
-	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces the token is bound to; absent = all."`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces that the token is limited to. If omitted, all."`
 	Description string     `json:"description,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
-	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"Absent = never."`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. Absent if it does not."`
 }
 
 // TokenRequest describes a token to create.
 type TokenRequest struct {
 	Role        Role       `json:"role" enum:"admin,editor,viewer,agent"`
-	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to bind the token to; absent = all. An admin cannot be bound."`
+	Namespaces  []string   `json:"namespaces,omitempty" doc:"Namespaces to limit the token to. If omitted, all. Not allowed for role admin."`
 	Description string     `json:"description,omitempty" doc:"What the token is for, at most 256 characters."`
-	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token stops working; absent = never."`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty" doc:"When the token expires. If omitted, never."`
 }
 
 // Validate returns every rule the request breaks.
@@ -51,11 +51,11 @@ func (r *TokenRequest) Validate(now time.Time) api.FieldErrors {
 		errs.Add("role", "%q is not one of admin, editor, viewer, agent", string(r.Role))
 	}
 	if r.Role == RoleAdmin && len(r.Namespaces) > 0 {
-		errs.Add("namespaces", "must be absent for role admin: whoever creates tokens can reach every namespace")
+		errs.Add("namespaces", "must be absent for role admin: an administrator can create tokens for every namespace")
 	}
 	for i, namespace := range r.Namespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs.Add(fmt.Sprintf("namespaces[%d]", i), "%q is not the name of a namespace: lower case letters, digits and \"-\", at most 63", namespace)
+			errs.Add(fmt.Sprintf("namespaces[%d]", i), "%q is not a valid namespace name: use lowercase letters, digits and \"-\", at most 63 characters", namespace)
 		}
 	}
 	if len(r.Description) > 256 {
@@ -67,7 +67,7 @@ func (r *TokenRequest) Validate(now time.Time) api.FieldErrors {
 	return errs
 }
 
-// TokenStore is what tokens need of the store.
+// TokenStore is the part of the store that tokens need.
 type TokenStore interface {
 	Commit(ctx context.Context, writes ...store.Write) (int64, error)
 	Read(ctx context.Context, key api.Key) (spec, status *store.Record, err error)
@@ -76,8 +76,8 @@ type TokenStore interface {
 
 func tokenKey(id string) api.Key { return api.Key{Kind: KindToken, Name: id} }
 
-// CreateToken stores a new token. The text it returns is the only place where
-// the secret ever is.
+// CreateToken stores a new token. The text that it returns is the only copy of
+// the secret.
 func CreateToken(ctx context.Context, tokens TokenStore, request TokenRequest, now time.Time) (text string, token Token, revision int64, err error) {
 	if err := request.Validate(now).Err(); err != nil {
 		return "", Token{}, 0, err
@@ -116,8 +116,8 @@ func ListTokens(ctx context.Context, tokens TokenStore) ([]Token, error) {
 		for _, record := range records {
 			token, err := decodeToken(record)
 			if err != nil {
-				// It counts and can be revoked; nobody gets in with it.
-				token = Token{ID: record.Key.Name, Description: "damaged: nobody gets in with it; revoke it, and create another"}
+				// It still counts as a token and can be revoked, but it is rejected.
+				token = Token{ID: record.Key.Name, Description: "damaged: it is rejected; revoke it and create another"}
 			}
 			list = append(list, token)
 		}
@@ -134,7 +134,7 @@ func oldestToken(a, b Token) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 }
 
-// identity is who the token stands for.
+// identity is the identity that the token proves.
 func (t Token) identity() Identity {
 	return Identity{TokenID: t.ID, Role: t.Role, Namespaces: t.Namespaces}
 }
@@ -147,8 +147,8 @@ func decodeToken(record store.Record) (Token, error) {
 	return token, nil
 }
 
-// ErrNoToken says that there is no token of an id.
-var ErrNoToken = errors.New("the token does not exist: give its id, the part before the dot")
+// ErrNoToken says that no token has the given ID.
+var ErrNoToken = errors.New("the token does not exist: give its ID, the part before the dot")
 
 // RevokeToken deletes a token. Running servers stop taking it at once.
 func RevokeToken(ctx context.Context, tokens TokenStore, id string) (revision int64, err error) {

@@ -22,7 +22,7 @@ type Label struct {
 //	<key> in (<value>, ...)
 //	<key> not in (<value>, ...)
 //
-// Words are set apart by blanks, tabs or line breaks; around symbols these are
+// Words are separated by spaces, tabs or line breaks. Around symbols these are
 // optional. Keywords are lower case and not reserved: "is is not" compares the
 // label "is" with "not". A list may end in commas, but it is never empty.
 func ParseLabel(text string) (Label, error) {
@@ -66,7 +66,7 @@ func explainOrder(s *scanner, key token, plain *SyntaxError) *SyntaxError {
 	if at < 0 {
 		return plain
 	}
-	return s.fail(Grammar, key.at+at, "labels have no order, only metrics have", plain.Expected...)
+	return s.fail(Grammar, key.at+at, "labels can only be compared for equality, only metrics by order", plain.Expected...)
 }
 
 // single reads the one value after an equality and the end.
@@ -91,9 +91,9 @@ func (s *scanner) single(key token, op spelling, operands []token) (spelling, []
 		at := after + strings.Index(s.text[after:], "is")
 		return op, nil, s.fail(Grammar, at, quote("is "+right)+` is not an operator: leave out "is"`, right)
 	case extra.text == ",":
-		return op, nil, s.fail(Grammar, extra.at, `only one value fits after `+quote(op.String())+`: for several write "in (a, b)" or "not in (a, b)"`, "the end")
+		return op, nil, s.fail(Grammar, extra.at, quote(op.String())+` takes only one value: for several, write "in (a, b)" or "not in (a, b)"`, "the end")
 	default:
-		return op, nil, s.fail(Grammar, extra.at, quote(extra.text)+" stands after the end of the constraint", "the end")
+		return op, nil, s.fail(Grammar, extra.at, "unexpected "+quote(extra.text)+" after the end of the constraint", "the end")
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *scanner) list(op spelling, operands []token) ([]token, *SyntaxError) {
 			commas++
 		case t.text == ")":
 			if extra := s.next(); !extra.end() {
-				return nil, s.fail(Grammar, extra.at, quote(extra.text)+" stands after the end of the constraint", "the end")
+				return nil, s.fail(Grammar, extra.at, "unexpected "+quote(extra.text)+" after the end of the constraint", "the end")
 			}
 			return operands, nil
 		case commas == 1:
@@ -130,7 +130,7 @@ func (s *scanner) list(op spelling, operands []token) ([]token, *SyntaxError) {
 func (s *scanner) listFault(where string, t token, expected ...string) *SyntaxError {
 	message := alternatives(expected) + " is missing " + where
 	if !t.end() {
-		message += ", where " + quote(t.text) + " stands"
+		message += ", found " + quote(t.text)
 	}
 	return s.fail(Grammar, t.at, message, expected...)
 }

@@ -23,7 +23,7 @@ type Metric struct {
 //	<name> less than | lesser than | lt | < <number>
 //	<name> less than or equal | lesser than or equal | lte | <= | =< <number>
 //
-// Words are set apart by blanks, tabs or line breaks; around symbols these are
+// Words are separated by spaces, tabs or line breaks. Around symbols these are
 // optional. Keywords are lower case and not reserved. The number is decimal,
 // finite and may have a sign: 5, -0.5, +1e3, .5.
 func ParseMetric(text string) (Metric, error) {
@@ -45,7 +45,7 @@ func ParseMetric(text string) (Metric, error) {
 		if fault != "" { // "is greater than 5": "greater" is where it goes wrong
 			return Metric{}, s.notOperand(op.String(), operand)
 		}
-		return Metric{}, s.fail(Grammar, extra.at, quote(extra.text)+" stands after the end of the constraint", "the end")
+		return Metric{}, s.fail(Grammar, extra.at, "unexpected "+quote(extra.text)+" after the end of the constraint", "the end")
 	}
 	if at, fault := checkKey(name.text, "metric name"); fault != "" {
 		return Metric{}, s.fail(Key, name.at+at, fault)

@@ -12,7 +12,7 @@ const (
 )
 
 // nameRule completes an error about a name, a prefix or a label value.
-const nameRule = `: it starts and ends with a letter, a digit or "_" and has only letters, digits, "-", "_" and "." between`
+const nameRule = `: it must start and end with a letter, a digit or "_", and contain only letters, digits, "-", "_" and "."`
 
 // checkKey applies the rule of label keys, which is also that of metric names:
 // a name of at most 63 characters, after an optional prefix of at most 253 and
@@ -24,9 +24,9 @@ func checkKey(key, noun string) (int, string) {
 	}
 	switch at := len(prefix) + 1; {
 	case prefix == "":
-		return 0, `nothing stands before the "/" of the ` + noun + " " + quote(key)
+		return 0, "the " + noun + " " + quote(key) + ` has no prefix before the "/"`
 	case name == "":
-		return at, `nothing stands after the "/" of the ` + noun + " " + quote(key)
+		return at, "the " + noun + " " + quote(key) + ` has no name after the "/"`
 	case strings.Contains(name, "/"):
 		return at + strings.IndexByte(name, '/'), "the " + noun + " " + quote(key) + ` has more than one "/"`
 	default:
@@ -54,7 +54,7 @@ func checkName(name, noun string, limit int) (int, string) {
 	}
 	if len(name) > limit { // all ASCII here, so bytes are characters
 		return 0, "the " + noun + " " + quote(name) + " has " + strconv.Itoa(len(name)) +
-			" characters, and at most " + strconv.Itoa(limit) + " are allowed"
+			" characters: at most " + strconv.Itoa(limit) + " are allowed"
 	}
 	return 0, ""
 }
@@ -69,7 +69,7 @@ func remedy(r rune) string {
 	case '"', '\'', '`', '“', '”', '‘', '’':
 		return ": write it without quotes"
 	case '<', '>':
-		return ": labels are compared for equality, only metrics have an order"
+		return ": labels can only be compared for equality, only metrics by order"
 	default:
 		return nameRule
 	}

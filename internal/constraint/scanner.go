@@ -126,7 +126,7 @@ func (s *scanner) noOperator(subject, t token) string {
 		}
 	}
 	if apart != "" {
-		message += ": set " + quote(apart) + " apart by blanks"
+		message += ": put spaces around " + quote(apart)
 	}
 	return message
 }
@@ -141,16 +141,16 @@ func (s *scanner) halfOperator(live uint32, n int, previous, t token) *SyntaxErr
 	}
 	message := quote(wanted) + " is missing after " + quote(previous.text)
 	if !t.end() {
-		message += ", where " + quote(t.text) + " stands"
+		message += ", found " + quote(t.text)
 	}
 	return s.fail(Grammar, t.at, message, wanted)
 }
 
-// notOperand says that a symbol or the end stands where the operand belongs.
+// notOperand says that a symbol or the end is where an operand is required.
 func (s *scanner) notOperand(after string, t token) *SyntaxError {
 	message := "a " + s.dialect.operand + " is missing after " + quote(after)
 	if !t.end() {
-		message += ", where " + quote(t.text) + " stands"
+		message += ", found " + quote(t.text)
 	}
 	if after == "is" && s.dialect.begins(t.text) {
 		message += `: leave out "is"`

@@ -33,11 +33,11 @@ func ParseVersion(text string) (Version, error) {
 			return Version{}, newSyntaxError(text, fault, Grammar, "a version is missing", versionParts)
 		}
 		if i := strings.IndexAny(part, "-+"); i >= 0 {
-			return Version{}, newSyntaxError(text, at-len(",")-len(part)+i, Value, "versions are compared by their numbers", []string{"the end"})
+			return Version{}, newSyntaxError(text, at-len(",")-len(part)+i, Value, "only the numbers of a version are compared", []string{"the end"})
 		}
 		one, err := version.NewConstraint(part)
 		if err != nil || one[0].Prerelease() {
-			return Version{}, newSyntaxError(text, fault, Grammar, quote(trimmed)+" is no condition on a version", versionParts)
+			return Version{}, newSyntaxError(text, fault, Grammar, quote(trimmed)+" is not a condition on a version", versionParts)
 		}
 		v.all = append(v.all, one...)
 		number := strings.TrimLeft(trimmed, "=!<>~ \t\r\n")
@@ -53,7 +53,7 @@ func ParseVersion(text string) (Version, error) {
 }
 
 // versionParts are what a version constraint consists of.
-var versionParts = []string{`a version such as 1.33 or 1.33.2, with one of =, !=, >, >=, <, <=, ~> before it and a comma before the next`}
+var versionParts = []string{`a version such as 1.33 or 1.33.2, optionally after =, !=, >, >=, <, <= or ~>, with a comma before the next`}
 
 // String is the constraint as the user wrote it.
 func (v Version) String() string { return v.text }
