@@ -16,6 +16,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/expiry"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
@@ -38,6 +39,7 @@ type server struct {
 	leading  *leadership
 	network  *netpolicy.Policy
 	codec    *store.Codec
+	beats    heartbeat.Times
 	clusters *kube.Clusters
 	decider  *reconcile.Reconciler
 	spot     spotParts
@@ -111,7 +113,7 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 	}
 	registry := prometheus.NewRegistry()
 	s.api, err = httpapi.New(httpapi.Options{
-		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Spot: parts, Network: s.network,
+		Store: s.store, Fleet: s.fleet, Codec: s.codec, Decisions: s.decider, Signals: parts, Beats: &s.beats, Spot: parts, Network: s.network,
 		Name: s.leading.name(), Leader: s.leading.forAPI(),
 		Checks: s.checks, Listener: s.listener, TLS: tlsConfig, Authenticate: !c.loopback() && !c.Insecure,
 		Version: version, Faults: s.faults, Gatherer: registry,
@@ -131,7 +133,8 @@ func openServer(ctx context.Context, c config, logger *slog.Logger, starting *st
 func (s *server) newDuties() *duties {
 	feeds := feed.NewGroup(s.clusters, s.faults.Component("kubernetes"))
 	signals := signal.New(signal.Options{
-		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
+		Fleet: s.fleet, Store: s.store, Codec: s.codec, Batcher: s.batcher, Network: s.network,
+		Beats: &s.beats, Reserved: s.decider.Reserved, Kubernetes: feeds, Logger: s.logger, Faults: s.faults, Now: time.Now,
 	})
 	options := s.spot.options
 	options.Clusters, options.Kubernetes = signals, feeds

@@ -294,6 +294,11 @@ func collectionOf(object api.Object) string {
 // there is one by now, else as it was written.
 func (c *changes) outcome(ctx context.Context, written *stored, wait time.Duration, status int) *objectOutput {
 	c.waits.await(ctx, written.revision, wait)
+	return c.present(ctx, written, status)
+}
+
+// present answers an object as it is now, or as it was written where that is newer.
+func (c *changes) present(ctx context.Context, written *stored, status int) *objectOutput {
 	object, revision := written.object, written.revision
 	if entry := c.fleet.Snapshot().Get(api.KeyOf(object)); entry != nil && entry.Revision() >= revision {
 		object, revision = entry.Object, entry.Revision()

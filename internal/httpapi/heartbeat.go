@@ -52,5 +52,8 @@ func (r *reports) heartbeat(ctx context.Context, in *heartbeatInput) (*objectOut
 		}
 		return nil, err
 	}
+	if revision == 0 { // it says nothing new: there is nothing to wait for
+		return r.changes.present(ctx, &stored{object: cluster, revision: entry.Revision()}, http.StatusOK), nil
+	}
 	return r.changes.outcome(ctx, &stored{object: cluster, revision: revision}, wait, http.StatusOK), nil
 }

@@ -24,7 +24,7 @@ func (s *Server) routes() http.Handler {
 	s.api = operation.New(mux, s.openAPIConfig(), o.MaxBodyBytes, s.answer)
 	s.api.PassOn(s.waits.leading.elsewhere)
 	rights := auth.NewRights(o.Fleet)
-	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, faults: o.Faults, now: o.Now}
+	v := &view{fleet: o.Fleet, rights: rights, decisions: o.Decisions, beats: o.Beats, faults: o.Faults, now: o.Now}
 	c := &changes{store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, view: v, waits: s.waits}
 	s.previews = &previews{
 		api: s.api, store: o.Store, codec: o.Codec, fleet: o.Fleet, rights: rights, decisions: o.Decisions,

@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/operation"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -76,7 +77,8 @@ type Signals interface {
 	// Settle waits until everything that changed up to a revision has been read
 	// or probed once, and returns the revision of the resulting status writes.
 	Settle(ctx context.Context, revision int64) (int64, error)
-	// Heartbeat records the report of a cluster's agent.
+	// Heartbeat takes the report of a cluster's agent. The revision is 0 where it says
+	// nothing new, so that nothing was written.
 	Heartbeat(ctx context.Context, cluster string, report api.Heartbeat) (revision int64, err error)
 	// Report records amounts that somebody else than its agent reports about a
 	// cluster.
@@ -96,6 +98,8 @@ type Options struct {
 	Codec     Codec
 	Decisions Decisions
 	Signals   Signals
+	// Beats say when clusters were last heard of. Nil: what is stored says so.
+	Beats *heartbeat.Times
 	// Network says what the server connects to for objects. What it refuses already by
 	// what is written is not stored.
 	Network *netpolicy.Policy
@@ -179,6 +183,9 @@ func (o Options) withDefaults() Options {
 	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	if o.Connections == nil {
 		o.Connections = serve.NewLimit(serve.LimitOptions{})
+	}
+	if o.Beats == nil {
+		o.Beats = &heartbeat.Times{}
 	}
 	if o.Checks == nil {
 		o.Checks = func() []Check { return nil }

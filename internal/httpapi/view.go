@@ -9,6 +9,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/auth"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/httpapi/problem"
 )
 
@@ -18,6 +19,7 @@ type view struct {
 	fleet     *fleet.Fleet
 	rights    auth.Rights
 	decisions Decisions
+	beats     *heartbeat.Times
 	faults    *fault.Recorder
 	now       func() time.Time
 }
@@ -95,6 +97,8 @@ func (v *view) completed(who auth.Identity, object api.Object) api.Object {
 		return v.decisions.Observe(o.Observed(v.now()))
 	case *api.PropagationPolicy:
 		return v.resolved(who, v.boundPolicy(who, o))
+	case *api.Cluster:
+		object = v.beats.Show(o)
 	}
 	return v.resolved(who, who.Disclosed(v.decisions.Observe(object)))
 }

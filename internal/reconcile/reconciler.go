@@ -655,6 +655,12 @@ func (r *Reconciler) Explain(key api.Key) (*api.Explanation, error) {
 	return k.explained(s, &known, now), nil
 }
 
+// Reserved reports whether decisions hold amounts on a cluster that its next capacity
+// report frees.
+func (r *Reconciler) Reserved(cluster string) bool {
+	return r.current.Load().reserved.Waiting(cluster)
+}
+
 // Observe returns a copy of an object with its status completed by what decisions
 // are made on: the present metric values, and the amounts that are available on a
 // cluster, and by a condition where the object is left out because of a panic. An

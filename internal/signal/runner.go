@@ -18,6 +18,7 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/engine/columns"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fleet"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube"
 	"github.com/scheduler/terraform-provider-scheduler/internal/kube/feed"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
@@ -35,7 +36,7 @@ var ErrNotFound = health.ErrNotFound
 // ErrStale says that what was decided on has changed since.
 var ErrStale = errors.New("the object has changed meanwhile")
 
-// Options of a Runner. All but Network, Kubernetes, Logger and Now are required.
+// Options of a Runner. All but Network, Beats, Reserved, Kubernetes, Logger and Now are required.
 type Options struct {
 	// Fleet tells what there is.
 	Fleet *fleet.Fleet
@@ -46,6 +47,11 @@ type Options struct {
 	Codec Codec
 	// Network says what may be connected to.
 	Network *netpolicy.Policy
+	// Beats learns when clusters were last heard of. Default: this Runner alone does.
+	Beats *heartbeat.Times
+	// Reserved reports whether decisions hold amounts on a cluster that its next
+	// capacity report frees. Default: always.
+	Reserved func(cluster string) bool
 	// Kubernetes are the feeds of clusters. Default: those of this Runner alone.
 	Kubernetes *feed.Group
 	// Logger receives changes of state and what goes wrong. Nil discards it.
@@ -82,7 +88,7 @@ func New(o Options) *Runner {
 		o.Kubernetes = feed.NewGroup(kube.New(o.Network, nil), o.Faults.Component("kubernetes"))
 	}
 	r.collector = collect.New(collect.Options{Faults: o.Faults.Component("metrics"), Types: types, Network: o.Network, Writer: w, Tracker: r.tracker, Normalize: columns.Normalize, Logger: o.Logger, Now: o.Now})
-	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
+	r.monitor = health.New(health.Options{Faults: o.Faults.Component("health"), Network: o.Network, Writer: w, Tracker: r.tracker, Beats: o.Beats, Reserved: o.Reserved, Logger: o.Logger, Now: o.Now})
 	r.clouds = openstack.New(openstack.Options{Faults: o.Faults.Component("openstack"), Network: o.Network, Writer: w, Tracker: r.tracker, Logger: o.Logger, Now: o.Now})
 	r.observer = kubernetes.New(kubernetes.Options{Faults: o.Faults.Component("kubernetes"), Feeds: o.Kubernetes, Sink: r.monitor})
 	return r
@@ -202,8 +208,9 @@ func (r *Runner) Settle(ctx context.Context, revision int64) (int64, error) {
 	return r.tracker.Wait(ctx, revision)
 }
 
-// Heartbeat takes the report of a cluster's agent. It is durable when Heartbeat
-// returns, and the revision shows it. ErrNotFound: there is no such cluster.
+// Heartbeat takes the report of a cluster's agent. Whatever it says that is new is
+// durable when Heartbeat returns, and the revision shows it, which is 0 where there is
+// nothing of that. ErrNotFound: there is no such cluster.
 func (r *Runner) Heartbeat(ctx context.Context, cluster string, hb api.Heartbeat) (revision int64, err error) {
 	return r.known(ctx, cluster, func() (int64, error) { return r.monitor.Heartbeat(ctx, cluster, hb) })
 }

@@ -229,6 +229,16 @@ func (h *Hold) charge(charge func(resource string, amount int64)) {
 	}
 }
 
+// Waiting reports whether anything is held on a cluster until its next capacity report.
+func (r *Reservations) Waiting(cluster string) bool {
+	waiting := false
+	r.holds.AscendGreaterOrEqual(entry{cluster: cluster}, func(h entry) bool {
+		waiting = h.cluster == cluster && h.counted
+		return h.cluster == cluster && !waiting
+	})
+	return waiting
+}
+
 // Available is allocatable - allocated - reservations of every resource the
 // cluster reports, never below zero.
 func Available(f *columns.Fleet, reserved *Reservations, row int) api.Quantities {

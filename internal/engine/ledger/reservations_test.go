@@ -41,6 +41,9 @@ func TestReservationFollowsReports(t *testing.T) {
 		if ok && ledger.Available(f, reserved, row)["cpu"] != want || !ok && want != "" {
 			t.Errorf("%s of cpu are available, want %s", ledger.Available(f, reserved, row)["cpu"], want)
 		}
+		if waiting := reserved.Waiting("c1"); ok && waiting != (want == "3") || reserved.Waiting("c0") {
+			t.Errorf("a hold waits for a report: %t, with %s available", waiting, want)
+		}
 		for _, held := range reserved.Column("cpu") {
 			if held < 0 {
 				t.Errorf("%d are held", held)

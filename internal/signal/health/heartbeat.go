@@ -4,24 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/status"
 )
 
-// Heartbeat takes the report of a cluster's agent. It returns once the report is
-// durable, with the revision that shows it.
+// Heartbeat takes the report of a cluster's agent. Where it says anything new, it
+// returns once that is durable, with the revision that shows it. One that only confirms
+// what is stored is not written, and has revision 0; when the cluster was heard of is
+// kept in memory, and written with whatever is written next.
 func (m *Monitor) Heartbeat(ctx context.Context, name string, hb api.Heartbeat) (int64, error) {
 	c, err := m.takeHeartbeat(name, hb)
-	if err != nil {
+	if err != nil || c == nil {
 		return 0, err
 	}
 	return m.flush(ctx, c)
 }
 
-// takeHeartbeat takes in a report. It returns the cluster that it is of.
+// takeHeartbeat takes in a report. It returns the cluster that it is of, nil where
+// nothing is to be stored.
 func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,13 +37,22 @@ func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error)
 	m.figures.heartbeats.Inc()
 	now := m.Now()
 	at := now.UTC()
-	c.wanted.LastHeartbeatAt = &at
+	if c.wanted.LastHeartbeatAt == nil {
+		c.wanted.LastHeartbeatAt = &at
+	}
+	beat := heartbeat.Beat{UID: c.object.Metadata.UID, At: at}
 	c.wanted.ObservedGeneration = c.object.Metadata.Generation
 	c.takeSize(hb.Capacity, hb.Allocatable, at)
 	if hb.Allocated != nil {
-		c.wanted.Allocated = c.wanted.Allocated.Succeed(hb.Allocated)
-		c.wanted.CapacityReportedAt = &at
+		beat.ReportedAt = at
+		allocated := c.wanted.Allocated.Succeed(hb.Allocated)
+		// The same amounts say something new where they contain a decision that the
+		// last report did not.
+		if c.wanted.CapacityReportedAt == nil || !maps.Equal(c.wanted.Allocated, allocated) || m.Reserved(name) {
+			c.wanted.Allocated, c.wanted.CapacityReportedAt = allocated, &at
+		}
 	}
+	m.Beats.Note(name, beat)
 	if c.check.mode == unwatched || c.check.mode == awaited {
 		c.watch(checkOf(c.object, &c.wanted), now)
 	}
@@ -55,6 +69,9 @@ func (m *Monitor) takeHeartbeat(name string, hb api.Heartbeat) (*cluster, error)
 		if !queued {
 			m.schedule(c)
 		}
+	}
+	if !c.dirty() {
+		return nil, nil //nolint:nilnil // both say that nothing is to be done
 	}
 	return c, nil
 }
@@ -121,11 +138,16 @@ func (m *Monitor) flush(ctx context.Context, c *cluster) (int64, error) {
 		if c.gone {
 			return status.Due{}, fmt.Errorf("cluster %q: %w", c.name, ErrNotFound)
 		}
-		wanted, latest, answered = c.wanted, c.latest, c.answered()
+		differs := c.dirty()
 		object := *c.object
-		object.Status = wanted
+		object.Status = c.wanted
+		if differs {
+			m.Beats.Complete(&object)
+			c.wanted = object.Status
+		}
+		wanted, latest, answered = c.wanted, c.latest, c.answered()
 		return status.Due{
-			Write: status.Write{Object: &object, SpecRevision: c.revision}, Differs: c.dirty(), StoredAt: c.storedAt, Changed: c.changed,
+			Write: status.Write{Object: &object, SpecRevision: c.revision}, Differs: differs, StoredAt: c.storedAt, Changed: c.changed,
 		}, nil
 	}, func(revision int64) {
 		m.mu.Lock()

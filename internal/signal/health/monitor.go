@@ -18,6 +18,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/fault"
+	"github.com/scheduler/terraform-provider-scheduler/internal/heartbeat"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound"
 	"github.com/scheduler/terraform-provider-scheduler/internal/outbound/netpolicy"
 	"github.com/scheduler/terraform-provider-scheduler/internal/signal/settle"
@@ -46,6 +47,11 @@ type Options struct {
 	Writer status.Writer
 	// Tracker learns which changes are answered.
 	Tracker *settle.Tracker
+	// Beats learns when clusters were last heard of. Default: the monitor alone does.
+	Beats *heartbeat.Times
+	// Reserved reports whether decisions hold amounts on a cluster that its next
+	// capacity report frees. Default: always.
+	Reserved func(cluster string) bool
 	// Concurrency is how many probes run at a time. Clusters whose last probe
 	// failed, and that may hang, have as many places of their own, so that they
 	// do not keep others waiting. Default 64.
@@ -88,6 +94,12 @@ func New(options Options) *Monitor {
 	}
 	if options.Now == nil {
 		options.Now = time.Now
+	}
+	if options.Beats == nil {
+		options.Beats = &heartbeat.Times{}
+	}
+	if options.Reserved == nil {
+		options.Reserved = func(string) bool { return true }
 	}
 	if options.Concurrency <= 0 {
 		options.Concurrency = 64
@@ -167,6 +179,7 @@ func (m *Monitor) Remove(name string, latest int64) {
 		delete(m.clusters, name)
 	}
 	delete(m.spots, name)
+	m.Beats.Forget(name)
 }
 
 func (m *Monitor) drop(c *cluster) {

@@ -1,0 +1,90 @@
+// Package heartbeat keeps in memory when clusters were last heard of. A heartbeat that
+// says nothing new is not written to the store: 10,000 agents would cost a third of a
+// core.
+package heartbeat
+
+import (
+	"sync"
+	"time"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// Beat is when the agent of a cluster was last heard of.
+type Beat struct {
+	UID string `json:"uid"`
+	// At is when it last sent a heartbeat, and ReportedAt when one last said how much
+	// is in use; zero = never.
+	At         time.Time `json:"at,omitzero"`
+	ReportedAt time.Time `json:"reported_at,omitzero"`
+}
+
+// Times are the latest beats of clusters. The zero value has none.
+type Times struct {
+	mu    sync.RWMutex
+	beats map[string]Beat // by cluster
+}
+
+// Note takes in a beat, unless a later one is known. What it does not say stays as it is.
+func (t *Times) Note(cluster string, beat Beat) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.beats == nil {
+		t.beats = map[string]Beat{}
+	}
+	if old := t.beats[cluster]; old.UID == beat.UID {
+		beat.At, beat.ReportedAt = later(old.At, beat.At), later(old.ReportedAt, beat.ReportedAt)
+	}
+	t.beats[cluster] = beat
+}
+
+// Forget forgets a cluster that is gone.
+func (t *Times) Forget(cluster string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.beats, cluster)
+}
+
+// Show is the cluster with the times of its last beat, where they are later than those
+// that are stored.
+func (t *Times) Show(cluster *api.Cluster) *api.Cluster {
+	if beat := t.of(cluster); beat == (Beat{}) {
+		return cluster
+	}
+	shown := *cluster
+	t.Complete(&shown)
+	return &shown
+}
+
+// Complete puts the times of a cluster's last beat into its status, where they are
+// later than those there.
+func (t *Times) Complete(cluster *api.Cluster) {
+	beat := t.of(cluster)
+	complete(&cluster.Status.LastHeartbeatAt, beat.At)
+	complete(&cluster.Status.CapacityReportedAt, beat.ReportedAt)
+}
+
+// of is the last beat of a cluster, not that of another one of its name.
+func (t *Times) of(cluster *api.Cluster) Beat {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if beat := t.beats[cluster.Metadata.Name]; beat.UID == cluster.Metadata.UID {
+		return beat
+	}
+	return Beat{}
+}
+
+// complete leaves a time alone that nobody knows yet: that there is one at all says
+// more than when.
+func complete(stored **time.Time, at time.Time) {
+	if *stored != nil && at.After(**stored) {
+		*stored = &at
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
