@@ -125,7 +125,7 @@ func (h *history) follow(ctx context.Context, list func(metav1.ListOptions) (run
 			return
 		}
 		if err != nil {
-			time.Sleep(50 * time.Millisecond) // the API server is not there, or not ready
+			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // the API server is not there, or not ready
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 // TestControlPlane shows that the control plane of these tests behaves like one,
 // and that what is asserted from its history can fail.
 func TestControlPlane(t *testing.T) {
+	t.Parallel()
 	p := startControlPlane(t)
 	h := record(t, p)
 	p.addNodes(onDemandNode, 1, nil)
@@ -24,7 +25,7 @@ func TestControlPlane(t *testing.T) {
 	db := p.create(manifest{workloadID: workloadID{"StatefulSet", "self", "db"}, replicas: 3, readyAfter: 100 * time.Millisecond})
 	complete := func(w workloadID) {
 		t.Helper()
-		if got, ok := becomes(h, w, time.Minute, counts.complete); !ok {
+		if got, ok := becomes(h, w, counts.complete); !ok {
 			t.Fatalf("%s is not complete: %s", w, got)
 		}
 	}
@@ -102,7 +103,7 @@ func TestControlPlane(t *testing.T) {
 	for _, node := range spot {
 		p.lose(node)
 	}
-	if got, ok := becomes(h, web, time.Minute, func(c counts) bool { return c.complete() && c.onDemandNodes == 5 }); !ok {
+	if got, ok := becomes(h, web, func(c counts) bool { return c.complete() && c.onDemandNodes == 5 }); !ok {
 		t.Errorf("the spot nodes are lost: %s", got)
 	}
 	for _, node := range spot {

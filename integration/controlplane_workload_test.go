@@ -141,8 +141,8 @@ func (p *controlPlane) clear(h *history, namespaces ...string) {
 
 // becomes waits until the counts of a workload satisfy something, and returns the
 // last ones.
-func becomes(h *history, w workloadID, within time.Duration, ok func(counts) bool) (counts, bool) {
-	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+func becomes(h *history, w workloadID, ok func(counts) bool) (counts, bool) {
+	for deadline := time.Now().Add(eventually.Limit); ; time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // the pause between two looks
 		c := h.counts(w)
 		if ok(c) {
 			return c, true

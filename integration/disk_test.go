@@ -49,6 +49,7 @@ func bulky(n int) *api.MetricsProvider {
 }
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	mount := mountTmpfs(t, 320)
 	dir := filepath.Join(mount, "data")
 	p := startServer(t, dir, "--min-free-space", "96Mi")
@@ -108,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 		if _, err := p.client.Put(t.Context(), object, client.PutOptions{}); client.StatusOf(err) != 507 && p.alive() {
 			t.Fatalf("a write on the full disk: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the writes are spread over a second, in which etcd commits
 	}
 	if p.alive() {
 		check(p)
@@ -179,6 +180,7 @@ func committed(t *testing.T, database string) {
 // Whoever deletes enough can write again, although nobody makes the disk larger,
 // and although the disk is full to the last byte.
 func TestDeletionsOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		size    int
@@ -191,6 +193,7 @@ func TestDeletionsOnAFullDisk(t *testing.T) {
 		{"on a small disk, filled to the last byte by others", 360, []string{"--min-free-space", "96Mi"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			mount := mountTmpfs(t, c.size)
 			dir := filepath.Join(mount, "data")
 			p := startServer(t, dir, c.args...)

@@ -17,9 +17,6 @@ import (
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 )
 
-// rolloutTime is how long a workload may take to be complete again.
-const rolloutTime = time.Minute
-
 // pause is how long pods take to become ready where they are replaced: long
 // enough that the watch shows a second one taken away too early.
 const pause = 300 * time.Millisecond
@@ -43,7 +40,7 @@ func (s *splitCluster) ended(w workloadID, n int, nodeType string) {
 // TestDistributionChanges has workloads that run already be split, and be split
 // otherwise, by replacing no more pods than it takes, and one at a time.
 func TestDistributionChanges(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	s := startSplitCluster(t, 2, 0)
 	// These run before there are spot nodes and before there is a server: all of
 	// their pods are on on-demand nodes.
@@ -63,7 +60,7 @@ func TestDistributionChanges(t *testing.T) {
 		s.create(e.manifest)
 	}
 	for _, e := range early {
-		s.becomes(e.workloadID, time.Minute, counts.complete, "complete")
+		s.becomes(e.workloadID, counts.complete, "complete")
 	}
 	s.addNodes(spotNode, 2, nil)
 	s.startServer()
@@ -72,7 +69,7 @@ func TestDistributionChanges(t *testing.T) {
 	s.run("workloads that run already", func(t *testing.T) {
 		for _, e := range early {
 			onDemand, spot := e.onDemand, e.replicas-e.onDemand
-			s.becomes(e.workloadID, time.Minute, func(c counts) bool {
+			s.becomes(e.workloadID, func(c counts) bool {
 				return c.complete() && c.onDemandNodes == onDemand && c.spotNodes == spot
 			}, "%d + %d", onDemand, spot)
 			s.ended(e.workloadID, spot, onDemandNode)
@@ -168,7 +165,7 @@ func (s *splitCluster) unhealthy(t *testing.T) {
 		s.reaches(w, 0, 3)
 		pod := s.podsOf(w)[1].name
 		s.setReady(w, pod, "False")
-		s.becomes(w, 10*time.Second, func(c counts) bool { return c.ready == 2 }, "unwell")
+		s.becomes(w, func(c counts) bool { return c.ready == 2 }, "unwell")
 		s.relabel(w, "custom", "1")
 		s.sentinel("change")
 		s.ended(w, 0, "")
@@ -244,7 +241,7 @@ func (s *splitCluster) switchedOff(t *testing.T) {
 	s.register(func(spot *api.SpotSpec) { spot.OnDisable = api.OnDisableRecreate })
 	for _, w := range []workloadID{kept, set} {
 		s.label(w, off)
-		s.becomes(w, time.Minute, func(c counts) bool { return c.complete() && c.otherLabels == 3 }, "plain again")
+		s.becomes(w, func(c counts) bool { return c.complete() && c.otherLabels == 3 }, "plain again")
 		if of := s.replaced(w); len(of) != 3 {
 			t.Errorf("%d pods of %s were replaced, want each once", len(of), w)
 		}

@@ -18,7 +18,7 @@ import (
 // to on-demand ones and returns, and a node that announces its end is left in
 // time. Users' own rules about nodes hold all along.
 func TestDistributionNodes(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	s := startSplitCluster(t, 3, 3)
 	s.startServer()
 	s.register()
@@ -66,7 +66,7 @@ func (s *splitCluster) userRules(t *testing.T) {
 		}
 	}
 	for _, w := range pinned {
-		s.becomes(w, rolloutTime, func(c counts) bool {
+		s.becomes(w, func(c counts) bool {
 			nodes := map[string]int{onDemandNode: c.onDemandNodes, spotNode: c.spotNodes}
 			return c.complete() && nodes[w.name] == 4
 		}, "complete on the nodes that the pods select")
@@ -78,10 +78,10 @@ func (s *splitCluster) userRules(t *testing.T) {
 }
 
 // leaves waits until no pod of workloads is on a node.
-func (s *splitCluster) leaves(node string, within time.Duration, workloads ...workloadID) {
+func (s *splitCluster) leaves(node string, workloads ...workloadID) {
 	s.t.Helper()
 	for _, w := range workloads {
-		s.becomes(w, within, func(c counts) bool { return c.complete() && len(s.on(node, w)) == 0 }, "complete elsewhere than on %s", node)
+		s.becomes(w, func(c counts) bool { return c.complete() && len(s.on(node, w)) == 0 }, "complete elsewhere than on %s", node)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *splitCluster) notice(t *testing.T) {
 	plain := s.create(manifest{workloadID: workloadID{"Deployment", "notice", "plain"}, replicas: 9})
 	s.reaches(web, 0, 9)
 	s.reaches(db, 5, 4)
-	s.becomes(plain, rolloutTime, counts.complete, "complete")
+	s.becomes(plain, counts.complete, "complete")
 	first, second := spotNode+"-0", spotNode+"-1"
 	left := len(s.on(first, plain))
 
@@ -130,7 +130,7 @@ func (s *splitCluster) notice(t *testing.T) {
 	if in := time.Until(deadline); in < 110*time.Second || in > 121*time.Second {
 		t.Errorf("the deadline is in %s, want two minutes", in)
 	}
-	s.leaves(first, time.Minute, web, db)
+	s.leaves(first, web, db)
 	t.Logf("the node was left %s after the notice", time.Since(began).Round(time.Millisecond))
 	s.reaches(web, 0, 9)
 	s.reaches(db, 5, 4)
@@ -138,7 +138,7 @@ func (s *splitCluster) notice(t *testing.T) {
 	began = time.Now()
 	s.patchNode(second, `{"spec": {"taints": [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule", "value": "i-1"}]}}`)
 	tainted := s.revision()
-	s.leaves(second, time.Minute, web, db)
+	s.leaves(second, web, db)
 	t.Logf("the other node was left %s after its taint", time.Since(began).Round(time.Millisecond))
 	s.reaches(web, 0, 9)
 	s.reaches(db, 5, 4)
@@ -204,8 +204,8 @@ func (s *splitCluster) spotLost(t *testing.T) {
 	fellBack := func(c counts) bool {
 		return c.complete() && c.spotNodes == 0 && c.onDemandNodes == c.wanted && c.onDemandLabels+c.spotLabels == c.wanted
 	}
-	s.becomes(web, time.Minute, fellBack, "complete on on-demand nodes")
-	s.becomes(db, time.Minute, fellBack, "complete on on-demand nodes")
+	s.becomes(web, fellBack, "complete on on-demand nodes")
+	s.becomes(db, fellBack, "complete on on-demand nodes")
 	s.sentinelLost(t)
 	s.ended(web, 0, "")
 	s.ended(db, 0, "")
@@ -224,7 +224,7 @@ func (s *splitCluster) spotLost(t *testing.T) {
 // workload for them is complete on on-demand nodes, and stays.
 func (s *splitCluster) sentinelLost(t *testing.T) {
 	w := s.create(manifest{workloadID: workloadID{"Deployment", "lost", "late"}, replicas: 3, labels: enabled("all-in-spot", "")})
-	s.becomes(w, time.Minute, func(c counts) bool { return c.complete() && c.onDemandNodes == 3 && c.spotLabels == 3 }, "complete on on-demand nodes")
+	s.becomes(w, func(c counts) bool { return c.complete() && c.onDemandNodes == 3 && c.spotLabels == 3 }, "complete on on-demand nodes")
 	eventually.True(t, "the server says that it fell back", func() bool {
 		d := s.distribution(w)
 		return d != nil && d.FallenBack == 3

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"testing"
-	"time"
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +15,7 @@ import (
 // webhook was asked about them: rehearsals, and those that a quota refuses. They
 // take no place in the split. Neither does what is not to be split at all.
 func TestDistributionRefused(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	s := startSplitCluster(t, 2, 2)
 	s.startServer()
 	s.register()
@@ -63,7 +62,7 @@ func TestDistributionRefused(t *testing.T) {
 			return err == nil && len(q.Status.Hard) > 0
 		})
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "narrow", "web"}, replicas: 6, labels: enabled("custom", "3")})
-		s.becomes(w, 10*time.Second, func(c counts) bool { return c.ready == 2 }, "as large as the quota allows")
+		s.becomes(w, func(c counts) bool { return c.ready == 2 }, "as large as the quota allows")
 		if _, err := quotas.Update(t.Context(), quota("20"), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -75,13 +74,13 @@ func TestDistributionRefused(t *testing.T) {
 	s.run("a namespace that is left out", func(t *testing.T) {
 		s.namespace("out", map[string]string{labelEnabled: "false"})
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "out", "web"}, replicas: 4, labels: enabled("all-in-on-demand", "")})
-		s.becomes(w, rolloutTime, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
+		s.becomes(w, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
 		s.sentinel("refused")
 		s.ended(w, 0, "")
 	})
 	s.run("what is not asked for", func(t *testing.T) {
 		w := s.create(manifest{workloadID: workloadID{"Deployment", "refused", "plain"}, replicas: 4})
-		s.becomes(w, rolloutTime, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
+		s.becomes(w, func(c counts) bool { return c.complete() && c.otherLabels == 4 }, "complete without a split")
 		s.sentinel("refused")
 		s.ended(w, 0, "")
 	})

@@ -38,6 +38,7 @@ var splitTable = []struct {
 // table says, from the start: nothing is replaced, and at no moment too many
 // pods are for on-demand nodes.
 func TestDistributionTable(t *testing.T) {
+	t.Parallel()
 	s := startSplitCluster(t, 4, 4)
 	s.startServer()
 	s.register()

@@ -101,11 +101,11 @@ func (f *terraform) output(name string, into any) {
 // TestDistributionTerraform switches the distribution on for a Deployment that
 // runs already, by terraform apply, and reads how its split comes about.
 func TestDistributionTerraform(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	s := startSplitCluster(t, 2, 0)
 	s.namespace("shop", nil)
 	web := s.create(manifest{workloadID: workloadID{"Deployment", "shop", "web"}, replicas: 5, readyAfter: 2 * time.Second})
-	s.becomes(web, rolloutTime, counts.complete, "complete")
+	s.becomes(web, counts.complete, "complete")
 	s.addNodes(spotNode, 2, nil)
 	s.startServer()
 	f := newTerraform(t, s.server.url, distributionConfiguration)
@@ -161,7 +161,7 @@ func TestDistributionTerraform(t *testing.T) {
 	if !states[api.DistributionReplacing] && !states[api.DistributionWaiting] {
 		t.Errorf("the data source reported nothing between: %v", states)
 	}
-	s.becomes(web, rolloutTime, func(c counts) bool { return c.complete() && c.onDemandNodes == 1 && c.spotNodes == 4 }, "1 on-demand + 4 spot")
+	s.becomes(web, func(c counts) bool { return c.complete() && c.onDemandNodes == 1 && c.spotNodes == 4 }, "1 on-demand + 4 spot")
 	s.ended(web, 4, onDemandNode)
 	w := get[*api.Workload](s.server, api.Key{Kind: api.KindWorkload, Namespace: "shop", Name: "web"})
 	if c := api.FindCondition(w.Status.Conditions, api.ConditionDistributed); c == nil || c.Status != api.ConditionTrue {

@@ -130,16 +130,16 @@ func (s *splitCluster) sentinel(namespace string) {
 // on and from their labels.
 func (s *splitCluster) reaches(w workloadID, onDemand, spot int) bool {
 	s.t.Helper()
-	return s.becomes(w, time.Minute, func(c counts) bool { return c.is(onDemand, spot) }, "%d on-demand + %d spot", onDemand, spot)
+	return s.becomes(w, func(c counts) bool { return c.is(onDemand, spot) }, "%d on-demand + %d spot", onDemand, spot)
 }
 
 // becomes waits until the counts of a workload satisfy something.
-func (s *splitCluster) becomes(w workloadID, within time.Duration, ok func(counts) bool, what string, args ...any) bool {
+func (s *splitCluster) becomes(w workloadID, ok func(counts) bool, what string, args ...any) bool {
 	s.t.Helper()
 	began := time.Now()
-	got, reached := becomes(s.history, w, within, ok)
+	got, reached := becomes(s.history, w, ok)
 	if !reached {
-		s.t.Errorf("within %s %s does not become "+what+": it has %s", append([]any{within, w}, append(args, got)...)...)
+		s.t.Errorf("within %s %s does not become "+what+": it has %s", append([]any{eventually.Limit, w}, append(args, got)...)...)
 		s.t.Logf("what happened to it:\n%s", s.story(w, s.endings()))
 		s.t.Logf("the server says: %+v", s.distribution(w))
 	} else if took := time.Since(began); took > 10*time.Second {

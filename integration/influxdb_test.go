@@ -19,6 +19,7 @@ import (
 
 	"github.com/scheduler/terraform-provider-scheduler/internal/api"
 	"github.com/scheduler/terraform-provider-scheduler/internal/eventually"
+	"github.com/scheduler/terraform-provider-scheduler/internal/proxytest"
 )
 
 // influxServer is a real InfluxDB 1.8 with Flux and a database "rates", whose
@@ -30,29 +31,10 @@ type influxServer struct {
 
 func startInflux(t *testing.T) *influxServer {
 	t.Helper()
-	testbed := os.Getenv("SCHEDULER_TESTBED")
-	if testbed == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		testbed = filepath.Join(home, ".cache", "scheduler-testbed")
-	}
-	binary := filepath.Join(testbed, "bin", "influxd")
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("no InfluxDB, %v: run scripts/build-influxdb.sh", err)
-	}
-	free := func() string {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		return listener.Addr().String()
-	}
-	dir, address := t.TempDir(), free()
+	binary := testbedBinary(t, "influxd", "scripts/build-influxdb.sh")
+	dir, address := t.TempDir(), proxytest.FreeAddress(t)
 	config := fmt.Sprintf("reporting-disabled = true\nbind-address = %q\n[meta]\n  dir = \"%[2]s/meta\"\n[data]\n  dir = \"%[2]s/data\"\n  wal-dir = \"%[2]s/wal\"\n"+
-		"[http]\n  bind-address = %[3]q\n  flux-enabled = true\n  auth-enabled = true\n", free(), dir, address)
+		"[http]\n  bind-address = %[3]q\n  flux-enabled = true\n  auth-enabled = true\n", proxytest.FreeAddress(t), dir, address)
 	if err := os.WriteFile(filepath.Join(dir, "influxdb.conf"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +131,7 @@ func brokenProviders(t *testing.T) map[string]string {
 // TestDecisionsFollowInfluxDB: what is written to InfluxDB moves a placement, in
 // time also while providers of every type are broken in every way.
 func TestDecisionsFollowInfluxDB(t *testing.T) {
+	t.Parallel()
 	influx := startInflux(t)
 	influx.set("a", 80)
 	influx.set("b", 60)
@@ -174,16 +157,16 @@ func TestDecisionsFollowInfluxDB(t *testing.T) {
 			return slices.Equal(get[*api.Placement](p, placementKey("web")).Status.Clusters, []string{cluster})
 		}
 	}
-	eventually.Within(t, limit, "the placement is at a", at("a"))
+	promptly(t, limit, "the placement is at a", at("a"))
 
 	moves := func(when string) {
 		t.Helper()
 		slowest := time.Duration(0)
 		for range 3 {
 			influx.set("a", 40)
-			slowest = max(slowest, eventually.Within(t, limit, when+": the placement has moved to b", at("b")))
+			slowest = max(slowest, promptly(t, limit, when+": the placement has moved to b", at("b")))
 			influx.set("a", 80)
-			slowest = max(slowest, eventually.Within(t, limit, when+": the placement has moved to a", at("a")))
+			slowest = max(slowest, promptly(t, limit, when+": the placement has moved to a", at("a")))
 		}
 		t.Logf("%s: decided at most %s after a value was written (interval 1s)", when, slowest)
 	}

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	kills         = 20
-	writers       = 16
-	perWriter     = 8 // placements that each writer writes in turn
-	untouched     = 50
-	writtenLabel  = "written"
-	longestUptime = 900 * time.Millisecond
+	kills        = 20
+	writers      = 16
+	perWriter    = 8 // placements that each writer writes in turn
+	untouched    = 50
+	writtenLabel = "written"
+	mostWrites   = 160 // acknowledged before a kill
 )
 
 // acknowledgement is the last answer a writer got for a placement, and what it
@@ -36,6 +36,7 @@ type acknowledgement struct {
 // TestKillLosesAndMovesNothing kills the server again and again in the middle of
 // many writes.
 func TestKillLosesAndMovesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startServer(t, dir)
 	staticFleet(p, 5)
@@ -50,6 +51,7 @@ func TestKillLosesAndMovesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range kills {
 		var running sync.WaitGroup
+		enough := writes + random.IntN(mostWrites)
 		for w := range writers {
 			running.Go(func() {
 				for i := 0; ; i++ {
@@ -78,7 +80,11 @@ func TestKillLosesAndMovesNothing(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(random.Int64N(int64(longestUptime))))
+		eventually.True(t, "writes are acknowledged", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return writes >= enough
+		})
 		p.kill()
 		running.Wait()
 

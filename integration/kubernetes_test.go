@@ -111,7 +111,7 @@ func (f *terraform) planned(want string) {
 // step shows in its state and taints, in the decision of a placement that prefers
 // it, and in Terraform's plan.
 func TestKubernetesCluster(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	k := startControl(t)
 	k.addNode("n1", "a")
 	k.addNode("n2", "b")
@@ -209,7 +209,7 @@ func TestKubernetesCluster(t *testing.T) {
 
 // TestKubernetesFacts: capacity, use, topology and types follow the cluster.
 func TestKubernetesFacts(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	k := startControl(t)
 	p := startServer(t, t.TempDir())
 	watched := put(p, kubernetesCluster("real", k.kubeconfig("one")))
@@ -264,6 +264,7 @@ func TestKubernetesFacts(t *testing.T) {
 // TestManyKubernetesClusters watches one API server as many clusters, and says
 // what that takes.
 func TestManyKubernetesClusters(t *testing.T) {
+	t.Parallel()
 	const clusters, pods = 100, 200
 	k := startControl(t)
 	k.addNode("n1", "a")

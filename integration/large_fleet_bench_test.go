@@ -42,7 +42,7 @@ func BenchmarkLargeFleet(b *testing.B) {
 	began := time.Now()
 	p = startServer(b, dir, "--log-level", "error")
 	restart := time.Since(began)
-	time.Sleep(5 * time.Second) // the readings that follow a start
+	time.Sleep(5 * time.Second) //nolint:forbidigo // the readings that follow a start: nothing shows that no decision does
 	if n := p.figure(b, `scheduler_decisions_total{result="moved"}`); n != 0 {
 		b.Fatalf("the restart moved %v placements", n)
 	}
@@ -117,7 +117,7 @@ func flips(b *testing.B, p *process) []time.Duration {
 			}
 		}
 	}()
-	time.Sleep(200 * time.Millisecond) // until the watch is open
+	eventually.True(b, "the watch is open", func() bool { return p.figure(b, "scheduler_http_watchers") > 0 })
 	var took []time.Duration
 	for i := range b.N {
 		want, value := "left", 30.0

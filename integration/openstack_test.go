@@ -144,7 +144,7 @@ func collected(c *api.Cloud) string {
 
 // TestOpenStack runs the collector against a real OpenStack.
 func TestOpenStack(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel()
 	startOpenStack(t)
 	p := startServer(t, t.TempDir())
 	cloud := func() *api.Cloud { return get[*api.Cloud](p, realCloud) }
@@ -161,7 +161,7 @@ func TestOpenStack(t *testing.T) {
 	t.Run("figures are those of its own clients", func(t *testing.T) {
 		// Cinder's scheduler hears of new volumes after a minute only.
 		var got, want map[string]map[string][3]int64
-		for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Second) {
+		for deadline := time.Now().Add(eventually.Limit); time.Now().Before(deadline); time.Sleep(2 * time.Second) { //nolint:forbidigo // its clients take long to start
 			want = askOpenStack(t).Zones
 			got = zoneFigures(t, region(cloud()))
 			if reflect.DeepEqual(got, want) && want["az-a"]["storage/ssd"][2] >= 700 {
@@ -349,10 +349,10 @@ func testPushFromOpenStack(t *testing.T, p *process) {
 	}
 	// Until then what was there before may still become known.
 	quiet := len(seen())
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) //nolint:forbidigo // nothing shows that there is no more to come
 	for quiet != len(seen()) {
 		quiet = len(seen())
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) //nolint:forbidigo // as above
 	}
 	script(t, "client.py", "boot", "pushed", "az-a", "m1.large")
 	t.Cleanup(func() { script(t, "client.py", "delete", "pushed") })

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,14 +22,17 @@ import (
 
 // TestStopIsOrderly stops a server that has waiters and a write under way.
 func TestStopIsOrderly(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir(), "--drain-time", "1h") // longer than stop waits
 	staticFleet(p, 2)
 	web := put(p, placement("web", "static"))
 	ended := make(chan error, 2)
+	requests := p.figure(t, "scheduler_http_requests_in_flight")
 	go func() {
 		_, err := p.client.GetNewer(context.Background(), placementKey("web"), web.Metadata.ResourceVersion, time.Minute)
 		ended <- err
 	}()
+	eventually.True(t, "the poll is there", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
 	go func() {
 		for _, err := range p.client.Watch(context.Background(), "", api.KindPlacement) {
 			if err != nil {
@@ -36,7 +41,7 @@ func TestStopIsOrderly(t *testing.T) {
 			}
 		}
 	}()
-	time.Sleep(200 * time.Millisecond)
+	eventually.True(t, "the watch is there", func() bool { return p.figure(t, "scheduler_http_watchers") > 0 })
 	p.stop()
 	for range 2 {
 		var problem *api.Problem
@@ -49,7 +54,9 @@ func TestStopIsOrderly(t *testing.T) {
 
 // TestSecondSignalEndsAtOnce stops a server that a slow client holds up.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	p := startServer(t, t.TempDir(), "--drain-time", "1h")
+	requests := p.figure(t, "scheduler_http_requests_in_flight")
 	body, slow := io.Pipe()
 	defer slow.Close()
 	go func() {
@@ -61,28 +68,38 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 			resp.Body.Close()
 		}
 	}()
-	if _, err := slow.Write([]byte(`{"kind":`)); err != nil { // the request is under way
+	if _, err := slow.Write([]byte(`{"kind":`)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
+	eventually.True(t, "the request is under way", func() bool { return p.figure(t, "scheduler_http_requests_in_flight") > requests })
 	signal := func() {
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Fatal(err)
 		}
 	}
 	signal()
-	time.Sleep(500 * time.Millisecond)
+	eventually.True(t, "the server is stopping", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
 	if !p.alive() {
 		t.Fatal("the server did not wait for the request")
 	}
-	signal()
-	eventually.True(t, "the server has ended", func() bool { return !p.alive() })
+	// The listener is closed a moment before the next signal has its usual effect.
+	eventually.True(t, "the server has ended", func() bool {
+		signal()
+		return !p.alive()
+	})
 	if p.cmd.ProcessState.ExitCode() == 0 {
 		t.Error("it ended as if all was well")
 	}
 }
 
 func TestHangupReadsTheLogLevelAgain(t *testing.T) {
+	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {

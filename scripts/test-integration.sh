@@ -14,5 +14,6 @@ fi
 names=$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(t \*testing\.T).*/\1/p' "${files[@]}" | sort -u | paste -sd '|')
 mapfile -t packages < <(dirname "${files[@]}" | sort -u)
 
-# One package at a time: the tests start servers and measure how they recover.
-exec go test -tags integration -count=1 -p 1 -parallel 3 -timeout 45m -run "^($names)\$" "${packages[@]}"
+# They wait most of the time, for each other's programs to start and for what follows: more of them than processors run
+# side by side. Those that take the whole machine go first, one by one.
+exec go test -tags integration -count=1 -p 2 -parallel 6 -timeout 45m -run "^($names)\$" "${packages[@]}"
