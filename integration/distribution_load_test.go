@@ -73,7 +73,6 @@ func quantile(before, after map[float64]float64, q float64) (limit, values float
 // long that took, and the memory of the server, are logged and asserted nowhere.
 // Nobody schedules the pods: the machine is for the webhook.
 func TestDistributionLoad(t *testing.T) {
-	t.Parallel()
 	s := startSplitCluster(t, 1, 1)
 	s.startServer()
 	s.register()

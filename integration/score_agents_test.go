@@ -50,7 +50,6 @@ func rankedPlacement(name, group string, wanted int64, mode api.PrioritizerMode)
 // the time decisions must follow within a second, and memory must not grow.
 // SCHEDULER_TESTBED_SOAK makes it longer than continuous integration does.
 func TestTenThousandAgents(t *testing.T) {
-	t.Parallel()
 	soak := soakTime
 	if text := os.Getenv("SCHEDULER_TESTBED_SOAK"); text != "" {
 		var err error

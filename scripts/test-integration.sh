@@ -16,4 +16,4 @@ mapfile -t packages < <(dirname "${files[@]}" | sort -u)
 
 # They wait most of the time, for each other's programs to start and for what follows: more of them than processors run
 # side by side. Those that take the whole machine go first, one by one.
-exec go test -tags integration -count=1 -p 2 -parallel 6 -timeout 45m -run "^($names)\$" "${packages[@]}"
+exec go test -tags integration -count=1 -p 2 -parallel 4 -timeout 45m -run "^($names)\$" "${packages[@]}"
