@@ -167,7 +167,7 @@ func (b *Binder) groupsBy(c *api.GroupConstraint) *division.Groups {
 	if !ok {
 		values := b.fleet.Places()[c.SpreadByField]
 		if c.SpreadByLabel != "" {
-			values = b.fleet.Labels().Values[c.SpreadByLabel]
+			values = b.fleet.Labels().Of(c.SpreadByLabel).Values
 		}
 		out = groupsOfValues(values, b.fleet.Slots())
 		b.groups[by] = out

@@ -74,7 +74,7 @@ func ResourcesOf(c *api.Cluster, f func(resource string)) {
 
 // Reported reports whether a cluster tells how much of a resource it has.
 func (f *Fleet) Reported(resource string, row int) bool {
-	column := f.uncommitted[resource]
+	column := f.Uncommitted()[resource]
 	return row < len(column) && column[row] != Unreported
 }
 

@@ -78,6 +78,10 @@ func (b *edit) cloneRows(changes []clusterChange) {
 		}
 		b.free = slices.Clone(b.free)
 	}
+	if added+removed > 0 {
+		b.labels.begin()
+		b.claims.begin()
+	}
 	b.added, b.replaced = make([]int32, 0, added), make([]int, 0, added+removed)
 	slots := max(len(b.rows), len(b.rows)+added-len(b.free)-removed)
 	b.writer.slots = slots
@@ -137,10 +141,7 @@ func (b *edit) takeOut(at int, r *Row) {
 	for _, m := range r.Metrics {
 		b.writer.take(b.listedBy(m.ID), at)
 	}
-	ResourcesOf(r.cluster, func(name string) { b.uncommitted.put(&b.writer, name, at, Unreported) })
-	for _, resource := range ratedResources {
-		b.usable.put(&b.writer, resource, at, Unreported)
-	}
+	b.amounts.replace(&b.writer, at, r.cluster, &noCluster)
 	b.live.Clear(at)
 	b.online.Clear(at)
 	b.paused.Clear(at)
@@ -186,7 +187,7 @@ func (b *edit) putIn(at int, before *Row, c *api.Cluster) {
 	}
 	note(APIResources, b.putAPIResources(at, old.Spec.APIResources, c.Spec.APIResources))
 	note(CustomResources, b.putCustomResources(at, old, c))
-	note(Amounts, b.putAmounts(at, old, c) || before != nil && !before.reportedAt.Equal(r.reportedAt))
+	note(Amounts, b.amounts.replace(&b.writer, at, old, c) || before != nil && !before.reportedAt.Equal(r.reportedAt))
 	note(Observations, before != nil && !sameObservations(old, c))
 	if before == nil || !api.SameOwners(old, c) {
 		if before != nil {
@@ -224,48 +225,6 @@ func (b *edit) putCustomResources(at int, old, c *api.Cluster) (changed bool) {
 		b.customs.put(&b.writer, name, at)
 	}
 	return true
-}
-
-func (b *edit) putAmounts(at int, old, c *api.Cluster) (changed bool) {
-	if noAmounts(old) && noAmounts(c) || sameAmounts(old, c) {
-		return false
-	}
-	ResourcesOf(old, func(name string) {
-		if uncommittedOf(c, name) == Unreported && b.uncommitted.put(&b.writer, name, at, Unreported) {
-			changed = true
-		}
-	})
-	ResourcesOf(c, func(name string) {
-		if b.uncommitted.put(&b.writer, name, at, uncommittedOf(c, name)) {
-			changed = true
-		}
-	})
-	if sameSize(old, c) {
-		return changed
-	}
-	for _, name := range ratedResources {
-		b.usable.put(&b.writer, name, at, allocatableOf(c, name))
-	}
-	return true
-}
-
-// ratedResources are those that prioritizers compare the allocatable amounts of.
-var ratedResources = [...]string{"cpu", "memory"}
-
-func noAmounts(c *api.Cluster) bool {
-	return len(c.Spec.Capacity) == 0 && len(c.Spec.Allocatable) == 0 && len(c.Spec.Allocated) == 0 &&
-		len(c.Status.Capacity) == 0 && len(c.Status.Allocatable) == 0 && len(c.Status.Allocated) == 0
-}
-
-func sameAmounts(a, b *api.Cluster) bool {
-	return sameSize(a, b) &&
-		maps.Equal(a.Spec.Allocated, b.Spec.Allocated) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
-}
-
-// sameSize compares what clusters have, whether it is in use or not.
-func sameSize(a, b *api.Cluster) bool {
-	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
-		maps.Equal(a.Spec.Capacity, b.Spec.Capacity) && maps.Equal(a.Status.Capacity, b.Status.Capacity)
 }
 
 // samePlace compares where clusters are.

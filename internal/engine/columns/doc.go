@@ -4,7 +4,9 @@
 // A Fleet is never changed: With returns the next version, which shares with the one
 // before whatever did not change. So its getters return the columns, maps and sets of
 // the fleet itself, without a copy. They are for reading only; whoever writes to one
-// changes versions that others still look at.
+// changes versions that others still look at. What most fleets are never asked, the rows
+// by label and claim and the amounts of resources, is made at its first use, by whoever
+// asks first.
 //
 // The words that are ours alone: a row is a cluster's place in all columns; slots are
 // the rows that there are, free ones included; an aspect is something about the fleet

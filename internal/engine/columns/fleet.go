@@ -30,14 +30,13 @@ type Fleet struct {
 	scored  Bitmap // at least one usable metric with a positive weight
 
 	owners       map[string]*RowSet // by owner namespace; "" = visible to all
-	labels       ValueIndex
-	claims       ValueIndex
+	labels       *keyTable          // nil in the zero Fleet, as is claims
+	claims       *keyTable
 	customs      map[string]*RowSet // by custom resource
 	apiResources map[string]*RowSet // by type of API resource; "" = those that list any
 	places       PlaceIndex
-	taints       map[Taint]*RowSet  // those in force
-	uncommitted  map[string][]int64 // what is left of a resource by row, in thousandths (see uncommittedOf)
-	usable       map[string][]int64 // allocatable cpu and memory by row, in thousandths (see allocatableOf)
+	taints       map[Taint]*RowSet // those in force
+	amounts      *amountTable      // nil in the zero Fleet
 
 	sets map[string]*SetState
 	// scores are the placement scores by their name, waiting those of clusters
@@ -166,4 +165,4 @@ func State(c *api.Cluster) api.ClusterState {
 // Allocatable is the allocatable amount of cpu or memory by row, in thousandths;
 // unreported where a cluster gives no such amount, or no capacity. It may be
 // shorter than Slots.
-func (f *Fleet) Allocatable(resource string) []int64 { return f.usable[resource] }
+func (f *Fleet) Allocatable(resource string) []int64 { return f.amountColumns().usable[resource] }

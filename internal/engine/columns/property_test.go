@@ -54,6 +54,46 @@ func TestFleetFollowsChanges(t *testing.T) {
 	})
 }
 
+// TestFactsMadeLate: the sets of a label or claim, and the amounts, are the same whether
+// they were made early and followed the changes, or are made now, from a fleet that has
+// been left behind.
+func TestFactsMadeLate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		large := rapid.IntRange(0, 4).Draw(t, "large") == 0
+		d, n := enginetest.Rolling(t, large), 12
+		if large {
+			n = 400
+		}
+		w := enginetest.NewWorld()
+		f := &columns.Fleet{}
+		var past, rebuilt []*columns.Fleet
+		for step := range 8 {
+			changes, now := enginetest.RollChange(d, w, n)
+			for i := 0; large && i < 60*(step%2); i++ {
+				name := fmt.Sprintf("c%03d", d(n))
+				changes.Clusters[name] = enginetest.RollCluster(d, name, step%4 == 1)
+			}
+			w.Apply(changes, now)
+			f, _ = f.With(changes, now)
+			past, rebuilt = append(past, f), append(rebuilt, w.Fleet())
+			asked := past[d(len(past))]
+			switch d(4) {
+			case 0:
+				asked.Labels().Of(enginetest.Pick(d, "host", "zone", "tier", "none"))
+			case 1:
+				asked.Claims().Of(enginetest.Pick(d, "version", "id", "none"))
+			case 2:
+				asked.Uncommitted()
+			}
+		}
+		for len(past) > 0 {
+			i := d(len(past))
+			sameFacts(t, past[i], rebuilt[i])
+			past, rebuilt = slices.Delete(past, i, i+1), slices.Delete(rebuilt, i, i+1)
+		}
+	})
+}
+
 // TestRowOrderMeansNothing: clusters that came in another order, with others in
 // between that went again, have the same facts.
 func TestRowOrderMeansNothing(t *testing.T) {
@@ -83,8 +123,12 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 				}
 			}
 		}
-		noteAll("label", f.Labels().Keys, f.Labels().Values)
-		noteAll("claim", f.Claims().Keys, f.Claims().Values)
+		for kind, index := range map[string]columns.ValueIndex{"label": f.Labels(), "claim": f.Claims()} {
+			for _, key := range index.Keys() {
+				note(index.Of(key).Rows, "%s %s", kind, key)
+				noteAll(kind, nil, map[string]map[string]*columns.RowSet{key: index.Of(key).Values})
+			}
+		}
 		noteAll("place", nil, f.Places())
 		noteAll("owner", f.Owners(), nil)
 		noteAll("custom", f.CustomResources(), nil)
@@ -124,6 +168,11 @@ func sameFacts(t *rapid.T, f, g *columns.Fleet) {
 					amount = column[row]
 				}
 				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("usable ", resource, amount))
+			}
+			for resource, column := range f.Uncommitted() {
+				if row < len(column) && column[row] != columns.Unreported {
+					out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("left ", resource, column[row]))
+				}
 			}
 			for _, x := range f.Rows()[row].Taints {
 				out[f.Name(row)] = append(out[f.Name(row)], fmt.Sprint("taint ", x.Taint, x.Since))

@@ -25,10 +25,10 @@ func (f *Fleet) Scored() Bitmap { return f.scored }
 func (f *Fleet) Owners() map[string]*RowSet { return f.owners }
 
 // Labels finds rows by labels.
-func (f *Fleet) Labels() *ValueIndex { return &f.labels }
+func (f *Fleet) Labels() ValueIndex { return ValueIndex{f, f.labels} }
 
 // Claims finds rows by claims.
-func (f *Fleet) Claims() *ValueIndex { return &f.claims }
+func (f *Fleet) Claims() ValueIndex { return ValueIndex{f, f.claims} }
 
 // CustomResources are the rows by custom resource.
 func (f *Fleet) CustomResources() map[string]*RowSet { return f.customs }
@@ -60,7 +60,7 @@ func (f *Fleet) MeanScores() []float64 { return f.score }
 
 // Uncommitted is what is left of a resource by row, in thousandths. It may be
 // shorter than Slots.
-func (f *Fleet) Uncommitted() map[string][]int64 { return f.uncommitted }
+func (f *Fleet) Uncommitted() map[string][]int64 { return f.amountColumns().uncommitted }
 
 // Metrics are the metrics by id, nil where it is free.
 func (f *Fleet) Metrics() []*MetricState { return f.metrics }

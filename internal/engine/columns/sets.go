@@ -49,7 +49,7 @@ func (s *SetState) members(f *Fleet) Bitmap {
 	rows := NewBitmap(len(f.rows))
 	if s.names == nil {
 		copy(rows, f.live)
-		f.labels.SelectInto(s.requirements, rows, NewBitmap(len(f.rows)))
+		f.Labels().SelectInto(s.requirements, rows, NewBitmap(len(f.rows)))
 		return rows
 	}
 	for name := range s.names {

@@ -19,15 +19,17 @@ func (f *Fleet) With(changes Changes, now time.Time) (*Fleet, Delta) {
 		dirty:        NewBitmap(slots),
 		rated:        NewBitmap(slots),
 		stale:        map[int32]bool{},
-		labels:       valueEdit{index: &f.labels},
-		claims:       valueEdit{index: &f.claims},
+		labels:       valueEdit{table: f.labels},
+		claims:       valueEdit{table: f.claims},
 		places:       placeEdit{index: f.places},
 		customs:      setTable[string]{sets: f.customs},
 		apiResources: setTable[string]{sets: f.apiResources},
 		owners:       setTable[string]{sets: f.owners},
 		taints:       setTable[Taint]{sets: f.taints},
-		uncommitted:  columnTable{columns: f.uncommitted},
-		usable:       columnTable{columns: f.usable},
+		amounts:      editAmounts(f.amounts),
+	}
+	if f.labels == nil {
+		b.labels.table, b.claims.table = newKeyTable(labelsOf), newKeyTable(claimsOf)
 	}
 	b.changeProviders(changes.Providers)
 	b.changeMetrics(changes.Metrics)
@@ -77,8 +79,7 @@ type edit struct {
 	apiResources setTable[string]
 	owners       setTable[string]
 	taints       setTable[Taint]
-	uncommitted  columnTable
-	usable       columnTable
+	amounts      amountEdit
 	listed       map[int32]*RowSet // clusters that list a metric, where that changed
 
 	bundles map[string]*bundleEdit
@@ -102,8 +103,8 @@ func (b *edit) changedRows(aspect Aspects, rows *RowSet) {
 
 // keepTables gives the fleet the tables that were written.
 func (b *edit) keepTables() {
-	b.Fleet.uncommitted, b.Fleet.usable = b.uncommitted.columns, b.usable.columns
-	b.Fleet.labels, b.Fleet.claims, b.Fleet.places = b.labels.done(), b.claims.done(), b.places.done()
+	b.Fleet.labels, b.Fleet.claims, b.Fleet.amounts = b.labels.done(), b.claims.done(), b.amounts.done()
+	b.Fleet.places = b.places.done()
 	b.Fleet.customs, b.Fleet.apiResources = b.customs.sets, b.apiResources.sets
 	b.Fleet.owners, b.Fleet.taints = b.owners.sets, b.taints.sets
 	for id, rows := range b.listed {

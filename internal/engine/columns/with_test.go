@@ -3,6 +3,7 @@ package columns_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,13 +61,14 @@ func TestHeartbeatTouchesNoSet(t *testing.T) {
 	if g.Cluster(0) != &alive {
 		t.Error("the fleet shows the old object")
 	}
+	g.Uncommitted() // so that there are columns
 	busy := alive
 	busy.Status.Allocated = api.Quantities{"cpu": "1"}
 	h, delta := g.With(enginetest.Clusters(&busy), enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
 	}
-	if h.Labels().Values["zone"]["a"] != f.Labels().Values["zone"]["a"] || &h.Uncommitted()["memory"][0] != &g.Uncommitted()["memory"][0] {
+	if h.Labels().Of("zone").Values["a"] != f.Labels().Of("zone").Values["a"] || &h.Uncommitted()["memory"][0] != &g.Uncommitted()["memory"][0] {
 		t.Error("a report of cpu copied a set or another column")
 	}
 	if got := ledger.Available(h, nil, 0)["cpu"]; got != "3" {
@@ -155,25 +157,25 @@ func TestSlotsAndSets(t *testing.T) {
 			}
 		}
 		f, _ = f.With(changes, enginetest.Epoch)
-		if f.Len() != n || f.Labels().Values["zone"][zone].Len() != n || f.Labels().Keys["zone"].Len() != n {
-			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.Labels().Values["zone"][zone].Len(), n)
+		if f.Len() != n || f.Labels().Of("zone").Values[zone].Len() != n || f.Labels().Of("zone").Rows.Len() != n {
+			t.Fatalf("%d clusters, %d in the zone; want %d", f.Len(), f.Labels().Of("zone").Values[zone].Len(), n)
 		}
 		for _, other := range []string{"a", "b"} {
-			if other != zone && f.Labels().Values["zone"][other].Len() != 0 {
-				t.Fatalf("%d clusters are still in zone %s", f.Labels().Values["zone"][other].Len(), other)
+			if other != zone && f.Labels().Of("zone").Values[other].Len() != 0 {
+				t.Fatalf("%d clusters are still in zone %s", f.Labels().Of("zone").Values[other].Len(), other)
 			}
 		}
 		count := 0
-		f.Labels().Values["zone"][zone].Each(func(row int) {
+		f.Labels().Of("zone").Values[zone].Each(func(row int) {
 			count++
-			if f.Cluster(row) == nil || !f.Labels().Values["zone"][zone].Has(row) {
+			if f.Cluster(row) == nil || !f.Labels().Of("zone").Values[zone].Has(row) {
 				t.Fatalf("row %d is in the zone and not in use", row)
 			}
 		})
 		if count != n {
 			t.Fatalf("%d rows, want %d", count, n)
 		}
-		if n > 600 && f.Labels().Values["zone"][zone].Dense() == nil || n < 5 && f.Labels().Values["zone"][zone].Dense() != nil {
+		if n > 600 && f.Labels().Of("zone").Values[zone].Dense() == nil || n < 5 && f.Labels().Of("zone").Values[zone].Dense() != nil {
 			t.Errorf("%d of %d rows are kept in the wrong form", n, f.Slots())
 		}
 		p := enginetest.NewPlacement("web")
@@ -227,5 +229,83 @@ func TestRawValueAlone(t *testing.T) {
 	_, delta := f.With(columns.Changes{Metrics: map[api.Key]*api.Metric{{Kind: api.KindMetric, Name: "load"}: &rescaled}}, enginetest.Epoch)
 	if !slices.Equal(delta.Rows, []int{0}) {
 		t.Errorf("delta %+v, want row 0", delta)
+	}
+}
+
+// Those who look at a fleet may do so at once, and while later ones are made of it:
+// what they are the first to ask for is made once for all.
+func TestReadersAtOnce(t *testing.T) {
+	w := enginetest.NewWorld()
+	for i := range 200 {
+		c := w.Cluster(fmt.Sprintf("c%03d", i), nil)
+		c.Metadata.Labels = map[string]string{"zone": fmt.Sprintf("z%d", i%3), "host": c.Metadata.Name}
+		c.Spec.Claims = map[string]string{"id": c.Metadata.Name}
+		c.Spec.Allocatable = api.Quantities{"cpu": "4"}
+	}
+	f := w.Fleet()
+	var all sync.WaitGroup
+	for step := range 20 {
+		now := f
+		for range 4 {
+			all.Go(func() {
+				zone := now.Labels().Of("zone")
+				if zone.Rows.Len() != 200 || now.Labels().Of("none").Rows.Len() != 0 || now.Claims().Of("id").Rows.Len() != 200 {
+					t.Errorf("%d clusters are in a zone, want all 200", zone.Rows.Len())
+				}
+				if left := now.Uncommitted()["cpu"][0]; left != 4000 {
+					t.Errorf("%d of cpu are left, want 4000", left)
+				}
+			})
+		}
+		moved := *w.Clusters[fmt.Sprintf("c%03d", step)]
+		moved.Metadata.Labels = map[string]string{"zone": "z9", "host": "moved"}
+		moved.Spec.Allocated = api.Quantities{"memory": "1"}
+		f, _ = f.With(enginetest.Clusters(&moved), enginetest.Epoch)
+	}
+	all.Wait()
+	if n := f.Labels().Of("zone").Values["z9"].Len(); n != 20 {
+		t.Errorf("%d clusters moved to zone z9, want 20", n)
+	}
+}
+
+// A cluster without labels makes the bitmaps longer all the same: the fleet before it
+// is not given those of the fleet with it.
+func TestOlderFleetKeepsItsLength(t *testing.T) {
+	w := enginetest.NewWorld()
+	for i := range 64 {
+		w.Cluster(fmt.Sprintf("c%02d", i), nil).Metadata.Labels = map[string]string{"zone": "a"}
+	}
+	f := w.Fleet()
+	g, _ := f.With(enginetest.Clusters(&api.Cluster{Metadata: api.Metadata{Name: "c64"}}), enginetest.Epoch)
+	for _, f := range []*columns.Fleet{g, f} {
+		rows := columns.NewBitmap(f.Slots())
+		f.Labels().Of("zone").Values["a"].OrInto(rows)
+		if rows.Count() != 64 {
+			t.Errorf("%d of %d clusters are in the zone, want 64", rows.Count(), f.Len())
+		}
+	}
+}
+
+// Most labels are never asked for, and take no memory and no time: that each cluster
+// has one of its own costs nothing.
+func TestOnlyWhatIsAskedForIsMade(t *testing.T) {
+	w := enginetest.NewWorld()
+	for _, name := range []string{"c1", "c2"} {
+		w.Cluster(name, nil).Metadata.Labels = map[string]string{"zone": "a", "host": name}
+	}
+	f := w.Fleet()
+	f.Labels().Of("zone")
+	if made := f.Labels().Made(); !slices.Equal(made, []string{"zone"}) {
+		t.Errorf("there are sets of %q, want those of zone only", made)
+	}
+	moved := *w.Clusters["c1"]
+	moved.Metadata.Labels = map[string]string{"zone": "b", "host": "other"}
+	f, _ = f.With(enginetest.Clusters(&moved), enginetest.Epoch)
+	if made := f.Labels().Made(); !slices.Equal(made, []string{"zone"}) {
+		t.Errorf("there are sets of %q after a change, want those of zone only", made)
+	}
+	f.Labels().Of("none") // which no cluster has
+	if made := f.Labels().Made(); !slices.Equal(made, []string{"host", "zone"}) {
+		t.Errorf("there are sets of %q, want all: else each look for a key that nobody has is one at every cluster", made)
 	}
 }

@@ -50,7 +50,7 @@ func (c *inGroup) Blame(n int) string {
 
 func (c *inGroup) Apply(l *Look, keep columns.Bitmap) {
 	if c.by.SpreadByLabel != "" {
-		l.Fleet.Labels().Keys[c.by.SpreadByLabel].AndInto(keep, l.scratch)
+		l.Fleet.Labels().Of(c.by.SpreadByLabel).Rows.AndInto(keep, l.scratch)
 		return
 	}
 	union := columns.NewBitmap(l.Fleet.Slots())

@@ -45,24 +45,24 @@ func (c *labelConstraint) Blame(n int) string {
 }
 
 func (c *labelConstraint) Apply(l *Look, keep columns.Bitmap) {
-	values := l.Fleet.Labels().Values[c.is.Key()]
+	has := l.Fleet.Labels().Of(c.is.Key())
 	switch c.is.Operator() {
 	case constraint.Equal, constraint.In:
 		wanted := c.is.Values()
 		if len(wanted) == 1 {
-			values[wanted[0]].AndInto(keep, l.scratch)
+			has.Values[wanted[0]].AndInto(keep, l.scratch)
 			return
 		}
 		union := l.scratch
 		clear(union)
 		for _, value := range wanted {
-			values[value].OrInto(union)
+			has.Values[value].OrInto(union)
 		}
 		keep.And(union)
 	default:
-		l.Fleet.Labels().Keys[c.is.Key()].AndInto(keep, l.scratch)
+		has.Rows.AndInto(keep, l.scratch)
 		for _, value := range c.is.Values() {
-			values[value].AndNotInto(keep)
+			has.Values[value].AndNotInto(keep)
 		}
 	}
 }

@@ -201,7 +201,7 @@ func (s siteClaim) blame(n int) string {
 }
 
 func (s siteClaim) narrow(f *columns.Fleet, keep, scratch columns.Bitmap) {
-	f.Claims().Values[s.claim][s.value].AndInto(keep, scratch)
+	f.Claims().Of(s.claim).Values[s.value].AndInto(keep, scratch)
 }
 
 func (s siteClaim) met(c *api.Cluster, _ bool) bool { return c.Spec.Claims[s.claim] == s.value }

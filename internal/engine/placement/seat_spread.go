@@ -253,7 +253,7 @@ func severalDomains(c *api.SpreadConstraint) bool {
 func domainRows(f *columns.Fleet, c *api.SpreadConstraint) map[string]*columns.RowSet {
 	switch c.Type {
 	case api.SpreadClaim:
-		return f.Claims().Values[c.TopologyKey]
+		return f.Claims().Of(c.TopologyKey).Values
 	case api.SpreadField:
 		switch c.TopologyKey {
 		case api.SpreadZone:
@@ -264,7 +264,7 @@ func domainRows(f *columns.Fleet, c *api.SpreadConstraint) map[string]*columns.R
 			return f.Places()[api.GroupByRegion]
 		}
 	default:
-		return f.Labels().Values[c.TopologyKey]
+		return f.Labels().Of(c.TopologyKey).Values
 	}
 }
 

@@ -1,0 +1,183 @@
+package columns
+
+import (
+	"maps"
+	"sync/atomic"
+
+	"github.com/scheduler/terraform-provider-scheduler/internal/api"
+)
+
+// amountTable has what clusters have of resources by row. It is made from the rows
+// when somebody first asks what there is, which many fleets are never asked; later
+// versions of the fleet follow the changes. Versions in which the same rows have the
+// same amounts share a table.
+type amountTable struct{ made atomic.Pointer[amountColumns] }
+
+// amountColumns are the amounts by resource and row, in thousandths. Immutable.
+type amountColumns struct {
+	uncommitted map[string][]int64 // what is left (see uncommittedOf)
+	usable      map[string][]int64 // allocatable cpu and memory (see allocatableOf)
+}
+
+// noColumns are those of an empty fleet.
+var noColumns amountColumns
+
+func (f *Fleet) amountColumns() *amountColumns {
+	if f.amounts == nil {
+		return &noColumns
+	}
+	made := f.amounts.made.Load()
+	if made == nil {
+		// Two who ask at once both make them, in the same way.
+		made = readAmounts(f.rows)
+		f.amounts.made.Store(made)
+	}
+	return made
+}
+
+func readAmounts(rows []*Row) *amountColumns {
+	w, edit := writer{slots: len(rows)}, amountEdit{follows: true}
+	for at, r := range rows {
+		if r != nil {
+			edit.replace(&w, at, &noCluster, r.cluster)
+		}
+	}
+	return edit.columns()
+}
+
+// amountEdit is an amountTable that is being written.
+type amountEdit struct {
+	table       *amountTable
+	begun       bool // a table is needed that is not the one of the version before
+	follows     bool // the columns of that were made
+	uncommitted columnTable
+	usable      columnTable
+}
+
+func editAmounts(t *amountTable) amountEdit {
+	e := amountEdit{table: t}
+	if t == nil {
+		e.begun = true
+	} else if made := t.made.Load(); made != nil {
+		e.follows = true
+		e.uncommitted.columns, e.usable.columns = made.uncommitted, made.usable
+	}
+	return e
+}
+
+// replace gives a row the amounts of another cluster, and reports whether they are
+// others.
+func (e *amountEdit) replace(w *writer, at int, old, c *api.Cluster) (changed bool) {
+	if noAmounts(old) && noAmounts(c) || sameAmounts(old, c) {
+		return false
+	}
+	resized := !sameSize(old, c)
+	if e.follows {
+		changed = e.put(w, at, old, c, resized)
+	} else {
+		changed = resized || !sameUncommitted(old, c)
+	}
+	e.begun = e.begun || changed
+	return changed
+}
+
+// put is replace where there are columns. resized says that the clusters differ in what
+// they have, whether it is in use or not.
+func (e *amountEdit) put(w *writer, at int, old, c *api.Cluster, resized bool) (changed bool) {
+	ResourcesOf(old, func(name string) {
+		if uncommittedOf(c, name) == Unreported && e.uncommitted.put(w, name, at, Unreported) {
+			changed = true
+		}
+	})
+	ResourcesOf(c, func(name string) {
+		if e.uncommitted.put(w, name, at, uncommittedOf(c, name)) {
+			changed = true
+		}
+	})
+	if !resized {
+		return changed
+	}
+	for _, name := range ratedResources {
+		e.usable.put(w, name, at, allocatableOf(c, name))
+	}
+	return true
+}
+
+func (e *amountEdit) columns() *amountColumns {
+	return &amountColumns{e.uncommitted.columns, e.usable.columns}
+}
+
+// done is the table as it was written.
+func (e *amountEdit) done() *amountTable {
+	if !e.begun {
+		return e.table
+	}
+	t := &amountTable{}
+	if e.follows {
+		t.made.Store(e.columns())
+	}
+	return t
+}
+
+// ratedResources are those that prioritizers compare the allocatable amounts of.
+var ratedResources = [...]string{"cpu", "memory"}
+
+func noAmounts(c *api.Cluster) bool {
+	return len(c.Spec.Capacity) == 0 && len(c.Spec.Allocatable) == 0 && len(c.Spec.Allocated) == 0 &&
+		len(c.Status.Capacity) == 0 && len(c.Status.Allocatable) == 0 && len(c.Status.Allocated) == 0
+}
+
+func sameAmounts(a, b *api.Cluster) bool {
+	return sameSize(a, b) &&
+		maps.Equal(a.Spec.Allocated, b.Spec.Allocated) && maps.Equal(a.Status.Allocated, b.Status.Allocated)
+}
+
+// sameSize compares what clusters have, whether it is in use or not.
+func sameSize(a, b *api.Cluster) bool {
+	return maps.Equal(a.Spec.Allocatable, b.Spec.Allocatable) && maps.Equal(a.Status.Allocatable, b.Status.Allocatable) &&
+		maps.Equal(a.Spec.Capacity, b.Spec.Capacity) && maps.Equal(a.Status.Capacity, b.Status.Capacity)
+}
+
+// sameUncommitted compares what is left in clusters that have the same.
+func sameUncommitted(a, b *api.Cluster) bool {
+	same := true
+	ResourcesOf(b, func(name string) { same = same && uncommittedOf(a, name) == uncommittedOf(b, name) })
+	return same
+}
+
+// columnTable is a table of amounts by row that is being written.
+type columnTable struct {
+	columns map[string][]int64
+	own     map[string]bool // columns that have been copied already
+}
+
+// put writes the amount of a row, and reports whether it is another. Rows that a column
+// does not have are unreported.
+func (t *columnTable) put(w *writer, name string, row int, amount int64) (changed bool) {
+	column := t.columns[name]
+	if row < len(column) && column[row] == amount || row >= len(column) && amount == Unreported {
+		return false
+	}
+	if !t.own[name] {
+		column = t.copied(w, name)
+	}
+	column[row] = amount
+	return true
+}
+
+// copied makes a column the version's own.
+func (t *columnTable) copied(w *writer, name string) []int64 {
+	if t.own == nil {
+		t.own = map[string]bool{}
+		if t.columns = maps.Clone(t.columns); t.columns == nil {
+			t.columns = map[string][]int64{}
+		}
+	}
+	t.own[name] = true
+	column := make([]int64, w.slots)
+	for i := copy(column, t.columns[name]); i < w.slots; i++ {
+		column[i] = Unreported
+	}
+	t.columns[name] = column
+	return column
+}
